@@ -1,0 +1,1 @@
+//! Room `analyze`: not built yet.

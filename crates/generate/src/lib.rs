@@ -1,0 +1,1 @@
+//! Room `generate`: not built yet.

@@ -1,0 +1,1 @@
+//! Room `machine`: not built yet.

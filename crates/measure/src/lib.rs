@@ -1,0 +1,1 @@
+//! Room `measure`: not built yet.

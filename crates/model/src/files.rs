@@ -1,0 +1,120 @@
+//! Files in and out: read whole and checked, written aside and renamed, so that nothing half-written is left behind.
+
+use crate::error::{Error, Result};
+use crate::input::text_of;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read whole. Batch files are read line by line and have no such limit.
+pub const MAX_FILE: u64 = 256 << 20;
+
+/// The whole of a text file.
+///
+/// # Errors
+/// Not there, not readable, larger than [`MAX_FILE`], empty, NUL bytes, not UTF-8 (with the line).
+pub fn read_text(path: &Path) -> Result<String> {
+    let io = |e: &std::io::Error| Error::io(path, "read the file", e);
+    let file = File::open(path).map_err(|e| io(&e))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| io(&e))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(
+            Error::new(format!("the file is larger than {} MiB", MAX_FILE >> 20))
+                .at(path.display())
+                .remedy("split it, or give it as a batch file with one set a line"),
+        );
+    }
+    text_of(bytes).map_err(|e| e.at(path.display()))
+}
+
+/// A file that appears under its name only when it is complete.
+///
+/// Writes go to `NAME.part` beside it; [`Aside::finish`] flushes them to disk and renames. Dropped before that, the
+/// part is removed and what was there before stays.
+pub struct Aside {
+    path: PathBuf,
+    part: PathBuf,
+    file: Option<File>,
+}
+
+impl Aside {
+    /// Starts a file; its directory is made if need be.
+    ///
+    /// # Errors
+    /// The directory or the part cannot be made.
+    pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        if let Some(dir) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+            make_dir(dir)?;
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let part = path.with_file_name(name);
+        let file = File::create(&part).map_err(|e| Error::io(&path, "write the file", &e))?;
+        Ok(Aside {
+            path,
+            part,
+            file: Some(file),
+        })
+    }
+
+    /// Completes the file under its name.
+    ///
+    /// # Errors
+    /// The disk is full or failed; nothing is left behind then.
+    pub fn finish(mut self) -> Result<()> {
+        if let Some(file) = self.file.take() {
+            let done = file.sync_all().and_then(|()| fs::rename(&self.part, &self.path));
+            if let Err(e) = done {
+                // The error to report is the first one; a part that cannot be removed stays beside.
+                let _ = fs::remove_file(&self.part);
+                return Err(Error::io(&self.path, "write the file", &e));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for Aside {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => Err(std::io::Error::other("the file is finished")),
+        }
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), File::flush)
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            // Nothing more can be done about a part that cannot be removed.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
+/// Makes a directory and those above it.
+///
+/// # Errors
+/// It cannot be made, or the path is a file.
+pub fn make_dir(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).map_err(|e| Error::io(dir, "make the directory", &e))
+}
+
+/// Writes a whole file aside and renames it.
+///
+/// # Errors
+/// The directory is not writable, the disk is full: what was there before stays.
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    let mut aside = Aside::create(path)?;
+    aside
+        .write_all(bytes.as_ref())
+        .map_err(|e| Error::io(path, "write the file", &e))?;
+    aside.finish()
+}

@@ -1,0 +1,29 @@
+//! Warmset's nouns: time, tasks, processors, platforms, profiles, assignments, and their file formats.
+//!
+//! No system calls and no randomness: what is here is tested on any machine.
+
+pub mod assignment;
+pub mod cpus;
+pub mod error;
+pub mod exact;
+pub mod files;
+pub mod input;
+pub mod platform;
+pub mod profile;
+pub mod provenance;
+pub mod size;
+pub mod task;
+pub mod taskfile;
+pub mod time;
+pub mod watch;
+
+pub use assignment::Assignment;
+pub use cpus::{CpuId, CpuSet};
+pub use error::{Error, Result};
+pub use exact::Ratio;
+pub use platform::{Cache, CacheKind, ClusterSpec, Platform, Processor, Resumption};
+pub use profile::{CpmdCurve, CpmdPoint, Load, Profile, Statistic};
+pub use provenance::Provenance;
+pub use size::Bytes;
+pub use task::{Details, Pattern, TaskId, TaskSet, Timing, Workload};
+pub use time::{Delay, Duration, Instant};

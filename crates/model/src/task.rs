@@ -1,0 +1,262 @@
+//! Tasks and task sets: the sporadic task model (000 §2; 002 §2.1.1), with working sets and workloads.
+//!
+//! What the tests need (WCET, period, deadline) lies together in [`Timing`]; what only people and engines need lies
+//! apart in [`Details`], so that a million task sets can be judged without touching a name.
+
+use crate::error::{Error, Result};
+use crate::exact::{self, Ratio};
+use crate::size::Bytes;
+use crate::time::Duration;
+use serde::Serialize;
+use std::cmp::Ordering;
+
+/// The place of a task in its set, from 0. The field's T1 is index 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(transparent)]
+pub struct TaskId(pub u32);
+
+impl TaskId {
+    /// For indexing.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The timing parameters of a task, e, p and D in the papers.
+///
+/// In a [`TaskSet`] all are positive and `wcet <= deadline`. A set inflated by overheads may break the latter: tests
+/// must answer "not schedulable" then, not panic.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Timing {
+    /// Worst-case execution time, e.
+    pub wcet: Duration,
+    /// Period or minimum inter-arrival time, p.
+    pub period: Duration,
+    /// Relative deadline, D; may be longer than the period.
+    pub deadline: Duration,
+}
+
+impl Timing {
+    /// A task with an implicit deadline, D = p.
+    pub const fn implicit(wcet: Duration, period: Duration) -> Self {
+        Timing {
+            wcet,
+            period,
+            deadline: period,
+        }
+    }
+    /// Utilization, u = e / p.
+    pub fn utilization(&self) -> Ratio {
+        ratio(self.wcet, self.period)
+    }
+    /// Density, e / min(D, p).
+    pub fn density(&self) -> Ratio {
+        ratio(self.wcet, self.deadline.min(self.period))
+    }
+    /// D = p?
+    pub fn has_implicit_deadline(&self) -> bool {
+        self.deadline == self.period
+    }
+    /// D ≤ p?
+    pub fn has_constrained_deadline(&self) -> bool {
+        self.deadline <= self.period
+    }
+    /// The same task with a WCET longer by `extra`; saturates.
+    #[must_use]
+    pub fn inflated(self, extra: Duration) -> Self {
+        Timing {
+            wcet: self.wcet.saturating_add(extra),
+            ..self
+        }
+    }
+}
+
+/// Both are positive in any task; a zero denominator counts as the smallest positive one.
+fn ratio(num: Duration, den: Duration) -> Ratio {
+    Ratio::new(num.nanos(), den.nanos().max(1)).unwrap_or(Ratio::ZERO)
+}
+
+/// How a working set is walked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Ascending addresses.
+    #[default]
+    Sequential,
+    /// A random permutation of the words.
+    Random,
+    /// Each word holds the address of the next.
+    Chase,
+}
+
+/// What a job does when it runs for real.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// Computes without touching memory.
+    Spin,
+    /// Walks the working set; `write_ratio` of the words are written.
+    Walk {
+        /// Part of the words that are written, in [0, 1].
+        write_ratio: f64,
+        /// In which order.
+        pattern: Pattern,
+    },
+    /// Runs a program with its arguments.
+    Exec(Vec<String>),
+}
+
+/// What a task has besides its timing.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Details {
+    /// Unique in its set.
+    pub name: String,
+    /// Working set size of a job, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wss: Option<Bytes>,
+    /// Tasks of one group form a multithreaded task (003 §2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Release of the first job after the start.
+    pub phase: Duration,
+    /// May it be tardy? A soft task needs bounded tardiness only (002 §2.1.2).
+    pub soft: bool,
+    /// What its jobs do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
+}
+
+impl Details {
+    /// Details of a task of which only the timing is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Details {
+            name: name.into(),
+            wss: None,
+            group: None,
+            phase: Duration::ZERO,
+            soft: false,
+            workload: None,
+        }
+    }
+}
+
+/// A set of tasks, checked: positive times, WCET within the deadline, at least one task.
+///
+/// Invariant: `details` is empty (a set made by a machine: no names) or as long as `timings`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TaskSet {
+    timings: Vec<Timing>,
+    details: Vec<Details>,
+}
+
+impl TaskSet {
+    /// The most tasks that a set may have.
+    pub const MAX_TASKS: usize = 1_000_000;
+
+    /// A set of which only the timing is known.
+    ///
+    /// # Errors
+    /// No tasks, too many, a zero time, a WCET above its deadline: names the task by its number, from 1.
+    pub fn from_timings(timings: Vec<Timing>) -> Result<Self> {
+        check_count(timings.len())?;
+        for (index, timing) in timings.iter().enumerate() {
+            check_timing(timing).map_err(|e| e.at(format!("task {}", index + 1)))?;
+        }
+        Ok(TaskSet {
+            timings,
+            details: Vec::new(),
+        })
+    }
+
+    /// A set of tasks with names.
+    ///
+    /// # Errors
+    /// As [`TaskSet::from_timings`]; two tasks of one name.
+    pub fn new(tasks: Vec<(Timing, Details)>) -> Result<Self> {
+        let (timings, details): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
+        let mut set = Self::from_timings(timings)?;
+        let mut seen = std::collections::HashMap::with_capacity(details.len());
+        for (index, d) in details.iter().enumerate() {
+            if let Some(first) = seen.insert(d.name.as_str(), index) {
+                return Err(Error::new(format!(
+                    "task {} has the name `{}`, which task {} has already",
+                    index + 1,
+                    d.name,
+                    first + 1
+                ))
+                .remedy("give each task its own name"));
+            }
+        }
+        set.details = details;
+        Ok(set)
+    }
+
+    /// The timing of every task, in the order of the set.
+    pub fn timings(&self) -> &[Timing] {
+        &self.timings
+    }
+    /// How many tasks.
+    pub fn len(&self) -> usize {
+        self.timings.len()
+    }
+    /// Never true; here because a length calls for it.
+    pub fn is_empty(&self) -> bool {
+        self.timings.is_empty()
+    }
+    /// The name of a task; `T1`, `T2`, … where none was given.
+    pub fn name(&self, task: TaskId) -> String {
+        match self.details.get(task.index()) {
+            Some(d) => d.name.clone(),
+            None => format!("T{}", task.0 + 1),
+        }
+    }
+    /// What a task has besides its timing, if it was given.
+    pub fn details(&self, task: TaskId) -> Option<&Details> {
+        self.details.get(task.index())
+    }
+    /// The working set size of a task, if it was given.
+    pub fn wss(&self, task: TaskId) -> Option<Bytes> {
+        self.details(task).and_then(|d| d.wss)
+    }
+    /// Every task's number, in the order of the set.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = TaskId> + use<> {
+        (0..self.timings.len() as u32).map(TaskId)
+    }
+    /// Compares the total utilization U with `bound`, exactly.
+    pub fn cmp_utilization(&self, bound: Ratio) -> Ordering {
+        exact::cmp_sum(self.timings.iter().map(Timing::utilization), bound)
+    }
+    /// The total utilization U, for people and plots; decisions use [`TaskSet::cmp_utilization`].
+    pub fn utilization_f64(&self) -> f64 {
+        self.timings.iter().map(|t| t.utilization().to_f64()).sum()
+    }
+}
+
+fn check_count(count: usize) -> Result<()> {
+    match count {
+        0 => Err(Error::new("there are no tasks").remedy("give at least one")),
+        n if n > TaskSet::MAX_TASKS => Err(Error::new(format!("{n} tasks are more than a set may have"))
+            .remedy(format!("split it: at most {} tasks a set", TaskSet::MAX_TASKS))),
+        _ => Ok(()),
+    }
+}
+
+/// What must hold of every task that comes from outside.
+pub(crate) fn check_timing(t: &Timing) -> Result<()> {
+    for (key, value) in [("wcet", t.wcet), ("period", t.period), ("deadline", t.deadline)] {
+        if value.is_zero() {
+            return Err(Error::new(format!("the {key} is zero"))
+                .at(key)
+                .remedy(format!("give a positive {key}")));
+        }
+    }
+    if t.wcet > t.deadline {
+        return Err(Error::new(format!(
+            "the WCET {} is above the deadline {}",
+            t.wcet, t.deadline
+        ))
+        .at("wcet")
+        .remedy("no scheduler can meet that: shorten the WCET or lengthen the deadline"));
+    }
+    Ok(())
+}

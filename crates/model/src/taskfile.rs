@@ -1,0 +1,506 @@
+//! Task sets in files: TOML for people, JSON lines for machines (DESIGN, "Task sets").
+
+use crate::error::{Error, Result};
+use crate::input::{Document, Table, Value};
+use crate::size::Bytes;
+use crate::task::{Details, Pattern, TaskSet, Timing, Workload, check_timing};
+use crate::time::Duration;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+const TASK_KEYS: [&str; 9] = [
+    "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload",
+];
+
+/// Reads a task set from TOML.
+///
+/// # Errors
+/// Anything that is not a task set, with line and key.
+///
+/// ```
+/// let set = model::taskfile::from_toml(r#"
+///     [[task]]
+///     name = "camera"
+///     wcet = "4ms"
+///     period = "33ms"
+/// "#)?;
+/// assert_eq!(set.len(), 1);
+/// # Ok::<(), model::Error>(())
+/// ```
+pub fn from_toml(text: &str) -> Result<TaskSet> {
+    let document = Document::parse(text)?;
+    let root = document.root();
+    root.only(&["task"])?;
+    let tables = root
+        .get("task")
+        .map(|v| v.list())
+        .transpose()?
+        .unwrap_or_default();
+    let mut tasks = Vec::with_capacity(tables.len());
+    let mut lines_of_names = std::collections::HashMap::new();
+    for (index, value) in tables.iter().enumerate() {
+        let table = value.table()?;
+        let task = task_of(&table, index)?;
+        if let Some(first) = lines_of_names.insert(task.1.name.clone(), table.line()) {
+            return Err(Error::new(format!(
+                "the name `{}` is taken by the task of line {first}",
+                task.1.name
+            ))
+            .at(format!(
+                "line {}",
+                table.get("name").map_or(table.line(), |v| v.line())
+            ))
+            .remedy("give each task its own name"));
+        }
+        tasks.push(task);
+    }
+    TaskSet::new(tasks).map_err(|e| {
+        if tables.is_empty() {
+            e.remedy("add a `[[task]]` table")
+        } else {
+            e
+        }
+    })
+}
+
+fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
+    table.only(&TASK_KEYS)?;
+    let period: Duration = table.need("period")?.parsed()?;
+    let timing = Timing {
+        wcet: table.need("wcet")?.parsed()?,
+        period,
+        deadline: table
+            .get("deadline")
+            .map(|v| v.parsed())
+            .transpose()?
+            .unwrap_or(period),
+    };
+    check_timing(&timing).map_err(|e| match e.place() {
+        // The key that is wrong has a line of its own, unless the deadline was left to its default.
+        key if table.get(key).is_some() => e
+            .clone()
+            .at(format!("line {}", table.get(key).map_or(0, |v| v.line()))),
+        _ => e.at(format!("line {}", table.line())),
+    })?;
+    let name = match table.get("name") {
+        Some(v) => match v.text()? {
+            "" => return Err(v.error("the name is empty").remedy("leave it out, or give one")),
+            name => name.to_owned(),
+        },
+        None => format!("T{}", index + 1),
+    };
+    let details = Details {
+        name,
+        wss: table.get("wss").map(|v| v.parsed()).transpose()?,
+        group: table
+            .get("group")
+            .map(|v| v.text().map(str::to_owned))
+            .transpose()?,
+        phase: table
+            .get("phase")
+            .map(|v| v.parsed())
+            .transpose()?
+            .unwrap_or_default(),
+        soft: table
+            .get("soft")
+            .map(|v| v.boolean())
+            .transpose()?
+            .unwrap_or(false),
+        workload: table.get("workload").map(|v| workload_of(&v)).transpose()?,
+    };
+    Ok((timing, details))
+}
+
+fn workload_of(value: &Value<'_, '_>) -> Result<Workload> {
+    let table = value.table()?;
+    table.only(&["kind", "write_ratio", "pattern", "exec"])?;
+    if let Some(exec) = table.get("exec") {
+        table.only(&["exec"])?;
+        let words = exec
+            .list()?
+            .iter()
+            .map(|v| v.text().map(str::to_owned))
+            .collect::<Result<Vec<_>>>()?;
+        if words.is_empty() {
+            return Err(exec
+                .error("no program is named")
+                .remedy("write `exec = [\"./program\", \"argument\"]`"));
+        }
+        return Ok(Workload::Exec(words));
+    }
+    let kind = table.need("kind")?;
+    match kind.text()? {
+        "spin" => {
+            table.only(&["kind"])?;
+            Ok(Workload::Spin)
+        }
+        "walk" => Ok(Workload::Walk {
+            write_ratio: match table.get("write_ratio") {
+                None => crate::profile::Profile::DEFAULT_WRITE_RATIO,
+                Some(v) => match v.number()? {
+                    ratio if (0.0..=1.0).contains(&ratio) => ratio,
+                    ratio => {
+                        return Err(v
+                            .error(format!("{ratio} is not a ratio"))
+                            .remedy("give a number from 0 to 1"));
+                    }
+                },
+            },
+            pattern: match table.get("pattern") {
+                None => Pattern::default(),
+                Some(v) => match v.text()? {
+                    "sequential" => Pattern::Sequential,
+                    "random" => Pattern::Random,
+                    "chase" => Pattern::Chase,
+                    other => {
+                        return Err(v
+                            .error(format!("unknown pattern `{other}`"))
+                            .remedy("write `sequential`, `random` or `chase`"));
+                    }
+                },
+            },
+        }),
+        other => Err(kind
+            .error(format!("unknown workload `{other}`"))
+            .remedy("write `spin` or `walk`, or `exec = […]`")),
+    }
+}
+
+/// Writes a task set as TOML that [`from_toml`] reads back to an equal one.
+pub fn to_toml(set: &TaskSet) -> String {
+    #[derive(Serialize)]
+    struct Out {
+        name: String,
+        wcet: Duration,
+        period: Duration,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        deadline: Option<Duration>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wss: Option<Bytes>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<Duration>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        soft: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        workload: Option<toml::Table>,
+    }
+    #[derive(Serialize)]
+    struct File {
+        task: Vec<Out>,
+    }
+    let task = set
+        .ids()
+        .map(|id| {
+            let timing = set.timings()[id.index()];
+            let d = set
+                .details(id)
+                .cloned()
+                .unwrap_or_else(|| Details::named(set.name(id)));
+            Out {
+                name: d.name,
+                wcet: timing.wcet,
+                period: timing.period,
+                deadline: (!timing.has_implicit_deadline()).then_some(timing.deadline),
+                wss: d.wss,
+                group: d.group,
+                phase: (!d.phase.is_zero()).then_some(d.phase),
+                soft: d.soft.then_some(true),
+                workload: d.workload.map(|w| workload_table(&w)),
+            }
+        })
+        .collect();
+    // Plain strings, numbers and tables: there is nothing in it that TOML cannot hold.
+    toml::to_string(&File { task }).unwrap_or_default()
+}
+
+fn workload_table(workload: &Workload) -> toml::Table {
+    let mut table = toml::Table::new();
+    match workload {
+        Workload::Spin => {
+            table.insert("kind".into(), "spin".into());
+        }
+        Workload::Walk { write_ratio, pattern } => {
+            let pattern = match pattern {
+                Pattern::Sequential => "sequential",
+                Pattern::Random => "random",
+                Pattern::Chase => "chase",
+            };
+            table.insert("kind".into(), "walk".into());
+            table.insert("write_ratio".into(), (*write_ratio).into());
+            table.insert("pattern".into(), pattern.into());
+        }
+        Workload::Exec(words) => {
+            table.insert(
+                "exec".into(),
+                toml::Value::Array(words.iter().map(|w| w.as_str().into()).collect()),
+            );
+        }
+    }
+    table
+}
+
+/// One line of a batch file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BatchSet {
+    /// Whatever identifies the set; answered as it came.
+    pub id: serde_json::Value,
+    /// Number of processors.
+    pub m: u32,
+    /// The tasks.
+    pub set: TaskSet,
+    /// For simulation: how long, instead of one hyperperiod.
+    pub horizon: Option<Duration>,
+    /// For simulation under `p-edf`: the processor of every task.
+    pub assign: Option<Vec<u32>>,
+}
+
+/// The most processors that a batch line may ask for.
+pub const MAX_PROCESSORS: u32 = 8192;
+
+#[derive(Deserialize)]
+struct BatchLine<'a> {
+    #[serde(default)]
+    id: serde_json::Value,
+    m: u32,
+    #[serde(borrow)]
+    tasks: Vec<BatchTask<'a>>,
+    #[serde(default)]
+    horizon_us: Option<u64>,
+    #[serde(default)]
+    assign: Option<Vec<u32>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchTask<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    wcet: u64,
+    period: u64,
+    deadline: Option<u64>,
+    #[serde(default)]
+    phase: u64,
+    #[serde(default)]
+    wss: Option<u64>,
+}
+
+/// Reads one line of a batch file: all times in integer microseconds, `wss` in bytes.
+///
+/// Keys of a line other than the known ones are let through: result files carry their own next to the set. Keys of a
+/// task are not.
+///
+/// # Errors
+/// Not JSON, not a set; names the column or the task, not the line, which the caller knows.
+pub fn from_batch_line(line: &str) -> Result<BatchSet> {
+    let parsed: BatchLine<'_> = serde_json::from_str(line).map_err(|e| {
+        let text = e.to_string();
+        let cause = text.split(" at line ").next().unwrap_or(&text).to_owned();
+        Error::new(cause)
+            .at(format!("column {}", e.column()))
+            .remedy("a line is {\"id\": …, \"m\": …, \"tasks\": [{\"wcet\": …, \"period\": …, \"deadline\": …}, …]}, times in integer microseconds")
+    })?;
+    if parsed.m == 0 || parsed.m > MAX_PROCESSORS {
+        return Err(Error::new(format!("{} processors", parsed.m))
+            .at("`m`")
+            .remedy(format!("give a number from 1 to {MAX_PROCESSORS}")));
+    }
+    let micros = |us: u64, key: &str, task: usize| {
+        us.checked_mul(1_000).map(Duration::from_nanos).ok_or_else(|| {
+            Error::new(format!("{us} us is too long"))
+                .at(format!("task {}, `{key}`", task + 1))
+                .remedy("times must stay below 584 years")
+        })
+    };
+    let plain = parsed
+        .tasks
+        .iter()
+        .all(|t| t.name.is_none() && t.phase == 0 && t.wss.is_none());
+    let mut timings = Vec::with_capacity(parsed.tasks.len());
+    for (index, t) in parsed.tasks.iter().enumerate() {
+        timings.push(Timing {
+            wcet: micros(t.wcet, "wcet", index)?,
+            period: micros(t.period, "period", index)?,
+            deadline: micros(t.deadline.unwrap_or(t.period), "deadline", index)?,
+        });
+    }
+    let set = if plain {
+        TaskSet::from_timings(timings)?
+    } else {
+        let details = parsed.tasks.iter().enumerate().map(|(index, t)| {
+            Ok(Details {
+                wss: t.wss.map(Bytes::new),
+                phase: micros(t.phase, "phase", index)?,
+                ..Details::named(
+                    t.name
+                        .clone()
+                        .map_or_else(|| format!("T{}", index + 1), Cow::into_owned),
+                )
+            })
+        });
+        TaskSet::new(
+            timings
+                .into_iter()
+                .zip(details.collect::<Result<Vec<_>>>()?)
+                .collect(),
+        )?
+    };
+    Ok(BatchSet {
+        id: parsed.id,
+        m: parsed.m,
+        set,
+        horizon: parsed
+            .horizon_us
+            .map(|us| micros(us, "horizon_us", 0))
+            .transpose()?,
+        assign: parsed.assign,
+    })
+}
+
+/// Writes a set as one line of a batch file, without the newline; times must be whole microseconds.
+///
+/// # Errors
+/// A time that is not a whole number of microseconds.
+pub fn to_batch_line(id: &serde_json::Value, m: u32, set: &TaskSet) -> Result<String> {
+    use std::fmt::Write;
+    let mut line = format!("{{\"id\":{id},\"m\":{m},\"tasks\":[");
+    let micros = |d: Duration| match d.nanos() % 1_000 {
+        0 => Ok(d.nanos() / 1_000),
+        _ => Err(Error::new(format!("{d} is not a whole number of microseconds"))
+            .remedy("write the set as TOML, or generate it with whole microseconds")),
+    };
+    for (index, t) in set.timings().iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        // Writing to a String cannot fail.
+        let _ = write!(
+            line,
+            "{comma}{{\"wcet\":{},\"period\":{},\"deadline\":{}}}",
+            micros(t.wcet)?,
+            micros(t.period)?,
+            micros(t.deadline)?
+        );
+    }
+    line.push_str("]}");
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAMERA: &str = r#"
+[[task]]
+name = "camera"
+wcet = "4ms"
+period = "33ms"
+wss = "256KiB"
+group = "video"
+workload = { kind = "walk", write_ratio = 0.25, pattern = "random" }
+
+[[task]]
+wcet = "250us"
+period = "5ms"
+deadline = "4ms"
+phase = "1ms"
+workload = { exec = ["./decode", "clip.mkv"] }
+"#;
+
+    #[test]
+    fn a_set_reads_and_writes_back() {
+        let set = from_toml(CAMERA).unwrap();
+        assert_eq!(set.len(), 2);
+        assert_eq!(
+            set.timings()[0],
+            Timing::implicit(Duration::from_millis(4), Duration::from_millis(33))
+        );
+        assert_eq!(set.name(crate::TaskId(1)), "T2");
+        assert_eq!(from_toml(&to_toml(&set)).unwrap(), set);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let one = |body: &str| from_toml(&format!("[[task]]\n{body}")).unwrap_err().to_string();
+        for (body, message) in [
+            (
+                "wcett = \"1ms\"\nperiod = \"2ms\"",
+                "line 2: unknown key `wcett`; did you mean `wcet`?",
+            ),
+            (
+                "wcet = \"1ms\"\n\nperiod = \"0ms\"",
+                "line 4: period: the period is zero; give a positive period",
+            ),
+            (
+                "wcet = \"-1ms\"\nperiod = \"2ms\"",
+                "line 2, `wcet`: `-1ms` is negative; give a time of at least zero",
+            ),
+            (
+                "wcet = 4\nperiod = \"2ms\"",
+                "line 2, `wcet`: `4` has no unit; write `ns`, `us`, `ms`, `s` or `min` behind the number",
+            ),
+            (
+                "wcet = \"3ms\"\nperiod = \"2ms\"",
+                "line 2: wcet: the WCET 3ms is above the deadline 2ms; no scheduler can meet that: shorten the WCET or lengthen the deadline",
+            ),
+            (
+                "wcet = \"9999999999999s\"\nperiod = \"2ms\"",
+                "line 2, `wcet`: `9999999999999s` is too long; times must stay below 584 years (2^64 ns)",
+            ),
+            (
+                "period = \"2ms\"",
+                "line 1: the key `wcet` is missing; add `wcet = …`",
+            ),
+            (
+                "name = \"a\"\nwcet = \"1ms\"\nperiod = \"2ms\"\n[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"2ms\"",
+                "line 6: the name `a` is taken by the task of line 1; give each task its own name",
+            ),
+        ] {
+            assert_eq!(one(body), message);
+        }
+        let e = from_toml("[[task]\n").unwrap_err().to_string();
+        assert!(e.starts_with("line 1: "), "{e}");
+    }
+
+    #[test]
+    fn batch_lines_read_and_write_back() {
+        let line = r#"{"id":7,"m":4,"tasks":[{"wcet":4000,"period":33000,"deadline":33000},{"wcet":1,"period":5,"deadline":4}]}"#;
+        let b = from_batch_line(line).unwrap();
+        assert_eq!((b.m, b.set.len()), (4, 2));
+        assert_eq!(to_batch_line(&b.id, b.m, &b.set).unwrap(), line);
+    }
+
+    #[test]
+    fn batch_lines_that_are_no_sets_are_refused() {
+        for (line, cause) in [
+            ("{", "EOF"),
+            (
+                r#"{"id":1,"m":0,"tasks":[{"wcet":1,"period":2}]}"#,
+                "`m`: 0 processors",
+            ),
+            (r#"{"id":1,"m":2,"tasks":[]}"#, "no tasks"),
+            (
+                r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":0}]}"#,
+                "task 1: period: the period is zero",
+            ),
+            (
+                r#"{"id":1,"m":2,"tasks":[{"wcet":1.5,"period":3}]}"#,
+                "invalid type: floating point",
+            ),
+            (
+                r#"{"id":1,"m":2,"tasks":[{"wcet":-1,"period":3}]}"#,
+                "invalid value: integer `-1`",
+            ),
+            (
+                r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":3,"dedline":3}]}"#,
+                "unknown field `dedline`",
+            ),
+            (
+                r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":18446744073709551615}]}"#,
+                "too long",
+            ),
+        ] {
+            let e = from_batch_line(line).unwrap_err().to_string();
+            assert!(e.contains(cause), "{line}: {e}");
+        }
+    }
+}

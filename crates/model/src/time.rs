@@ -1,0 +1,395 @@
+//! Time in integer nanoseconds: durations, instants, and delays that may be negative.
+//!
+//! Read and written as people write them (`4ms`, `250us`, `1.5s`). No floating point on the way in:
+//! `0.1us` is exactly 100 ns, and a value finer than a nanosecond is refused.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+
+/// A length of time in nanoseconds, never negative.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Duration(u64);
+
+/// A point in time, in nanoseconds since the start of a schedule or a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(u64);
+
+/// A measured difference of two durations in nanoseconds: negative when the second was shorter (000 §4.2, Obs. 1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Delay(i64);
+
+impl Duration {
+    /// No time.
+    pub const ZERO: Duration = Duration(0);
+    /// The longest duration that can be written: about 584 years.
+    pub const MAX: Duration = Duration(u64::MAX);
+
+    /// From nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Duration(ns)
+    }
+    /// From microseconds; saturates at [`Duration::MAX`].
+    pub const fn from_micros(us: u64) -> Self {
+        Duration(us.saturating_mul(1_000))
+    }
+    /// From milliseconds; saturates at [`Duration::MAX`].
+    pub const fn from_millis(ms: u64) -> Self {
+        Duration(ms.saturating_mul(1_000_000))
+    }
+    /// From seconds; saturates at [`Duration::MAX`].
+    pub const fn from_secs(s: u64) -> Self {
+        Duration(s.saturating_mul(1_000_000_000))
+    }
+    /// In nanoseconds.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+    /// In microseconds, for people and plots; not for decisions.
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+    /// In milliseconds, for people and plots; not for decisions.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+    /// In seconds, for people and plots; not for decisions.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// Is it no time at all?
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+    /// The sum, or `None` where it does not fit.
+    pub fn checked_add(self, other: Duration) -> Option<Duration> {
+        self.0.checked_add(other.0).map(Duration)
+    }
+    /// The sum, at most [`Duration::MAX`].
+    pub const fn saturating_add(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_add(other.0))
+    }
+    /// The difference, at least zero.
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+    /// This duration lengthened by a delay that may be negative; at least zero, at most [`Duration::MAX`].
+    pub const fn saturating_add_delay(self, delay: Delay) -> Duration {
+        Duration(self.0.saturating_add_signed(delay.0))
+    }
+}
+
+impl Instant {
+    /// The start of the schedule.
+    pub const ZERO: Instant = Instant(0);
+
+    /// From nanoseconds after the start.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Instant(ns)
+    }
+    /// In nanoseconds after the start.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+    /// How long after `earlier` this is; zero if it is not after it.
+    pub const fn since(self, earlier: Instant) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+    /// The instant `d` later, or `None` where it does not fit.
+    pub fn checked_add(self, d: Duration) -> Option<Instant> {
+        self.0.checked_add(d.0).map(Instant)
+    }
+}
+
+impl Delay {
+    /// No delay.
+    pub const ZERO: Delay = Delay(0);
+
+    /// From nanoseconds.
+    pub const fn from_nanos(ns: i64) -> Self {
+        Delay(ns)
+    }
+    /// In nanoseconds.
+    pub const fn nanos(self) -> i64 {
+        self.0
+    }
+    /// In microseconds, for people and plots.
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+    /// What of it is a cost: the delay as a duration, zero where it is negative.
+    pub const fn cost(self) -> Duration {
+        if self.0 > 0 {
+            Duration(self.0 as u64)
+        } else {
+            Duration::ZERO
+        }
+    }
+    /// Rounded from a number of nanoseconds, to the nearest; saturates. For measured means.
+    pub fn from_nanos_f64(ns: f64) -> Self {
+        Delay(ns.round() as i64)
+    }
+}
+
+impl From<Duration> for Delay {
+    /// Saturates at about 292 years.
+    fn from(d: Duration) -> Self {
+        Delay(i64::try_from(d.0).unwrap_or(i64::MAX))
+    }
+}
+
+/// Panics on overflow, in every build: a wrapped time would be a wrong verdict.
+impl Add for Duration {
+    type Output = Duration;
+    fn add(self, other: Duration) -> Duration {
+        self.checked_add(other)
+            .expect("a sum of durations exceeds 584 years")
+    }
+}
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Duration) {
+        *self = *self + other;
+    }
+}
+/// Panics when the result would be negative; use [`Duration::saturating_sub`] where that can happen.
+impl Sub for Duration {
+    type Output = Duration;
+    fn sub(self, other: Duration) -> Duration {
+        Duration(
+            self.0
+                .checked_sub(other.0)
+                .expect("a difference of durations is negative"),
+        )
+    }
+}
+impl Add<Duration> for Instant {
+    type Output = Instant;
+    fn add(self, d: Duration) -> Instant {
+        self.checked_add(d).expect("an instant beyond 584 years")
+    }
+}
+impl std::iter::Sum for Duration {
+    fn sum<I: Iterator<Item = Duration>>(iter: I) -> Duration {
+        iter.fold(Duration::ZERO, Add::add)
+    }
+}
+
+/// Units of time with their nanoseconds, largest first. `µs` (both code points of µ) is read, never written.
+const UNITS: [(&str, u64); 7] = [
+    ("min", 60_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ns", 1),
+    ("s", 1_000_000_000),
+];
+
+/// Reads `[-]DIGITS[.DIGITS]UNIT` exactly; the sign is returned apart.
+fn parse_nanos(text: &str) -> Result<(bool, u64)> {
+    let bad = || {
+        Error::new(format!("`{text}` is not a time"))
+            .remedy("write a number with its unit, such as `4ms`, `250us` or `1.5s`")
+    };
+    let t = text.trim();
+    let (negative, t) = match t.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, t),
+    };
+    let split = t
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(t.len());
+    let (number, unit) = (t[..split].replace('_', ""), t[split..].trim());
+    if unit.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return Err(Error::new(format!("`{text}` has no unit"))
+            .remedy("write `ns`, `us`, `ms`, `s` or `min` behind the number"));
+    }
+    let scale = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .map(|(_, ns)| *ns)
+        .ok_or_else(bad)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return Err(bad());
+    }
+    let too_long =
+        || Error::new(format!("`{text}` is too long")).remedy("times must stay below 584 years (2^64 ns)");
+    let mut ns: u128 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse::<u128>().map_err(|_| too_long())?
+    };
+    ns = ns.checked_mul(u128::from(scale)).ok_or_else(too_long)?;
+    let fraction = fraction.trim_end_matches('0');
+    if !fraction.is_empty() {
+        let too_fine = || {
+            Error::new(format!("`{text}` is finer than a nanosecond")).remedy("times are whole nanoseconds")
+        };
+        let digits = u32::try_from(fraction.len())
+            .ok()
+            .filter(|d| *d <= 18)
+            .ok_or_else(too_fine)?;
+        let power = 10u128.pow(digits);
+        let part = fraction.parse::<u128>().map_err(|_| bad())? * u128::from(scale);
+        if !part.is_multiple_of(power) {
+            return Err(too_fine());
+        }
+        ns += part / power;
+    }
+    Ok((negative, u64::try_from(ns).map_err(|_| too_long())?))
+}
+
+impl FromStr for Duration {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        match parse_nanos(text)? {
+            (true, ns) if ns > 0 => {
+                Err(Error::new(format!("`{text}` is negative")).remedy("give a time of at least zero"))
+            }
+            (_, ns) => Ok(Duration(ns)),
+        }
+    }
+}
+
+impl FromStr for Delay {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let (negative, ns) = parse_nanos(text)?;
+        let ns = i64::try_from(ns).map_err(|_| {
+            Error::new(format!("`{text}` is too long")).remedy("delays must stay below 292 years")
+        })?;
+        Ok(Delay(if negative { -ns } else { ns }))
+    }
+}
+
+/// Writes nanoseconds exactly, in the largest unit that needs at most three decimals.
+fn write_nanos(f: &mut fmt::Formatter<'_>, ns: u64) -> fmt::Result {
+    let (unit, scale) = match ns {
+        0 => return f.pad("0ms"),
+        _ if ns >= 1_000_000_000 && ns % 1_000_000 == 0 => ("s", 1_000_000_000),
+        _ if ns >= 1_000_000 && ns % 1_000 == 0 => ("ms", 1_000_000),
+        _ if ns >= 1_000 => ("us", 1_000),
+        _ => ("ns", 1),
+    };
+    let (whole, rest) = (ns / scale, ns % scale);
+    if rest == 0 {
+        return f.pad(&format!("{whole}{unit}"));
+    }
+    let width = scale.ilog10() as usize;
+    let fraction = format!("{rest:0width$}");
+    f.pad(&format!("{whole}.{}{unit}", fraction.trim_end_matches('0')))
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_nanos(f, self.0)
+    }
+}
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_nanos(f, self.0)
+    }
+}
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 0 {
+            f.write_str("-")?;
+        }
+        write_nanos(f, self.0.unsigned_abs())
+    }
+}
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{self}")
+    }
+}
+impl fmt::Debug for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Serializes as text (`"4ms"`) and reads the same: in TOML and JSON documents for people.
+macro_rules! serde_as_text {
+    ($($t:ty),*) => {$(
+        impl Serialize for $t {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $t {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+pub(crate) use serde_as_text;
+serde_as_text!(Duration, Delay);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_exactly() {
+        for (text, ns) in [
+            ("4ms", 4_000_000),
+            ("250us", 250_000),
+            ("0.1us", 100),
+            ("1.5s", 1_500_000_000),
+            ("17ns", 17),
+            (" 2 min", 120_000_000_000),
+        ] {
+            assert_eq!(text.parse::<Duration>().unwrap().nanos(), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_that_cannot_be_are_refused_with_the_cause() {
+        for (text, cause) in [
+            ("4", "has no unit"),
+            ("-4ms", "is negative"),
+            ("0.0001us", "finer than a nanosecond"),
+            ("600000000000s", "too long"),
+            ("99999999999999999999999999999999999999999s", "too long"),
+            ("ms", "is not a time"),
+            ("1.2.3ms", "is not a time"),
+            ("4 parsecs", "is not a time"),
+            ("", "is not a time"),
+        ] {
+            let e = text.parse::<Duration>().unwrap_err().to_string();
+            assert!(e.contains(cause), "{text}: {e}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for ns in [
+            0,
+            1,
+            999,
+            1_000,
+            1_001,
+            1_234_567,
+            4_000_000,
+            1_500_000_000,
+            u64::MAX,
+        ] {
+            let d = Duration::from_nanos(ns);
+            assert_eq!(d.to_string().parse::<Duration>().unwrap(), d, "{d}");
+        }
+        let negative = Delay::from_nanos(-170);
+        assert_eq!(negative.to_string(), "-170ns");
+        assert_eq!("-0.17us".parse::<Delay>().unwrap(), negative);
+    }
+}

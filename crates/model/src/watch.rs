@@ -1,0 +1,28 @@
+//! Watching long work: how far it is, and whether the user wants it to stop.
+//!
+//! Rooms report through this trait; the command line shows a bar and turns Ctrl-C into [`Watch::stopped`].
+
+/// What long work reports to and asks. All methods may be called from any thread.
+pub trait Watch: Sync {
+    /// A stage of `total` equal steps begins; `what` names it for people.
+    fn begin(&self, what: &str, total: u64);
+    /// `steps` more steps are done.
+    fn advance(&self, steps: u64);
+    /// A remark for people, such as a warning; it must not disturb the bar.
+    fn note(&self, text: &str);
+    /// Does the user want it to end? Work then stops at the next step and keeps what it has.
+    fn stopped(&self) -> bool;
+}
+
+/// Watches nothing and never stops: for tests and for short work.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Watch for Silent {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn note(&self, _: &str) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}

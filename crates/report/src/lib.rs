@@ -1,0 +1,1 @@
+//! Room `report`: not built yet.

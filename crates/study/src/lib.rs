@@ -1,0 +1,1 @@
+//! Room `study`: not built yet.

@@ -1,0 +1,105 @@
+//! What verbs share at the terminal: the output format, the progress bar, Ctrl-C.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::watch::Watch;
+use model::{Error, Result};
+use serde::Serialize;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How results are printed on standard output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+}
+
+/// Prints text on standard output. A reader that closed the pipe has seen enough: that is no failure.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::io("standard output", "write", &e))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints one JSON document on standard output.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|e| Error::new(format!("the result cannot be written as JSON: {e}")))?;
+    text.push('\n');
+    print(&text)
+}
+
+/// A progress bar on standard error with the time left, and Ctrl-C as a wish to stop.
+///
+/// The first Ctrl-C asks the work to stop and keep what it has; the second one ends the process.
+pub struct Console {
+    bar: Mutex<ProgressBar>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Console {
+    /// Takes over SIGINT and SIGTERM.
+    ///
+    /// # Errors
+    /// The handlers cannot be installed.
+    pub fn new() -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // The order matters: the second signal finds the flag set by the first.
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+                .map_err(|e| Error::new(format!("cannot handle signal {signal}: {e}")))?;
+        }
+        Ok(Console {
+            bar: Mutex::new(ProgressBar::hidden()),
+            stop,
+        })
+    }
+
+    fn bar(&self) -> ProgressBar {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the bar off the screen.
+    pub fn finish(&self) {
+        self.bar().finish_and_clear();
+    }
+}
+
+impl Watch for Console {
+    fn begin(&self, what: &str, total: u64) {
+        self.finish();
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
+        if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {percent:>3} %  {eta:>4} left") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+    }
+    fn advance(&self, steps: u64) {
+        self.bar().inc(steps);
+    }
+    fn note(&self, text: &str) {
+        // Standard error may be closed; a remark is not worth failing for.
+        self.bar().suspend(|| {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        });
+    }
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

@@ -1,0 +1,53 @@
+//! The registry of verbs: to add one, add its file here, a variant of [`Verb`] and a line in [`run`].
+
+mod check;
+mod generate;
+mod measure;
+mod platform;
+mod study;
+mod tour;
+
+use crate::Answer;
+use model::Result;
+
+/// Measures what losing a warm cache costs on this machine, and decides with it which scheduler keeps which load.
+#[derive(clap::Parser, Debug)]
+#[command(
+    name = "warmset",
+    version,
+    max_term_width = 110,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What the tool can do.
+#[derive(clap::Subcommand, Debug)]
+pub enum Verb {
+    /// Measure, judge an example with it, and write a report: the first thing to run
+    Tour(tour::Args),
+    /// Show processors, caches and what this machine permits
+    Platform(platform::Args),
+    /// Measure cache delays of this machine
+    Measure(measure::Args),
+    /// Decide whether task sets meet their deadlines
+    Check(check::Args),
+    /// Draw random task sets
+    Generate(generate::Args),
+    /// Compare policies over many task sets
+    Study(study::Args),
+}
+
+/// Does it.
+pub fn run(verb: Verb) -> Result<Answer> {
+    match verb {
+        Verb::Tour(args) => tour::run(args),
+        Verb::Platform(args) => platform::run(args),
+        Verb::Measure(args) => measure::run(args),
+        Verb::Check(args) => check::run(args),
+        Verb::Generate(args) => generate::run(args),
+        Verb::Study(args) => study::run(args),
+    }
+}
