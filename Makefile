@@ -1,0 +1,35 @@
+# The commands that the README promises. Everything that is needed comes with the Rust toolchain and Cargo.lock.
+
+CARGO ?= cargo
+WARMSET := target/release/warmset
+
+.PHONY: tour build test lint unit smoke bench clean
+
+## Measure this machine, judge an example with it, open a report: the first thing to run.
+tour: build
+	$(WARMSET) tour
+
+build:
+	$(CARGO) build --release --locked -p warmset
+
+## All that must hold before a change lands.
+test: lint unit smoke
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+unit:
+	$(CARGO) test --locked --workspace
+
+## The main commands on real input, end to end.
+smoke:
+	$(CARGO) build --locked -p warmset
+	sh tests/smoke.sh target/debug/warmset
+
+## Speed against the figures of other tools, in one run on one machine.
+bench:
+	$(CARGO) bench --locked --workspace
+
+clean:
+	$(CARGO) clean
