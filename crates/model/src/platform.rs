@@ -29,8 +29,9 @@ pub struct Cache {
     pub level: u8,
     /// What it holds.
     pub kind: CacheKind,
-    /// How much it holds.
-    pub size: Bytes,
+    /// How much it holds; `None` where the machine does not say, as many Arm boards do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
     /// Associativity; `None` when unknown, the number of lines when fully associative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<u32>,

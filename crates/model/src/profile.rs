@@ -40,21 +40,34 @@ pub enum Statistic {
     Maximum,
 }
 
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Statistic::Average => "average",
+            Statistic::Maximum => "maximum",
+        })
+    }
+}
+
 /// The statistics of one cell: one working set size, one kind of resumption, one load.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpmdPoint {
     /// Working set size.
     pub wss: Bytes,
-    /// Number of samples kept.
+    /// Number of samples kept; 0 where the source does not say.
+    #[serde(default)]
     pub samples: u64,
-    /// Mean.
-    pub average: Delay,
+    /// Mean; `None` where the source gives only the maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average: Option<Delay>,
     /// Standard deviation; `None` where the source gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<Duration>,
-    /// Largest sample. Of equally many samples in every cell of a working set size (000 §3.1).
-    pub maximum: Delay,
+    /// Largest sample, of equally many samples in every cell of a working set size (000 §3.1); `None` where the source
+    /// gives only the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Delay>,
     /// Percentiles with their values, ascending, e.g. `(50.0, 3.1us)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<(f64, Delay)>,
@@ -110,12 +123,15 @@ pub enum OverheadKind {
 pub struct OverheadPoint {
     /// Number of tasks.
     pub tasks: u32,
-    /// Number of samples kept.
+    /// Number of samples kept; 0 where the source does not say.
+    #[serde(default)]
     pub samples: u64,
-    /// Mean.
-    pub average: Duration,
-    /// Largest sample.
-    pub maximum: Duration,
+    /// Mean; `None` where the source gives only the maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average: Option<Duration>,
+    /// Largest sample; `None` where the source gives only the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Duration>,
 }
 
 /// An overhead as a function of the number of tasks, under one policy.
@@ -152,50 +168,85 @@ pub struct Profile {
 /// Reads a monotone piecewise-linear curve through `points` (ascending in x) at `x`.
 ///
 /// Monotone: each value is raised to the largest before it, so that a larger argument never costs less (the convention
-/// of SchedCAT's overhead models; it keeps a dip in a measured curve from making a set schedulable). Beyond the last
-/// point the last segment goes on; before the first the first value holds; both are flagged. `None` without points.
+/// of SchedCAT's overhead models; it keeps a dip in a measured curve from making a set schedulable). Of several points
+/// at one x the largest counts. Beyond the last point the last segment goes on; before the first the first value holds;
+/// both are flagged. Between points the value is rounded up to a nanosecond: a cost is never understated by the
+/// reading. `None` without points.
 pub fn interpolate(points: impl Iterator<Item = (u64, i64)>, x: u64) -> Option<Reading> {
     let mut points = points.scan(i64::MIN, |top, (px, py)| {
         *top = py.max(*top);
         Some((px, *top))
     });
     let first = points.next()?;
-    if x <= first.0 {
-        return Some(Reading {
-            value: Delay::from_nanos(first.1),
-            extrapolated: x < first.0,
-        });
-    }
+    // The segment around x: two different points, or twice the first one.
     let (mut left, mut right) = (first, first);
     for point in points {
-        (left, right) = (right, point);
-        if x <= right.0 {
+        if point.0 == right.0 {
+            if left.0 == right.0 {
+                left = point;
+            }
+        } else if x <= right.0 {
             break;
+        } else {
+            left = right;
         }
+        right = point;
     }
-    let value = if right.0 == left.0 {
-        i128::from(right.1)
+    let value = if left.0 == right.0 {
+        left.1
     } else {
-        let rise = i128::from(right.1) - i128::from(left.1);
-        let run = i128::from(right.0) - i128::from(left.0);
-        // Rounded up: a cost is never understated by the reading.
-        i128::from(left.1) + (rise * (i128::from(x) - i128::from(left.0)) + run - 1).div_euclid(run)
+        // The points ascend and the values do not fall: the factors are below 2^64, so the product fits.
+        let rise = u128::from(right.1.abs_diff(left.1));
+        let way = u128::from(x - left.0);
+        let climb = (rise * way).div_ceil(u128::from(right.0 - left.0));
+        let climb = i128::try_from(climb).unwrap_or(i128::MAX);
+        i64::try_from(i128::from(left.1).saturating_add(climb)).unwrap_or(i64::MAX)
     };
-    let value = Delay::from_nanos(i64::try_from(value).unwrap_or(i64::MAX));
     Some(Reading {
-        value,
-        extrapolated: x > right.0,
+        value: Delay::from_nanos(value),
+        extrapolated: x < first.0 || x > right.0,
     })
 }
 
+impl CpmdPoint {
+    /// One of its numbers, if the source gave it.
+    pub fn value(&self, statistic: Statistic) -> Option<Delay> {
+        match statistic {
+            Statistic::Average => self.average,
+            Statistic::Maximum => self.maximum,
+        }
+    }
+}
+
 impl CpmdCurve {
-    /// The delay at a working set size; `None` for a curve without points.
+    /// The delay at a working set size; `None` for a curve without points that have this statistic.
     pub fn at(&self, wss: Bytes, statistic: Statistic) -> Option<Reading> {
-        let y = |p: &CpmdPoint| match statistic {
-            Statistic::Average => p.average.nanos(),
-            Statistic::Maximum => p.maximum.nanos(),
-        };
-        interpolate(self.points.iter().map(|p| (p.wss.get(), y(p))), wss.get())
+        let known = self
+            .points
+            .iter()
+            .filter_map(|p| Some((p.wss.get(), p.value(statistic)?.nanos())));
+        interpolate(known, wss.get())
+    }
+}
+
+impl OverheadPoint {
+    /// One of its numbers, if the source gave it.
+    pub fn value(&self, statistic: Statistic) -> Option<Duration> {
+        match statistic {
+            Statistic::Average => self.average,
+            Statistic::Maximum => self.maximum,
+        }
+    }
+}
+
+impl OverheadCurve {
+    /// The overhead with this many tasks; `None` for a curve without points that have this statistic.
+    pub fn at(&self, tasks: u32, statistic: Statistic) -> Option<Reading> {
+        let known = self
+            .points
+            .iter()
+            .filter_map(|p| Some((u64::from(p.tasks), Delay::from(p.value(statistic)?).nanos())));
+        interpolate(known, u64::from(tasks))
     }
 }
 
@@ -249,7 +300,7 @@ impl Profile {
                 .and_then(|c| c.at(wss, statistic))
                 .ok_or_else(|| {
                     Error::new(format!(
-                        "the profile of `{}` has no delay for a {r} ({load})",
+                        "the profile of `{}` has no {statistic} delay for a {r} ({load})",
                         self.platform
                     ))
                     .remedy("measure it with `warmset measure cpmd`, or choose another profile")
@@ -258,5 +309,96 @@ impl Profile {
             worst.extrapolated |= reading.extrapolated;
         }
         Ok(worst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Points with ascending arguments, some of them equal, and any values.
+    fn points() -> impl Strategy<Value = Vec<(u64, i64)>> {
+        let near = prop::collection::vec((0..200u64, -1_000..1_000i64), 1..20);
+        let any = prop::collection::vec((any::<u64>(), any::<i64>()), 1..20);
+        prop_oneof![near, any].prop_map(|mut points| {
+            points.sort_unstable();
+            points
+        })
+    }
+    /// The largest value of the points up to `x`.
+    fn running_maximum(points: &[(u64, i64)], x: u64) -> Option<i64> {
+        points.iter().filter(|p| p.0 <= x).map(|p| p.1).max()
+    }
+    fn read(points: &[(u64, i64)], x: u64) -> Reading {
+        interpolate(points.iter().copied(), x).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_larger_argument_never_costs_less(points in points(), a: u64, b: u64, near in 0..220u64, step in 0..30u64) {
+            let (a, b) = (a.min(b), a.max(b));
+            prop_assert!(read(&points, a).value <= read(&points, b).value);
+            prop_assert!(read(&points, near).value <= read(&points, near + step).value);
+        }
+
+        #[test]
+        fn every_point_is_hit_after_the_running_maximum(points in points()) {
+            for (x, _) in &points {
+                let reading = read(&points, *x);
+                prop_assert_eq!(Some(reading.value.nanos()), running_maximum(&points, *x));
+                prop_assert!(!reading.extrapolated);
+            }
+        }
+
+        #[test]
+        fn what_lies_outside_is_flagged_and_nothing_else(points in points(), far: u64, near in 0..220u64) {
+            for x in [far, near, 0, u64::MAX] {
+                let inside = points[0].0 <= x && x <= points[points.len() - 1].0;
+                prop_assert_eq!(read(&points, x).extrapolated, !inside);
+            }
+        }
+
+        #[test]
+        fn between_two_points_the_value_is_the_line_rounded_up(
+            left in 0..1_000_000u64, run in 1..1_000_000u64, at in 0.0..1.0f64, low: i32, rise in 0..1_000_000i64,
+        ) {
+            let x = left + (at * run as f64) as u64;
+            let value = read(&[(left, i64::from(low)), (left + run, i64::from(low) + rise)], x).value.nanos();
+            // value - 1 < low + rise · (x - left) / run <= value, in integers.
+            let line = i128::from(rise) * i128::from(x - left);
+            let climb = i128::from(value - i64::from(low)) * i128::from(run);
+            prop_assert!(line <= climb && climb - i128::from(run) < line);
+        }
+    }
+
+    #[test]
+    fn beyond_the_last_point_the_last_segment_goes_on() {
+        let curve = [(10, 100), (20, 200), (30, 150), (40, 400)];
+        let values: Vec<(i64, bool)> = [0, 10, 15, 25, 35, 40, 50]
+            .map(|x| (read(&curve, x).value.nanos(), read(&curve, x).extrapolated))
+            .to_vec();
+        assert_eq!(
+            values,
+            [
+                (100, true),
+                (100, false),
+                (150, false),
+                (200, false),
+                (300, false),
+                (400, false),
+                (600, true)
+            ]
+        );
+        assert!(interpolate(std::iter::empty(), 3).is_none());
+    }
+
+    #[test]
+    fn the_largest_numbers_saturate_instead_of_overflowing() {
+        let steep = [(0, i64::MIN), (1, i64::MAX)];
+        assert_eq!(read(&steep, u64::MAX).value.nanos(), i64::MAX);
+        let wide = [(0, i64::MIN), (u64::MAX, i64::MAX)];
+        assert_eq!(read(&wide, u64::MAX).value.nanos(), i64::MAX);
+        assert_eq!(read(&wide, 1 << 63).value.nanos(), 0);
     }
 }

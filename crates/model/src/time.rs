@@ -269,8 +269,8 @@ impl FromStr for Delay {
 fn write_nanos(f: &mut fmt::Formatter<'_>, ns: u64) -> fmt::Result {
     let (unit, scale) = match ns {
         0 => return f.pad("0ms"),
-        _ if ns >= 1_000_000_000 && ns % 1_000_000 == 0 => ("s", 1_000_000_000),
-        _ if ns >= 1_000_000 && ns % 1_000 == 0 => ("ms", 1_000_000),
+        _ if ns >= 1_000_000_000 && ns.is_multiple_of(1_000_000) => ("s", 1_000_000_000),
+        _ if ns >= 1_000_000 && ns.is_multiple_of(1_000) => ("ms", 1_000_000),
         _ if ns >= 1_000 => ("us", 1_000),
         _ => ("ns", 1),
     };
