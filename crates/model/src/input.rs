@@ -31,21 +31,31 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String> {
 
 /// A TOML document with its places.
 pub struct Document<'i> {
-    lines: Lines<'i>,
+    lines: Lines,
     root: Spanned<DeTable<'i>>,
 }
 
-/// Turns offsets into lines.
-#[derive(Clone, Copy)]
-pub struct Lines<'i>(&'i str);
+/// Turns offsets into lines, in logarithmic time: a file may hold a million tasks.
+#[derive(Clone, Debug)]
+struct Lines {
+    /// The offset behind every line end, ascending.
+    starts: Vec<usize>,
+}
 
-impl Lines<'_> {
+impl Lines {
+    fn of(text: &str) -> Self {
+        Lines {
+            starts: text
+                .bytes()
+                .enumerate()
+                .filter(|(_, b)| *b == b'\n')
+                .map(|(at, _)| at + 1)
+                .collect(),
+        }
+    }
     /// The number of the line of an offset, from 1.
-    pub fn at(&self, offset: usize) -> usize {
-        1 + self.0.as_bytes()[..offset.min(self.0.len())]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count()
+    fn at(&self, offset: usize) -> usize {
+        1 + self.starts.partition_point(|start| *start <= offset)
     }
 }
 
@@ -55,10 +65,9 @@ impl<'i> Document<'i> {
     /// # Errors
     /// Not TOML: the line and what was expected there.
     pub fn parse(text: &'i str) -> Result<Self> {
-        let lines = Lines(text);
+        let lines = Lines::of(text);
         let root = DeTable::parse(text).map_err(|e| {
-            let error = Error::new(e.message().replace('\n', ", "))
-                .remedy("see the example in `warmset check --help`");
+            let error = Error::new(e.message().replace('\n', ", ")).remedy("the file must be TOML");
             match e.span() {
                 Some(span) => error.at(format!("line {}", lines.at(span.start))),
                 None => error,
@@ -70,7 +79,7 @@ impl<'i> Document<'i> {
     /// The outermost table.
     pub fn root(&self) -> Table<'_, 'i> {
         Table {
-            lines: self.lines,
+            lines: &self.lines,
             table: self.root.get_ref(),
             start: 0,
         }
@@ -80,7 +89,7 @@ impl<'i> Document<'i> {
 /// A table of a document.
 #[derive(Clone, Copy)]
 pub struct Table<'d, 'i> {
-    lines: Lines<'i>,
+    lines: &'d Lines,
     table: &'d DeTable<'i>,
     start: usize,
 }
@@ -88,7 +97,7 @@ pub struct Table<'d, 'i> {
 /// A value of a table, with its key.
 #[derive(Clone)]
 pub struct Value<'d, 'i> {
-    lines: Lines<'i>,
+    lines: &'d Lines,
     key: String,
     value: &'d DeValue<'i>,
     span: Range<usize>,
