@@ -1,0 +1,3 @@
+//! Hard real-time tests for global EDF: one file a test.
+
+pub mod gfb;

@@ -1,0 +1,107 @@
+//! The list of all tests: what the command line, the documentation and the test suites read.
+//!
+//! To add a test: its file, and one line in [`ALL`].
+
+use crate::global;
+use crate::verdict::{Decision, Exactness, Guarantee};
+use model::error::nearest;
+use model::{Error, Result, Timing};
+
+/// A schedulability test: how it is called, what it promises, where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct TestInfo {
+    /// Its name on the command line and in batch answers, such as `GFB`.
+    pub name: &'static str,
+    /// The policy that it is for, such as `g-edf`.
+    pub policy: &'static str,
+    /// What acceptance promises.
+    pub guarantee: Guarantee,
+    /// What rejection says.
+    pub exactness: Exactness,
+    /// Paper, theorem, equations.
+    pub source: &'static str,
+    /// What must hold of a set, as text.
+    pub preconditions: &'static str,
+    /// What it does, in a paragraph for the documentation.
+    pub about: &'static str,
+    /// Decides a set on `m` processors. `m` of zero schedules nothing.
+    pub run: fn(&[Timing], u32) -> Decision,
+    /// Decides a set that overheads have inflated, where that differs: a test that reasons in whole time units takes
+    /// the unit of `run` from the set, but that of an inflated one is always the nanosecond, so that a longer overhead
+    /// never helps by falling on a coarser unit.
+    pub run_inflated: Option<fn(&[Timing], u32) -> Decision>,
+}
+
+impl TestInfo {
+    /// Decides a set whose WCETs overheads have made longer.
+    ///
+    /// # Errors
+    /// The test does not apply to the set.
+    pub fn decide_inflated(&self, tasks: &[Timing], m: u32) -> Decision {
+        self.run_inflated.unwrap_or(self.run)(tasks, m)
+    }
+}
+
+/// All tests, in the order of the documentation.
+pub static ALL: &[TestInfo] = &[global::gfb::INFO];
+
+/// The test of a name, in any case.
+///
+/// # Errors
+/// No test has that name; suggests the nearest, or lists them.
+pub fn find(name: &str) -> Result<&'static TestInfo> {
+    let wanted = name.trim();
+    ALL.iter()
+        .find(|t| t.name.eq_ignore_ascii_case(wanted))
+        .ok_or_else(|| {
+            let remedy = match nearest(wanted, ALL.iter().map(|t| t.name)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "tests are {}",
+                    ALL.iter().map(|t| t.name).collect::<Vec<_>>().join(", ")
+                ),
+            };
+            Error::new(format!("unknown test `{wanted}`")).remedy(remedy)
+        })
+}
+
+/// Every test of a comma-separated list, in its order, each once.
+///
+/// # Errors
+/// An unknown name, or none at all.
+pub fn find_list(names: &str) -> Result<Vec<&'static TestInfo>> {
+    let mut found: Vec<&'static TestInfo> = Vec::new();
+    for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+        let test = find(name)?;
+        if !found.iter().any(|t| t.name == test.name) {
+            found.push(test);
+        }
+    }
+    if found.is_empty() {
+        return Err(Error::new("no test is named").remedy("give at least one, such as `GFB`"));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_found_by_name_and_a_misspelled_one_suggested() {
+        assert_eq!(find("gfb").unwrap().name, "GFB");
+        assert_eq!(
+            find("GBF").unwrap_err().to_string(),
+            "unknown test `GBF`; did you mean `GFB`?"
+        );
+        assert_eq!(find_list("GFB, gfb").unwrap().len(), 1);
+        assert!(find_list(" ,").is_err());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (i, a) in ALL.iter().enumerate() {
+            assert!(ALL[i + 1..].iter().all(|b| a.name != b.name), "{}", a.name);
+        }
+    }
+}
