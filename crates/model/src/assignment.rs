@@ -2,10 +2,10 @@
 
 use crate::cpus::CpuSet;
 use crate::task::TaskId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The placement of a task set on processors.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Assignment {
     /// Each task stays within one cluster; a cluster of one processor is a partition (000 §2), one of all is global.
@@ -13,7 +13,7 @@ pub enum Assignment {
 }
 
 /// Tasks on disjoint sets of processors, each scheduled on its own.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Clustered {
     /// The processors of each cluster.
     pub clusters: Vec<CpuSet>,
