@@ -6,8 +6,11 @@
 //!
 //! [`registry::ALL`] lists the tests for the command line, the documentation and the test suites.
 
+pub mod clustered;
 pub mod global;
+pub mod partition;
 pub mod registry;
+pub mod uniprocessor;
 pub mod verdict;
 
 pub use registry::TestInfo;
