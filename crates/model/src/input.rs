@@ -147,6 +147,21 @@ impl<'d, 'i> Table<'d, 'i> {
         })
     }
 
+    /// Every key with its value, in the order of the keys.
+    pub fn entries(&self) -> impl Iterator<Item = (String, Value<'d, 'i>)> {
+        let lines = self.lines;
+        self.table.iter().map(move |(key, v)| {
+            let key = key.get_ref().to_string();
+            let value = Value {
+                lines,
+                key: key.clone(),
+                value: v.get_ref(),
+                span: v.span(),
+            };
+            (key, value)
+        })
+    }
+
     /// The value of a key that has to be there.
     ///
     /// # Errors
@@ -213,6 +228,21 @@ impl<'d, 'i> Value<'d, 'i> {
             Ok(n) if n.is_finite() => Ok(n),
             _ => Err(self.error(format!("`{text}` is not a finite number"))),
         }
+    }
+    /// As a whole number; text of digits counts too, for numbers above those of TOML.
+    ///
+    /// # Errors
+    /// Not a number, negative, with a fraction, 2^64 or above.
+    pub fn whole(&self) -> Result<u64> {
+        let text = match self.value {
+            DeValue::Integer(n) if n.radix() == 10 => n.as_str().replace('_', ""),
+            DeValue::String(s) => s.to_string(),
+            _ => return Err(self.wrong_kind("a whole number", "a number without quotes, sign and fraction")),
+        };
+        text.parse::<u64>().map_err(|_| {
+            self.error(format!("`{text}` is not a whole number"))
+                .remedy("give a number from 0 to 2^64 - 1")
+        })
     }
     /// As a boolean.
     ///

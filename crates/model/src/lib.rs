@@ -3,6 +3,7 @@
 //! No system calls and no randomness: what is here is tested on any machine.
 
 pub mod assignment;
+pub mod builtin;
 pub mod cpus;
 pub mod error;
 pub mod exact;
@@ -10,7 +11,9 @@ pub mod files;
 pub mod input;
 pub mod platform;
 pub mod profile;
+pub mod profilefile;
 pub mod provenance;
+pub mod schedcat;
 pub mod size;
 pub mod task;
 pub mod taskfile;

@@ -45,6 +45,25 @@ pub struct Cache {
     pub shared_by: CpuSet,
 }
 
+impl CacheKind {
+    /// Do two caches of these kinds at one level serve the same accesses?
+    fn overlaps(self, other: CacheKind) -> bool {
+        self == other || self == CacheKind::Unified || other == CacheKind::Unified
+    }
+}
+
+impl Cache {
+    /// Its short name: `L1d`, `L1i`, `L2`.
+    pub fn label(&self) -> String {
+        let kind = match self.kind {
+            CacheKind::Data => "d",
+            CacheKind::Instruction => "i",
+            CacheKind::Unified => "",
+        };
+        format!("L{}{kind}", self.level)
+    }
+}
+
 /// One processor, i.e. one hardware thread.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -176,6 +195,60 @@ impl Platform {
             page_sizes: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// The same platform with processors and caches in the order that the invariant asks for.
+    #[must_use]
+    pub fn in_order(mut self) -> Self {
+        self.processors.sort_by_key(|p| p.id);
+        self.caches
+            .sort_by_key(|c| (c.level, c.kind, c.shared_by.lowest()));
+        self
+    }
+
+    /// Does the invariant hold, and can the rest be?
+    ///
+    /// # Errors
+    /// No processor, a processor twice, a cache of level 0 or of size 0 or of processors that do not exist, two caches
+    /// of one level and kind that share a processor.
+    pub fn check(&self) -> Result<()> {
+        let all: CpuSet = self.processors.iter().map(|p| p.id).collect();
+        if all.is_empty() {
+            return Err(Error::new("the platform has no processors").remedy("describe at least one"));
+        }
+        if let Some(pair) = self.processors.windows(2).find(|w| w[0].id >= w[1].id) {
+            return Err(Error::new(format!("processor {} is described twice", pair[1].id))
+                .remedy("describe each processor once"));
+        }
+        for (index, cache) in self.caches.iter().enumerate() {
+            let name = cache.label();
+            let own = &cache.shared_by;
+            let problem = if cache.level == 0 {
+                Some("a cache has level 0: levels count from 1".to_owned())
+            } else if own.is_empty() {
+                Some(format!("an {name} serves no processor"))
+            } else if let Some(cpu) = own.iter().find(|cpu| !all.contains(*cpu)) {
+                Some(format!(
+                    "an {name} serves processor {cpu}, which is not described"
+                ))
+            } else if cache.size == Some(Bytes::new(0))
+                || [cache.ways, cache.line, cache.sets].contains(&Some(0))
+            {
+                Some(format!(
+                    "the {name} of processors {own} has a size, ways, line or sets of zero"
+                ))
+            } else {
+                self.caches[..index]
+                    .iter()
+                    .filter(|c| c.level == cache.level && c.kind.overlaps(cache.kind))
+                    .find_map(|c| c.shared_by.intersection(own).lowest())
+                    .map(|cpu| format!("processor {cpu} has two caches {name}"))
+            };
+            if let Some(problem) = problem {
+                return Err(Error::new(problem).remedy("correct the description of the caches"));
+            }
+        }
+        Ok(())
     }
 
     /// The processors that schedulers may use: online and permitted to this process.

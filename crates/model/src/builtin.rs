@@ -1,0 +1,357 @@
+//! The built-in platforms: the machines of the papers, and identical processors for studies that need no hierarchy.
+//!
+//! Sources: 000 §4 and 002 ch. 5 (`xeon-l7455`), 003 §4 (`core-i7`), 004 Table I and §IV-A (`i7-2600`), 001 Table 1
+//! (`i486`, `pentium-90`, `pentium-133`, `pentium-pro`). What a paper does not say stays unknown; what had to be
+//! assumed stands in the platform's notes. To add one: a function here and a line in [`PLATFORMS`].
+
+use crate::cpus::{CpuId, CpuSet};
+use crate::error::{Error, Result, nearest};
+use crate::platform::{Cache, CacheKind, Platform, Processor};
+use crate::size::Bytes;
+
+/// A built-in platform.
+#[derive(Clone, Copy)]
+pub struct Builtin {
+    /// What `--platform` calls it.
+    pub name: &'static str,
+    /// What it is and where it is described, in one line.
+    pub about: &'static str,
+    make: fn() -> Platform,
+}
+
+/// Every built-in platform, besides `symmetric:m=N`.
+pub const PLATFORMS: [Builtin; 7] = [
+    Builtin {
+        name: "xeon-l7455",
+        about: "Intel Xeon L7455, 4 sockets of 6 cores at 2.13 GHz (000 §4, 002 ch. 5)",
+        make: xeon_l7455,
+    },
+    Builtin {
+        name: "core-i7",
+        about: "Intel Core i7 of 2008, 4 cores at 2.66 GHz, hyper-threading disabled (003 §4)",
+        make: core_i7,
+    },
+    Builtin {
+        name: "i7-2600",
+        about: "Intel i7-2600, 4 cores with 2 hardware threads each at 3.4 GHz (004 Table I)",
+        make: i7_2600,
+    },
+    Builtin {
+        name: "i486",
+        about: "Intel 486 at 33 MHz (001 Table 1)",
+        make: i486,
+    },
+    Builtin {
+        name: "pentium-90",
+        about: "Intel Pentium at 90 MHz, caches write through (001 Table 1)",
+        make: pentium_90,
+    },
+    Builtin {
+        name: "pentium-133",
+        about: "Intel Pentium at 133 MHz, caches write back (001 Table 1)",
+        make: pentium_133,
+    },
+    Builtin {
+        name: "pentium-pro",
+        about: "Intel Pentium Pro at 133 MHz, caches write back (001 Table 1)",
+        make: pentium_pro,
+    },
+];
+
+/// What `symmetric` is called in lists of names.
+pub const SYMMETRIC: &str = "symmetric:m=N";
+
+/// The names of all built-in platforms.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    PLATFORMS.iter().map(|b| b.name).chain([SYMMETRIC])
+}
+
+impl Platform {
+    /// The built-in platform of this name.
+    ///
+    /// # Errors
+    /// There is none: names the nearest one and all there are. `symmetric:m=N` with an N that is no number of processors.
+    pub fn builtin(name: &str) -> Result<Platform> {
+        if let Some(count) = name.strip_prefix("symmetric:m=") {
+            return match count.parse::<u32>() {
+                Ok(m) if (1..=CpuSet::MAX_CPU + 1).contains(&m) => Ok(Platform::symmetric(m)),
+                _ => Err(Error::new(format!("`{count}` is no number of processors"))
+                    .at(format!("platform `{name}`"))
+                    .remedy(format!(
+                        "write `symmetric:m=N` with N from 1 to {}",
+                        CpuSet::MAX_CPU + 1
+                    ))),
+            };
+        }
+        match PLATFORMS.iter().find(|b| b.name == name) {
+            Some(builtin) => Ok((builtin.make)()),
+            None => Err(unknown("platform", name, names(), "a file such as `board.toml`")),
+        }
+    }
+}
+
+/// Is this a path rather than a built-in name?
+pub(crate) fn is_path(name: &str) -> bool {
+    name.ends_with(".toml") || name.contains('/')
+}
+
+/// The error of a name that is not built in: the nearest one, all of them, and what else may be given.
+pub(crate) fn unknown(
+    what: &str,
+    written: &str,
+    known: impl Iterator<Item = &'static str> + Clone,
+    or: &str,
+) -> Error {
+    let meant = match nearest(written, known.clone()) {
+        Some(near) => format!("did you mean `{near}`? "),
+        None => String::new(),
+    };
+    let all = known.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    Error::new(format!("there is no built-in {what} `{written}`"))
+        .remedy(format!("{meant}built in are {all}; {or} works too"))
+}
+
+/// Intel Xeon L7455 (000 §4; 002 ch. 5): the machine of the delay tables.
+fn xeon_l7455() -> Platform {
+    // Position k of 0..6 within socket s is processor 4k + s.
+    let cpu = |socket: u32, position: u32| CpuId(4 * position + socket);
+    let mut shape = Shape::new("xeon-l7455");
+    for position in 0..6 {
+        for socket in 0..4 {
+            shape.processor(cpu(socket, position), position, socket);
+        }
+    }
+    for id in 0..24 {
+        shape.cache(1, CacheKind::Data, 32, 8, 64, CpuSet::from_iter([CpuId(id)]));
+        shape.cache(
+            1,
+            CacheKind::Instruction,
+            32,
+            8,
+            64,
+            CpuSet::from_iter([CpuId(id)]),
+        );
+    }
+    for socket in 0..4 {
+        for pair in 0..3 {
+            let sharers = (2 * pair..2 * pair + 2).map(|k| cpu(socket, k)).collect();
+            shape.cache(2, CacheKind::Unified, 3 * 1024, 12, 64, sharers);
+        }
+        let sharers = (0..6).map(|k| cpu(socket, k)).collect();
+        shape.cache(3, CacheKind::Unified, 12 * 1024, 12, 64, sharers);
+    }
+    shape.note("assumed: processor i is on socket i mod 4, as Linux numbers such machines round robin; the papers do not give the numbers");
+    shape.note("assumed: processors i and i + 4 of one socket share an L2 for i mod 8 < 4, i.e. neighbors in number within the socket; the papers do not say which two form a pair");
+    shape.note("uniform memory access: one node");
+    shape.finish()
+}
+
+/// Intel Core i7 of 2008 (003 §4).
+fn core_i7() -> Platform {
+    let mut shape = Shape::new("core-i7");
+    for id in 0..4 {
+        let own = CpuSet::from_iter([CpuId(id)]);
+        shape.processor(CpuId(id), id, 0);
+        shape.cache(1, CacheKind::Data, 32, 8, 64, own.clone());
+        shape.cache(1, CacheKind::Instruction, 32, 4, 64, own.clone());
+        shape.cache(2, CacheKind::Unified, 256, 8, 64, own);
+    }
+    shape.cache(3, CacheKind::Unified, 8 * 1024, 16, 64, CpuSet::first(4));
+    shape.note("hyper-threading is there and was disabled in the experiments: one processor a core");
+    shape.finish()
+}
+
+/// Intel i7-2600 (004 Table I).
+fn i7_2600() -> Platform {
+    let mut shape = Shape::new("i7-2600");
+    for id in 0..8 {
+        shape.processor(CpuId(id), id % 4, 0);
+    }
+    for core in 0..4 {
+        let siblings = CpuSet::from_iter([CpuId(core), CpuId(core + 4)]);
+        shape.cache(1, CacheKind::Data, 32, 8, 64, siblings.clone());
+        shape.cache(1, CacheKind::Instruction, 32, 8, 64, siblings.clone());
+        shape.cache(2, CacheKind::Unified, 256, 8, 64, siblings);
+    }
+    shape.cache(3, CacheKind::Unified, 8 * 1024, 16, 64, CpuSet::first(8));
+    shape.note(
+        "assumed: processors i and i + 4 are the two threads of core i, as Linux numbers them; the paper does not give the numbers",
+    );
+    shape.note("the L2 is not inclusive, the L3 is inclusive (004 Table I)");
+    shape.note("the lines of 64 bytes are from 004 §IV-A");
+    shape.finish()
+}
+
+/// Intel 486 at 33 MHz (001 Table 1).
+fn i486() -> Platform {
+    let mut shape = uniprocessor("i486");
+    let own = CpuSet::first(1);
+    shape.cache(1, CacheKind::Unified, 8, 4, 16, own.clone());
+    shape.cache(2, CacheKind::Unified, 256, 1, 16, own);
+    shape.note("both caches write through; 64 page colors in the L2, one in the L1 (001 Table 1)");
+    shape.finish()
+}
+
+/// Intel Pentium at 90 MHz (001 Table 1).
+fn pentium_90() -> Platform {
+    pentium("pentium-90", "both levels write through")
+}
+
+/// Intel Pentium at 133 MHz (001 Table 1).
+fn pentium_133() -> Platform {
+    pentium("pentium-133", "both levels write back")
+}
+
+fn pentium(name: &'static str, strategy: &str) -> Platform {
+    let mut shape = uniprocessor(name);
+    let own = CpuSet::first(1);
+    shape.cache(1, CacheKind::Data, 8, 2, 32, own.clone());
+    shape.cache(1, CacheKind::Instruction, 8, 2, 32, own.clone());
+    shape.cache(2, CacheKind::Unified, 256, 1, 32, own);
+    shape.note(&format!(
+        "{strategy}; 64 page colors in the L2, one in the L1 (001 Table 1)"
+    ));
+    shape.finish()
+}
+
+/// Intel Pentium Pro at 133 MHz (001 Table 1).
+fn pentium_pro() -> Platform {
+    let mut shape = uniprocessor("pentium-pro");
+    let own = CpuSet::first(1);
+    shape.cache(1, CacheKind::Data, 8, 2, 32, own.clone());
+    shape.cache(1, CacheKind::Instruction, 8, 4, 32, own.clone());
+    shape.cache(2, CacheKind::Unified, 256, 4, 32, own);
+    shape.note("both levels write back; 16 page colors in the L2, one in the L1 (001 Table 1)");
+    shape.note("assumed: of the two L1 caches the one for instructions has 4 ways and the one for data 2; the table says `4-way + 2-way` without saying which");
+    shape.finish()
+}
+
+/// One processor, with pages of 4 KiB: what all machines of 001 have in common.
+fn uniprocessor(name: &'static str) -> Shape {
+    let mut shape = Shape::new(name);
+    shape.processor(CpuId(0), 0, 0);
+    shape.platform.page_sizes = vec![Bytes::from_kib(4)];
+    shape.note("assumed: one processor; the paper speaks of none besides");
+    shape
+}
+
+/// A platform in the making.
+struct Shape {
+    platform: Platform,
+}
+
+impl Shape {
+    fn new(name: &'static str) -> Self {
+        let about = PLATFORMS.iter().find(|b| b.name == name).map_or("", |b| b.about);
+        Shape {
+            platform: Platform {
+                name: name.to_owned(),
+                description: about.to_owned(),
+                processors: Vec::new(),
+                caches: Vec::new(),
+                page_sizes: Vec::new(),
+                notes: Vec::new(),
+            },
+        }
+    }
+
+    fn processor(&mut self, id: CpuId, core: u32, socket: u32) {
+        self.platform.processors.push(Processor {
+            id,
+            core,
+            socket,
+            node: 0,
+            online: true,
+            usable: true,
+            capacity: None,
+        });
+    }
+
+    /// A cache of `kib` KiB; its number of sets follows from the rest.
+    fn cache(&mut self, level: u8, kind: CacheKind, kib: u32, ways: u32, line: u32, shared_by: CpuSet) {
+        self.platform.caches.push(Cache {
+            level,
+            kind,
+            size: Some(Bytes::from_kib(u64::from(kib))),
+            ways: Some(ways),
+            line: Some(line),
+            sets: Some(kib * 1024 / (ways * line)),
+            shared_by,
+        });
+    }
+
+    fn note(&mut self, text: &str) {
+        self.platform.notes.push(text.to_owned());
+    }
+
+    fn finish(self) -> Platform {
+        self.platform.in_order()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::{ClusterSpec, Resumption};
+
+    #[test]
+    fn every_built_in_platform_is_sound() {
+        for builtin in PLATFORMS {
+            let platform = Platform::builtin(builtin.name).unwrap();
+            assert_eq!(platform.name, builtin.name);
+            platform.check().unwrap();
+            for cache in &platform.caches {
+                let parts = [cache.ways, cache.line, cache.sets].map(|n| u64::from(n.unwrap()));
+                let size = cache.size.unwrap().get();
+                assert_eq!(parts.iter().product::<u64>(), size, "{}: {cache:?}", builtin.name);
+            }
+        }
+    }
+
+    /// 000 §4: four sockets of six cores; an L3 a socket, an L2 a pair.
+    #[test]
+    fn the_xeon_has_the_clusters_of_the_paper() {
+        let xeon = Platform::builtin("xeon-l7455").unwrap();
+        let sizes = |spec| -> Vec<usize> { xeon.clusters(spec).unwrap().iter().map(CpuSet::len).collect() };
+        assert_eq!(sizes(ClusterSpec::Level(1)), vec![1; 24]);
+        assert_eq!(sizes(ClusterSpec::Level(2)), vec![2; 12]);
+        assert_eq!(sizes(ClusterSpec::Level(3)), vec![6; 4]);
+        assert_eq!(
+            xeon.resumptions(),
+            [
+                Resumption::Preemption,
+                Resumption::Migration(2),
+                Resumption::Migration(3),
+                Resumption::Memory
+            ]
+        );
+        assert_eq!(xeon.resumption(CpuId(1), CpuId(5)), Resumption::Migration(2));
+        assert_eq!(xeon.resumption(CpuId(1), CpuId(9)), Resumption::Migration(3));
+        assert_eq!(xeon.resumption(CpuId(1), CpuId(2)), Resumption::Memory);
+    }
+
+    /// 001 Table 1: the number of colors is size / ways / page size.
+    #[test]
+    fn the_machines_of_1996_have_the_colors_of_the_table() {
+        for (name, colors) in [
+            ("i486", 64),
+            ("pentium-90", 64),
+            ("pentium-133", 64),
+            ("pentium-pro", 16),
+        ] {
+            let platform = Platform::builtin(name).unwrap();
+            let l2 = platform.data_cache(2, CpuId(0)).unwrap();
+            let way = l2.size.unwrap().get() / u64::from(l2.ways.unwrap());
+            assert_eq!(way / platform.page_sizes[0].get(), colors, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_and_the_list() {
+        let refusals: Vec<String> = ["xeon-l7445", "symmetric:m=0", "symmetric:m=many", "toaster"]
+            .iter()
+            .map(|name| Platform::builtin(name).unwrap_err().to_string())
+            .collect();
+        insta::assert_snapshot!(refusals.join("\n"));
+    }
+}
