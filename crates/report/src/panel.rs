@@ -1,0 +1,487 @@
+//! Panels: axes, series and notes as plain data, and how they become a figure.
+//!
+//! plotters gives coordinates, grid, axes and their labels; marks, error bars and legends are drawn with its drawing
+//! area, where we can say exactly where they lie. The legend stands above the data, never on it.
+
+use crate::axis::Axis;
+use crate::sheet::{Backend, Sheet, TENTHS, tenths, text_width};
+use crate::style::{Ink, Look, Marker, SMALL, TEXT};
+use crate::svg::Figure;
+use model::{Error, Result};
+use plotters::chart::ChartBuilder;
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::element::{Circle, PathElement, Polygon};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// One thing in a panel, in the units of its axes. Drawn in order.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Layer {
+    /// A line from point to point.
+    Curve {
+        /// How the series looks.
+        look: Look,
+        /// The points, ascending.
+        points: Vec<(f64, f64)>,
+        /// Pixels to the right, to keep series that lie upon each other apart.
+        shift: f64,
+    },
+    /// A marker on each point. What lies at or below the floor of a logarithmic axis gets a hollow tip-down triangle.
+    Marks {
+        /// How the series looks.
+        look: Look,
+        /// The points.
+        points: Vec<(f64, f64)>,
+        /// Pixels to the right.
+        shift: f64,
+    },
+    /// Error bars: position, low end, high end. An end outside of the axis has no cap.
+    Whiskers {
+        /// How the series looks.
+        look: Look,
+        /// The bars.
+        bars: Vec<(f64, f64, f64)>,
+        /// Pixels to the right.
+        shift: f64,
+    },
+    /// Small dots, or small crosses for what was discarded.
+    Cloud {
+        /// Their color.
+        ink: Ink,
+        /// Where they lie.
+        points: Vec<(f64, f64)>,
+        /// Crosses instead of dots.
+        crosses: bool,
+    },
+    /// A line across the panel at a value of the x axis, named at its top.
+    Upright {
+        /// Where.
+        at: f64,
+        /// What it means.
+        label: String,
+    },
+    /// A dashed line across the panel at a value of the y axis, named above its right end.
+    Level {
+        /// Where.
+        at: f64,
+        /// What it means.
+        label: String,
+        /// In which ink.
+        ink: Ink,
+    },
+    /// A ring around a point with a note beside it.
+    Note {
+        /// The point.
+        at: (f64, f64),
+        /// What to say, line by line.
+        lines: Vec<String>,
+    },
+}
+
+/// A legend's entry.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// How the series looks.
+    pub look: Look,
+    /// What it is.
+    pub name: String,
+}
+
+/// One pair of axes with what lies between them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Panel {
+    /// Stands above it; may be empty.
+    pub title: String,
+    /// The x axis.
+    pub x: Axis,
+    /// The y axis.
+    pub y: Axis,
+    /// What lies between.
+    pub layers: Vec<Layer>,
+}
+
+/// Panels that make one figure, side by side and beneath each other, with one legend.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sketch {
+    /// See [`Figure::id`].
+    pub id: String,
+    /// See [`Figure::title`].
+    pub title: String,
+    /// See [`Figure::description`].
+    pub description: String,
+    /// See [`Figure::caption`].
+    pub caption: String,
+    /// The panels, row by row.
+    pub panels: Vec<Panel>,
+    /// How many stand side by side.
+    pub columns: usize,
+    /// Width and height of one panel in pixels, its title and axis labels included.
+    pub panel: (f64, f64),
+    /// The legend of all panels.
+    pub legend: Vec<Entry>,
+}
+
+type Area = DrawingArea<Backend, Shift>;
+type DrawError = DrawingAreaErrorKind<Infallible>;
+
+/// Length of the line sample in a legend.
+const SAMPLE: f64 = 34.0;
+/// Height of a row of the legend.
+const ROW: f64 = 20.0;
+/// Room at the edges of the figure.
+const EDGE: f64 = 8.0;
+
+impl Sketch {
+    /// Draws it.
+    ///
+    /// # Errors
+    /// plotters refuses (nothing known makes it).
+    pub fn draw(&self) -> Result<Figure> {
+        let columns = self.columns.clamp(1, self.panels.len().max(1));
+        let rows = self.panels.len().div_ceil(columns);
+        let width = self.panel.0 * columns as f64;
+        let legend = legend_rows(&self.legend, width - 2.0 * EDGE);
+        let top = match legend.len() {
+            0 => EDGE / 2.0,
+            n => EDGE + n as f64 * ROW,
+        };
+        let height = top + self.panel.1 * rows as f64;
+        let sheet = Rc::new(Sheet::default());
+        let root = Backend::new(Rc::clone(&sheet), width, height).into_drawing_area();
+        self.draw_on(&root, &sheet, &legend, top, columns)
+            .map_err(|e| Error::new(format!("the figure `{}` cannot be drawn: {e}", self.id)))?;
+        Ok(Figure {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            caption: self.caption.clone(),
+            width,
+            height,
+            shapes: sheet.take(),
+        })
+    }
+
+    fn draw_on(
+        &self,
+        root: &Area,
+        sheet: &Sheet,
+        legend: &[Vec<&Entry>],
+        top: f64,
+        columns: usize,
+    ) -> Result<(), DrawError> {
+        root.fill(&Ink::Paper.color())?;
+        for (row, entries) in legend.iter().enumerate() {
+            let mut x = EDGE;
+            let y = EDGE / 2.0 + (row as f64 + 0.5) * ROW;
+            for entry in entries {
+                let look = entry.look;
+                sheet.dash(look.dash);
+                line(root, vec![at(x, y), at(x + SAMPLE, y)], look.ink, CURVE)?;
+                sheet.dash("");
+                mark(root, at(x + SAMPLE / 2.0, y), look)?;
+                let place = at(x + SAMPLE + 6.0, y);
+                root.draw_text(
+                    &entry.name,
+                    &text(SMALL, Ink::Black, HPos::Left, VPos::Center),
+                    place,
+                )?;
+                x += entry_width(entry);
+            }
+        }
+        for (index, panel) in self.panels.iter().enumerate() {
+            let left = self.panel.0 * (index % columns) as f64;
+            let upper = top + self.panel.1 * (index / columns) as f64;
+            panel.draw(root, sheet, (left, upper), self.panel)?;
+        }
+        root.present()
+    }
+}
+
+fn entry_width(entry: &Entry) -> f64 {
+    SAMPLE + 6.0 + text_width(&entry.name, SMALL) + 16.0
+}
+
+/// Entries in rows that are no wider than the figure.
+fn legend_rows(entries: &[Entry], width: f64) -> Vec<Vec<&Entry>> {
+    let mut rows: Vec<Vec<&Entry>> = Vec::new();
+    let mut used = f64::INFINITY;
+    for entry in entries {
+        let needed = entry_width(entry);
+        match rows.last_mut().filter(|_| used + needed <= width) {
+            Some(row) => row.push(entry),
+            None => {
+                rows.push(vec![entry]);
+                used = 0.0;
+            }
+        }
+        used += needed;
+    }
+    rows
+}
+
+/// Width of a curve's line, in pixels.
+const CURVE: f64 = 1.8;
+/// Half the size of a marker, in pixels.
+const MARK: f64 = 3.6;
+
+fn at(x: f64, y: f64) -> (i32, i32) {
+    (tenths(x), tenths(y))
+}
+
+fn stroke(ink: Ink, width: f64) -> ShapeStyle {
+    ink.color().stroke_width(tenths(width) as u32)
+}
+
+fn text(size: f64, ink: Ink, h: HPos, v: VPos) -> TextStyle<'static> {
+    let mut style = TextStyle::from(("sans-serif", size * TENTHS).into_font());
+    style.color = ink.color().to_backend_color();
+    style.pos = Pos::new(h, v);
+    style
+}
+
+fn line(root: &Area, points: Vec<(i32, i32)>, ink: Ink, width: f64) -> Result<(), DrawError> {
+    root.draw(&PathElement::new(points, stroke(ink, width)))
+}
+
+/// Draws a marker. Hollow ones are filled with paper, so that lines do not run through them.
+fn mark(root: &Area, (x, y): (i32, i32), look: Look) -> Result<(), DrawError> {
+    let r = tenths(MARK);
+    let corners = |points: &[(f64, f64)]| -> Vec<(i32, i32)> {
+        points
+            .iter()
+            .map(|(dx, dy)| {
+                (
+                    x + (dx * f64::from(r)).round() as i32,
+                    y + (dy * f64::from(r)).round() as i32,
+                )
+            })
+            .collect()
+    };
+    let shape = |points: &[(f64, f64)], hollow: bool| -> Result<(), DrawError> {
+        let inside = if hollow { Ink::Paper } else { look.ink };
+        root.draw(&Polygon::new(corners(points), inside.color().filled()))?;
+        let mut outline = corners(points);
+        outline.extend(outline.first().copied());
+        root.draw(&PathElement::new(outline, stroke(look.ink, 1.4)))
+    };
+    match look.marker {
+        Marker::Circle => root.draw(&Circle::new((x, y), r, look.ink.color().filled())),
+        Marker::Ring => {
+            root.draw(&Circle::new((x, y), r, Ink::Paper.color().filled()))?;
+            root.draw(&Circle::new((x, y), r, stroke(look.ink, 1.4)))
+        }
+        Marker::Triangle => shape(&[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)], true),
+        Marker::Square => shape(&[(-0.8, -0.8), (0.8, -0.8), (0.8, 0.8), (-0.8, 0.8)], false),
+        Marker::Diamond => shape(&[(0.0, -1.3), (1.2, 0.0), (0.0, 1.3), (-1.2, 0.0)], true),
+        Marker::Wedge => shape(&[(0.0, 1.25), (1.15, -0.85), (-1.15, -0.85)], false),
+    }
+}
+
+/// Says that a value lies at the floor of the axis or below it.
+fn floor_mark(root: &Area, (x, y): (i32, i32), ink: Ink) -> Result<(), DrawError> {
+    let r = tenths(MARK);
+    let corners = vec![
+        (x - r, y - 2 * r),
+        (x + r, y - 2 * r),
+        (x, y - 2),
+        (x - r, y - 2 * r),
+    ];
+    root.draw(&Polygon::new(corners.clone(), Ink::Paper.color().filled()))?;
+    root.draw(&PathElement::new(corners, stroke(ink, 1.2)))
+}
+
+impl Panel {
+    fn draw(
+        &self,
+        root: &Area,
+        sheet: &Sheet,
+        (left, top): (f64, f64),
+        (width, height): (f64, f64),
+    ) -> Result<(), DrawError> {
+        let area = root
+            .clone()
+            .shrink(at(left, top), (tenths(width) as u32, tenths(height) as u32));
+        let titled = !self.title.is_empty();
+        let widest = self
+            .y
+            .ticks
+            .iter()
+            .map(|(_, name)| text_width(name, SMALL))
+            .fold(0.0, f64::max);
+        let mut chart = ChartBuilder::on(&area)
+            .margin_top(tenths(if titled { 28.0 } else { 10.0 }))
+            .margin_right(tenths(16.0))
+            .margin_left(tenths(EDGE))
+            .margin_bottom(tenths(6.0))
+            .x_label_area_size(tenths(42.0))
+            .y_label_area_size(tenths(widest + 30.0))
+            .build_cartesian_2d(self.x.clone(), self.y.clone())?;
+        chart
+            .configure_mesh()
+            .light_line_style(Ink::Paper.color().mix(0.0))
+            .max_light_lines(0)
+            .bold_line_style(stroke(Ink::Grid, 1.0))
+            .axis_style(stroke(Ink::Gray, 1.0))
+            .label_style(text(SMALL, Ink::Black, HPos::Left, VPos::Top))
+            .axis_desc_style(text(TEXT, Ink::Black, HPos::Left, VPos::Top))
+            .set_all_tick_mark_size(tenths(4.0))
+            .x_desc(&self.x.label)
+            .y_desc(&self.y.label)
+            .draw()?;
+        if titled {
+            let mut style = text(TEXT, Ink::Black, HPos::Left, VPos::Top);
+            style.font = style.font.style(FontStyle::Bold);
+            root.draw_text(&self.title, &style, at(left + EDGE, top + 8.0))?;
+        }
+        let plot = chart.plotting_area();
+        let (xs, ys) = (plot.get_x_axis_pixel_range(), plot.get_y_axis_pixel_range());
+        let frame = Frame {
+            root,
+            sheet,
+            left: xs.start,
+            right: xs.end,
+            top: ys.start.min(ys.end),
+            bottom: ys.end.max(ys.start),
+            panel: self,
+        };
+        for layer in &self.layers {
+            frame.layer(layer)?;
+        }
+        sheet.dash("");
+        sheet.halo(false);
+        Ok(())
+    }
+}
+
+/// Where a panel's data lies on the sheet, in tenths of a pixel.
+struct Frame<'a> {
+    root: &'a Area,
+    sheet: &'a Sheet,
+    left: i32,
+    right: i32,
+    top: i32,
+    bottom: i32,
+    panel: &'a Panel,
+}
+
+impl Frame<'_> {
+    fn x(&self, value: f64, shift: f64) -> i32 {
+        let width = f64::from(self.right - self.left);
+        self.left + (self.panel.x.position(value) * width).round() as i32 + tenths(shift)
+    }
+    fn y(&self, value: f64) -> i32 {
+        let height = f64::from(self.bottom - self.top);
+        self.bottom - (self.panel.y.position(value) * height).round() as i32
+    }
+
+    fn layer(&self, layer: &Layer) -> Result<(), DrawError> {
+        let (root, sheet) = (self.root, self.sheet);
+        match layer {
+            Layer::Curve { look, points, shift } => {
+                sheet.dash(look.dash);
+                let path = points
+                    .iter()
+                    .map(|(x, y)| (self.x(*x, *shift), self.y(*y)))
+                    .collect();
+                line(root, path, look.ink, CURVE)?;
+                sheet.dash("");
+                Ok(())
+            }
+            Layer::Marks { look, points, shift } => points.iter().try_for_each(|(x, y)| {
+                let place = (self.x(*x, *shift), self.y(*y));
+                if *y <= self.panel.y.low && self.panel.y.scale == crate::axis::Scale::Logarithmic {
+                    floor_mark(root, place, look.ink)
+                } else {
+                    mark(root, place, *look)
+                }
+            }),
+            Layer::Whiskers { look, bars, shift } => bars.iter().try_for_each(|(x, low, high)| {
+                let (x, cap) = (self.x(*x, *shift), tenths(2.5));
+                let (bottom, top) = (self.y(*low), self.y(*high));
+                if bottom == top {
+                    return Ok(());
+                }
+                line(root, vec![(x, bottom), (x, top)], look.ink, 0.9)?;
+                for (end, inside) in [
+                    (bottom, *low > self.panel.y.low),
+                    (top, *high < self.panel.y.high),
+                ] {
+                    if inside {
+                        line(root, vec![(x - cap, end), (x + cap, end)], look.ink, 0.9)?;
+                    }
+                }
+                Ok(())
+            }),
+            Layer::Cloud { ink, points, crosses } => points.iter().try_for_each(|(x, y)| {
+                let (x, y) = (self.x(*x, 0.0), self.y(*y));
+                if *crosses {
+                    let r = tenths(1.8);
+                    line(root, vec![(x - r, y - r), (x + r, y + r)], *ink, 0.8)?;
+                    line(root, vec![(x - r, y + r), (x + r, y - r)], *ink, 0.8)
+                } else {
+                    root.draw(&Circle::new((x, y), tenths(1.1), ink.color().mix(0.55).filled()))
+                }
+            }),
+            Layer::Upright { at, label } => {
+                let x = self.x(*at, 0.0);
+                sheet.dash("1.5 3");
+                line(root, vec![(x, self.top), (x, self.bottom)], Ink::Gray, 1.0)?;
+                sheet.dash("");
+                sheet.halo(true);
+                let style = text(SMALL - 1.0, Ink::Gray, HPos::Center, VPos::Top);
+                root.draw_text(label, &style, (x, self.top + tenths(3.0)))?;
+                sheet.halo(false);
+                Ok(())
+            }
+            Layer::Level { at, label, ink } => {
+                let y = self.y(*at);
+                sheet.dash("5 4");
+                line(root, vec![(self.left, y), (self.right, y)], *ink, 1.0)?;
+                sheet.dash("");
+                sheet.halo(true);
+                let style = text(SMALL, *ink, HPos::Right, VPos::Bottom);
+                root.draw_text(label, &style, (self.right - tenths(4.0), y - tenths(3.0)))?;
+                sheet.halo(false);
+                Ok(())
+            }
+            Layer::Note { at, lines } => self.note(*at, lines),
+        }
+    }
+
+    /// A ring, and the text on the side where there is more room, above or below likewise.
+    fn note(&self, (x, y): (f64, f64), lines: &[String]) -> Result<(), DrawError> {
+        let (root, sheet) = (self.root, self.sheet);
+        let (x, y) = (self.x(x, 0.0), self.y(y));
+        root.draw(&Circle::new((x, y), tenths(6.0), stroke(Ink::Black, 1.4)))?;
+        let (right, below) = (x < (self.left + self.right) / 2, y < (self.top + self.bottom) / 2);
+        let (side, dx) = if right {
+            (HPos::Left, 16.0)
+        } else {
+            (HPos::Right, -16.0)
+        };
+        let dy = if below {
+            22.0
+        } else {
+            -22.0 - (lines.len() as f64 - 1.0) * (SMALL + 3.0)
+        };
+        let elbow = (
+            x + tenths(dx * 0.85),
+            y + tenths(if below { 20.0 } else { -20.0 }),
+        );
+        let start = (
+            x + tenths(if right { 4.2 } else { -4.2 }),
+            y + tenths(if below { 4.2 } else { -4.2 }),
+        );
+        line(root, vec![start, elbow], Ink::Black, 1.0)?;
+        sheet.halo(true);
+        for (index, note) in lines.iter().enumerate() {
+            let place = (x + tenths(dx), y + tenths(dy + index as f64 * (SMALL + 3.0)));
+            root.draw_text(note, &text(SMALL, Ink::Black, side, VPos::Center), place)?;
+        }
+        sheet.halo(false);
+        Ok(())
+    }
+}
