@@ -1,0 +1,474 @@
+//! Real-time rights: priorities that are lowered again, pinning, locked memory, and a watchdog over it all.
+//!
+//! The highest priority that lets the system live: Linux's own per-processor threads (stop, migration) run above every
+//! priority; threaded interrupt handlers run at 50; 99 is left to the system. [`WATCHDOG`] is 98, and what is watched
+//! runs at [`HIGHEST`], 97 (000 §4.1 runs its measuring task at the highest priority).
+//! Assumes that the caller sleeps now and then: without it the kernel stops real-time threads for 50 ms of each second
+//! (`sched_rt_runtime_us`, or the fair server of newer kernels), see [`throttle`].
+//! A process that is killed takes all of its threads with it, so that no priority outlives it.
+
+use model::{CpuId, CpuSet, Duration, Error, Result};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// The priority of the watchdog.
+pub const WATCHDOG: Priority = Priority(98);
+/// The highest priority for work.
+pub const HIGHEST: Priority = Priority(97);
+
+/// A priority of `SCHED_FIFO`, 1 to 99.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Priority(i32);
+
+impl Priority {
+    /// `None` outside of 1 to 99.
+    pub fn new(priority: i32) -> Option<Self> {
+        (1..=99).contains(&priority).then_some(Priority(priority))
+    }
+    /// As a number.
+    pub fn get(self) -> i32 {
+        self.0
+    }
+}
+
+/// A thread of this process, as the kernel numbers it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ThreadId(libc::pid_t);
+
+impl ThreadId {
+    /// The calling thread.
+    pub fn current() -> Self {
+        // Safety: takes no argument, cannot fail.
+        ThreadId(unsafe { libc::gettid() })
+    }
+}
+
+fn set_scheduler(thread: ThreadId, policy: i32, priority: i32) -> std::io::Result<()> {
+    // Safety: an all-zero `sched_param` is valid on every C library that adds fields to it.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    param.sched_priority = priority;
+    // Safety: `param` lives through the call.
+    match unsafe { libc::sched_setscheduler(thread.0, policy, &param) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+fn scheduler(thread: ThreadId) -> std::io::Result<(i32, i32)> {
+    // Safety: an all-zero `sched_param` is valid; the kernel fills it in.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    // Safety: plain calls on a thread of our own, `param` lives through them.
+    let (policy, done) = unsafe {
+        (
+            libc::sched_getscheduler(thread.0),
+            libc::sched_getparam(thread.0, &mut param),
+        )
+    };
+    if policy < 0 || done != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok((policy, param.sched_priority))
+}
+
+/// A thread that runs at a real-time priority for as long as this value lives.
+///
+/// Dropping it, also while a panic unwinds, gives the thread back the scheduling that it had. Threads that it starts
+/// meanwhile do not inherit the priority.
+#[derive(Debug)]
+pub struct Raised {
+    thread: ThreadId,
+    before: (i32, i32),
+    // Raising and lowering belong to one thread.
+    not_send: PhantomData<*const ()>,
+}
+
+/// Raises the calling thread to `SCHED_FIFO`.
+///
+/// # Errors
+/// No right to do so; the remedy says how to get it.
+pub fn raise(priority: Priority) -> Result<Raised> {
+    let thread = ThreadId::current();
+    let before = scheduler(thread)
+        .map_err(|e| Error::new(format!("cannot ask for the scheduling of this thread: {e}")))?;
+    set_scheduler(
+        thread,
+        libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
+        priority.get(),
+    )
+    .map_err(|e| {
+        let cause = format!("no right to real-time priority {}", priority.get());
+        match e.raw_os_error() {
+            Some(libc::EPERM) => Error::new(cause).remedy(format!(
+                "run as root, or `sudo setcap cap_sys_nice+ep` on the program, or allow `rtprio {}` in /etc/security/limits.conf",
+                WATCHDOG.get()
+            )),
+            _ => Error::new(format!("{cause}: {e}"))
+                .remedy("a container without real-time budget refuses it: see cpu.rt_runtime_us of its cgroup"),
+        }
+    })?;
+    Ok(Raised {
+        thread,
+        before,
+        not_send: PhantomData,
+    })
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        let (policy, priority) = self.before;
+        // Without the right to it the mark "children start unprivileged" cannot be taken off again: then it stays.
+        let done = set_scheduler(self.thread, policy, priority)
+            .or_else(|_| set_scheduler(self.thread, policy | libc::SCHED_RESET_ON_FORK, priority));
+        debug_assert!(done.is_ok(), "lowering a priority needs no right");
+    }
+}
+
+/// The processors that the calling thread may run on.
+///
+/// # Errors
+/// The kernel knows more processors than this program can name.
+pub fn affinity() -> Result<CpuSet> {
+    // Safety: an all-zero set is an empty one, and the kernel fills it in.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // Safety: the size is that of `set`.
+    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
+        return Err(Error::new(format!(
+            "cannot ask for the processors of this process: {}",
+            std::io::Error::last_os_error()
+        )));
+    }
+    Ok((0..libc::CPU_SETSIZE as u32)
+        // Safety: the index is below CPU_SETSIZE.
+        .filter(|cpu| unsafe { libc::CPU_ISSET(*cpu as usize, &set) })
+        .map(CpuId)
+        .collect())
+}
+
+/// Lets the calling thread run on these processors only; it runs on one of them when this returns.
+///
+/// # Errors
+/// None of them is online and permitted by the cpuset.
+pub fn pin(cpus: &CpuSet) -> Result<()> {
+    // Safety: an all-zero set is an empty one.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for cpu in cpus.iter().filter(|c| c.0 < libc::CPU_SETSIZE as u32) {
+        // Safety: the index is below CPU_SETSIZE.
+        unsafe { libc::CPU_SET(cpu.index(), &mut set) };
+    }
+    set_affinity(&set).map_err(|e| {
+        Error::new(format!("cannot run on processor {cpus}: {e}"))
+            .remedy("choose processors that are online and in this process's cpuset")
+    })
+}
+
+/// Moves the calling thread to one processor. As [`pin`], and cheap enough to do between two samples.
+///
+/// # Errors
+/// The processor is not online or not permitted.
+pub fn pin_to(cpu: CpuId) -> std::io::Result<()> {
+    if cpu.0 >= libc::CPU_SETSIZE as u32 {
+        return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // Safety: an all-zero set is an empty one; the index is below CPU_SETSIZE.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu.index(), &mut set);
+        set
+    };
+    set_affinity(&set)
+}
+
+fn set_affinity(set: &libc::cpu_set_t) -> std::io::Result<()> {
+    // Safety: the size is that of `set`, which lives through the call.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(set), set) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// All memory of the process that exists now stays in memory for as long as this lives.
+#[derive(Debug)]
+pub struct LockedMemory(());
+
+/// Locks the code, stacks and heaps that exist now; what is mapped later is locked by who maps it.
+///
+/// # Errors
+/// The limit is too low; the remedy says how to raise it.
+pub fn lock_memory() -> Result<LockedMemory> {
+    // Safety: a call without pointers.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT) } {
+        0 => Ok(LockedMemory(())),
+        _ => Err(
+            Error::new(format!("cannot lock memory: {}", std::io::Error::last_os_error()))
+                .remedy("run as root, or raise the limit with `ulimit -l unlimited`"),
+        ),
+    }
+}
+
+impl Drop for LockedMemory {
+    fn drop(&mut self) {
+        // Safety: a call without arguments; memory that others lock is locked by their own guards, page by page,
+        // which this would undo: so it is taken once, by the one who measures.
+        unsafe { libc::munlockall() };
+    }
+}
+
+/// How often the calling thread lost or gave away the processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Switches {
+    /// It waited for something.
+    pub voluntary: u64,
+    /// Something took the processor from it.
+    pub involuntary: u64,
+}
+
+/// The counts of the calling thread since it began.
+pub fn switches() -> Switches {
+    // Safety: an all-zero `rusage` is valid and the kernel fills it in; RUSAGE_THREAD exists since Linux 2.6.26.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage
+    };
+    Switches {
+        voluntary: usage.ru_nvcsw as u64,
+        involuntary: usage.ru_nivcsw as u64,
+    }
+}
+
+/// Sleeps for at least this long: the thread gives the processor away, also for a length of zero.
+pub fn sleep(length: Duration) {
+    let mut left = libc::timespec {
+        tv_sec: (length.nanos() / 1_000_000_000) as libc::time_t,
+        tv_nsec: (length.nanos() % 1_000_000_000).max(1) as libc::c_long,
+    };
+    loop {
+        let want = left;
+        // Safety: both pointers are to values that live through the call.
+        let interrupted = unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &want, &mut left) };
+        if interrupted != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// How long real-time threads may run within which period before the kernel stops them; `None` without a limit.
+pub fn throttle() -> Option<(Duration, Duration)> {
+    let read = |name: &str| -> Option<i64> {
+        std::fs::read_to_string(format!("/proc/sys/kernel/{name}"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
+    };
+    let (runtime, period) = (read("sched_rt_runtime_us")?, read("sched_rt_period_us")?);
+    Some((
+        Duration::from_micros(u64::try_from(runtime).ok()?),
+        Duration::from_micros(u64::try_from(period).ok()?),
+    ))
+}
+
+/// Watches over a real-time thread: without a heartbeat for too long it loses its priority, and the system lives.
+///
+/// Runs as a thread of the same process at [`WATCHDOG`], so that it ends with it.
+#[derive(Debug)]
+pub struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    beats: AtomicU64,
+    end: AtomicBool,
+    tripped: AtomicBool,
+}
+
+impl Watchdog {
+    /// Starts to watch over the calling thread, which must then call [`Watchdog::beat`] at least every `limit`.
+    ///
+    /// # Errors
+    /// No right to the watchdog's priority, or no thread to be had.
+    pub fn over_this_thread(limit: Duration) -> Result<Self> {
+        let watched = ThreadId::current();
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let (report, ready) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("watchdog".to_owned())
+            .spawn(move || {
+                let raised = raise(WATCHDOG);
+                let failed = raised.is_err();
+                // The starter waits for this; it has gone only if it panicked, and then the answer matters to nobody.
+                let _ = report.send(raised.as_ref().map(|_| ()).map_err(Clone::clone));
+                if !failed {
+                    watch(&theirs, watched, limit);
+                }
+            })
+            .map_err(|e| Error::new(format!("cannot start the watchdog: {e}")))?;
+        let started = ready
+            .recv()
+            .unwrap_or_else(|_| Err(Error::new("the watchdog ended early")));
+        let watchdog = Watchdog {
+            shared,
+            thread: Some(thread),
+        };
+        started.map(|()| watchdog)
+    }
+
+    /// The watched thread is alive and well.
+    #[inline]
+    pub fn beat(&self) {
+        self.shared.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Was the thread taken for a runaway, and lowered?
+    pub fn tripped(&self) -> bool {
+        self.shared.tripped.load(Ordering::Relaxed)
+    }
+}
+
+fn watch(shared: &Shared, watched: ThreadId, limit: Duration) {
+    let step = std::time::Duration::from_nanos((limit.nanos() / 4).max(1));
+    let (mut seen, mut missed) = (shared.beats.load(Ordering::Relaxed), 0);
+    while !shared.end.load(Ordering::Relaxed) {
+        std::thread::park_timeout(step);
+        let beats = shared.beats.load(Ordering::Relaxed);
+        missed = if beats == seen { missed + 1 } else { 0 };
+        seen = beats;
+        if missed >= 4 && !shared.end.load(Ordering::Relaxed) {
+            shared.tripped.store(true, Ordering::Relaxed);
+            // It fails only where the thread is gone.
+            let _ = set_scheduler(watched, libc::SCHED_OTHER, 0);
+            return;
+        }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.end.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A watchdog that panicked has nothing left to do.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The scheduling of this thread, or why a test is skipped.
+    fn with_rights() -> Option<(Raised, (i32, i32))> {
+        let before = scheduler(ThreadId::current()).unwrap();
+        match raise(HIGHEST) {
+            Ok(raised) => Some((raised, before)),
+            Err(e) => {
+                eprintln!("skipped: {e}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn a_raised_thread_is_lowered_again() {
+        let Some((raised, before)) = with_rights() else {
+            return;
+        };
+        let (policy, priority) = scheduler(ThreadId::current()).unwrap();
+        assert_eq!(policy & !libc::SCHED_RESET_ON_FORK, libc::SCHED_FIFO);
+        assert_eq!(priority, HIGHEST.get());
+        drop(raised);
+        assert_eq!(scheduler(ThreadId::current()).unwrap(), before);
+    }
+
+    #[test]
+    fn a_panic_lowers_the_priority_too() {
+        if with_rights().is_none() {
+            return;
+        }
+        let before = scheduler(ThreadId::current()).unwrap();
+        let result = std::panic::catch_unwind(|| {
+            let _raised = raise(HIGHEST);
+            panic!("on purpose");
+        });
+        assert!(result.is_err());
+        assert_eq!(scheduler(ThreadId::current()).unwrap(), before);
+    }
+
+    #[test]
+    fn threads_of_a_raised_thread_start_without_priority() {
+        let Some((_raised, _)) = with_rights() else {
+            return;
+        };
+        let (policy, _) = std::thread::spawn(|| scheduler(ThreadId::current()).unwrap())
+            .join()
+            .unwrap();
+        assert_eq!(policy, libc::SCHED_OTHER);
+    }
+
+    #[test]
+    fn a_runaway_loses_its_priority_and_who_beats_keeps_it() {
+        let Some((_raised, _)) = with_rights() else {
+            return;
+        };
+        let watchdog = Watchdog::over_this_thread(Duration::from_millis(40)).unwrap();
+        for _ in 0..20 {
+            watchdog.beat();
+            sleep(Duration::from_millis(4));
+        }
+        assert!(!watchdog.tripped(), "it beat in time");
+        // Runs away; ends when the watchdog has seen it, or fails when it never does.
+        let start = std::time::Instant::now();
+        while !watchdog.tripped() && start.elapsed().as_secs() < 5 {
+            std::hint::spin_loop();
+        }
+        assert!(watchdog.tripped());
+        // The watchdog sets the flag, then lowers; it runs above this thread, on this or another processor.
+        while scheduler(ThreadId::current()).unwrap().1 != 0 && start.elapsed().as_secs() < 5 {
+            std::thread::yield_now();
+        }
+        assert_eq!(scheduler(ThreadId::current()).unwrap().1, 0);
+    }
+
+    #[test]
+    fn a_pinned_thread_runs_where_it_was_put() {
+        std::thread::spawn(|| {
+            let all = affinity().unwrap();
+            for cpu in all.iter() {
+                pin_to(cpu).unwrap();
+                assert_eq!(affinity().unwrap(), [cpu].into_iter().collect());
+                assert_eq!(crate::clock::current_cpu(), cpu);
+            }
+            pin(&all).unwrap();
+            assert_eq!(affinity().unwrap(), all);
+            assert!(pin(&CpuSet::new()).is_err());
+            assert!(pin_to(CpuId(CpuSet::MAX_CPU)).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_sleep_gives_the_processor_away() {
+        std::thread::spawn(|| {
+            let before = switches().voluntary;
+            sleep(Duration::ZERO);
+            sleep(Duration::from_micros(100));
+            assert!(switches().voluntary > before);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn priorities_stay_within_what_linux_has() {
+        assert_eq!(Priority::new(97), Some(HIGHEST));
+        assert!(Priority::new(0).is_none() && Priority::new(100).is_none());
+        assert!(HIGHEST < WATCHDOG);
+    }
+}
