@@ -288,3 +288,17 @@ impl<'d, 'i> Value<'d, 'i> {
             .collect())
     }
 }
+
+/// Text as a basic string of TOML in one line, fit for a key too.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_ascii_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -6,7 +6,7 @@
 use crate::builtin;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::input::{Document, Table, Value};
+use crate::input::{Document, Table, Value, quoted};
 use crate::profile::{
     CpmdCurve, CpmdPoint, Load, OverheadCurve, OverheadKind, OverheadPoint, Profile, Statistic,
 };
@@ -397,20 +397,6 @@ fn push_samples(parts: &mut Vec<String>, samples: u64) {
     if samples > 0 {
         parts.push(format!("samples = {}", whole(samples)));
     }
-}
-
-/// Text as a basic string of TOML in one line, fit for a key too.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_ascii_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// A number with a decimal point, so that TOML reads a floating-point number.

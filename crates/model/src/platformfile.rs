@@ -1,0 +1,344 @@
+//! Platforms in files: TOML that a person can write for a board that is not at hand.
+//!
+//! A table describes one processor or cache, or several alike: `id = "0-3"` and `shared_by = ["0-1", "2-3"]` stand for
+//! four processors and two caches. An unknown key is refused with its line and the nearest one.
+
+use crate::builtin;
+use crate::cpus::{CpuId, CpuSet};
+use crate::error::Result;
+use crate::files;
+use crate::input::{Document, Table, Value, quoted};
+use crate::platform::{Cache, CacheKind, Platform, Processor};
+use std::fmt::Write;
+use std::path::Path;
+
+const KEYS: [&str; 7] = [
+    "version",
+    "name",
+    "description",
+    "page_sizes",
+    "notes",
+    "processors",
+    "caches",
+];
+const PROCESSOR_KEYS: [&str; 7] = ["id", "core", "socket", "node", "online", "usable", "capacity"];
+const CACHE_KEYS: [&str; 7] = ["level", "kind", "size", "ways", "line", "sets", "shared_by"];
+
+/// The version of the format that this program writes and reads.
+pub const VERSION: u64 = 1;
+
+impl Platform {
+    /// The platform that a user means: a built-in name, or else a file.
+    ///
+    /// # Errors
+    /// Neither a built-in name nor a path; the file cannot be read or is no platform.
+    pub fn find(name: &str) -> Result<Platform> {
+        if builtin::is_path(name) {
+            let path = Path::new(name);
+            return from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()));
+        }
+        Platform::builtin(name)
+    }
+}
+
+/// Reads a platform from TOML.
+///
+/// # Errors
+/// Anything that is not a platform of this version, with line and key.
+pub fn from_toml(text: &str) -> Result<Platform> {
+    let document = Document::parse(text).map_err(|e| e.remedy("see `docs/platforms.md` for the format"))?;
+    let root = document.root();
+    // The version comes first: another one may well have other keys.
+    let version = root.need("version")?;
+    let number = version.whole()?;
+    if number != VERSION {
+        return Err(version
+            .error(format!("this is version {number} of the format"))
+            .remedy(format!("this program reads version {VERSION}")));
+    }
+    root.only(&KEYS)?;
+    let texts =
+        |key: &str| -> Result<Vec<Value<'_, '_>>> { root.get(key).map_or(Ok(Vec::new()), |v| v.list()) };
+    let mut platform = Platform {
+        name: root.need("name")?.text()?.to_owned(),
+        description: match root.get("description") {
+            Some(v) => v.text()?.to_owned(),
+            None => String::new(),
+        },
+        processors: Vec::new(),
+        caches: Vec::new(),
+        page_sizes: texts("page_sizes")?
+            .iter()
+            .map(Value::parsed)
+            .collect::<Result<_>>()?,
+        notes: texts("notes")?
+            .iter()
+            .map(|v| v.text().map(str::to_owned))
+            .collect::<Result<_>>()?,
+    };
+    platform.page_sizes.sort_unstable();
+    for value in root.need("processors")?.list()? {
+        processors_of(&value, &value.table()?, &mut platform.processors)?;
+    }
+    for value in texts("caches")? {
+        caches_of(&value.table()?, &mut platform.caches)?;
+    }
+    let platform = platform.in_order();
+    platform.check()?;
+    Ok(platform)
+}
+
+fn processors_of(value: &Value<'_, '_>, table: &Table<'_, '_>, out: &mut Vec<Processor>) -> Result<()> {
+    table.only(&PROCESSOR_KEYS)?;
+    let id = table.need("id")?;
+    let ids: CpuSet = id.list_of_processors()?;
+    if ids.is_empty() {
+        return Err(id
+            .error("no processor is named")
+            .remedy("write a number, or such as `\"0-3\"`"));
+    }
+    if let Some(cpu) = ids.iter().find(|cpu| out.iter().any(|p| p.id == *cpu)) {
+        return Err(value
+            .error(format!("processor {cpu} is described twice"))
+            .remedy("describe each processor once"));
+    }
+    let yes = |key: &str| -> Result<bool> { table.get(key).map_or(Ok(true), |v| v.boolean()) };
+    let core = small(table, "core")?;
+    for cpu in ids.iter() {
+        out.push(Processor {
+            id: cpu,
+            core: core.unwrap_or(cpu.0),
+            socket: small(table, "socket")?.unwrap_or(0),
+            node: small(table, "node")?.unwrap_or(0),
+            online: yes("online")?,
+            usable: yes("usable")?,
+            capacity: small(table, "capacity")?,
+        });
+    }
+    Ok(())
+}
+
+fn caches_of(table: &Table<'_, '_>, out: &mut Vec<Cache>) -> Result<()> {
+    table.only(&CACHE_KEYS)?;
+    let level = table.need("level")?;
+    let kind = table.need("kind")?;
+    let sharers = table.need("shared_by")?;
+    let cache = Cache {
+        level: u8::try_from(level.whole()?)
+            .ok()
+            .filter(|l| (1..=9).contains(l))
+            .ok_or_else(|| level.error("no such level").remedy("levels count from 1 to 9"))?,
+        kind: match kind.text()? {
+            "data" => CacheKind::Data,
+            "instruction" => CacheKind::Instruction,
+            "unified" => CacheKind::Unified,
+            other => {
+                return Err(kind
+                    .error(format!("unknown kind of cache `{other}`"))
+                    .remedy("write `data`, `instruction` or `unified`"));
+            }
+        },
+        size: table.get("size").map(|v| v.parsed()).transpose()?,
+        ways: small(table, "ways")?,
+        line: small(table, "line")?,
+        sets: small(table, "sets")?,
+        shared_by: CpuSet::new(),
+    };
+    let groups = match sharers.list() {
+        Ok(groups) => groups,
+        Err(_) => vec![sharers],
+    };
+    for group in groups {
+        out.push(Cache {
+            shared_by: group.list_of_processors()?,
+            ..cache.clone()
+        });
+    }
+    Ok(())
+}
+
+fn small(table: &Table<'_, '_>, key: &str) -> Result<Option<u32>> {
+    let Some(value) = table.get(key) else {
+        return Ok(None);
+    };
+    u32::try_from(value.whole()?).map(Some).map_err(|_| {
+        value
+            .error("the number is too large")
+            .remedy("give one below 2^32")
+    })
+}
+
+/// Writes a platform as TOML that [`from_toml`] reads back to an equal one; caches alike share a table.
+pub fn to_toml(platform: &Platform) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_platform(&mut out, platform);
+    out
+}
+
+fn write_platform(out: &mut String, platform: &Platform) -> std::fmt::Result {
+    writeln!(out, "version = {VERSION}")?;
+    writeln!(out, "name = {}", quoted(&platform.name))?;
+    writeln!(out, "description = {}", quoted(&platform.description))?;
+    if !platform.page_sizes.is_empty() {
+        let sizes: Vec<String> = platform.page_sizes.iter().map(|s| format!("\"{s}\"")).collect();
+        writeln!(out, "page_sizes = [{}]", sizes.join(", "))?;
+    }
+    if !platform.notes.is_empty() {
+        writeln!(out, "notes = [")?;
+        for note in &platform.notes {
+            writeln!(out, "    {},", quoted(note))?;
+        }
+        writeln!(out, "]")?;
+    }
+    for p in &platform.processors {
+        writeln!(out, "\n[[processors]]")?;
+        writeln!(out, "id = {}\ncore = {}\nsocket = {}", p.id, p.core, p.socket)?;
+        if p.node != 0 {
+            writeln!(out, "node = {}", p.node)?;
+        }
+        for (key, value) in [("online", p.online), ("usable", p.usable)] {
+            if !value {
+                writeln!(out, "{key} = false")?;
+            }
+        }
+        if let Some(capacity) = p.capacity {
+            writeln!(out, "capacity = {capacity}")?;
+        }
+    }
+    let mut written: Vec<&Cache> = Vec::new();
+    for cache in &platform.caches {
+        let alike = |other: &Cache| {
+            Cache {
+                shared_by: CpuSet::new(),
+                ..other.clone()
+            } == Cache {
+                shared_by: CpuSet::new(),
+                ..cache.clone()
+            }
+        };
+        if written.iter().any(|w| alike(w)) {
+            continue;
+        }
+        written.push(cache);
+        let kind = match cache.kind {
+            CacheKind::Data => "data",
+            CacheKind::Instruction => "instruction",
+            CacheKind::Unified => "unified",
+        };
+        writeln!(out, "\n[[caches]]\nlevel = {}\nkind = \"{kind}\"", cache.level)?;
+        if let Some(size) = cache.size {
+            writeln!(out, "size = \"{size}\"")?;
+        }
+        for (key, value) in [("ways", cache.ways), ("line", cache.line), ("sets", cache.sets)] {
+            if let Some(value) = value {
+                writeln!(out, "{key} = {value}")?;
+            }
+        }
+        let groups: Vec<String> = platform
+            .caches
+            .iter()
+            .filter(|c| alike(c))
+            .map(|c| format!("\"{}\"", c.shared_by))
+            .collect();
+        match &groups[..] {
+            [one] => writeln!(out, "shared_by = {one}")?,
+            _ => writeln!(out, "shared_by = [{}]", groups.join(", "))?,
+        }
+    }
+    Ok(())
+}
+
+impl Value<'_, '_> {
+    /// As a set of processors: a number, or text such as `"0-3,8"`.
+    fn list_of_processors(&self) -> Result<CpuSet> {
+        match self.whole() {
+            Ok(id) => match u32::try_from(id) {
+                Ok(id) if id <= CpuSet::MAX_CPU => Ok(CpuSet::from_iter([CpuId(id)])),
+                _ => Err(self
+                    .error(format!("there is no processor {id}"))
+                    .remedy(format!("numbers go up to {}", CpuSet::MAX_CPU))),
+            },
+            Err(_) => self.parsed(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOARD: &str = r#"
+version = 1
+name = "board"
+page_sizes = ["2MiB", "4KiB"]
+
+[[processors]]
+id = "0-3"
+capacity = 446
+
+[[processors]]
+id = "4,5"
+capacity = 1024
+
+[[caches]]
+level = 1
+kind = "data"
+size = "32KiB"
+shared_by = ["0", "1", 2, "3", "4", "5"]
+
+[[caches]]
+level = 2
+kind = "unified"
+shared_by = ["0-3", "4-5"]
+"#;
+
+    #[test]
+    fn a_board_is_described_in_a_few_lines() {
+        let board = from_toml(BOARD).unwrap();
+        assert_eq!((board.processors.len(), board.caches.len()), (6, 8));
+        assert_eq!(board.processors[4].capacity, Some(1024));
+        assert_eq!(board.data_cache(2, CpuId(5)).unwrap().size, None);
+        assert_eq!(board.page_sizes[0].get(), 4096);
+        assert_eq!(from_toml(&to_toml(&board)).unwrap(), board);
+    }
+
+    #[test]
+    fn every_built_in_platform_writes_and_reads_back() {
+        for name in builtin::PLATFORMS
+            .map(|b| b.name)
+            .into_iter()
+            .chain(["symmetric:m=3"])
+        {
+            let platform = Platform::builtin(name).unwrap();
+            assert_eq!(from_toml(&to_toml(&platform)).unwrap(), platform, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let head = "version = 1\nname = \"b\"\n";
+        let one = "[[processors]]\nid = 0\n";
+        let refusals: Vec<String> = [
+            "name = \"b\"".to_owned(),
+            "version = 7\nname = \"b\"".to_owned(),
+            head.to_owned(),
+            format!("{head}processors = []"),
+            format!("{head}processor = []"),
+            format!("{head}[[processors]]\nid = \"0-x\""),
+            format!("{head}[[processors]]\nid = 8192"),
+            format!("{head}{one}{one}"),
+            format!("{head}{one}corre = 1"),
+            format!("{head}{one}[[caches]]\nlevel = 0\nkind = \"data\"\nshared_by = 0"),
+            format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"dta\"\nshared_by = 0"),
+            format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nshared_by = 1"),
+            format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nshared_by = \"\""),
+            format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nshared_by = [0, 0]"),
+            format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nsize = \"0KiB\"\nshared_by = 0"),
+        ]
+        .iter()
+        .map(|text| from_toml(text).unwrap_err().to_string())
+        .collect();
+        insta::assert_snapshot!(refusals.join("\n"));
+    }
+}
