@@ -4,11 +4,13 @@
 //! fixed point with a bound of its error, and at last integers of any length. The last one adds fractions of one
 //! denominator first and the rest as a balanced tree, so that a million coprime denominators take seconds and not days.
 
+use crate::error::{Error, Result};
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::Zero;
 use std::cmp::Ordering;
 use std::fmt;
+use std::str::FromStr;
 
 /// A non-negative ratio of 64-bit integers, not necessarily reduced. The denominator is never zero.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +70,39 @@ impl Ord for Ratio {
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.num, self.den)
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = Error;
+    /// Reads `12`, `3.25` or `2/3`, exactly.
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || {
+            Error::new(format!("`{text}` is not a ratio"))
+                .remedy("write a number of at least zero such as `12`, `3.25` or `2/3`")
+        };
+        let digits = |t: &str| -> Result<u64> {
+            if t.is_empty() || !t.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(bad());
+            }
+            t.parse().map_err(|_| bad())
+        };
+        let t = text.trim();
+        if let Some((num, den)) = t.split_once('/') {
+            return Ratio::new(digits(num)?, digits(den)?).ok_or_else(bad);
+        }
+        let (whole, fraction) = t.split_once('.').unwrap_or((t, "0"));
+        let fraction = fraction.trim_end_matches('0');
+        let den = u32::try_from(fraction.len())
+            .ok()
+            .and_then(|places| 10_u64.checked_pow(places))
+            .ok_or_else(bad)?;
+        let part = if fraction.is_empty() { 0 } else { digits(fraction)? };
+        let num = digits(whole)?
+            .checked_mul(den)
+            .and_then(|n| n.checked_add(part))
+            .ok_or_else(bad)?;
+        Ratio::new(num, den).ok_or_else(bad)
     }
 }
 
@@ -226,6 +261,33 @@ mod tests {
             cmp_sum_exactly(large.iter().copied(), Ratio::whole(u64::MAX)),
             Ordering::Greater
         );
+    }
+
+    #[test]
+    fn ratios_are_read_exactly() {
+        for (text, num, den) in [
+            ("12", 12, 1),
+            ("3.25", 325, 100),
+            ("0.10", 1, 10),
+            ("2/3", 2, 3),
+            ("1.", 1, 1),
+        ] {
+            let read: Ratio = text.parse().unwrap();
+            assert_eq!((read.num(), read.den()), (num, den), "{text}");
+        }
+        for text in [
+            "",
+            "-1",
+            "1/0",
+            ".5",
+            "1e3",
+            "nan",
+            "1.2.3",
+            "99999999999999999999",
+            "0.1234567890123456789012",
+        ] {
+            assert!(text.parse::<Ratio>().is_err(), "{text}");
+        }
     }
 
     #[test]

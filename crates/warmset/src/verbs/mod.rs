@@ -25,6 +25,7 @@ pub struct Cli {
 
 /// What the tool can do.
 #[derive(clap::Subcommand, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one value is made, once")]
 pub enum Verb {
     /// Measure, judge an example with it, and write a report: the first thing to run
     Tour(tour::Args),
