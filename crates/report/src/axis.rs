@@ -106,7 +106,11 @@ impl Axis {
             _ => (1.0, "ns"),
         };
         Axis::linear(label, 0.0..high, move |at| {
-            format!("{} {unit}", words::plain(at / scale))
+            if at == 0.0 {
+                "0".to_owned()
+            } else {
+                format!("{} {unit}", words::plain(at / scale))
+            }
         })
     }
 
@@ -200,7 +204,7 @@ mod tests {
         let load = Axis::linear("", 0.0..24.0, words::plain);
         assert_eq!(names(&load), ["0", "5", "10", "15", "20"]);
         let times = Axis::times("", 2_000_000.0);
-        assert_eq!(names(&times), ["0 ms", "0.5 ms", "1 ms", "1.5 ms", "2 ms"]);
+        assert_eq!(names(&times), ["0", "0.5 ms", "1 ms", "1.5 ms", "2 ms"]);
     }
 
     #[test]

@@ -19,9 +19,12 @@
 //! them every length, dash and class is as we want it. PNG is drawn from the same shapes with `tiny-skia`: `resvg`, which
 //! would render the SVG itself, takes 94 s of processor time to build.
 
+pub mod assignment;
 pub mod axis;
 pub mod cpmd;
 pub mod panel;
+pub mod scatter;
+pub mod schedulability;
 pub mod sheet;
 pub mod style;
 pub mod svg;

@@ -4,7 +4,7 @@
 //! area, where we can say exactly where they lie. The legend stands above the data, never on it.
 
 use crate::axis::Axis;
-use crate::sheet::{Backend, Sheet, TENTHS, tenths, text_width};
+use crate::sheet::{Backend, Paint, Shape, Sheet, TENTHS, tenths, text_width};
 use crate::style::{Ink, Look, Marker, SMALL, TEXT};
 use crate::svg::Figure;
 use model::{Error, Result};
@@ -224,6 +224,8 @@ fn legend_rows(entries: &[Entry], width: f64) -> Vec<Vec<&Entry>> {
 
 /// Width of a curve's line, in pixels.
 const CURVE: f64 = 1.8;
+/// In how many layers the dots of a cloud are drawn.
+const CLOUD_LAYERS: usize = 6;
 /// Half the size of a marker, in pixels.
 const MARK: f64 = 3.6;
 
@@ -276,6 +278,7 @@ fn mark(root: &Area, (x, y): (i32, i32), look: Look) -> Result<(), DrawError> {
         Marker::Triangle => shape(&[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)], true),
         Marker::Square => shape(&[(-0.8, -0.8), (0.8, -0.8), (0.8, 0.8), (-0.8, 0.8)], false),
         Marker::Diamond => shape(&[(0.0, -1.3), (1.2, 0.0), (0.0, 1.3), (-1.2, 0.0)], true),
+        Marker::Bare => Ok(()),
         Marker::Wedge => shape(&[(0.0, 1.25), (1.15, -0.85), (-1.15, -0.85)], false),
     }
 }
@@ -313,7 +316,7 @@ impl Panel {
             .fold(0.0, f64::max);
         let mut chart = ChartBuilder::on(&area)
             .margin_top(tenths(if titled { 28.0 } else { 10.0 }))
-            .margin_right(tenths(16.0))
+            .margin_right(tenths(22.0))
             .margin_left(tenths(EDGE))
             .margin_bottom(tenths(6.0))
             .x_label_area_size(tenths(42.0))
@@ -415,16 +418,26 @@ impl Frame<'_> {
                 }
                 Ok(())
             }),
-            Layer::Cloud { ink, points, crosses } => points.iter().try_for_each(|(x, y)| {
-                let (x, y) = (self.x(*x, 0.0), self.y(*y));
-                if *crosses {
-                    let r = tenths(1.8);
-                    line(root, vec![(x - r, y - r), (x + r, y + r)], *ink, 0.8)?;
-                    line(root, vec![(x - r, y + r), (x + r, y - r)], *ink, 0.8)
-                } else {
-                    root.draw(&Circle::new((x, y), tenths(1.1), ink.color().mix(0.55).filled()))
+            Layer::Cloud { ink, points, crosses } => {
+                let places: Vec<_> = points
+                    .iter()
+                    .map(|(x, y)| (self.x(*x, 0.0), self.y(*y)))
+                    .collect();
+                // Dots in several layers, so that where many lie it grows darker.
+                let layers = if *crosses { 1 } else { CLOUD_LAYERS };
+                for layer in 0..layers.min(places.len()) {
+                    sheet.push(Shape::Dots {
+                        crosses: *crosses,
+                        points: places.iter().skip(layer).step_by(layers).copied().collect(),
+                        radius: tenths(if *crosses { 1.8 } else { 1.2 }) as u32,
+                        paint: Paint {
+                            ink: *ink,
+                            opacity: if *crosses { 1.0 } else { 0.45 },
+                        },
+                    });
                 }
-            }),
+                Ok(())
+            }
             Layer::Upright { at, label } => {
                 let x = self.x(*at, 0.0);
                 sheet.dash("1.5 3");
@@ -451,34 +464,33 @@ impl Frame<'_> {
         }
     }
 
-    /// A ring, and the text on the side where there is more room, above or below likewise.
+    /// A ring, and the text above to the right of it, where a falling curve leaves room; below to the left if it is too
+    /// long for that.
     fn note(&self, (x, y): (f64, f64), lines: &[String]) -> Result<(), DrawError> {
         let (root, sheet) = (self.root, self.sheet);
         let (x, y) = (self.x(x, 0.0), self.y(y));
+        let longest = lines.iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
+        let right = x + tenths(22.0 + longest) < self.right;
+        let (side, sign) = if right {
+            (HPos::Left, 1.0)
+        } else {
+            (HPos::Right, -1.0)
+        };
         root.draw(&Circle::new((x, y), tenths(6.0), stroke(Ink::Black, 1.4)))?;
-        let (right, below) = (x < (self.left + self.right) / 2, y < (self.top + self.bottom) / 2);
-        let (side, dx) = if right {
-            (HPos::Left, 16.0)
-        } else {
-            (HPos::Right, -16.0)
-        };
-        let dy = if below {
-            22.0
-        } else {
-            -22.0 - (lines.len() as f64 - 1.0) * (SMALL + 3.0)
-        };
-        let elbow = (
-            x + tenths(dx * 0.85),
-            y + tenths(if below { 20.0 } else { -20.0 }),
-        );
-        let start = (
-            x + tenths(if right { 4.2 } else { -4.2 }),
-            y + tenths(if below { 4.2 } else { -4.2 }),
-        );
-        line(root, vec![start, elbow], Ink::Black, 1.0)?;
+        let by = |d: f64| (x + tenths(d * sign), y - tenths(d * sign));
+        line(root, vec![by(4.2), by(16.0)], Ink::Black, 1.0)?;
         sheet.halo(true);
+        let spacing = SMALL + 3.0;
         for (index, note) in lines.iter().enumerate() {
-            let place = (x + tenths(dx), y + tenths(dy + index as f64 * (SMALL + 3.0)));
+            let down = if right {
+                index as f64 - (lines.len() as f64 - 1.0)
+            } else {
+                index as f64
+            };
+            let place = (
+                x + tenths(19.0 * sign),
+                y - tenths(20.0 * sign) + tenths(down * spacing),
+            );
             root.draw_text(note, &text(SMALL, Ink::Black, side, VPos::Center), place)?;
         }
         sheet.halo(false);

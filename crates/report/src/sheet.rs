@@ -76,6 +76,17 @@ pub enum Shape {
         /// `None`: filled.
         outline: Option<u32>,
     },
+    /// Many small round dots, or crosses in thin lines.
+    Dots {
+        /// Crosses?
+        crosses: bool,
+        /// Their centers.
+        points: Vec<Place>,
+        /// Their radius.
+        radius: u32,
+        /// The ink. Dots of one shape that lie upon each other do not grow darker.
+        paint: Paint,
+    },
     /// A line of text.
     Text {
         /// What it says.
@@ -118,7 +129,8 @@ impl Sheet {
     pub fn take(&self) -> Vec<Shape> {
         self.shapes.take()
     }
-    fn push(&self, shape: Shape) {
+    /// Adds a shape that plotters does not know.
+    pub fn push(&self, shape: Shape) {
         self.shapes.borrow_mut().push(shape);
     }
 }

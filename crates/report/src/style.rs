@@ -104,6 +104,8 @@ pub enum Marker {
     Wedge,
     /// A hollow circle.
     Ring,
+    /// Nothing: the line alone.
+    Bare,
 }
 
 /// How one series looks, the same in every figure.

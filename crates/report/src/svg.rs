@@ -53,6 +53,9 @@ impl Figure {
     }
 }
 
+/// Line width of the crosses in a cloud, in tenths of a pixel.
+pub const CROSS: u32 = 8;
+
 /// A coordinate as short as can be: at most one decimal.
 fn px(tenths: i32) -> String {
     let sign = if tenths < 0 { "-" } else { "" };
@@ -137,6 +140,28 @@ fn write_shape(svg: &mut String, shape: &Shape) {
             };
             let (x, y, r) = (px(center.0), px(center.1), px(*radius as i32));
             writeln!(svg, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" {paint}/>")
+        }
+        Shape::Dots {
+            crosses,
+            points,
+            radius,
+            paint,
+        } => {
+            // One path for all, dots as lines of no length with round ends: a fifth of the bytes of circles.
+            let (r, d) = (*radius as i32, px(2 * *radius as i32));
+            let path: String = if *crosses {
+                points
+                    .iter()
+                    .map(|(x, y)| format!("M{} {}l{d} {d}m0-{d}l-{d} {d}", px(x - r), px(y - r)))
+                    .collect()
+            } else {
+                points
+                    .iter()
+                    .map(|(x, y)| format!("M{} {}h0", px(*x), px(*y)))
+                    .collect()
+            };
+            let paint = stroked(*paint, if *crosses { CROSS } else { 2 * radius });
+            writeln!(svg, "<path d=\"{path}\" {paint} stroke-linecap=\"round\"/>")
         }
         Shape::Text {
             text,

@@ -1,0 +1,263 @@
+//! Who runs where: a bar for each cluster, a piece for each task, and how much of it is overhead.
+
+use crate::sheet::{Backend, Sheet, tenths, text_width};
+use crate::style::{Ink, SMALL, TEXT};
+use crate::svg::Figure;
+use crate::words;
+use model::{Error, Result};
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::element::{PathElement, Rectangle};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontStyle, IntoFont, TextStyle};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// A task's part of a cluster, as utilizations.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Share {
+    /// The task.
+    pub name: String,
+    /// Its own utilization.
+    pub utilization: f64,
+    /// What cache delay and overheads add.
+    pub overhead: f64,
+}
+
+/// A cluster with its tasks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bar {
+    /// Its processors, as a list: `0`, `0-3,8`.
+    pub processors: String,
+    /// How many they are.
+    pub capacity: u32,
+    /// Its tasks.
+    pub shares: Vec<Share>,
+}
+
+/// The most bars; more do not fit on a page, and the caption says how many are missing.
+const MOST: usize = 48;
+const WIDTH: f64 = 560.0;
+const ROW: f64 = 30.0;
+const TOP: f64 = 58.0;
+
+type Area = DrawingArea<Backend, Shift>;
+type DrawError = DrawingAreaErrorKind<Infallible>;
+
+/// Draws the bars, each as long as its cluster is wide, so that clusters of different sizes compare.
+///
+/// # Errors
+/// plotters refuses (nothing known makes it).
+pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
+    let shown = &bars[..bars.len().min(MOST)];
+    let height = TOP + ROW * shown.len() as f64 + 34.0;
+    let sheet = Rc::new(Sheet::default());
+    let root = Backend::new(Rc::clone(&sheet), WIDTH, height).into_drawing_area();
+    draw(&root, &sheet, title, shown, height)
+        .map_err(|e| Error::new(format!("the figure `{id}` cannot be drawn: {e}")))?;
+    let mut caption = "Each bar is one cluster of processors, which schedules its tasks by itself; a full bar is all of its \
+                       time. The darker end of a piece is what cache delay adds to the task."
+        .to_owned();
+    if bars.len() > shown.len() {
+        caption += &format!(" The first {} of {} bars are drawn.", shown.len(), bars.len());
+    }
+    Ok(Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        description: describe(shown),
+        caption,
+        width: WIDTH,
+        height,
+        shapes: sheet.take(),
+    })
+}
+
+fn load(bar: &Bar) -> f64 {
+    bar.shares.iter().map(|s| s.utilization + s.overhead).sum::<f64>() / f64::from(bar.capacity.max(1))
+}
+
+fn name(bar: &Bar) -> String {
+    let one = bar.capacity == 1;
+    format!(
+        "{} {}",
+        if one { "processor" } else { "processors" },
+        bar.processors.replace('-', "–")
+    )
+}
+
+fn describe(bars: &[Bar]) -> String {
+    let all: Vec<String> = bars
+        .iter()
+        .map(|bar| {
+            let names: Vec<&str> = bar.shares.iter().map(|s| s.name.as_str()).collect();
+            let tasks = if names.is_empty() {
+                "nothing".to_owned()
+            } else {
+                words::list(&names)
+            };
+            format!(
+                "{} run{} {tasks}, {} full.",
+                words::capital(&name(bar)),
+                if bar.capacity == 1 { "s" } else { "" },
+                percent(load(bar))
+            )
+        })
+        .collect();
+    all.join(" ")
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", words::plain((share * 100.0).round()))
+}
+
+fn text(size: f64, ink: Ink, h: HPos) -> TextStyle<'static> {
+    let mut style = TextStyle::from(("sans-serif", size * crate::sheet::TENTHS).into_font());
+    style.color = ink.color().to_backend_color();
+    style.pos = Pos::new(h, VPos::Center);
+    style
+}
+
+fn draw(
+    root: &Area,
+    sheet: &Sheet,
+    title: &str,
+    bars: &[Bar],
+    height: f64,
+) -> std::result::Result<(), DrawError> {
+    root.fill(&Ink::Paper.color())?;
+    let mut bold = text(TEXT, Ink::Black, HPos::Left);
+    bold.font = bold.font.style(FontStyle::Bold);
+    root.draw_text(title, &bold, (tenths(8.0), tenths(14.0)))?;
+    // The legend.
+    let entries = [
+        ("a task", Ink::Sky, 0.35),
+        ("what cache delay adds to it", Ink::Vermilion, 1.0),
+    ];
+    let mut x = 8.0;
+    for (name, ink, opacity) in entries {
+        let box_ = [(tenths(x), tenths(28.0)), (tenths(x + 18.0), tenths(40.0))];
+        root.draw(&Rectangle::new(box_, ink.color().mix(opacity).filled()))?;
+        root.draw_text(
+            name,
+            &text(SMALL, Ink::Black, HPos::Left),
+            (tenths(x + 24.0), tenths(34.0)),
+        )?;
+        x += 24.0 + text_width(name, SMALL) + 20.0;
+    }
+    let widest = bars
+        .iter()
+        .map(|b| text_width(&name(b), SMALL))
+        .fold(0.0, f64::max)
+        .min(200.0);
+    let left = 16.0 + widest;
+    // Bars may hold more than their processors can give: the scale makes room for the fullest.
+    let fullest = bars.iter().map(load).fold(1.0, f64::max);
+    let full = (WIDTH - 56.0 - left) / fullest;
+    for (row, bar) in bars.iter().enumerate() {
+        let (top, bottom) = (TOP + ROW * row as f64, TOP + ROW * (row + 1) as f64 - 8.0);
+        let middle = tenths((top + bottom) / 2.0);
+        root.draw_text(
+            &name(bar),
+            &text(SMALL, Ink::Black, HPos::Right),
+            (tenths(left - 8.0), middle),
+        )?;
+        let piece = |from: f64, to: f64, style: plotters::style::RGBAColor| {
+            let corners = [
+                (tenths(left + from * full), tenths(top)),
+                (tenths(left + to * full), tenths(bottom)),
+            ];
+            root.draw(&Rectangle::new(corners, style.filled()))
+        };
+        piece(0.0, 1.0, Ink::Wash.color().mix(1.0))?;
+        let mut at = 0.0;
+        for share in &bar.shares {
+            let scale = f64::from(bar.capacity.max(1));
+            let (own, all) = (
+                share.utilization / scale,
+                (share.utilization + share.overhead) / scale,
+            );
+            piece(at, at + own, Ink::Sky.color().mix(0.35))?;
+            piece(at + own, at + all, Ink::Vermilion.color().mix(1.0))?;
+            let edge = tenths(left + (at + all) * full);
+            let rule = Ink::Paper.color().stroke_width(tenths(1.2) as u32);
+            root.draw(&PathElement::new(
+                vec![(edge, tenths(top)), (edge, tenths(bottom))],
+                rule,
+            ))?;
+            if text_width(&share.name, SMALL) + 6.0 < own * full {
+                let place = tenths(left + (at + own / 2.0) * full);
+                root.draw_text(
+                    &share.name,
+                    &text(SMALL, Ink::Black, HPos::Center),
+                    (place, middle),
+                )?;
+            }
+            at += all;
+        }
+        let ink = if load(bar) > 1.0 {
+            Ink::Vermilion
+        } else {
+            Ink::Black
+        };
+        root.draw_text(
+            &percent(load(bar)),
+            &text(SMALL, ink, HPos::Left),
+            (tenths(left + at.max(1.0) * full + 6.0), middle),
+        )?;
+    }
+    // Where a bar is full.
+    sheet.dash("4 3");
+    let (x, bottom) = (tenths(left + full), tenths(height - 28.0));
+    let rule = Ink::Gray.color().stroke_width(tenths(1.0) as u32);
+    root.draw(&PathElement::new(vec![(x, tenths(TOP - 4.0)), (x, bottom)], rule))?;
+    sheet.dash("");
+    root.draw_text(
+        "all of its time",
+        &text(SMALL, Ink::Gray, HPos::Right),
+        (x, tenths(height - 18.0)),
+    )?;
+    root.present()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_names_every_bar() {
+        let bars = [
+            Bar {
+                processors: "0".to_owned(),
+                capacity: 1,
+                shares: vec![Share {
+                    name: "camera".to_owned(),
+                    utilization: 0.5,
+                    overhead: 0.1,
+                }],
+            },
+            Bar {
+                processors: "2-5".to_owned(),
+                capacity: 4,
+                shares: Vec::new(),
+            },
+        ];
+        let figure = figure("a", "P-EDF", &bars).unwrap();
+        assert_eq!(
+            figure.description,
+            "Processor 0 runs camera, 60 % full. Processors 2–5 run nothing, 0 % full."
+        );
+    }
+
+    #[test]
+    fn a_machine_with_hundreds_of_processors_stays_a_picture() {
+        let bars: Vec<Bar> = (0..400)
+            .map(|p| Bar {
+                processors: p.to_string(),
+                capacity: 1,
+                shares: Vec::new(),
+            })
+            .collect();
+        let figure = figure("a", "P-EDF", &bars).unwrap();
+        assert!(figure.height < 1_700.0 && figure.caption.contains("The first 48 of 400 bars"));
+    }
+}

@@ -1,0 +1,245 @@
+//! Schedulability against utilization, and weighted schedulability against cache delay: Fig. 5 of 000.
+
+use crate::axis::Axis;
+use crate::panel::{Entry, Layer, Panel, Sketch};
+use crate::style::{Ink, Look};
+use crate::svg::Figure;
+use crate::words;
+use model::{Duration, Result};
+
+/// The curve of one policy.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curve {
+    /// The policy as it is named in the field: `P-EDF`, `C-EDF-L2`.
+    pub policy: String,
+    /// Ascending; shares in [0, 1].
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Where one policy falls below what another one reaches without any delay.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Crossing {
+    /// The policy that falls.
+    pub falling: String,
+    /// The policy that it falls below.
+    pub reference: String,
+    /// What the other one reaches at no delay.
+    pub level: f64,
+    /// At which delay.
+    pub at: Duration,
+}
+
+/// Finds where `falling` falls below what `reference` reaches at its first point, on straight lines between points.
+///
+/// `None` when it never does, or lies below from the start.
+pub fn crossing(falling: &Curve, reference: &Curve) -> Option<Crossing> {
+    let level = reference.points.first()?.1;
+    falling.points.first().filter(|first| first.1 >= level)?;
+    let (a, b) = falling
+        .points
+        .windows(2)
+        .map(|w| (w[0], w[1]))
+        .find(|(_, b)| b.1 < level)?;
+    let at = a.0 + (b.0 - a.0) * (a.1 - level) / (a.1 - b.1);
+    Some(Crossing {
+        falling: falling.policy.clone(),
+        reference: reference.policy.clone(),
+        level,
+        at: Duration::from_nanos(at.max(0.0).round() as u64),
+    })
+}
+
+/// The share of task sets that pass, by total utilization. `title` stands above the panel.
+///
+/// # Errors
+/// As [`Sketch::draw`].
+pub fn by_utilization(id: &str, title: &str, m: u32, curves: &[Curve], caption: &str) -> Result<Figure> {
+    let x = Axis::linear("total utilization U", 0.0..f64::from(m.max(1)), words::plain);
+    let description = describe(curves, |curve| {
+        let half = curve.points.windows(2).find(|w| w[0].1 >= 0.5 && w[1].1 < 0.5)?;
+        Some(format!(
+            "falls below one half at a utilization of about {}",
+            words::three(half[1].0)
+        ))
+    });
+    chart(
+        id,
+        title,
+        x,
+        "schedulable task sets",
+        curves,
+        Vec::new(),
+        description,
+        caption,
+    )
+    .draw()
+}
+
+/// Weighted schedulability W(D) by cache delay D, with the crossing marked if there is one.
+///
+/// # Errors
+/// As [`Sketch::draw`].
+pub fn weighted(
+    id: &str,
+    title: &str,
+    curves: &[Curve],
+    crossing: Option<&Crossing>,
+    caption: &str,
+) -> Result<Figure> {
+    let longest = curves
+        .iter()
+        .flat_map(|c| c.points.iter().map(|p| p.0))
+        .fold(1_000.0, f64::max);
+    let mut marks = Vec::new();
+    if let Some(c) = crossing {
+        let at = c.at.nanos() as f64;
+        marks.push(Layer::Level {
+            at: c.level,
+            label: format!("{}'s W(0)", c.reference),
+            ink: Ink::Gray,
+        });
+        marks.push(Layer::Note {
+            at: (at, c.level),
+            lines: vec![
+                format!("{} falls below", c.falling),
+                format!("{}'s W(0) at {}", c.reference, words::time_f64(at)),
+            ],
+        });
+    }
+    let mut description = describe(curves, |curve| {
+        let (first, last) = (curve.points.first()?, curve.points.last()?);
+        Some(format!(
+            "goes from {} without delay to {} at {}",
+            words::three(first.1),
+            words::three(last.1),
+            words::time_f64(last.0)
+        ))
+    });
+    if let Some(c) = crossing {
+        description += &format!(
+            " {} falls below what {} reaches without delay at {}.",
+            c.falling,
+            c.reference,
+            words::time_f64(c.at.nanos() as f64)
+        );
+    }
+    let x = Axis::times("cache-related delay D of one preemption or migration", longest);
+    chart(
+        id,
+        title,
+        x,
+        "weighted schedulability W(D)",
+        curves,
+        marks,
+        description,
+        caption,
+    )
+    .draw()
+}
+
+fn describe(curves: &[Curve], what: impl Fn(&Curve) -> Option<String>) -> String {
+    let parts: Vec<String> = curves
+        .iter()
+        .filter_map(|c| Some(format!("{} {}", c.policy, what(c)?)))
+        .collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        parts.join("; ") + "."
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // one caller for each of two figures
+fn chart(
+    id: &str,
+    title: &str,
+    x: Axis,
+    label: &str,
+    curves: &[Curve],
+    marks: Vec<Layer>,
+    description: String,
+    caption: &str,
+) -> Sketch {
+    let look = |index: usize, curve: &Curve| {
+        let look = Look::of_policy(&curve.policy);
+        // Two policies of one family must not look alike.
+        match curves[..index].iter().any(|c| Look::of_policy(&c.policy) == look) {
+            true => Look::nth(index + 4),
+            false => look,
+        }
+    };
+    let mut layers = Vec::new();
+    for (index, curve) in curves.iter().enumerate() {
+        layers.push(Layer::Curve {
+            look: look(index, curve),
+            points: curve.points.clone(),
+            shift: 0.0,
+        });
+    }
+    for (index, curve) in curves.iter().enumerate() {
+        // Few enough marks to see the curve: about a dozen, offset from series to series.
+        let every = curve.points.len().div_ceil(12).max(1);
+        let points = curve.points.iter().skip(index % every).step_by(every).copied();
+        layers.push(Layer::Marks {
+            look: look(index, curve),
+            points: points.collect(),
+            shift: 0.0,
+        });
+    }
+    layers.extend(marks);
+    Sketch {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        description,
+        caption: caption.to_owned(),
+        columns: 1,
+        panel: (560.0, 380.0),
+        legend: curves
+            .iter()
+            .enumerate()
+            .map(|(index, curve)| Entry {
+                look: look(index, curve),
+                name: curve.policy.clone(),
+            })
+            .collect(),
+        panels: vec![Panel {
+            title: title.to_owned(),
+            x,
+            y: Axis::linear(label, 0.0..1.02, words::plain),
+            layers,
+        }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(policy: &str, points: &[(f64, f64)]) -> Curve {
+        Curve {
+            policy: policy.to_owned(),
+            points: points.to_vec(),
+        }
+    }
+
+    #[test]
+    fn the_crossing_is_read_on_straight_lines() {
+        let p = curve("P-EDF", &[(0.0, 0.55), (1e6, 0.3)]);
+        let g = curve("G-EDF", &[(0.0, 1.0), (5e5, 0.7), (1e6, 0.4)]);
+        let c = crossing(&g, &p).unwrap();
+        assert_eq!((c.at, c.level), (Duration::from_micros(750), 0.55));
+        assert!(crossing(&p, &g).is_none(), "below from the start");
+        let never = curve("G-EDF", &[(0.0, 1.0), (1e6, 0.9)]);
+        assert!(crossing(&never, &p).is_none());
+        assert!(crossing(&curve("G-EDF", &[]), &p).is_none());
+    }
+
+    #[test]
+    fn odd_curves_are_drawn_without_a_panic() {
+        for points in [&[][..], &[(0.0, 1.0)], &[(0.0, f64::NAN), (1.0, 0.5)]] {
+            let curves = [curve("P-EDF", points), curve("P-RM", points)];
+            weighted("w", "t", &curves, None, "").unwrap();
+            by_utilization("u", "t", 0, &curves, "").unwrap();
+        }
+    }
+}
