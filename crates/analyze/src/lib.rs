@@ -7,6 +7,7 @@
 //! [`registry::ALL`] lists the tests for the command line, the documentation and the test suites.
 
 pub mod clustered;
+mod columns;
 pub mod global;
 pub mod partition;
 pub mod registry;

@@ -43,7 +43,12 @@ impl TestInfo {
 }
 
 /// All tests, in the order of the documentation.
-pub static ALL: &[TestInfo] = &[global::gfb::INFO];
+pub static ALL: &[TestInfo] = &[
+    global::gfb::INFO,
+    global::bak::INFO,
+    global::bcl::INFO,
+    global::bcli::INFO,
+];
 
 /// The test of a name, in any case.
 ///

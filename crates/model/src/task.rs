@@ -24,8 +24,8 @@ impl TaskId {
 
 /// The timing parameters of a task, e, p and D in the papers.
 ///
-/// In a [`TaskSet`] all are positive and `wcet <= deadline`. A set inflated by overheads may break the latter: tests
-/// must answer "not schedulable" then, not panic.
+/// In a [`TaskSet`] all are positive and `wcet <= deadline`. A set inflated by overheads, or made by a machine to be
+/// judged ([`TaskSet::to_judge`]), may break the latter: tests must answer "not schedulable" then, not panic.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Timing {
     /// Worst-case execution time, e.
@@ -140,7 +140,7 @@ impl Details {
     }
 }
 
-/// A set of tasks, checked: positive times, WCET within the deadline, at least one task.
+/// A set of tasks, checked: positive times, WCET within the deadline (but see [`TaskSet::to_judge`]), at least one task.
 ///
 /// Invariant: `details` is empty (a set made by a machine: no names) or as long as `timings`.
 #[derive(Clone, PartialEq, Debug)]
@@ -158,9 +158,22 @@ impl TaskSet {
     /// # Errors
     /// No tasks, too many, a zero time, a WCET above its deadline: names the task by its number, from 1.
     pub fn from_timings(timings: Vec<Timing>) -> Result<Self> {
+        Self::checked(timings, check_timing)
+    }
+
+    /// A set to be judged, not to be run: made by a machine, it may hold a task whose WCET is above its deadline. Every
+    /// test answers that such a set is not schedulable.
+    ///
+    /// # Errors
+    /// As [`TaskSet::from_timings`], but for a WCET above its deadline.
+    pub fn to_judge(timings: Vec<Timing>) -> Result<Self> {
+        Self::checked(timings, check_positive)
+    }
+
+    fn checked(timings: Vec<Timing>, check: fn(&Timing) -> Result<()>) -> Result<Self> {
         check_count(timings.len())?;
         for (index, timing) in timings.iter().enumerate() {
-            check_timing(timing).map_err(|e| e.at(format!("task {}", index + 1)))?;
+            check(timing).map_err(|e| e.at(format!("task {}", index + 1)))?;
         }
         Ok(TaskSet {
             timings,
@@ -174,7 +187,22 @@ impl TaskSet {
     /// As [`TaskSet::from_timings`]; two tasks of one name.
     pub fn new(tasks: Vec<(Timing, Details)>) -> Result<Self> {
         let (timings, details): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
-        let mut set = Self::from_timings(timings)?;
+        Self::from_timings(timings)?.with_details(details)
+    }
+
+    /// The same tasks with names and more, one for each.
+    ///
+    /// # Errors
+    /// Two tasks of one name; fewer or more than there are tasks.
+    pub fn with_details(mut self, details: Vec<Details>) -> Result<Self> {
+        if details.len() != self.timings.len() {
+            return Err(Error::new(format!(
+                "details of {} tasks for a set of {}",
+                details.len(),
+                self.timings.len()
+            ))
+            .remedy("give one for each task"));
+        }
         let mut seen = std::collections::HashMap::with_capacity(details.len());
         for (index, d) in details.iter().enumerate() {
             if let Some(first) = seen.insert(d.name.as_str(), index) {
@@ -187,8 +215,8 @@ impl TaskSet {
                 .remedy("give each task its own name"));
             }
         }
-        set.details = details;
-        Ok(set)
+        self.details = details;
+        Ok(self)
     }
 
     /// The timing of every task, in the order of the set.
@@ -243,13 +271,7 @@ fn check_count(count: usize) -> Result<()> {
 
 /// What must hold of every task that comes from outside.
 pub(crate) fn check_timing(t: &Timing) -> Result<()> {
-    for (key, value) in [("wcet", t.wcet), ("period", t.period), ("deadline", t.deadline)] {
-        if value.is_zero() {
-            return Err(Error::new(format!("the {key} is zero"))
-                .at(key)
-                .remedy(format!("give a positive {key}")));
-        }
-    }
+    check_positive(t)?;
     if t.wcet > t.deadline {
         return Err(Error::new(format!(
             "the WCET {} is above the deadline {}",
@@ -257,6 +279,18 @@ pub(crate) fn check_timing(t: &Timing) -> Result<()> {
         ))
         .at("wcet")
         .remedy("no scheduler can meet that: shorten the WCET or lengthen the deadline"));
+    }
+    Ok(())
+}
+
+/// What must hold even of a task that is only judged.
+fn check_positive(t: &Timing) -> Result<()> {
+    for (key, value) in [("wcet", t.wcet), ("period", t.period), ("deadline", t.deadline)] {
+        if value.is_zero() {
+            return Err(Error::new(format!("the {key} is zero"))
+                .at(key)
+                .remedy(format!("give a positive {key}")));
+        }
     }
     Ok(())
 }

@@ -289,7 +289,7 @@ struct BatchTask<'a> {
 /// Reads one line of a batch file: all times in integer microseconds, `wss` in bytes.
 ///
 /// Keys of a line other than the known ones are let through: result files carry their own next to the set. Keys of a
-/// task are not.
+/// task are not. A WCET above its deadline is let through too: the set is judged, and the answer is no.
 ///
 /// # Errors
 /// Not JSON, not a set; names the column or the task, not the line, which the caller knows.
@@ -325,8 +325,9 @@ pub fn from_batch_line(line: &str) -> Result<BatchSet> {
             deadline: micros(t.deadline.unwrap_or(t.period), "deadline", index)?,
         });
     }
+    let set = TaskSet::to_judge(timings)?;
     let set = if plain {
-        TaskSet::from_timings(timings)?
+        set
     } else {
         let details = parsed.tasks.iter().enumerate().map(|(index, t)| {
             Ok(Details {
@@ -339,12 +340,7 @@ pub fn from_batch_line(line: &str) -> Result<BatchSet> {
                 )
             })
         });
-        TaskSet::new(
-            timings
-                .into_iter()
-                .zip(details.collect::<Result<Vec<_>>>()?)
-                .collect(),
-        )?
+        set.with_details(details.collect::<Result<Vec<_>>>()?)?
     };
     Ok(BatchSet {
         id: parsed.id,

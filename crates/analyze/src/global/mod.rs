@@ -1,3 +1,6 @@
 //! Hard real-time tests for global EDF: one file a test.
 
+pub mod bak;
+pub mod bcl;
+pub mod bcli;
 pub mod gfb;

@@ -1,6 +1,7 @@
 //! The registry of verbs: to add one, add its file here, a variant of [`Verb`] and a line in [`run`].
 
 mod check;
+mod check_batch;
 mod generate;
 mod measure;
 mod platform;

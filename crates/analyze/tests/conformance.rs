@@ -1,0 +1,62 @@
+//! Agreement with an established library, SchedCAT (revision 86211bc), on 296 task sets in integer microseconds.
+//!
+//! `data/gedf_verdicts.jsonl` holds its verdicts and bounds; the sets were made for the purpose.
+
+use analyze::registry;
+use model::taskfile::from_batch_line;
+use serde_json::Value;
+
+const VERDICTS: &str = include_str!("data/gedf_verdicts.jsonl");
+
+/// Every verdict of the library for a test that is registered here, and none that differs.
+#[test]
+fn verdicts_agree() {
+    let (mut compared, mut different) = (0, Vec::new());
+    for line in VERDICTS.lines() {
+        let theirs: Value = serde_json::from_str(line).unwrap();
+        let set = from_batch_line(line).unwrap();
+        for (name, verdict) in theirs["verdicts"].as_object().unwrap() {
+            let Some(test) = registry::ALL.iter().find(|t| t.name == name) else {
+                continue;
+            };
+            let ours = (test.run)(set.set.timings(), set.m);
+            compared += 1;
+            if ours != Ok(verdict.as_bool().unwrap()) {
+                different.push(format!("{name} of set {}: {ours:?}, SchedCAT {verdict}", set.id));
+            }
+        }
+    }
+    assert!(
+        different.is_empty(),
+        "{} differ:\n{}",
+        different.len(),
+        different.join("\n")
+    );
+    assert!(compared >= 4 * 296, "{compared}");
+}
+
+/// No hard test for global EDF accepts a set that misses a deadline in the library's simulation.
+#[test]
+fn no_hard_test_accepts_a_set_that_misses() {
+    let mut missing = 0;
+    for line in VERDICTS.lines() {
+        let theirs: Value = serde_json::from_str(line).unwrap();
+        if theirs["gedf_sync_sim"]["miss"] != true {
+            continue;
+        }
+        missing += 1;
+        let set = from_batch_line(line).unwrap();
+        for test in registry::ALL {
+            if test.policy == "g-edf" && test.guarantee == analyze::Guarantee::Hard {
+                assert_ne!(
+                    (test.run)(set.set.timings(), set.m),
+                    Ok(true),
+                    "{} of {}",
+                    test.name,
+                    set.id
+                );
+            }
+        }
+    }
+    assert!(missing > 0);
+}
