@@ -3,6 +3,7 @@
 //! To add a test: its file, and one line in [`ALL`].
 
 use crate::global;
+use crate::partition::pedf;
 use crate::verdict::{Decision, Exactness, Guarantee};
 use model::error::nearest;
 use model::{Error, Result, Timing};
@@ -48,6 +49,10 @@ pub static ALL: &[TestInfo] = &[
     global::bak::INFO,
     global::bcl::INFO,
     global::bcli::INFO,
+    pedf::WFD,
+    pedf::FFD,
+    pedf::BFD,
+    pedf::NFD,
 ];
 
 /// The test of a name, in any case.

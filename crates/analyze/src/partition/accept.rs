@@ -5,7 +5,7 @@
 //! packing that accounts for overheads (002 §6.1) inflates all of a bin's tasks and refuses without a trace, which is the
 //! paper's rolling back to the last assignment.
 
-use super::loads::Loads;
+use super::loads::{Loads, scaled};
 use super::pack::NOWHERE;
 use super::{Fit, Order};
 use crate::uniprocessor::fixed_priority::Priority;
@@ -81,9 +81,10 @@ pub fn partition_with(
     let mut start = 0;
     for index in placement {
         let task = &tasks[index as usize];
+        let size = scaled(task);
         let taken = ranked[start..].iter().copied().find(|bin| {
             let inside = &mut members[*bin];
-            if !loads.fits(*bin, task, || {
+            if !loads.fits(*bin, task, size, || {
                 inside.iter().map(|i| tasks[*i as usize].utilization())
             }) {
                 return false;
@@ -97,7 +98,7 @@ pub fn partition_with(
             accepted
         });
         let Some(bin) = taken else { return Err(index) };
-        loads.add(bin, task);
+        loads.add(bin, size);
         bin_of[index as usize] = bin as u32;
         if fit == Fit::Next {
             start = bin;

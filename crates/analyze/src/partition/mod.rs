@@ -9,6 +9,7 @@
 pub mod accept;
 mod loads;
 pub mod pack;
+pub mod pedf;
 
 pub use accept::{Acceptance, partition};
 pub use pack::Scratch;

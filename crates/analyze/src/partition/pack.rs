@@ -33,6 +33,8 @@ impl Scratch {
         if let Some(heavy) = tasks.iter().position(|t| t.wcet > t.period) {
             return Err(heavy as u32);
         }
+        self.keys.clear();
+        self.keys.extend(tasks.iter().map(scaled));
         self.sort(tasks, order);
         self.loads.reset(sizes);
         self.bin_of.clear();
@@ -40,75 +42,59 @@ impl Scratch {
         let mut current = 0;
         for at in 0..self.order.len() {
             let index = self.order[at];
-            let Some(bin) = self.choose(tasks, index as usize, fit, &mut current) else {
+            let Some(bin) = self.choose(tasks, index as usize, fit, current) else {
                 return Err(index);
             };
-            self.loads.add(bin, &tasks[index as usize]);
+            if fit == Fit::Next {
+                current = bin;
+            }
+            self.loads.add(bin, self.keys[index as usize]);
             self.bin_of[index as usize] = bin as u32;
         }
         Ok(&self.bin_of)
     }
 
     fn sort(&mut self, tasks: &[Timing], order: Order) {
+        if order != Order::DecreasingUtilization {
+            return order.sort(tasks, &mut self.order);
+        }
         self.order.clear();
         self.order.extend(0..tasks.len() as u32);
-        if order == Order::DecreasingUtilization {
-            // Most utilizations differ in fixed point; only the rest is compared as ratios.
-            self.keys.clear();
-            self.keys.extend(tasks.iter().map(scaled));
-            let keys = &self.keys;
-            self.order.sort_by(|a, b| {
-                let (a, b) = (*a as usize, *b as usize);
-                keys[b]
-                    .cmp(&keys[a])
-                    .then_with(|| tasks[b].utilization().cmp(&tasks[a].utilization()))
+        // Most utilizations differ in fixed point; only the rest is compared as ratios.
+        let keys = &self.keys;
+        self.order.sort_by(|a, b| {
+            let (a, b) = (*a as usize, *b as usize);
+            keys[b]
+                .cmp(&keys[a])
+                .then_with(|| tasks[b].utilization().cmp(&tasks[a].utilization()))
+        });
+    }
+
+    /// The bin for a task; first and next fit look from bin `from` on.
+    fn choose(&mut self, tasks: &[Timing], index: usize, fit: Fit, from: usize) -> Option<usize> {
+        let key = self.keys[index];
+        let mut from = from;
+        // Bins that fixed point lets through and exact addition does not: seldom any.
+        let mut refused: Vec<usize> = Vec::new();
+        loop {
+            let bin = match fit {
+                Fit::First | Fit::Next => self.loads.first(from, key),
+                Fit::Worst => self.loads.emptiest(key, &refused),
+                Fit::Best => self.loads.fullest(key, &refused),
+            }?;
+            let bin_of = &self.bin_of;
+            let fits = self.loads.fits(bin, &tasks[index], key, || {
+                bin_of
+                    .iter()
+                    .zip(tasks)
+                    .filter(move |(b, _)| **b as usize == bin)
+                    .map(|(_, t)| t.utilization())
             });
-        } else {
-            order.sort(tasks, &mut self.order);
-        }
-    }
-
-    fn fits(&mut self, tasks: &[Timing], bin: usize, index: usize) -> bool {
-        let bin_of = &self.bin_of;
-        self.loads.fits(bin, &tasks[index], || {
-            bin_of
-                .iter()
-                .zip(tasks)
-                .filter(move |(b, _)| **b as usize == bin)
-                .map(|(_, t)| t.utilization())
-        })
-    }
-
-    fn choose(&mut self, tasks: &[Timing], index: usize, fit: Fit, current: &mut usize) -> Option<usize> {
-        let bins = self.loads.len();
-        match fit {
-            Fit::First => (0..bins).find(|b| self.fits(tasks, *b, index)),
-            Fit::Next => {
-                *current = (*current..bins).find(|b| self.fits(tasks, *b, index))?;
-                Some(*current)
+            if fits {
+                return Some(bin);
             }
-            Fit::Worst => {
-                // The task fits in the bin with most left, or (bins whose loads count as equal aside) in none.
-                let mut chosen = 0;
-                for b in 1..bins {
-                    if self.loads.has_more_left(b, chosen) {
-                        chosen = b;
-                    }
-                }
-                if bins > 0 && self.fits(tasks, chosen, index) {
-                    return Some(chosen);
-                }
-                (0..bins).find(|b| !self.loads.has_more_left(chosen, *b) && self.fits(tasks, *b, index))
-            }
-            Fit::Best => {
-                let mut chosen = None;
-                for b in 0..bins {
-                    if chosen.is_none_or(|c| self.loads.has_more_left(c, b)) && self.fits(tasks, b, index) {
-                        chosen = Some(b);
-                    }
-                }
-                chosen
-            }
+            from = bin + 1;
+            refused.push(bin);
         }
     }
 }
