@@ -453,6 +453,10 @@ impl Event {
     pub const fn lost(time: Instant, cpu: CpuId, count: u64) -> Self {
         Self::new(EventKind::Lost, time, Some(cpu), Self::NO_TASK, 0, count)
     }
+    /// Up to `count` events of all processors were lost before this one: a part of the file is damaged.
+    pub const fn lost_anywhere(time: Instant, count: u64) -> Self {
+        Self::new(EventKind::Lost, time, None, Self::NO_TASK, 0, count)
+    }
     /// The trace ends.
     pub const fn end(time: Instant) -> Self {
         Self::new(EventKind::End, time, None, Self::NO_TASK, 0, 0)

@@ -4,8 +4,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod event;
+pub mod file;
+pub mod header;
 pub mod sink;
+pub mod state;
 
+pub use check::{Checker, Verdict};
 pub use event::{Event, EventKind, Flags, Overhead};
+pub use file::{Condition, FileSink, Reader};
+pub use header::{Enforcement, Header, Origin, Releases, Stage};
 pub use sink::{NullSink, Sink, VecSink};

@@ -1,0 +1,344 @@
+//! The checker: does a trace keep the rules of every schedule, and those of its own policy?
+//!
+//! It knows a policy by its name and its assignment, and derives the rules from the papers' definitions, not from the code
+//! that made the trace: a second opinion. One pass; memory grows with tasks, processors and pending jobs.
+//!
+//! After lost events nothing can be said for certain: the checker stops there and says how many events it did not check.
+
+mod domains;
+mod policies;
+mod priority;
+
+use crate::event::{Event, EventKind};
+use crate::header::Header;
+use crate::sink::Sink;
+use crate::state::{Fault, Nobody, State, Status};
+use hdrhistogram::Histogram;
+use model::{Duration, Instant, Result, TaskId};
+use serde::Serialize;
+
+/// What a policy promises, looked at event by event.
+trait Rule: Send {
+    /// The rule takes over; the schedule may be under way already.
+    fn begin(&mut self, state: &State);
+    /// An event has just changed the state.
+    fn event(&mut self, event: &Event, state: &State, found: &mut Found);
+    /// Everything holds still from `from` to `to`.
+    fn hold(&mut self, from: Instant, to: Instant, state: &State, found: &mut Found);
+}
+
+/// What rules found.
+#[derive(Debug, Default)]
+struct Found {
+    faults: Vec<Fault>,
+    /// How long decisions were overdue, each time.
+    lengths: Vec<Duration>,
+}
+
+/// What the checker allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// How long a decision may be overdue, and a release late. Zero for simulated traces.
+    pub tolerance: Duration,
+    /// How many violations are kept with all that they came with; the rest is counted.
+    pub keep: usize,
+}
+
+impl Options {
+    /// The tolerance that is used for real runs where none is given.
+    pub const REAL: Duration = Duration::from_millis(1);
+
+    /// What suits a trace.
+    pub fn for_trace(header: &Header) -> Self {
+        Options {
+            tolerance: match header.origin {
+                crate::header::Origin::Simulated => Duration::ZERO,
+                crate::header::Origin::Real => Self::REAL,
+            },
+            keep: 20,
+        }
+    }
+}
+
+/// A job that was ready when a rule was broken.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Ready {
+    /// Name of the task.
+    pub task: String,
+    /// Number of the job, from 1.
+    pub job: u64,
+    /// Its absolute deadline, in nanoseconds.
+    pub deadline_ns: u64,
+    /// Where it runs; `None`: it waits.
+    pub on: Option<u32>,
+}
+
+/// A rule that was broken.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Violation {
+    /// When, in nanoseconds.
+    pub time_ns: u64,
+    /// The name of the rule.
+    pub rule: &'static str,
+    /// What happened, as a clause.
+    pub text: String,
+    /// The event that broke it, with its place in the trace, from 0; `None`: what broke it was that nothing happened.
+    pub event: Option<(u64, String)>,
+    /// What was ready then, by deadline; at most [`Violation::MAX_QUEUE`].
+    pub queue: Vec<Ready>,
+}
+
+impl Violation {
+    /// The most ready jobs that are shown.
+    pub const MAX_QUEUE: usize = 24;
+}
+
+/// How long decisions were overdue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Overdue {
+    /// How often.
+    pub count: u64,
+    /// Half of them were shorter, in nanoseconds.
+    pub median_ns: u64,
+    /// All but one in a thousand were shorter.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// What the checker says of a trace.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Verdict {
+    /// Events checked.
+    pub events: u64,
+    /// Events after the first loss: not checked.
+    pub unchecked: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// The policies whose own rules were checked.
+    pub policies: Vec<String>,
+    /// What was not checked, and why.
+    pub notes: Vec<String>,
+    /// What a decision was allowed to be overdue, in nanoseconds.
+    pub tolerance_ns: u64,
+    /// What decisions were overdue.
+    pub overdue: Overdue,
+    /// How many violations there are.
+    pub violations: u64,
+    /// The first of them.
+    pub first: Vec<Violation>,
+}
+
+impl Verdict {
+    /// No rule was broken, and everything was checked.
+    pub fn is_clean(&self) -> bool {
+        self.violations == 0
+    }
+}
+
+/// Checks a trace while it is recorded or read.
+pub struct Checker {
+    header: Header,
+    options: Options,
+    state: State,
+    rule: Option<Box<dyn Rule>>,
+    found: Found,
+    events: u64,
+    unchecked: u64,
+    violations: u64,
+    first: Vec<Violation>,
+    overdue: Histogram<u64>,
+    policies: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Checker {
+    /// A checker for traces of this header.
+    ///
+    /// # Errors
+    /// An assignment that does not fit its policy, its platform or its tasks.
+    pub fn new(header: Header, options: Options) -> Result<Self> {
+        let state = State::new(&header, options.tolerance);
+        let overdue =
+            Histogram::new(3).map_err(|e| model::Error::new(format!("no room for a histogram: {e}")))?;
+        let mut checker = Checker {
+            state,
+            rule: None,
+            found: Found::default(),
+            events: 0,
+            unchecked: 0,
+            violations: 0,
+            first: Vec::new(),
+            overdue,
+            policies: Vec::new(),
+            notes: Vec::new(),
+            header,
+            options,
+        };
+        // Every stage is looked at now, so that a bad assignment is an error and not a violation later.
+        for stage in (0..checker.header.stages.len()).rev() {
+            checker.rule_by(stage)?;
+        }
+        Ok(checker)
+    }
+
+    /// From now on the policy of this stage rules.
+    fn rule_by(&mut self, stage: usize) -> Result<()> {
+        let policy = self.header.stages[stage].policy.clone();
+        self.rule = policies::rule(&self.header, stage, &self.state, self.options.tolerance)?;
+        self.state.has_slices = policies::has_slices(&policy);
+        match &mut self.rule {
+            Some(rule) => {
+                rule.begin(&self.state);
+                if !self.policies.contains(&policy) {
+                    self.policies.push(policy);
+                }
+            }
+            None => {
+                let note =
+                    format!("no rules are known for `{policy}`: only those of every schedule were checked");
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn report(&mut self, fault: Fault, time: Instant, event: Option<&Event>) {
+        self.violations += 1;
+        if self.first.len() < self.options.keep {
+            let violation = Violation {
+                time_ns: time.nanos(),
+                rule: fault.rule,
+                text: fault.text,
+                event: event.map(|e| (self.events, e.to_string())),
+                queue: self.queue(),
+            };
+            self.first.push(violation);
+        }
+    }
+
+    fn queue(&self) -> Vec<Ready> {
+        let mut ready: Vec<(Instant, Ready)> = Vec::new();
+        for (index, task) in self.state.tasks.iter().enumerate() {
+            if let Some(job) = task.head() {
+                let on = match task.status {
+                    Status::Running(cpu) => Some(cpu.0),
+                    _ => None,
+                };
+                ready.push((
+                    job.deadline,
+                    Ready {
+                        task: self.header.tasks.name(TaskId(index as u32)),
+                        job: job.number.saturating_add(1),
+                        deadline_ns: job.deadline.nanos(),
+                        on,
+                    },
+                ));
+            }
+        }
+        ready.sort_by_key(|(deadline, _)| *deadline);
+        ready
+            .into_iter()
+            .map(|(_, r)| r)
+            .take(Violation::MAX_QUEUE)
+            .collect()
+    }
+
+    /// Time goes on from the latest event to `to`.
+    fn hold(&mut self, to: Instant) {
+        let from = self.state.now;
+        if let Err(fault) = self.state.settle() {
+            self.report(fault, from, None);
+        }
+        if let Some(rule) = &mut self.rule {
+            rule.hold(from, to, &self.state, &mut self.found);
+            self.take_found(from, None);
+        }
+    }
+
+    fn take_found(&mut self, time: Instant, event: Option<&Event>) {
+        if !self.found.lengths.is_empty() {
+            for length in self.found.lengths.drain(..) {
+                // It grows as needed; where it cannot, the longest that it holds stands for more.
+                if self.overdue.record(length.nanos()).is_err() {
+                    self.overdue.saturating_record(length.nanos());
+                }
+            }
+        }
+        if !self.found.faults.is_empty() {
+            for fault in std::mem::take(&mut self.found.faults) {
+                self.report(fault, time, event);
+            }
+        }
+    }
+
+    /// What there is to say, once the trace is over.
+    pub fn finish(mut self) -> Verdict {
+        if self.state.lost == 0 && !self.state.ended {
+            self.notes
+                .push("the trace has no end: jobs that were pending at its end were not checked".to_owned());
+        }
+        Verdict {
+            events: self.events - self.unchecked,
+            unchecked: self.unchecked,
+            lost: self.state.lost,
+            policies: self.policies,
+            notes: self.notes,
+            tolerance_ns: self.options.tolerance.nanos(),
+            overdue: Overdue {
+                count: self.overdue.len(),
+                median_ns: self.overdue.value_at_quantile(0.5),
+                p999_ns: self.overdue.value_at_quantile(0.999),
+                max_ns: self.overdue.max(),
+            },
+            violations: self.violations,
+            first: self.first,
+        }
+    }
+}
+
+impl Sink for Checker {
+    fn record(&mut self, event: Event) {
+        if self.state.lost > 0 {
+            self.events += 1;
+            self.unchecked += 1;
+            if event.kind == EventKind::Lost {
+                self.state.lost = self.state.lost.saturating_add(event.argument);
+            }
+            return;
+        }
+        if let Err(fault) = self.state.check_form(&event) {
+            // Nothing can be made of it: the schedule goes on as if it were not there.
+            self.report(fault, event.time, Some(&event));
+            self.events += 1;
+            return;
+        }
+        if event.time > self.state.now {
+            self.hold(event.time);
+        }
+        if let Err(fault) = self.state.take(&event, &mut Nobody) {
+            self.report(fault, event.time, Some(&event));
+        }
+        match event.kind {
+            EventKind::Lost => {
+                let text = format!("{} events were lost; what follows is not checked", event.argument);
+                let rule = "complete";
+                self.report(Fault { rule, text }, event.time, Some(&event));
+            }
+            EventKind::PolicySwitch => {
+                if let Err(e) = self.rule_by(event.argument as usize) {
+                    self.notes.push(e.to_string());
+                }
+            }
+            _ => {}
+        }
+        if let Some(rule) = &mut self.rule {
+            rule.event(&event, &self.state, &mut self.found);
+            self.take_found(event.time, Some(&event));
+        }
+        self.events += 1;
+    }
+}

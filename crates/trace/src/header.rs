@@ -1,0 +1,159 @@
+//! What stands at the head of a trace, so that it explains itself: who ran what, where, under which rules.
+
+use model::{Assignment, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet, taskfile};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where the events come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// An engine in virtual time: every moment is exact.
+    Simulated,
+    /// A real machine: decisions take effect after a while, clocks have a grain.
+    Real,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Origin::Simulated => "simulated",
+            Origin::Real => "real",
+        })
+    }
+}
+
+/// When jobs are released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Releases {
+    /// Job j at phase + j · period exactly.
+    #[default]
+    Periodic,
+    /// At least a period apart, the first not before the phase (002 §2.1.1).
+    Sporadic,
+    /// As given, without any promise.
+    Given,
+}
+
+/// What happens to a job that has executed for its WCET and is not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Enforcement {
+    /// It does not happen: no job executes for more than its WCET.
+    #[default]
+    None,
+    /// Nothing: jobs may execute for longer.
+    Off,
+    /// It is cut short at the end of the quantum.
+    Quantum,
+    /// It is cut short at once.
+    Exact,
+}
+
+/// A policy with all that it was given, as it rules a part of the trace.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// The policy as written on the command line: `c-edf:l3`.
+    pub policy: String,
+    /// Who runs where; none is needed where every task may run everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment: Option<Assignment>,
+    /// The length of a quantum, where decisions are made at multiples of it only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<Duration>,
+}
+
+/// The head of a trace.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Header {
+    /// Simulated or real.
+    pub origin: Origin,
+    /// Who made it, with what, when.
+    pub provenance: Provenance,
+    /// The tasks; events name them by their place here.
+    pub tasks: TaskSet,
+    /// The processors and their caches.
+    pub platform: Platform,
+    /// The policies, in the order in which [`crate::EventKind::PolicySwitch`] names them; the first rules from the start.
+    pub stages: Vec<Stage>,
+    /// When jobs are released.
+    pub releases: Releases,
+    /// What happens to overruns.
+    pub enforcement: Enforcement,
+}
+
+/// As it stands in a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    origin: Origin,
+    provenance: Provenance,
+    /// A TOML task set.
+    tasks: String,
+    platform: Platform,
+    stages: Vec<Stage>,
+    releases: Releases,
+    enforcement: Enforcement,
+}
+
+impl Header {
+    /// A simulated run of periodic tasks that keep their WCETs, under one policy.
+    pub fn simulated(tasks: TaskSet, platform: Platform, stage: Stage, provenance: Provenance) -> Self {
+        Header {
+            origin: Origin::Simulated,
+            provenance,
+            tasks,
+            platform,
+            stages: vec![stage],
+            releases: Releases::default(),
+            enforcement: Enforcement::default(),
+        }
+    }
+
+    /// The processors on which tasks may run.
+    pub fn processors(&self) -> CpuSet {
+        self.platform.usable()
+    }
+
+    /// The head as one JSON document.
+    ///
+    /// # Errors
+    /// Something in it that JSON cannot hold.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(&Written {
+            origin: self.origin,
+            provenance: self.provenance.clone(),
+            tasks: taskfile::to_toml(&self.tasks),
+            platform: self.platform.clone(),
+            stages: self.stages.clone(),
+            releases: self.releases,
+            enforcement: self.enforcement,
+        })
+        .map_err(|e| Error::new(format!("the head of the trace cannot be written as JSON: {e}")))
+    }
+
+    /// Reads what [`Header::to_json`] wrote.
+    ///
+    /// # Errors
+    /// Not such a document; no policy; a task set that is none.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let written: Written = serde_json::from_str(text).map_err(|e| {
+            Error::new(format!("the head of the trace does not read: {e}"))
+                .remedy("make the trace again with this version")
+        })?;
+        if written.stages.is_empty() {
+            return Err(Error::new("the head of the trace names no policy").remedy("make the trace again"));
+        }
+        Ok(Header {
+            origin: written.origin,
+            provenance: written.provenance,
+            tasks: taskfile::from_toml(&written.tasks).map_err(|e| e.at("task set of the trace"))?,
+            platform: written.platform,
+            stages: written.stages,
+            releases: written.releases,
+            enforcement: written.enforcement,
+        })
+    }
+}

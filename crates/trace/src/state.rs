@@ -1,0 +1,840 @@
+//! The state of a schedule, event by event: who is ready, who runs where, what is open on each processor.
+//!
+//! The one place that knows what an event does to a schedule. The checker, the statistics and the pictures all replay a trace
+//! through it. It holds what 002 §2.2 asks of every valid schedule: (i) a processor has one job at a time, (ii) a job is on
+//! one processor at a time, (iii) none runs before its release, (iv) the jobs of a task run in order; and that every event is
+//! well formed, says what the schedule did, and misses are reported exactly.
+//!
+//! Memory grows with tasks, processors and pending jobs, not with events.
+
+use crate::event::{Event, EventKind, Flags, Overhead};
+use crate::header::{Enforcement, Header, Origin, Releases};
+use model::{CpuId, Duration, Instant, TaskId, Timing};
+use std::collections::VecDeque;
+
+/// A rule that is broken: its name, and what happened as a clause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The name of the rule, stable: `one-processor`.
+    pub rule: &'static str,
+    /// What happened.
+    pub text: String,
+}
+
+/// A released job that is not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Job {
+    /// Its number, from 0.
+    pub number: u64,
+    /// When it was (nominally) released.
+    pub release: Instant,
+    /// Its absolute deadline.
+    pub deadline: Instant,
+    /// The processor that handled the release.
+    pub cpu: CpuId,
+    /// When its miss of the deadline was reported, if it was.
+    pub missed: Option<Instant>,
+}
+
+/// What the first pending job of a task does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// There is no pending job.
+    Nothing,
+    /// It is ready and has never run.
+    Fresh,
+    /// It runs.
+    Running(CpuId),
+    /// It is ready and last ran there.
+    Preempted(CpuId),
+    /// It is not ready and last ran there.
+    Suspended(CpuId),
+}
+
+/// A task in the schedule.
+#[derive(Clone, Debug)]
+pub struct TaskState {
+    /// The number of the job that is released next.
+    pub next: u64,
+    /// Released jobs that are not done, in order; only the first may run.
+    pub pending: VecDeque<Job>,
+    /// What the first of them does.
+    pub status: Status,
+    /// How long the first of them has executed, overheads not counted, up to the last event of its processor.
+    pub executed: Duration,
+    /// The nominal release of the latest job.
+    last_release: Option<Instant>,
+}
+
+impl TaskState {
+    /// The job that may run.
+    pub fn head(&self) -> Option<&Job> {
+        self.pending.front()
+    }
+    /// Is there a job that could run and does not?
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.status, Status::Fresh | Status::Preempted(_))
+    }
+}
+
+/// A processor in the schedule.
+#[derive(Clone, Debug, Default)]
+pub struct Processor {
+    /// The task whose first pending job is on it.
+    pub running: Option<TaskId>,
+    /// Declared idle, with the flags of the declaration. Every processor starts so.
+    pub idle: Option<Flags>,
+    /// The overheads that are open, innermost last, without interrupts under way.
+    pub overheads: Vec<Overhead>,
+    /// Interrupts under way to it.
+    pub interrupts: u32,
+    /// The server that it serves.
+    pub server: Option<u32>,
+    /// May tasks run on it?
+    usable: bool,
+    /// What it did is accounted for up to here.
+    accounted: Instant,
+}
+
+impl Processor {
+    /// Is anything under way that may end in another job on it?
+    pub fn is_settling(&self) -> bool {
+        self.interrupts > 0 || self.overheads.iter().any(|o| *o != Overhead::Cpmd)
+    }
+}
+
+/// What a processor did for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doing {
+    /// It executed the job.
+    Executing,
+    /// It was busy with an overhead; the job, if any, was delayed.
+    Overhead(Overhead),
+}
+
+/// A stretch of time on a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Where.
+    pub cpu: CpuId,
+    /// What it did.
+    pub doing: Doing,
+    /// The job that was on it.
+    pub job: Option<(TaskId, u64)>,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+}
+
+/// Learns what a schedule adds up to while it is replayed.
+pub trait Observer {
+    /// A processor did one thing for a while.
+    fn span(&mut self, _span: Span) {}
+    /// A job is done; `executed` without overheads.
+    fn done(&mut self, _task: TaskId, _job: &Job, _completion: Instant, _executed: Duration) {}
+}
+
+/// Learns nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+impl Observer for Nobody {}
+
+/// The state of a schedule.
+#[derive(Clone, Debug)]
+pub struct State {
+    timings: Vec<Timing>,
+    phases: Vec<Duration>,
+    origin: Origin,
+    releases: Releases,
+    enforcement: Enforcement,
+    stages: u64,
+    tolerance: Duration,
+    /// Every task, by its place in the set.
+    pub tasks: Vec<TaskState>,
+    /// Every processor, by its number.
+    pub processors: Vec<Processor>,
+    /// The time of the latest event.
+    pub now: Instant,
+    /// Has the trace ended?
+    pub ended: bool,
+    /// Are budgets those of slices, which the policy's own rule knows?
+    pub has_slices: bool,
+    /// How many events were lost so far.
+    pub lost: u64,
+    /// When a job was last released.
+    last_release: Option<Instant>,
+    /// Processors whose job has left at this instant, and which have not said what they do instead.
+    vacated: Vec<CpuId>,
+}
+
+impl State {
+    /// The state before the first event: no job, all processors idle. `tolerance` is what real clocks may be off by.
+    pub fn new(header: &Header, tolerance: Duration) -> Self {
+        let usable = header.processors();
+        let count = usable.iter().next_back().map_or(0, |cpu| cpu.index() + 1);
+        let processors = (0..count as u32)
+            .map(|cpu| Processor {
+                idle: Some(Flags::NONE),
+                usable: usable.contains(CpuId(cpu)),
+                ..Processor::default()
+            })
+            .collect();
+        let set = &header.tasks;
+        State {
+            timings: set.timings().to_vec(),
+            phases: set
+                .ids()
+                .map(|t| set.details(t).map_or(Duration::ZERO, |d| d.phase))
+                .collect(),
+            origin: header.origin,
+            releases: header.releases,
+            enforcement: header.enforcement,
+            stages: header.stages.len() as u64,
+            tolerance,
+            tasks: vec![
+                TaskState {
+                    next: 0,
+                    pending: VecDeque::new(),
+                    status: Status::Nothing,
+                    executed: Duration::ZERO,
+                    last_release: None,
+                };
+                set.len()
+            ],
+            processors,
+            now: Instant::ZERO,
+            ended: false,
+            has_slices: false,
+            lost: 0,
+            last_release: None,
+            vacated: Vec::new(),
+        }
+    }
+
+    /// The timing of a task.
+    pub fn timing(&self, task: TaskId) -> &Timing {
+        &self.timings[task.index()]
+    }
+    /// Is the trace of a simulation?
+    pub fn is_simulated(&self) -> bool {
+        self.origin == Origin::Simulated
+    }
+
+    /// Takes an event. What is wrong with it comes back; the state follows it as far as it makes sense, and not at all if it
+    /// is not well formed.
+    ///
+    /// # Errors
+    /// The first rule that the event breaks.
+    pub fn apply(&mut self, event: &Event, observer: &mut impl Observer) -> Result<(), Fault> {
+        self.check_form(event)?;
+        self.take(event, observer)
+    }
+
+    /// Takes an event that is well formed.
+    pub(crate) fn take(&mut self, event: &Event, observer: &mut impl Observer) -> Result<(), Fault> {
+        self.now = event.time;
+        let (task, cpu) = (event.task, event.cpu().unwrap_or_default());
+        match event.kind {
+            EventKind::Release => self.release(event, cpu),
+            EventKind::Start | EventKind::Resumption | EventKind::Migration => {
+                self.account(cpu, event.time, observer);
+                self.put_on(event, task, cpu)
+            }
+            EventKind::Preemption | EventKind::Suspension => {
+                self.account(cpu, event.time, observer);
+                self.on_processor(event, cpu)?;
+                self.tasks[task.index()].status = if event.kind == EventKind::Preemption {
+                    Status::Preempted(cpu)
+                } else {
+                    Status::Suspended(cpu)
+                };
+                self.vacate(cpu);
+                Ok(())
+            }
+            EventKind::Completion => {
+                self.account(cpu, event.time, observer);
+                self.complete(event, cpu, observer)
+            }
+            EventKind::DeadlineMiss => self.miss(event),
+            EventKind::BudgetExhausted => {
+                self.account(cpu, event.time, observer);
+                self.on_processor(event, cpu)?;
+                self.exhaust(event)
+            }
+            EventKind::OverheadBegin | EventKind::OverheadEnd => {
+                self.account(cpu, event.time, observer);
+                self.overhead(event, cpu)
+            }
+            EventKind::Idle => {
+                self.account(cpu, event.time, observer);
+                let processor = &mut self.processors[cpu.index()];
+                if let Some(task) = processor.running {
+                    return Err(fault(
+                        "idle",
+                        format!("{cpu:?} is called idle while task {} is on it", task.0 + 1),
+                    ));
+                }
+                let before = processor.idle.replace(event.flags);
+                if before == Some(event.flags) && event.time > Instant::ZERO {
+                    return Err(fault("idle", format!("{cpu:?} is called idle twice")));
+                }
+                Ok(())
+            }
+            EventKind::ServerBegin => {
+                let server = u32::try_from(event.argument).unwrap_or(u32::MAX);
+                match self.processors[cpu.index()].server.replace(server) {
+                    None => Ok(()),
+                    Some(old) => Err(fault(
+                        "server",
+                        format!("{cpu:?} begins N{} before it ended N{}", server + 1, old + 1),
+                    )),
+                }
+            }
+            EventKind::ServerEnd => {
+                let served = self.processors[cpu.index()].server.take();
+                if served.map(u64::from) == Some(event.argument) {
+                    Ok(())
+                } else {
+                    Err(fault(
+                        "server",
+                        format!("{cpu:?} ends a server that it does not serve"),
+                    ))
+                }
+            }
+            EventKind::WakeUp => {
+                let state = &mut self.tasks[task.index()];
+                match state.status {
+                    Status::Suspended(cpu) if state.head().is_some_and(|j| j.number == event.job) => {
+                        state.status = Status::Preempted(cpu);
+                        Ok(())
+                    }
+                    _ => Err(fault(
+                        "suspension",
+                        "a job wakes up that is not suspended".to_owned(),
+                    )),
+                }
+            }
+            EventKind::Window | EventKind::PolicySwitch => Ok(()),
+            EventKind::Lost => {
+                self.lost = self.lost.saturating_add(event.argument);
+                Ok(())
+            }
+            EventKind::End => self.end(observer),
+        }
+    }
+
+    /// What has to be said by the end of an instant: a processor whose job has left has another one, is busy with an
+    /// overhead, or has been declared idle.
+    ///
+    /// # Errors
+    /// The first processor of which nothing was said.
+    pub fn settle(&mut self) -> Result<(), Fault> {
+        let mut silent = None;
+        let processors = &self.processors;
+        self.vacated.retain(|cpu| {
+            let p = &processors[cpu.index()];
+            if p.running.is_some() || p.idle.is_some() {
+                return false;
+            }
+            if p.overheads.is_empty() && p.interrupts == 0 {
+                silent = Some(*cpu);
+                return false;
+            }
+            true
+        });
+        match silent {
+            Some(cpu) if self.is_simulated() => Err(fault(
+                "idle",
+                format!("{cpu:?} has no job, and was not called idle"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Everything that can be said of an event without the schedule: processor, task, flags, fields that mean nothing.
+    pub(crate) fn check_form(&self, event: &Event) -> Result<(), Fault> {
+        let bad = |text: String| Err(fault("well-formed", text));
+        if event.time < self.now {
+            return bad(format!("time goes back from {}", self.now));
+        }
+        if self.ended {
+            return bad("an event after the end".to_owned());
+        }
+        let kind = event.kind;
+        match event.cpu() {
+            Some(cpu) if !self.processors.get(cpu.index()).is_some_and(|p| p.usable) => {
+                return bad(format!("the platform has no usable processor {cpu:?}"));
+            }
+            None if !matches!(
+                kind,
+                EventKind::End | EventKind::PolicySwitch | EventKind::DeadlineMiss | EventKind::Lost
+            ) =>
+            {
+                return bad("it names no processor".to_owned());
+            }
+            Some(_) if matches!(kind, EventKind::End | EventKind::PolicySwitch) => {
+                return bad("it names a processor".to_owned());
+            }
+            _ => {}
+        }
+        let is_overhead = matches!(kind, EventKind::OverheadBegin | EventKind::OverheadEnd);
+        let names_job = event.task != Event::NO_TASK;
+        if names_job && event.task.index() >= self.tasks.len() {
+            return bad(format!("the set has no task {}", u64::from(event.task.0) + 1));
+        }
+        if names_job != kind.has_job() && !is_overhead {
+            let text = if names_job {
+                "it names a job"
+            } else {
+                "it names no job"
+            };
+            return bad(text.to_owned());
+        }
+        if !names_job && event.job != 0 {
+            return bad("it has a job number without a task".to_owned());
+        }
+        let argument_fits = match kind {
+            EventKind::Start
+            | EventKind::Preemption
+            | EventKind::Resumption
+            | EventKind::Idle
+            | EventKind::Suspension
+            | EventKind::WakeUp
+            | EventKind::End => event.argument == 0,
+            EventKind::OverheadBegin | EventKind::OverheadEnd => event.overhead_kind().is_some(),
+            EventKind::PolicySwitch => event.argument < self.stages,
+            EventKind::ServerBegin | EventKind::ServerEnd => event.argument < u64::from(u32::MAX),
+            EventKind::Lost => event.argument > 0,
+            _ => true,
+        };
+        if !argument_fits {
+            return bad(format!("its argument {} means nothing", event.argument));
+        }
+        let allowed = match kind {
+            EventKind::Completion => Flags::CUT,
+            EventKind::Idle => Flags::DELIBERATE,
+            _ => Flags::NONE,
+        };
+        if !allowed.has(event.flags) {
+            return bad(format!("its flags {:#x} mean nothing", event.flags.0));
+        }
+        Ok(())
+    }
+
+    /// What `cpu` did since it was last accounted for.
+    #[inline]
+    fn account(&mut self, cpu: CpuId, until: Instant, observer: &mut impl Observer) {
+        let processor = &mut self.processors[cpu.index()];
+        let from = std::mem::replace(&mut processor.accounted, until);
+        if from >= until {
+            return;
+        }
+        let job = match processor.running {
+            Some(task) => {
+                let state = &mut self.tasks[task.index()];
+                if processor.overheads.is_empty() {
+                    state.executed = state.executed.saturating_add(until.since(from));
+                }
+                state.pending.front().map(|job| (task, job.number))
+            }
+            None => None,
+        };
+        let doing = match processor.overheads.last() {
+            Some(overhead) => Doing::Overhead(*overhead),
+            None if job.is_some() => Doing::Executing,
+            None => return,
+        };
+        observer.span(Span {
+            cpu,
+            doing,
+            job,
+            from,
+            to: until,
+        });
+    }
+
+    fn release(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        let timing = self.timings[event.task.index()];
+        let phase = self.phases[event.task.index()];
+        let state = &mut self.tasks[event.task.index()];
+        let nominal = event.deadline().since(Instant::ZERO + timing.deadline);
+        let release = Instant::ZERO + nominal;
+        let in_order = event.job == state.next;
+        let before = state.last_release.replace(release);
+        state.next = event.job.saturating_add(1);
+        state.pending.push_back(Job {
+            number: event.job,
+            release,
+            deadline: event.deadline(),
+            cpu,
+            missed: None,
+        });
+        if state.status == Status::Nothing {
+            state.status = Status::Fresh;
+            state.executed = Duration::ZERO;
+        }
+        self.last_release = Some(event.time);
+        if !in_order {
+            return Err(fault(
+                "job-order",
+                format!("job {} is released out of turn", nth(event.job)),
+            ));
+        }
+        // Written as sums, so that a deadline before the relative one does not pass for a release at zero.
+        let expected = event.time.checked_add(timing.deadline);
+        let off = match expected {
+            Some(expected) => event
+                .deadline()
+                .since(expected)
+                .max(expected.since(event.deadline())),
+            None => Duration::MAX,
+        };
+        let slack = match self.origin {
+            Origin::Simulated => Duration::ZERO,
+            Origin::Real => self.tolerance,
+        };
+        if off > slack {
+            return Err(fault(
+                "release",
+                format!(
+                    "its deadline {} is not {} after its release",
+                    event.deadline(),
+                    timing.deadline
+                ),
+            ));
+        }
+        let apart = before.map(|b| release.since(b));
+        let kept = match (self.releases, apart) {
+            (Releases::Given, _) => true,
+            (Releases::Periodic, Some(apart)) => apart == timing.period,
+            (Releases::Sporadic, Some(apart)) => apart >= timing.period,
+            (Releases::Periodic, None) => self.origin == Origin::Real || nominal == phase,
+            (Releases::Sporadic, None) => self.origin == Origin::Real || nominal >= phase,
+        };
+        if kept {
+            Ok(())
+        } else {
+            Err(fault(
+                "release",
+                match apart {
+                    Some(apart) => format!(
+                        "it is released {apart} after its predecessor, the period is {}",
+                        timing.period
+                    ),
+                    None => format!("the first job is released at {release}, the phase is {phase}"),
+                },
+            ))
+        }
+    }
+
+    fn put_on(&mut self, event: &Event, task: TaskId, cpu: CpuId) -> Result<(), Fault> {
+        let state = &mut self.tasks[task.index()];
+        let Some(head) = state.pending.front() else {
+            return Err(if event.job < state.next {
+                fault("past-completion", "it runs after its completion".to_owned())
+            } else {
+                fault("before-release", "it runs before its release".to_owned())
+            });
+        };
+        if event.job != head.number {
+            return Err(if event.job < head.number {
+                fault("past-completion", "it runs after its completion".to_owned())
+            } else if event.job >= state.next {
+                fault("before-release", "it runs before its release".to_owned())
+            } else {
+                fault(
+                    "job-order",
+                    format!("it runs before job {} of its task is done", nth(head.number)),
+                )
+            });
+        }
+        let old = state.status;
+        if let Status::Running(elsewhere) = old {
+            return Err(fault(
+                "one-processor",
+                format!("it runs on {elsewhere:?} already"),
+            ));
+        }
+        let processor = &mut self.processors[cpu.index()];
+        let displaced = processor.running.replace(task);
+        processor.idle = None;
+        state.status = Status::Running(cpu);
+        if let Some(other) = displaced {
+            // The one that was there has to be somewhere: as if it had been preempted.
+            self.tasks[other.index()].status = Status::Preempted(cpu);
+            return Err(fault(
+                "one-job",
+                format!("{cpu:?} still has a job of task {}", other.0 + 1),
+            ));
+        }
+        match (event.kind, old) {
+            (EventKind::Start, Status::Fresh) => Ok(()),
+            (EventKind::Resumption, Status::Preempted(last)) if last == cpu => Ok(()),
+            (EventKind::Migration, Status::Preempted(last))
+                if last != cpu && u64::from(last.0) == event.argument =>
+            {
+                Ok(())
+            }
+            (_, Status::Suspended(_)) => Err(fault("suspension", "it runs while suspended".to_owned())),
+            (EventKind::Start, _) => Err(fault("well-formed", "it starts a second time".to_owned())),
+            (_, Status::Fresh) => Err(fault(
+                "well-formed",
+                "it goes on without having started".to_owned(),
+            )),
+            (_, Status::Preempted(last)) => Err(fault("well-formed", format!("it last ran on {last:?}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Is the job of the event on its processor?
+    fn on_processor(&self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        let head = self.tasks[event.task.index()].head();
+        if self.processors[cpu.index()].running == Some(event.task)
+            && head.is_some_and(|j| j.number == event.job)
+        {
+            return Ok(());
+        }
+        Err(fault("not-running", format!("it is not on {cpu:?}")))
+    }
+
+    fn vacate(&mut self, cpu: CpuId) {
+        self.processors[cpu.index()].running = None;
+        if !self.vacated.contains(&cpu) {
+            self.vacated.push(cpu);
+        }
+    }
+
+    fn complete(&mut self, event: &Event, cpu: CpuId, observer: &mut impl Observer) -> Result<(), Fault> {
+        self.on_processor(event, cpu)?;
+        self.vacate(cpu);
+        let simulated = self.is_simulated();
+        let state = &mut self.tasks[event.task.index()];
+        let executed = std::mem::take(&mut state.executed);
+        let Some(job) = state.pending.pop_front() else {
+            return Ok(());
+        };
+        state.status = if state.pending.is_empty() {
+            Status::Nothing
+        } else {
+            Status::Fresh
+        };
+        observer.done(event.task, &job, event.time, executed);
+        if simulated && self.last_release == Some(event.time) {
+            return Err(fault(
+                "order",
+                "a completion stands after a release of the same instant".to_owned(),
+            ));
+        }
+        let late = event.time > job.deadline;
+        match job.missed {
+            None if late => {
+                return Err(fault(
+                    "misses",
+                    format!("its miss of the deadline {} is not reported", job.deadline),
+                ));
+            }
+            Some(_) if !late => {
+                return Err(fault(
+                    "misses",
+                    format!("it is reported to have missed its deadline {}", job.deadline),
+                ));
+            }
+            Some(at) if simulated && at != event.time => {
+                return Err(fault(
+                    "misses",
+                    format!("its miss is reported at {at}, not at its completion"),
+                ));
+            }
+            _ => {}
+        }
+        let said = Duration::from_nanos(event.argument);
+        if simulated && said != executed {
+            return Err(fault(
+                "execution",
+                format!("it says that it executed {said}, the trace shows {executed}"),
+            ));
+        }
+        let wcet = self.timings[event.task.index()].wcet;
+        let cut = event.flags.has(Flags::CUT);
+        if simulated {
+            if cut && matches!(self.enforcement, Enforcement::None | Enforcement::Off) {
+                return Err(fault("budget", "it is cut short without enforcement".to_owned()));
+            }
+            let must_keep = matches!(self.enforcement, Enforcement::None | Enforcement::Exact);
+            if must_keep && executed > wcet {
+                return Err(fault(
+                    "budget",
+                    format!("it executed {executed}, its WCET is {wcet}"),
+                ));
+            }
+            if cut && executed < wcet {
+                return Err(fault(
+                    "budget",
+                    format!("it is cut short after {executed}, before its WCET {wcet}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn miss(&mut self, event: &Event) -> Result<(), Fault> {
+        let state = &mut self.tasks[event.task.index()];
+        let Some(job) = state.pending.iter_mut().find(|j| j.number == event.job) else {
+            return Err(fault(
+                "misses",
+                "a job misses its deadline that is not pending".to_owned(),
+            ));
+        };
+        let known = job.missed.replace(event.time).is_some();
+        if event.deadline() != job.deadline {
+            return Err(fault("misses", format!("its deadline is {}", job.deadline)));
+        }
+        if known {
+            return Err(fault("misses", "its miss is reported twice".to_owned()));
+        }
+        if event.time < job.deadline {
+            job.missed = None;
+            return Err(fault("misses", "its deadline has not passed".to_owned()));
+        }
+        if let (Some(cpu), status) = (event.cpu(), state.status)
+            && (status != Status::Running(cpu) || state.head().is_none_or(|j| j.number != event.job))
+        {
+            return Err(fault("misses", format!("it is not on {cpu:?}")));
+        }
+        Ok(())
+    }
+
+    fn exhaust(&self, event: &Event) -> Result<(), Fault> {
+        let executed = self.tasks[event.task.index()].executed;
+        let budget = Duration::from_nanos(event.argument);
+        let wcet = self.timings[event.task.index()].wcet;
+        if !self.is_simulated() || self.has_slices {
+            return Ok(());
+        }
+        let kept = match self.enforcement {
+            Enforcement::Exact => budget == wcet && executed == budget,
+            Enforcement::Quantum => budget == wcet && executed >= budget,
+            Enforcement::None | Enforcement::Off => false,
+        };
+        if kept {
+            Ok(())
+        } else {
+            Err(fault(
+                "budget",
+                format!("a budget of {budget} is called used up after {executed}, the WCET is {wcet}"),
+            ))
+        }
+    }
+
+    fn overhead(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        let Some(overhead) = event.overhead_kind() else {
+            return Ok(());
+        };
+        let begins = event.kind == EventKind::OverheadBegin;
+        let processor = &mut self.processors[cpu.index()];
+        if !overhead.occupies_processor() {
+            return if begins {
+                processor.interrupts += 1;
+                Ok(())
+            } else if processor.interrupts > 0 {
+                processor.interrupts -= 1;
+                Ok(())
+            } else {
+                Err(fault(
+                    "overhead",
+                    "an interrupt arrives that was not sent".to_owned(),
+                ))
+            };
+        }
+        if begins {
+            if processor.overheads.len() >= MAX_NESTED {
+                return Err(fault(
+                    "overhead",
+                    format!("{MAX_NESTED} overheads are open on {cpu:?}"),
+                ));
+            }
+            processor.overheads.push(overhead);
+            return Ok(());
+        }
+        let open = processor.overheads.last().copied();
+        if open == Some(overhead) {
+            processor.overheads.pop();
+            return Ok(());
+        }
+        // Close it anyway if it is open further out, so that one lost end does not spoil the rest.
+        if let Some(at) = processor.overheads.iter().rposition(|o| *o == overhead) {
+            processor.overheads.truncate(at);
+        }
+        Err(fault(
+            "overhead",
+            match open {
+                Some(open) => format!("it ends while {open} is open within"),
+                None => "it ends without having begun".to_owned(),
+            },
+        ))
+    }
+
+    fn end(&mut self, observer: &mut impl Observer) -> Result<(), Fault> {
+        self.ended = true;
+        let now = self.now;
+        for cpu in 0..self.processors.len() as u32 {
+            self.account(CpuId(cpu), now, observer);
+        }
+        for (task, state) in self.tasks.iter().enumerate() {
+            let due = match state.last_release {
+                None => Instant::ZERO.checked_add(self.phases[task]),
+                Some(last) => last.checked_add(self.timings[task].period),
+            };
+            if let (Origin::Simulated, Releases::Periodic, Some(due)) = (self.origin, self.releases, due)
+                && due < now
+            {
+                return Err(fault(
+                    "release",
+                    format!(
+                        "job {} of task {}, due at {due}, is not released",
+                        nth(state.next),
+                        task + 1
+                    ),
+                ));
+            }
+            for job in &state.pending {
+                if job.missed.is_some_and(|at| at != now) && self.origin == Origin::Simulated {
+                    return Err(fault(
+                        "misses",
+                        format!(
+                            "the miss of job {} of task {} is reported before it is over",
+                            nth(job.number),
+                            task + 1
+                        ),
+                    ));
+                }
+                if job.missed.is_none() && job.deadline < now {
+                    return Err(fault(
+                        "misses",
+                        format!(
+                            "job {} of task {} is unfinished past its deadline {}, which is not reported",
+                            nth(job.number),
+                            task + 1,
+                            job.deadline
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// More overheads within one another than any machine shows.
+const MAX_NESTED: usize = 64;
+
+/// The number of a job as people count, from 1.
+pub(crate) fn nth(job: u64) -> u128 {
+    u128::from(job) + 1
+}
+
+#[cold]
+fn fault(rule: &'static str, text: String) -> Fault {
+    Fault { rule, text }
+}

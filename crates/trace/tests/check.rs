@@ -1,0 +1,349 @@
+//! The checker against correct traces and against the same traces corrupted in every way.
+
+mod support;
+
+use model::{CpuId, Duration, Instant, TaskId};
+use proptest::prelude::*;
+use support::{at_wcet, check, header, ms, schedule, tasks};
+use trace::{Event, EventKind, Flags, Header};
+
+/// The traces that are corrupted: all of 002 Figs. 2.2 and 2.6, and one in clusters with idle processors.
+fn good() -> Vec<(Header, Vec<Event>)> {
+    let fig22 = [(1, 3), (2, 5), (2, 8)];
+    let fig26 = [(2, 3), (3, 8), (1, 7), (5, 7)];
+    let light = [(1, 4), (2, 6), (1, 5), (3, 9), (2, 12)];
+    [
+        (header(tasks(&fig22), "p-edf", &[1], &[0; 3]), 16),
+        (header(tasks(&fig22), "p-rm", &[1], &[0; 3]), 16),
+        (header(tasks(&fig26), "p-edf", &[1, 1], &[0, 0, 1, 1]), 24),
+        (header(tasks(&fig26), "g-edf", &[2], &[0; 4]), 24),
+        (
+            header(tasks(&light), "c-edf:size=2", &[2, 2], &[0, 0, 1, 1, 1]),
+            40,
+        ),
+        (header(tasks(&light), "g-fp", &[3], &[0; 5]), 40),
+    ]
+    .into_iter()
+    .map(|(header, horizon)| {
+        let events = schedule(&header, ms(horizon), at_wcet(&header));
+        (header, events)
+    })
+    .collect()
+}
+
+#[test]
+fn correct_traces_are_clean() {
+    for (header, events) in good() {
+        let verdict = check(&header, &events);
+        assert!(
+            verdict.is_clean(),
+            "{}: {:?}",
+            header.stages[0].policy,
+            verdict.first
+        );
+        assert_eq!(verdict.events, events.len() as u64);
+        assert_eq!(verdict.notes, Vec::<String>::new());
+    }
+}
+
+/// One corruption of one event.
+struct Mutation {
+    what: &'static str,
+    events: Vec<Event>,
+}
+
+fn with(events: &[Event], at: usize, event: Event) -> Vec<Event> {
+    let mut events = events.to_vec();
+    events[at] = event;
+    events
+}
+
+/// The event with other fields, through its bytes, as a damaged or lying recorder would write it.
+fn patched(event: &Event, patch: impl Fn(&mut [u64; 4])) -> Option<Event> {
+    let mut words = event.to_words();
+    patch(&mut words);
+    Event::from_words(words).filter(|e| e != event)
+}
+
+/// Every corruption of event `i`. Those that leave a correct trace are left out, each for the reason given.
+fn mutations(header: &Header, events: &[Event], i: usize) -> Vec<Mutation> {
+    let end = events.last().unwrap().time;
+    let e = events[i];
+    let m = header.processors().len() as u64;
+    let n = header.tasks.len() as u64;
+    let mut all = Vec::new();
+    let mut push = |what: &'static str, events: Vec<Event>| all.push(Mutation { what, events });
+
+    // Without its end a trace is unfinished, not wrong: `a_trace_without_its_end_is_said_to_have_none`.
+    if e.kind != EventKind::End {
+        let mut dropped = events.to_vec();
+        dropped.remove(i);
+        push("drop", dropped);
+    }
+    let mut doubled = events.to_vec();
+    doubled.insert(i, e);
+    push("duplicate", doubled);
+
+    // Swapping two neighbors: what they say, each at the other's time. Two releases or two decisions of one instant on
+    // different processors may stand in either order.
+    if let Some(next) = events.get(i + 1) {
+        let order_matters = e.time != next.time
+            || (e.task == next.task && e.job == next.job && e.kind.has_job() && next.kind.has_job())
+            || e.cpu() == next.cpu() && e.kind != EventKind::Release && next.kind != EventKind::Release
+            || (e.kind == EventKind::Completion && next.kind == EventKind::Release)
+            || next.kind == EventKind::End;
+        if order_matters {
+            let mut swapped = events.to_vec();
+            swapped.swap(i, i + 1);
+            push("swap", swapped.clone());
+            swapped[i].time = e.time;
+            swapped[i + 1].time = next.time;
+            if e.time != next.time {
+                push("swap what happened", swapped);
+            }
+        }
+    }
+    for (what, by) in [
+        ("1 ns late", 1),
+        ("1 ns early", -1),
+        ("1 ms late", 1_000_000),
+        ("1 ms early", -1_000_000),
+    ] {
+        let Some(time) = e.time.nanos().checked_add_signed(by) else {
+            continue;
+        };
+        // A trace may end earlier, as long as nothing stands behind its end.
+        if e.kind == EventKind::End && by < 0 && time >= events[i - 1].time.nanos() {
+            continue;
+        }
+        let mut moved = e;
+        moved.time = Instant::from_nanos(time);
+        push(what, with(events, i, moved));
+        // The same, with the record in its new place in the order of time.
+        let mut sorted = with(events, i, moved);
+        sorted.sort_by_key(|e| e.time);
+        if e.kind != EventKind::End {
+            push(what, sorted);
+        }
+    }
+    let mut field = |what: &'static str, patch: &dyn Fn(&mut [u64; 4])| {
+        if let Some(event) = patched(&e, patch) {
+            push(what, with(events, i, event));
+        }
+    };
+    // Any processor of the domain may handle a release.
+    let cpu = (e.to_words()[3] >> 32) & 0xffff;
+    for other in 0..=m {
+        let same_domain = |a: u64, b: u64| match &header.stages[0].assignment {
+            Some(model::Assignment::Clustered(c)) => c
+                .clusters
+                .iter()
+                .any(|c| c.contains(CpuId(a as u32)) && c.contains(CpuId(b as u32))),
+            _ => true,
+        };
+        if e.kind == EventKind::Release && same_domain(cpu, other) {
+            continue;
+        }
+        // A switch of one processor to idle that is told of another idle one stands for a lost event there: caught below.
+        field("other processor", &|w| {
+            w[3] = w[3] & !(0xffff << 32) | other << 32
+        });
+    }
+    // The miss of a job that is unfinished at the end may be told without its processor.
+    if e.kind != EventKind::DeadlineMiss {
+        field("no processor", &|w| w[3] |= 0xffff << 32);
+    }
+    for other in 0..=n {
+        field("other task", &|w| w[3] = w[3] & !0xffff_ffff | other);
+    }
+    field("no task", &|w| w[3] |= 0xffff_ffff);
+    for by in [1_u64, 2, u64::MAX] {
+        field("other job", &|w| w[1] = w[1].wrapping_add(by));
+        field("other argument", &|w| w[2] = w[2].wrapping_add(by));
+        field("other argument by 1 ms", &|w| {
+            w[2] = w[2].wrapping_add(by.wrapping_mul(1_000_000))
+        });
+    }
+    for kind in EventKind::ALL {
+        // An overhead may last until the end, if nothing else is heard of the processor.
+        let heard = events[i + 1..]
+            .iter()
+            .any(|later| later.cpu() == e.cpu() && later.kind != EventKind::Release);
+        if kind == EventKind::OverheadBegin && !heard {
+            continue;
+        }
+        field("other kind", &|w| {
+            w[3] = w[3] & !(0xff << 48) | (kind as u64) << 48
+        });
+    }
+    for bit in 0..8 {
+        // A processor that idles with nothing ready may be said to do so on purpose: that excuses nothing.
+        if e.kind == EventKind::Idle && 1 << bit == Flags::DELIBERATE.0 {
+            continue;
+        }
+        field("other flags", &|w| w[3] ^= 1 << (56 + bit));
+    }
+    // A release at the very end may be left out, or stand there, and so may the word of a processor that falls idle then.
+    if matches!(e.kind, EventKind::Release | EventKind::Idle) && e.time == end {
+        all.clear();
+    }
+    all
+}
+
+#[test]
+fn every_corruption_is_caught() {
+    let (mut tried, mut missed) = (0, Vec::new());
+    for (header, events) in good() {
+        for i in 0..events.len() {
+            for mutation in mutations(&header, &events, i) {
+                tried += 1;
+                let verdict = check(&header, &mutation.events);
+                // An end that became something else is caught by a note: the trace has no end.
+                if verdict.is_clean() && verdict.notes.is_empty() {
+                    missed.push(format!(
+                        "{}: {} of event {i}, {}\n{}",
+                        header.stages[0].policy,
+                        mutation.what,
+                        events[i],
+                        window(&mutation.events, i)
+                    ));
+                }
+            }
+        }
+    }
+    let first: Vec<_> = missed.iter().take(8).map(String::as_str).collect();
+    assert!(
+        missed.is_empty(),
+        "{} of {tried} not caught:\n{}",
+        missed.len(),
+        first.join("\n")
+    );
+    assert!(tried > 10_000, "{tried}");
+}
+
+fn window(events: &[Event], i: usize) -> String {
+    let range = i.saturating_sub(6)..(i + 8).min(events.len());
+    range
+        .map(|k| format!("{} {k}: {}\n", if k == i { ">" } else { " " }, events[k]))
+        .collect()
+}
+
+#[test]
+fn a_job_that_exceeds_its_budget_is_caught() {
+    let header = header(tasks(&[(2, 5), (2, 8)]), "p-edf", &[1], &[0, 0]);
+    let wcet = at_wcet(&header);
+    let events = schedule(&header, ms(40), |task, job| {
+        wcet(task, job) + u64::from(task == TaskId(1) && job == 2)
+    });
+    let verdict = check(&header, &events);
+    assert_eq!(verdict.violations, 1);
+    assert_eq!(verdict.first[0].rule, "budget");
+}
+
+#[test]
+fn the_wrong_policy_is_caught() {
+    // A schedule of EDF is none of RM, and the other way round (002 Fig. 2.2: T3 misses its deadline under RM only).
+    let fig22 = [(1, 3), (2, 5), (2, 8)];
+    for (made, told, rule) in [("p-edf", "p-rm", "priority"), ("p-rm", "p-edf", "priority")] {
+        let made = header(tasks(&fig22), made, &[1], &[0; 3]);
+        let told = header(tasks(&fig22), told, &[1], &[0; 3]);
+        let verdict = check(&told, &schedule(&made, ms(16), at_wcet(&made)));
+        assert_eq!(verdict.first.first().map(|v| v.rule), Some(rule));
+    }
+    // A task that leaves its processor, and a processor that idles while a job of the domain waits.
+    let fig26 = [(2, 3), (3, 8), (1, 7), (5, 7)];
+    let global = header(tasks(&fig26), "g-edf", &[2], &[0; 4]);
+    let split = header(tasks(&fig26), "p-edf", &[1, 1], &[0, 0, 1, 1]);
+    let rules = |verdict: trace::Verdict| {
+        let mut rules: Vec<_> = verdict.first.iter().map(|v| v.rule).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    };
+    let verdict = check(&split, &schedule(&global, ms(24), at_wcet(&global)));
+    assert_eq!(rules(verdict), ["place"]);
+    let verdict = check(&global, &schedule(&split, ms(24), at_wcet(&split)));
+    assert_eq!(rules(verdict), ["priority", "work-conserving"]);
+}
+
+#[test]
+fn a_trace_without_its_end_is_said_to_have_none() {
+    let (header, mut events) = good().swap_remove(0);
+    events.truncate(events.len() / 2);
+    let verdict = check(&header, &events);
+    assert!(verdict.is_clean());
+    insta::assert_snapshot!(verdict.notes.join("\n"), @"the trace has no end: jobs that were pending at its end were not checked");
+}
+
+#[test]
+fn nothing_is_said_of_what_follows_a_loss() {
+    let (header, mut events) = good().swap_remove(3);
+    let (i, e) = (20, events[20]);
+    events[i] = Event::lost(e.time, CpuId(0), 1);
+    let verdict = check(&header, &events);
+    assert_eq!((verdict.violations, verdict.lost), (1, 1));
+    assert_eq!(verdict.unchecked, (events.len() - i - 1) as u64);
+    assert_eq!(verdict.first[0].rule, "complete");
+}
+
+#[test]
+fn a_violation_comes_with_its_moment_and_the_queue_then() {
+    let fig22 = [(1, 3), (2, 5), (2, 8)];
+    let made = header(tasks(&fig22), "p-rm", &[1], &[0; 3]);
+    let told = header(tasks(&fig22), "p-edf", &[1], &[0; 3]);
+    let verdict = check(&told, &schedule(&made, ms(16), at_wcet(&made)));
+    insta::assert_snapshot!(serde_json::to_string_pretty(&verdict.first[0]).unwrap());
+}
+
+#[test]
+fn a_real_run_is_allowed_its_tolerance_and_no_more() {
+    let header = header(tasks(&[(2, 5), (2, 8)]), "p-edf", &[1], &[0, 0]);
+    let mut real = header.clone();
+    real.origin = trace::Origin::Real;
+    let late = |by: u64| -> Vec<Event> {
+        // The first job starts late; everything after it, but for releases, is late by as much.
+        let mut events: Vec<Event> = schedule(&header, ms(8), at_wcet(&header));
+        for e in &mut events {
+            if !matches!(e.kind, EventKind::Release | EventKind::End) {
+                e.time = e.time + Duration::from_micros(by);
+            }
+        }
+        events.retain(|e| e.time <= Instant::ZERO + ms(8));
+        events.sort_by_key(|e| (e.time, e.kind == EventKind::End));
+        events
+    };
+    let verdict = check(&real, &late(900));
+    assert_eq!(verdict.first, []);
+    assert!(
+        (899_000..=901_000).contains(&verdict.overdue.max_ns),
+        "{:?}",
+        verdict.overdue
+    );
+    let verdict = check(&real, &late(1100));
+    assert_eq!(verdict.first[0].rule, "work-conserving");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    /// Random sets, any load, jobs shorter than their WCET: the reference's schedules are clean under every priority policy.
+    #[test]
+    fn schedules_of_random_sets_are_clean(
+        pairs in prop::collection::vec((1_u64..6, 1_u64..12), 1..8),
+        shape in 0_usize..5,
+        seed in any::<u64>(),
+    ) {
+        let pairs: Vec<(u64, u64)> = pairs.into_iter().map(|(e, slack)| (e, e + slack)).collect();
+        let (policy, clusters): (&str, &[u32]) = [
+            ("g-edf", &[3][..]), ("p-edf", &[1, 1, 1]), ("c-edf:size=2", &[2, 2]), ("p-rm", &[1, 1]), ("g-fp", &[2]),
+        ][shape];
+        let cluster_of: Vec<u32> = (0..pairs.len()).map(|t| (t % clusters.len()) as u32).collect();
+        let header = header(tasks(&pairs), policy, clusters, &cluster_of);
+        let wcet = at_wcet(&header);
+        let events = schedule(&header, ms(60), |task, job| {
+            let mixed = (seed ^ job.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(task.0);
+            wcet(task, job) - mixed % (wcet(task, job) / 2)
+        });
+        let verdict = check(&header, &events);
+        prop_assert!(verdict.is_clean(), "{:?}", verdict.first);
+    }
+}
