@@ -22,6 +22,8 @@
 pub mod assignment;
 pub mod axis;
 pub mod cpmd;
+pub mod findings;
+pub mod page;
 pub mod panel;
 pub mod scatter;
 pub mod schedulability;
