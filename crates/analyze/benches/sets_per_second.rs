@@ -1,0 +1,110 @@
+//! Task sets judged per second on one core, test by test, next to the best known figures of other tools.
+//!
+//! The sets: m = 24, utilizations uniform in [0.1, 0.4], periods 10–100 ms in whole milliseconds, WCETs in whole
+//! microseconds, implicit deadlines, until the cap of 12 or 18 (about 48 and 72 tasks); all in memory before.
+//! The peers' figures come from a machine like CI's: ratios count, not absolute numbers. SchedCAT is exact, in C++; EVA
+//! computes in floating point, in Rust.
+//!
+//! `cargo bench -p warmset-analyze` runs all; `cargo bench -p warmset-analyze -- BAK BCL` only these.
+
+use analyze::registry;
+use model::{Duration, Timing};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Test, best known sets/s at cap 12 and 18 with the tool, what bounds our figure.
+const PEERS: &[(&str, &str, &str, &str)] = &[
+    ("GFB", "2.46M EVA", "0.41M EVA", "one division a task"),
+    ("BAK", "256k EVA", "460k EVA", "two multiplications for each pair of tasks, two pairs at a time"),
+    ("BCL", "197k EVA", "163k EVA", "a job count for each pair of tasks, two pairs at a time"),
+    ("BCLI", "3.3k SchedCAT", "6.5k SchedCAT", "as BCL, twice where a task fails without slack"),
+];
+
+fn main() {
+    let chosen: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
+    let batches = [sets(12), sets(18)];
+    println!(
+        "{:<8} {:>10} {:>5} {:>14} {:>10} {:>5} {:>14}   bound by",
+        "test", "U<=12, /s", "yes", "best known", "U<=18, /s", "yes", "best known"
+    );
+    for (name, peer_12, peer_18, bound) in PEERS {
+        if !chosen.is_empty() && !chosen.iter().any(|c| c.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        let Ok(test) = registry::find(name) else { continue };
+        let [a, b] = [&batches[0], &batches[1]].map(|batch| measure(batch, test.run));
+        println!(
+            "{name:<8} {:>10} {:>5} {peer_12:>14} {:>10} {:>5} {peer_18:>14}   {bound}",
+            a.0, a.1, b.0, b.1
+        );
+    }
+}
+
+/// The median of five rounds in sets per second, and how many of the sets pass.
+fn measure(sets: &[Vec<Timing>], run: fn(&[Timing], u32) -> analyze::Decision) -> (String, String) {
+    // A round takes about 0.2 s: slow tests see a part of the sets, fast ones all of them many times.
+    let start = Instant::now();
+    let (mut accepted, mut seen) = (0, 0);
+    for set in sets {
+        accepted += usize::from(black_box(run(black_box(set), 24)) == Ok(true));
+        seen += 1;
+        if start.elapsed().as_millis() > 400 {
+            break;
+        }
+    }
+    let part = &sets[..seen];
+    let times = (0.2 / start.elapsed().as_secs_f64()).ceil().max(1.0) as usize;
+    let mut rounds: Vec<f64> = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..times {
+                for set in part {
+                    black_box(run(black_box(set), 24)).ok();
+                }
+            }
+            (times * seen) as f64 / start.elapsed().as_secs_f64()
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    (human(rounds[2]), format!("{:.0}%", 100.0 * accepted as f64 / seen as f64))
+}
+
+fn human(rate: f64) -> String {
+    match rate {
+        r if r >= 1e6 => format!("{:.2}M", r / 1e6),
+        r if r >= 1e4 => format!("{:.0}k", r / 1e3),
+        r if r >= 1e3 => format!("{:.1}k", r / 1e3),
+        r => format!("{r:.1}"),
+    }
+}
+
+/// A thousand sets, the same ones on any machine.
+fn sets(cap: u64) -> Vec<Vec<Timing>> {
+    let mut state = cap;
+    let mut next = || {
+        // SplitMix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    (0..1000)
+        .map(|_| {
+            let (mut set, mut total) = (Vec::new(), 0.0);
+            loop {
+                let utilization = 0.1 + 0.3 * (next() >> 11) as f64 / (1_u64 << 53) as f64;
+                let period = 10 + next() % 91;
+                total += utilization;
+                if total > cap as f64 {
+                    return set;
+                }
+                let wcet = (utilization * period as f64 * 1e3).round() as u64;
+                set.push(Timing::implicit(Duration::from_micros(wcet), Duration::from_millis(period)));
+            }
+        })
+        .collect()
+}
