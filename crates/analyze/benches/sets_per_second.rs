@@ -15,16 +15,28 @@ use std::time::Instant;
 /// Test, best known sets/s at cap 12 and 18 with the tool, what bounds our figure.
 const PEERS: &[(&str, &str, &str, &str)] = &[
     ("GFB", "2.46M EVA", "0.41M EVA", "one division a task"),
-    ("BAK", "256k EVA", "460k EVA", "two multiplications for each pair of tasks, two pairs at a time"),
-    ("BCL", "197k EVA", "163k EVA", "a job count for each pair of tasks, two pairs at a time"),
-    ("BCLI", "3.3k SchedCAT", "6.5k SchedCAT", "as BCL, twice where a task fails without slack"),
+    (
+        "BAK",
+        "256k EVA",
+        "460k EVA",
+        "two multiplications for each pair of tasks, two pairs at a time",
+    ),
+    (
+        "BCL",
+        "197k EVA",
+        "163k EVA",
+        "a job count for each pair of tasks, two pairs at a time",
+    ),
+    (
+        "BCLI",
+        "3.3k SchedCAT",
+        "6.5k SchedCAT",
+        "as BCL, twice where a task fails without slack",
+    ),
 ];
 
 fn main() {
-    let chosen: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .collect();
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let batches = [sets(12), sets(18)];
     println!(
         "{:<8} {:>10} {:>5} {:>14} {:>10} {:>5} {:>14}   bound by",
@@ -43,21 +55,24 @@ fn main() {
     }
 }
 
-/// The median of five rounds in sets per second, and how many of the sets pass.
+/// The median of many short rounds in sets per second, and how many of the sets pass.
 fn measure(sets: &[Vec<Timing>], run: fn(&[Timing], u32) -> analyze::Decision) -> (String, String) {
-    // A round takes about 0.2 s: slow tests see a part of the sets, fast ones all of them many times.
+    // A round takes a few milliseconds, less than others take the processor away for: slow tests see a part of the sets, fast ones all of them many times.
     let start = Instant::now();
     let (mut accepted, mut seen) = (0, 0);
     for set in sets {
         accepted += usize::from(black_box(run(black_box(set), 24)) == Ok(true));
         seen += 1;
-        if start.elapsed().as_millis() > 400 {
+        if start.elapsed().as_millis() > 200 {
             break;
         }
     }
     let part = &sets[..seen];
-    let times = (0.2 / start.elapsed().as_secs_f64()).ceil().max(1.0) as usize;
-    let mut rounds: Vec<f64> = (0..5)
+    let times = (0.005 / start.elapsed().as_secs_f64()).ceil().max(1.0) as usize;
+    // Slow tests get fewer rounds.
+    let total = start.elapsed().as_secs_f64() * times as f64;
+    let count = ((1.0 / total) as usize).clamp(5, 101);
+    let mut rounds: Vec<f64> = (0..count)
         .map(|_| {
             let start = Instant::now();
             for _ in 0..times {
@@ -69,7 +84,10 @@ fn measure(sets: &[Vec<Timing>], run: fn(&[Timing], u32) -> analyze::Decision) -
         })
         .collect();
     rounds.sort_by(f64::total_cmp);
-    (human(rounds[2]), format!("{:.0}%", 100.0 * accepted as f64 / seen as f64))
+    (
+        human(rounds[count / 2]),
+        format!("{:.0}%", 100.0 * accepted as f64 / seen as f64),
+    )
 }
 
 fn human(rate: f64) -> String {
@@ -103,7 +121,10 @@ fn sets(cap: u64) -> Vec<Vec<Timing>> {
                     return set;
                 }
                 let wcet = (utilization * period as f64 * 1e3).round() as u64;
-                set.push(Timing::implicit(Duration::from_micros(wcet), Duration::from_millis(period)));
+                set.push(Timing::implicit(
+                    Duration::from_micros(wcet),
+                    Duration::from_millis(period),
+                ));
             }
         })
         .collect()

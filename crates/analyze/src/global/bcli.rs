@@ -48,101 +48,92 @@ fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
     if m == 0 || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
-    Columns::with(tasks, unit, |columns| {
+    // Long deadlines first: their slacks come first and let the short ones pass.
+    let mut sorted = tasks.to_vec();
+    sorted.sort_unstable_by_key(|t| std::cmp::Reverse(t.deadline));
+    Columns::with(&sorted, unit, |columns| {
         if columns.are_exact {
-            iterate(&mut Fast {
+            iterate(&Fast {
                 m: f64::from(m),
                 columns,
             })
         } else {
-            let slack = vec![0; tasks.len()];
-            iterate(&mut Wide {
-                tasks,
+            iterate(&Wide {
+                tasks: &sorted,
                 m,
                 unit,
-                slack,
             })
         }
     })
 }
 
-/// The slacks of a set and how to improve them: once in floating point that is exact, once in wide integers.
+/// How the slacks of all tasks give that of one: once in floating point that is exact, once in wide integers.
 trait Slacks {
-    type Time: Copy + PartialOrd;
-    /// What one improvement costs.
+    type Time: Copy + Default + PartialOrd;
+    /// What one call of [`Slacks::of`] costs.
     fn cost(&self) -> u64;
+    /// D_k − e_k for every task, and as many zeros as the columns are padded with.
+    fn largest(&self) -> Vec<Self::Time>;
+    /// How many tasks.
     fn len(&self) -> usize;
-    fn set(&mut self, k: usize, slack: Self::Time);
-    fn get(&self, k: usize) -> Self::Time;
-    fn zero(&self) -> Self::Time;
-    /// D − e.
-    fn largest(&self, k: usize) -> Self::Time;
-    /// The slack that the others' slacks give to task k.
-    fn improved(&self, k: usize) -> Option<Self::Time>;
+    /// The slack of task k by those of the others, if it has one.
+    fn of(&self, k: usize, slacks: &[Self::Time]) -> Option<Self::Time>;
 }
 
-fn iterate<S: Slacks>(slacks: &mut S) -> Decision {
+/// How many sweeps from above come before the first from below.
+const SWEEPS_FROM_ABOVE: usize = 3;
+
+/// Closes in on the least fixed point of the slacks from below, as published, and from above: a task that has no slack
+/// even by slacks that are too large will never have one. Most sets are rejected so in little more than one sweep,
+/// where from below it takes ten.
+fn iterate<S: Slacks>(slacks: &S) -> Decision {
     let mut budget = Budget::new();
     let n = slacks.len();
-    for k in 0..n {
-        slacks.set(k, slacks.zero());
-    }
-    // Most accepted sets need no slack at all.
-    let mut without: Vec<usize> = Vec::new();
-    for k in 0..n {
-        budget.spend(slacks.cost())?;
-        if slacks.improved(k).is_none() {
-            without.push(k);
+    let mut above = slacks.largest();
+    let mut below = vec![S::Time::default(); above.len()];
+    let mut is_settled = false;
+    for sweep in 0.. {
+        if !is_settled {
+            is_settled = true;
+            for step in 0..n {
+                // Down and up again: the short deadlines, which fail most easily, come next to each other.
+                let k = if sweep % 2 == 0 { step } else { n - 1 - step };
+                budget.spend(slacks.cost())?;
+                match slacks.of(k, &above) {
+                    None => return Ok(false),
+                    Some(slack) if slack < above[k] => {
+                        above[k] = slack;
+                        is_settled = false;
+                    }
+                    Some(_) => {}
+                }
+            }
         }
-    }
-    if without.is_empty() {
-        return Ok(true);
-    }
-    // Most rejected sets would be rejected with any slack.
-    for k in 0..n {
-        slacks.set(k, slacks.largest(k));
-    }
-    for k in &without {
-        budget.spend(slacks.cost())?;
-        if slacks.improved(*k).is_none() {
-            return Ok(false);
+        if !is_settled && sweep < SWEEPS_FROM_ABOVE {
+            continue;
         }
-    }
-    for k in 0..n {
-        slacks.set(k, slacks.zero());
-    }
-    loop {
-        let mut changed = false;
+        let (mut all, mut changed) = (true, false);
         for k in 0..n {
             budget.spend(slacks.cost())?;
-            if let Some(slack) = slacks.improved(k)
-                && slack > slacks.get(k)
-            {
-                slacks.set(k, slack);
-                changed = true;
+            match slacks.of(k, &below) {
+                None => all = false,
+                Some(slack) if slack > below[k] => {
+                    below[k] = slack;
+                    changed = true;
+                }
+                Some(_) => {}
             }
         }
-        let mut left = Vec::new();
-        for k in without {
-            budget.spend(slacks.cost())?;
-            if slacks.improved(k).is_none() {
-                left.push(k);
-            }
-        }
-        without = left;
-        if without.is_empty() {
-            return Ok(true);
-        }
-        if !changed {
-            return Ok(false);
+        if all || !changed {
+            return Ok(all);
         }
     }
+    Ok(false)
 }
 
-/// Slacks in the column `extra`.
 struct Fast<'c> {
     m: f64,
-    columns: &'c mut Columns,
+    columns: &'c Columns,
 }
 
 impl Slacks for Fast<'_> {
@@ -154,29 +145,20 @@ impl Slacks for Fast<'_> {
     fn len(&self) -> usize {
         self.columns.n
     }
-    fn set(&mut self, k: usize, slack: f64) {
-        if self.columns.extra.is_empty() {
-            self.columns.extra.resize(self.columns.wcet.len(), 0.0);
-        }
-        self.columns.extra[k] = slack;
+    fn largest(&self) -> Vec<f64> {
+        let c = self.columns;
+        let mut slacks: Vec<f64> = c.deadline.iter().zip(&c.wcet).map(|(d, e)| d - e).collect();
+        // The padding has no slack to lose, and never executes.
+        slacks[c.n..].fill(0.0);
+        slacks
     }
-    fn get(&self, k: usize) -> f64 {
-        self.columns.extra[k]
-    }
-    fn zero(&self) -> f64 {
-        0.0
-    }
-    fn largest(&self, k: usize) -> f64 {
-        self.columns.deadline[k] - self.columns.wcet[k]
-    }
-    fn improved(&self, k: usize) -> Option<f64> {
-        let c = &*self.columns;
+    fn of(&self, k: usize, slacks: &[f64]) -> Option<f64> {
+        let c = self.columns;
         let (window, wcet) = (c.deadline[k], c.wcet[k]);
         let most = window - wcet + 1.0;
         let mut sums = [0.0; LANES];
         let rows = c.wcet.chunks_exact(LANES).zip(c.period.chunks_exact(LANES));
-        let more = c
-            .extra
+        let more = slacks
             .chunks_exact(LANES)
             .zip(c.inverse_period.chunks_exact(LANES));
         for ((wcet, period), (slack, inverse)) in rows.zip(more) {
@@ -189,17 +171,16 @@ impl Slacks for Fast<'_> {
         }
         // Task k itself came along with e_k, as its slack is at most D_k − e_k.
         let others = sums.iter().sum::<f64>() - min(wcet, most);
-        let slack = window - wcet - (others / self.m).floor();
+        // Both are below 2^53: a quotient that is not whole stays below the next whole number.
+        let slack = window - wcet - (others / self.m) as u64 as f64;
         (slack >= 0.0).then_some(slack)
     }
 }
 
-/// The same for times and sums beyond 2^53.
 struct Wide<'t> {
     tasks: &'t [Timing],
     m: u32,
     unit: u64,
-    slack: Vec<u64>,
 }
 
 impl Slacks for Wide<'_> {
@@ -211,34 +192,25 @@ impl Slacks for Wide<'_> {
     fn len(&self) -> usize {
         self.tasks.len()
     }
-    fn set(&mut self, k: usize, slack: u64) {
-        self.slack[k] = slack;
+    fn largest(&self) -> Vec<u64> {
+        let slack = |t: &Timing| (t.deadline.nanos() - t.wcet.nanos()) / self.unit;
+        self.tasks.iter().map(slack).collect()
     }
-    fn get(&self, k: usize) -> u64 {
-        self.slack[k]
-    }
-    fn zero(&self) -> u64 {
-        0
-    }
-    fn largest(&self, k: usize) -> u64 {
-        (self.tasks[k].deadline.nanos() - self.tasks[k].wcet.nanos()) / self.unit
-    }
-    fn improved(&self, k: usize) -> Option<u64> {
+    fn of(&self, k: usize, slacks: &[u64]) -> Option<u64> {
         let window = self.tasks[k].deadline.nanos() / self.unit;
-        let largest = self.largest(k);
+        let largest = window - self.tasks[k].wcet.nanos() / self.unit;
         let most = u128::from(largest) + 1;
         let mut others = 0_u128;
         for (i, t) in self.tasks.iter().enumerate() {
             if i != k {
                 let (wcet, period) = (t.wcet.nanos() / self.unit, t.period.nanos() / self.unit);
-                let rest = (window % period).saturating_sub(self.slack[i]);
+                let rest = (window % period).saturating_sub(slacks[i]);
                 let work = u128::from(window / period) * u128::from(wcet) + u128::from(wcet.min(rest));
                 others += work.min(most);
             }
         }
-        let interference = others / u128::from(self.m);
-        u64::try_from(interference)
+        u64::try_from(others / u128::from(self.m))
             .ok()
-            .and_then(|i| largest.checked_sub(i))
+            .and_then(|interference| largest.checked_sub(interference))
     }
 }
