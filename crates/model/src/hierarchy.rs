@@ -5,6 +5,7 @@
 
 use crate::cpus::CpuSet;
 use crate::platform::{Cache, Platform, Processor};
+use crate::size::Bytes;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -369,6 +370,56 @@ impl Lines {
             .collect();
         names.join("+")
     }
+}
+
+impl Platform {
+    /// Its counts in one line: `24 processors on 24 cores in 4 sockets; cache lines of 64 B; pages of 4KiB, 2MiB`.
+    pub fn summary(&self) -> String {
+        let online: Vec<_> = self.processors.iter().filter(|p| p.online).collect();
+        let distinct = |key: &dyn Fn(&Processor) -> (u32, u32)| -> usize {
+            online.iter().map(|p| key(p)).collect::<BTreeSet<_>>().len()
+        };
+        let (cores, sockets) = (distinct(&|p| (p.socket, p.core)), distinct(&|p| (p.socket, 0)));
+        let nodes = distinct(&|p| (p.node, 0));
+        let mut parts = vec![format!(
+            "{} on {} in {}",
+            counted(online.len(), "processor"),
+            counted(cores, "core"),
+            counted(sockets, "socket")
+        )];
+        parts.push(counted(nodes, "NUMA node"));
+        let offline: CpuSet = self
+            .processors
+            .iter()
+            .filter(|p| !p.online)
+            .map(|p| p.id)
+            .collect();
+        if !offline.is_empty() {
+            parts.push(format!("{} offline", offline.len()));
+        }
+        let usable = self.usable();
+        if usable.len() < online.len() {
+            parts.push(match usable.is_empty() {
+                true => "none of them for this process".to_owned(),
+                false => format!("for this process: {usable}"),
+            });
+        }
+        let lines: BTreeSet<u32> = self.caches.iter().filter_map(|c| c.line).collect();
+        if !lines.is_empty() {
+            let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+            parts.push(format!("cache lines of {} B", lines.join(" or ")));
+        }
+        if !self.page_sizes.is_empty() {
+            let sizes: Vec<String> = self.page_sizes.iter().map(Bytes::to_string).collect();
+            parts.push(format!("pages of {}", sizes.join(", ")));
+        }
+        parts.join("; ")
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub mod cpmd;
 pub mod findings;
 pub mod page;
 pub mod panel;
+pub mod platform;
 pub mod png;
 pub mod scatter;
 pub mod schedulability;
