@@ -187,6 +187,7 @@ pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[
                 } else {
                     title
                 },
+                description: describe(profile, *cell, &kinds),
                 x: x.clone(),
                 y: y.clone(),
                 layers,
@@ -204,10 +205,10 @@ pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[
     Some(Sketch {
         id: id.to_owned(),
         title: format!("Cache-related delay by working set size: {}", profile.platform),
-        description: description(profile, &cells, &kinds),
+        description: String::new(),
         caption,
         columns: if several { 2 } else { 1 },
-        panel: if several { (470.0, 330.0) } else { (560.0, 380.0) },
+        panel: (470.0, 330.0),
         legend: kinds
             .iter()
             .map(|kind| Entry {
@@ -256,39 +257,28 @@ fn caption(cells: &[Cell], kinds: usize, at_floor: usize, all: usize, floor: f64
     caption
 }
 
-/// What one sees, for those who cannot: the panels, and the values at one size that all curves have.
-fn description(profile: &Profile, cells: &[Cell], kinds: &[Resumption]) -> String {
-    let mut text = format!(
-        "{} of cache-related delay against working set size on {}.",
-        if cells.len() == 1 {
-            "A chart".to_owned()
-        } else {
-            format!("{} charts", cells.len())
-        },
-        profile.platform
-    );
-    let wss = crate::cpmd::middle_size(profile);
-    for cell in cells {
-        let values: Vec<String> = kinds
-            .iter()
-            .filter_map(|kind| {
-                let point = curve(profile, *kind, cell.1)?
-                    .points
-                    .iter()
-                    .find(|p| Some(p.wss) == wss)?;
-                Some(format!("{} {}", name(*kind), words::time(point.value(cell.0)?)))
-            })
-            .collect();
-        if let (Some(wss), false) = (wss, values.is_empty()) {
-            text += &format!(
-                " {} at {}: {}.",
-                words::capital(&cell_name(*cell)),
-                words::size(wss),
-                words::list(&values)
-            );
-        }
+/// What one sees in a panel: the values at one size that all curves have.
+fn describe(profile: &Profile, cell: Cell, kinds: &[Resumption]) -> String {
+    let Some(wss) = middle_size(profile) else {
+        return String::new();
+    };
+    let values: Vec<String> = kinds
+        .iter()
+        .filter_map(|kind| {
+            let curve = curve(profile, *kind, cell.1)?;
+            let point = curve.points.iter().find(|p| p.wss == wss)?;
+            Some(format!("{} {}", name(*kind), words::time(point.value(cell.0)?)))
+        })
+        .collect();
+    if values.is_empty() {
+        return String::new();
     }
-    text
+    format!(
+        "{} at {}: {}.",
+        words::capital(&cell_name(cell)),
+        words::size(wss),
+        words::list(&values)
+    )
 }
 
 /// The size to speak of: 256 KiB if every curve has it, otherwise the middle one of those that every curve has.

@@ -11,11 +11,11 @@ use std::fmt::Write;
 
 const CSS: &str = include_str!("page.css");
 
-/// A figure with the command that makes it again.
+/// Figures that belong together, with the command that makes them again.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shown {
-    /// The figure.
-    pub figure: Figure,
+    /// The figures, side by side where there is room; the caption of the first stands for all.
+    pub figures: Vec<Figure>,
     /// The command; empty if there is none.
     pub command: String,
 }
@@ -277,25 +277,21 @@ fn table(header: &[String], rows: &[Vec<String>]) -> String {
 fn figures(all: &[Shown]) -> String {
     let mut text = String::new();
     for shown in all {
-        let class = if shown.figure.width < 700.0 {
-            "single"
-        } else {
-            "wide"
+        let Some(first) = shown.figures.first() else {
+            continue;
         };
+        let class = if shown.figures.len() > 1 { "pair" } else { "single" };
         let again = if shown.command.is_empty() {
             String::new()
         } else {
             format!(" Made by <code>{}</code>.", escape(&shown.command))
         };
+        let drawn: String = shown.figures.iter().map(Figure::to_inline_svg).collect();
         let _ = write!(
             text,
-            "<figure class=\"{class}\">\n{}<figcaption>{}{again}</figcaption>\n</figure>\n",
-            shown.figure.to_inline_svg(),
-            coded(&shown.figure.caption)
+            "<figure>\n<div class=\"{class}\">\n{drawn}</div>\n<figcaption>{}{again}</figcaption>\n</figure>\n",
+            coded(&first.caption)
         );
-    }
-    if all.len() > 1 && all.iter().all(|s| s.figure.width < 700.0) {
-        return format!("<div class=\"pair\">\n{text}</div>\n");
     }
     text
 }

@@ -95,6 +95,8 @@ pub struct Entry {
 pub struct Panel {
     /// Stands above it; may be empty.
     pub title: String,
+    /// What one sees in it, in a sentence, for those who cannot; may be empty.
+    pub description: String,
     /// The x axis.
     pub x: Axis,
     /// The y axis.
@@ -110,7 +112,7 @@ pub struct Sketch {
     pub id: String,
     /// See [`Figure::title`].
     pub title: String,
-    /// See [`Figure::description`].
+    /// What all panels show; [`Figure::description`] is this and what each panel says.
     pub description: String,
     /// See [`Figure::caption`].
     pub caption: String,
@@ -156,12 +158,34 @@ impl Sketch {
         Ok(Figure {
             id: self.id.clone(),
             title: self.title.clone(),
-            description: self.description.clone(),
+            description: [&self.description]
+                .into_iter()
+                .chain(self.panels.iter().map(|p| &p.description))
+                .filter(|d| !d.is_empty())
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" "),
             caption: self.caption.clone(),
             width,
             height,
             shapes: sheet.take(),
         })
+    }
+
+    /// The same panels as figures of their own, on the same axes, for pages that arrange them by the room they have.
+    /// The caption of the first stands for all.
+    pub fn apart(&self) -> Vec<Sketch> {
+        self.panels
+            .iter()
+            .zip('a'..)
+            .map(|(panel, letter)| Sketch {
+                id: format!("{}-{letter}", self.id),
+                title: format!("{}: {}", self.title, panel.title),
+                panels: vec![panel.clone()],
+                columns: 1,
+                ..self.clone()
+            })
+            .collect()
     }
 
     fn draw_on(

@@ -148,6 +148,7 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
                         Load::Load => "under load",
                     }
                 ),
+                description: describe(cell.resumption, points, longest),
                 x: Axis::times("preemption length", longest),
                 y: y.clone(),
                 layers: vec![
@@ -195,33 +196,16 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
             words::time_f64(largest)
         );
     }
-    let description = cells
-        .iter()
-        .filter_map(|(cell, points, _)| {
-            let half = |long: bool| {
-                let part = points.iter().filter(move |p| (p.0 > longest / 2.0) == long).map(|p| p.1);
-                quantile(part, 0.5).map(words::time_f64)
-            };
-            Some(format!(
-                "{}: the median delay is {} in the shorter half of the preemption lengths and {} in the longer half.",
-                words::capital(&crate::cpmd::name(cell.resumption)),
-                half(false)?,
-                half(true)?
-            ))
-        })
-        .collect::<Vec<_>>()
-        .join(" ");
-    let several = panels.len() > 1;
     Some(Sketch {
         id: id.to_owned(),
         title: format!(
             "Cache-related delay by preemption length, working set {}",
             words::size(first.wss)
         ),
-        description,
+        description: String::new(),
         caption,
         columns: 2,
-        panel: if several { (470.0, 300.0) } else { (560.0, 340.0) },
+        panel: (470.0, 300.0),
         legend: if medians {
             vec![Entry {
                 look: MEDIAN,
@@ -232,6 +216,24 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
         },
         panels,
     })
+}
+
+/// What one sees in a panel: the typical delay after short and after long preemptions.
+fn describe(resumption: Resumption, points: &[Point], longest: f64) -> String {
+    let half = |long: bool| {
+        let part = points
+            .iter()
+            .filter(move |p| (p.0 > longest / 2.0) == long)
+            .map(|p| p.1);
+        quantile(part, 0.5).map(words::time_f64)
+    };
+    let (Some(short), Some(long)) = (half(false), half(true)) else {
+        return String::new();
+    };
+    format!(
+        "{}: the median delay is {short} in the shorter half of the preemption lengths and {long} in the longer half.",
+        words::capital(&crate::cpmd::name(resumption))
+    )
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ fn chart(
         description,
         caption: caption.to_owned(),
         columns: 1,
-        panel: (560.0, 380.0),
+        panel: (470.0, 350.0),
         legend: curves
             .iter()
             .enumerate()
@@ -204,6 +204,7 @@ fn chart(
             .collect(),
         panels: vec![Panel {
             title: title.to_owned(),
+            description: String::new(),
             x,
             y: Axis::linear(label, 0.0..1.02, words::plain),
             layers,
