@@ -5,6 +5,7 @@ mod check_batch;
 mod generate;
 mod measure;
 mod platform;
+mod report;
 mod study;
 mod tour;
 
@@ -26,7 +27,7 @@ pub struct Cli {
 
 /// What the tool can do.
 #[derive(clap::Subcommand, Debug)]
-#[expect(clippy::large_enum_variant, reason = "one value is made, once")]
+#[allow(clippy::large_enum_variant, reason = "one value is made, once")]
 pub enum Verb {
     /// Measure, judge an example with it, and write a report: the first thing to run
     Tour(tour::Args),
@@ -40,6 +41,8 @@ pub enum Verb {
     Generate(generate::Args),
     /// Compare policies over many task sets
     Study(study::Args),
+    /// Make the page and its figures again from files
+    Report(report::Args),
 }
 
 /// Does it.
@@ -51,5 +54,6 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Check(args) => check::run(args),
         Verb::Generate(args) => generate::run(args),
         Verb::Study(args) => study::run(args),
+        Verb::Report(args) => report::run(args),
     }
 }
