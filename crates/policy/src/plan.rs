@@ -1,0 +1,229 @@
+//! A policy made ready for one task set on one platform: its scheduling domains, and which jobs go to which.
+
+use crate::cluster::{Cluster, Rank};
+use crate::place::Nearness;
+use model::assignment::Clustered;
+use model::{Assignment, CpuId, CpuSet, Duration, Error, Platform, Result, TaskId, TaskSet};
+
+/// What a policy is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The tasks.
+    pub set: &'a TaskSet,
+    /// The processors that are scheduled and the caches that they share.
+    pub platform: &'a Platform,
+    /// Where tasks go, for the policies that need to be told ([`Needs`](crate::registry::Needs)).
+    pub assignment: Option<&'a Assignment>,
+    /// The quantum of the quantum-driven policies.
+    pub quantum: Duration,
+}
+
+/// Processors that are scheduled together, and the state machine that does it.
+#[derive(Clone, Debug)]
+pub struct Domain<P> {
+    /// The processors, by place.
+    pub cpus: Vec<CpuId>,
+    /// Who decides.
+    pub policy: P,
+}
+
+/// Where the jobs of tasks become ready.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// By task, the domain of all its jobs.
+    Fixed(Vec<u32>),
+    /// By task, the two domains that take turns (002 §4.1).
+    Alternating(Vec<Turns>),
+}
+
+/// How the jobs of one task are dealt out to two domains: of the first k jobs, ⌈k · part / whole⌉ go to the first.
+///
+/// Any `whole` jobs in a row hold exactly `part` jobs of the first domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turns {
+    /// The first domain.
+    pub first: u32,
+    /// The second domain; the same for a task that does not migrate.
+    pub second: u32,
+    /// Jobs in the first domain …
+    pub part: u64,
+    /// … out of this many; not zero.
+    pub whole: u64,
+}
+
+impl Turns {
+    /// All jobs in one domain.
+    pub const fn fixed(domain: u32) -> Self {
+        Turns {
+            first: domain,
+            second: domain,
+            part: 1,
+            whole: 1,
+        }
+    }
+
+    /// The domain of job `number`, from 0.
+    #[inline]
+    pub fn domain(&self, number: u64) -> u32 {
+        if self.first == self.second {
+            return self.first;
+        }
+        let dealt = |jobs: u64| (u128::from(jobs) * u128::from(self.part)).div_ceil(u128::from(self.whole));
+        if dealt(number.saturating_add(1)) > dealt(number) {
+            self.first
+        } else {
+            self.second
+        }
+    }
+}
+
+impl Route {
+    /// The domain in which job `number` (from 0) of a task becomes ready.
+    #[inline]
+    pub fn home(&self, task: TaskId, number: u64) -> u32 {
+        match self {
+            Route::Fixed(domain_of) => domain_of[task.index()],
+            Route::Alternating(turns) => turns[task.index()].domain(number),
+        }
+    }
+}
+
+/// A policy for one task set on one platform.
+#[derive(Clone, Debug)]
+pub struct Plan<P> {
+    /// Disjoint sets of processors, each on its own.
+    pub domains: Vec<Domain<P>>,
+    /// Where jobs become ready.
+    pub route: Route,
+}
+
+/// Tables are kept per task in every domain: more entries than this are refused.
+const MAX_ENTRIES: usize = 1 << 25;
+
+impl Setup<'_> {
+    /// One domain for each of these sets of processors, in cache order, with the policy that `make` gives it.
+    ///
+    /// # Errors
+    /// So many domains and tasks that their tables would not fit.
+    pub fn domains<P>(
+        &self,
+        clusters: &[CpuSet],
+        mut make: impl FnMut(usize, &[CpuId]) -> Result<P>,
+    ) -> Result<Vec<Domain<P>>> {
+        if clusters.len().saturating_mul(self.set.len()) > MAX_ENTRIES {
+            return Err(Error::new(format!(
+                "{} scheduling domains of {} tasks are too many",
+                clusters.len(),
+                self.set.len()
+            ))
+            .remedy(format!(
+                "give fewer: domains times tasks may be at most {MAX_ENTRIES}"
+            )));
+        }
+        let order = self.platform.in_cache_order();
+        clusters
+            .iter()
+            .enumerate()
+            .map(|(index, cluster)| {
+                let cpus: Vec<CpuId> = order.iter().copied().filter(|c| cluster.contains(*c)).collect();
+                if cpus.len() != cluster.len() || cpus.is_empty() {
+                    return Err(Error::new(format!(
+                        "the assignment uses the processors {cluster}, of which `{}` does not have all",
+                        self.platform.name
+                    ))
+                    .remedy("make the assignment for the platform that is scheduled"));
+                }
+                Ok(Domain {
+                    policy: make(index, &cpus)?,
+                    cpus,
+                })
+            })
+            .collect()
+    }
+
+    /// One cluster of all usable processors.
+    ///
+    /// # Errors
+    /// No usable processor.
+    pub fn global<R: Rank + Clone>(&self, rank: &R, quantum: Option<Duration>) -> Result<Plan<Cluster<R>>> {
+        self.clustered(
+            &Clustered {
+                clusters: self.platform.clusters(model::ClusterSpec::Global)?,
+                cluster_of: vec![0; self.set.len()],
+            },
+            rank,
+            quantum,
+        )
+    }
+
+    /// The clusters of an assignment, each scheduled by rank.
+    ///
+    /// # Errors
+    /// The assignment is not one of this set on this platform.
+    pub fn clustered<R: Rank + Clone>(
+        &self,
+        assignment: &Clustered,
+        rank: &R,
+        quantum: Option<Duration>,
+    ) -> Result<Plan<Cluster<R>>> {
+        let tasks = self.set.len();
+        let clusters = assignment.clusters.len();
+        if assignment.cluster_of.len() != tasks
+            || assignment.cluster_of.iter().any(|c| *c as usize >= clusters)
+        {
+            return Err(Error::new(format!(
+                "the assignment of {} tasks to {clusters} clusters does not fit a set of {tasks} tasks",
+                assignment.cluster_of.len()
+            ))
+            .remedy("make the assignment for this set"));
+        }
+        let domains = self.domains(&assignment.clusters, |_, cpus| {
+            let near = Nearness::of(self.platform, cpus);
+            Ok(Cluster::new(rank.clone(), near, cpus.len(), tasks, quantum))
+        })?;
+        Ok(Plan {
+            domains,
+            route: Route::Fixed(assignment.cluster_of.clone()),
+        })
+    }
+
+    /// The given assignment to clusters, of which each is one processor where `partitioned`.
+    ///
+    /// # Errors
+    /// None was given, or one of another kind.
+    pub fn clusters_given(&self, policy: &str, partitioned: bool) -> Result<&Clustered> {
+        match self.assignment {
+            Some(Assignment::Clustered(c)) if !partitioned || c.clusters.iter().all(|s| s.len() == 1) => {
+                Ok(c)
+            }
+            _ => Err(Error::new(format!(
+                "`{policy}` needs an assignment of tasks to {}",
+                if partitioned { "processors" } else { "clusters" }
+            ))
+            .remedy("partition the set first")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_dealt_out_by_their_shares() {
+        // 002, Example 4.1.1: of any nine jobs of T3 in a row, two run on P1 and seven on P2.
+        let turns = Turns {
+            first: 0,
+            second: 1,
+            part: 2,
+            whole: 9,
+        };
+        let dealt: Vec<u32> = (0..27).map(|k| turns.domain(k)).collect();
+        assert_eq!(dealt[0], 0);
+        for nine in dealt.windows(9) {
+            assert_eq!(nine.iter().filter(|d| **d == 0).count(), 2);
+        }
+        assert_eq!(Turns::fixed(3).domain(u64::MAX), 3);
+        assert!(turns.domain(u64::MAX) <= 1);
+    }
+}

@@ -1,0 +1,390 @@
+//! The jobs of a simulation: what each task has released, what its current job still needs, and what is counted of it.
+//!
+//! At most one job of a task is current. Its successors are known by number alone: their releases and execution times are
+//! computed when they are needed, so that a backlog takes no memory.
+
+use crate::scenario::{Enforcement, LONGEST, Scenario};
+use crate::summary::{Ending, Miss, Summary, TaskSummary};
+use model::{CpuId, Duration, Instant, Platform, Result, Resumption, TaskId, TaskSet};
+use policy::{Job, NONE};
+
+/// One task and its current job; times in nanoseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// What the current job still has to execute.
+    pub remaining: u64,
+    /// What it may still execute before its slice is used up; `u64::MAX`: it has none.
+    pub slice_left: u64,
+    /// What it may still execute before its budget is used up; `u64::MAX`: none is enforced.
+    pub budget_left: u64,
+    /// Its release.
+    pub release: u64,
+    /// Its number, or that of the next job if none is current.
+    pub number: u64,
+    /// Has the task a current job?
+    pub current: bool,
+    /// Has the current job run already?
+    pub started: bool,
+    /// The processor (dense) on which the current job last ran.
+    pub last: u32,
+    /// When it last left a processor unfinished.
+    pub stopped: u64,
+    /// What it has executed.
+    pub executed: u64,
+    /// The release of job number `released`; `u64::MAX`: there is none.
+    pub next_release: u64,
+    /// How many jobs were released.
+    pub released: u64,
+    pub period: u64,
+    pub deadline: u64,
+    pub wcet: u64,
+    /// Execution time of every job, where it is the same for all.
+    demand: u64,
+    /// What a job that was cut short leaves to its successor.
+    carried: u64,
+    completed: u64,
+    cut: u64,
+    response_max: u64,
+    response_sum: u128,
+    tardiness_max: u64,
+    misses: u64,
+    pub preemptions: u64,
+}
+
+/// All tasks.
+pub(crate) struct Jobs<'a> {
+    pub rows: Vec<Row>,
+    scenario: &'a Scenario,
+    constant_demand: bool,
+    /// Are there budgets or slices to keep?
+    pub limited: bool,
+    pub first_miss: Option<Miss>,
+    /// Migration kinds of the platform.
+    kinds: Vec<Resumption>,
+    /// By pair of dense processors, the column of the kind.
+    kind_of: Vec<u8>,
+    processors: usize,
+    /// By task and kind.
+    migrations: Vec<u64>,
+}
+
+impl<'a> Jobs<'a> {
+    pub fn new(
+        set: &TaskSet,
+        scenario: &'a Scenario,
+        platform: &Platform,
+        cpus: &[CpuId],
+        slices: bool,
+    ) -> Result<Self> {
+        scenario.check(set)?;
+        let rows: Vec<Row> = set
+            .ids()
+            .map(|id| {
+                let t = set.timings()[id.index()];
+                let phase = set.details(id).map_or(Duration::ZERO, |d| d.phase);
+                let wcet = t.wcet.nanos();
+                let first = scenario.first_release(id.0, phase);
+                Row {
+                    remaining: 0,
+                    slice_left: u64::MAX,
+                    budget_left: u64::MAX,
+                    release: first,
+                    number: 0,
+                    current: false,
+                    started: false,
+                    last: NONE,
+                    stopped: 0,
+                    executed: 0,
+                    next_release: first,
+                    released: 0,
+                    period: t.period.nanos(),
+                    deadline: t.deadline.nanos(),
+                    wcet,
+                    demand: scenario.demand(id.0, 0, wcet),
+                    carried: 0,
+                    completed: 0,
+                    cut: 0,
+                    response_max: 0,
+                    response_sum: 0,
+                    tardiness_max: 0,
+                    misses: 0,
+                    preemptions: 0,
+                }
+            })
+            .collect();
+        let (kinds, kind_of) = migration_kinds(platform, cpus);
+        Ok(Jobs {
+            migrations: vec![0; rows.len() * kinds.len()],
+            rows,
+            scenario,
+            constant_demand: scenario.has_constant_demand(),
+            limited: slices || scenario.enforcement != Enforcement::Off,
+            first_miss: None,
+            kinds,
+            kind_of,
+            processors: cpus.len(),
+        })
+    }
+
+    /// The column of the kind of a migration.
+    #[inline]
+    pub fn kind(&self, from: u32, to: u32) -> usize {
+        usize::from(self.kind_of[from as usize * self.processors + to as usize])
+    }
+
+    /// The next job of a task is released now. Gives the job if it becomes current.
+    #[inline]
+    pub fn release(&mut self, task: u32) -> (u64, Option<Job>) {
+        let row = &mut self.rows[task as usize];
+        let number = row.released;
+        let now = row.next_release;
+        row.released += 1;
+        row.next_release = self.scenario.release_after(task, number, now, row.period);
+        if row.current {
+            self.overdue(task, now);
+            return (number, None);
+        }
+        row.release = now;
+        (number, Some(self.begin(task)))
+    }
+
+    /// A miss may be known before the late job completes: at the latest when its successor comes.
+    #[inline]
+    fn overdue(&mut self, task: u32, now: u64) {
+        let row = &self.rows[task as usize];
+        if self.first_miss.is_none() && now >= row.release.saturating_add(row.deadline) && row.remaining > 0 {
+            self.note_miss(task);
+        }
+    }
+
+    #[cold]
+    fn note_miss(&mut self, task: u32) {
+        let row = &self.rows[task as usize];
+        self.first_miss = Some(Miss {
+            task: TaskId(task),
+            job: row.number,
+            deadline: Instant::from_nanos(row.release + row.deadline),
+        });
+    }
+
+    /// Makes the job of `number` and `release` current.
+    #[inline]
+    fn begin(&mut self, task: u32) -> Job {
+        let row = &mut self.rows[task as usize];
+        row.remaining = if self.constant_demand {
+            row.demand
+        } else {
+            self.scenario.demand(task, row.number, row.wcet)
+        };
+        if self.limited {
+            row.remaining = row.remaining.saturating_add(row.carried).min(LONGEST);
+            row.carried = 0;
+            row.slice_left = u64::MAX;
+            row.budget_left = match self.scenario.enforcement {
+                Enforcement::Off => u64::MAX,
+                _ => row.wcet,
+            };
+        }
+        row.current = true;
+        row.started = false;
+        row.executed = 0;
+        Job {
+            task: TaskId(task),
+            number: row.number,
+            release: Instant::from_nanos(row.release),
+            deadline: Instant::from_nanos(row.release + row.deadline),
+            part: 0,
+        }
+    }
+
+    /// The current job as it is told to policies.
+    pub fn job(&self, task: u32, part: u32) -> Job {
+        let row = &self.rows[task as usize];
+        Job {
+            task: TaskId(task),
+            number: row.number,
+            release: Instant::from_nanos(row.release),
+            deadline: Instant::from_nanos(row.release + row.deadline),
+            part,
+        }
+    }
+
+    /// The current job of a task is complete or cut short. Gives its response time, and its successor if that is released.
+    #[inline]
+    pub fn complete(&mut self, task: u32, now: u64, cut: bool) -> (u64, Option<Job>) {
+        let row = &mut self.rows[task as usize];
+        if cut {
+            row.cut += 1;
+            row.carried = row.remaining;
+        }
+        let response = now - row.release;
+        row.completed += 1;
+        row.response_max = row.response_max.max(response);
+        row.response_sum += u128::from(response);
+        if response > row.deadline {
+            row.misses += 1;
+            row.tardiness_max = row.tardiness_max.max(response - row.deadline);
+            if self.first_miss.is_none() {
+                self.note_miss(task);
+            }
+        }
+        let row = &mut self.rows[task as usize];
+        row.current = false;
+        if row.released > row.number + 1 {
+            row.release = self
+                .scenario
+                .release_after(task, row.number, row.release, row.period);
+            row.number += 1;
+            return (response, Some(self.begin(task)));
+        }
+        row.number += 1;
+        (response, None)
+    }
+
+    /// A running job of a task leaves its processor unfinished.
+    #[inline]
+    pub fn stop(&mut self, task: u32, now: u64) {
+        let row = &mut self.rows[task as usize];
+        row.stopped = now;
+        row.preemptions += 1;
+    }
+
+    /// The current job of a task begins to run on a processor. Says on which it ran before, if it ran before.
+    #[inline]
+    pub fn start(&mut self, task: u32, cpu: u32, now: u64) -> Option<u32> {
+        let row = &mut self.rows[task as usize];
+        let last = row.last;
+        row.last = cpu;
+        if !row.started {
+            row.started = true;
+            return None;
+        }
+        // A move within one instant is a migration and no preemption.
+        if row.stopped == now && last != cpu {
+            row.preemptions -= 1;
+        }
+        if last != cpu {
+            let kind = self.kind(last, cpu);
+            self.migrations[task as usize * self.kinds.len() + kind] += 1;
+        }
+        Some(last)
+    }
+
+    /// When the current job has to be looked at if it executes from `now`: complete, or a limit reached.
+    #[inline]
+    pub fn until(&self, task: u32, now: u64) -> u64 {
+        let row = &self.rows[task as usize];
+        let whole = now + row.remaining;
+        if !self.limited {
+            return whole;
+        }
+        let budget = now.saturating_add(row.budget_left);
+        let budget = match self.scenario.enforcement {
+            Enforcement::PerQuantum => {
+                let quantum = self.scenario.quantum.nanos();
+                budget.div_ceil(quantum).saturating_mul(quantum)
+            }
+            _ => budget,
+        };
+        whole.min(budget).min(now.saturating_add(row.slice_left))
+    }
+
+    /// The current job has executed for this long.
+    #[inline]
+    pub fn execute(&mut self, task: u32, time: u64) {
+        let row = &mut self.rows[task as usize];
+        row.remaining -= time;
+        row.executed += time;
+        if self.limited {
+            row.slice_left = spent(row.slice_left, time);
+            row.budget_left = spent(row.budget_left, time);
+        }
+    }
+
+    /// Counts what is late at the end and sums up.
+    pub fn summary(mut self, ending: Ending, end: u64, decisions: u64) -> Summary {
+        for task in 0..self.rows.len() as u32 {
+            // Of the unfinished jobs, those whose deadline has come are misses; deadlines ascend with the number.
+            let row = &self.rows[task as usize];
+            let (mut number, mut release) = (row.number, row.release);
+            let mut late = 0;
+            if !row.current {
+                continue;
+            }
+            let last = row.released;
+            while number < last && release.saturating_add(row.deadline) <= end {
+                late += 1;
+                if matches!(self.scenario.releases, crate::scenario::Releases::Periodic) {
+                    // All at once: an overloaded task may leave a billion jobs behind.
+                    let more = ((end - release - row.deadline) / row.period).min(last - number - 1);
+                    late += more;
+                    break;
+                }
+                release = self.scenario.release_after(task, number, release, row.period);
+                number += 1;
+            }
+            if late > 0 && self.first_miss.is_none() {
+                self.note_miss(task);
+            }
+            self.rows[task as usize].misses += late;
+        }
+        let columns = self.kinds.len();
+        let tasks = self
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(task, row)| TaskSummary {
+                released: row.released,
+                completed: row.completed,
+                cut: row.cut,
+                response_max: Duration::from_nanos(row.response_max),
+                response_sum: row.response_sum,
+                tardiness_max: Duration::from_nanos(row.tardiness_max),
+                misses: row.misses,
+                preemptions: row.preemptions,
+                migrations: self.migrations[task * columns..(task + 1) * columns].to_vec(),
+                lost: Default::default(),
+            })
+            .collect();
+        Summary {
+            ending,
+            end: Instant::from_nanos(end),
+            first_miss: self.first_miss,
+            kinds: self.kinds,
+            tasks,
+            lost: Default::default(),
+            decisions,
+        }
+    }
+}
+
+/// What is left of a limit; `u64::MAX` is none and stays so.
+#[inline]
+const fn spent(left: u64, time: u64) -> u64 {
+    if left == u64::MAX {
+        left
+    } else {
+        left.saturating_sub(time)
+    }
+}
+
+/// The kinds of migration among processors, and the column of each pair.
+fn migration_kinds(platform: &Platform, cpus: &[CpuId]) -> (Vec<Resumption>, Vec<u8>) {
+    let mut of_pair = Vec::with_capacity(cpus.len() * cpus.len());
+    for from in cpus {
+        for to in cpus {
+            of_pair.push(platform.resumption(*from, *to));
+        }
+    }
+    let mut kinds: Vec<Resumption> = of_pair
+        .iter()
+        .copied()
+        .filter(|k| *k != Resumption::Preemption)
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    // A level is a u8, so there are at most 257 kinds; pairs on one processor never ask for a column.
+    let column = |kind: &Resumption| kinds.binary_search(kind).unwrap_or(0).min(255) as u8;
+    let kind_of = of_pair.iter().map(column).collect();
+    (kinds, kind_of)
+}

@@ -1,0 +1,62 @@
+//! The engine in virtual time: drives any policy, with or without overheads, exactly and fast.
+//!
+//! [`ideal`] schedules without overheads; [`scenario`] says when jobs come and how long they take; [`observe`] watches;
+//! [`summary`] is what is counted. Time is in nanoseconds; the same input gives the same schedule.
+
+#![forbid(unsafe_code)]
+
+pub mod ideal;
+mod jobs;
+pub mod observe;
+mod random;
+pub mod scenario;
+pub mod summary;
+
+pub use observe::{Distribution, Observer, Responses, Traced};
+pub use scenario::{Enforcement, Execution, Releases, Scenario};
+pub use summary::{Ending, Miss, Summary, TaskSummary};
+
+use model::watch::Watch;
+use model::{Platform, Result, TaskSet};
+use policy::{AnyPlan, Plan, Policy, Visit};
+
+/// Simulates a plan of any policy.
+///
+/// # Errors
+/// A scenario out of range for the set.
+pub fn simulate<O: Observer>(
+    plan: AnyPlan,
+    set: &TaskSet,
+    platform: &Platform,
+    scenario: &Scenario,
+    watch: &impl Watch,
+    observer: O,
+) -> Result<(Summary, O)> {
+    struct Run<'a, W, O> {
+        set: &'a TaskSet,
+        platform: &'a Platform,
+        scenario: &'a Scenario,
+        watch: &'a W,
+        observer: O,
+    }
+    impl<W: Watch, O: Observer> Visit for Run<'_, W, O> {
+        type Out = Result<(Summary, O)>;
+        fn visit<P: Policy>(self, plan: Plan<P>) -> Self::Out {
+            ideal::run(
+                plan,
+                self.set,
+                self.platform,
+                self.scenario,
+                self.watch,
+                self.observer,
+            )
+        }
+    }
+    plan.visit(Run {
+        set,
+        platform,
+        scenario,
+        watch,
+        observer,
+    })
+}
