@@ -37,10 +37,14 @@ fn speed(c: &mut Criterion) {
                 quantum: Duration::from_millis(1),
             };
             let plan = "g-edf".parse::<Spec>().unwrap().plan(&setup).unwrap();
-            simulate::simulate(plan, &set, &platform, &scenario, &Silent, ()).unwrap().0
+            simulate::simulate(plan, &set, &platform, &scenario, &Silent, ())
+                .unwrap()
+                .0
         };
         group.throughput(Throughput::Elements(run().completed()));
-        group.bench_function(format!("g-edf m={m} n={n} ideal"), |b| b.iter(|| black_box(run())));
+        group.bench_function(format!("g-edf m={m} n={n} ideal"), |b| {
+            b.iter(|| black_box(run()))
+        });
     }
     group.finish();
 }

@@ -208,6 +208,14 @@ impl Scenario {
         }
     }
 
+    /// May a job execute for longer than its WCET?
+    pub fn may_overrun(&self) -> bool {
+        match &self.execution {
+            Execution::Fraction(part) | Execution::Uniform(_, part) => *part > Ratio::ONE,
+            Execution::Given(_) => true,
+        }
+    }
+
     /// Do all jobs of a task execute equally long?
     pub(crate) const fn has_constant_demand(&self) -> bool {
         matches!(self.execution, Execution::Fraction(_))

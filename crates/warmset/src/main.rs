@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 it worked or the answer is yes; 1 the answer is no; 2 it could not be done.
 
+mod batch;
 mod console;
 mod pages;
 mod verbs;

@@ -6,6 +6,9 @@ mod generate;
 mod measure;
 mod platform;
 mod report;
+mod simulate;
+mod simulate_batch;
+mod simulate_show;
 mod study;
 mod tour;
 
@@ -39,6 +42,8 @@ pub enum Verb {
     Check(check::Args),
     /// Draw random task sets
     Generate(generate::Args),
+    /// Run a task set in virtual time under a policy
+    Simulate(simulate::Args),
     /// Compare policies over many task sets
     Study(study::Args),
     /// Make the page and its figures again from files
@@ -53,6 +58,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Measure(args) => measure::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Generate(args) => generate::run(args),
+        Verb::Simulate(args) => simulate::run(args),
         Verb::Study(args) => study::run(args),
         Verb::Report(args) => report::run(args),
     }

@@ -1,0 +1,199 @@
+//! Batch files: many task sets from a file or a pipe, one answer line each (DESIGN, "Task sets").
+//!
+//! Lines are read as they come, answered on all processors in parallel, and printed in the order of the input. At the
+//! first bad line the answers of all lines before it stand; nothing behind it is answered.
+
+use crate::Answer;
+use crate::console::{Console, print};
+use model::files::{Aside, MAX_FILE};
+use model::taskfile::{BatchSet, from_batch_line};
+use model::watch::Watch;
+use model::{Error, Result};
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Answers every line of `batch` on standard output, or into `output`. `answer` writes one line, without its newline.
+///
+/// # Errors
+/// The file cannot be read; a bad line, named by its number; the output cannot be written; Ctrl-C.
+pub fn run(
+    what: &str,
+    batch: &str,
+    output: Option<&Path>,
+    answer: impl Fn(&BatchSet) -> Result<String> + Sync,
+) -> Result<Answer> {
+    let console = Console::new()?;
+    let (source, length) = open(batch)?;
+    if let Some(bytes) = length {
+        console.begin(what, bytes);
+    }
+    let place = if batch == "-" { "standard input" } else { batch };
+    let mut sink = match output {
+        Some(path) => Sink::File(Box::new(Aside::create(path)?), path.to_owned()),
+        None => Sink::Out,
+    };
+    let lines = std::thread::scope(|scope| {
+        let (send, receive) = sync_channel(2);
+        scope.spawn(move || read_lines(source, &send));
+        answer_all(&receive, &answer, place, &console, &mut sink)
+    })?;
+    console.finish();
+    if lines == 0 {
+        return Err(Error::new("there are no task sets")
+            .at(place)
+            .remedy("give at least one line"));
+    }
+    sink.finish()?;
+    Ok(Answer::Yes)
+}
+
+/// The batch and its length, if that is known.
+fn open(batch: &str) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
+    if batch == "-" {
+        return Ok((Box::new(std::io::stdin()), None));
+    }
+    let cannot = |e: &std::io::Error| Error::io(batch, "read the file", e);
+    let file = File::open(batch).map_err(|e| cannot(&e))?;
+    let meta = file.metadata().map_err(|e| cannot(&e))?;
+    if meta.is_dir() {
+        return Err(Error::new("this is a directory")
+            .at(batch)
+            .remedy("name a file, not a directory"));
+    }
+    Ok((Box::new(file), meta.is_file().then_some(meta.len())))
+}
+
+/// Consecutive lines of the batch.
+struct Chunk {
+    /// The number of the first line, from 1.
+    first: u64,
+    lines: Vec<Vec<u8>>,
+    /// What ended the reading, behind these lines.
+    failure: Option<Error>,
+}
+
+/// Reads on while lines are at hand, so that a slow pipe is answered line by line and a file in large pieces.
+fn read_lines(source: Box<dyn Read + Send>, chunks: &SyncSender<Chunk>) {
+    const MOST_LINES: usize = 4096;
+    let mut reader = BufReader::with_capacity(1 << 20, source);
+    let mut first = 1;
+    loop {
+        let mut chunk = Chunk {
+            first,
+            lines: Vec::new(),
+            failure: None,
+        };
+        let mut at_end = false;
+        while chunk.lines.len() < MOST_LINES && (chunk.lines.is_empty() || !reader.buffer().is_empty()) {
+            let mut line = Vec::new();
+            match reader.by_ref().take(MAX_FILE).read_until(b'\n', &mut line) {
+                Ok(0) => at_end = true,
+                Ok(length) if length as u64 == MAX_FILE => {
+                    chunk.failure = Some(
+                        Error::new(format!("the line is longer than {} MiB", MAX_FILE >> 20))
+                            .remedy("a task set has at most a million tasks"),
+                    );
+                    at_end = true;
+                }
+                Ok(_) => chunk.lines.push(line),
+                Err(e) => {
+                    chunk.failure = Some(Error::io("", "read the line", &e));
+                    at_end = true;
+                }
+            }
+            if at_end {
+                break;
+            }
+        }
+        first += chunk.lines.len() as u64;
+        // A closed channel: the answers have ended, at an error or by the user.
+        if chunks.send(chunk).is_err() || at_end {
+            return;
+        }
+    }
+}
+
+/// Answers chunk by chunk; how many sets.
+fn answer_all(
+    chunks: &Receiver<Chunk>,
+    answer: &(impl Fn(&BatchSet) -> Result<String> + Sync),
+    place: &str,
+    console: &Console,
+    sink: &mut Sink,
+) -> Result<u64> {
+    let mut sets = 0;
+    for chunk in chunks {
+        let mut failure = chunk.failure.map(|e| (chunk.lines.len(), e));
+        let answers: Vec<Result<Option<String>>> = chunk
+            .lines
+            .par_iter()
+            .map(|line| answer_line(line, answer))
+            .collect();
+        let mut text = String::new();
+        for (index, answer) in answers.into_iter().enumerate() {
+            match answer {
+                Ok(Some(line)) => {
+                    text.push_str(&line);
+                    sets += 1;
+                }
+                Ok(None) => {}
+                Err(e) => {
+                    failure = Some((index, e));
+                    break;
+                }
+            }
+        }
+        sink.write(&text)?;
+        if let Some((index, e)) = failure {
+            console.finish();
+            return Err(e.at(format!("line {}", chunk.first + index as u64)).at(place));
+        }
+        console.advance(chunk.lines.iter().map(|l| l.len() as u64).sum());
+        if console.stopped() {
+            console.finish();
+            return Err(Error::new(format!("stopped after {sets} task sets")).at(place));
+        }
+    }
+    Ok(sets)
+}
+
+/// The answer to one line, with its newline; none for a blank one.
+fn answer_line(line: &[u8], answer: impl Fn(&BatchSet) -> Result<String>) -> Result<Option<String>> {
+    let text = std::str::from_utf8(line).map_err(|e| {
+        Error::new("the line is not UTF-8 text")
+            .at(format!("column {}", e.valid_up_to() + 1))
+            .remedy("save the file as UTF-8")
+    })?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let mut answer = answer(&from_batch_line(text)?)?;
+    answer.push('\n');
+    Ok(Some(answer))
+}
+
+/// Where answers go.
+enum Sink {
+    Out,
+    File(Box<Aside>, PathBuf),
+}
+
+impl Sink {
+    fn write(&mut self, text: &str) -> Result<()> {
+        match self {
+            Sink::Out => print(text),
+            Sink::File(file, path) => file
+                .write_all(text.as_bytes())
+                .map_err(|e| Error::io(path.as_path(), "write the file", &e)),
+        }
+    }
+    fn finish(self) -> Result<()> {
+        match self {
+            Sink::Out => Ok(()),
+            Sink::File(file, _) => file.finish(),
+        }
+    }
+}

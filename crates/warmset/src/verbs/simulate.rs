@@ -1,0 +1,367 @@
+//! `warmset simulate`: runs a task set in virtual time under a policy and says what came of its jobs.
+
+use super::{simulate_batch, simulate_show};
+use crate::Answer;
+use crate::console::{Console, Format};
+use analyze::partition::pack::Scratch;
+use analyze::partition::{Fit, Order};
+use model::assignment::Clustered;
+use model::{Assignment, Duration, Error, Platform, Provenance, Ratio, Result, TaskSet, files, taskfile};
+use policy::registry::Needs;
+use policy::{Setup, Spec};
+use simulate::{Distribution, Enforcement, Execution, Releases, Scenario, Summary, Traced};
+use std::path::{Path, PathBuf};
+use trace::{FileSink, Header, Stage};
+
+/// Options of `warmset simulate`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLE, after_long_help = LONG_HELP.as_str())]
+pub struct Args {
+    /// The task set, in TOML
+    #[arg(required_unless_present = "batch")]
+    tasks: Option<PathBuf>,
+    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`
+    #[arg(long, value_name = "POLICY", default_value = "g-edf")]
+    policy: Spec,
+    /// A built-in platform or a file
+    #[arg(long, value_name = "NAME", conflicts_with = "processors")]
+    platform: Option<String>,
+    /// As many identical processors, instead of a platform
+    #[arg(short = 'm', long, value_name = "M")]
+    processors: Option<u32>,
+    /// How long to simulate [default: one hyperperiod, at most 60 s]
+    #[arg(long = "for", value_name = "TIME")]
+    horizon: Option<Duration>,
+    /// `periodic`, `sporadic:PART` (gaps up to that part of a period), or a file with release times
+    #[arg(long, value_name = "HOW", default_value = "periodic")]
+    releases: String,
+    /// A part of the WCET (`0.8`), a range of parts (`0.5..1.2`), or a file with execution times
+    #[arg(long, value_name = "HOW", default_value = "1")]
+    execution: String,
+    /// What happens to jobs that execute for longer than their WCET
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Enforce::Off)]
+    enforcement: Enforce,
+    /// Length of a quantum, where something happens at quanta
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    quantum: Duration,
+    /// Seed of random gaps and execution times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
+    #[arg(long, value_name = "FIT", default_value = "wfd")]
+    fit: Fit,
+    /// Stop at the first deadline miss, at the latest after 60 simulated seconds, and answer whether there was one
+    #[arg(long)]
+    brute_force: bool,
+    /// Write every event to a trace
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    trace: Option<PathBuf>,
+    /// Simulate every task set of a batch file, one JSON line each; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "platform", "processors"])]
+    batch: Option<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Write the answer to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// [`Enforcement`] on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Enforce {
+    /// They go on
+    Off,
+    /// They are cut short at the end of a quantum, what is left is added to the next job
+    Quantum,
+    /// They are cut short at once, what is left is added to the next job
+    Exact,
+}
+
+const EXAMPLE: &str = "\
+Example: two processors, ten seconds, all events kept
+    warmset simulate tasks.toml --policy g-edf -m 2 --for 10s --trace run.wtrace";
+
+static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+    let mut policies = String::from("Policies, with parameters after a colon:\n");
+    for info in policy::registry::all() {
+        policies.push_str(&format!("    {:10} {}\n", info.name, info.summary));
+    }
+    format!(
+        "{EXAMPLE}\n\n{policies}\nExit status 1: a task that is not `soft` missed a deadline.\n\n{}",
+        simulate_batch::HELP
+    )
+});
+
+/// How long brute force looks for a miss (002 §6.3), and the longest default.
+const LONGEST_DEFAULT: Duration = Duration::from_secs(60);
+
+/// Runs the verb.
+pub fn run(args: Args) -> Result<Answer> {
+    let mut scenario = Scenario {
+        execution: Execution::default(),
+        enforcement: match args.enforcement {
+            Enforce::Off => Enforcement::Off,
+            Enforce::Quantum => Enforcement::PerQuantum,
+            Enforce::Exact => Enforcement::Exact,
+        },
+        quantum: args.quantum,
+        stop_at_miss: args.brute_force,
+        seed: args.seed,
+        ..Scenario::default()
+    };
+    if let Some(batch) = &args.batch {
+        scenario.releases = releases(&args.releases, None)?;
+        scenario.execution = execution(&args.execution, None)?;
+        return simulate_batch::run(
+            batch,
+            &args.policy,
+            args.fit,
+            args.horizon,
+            &scenario,
+            args.output.as_deref(),
+        );
+    }
+    let Some(path) = &args.tasks else {
+        return Err(Error::new("no task set is given").remedy("name a TOML file, or use --batch"));
+    };
+    let set = taskfile::from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))?;
+    let platform = platform(&args)?;
+    scenario.releases = releases(&args.releases, Some(&set))?;
+    scenario.execution = execution(&args.execution, Some(&set))?;
+    scenario.horizon = args.horizon.unwrap_or_else(|| match args.brute_force {
+        true => LONGEST_DEFAULT,
+        false => default_horizon(&set),
+    });
+    scenario.check(&set)?;
+    let assignment = assignment_for(&args.policy, &set, &platform, args.fit)?.map_err(|task| {
+        Error::new(format!(
+            "{} fits on no processor or cluster that is left, by {}",
+            set.name(task),
+            args.fit
+        ))
+        .at(path.display())
+        .remedy("choose another --fit, more processors, or a global policy")
+    })?;
+    let plan = args.policy.plan(&Setup {
+        set: &set,
+        platform: &platform,
+        assignment: assignment.as_ref(),
+        quantum: args.quantum,
+    })?;
+    let console = Console::new()?;
+    let distribution = Distribution::new(set.len());
+    let (summary, distribution) = match &args.trace {
+        None => simulate::simulate(plan, &set, &platform, &scenario, &console, distribution)?,
+        Some(file) => {
+            let header = header(&args, &set, &platform, assignment.clone(), &scenario);
+            let sink = FileSink::create(file, &header)?;
+            let observer = (distribution, Traced(sink));
+            let (summary, (distribution, Traced(sink))) =
+                simulate::simulate(plan, &set, &platform, &scenario, &console, observer)?;
+            sink.finish()?;
+            (summary, distribution)
+        }
+    };
+    console.finish();
+    let shown = simulate_show::Shown {
+        policy: args.policy.to_string(),
+        platform: platform.name.clone(),
+        set: &set,
+        summary: &summary,
+        distribution: &distribution,
+        scenario: &scenario,
+    };
+    shown.print(args.format, args.output.as_deref())?;
+    Ok(answer(&set, &summary, args.brute_force))
+}
+
+/// No, if a hard task missed a deadline; under brute force, if any did.
+fn answer(set: &TaskSet, summary: &Summary, any: bool) -> Answer {
+    let missed = set.ids().any(|id| {
+        let hard = !set.details(id).is_some_and(|d| d.soft);
+        (hard || any) && summary.tasks[id.index()].misses > 0
+    });
+    let first = summary
+        .first_miss
+        .is_some_and(|miss| any || !set.details(miss.task).is_some_and(|d| d.soft));
+    if missed || first { Answer::No } else { Answer::Yes }
+}
+
+fn platform(args: &Args) -> Result<Platform> {
+    match (&args.platform, args.processors) {
+        (Some(name), _) => Platform::find(name),
+        (None, Some(m)) => Platform::builtin(&format!("symmetric:m={m}")).map_err(|e| e.at("-m")),
+        (None, None) => Err(Error::new("no platform is given").remedy("give `-m M`, or `--platform NAME`")),
+    }
+}
+
+/// One hyperperiod after the last phase, at most 60 s.
+pub fn default_horizon(set: &TaskSet) -> Duration {
+    let most = u128::from(LONGEST_DEFAULT.nanos());
+    let mut hyperperiod: u128 = 1;
+    for t in set.timings() {
+        let period = u128::from(t.period.nanos());
+        let (mut a, mut b) = (hyperperiod, period);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        hyperperiod = hyperperiod / a * period;
+        if hyperperiod >= most {
+            return LONGEST_DEFAULT;
+        }
+    }
+    let phase = set
+        .ids()
+        .filter_map(|id| set.details(id).map(|d| d.phase))
+        .max()
+        .unwrap_or_default();
+    // Below 60 s, checked in the loop.
+    Duration::from_nanos(hyperperiod as u64)
+        .saturating_add(phase)
+        .min(LONGEST_DEFAULT)
+}
+
+/// The assignment that a policy needs; inside, the task that fits nowhere.
+pub fn assignment_for(
+    spec: &Spec,
+    set: &TaskSet,
+    platform: &Platform,
+    fit: Fit,
+) -> Result<Result<Option<Assignment>, model::TaskId>> {
+    let clusters = match (spec.info().needs)(spec)? {
+        Needs::Nothing => return Ok(Ok(None)),
+        Needs::Clusters(clusters) => platform.clusters(clusters)?,
+    };
+    let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
+    let mut scratch = Scratch::new();
+    Ok(
+        match scratch.pack(set.timings(), &sizes, Order::DecreasingUtilization, fit) {
+            Ok(cluster_of) => Ok(Some(Assignment::Clustered(Clustered {
+                clusters,
+                cluster_of: cluster_of.to_vec(),
+            }))),
+            Err(task) => Err(model::TaskId(task)),
+        },
+    )
+}
+
+fn releases(text: &str, set: Option<&TaskSet>) -> Result<Releases> {
+    let at = |e: Error| e.at("--releases");
+    match (text, text.strip_prefix("sporadic:")) {
+        ("periodic", _) => Ok(Releases::Periodic),
+        ("sporadic", _) => Ok(Releases::Sporadic(Ratio::ONE)),
+        (_, Some(part)) => part_of(part).map(Releases::Sporadic).map_err(at),
+        _ => lists(text, set).map(Releases::Given).map_err(at),
+    }
+}
+
+fn execution(text: &str, set: Option<&TaskSet>) -> Result<Execution> {
+    let at = |e: Error| e.at("--execution");
+    let numeric = |t: &str| t.starts_with(|c: char| c.is_ascii_digit());
+    match text.split_once("..") {
+        Some((low, high)) if numeric(low) && numeric(high) => {
+            let low = part_of(low).map_err(at)?;
+            Ok(Execution::Uniform(low, part_of(high).map_err(at)?))
+        }
+        None if numeric(text) && !Path::new(text).exists() => {
+            part_of(text).map(Execution::Fraction).map_err(at)
+        }
+        _ => lists(text, set).map(Execution::Given).map_err(at),
+    }
+}
+
+/// A decimal number as an exact ratio.
+fn part_of(text: &str) -> Result<Ratio> {
+    let bad = || Error::new(format!("`{text}` is not a part")).remedy("write a number such as `0.8`");
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = u32::try_from(fraction.len())
+        .ok()
+        .filter(|d| *d <= 12)
+        .ok_or_else(bad)?;
+    let number = format!("{whole}{fraction}");
+    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(bad());
+    }
+    Ratio::new(number.parse().map_err(|_| bad())?, 10u64.pow(digits)).ok_or_else(bad)
+}
+
+/// Times from a file: a line for each task in the order of the set, `#` starts a remark.
+fn lists(path: &str, set: Option<&TaskSet>) -> Result<Vec<Vec<u64>>> {
+    let Some(set) = set else {
+        return Err(Error::new("a batch has no times from a file").remedy("give a number, or leave it out"));
+    };
+    let text = files::read_text(Path::new(path))?;
+    let mut lists = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let times: Result<Vec<u64>> = line
+            .split_whitespace()
+            .map(|word| word.parse::<Duration>().map(Duration::nanos))
+            .collect();
+        lists.push(times.map_err(|e| e.at(format!("{path}:{}", index + 1)))?);
+    }
+    if lists.len() != set.len() {
+        return Err(
+            Error::new(format!("{} lines of times for {} tasks", lists.len(), set.len()))
+                .at(path)
+                .remedy("give one line for each task, in the order of the set"),
+        );
+    }
+    Ok(lists)
+}
+
+fn header(
+    args: &Args,
+    set: &TaskSet,
+    platform: &Platform,
+    assignment: Option<Assignment>,
+    scenario: &Scenario,
+) -> Header {
+    let stage = Stage {
+        policy: args.policy.to_string(),
+        assignment,
+        quantum: args.policy.duration("quantum").ok().flatten(),
+    };
+    let provenance = Provenance {
+        source: format!("warmset {}", env!("CARGO_PKG_VERSION")),
+        command: command(),
+        seed: Some(args.seed),
+        ..Provenance::default()
+    };
+    Header {
+        releases: match scenario.releases {
+            Releases::Periodic => trace::Releases::Periodic,
+            Releases::Sporadic(_) => trace::Releases::Sporadic,
+            Releases::Given(_) => trace::Releases::Given,
+        },
+        enforcement: match scenario.enforcement {
+            Enforcement::Off if scenario.may_overrun() => trace::Enforcement::Off,
+            Enforcement::Off => trace::Enforcement::None,
+            Enforcement::PerQuantum => trace::Enforcement::Quantum,
+            Enforcement::Exact => trace::Enforcement::Exact,
+        },
+        ..Header::simulated(set.clone(), platform.clone(), stage, provenance)
+    }
+}
+
+/// The command line without where its results go: the same input gives the same trace, byte for byte.
+fn command() -> String {
+    let mut words = vec!["warmset".to_owned()];
+    let mut skip = false;
+    for word in std::env::args().skip(1) {
+        let output = ["--trace", "-o", "--output"];
+        if std::mem::take(&mut skip) || output.iter().any(|o| word.starts_with(&format!("{o}="))) {
+            continue;
+        }
+        if output.contains(&word.as_str()) {
+            skip = true;
+            continue;
+        }
+        words.push(word);
+    }
+    words.join(" ")
+}
