@@ -240,9 +240,10 @@ fn locking(tree: &Tree, probes: &Probes, rights: &Rights) -> Capability {
     }
 }
 
-fn knows_filesystem(tree: &Tree, name: &str) -> bool {
+/// Does the kernel know this kind of file system? `None` where it does not tell.
+fn knows_filesystem(tree: &Tree, name: &str) -> Option<bool> {
     tree.text("/proc/filesystems")
-        .is_some_and(|text| text.lines().any(|l| l.split_whitespace().last() == Some(name)))
+        .map(|text| text.lines().any(|l| l.split_whitespace().last() == Some(name)))
 }
 
 fn tracefs(tree: &Tree, rights: &Rights) -> Capability {
@@ -263,13 +264,17 @@ fn tracefs(tree: &Tree, rights: &Rights) -> Capability {
             };
         }
     }
-    if !knows_filesystem(tree, "tracefs") {
-        return Capability::new(
-            name,
-            State::No,
-            "the kernel has no tracefs",
-            "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING",
-        );
+    match knows_filesystem(tree, "tracefs") {
+        Some(true) => {}
+        Some(false) => {
+            return Capability::new(
+                name,
+                State::No,
+                "the kernel has no tracefs",
+                "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING",
+            );
+        }
+        None => return Capability::new(name, State::Unknown, "/proc/filesystems is missing", ""),
     }
     let mounted = tree
         .text("/proc/self/mountinfo")
@@ -402,13 +407,17 @@ fn resctrl(tree: &Tree) -> Capability {
         let what = tree.names("/sys/fs/resctrl/info").unwrap_or_default().join(", ");
         return Capability::new(name, State::Yes, format!("mounted ({what})"), "");
     }
-    if knows_filesystem(tree, "resctrl") {
-        return Capability::new(
-            name,
-            State::Limited,
-            "in the kernel, not mounted",
-            "as root, `mount -t resctrl resctrl /sys/fs/resctrl`",
-        );
+    match knows_filesystem(tree, "resctrl") {
+        Some(true) => {
+            return Capability::new(
+                name,
+                State::Limited,
+                "in the kernel, not mounted",
+                "as root, `mount -t resctrl resctrl /sys/fs/resctrl`",
+            );
+        }
+        Some(false) => {}
+        None => return Capability::new(name, State::Unknown, "/proc/filesystems is missing", ""),
     }
     let flags = tree.text("/proc/cpuinfo").unwrap_or_default();
     let capable = flags
@@ -444,6 +453,14 @@ fn sched_ext(tree: &Tree, config: Option<&Config>) -> Capability {
         };
     }
     let release = tree.text("/proc/sys/kernel/osrelease").unwrap_or_default();
+    if config.is_none() && release.is_empty() {
+        return Capability::new(
+            name,
+            State::Unknown,
+            "neither sysfs nor the kernel's release tell",
+            "",
+        );
+    }
     let seen = match config {
         Some(_) => "the kernel is built without CONFIG_SCHED_CLASS_EXT".to_owned(),
         None => format!("no /sys/kernel/sched_ext in kernel {release}"),

@@ -171,7 +171,9 @@ fn places_of(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> BTreeMap<
         let core = number(cpu, "core_id").and_then(|n| u32::try_from(n).ok());
         let siblings = ["core_cpus_list", "thread_siblings_list"]
             .iter()
-            .find_map(|file| tree.cpus(&format!("{CPU}/cpu{cpu}/topology/{file}")));
+            .find_map(|file| tree.cpus(&format!("{CPU}/cpu{cpu}/topology/{file}")))
+            // Kernels before 2.6.26 write masks only.
+            .or_else(|| from_map(&tree.text(&format!("{CPU}/cpu{cpu}/topology/thread_siblings"))?));
         if core.is_none() && siblings.is_none() {
             no_core.insert(cpu);
         }
@@ -258,14 +260,17 @@ fn caches_of(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> Vec<Cache
         let list: Vec<String> = unshared.into_iter().collect();
         notes.push(format!("who shares the {} is unknown: left out", list.join(", ")));
     }
-    let unknown: BTreeSet<String> = caches
-        .iter()
-        .filter(|c| c.size.is_none())
-        .map(|c| format!("{} of {}", c.label(), c.shared_by))
-        .collect();
+    let mut unknown: BTreeMap<String, CpuSet> = BTreeMap::new();
+    for cache in caches.iter().filter(|c| c.size.is_none()) {
+        let known = unknown.entry(cache.label()).or_default();
+        *known = known.union(&cache.shared_by);
+    }
     if !unknown.is_empty() {
-        let list: Vec<String> = unknown.into_iter().collect();
-        notes.push(format!("no size is given for {}", list.join("; ")));
+        let list: Vec<String> = unknown
+            .iter()
+            .map(|(label, cpus)| format!("{label} of {cpus}"))
+            .collect();
+        notes.push(format!("no size is given for {}", list.join(", ")));
     }
     caches
 }

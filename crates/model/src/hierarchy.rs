@@ -156,6 +156,9 @@ impl Hierarchy {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "across: {name} of {cpus}");
         }
+        if text.contains('[') {
+            text.push_str("[P…]: not for this process\n");
+        }
         if !self.offline.is_empty() {
             let _ = writeln!(text, "offline: {}", self.offline);
         }
@@ -364,8 +367,11 @@ impl Lines {
         let names: Vec<String> = processors
             .iter()
             .map(|p| {
-                let mark = if p.usable { "" } else { " (not for this process)" };
-                format!("P{}{mark}", p.id)
+                if p.usable {
+                    format!("P{}", p.id)
+                } else {
+                    format!("[P{}]", p.id)
+                }
             })
             .collect();
         names.join("+")
