@@ -176,7 +176,78 @@ pub fn cmp_sum_exactly(ratios: impl Iterator<Item = Ratio> + Clone, bound: Ratio
     (num * bound.den).cmp(&(den * bound.num))
 }
 
-/// The sum as a fraction that is not reduced: numerator, denominator.
+/// The sign of a sum of whole numbers and quotients, exactly: for conditions that are close.
+///
+/// Invariant: the fractions are proper and positive, so that the sum lies between `whole` and `whole` plus their number.
+#[derive(Clone, Debug, Default)]
+pub struct ExactSum {
+    whole: i128,
+    fractions: Vec<Ratio>,
+}
+
+impl ExactSum {
+    /// Zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Adds a whole number.
+    pub fn add_whole(&mut self, n: i128) {
+        self.whole = self.whole.saturating_add(n);
+    }
+    /// Adds `num / den`; a denominator of zero counts as one.
+    pub fn add(&mut self, num: u128, den: u64) {
+        let (quotient, rest) = divide(num, den);
+        self.add_whole(quotient);
+        self.push(rest, den);
+    }
+    /// Subtracts `num / den`; a denominator of zero counts as one.
+    pub fn subtract(&mut self, num: u128, den: u64) {
+        let (quotient, rest) = divide(num, den);
+        self.add_whole(-quotient);
+        if rest > 0 {
+            self.add_whole(-1);
+            self.push(den - rest, den);
+        }
+    }
+    /// Adds another sum.
+    pub fn add_sum(&mut self, other: &ExactSum) {
+        self.add_whole(other.whole);
+        self.fractions.extend_from_slice(&other.fractions);
+    }
+    fn push(&mut self, num: u64, den: u64) {
+        if num > 0 {
+            self.fractions.extend(Ratio::new(num, den));
+        }
+    }
+    /// The sum compared with a whole number.
+    pub fn cmp_whole(&self, n: i128) -> Ordering {
+        match n.checked_sub(self.whole).map(u64::try_from) {
+            // Above all that the fractions can reach.
+            None if n > 0 => Ordering::Less,
+            None => Ordering::Greater,
+            Some(Ok(left)) => cmp_sum_exactly(self.fractions.iter().copied(), Ratio::whole(left)),
+            Some(Err(_)) if n < self.whole => Ordering::Greater,
+            Some(Err(_)) => Ordering::Less,
+        }
+    }
+    /// The sum compared with zero.
+    pub fn sign(&self) -> Ordering {
+        self.cmp_whole(0)
+    }
+}
+
+fn divide(num: u128, den: u64) -> (i128, u64) {
+    let den = u128::from(den.max(1));
+    // A remainder of a 64-bit divisor fits 64 bits; a quotient beyond 2^127 would be a sum that no bound reaches.
+    let rest = u64::try_from(num % den).unwrap_or(0);
+    (i128::try_from(num / den).unwrap_or(i128::MAX), rest)
+}
+
+/// The exact sum as a fraction that is not reduced: numerator, denominator.
+pub fn sum_unreduced(ratios: impl IntoIterator<Item = Ratio>) -> (BigUint, BigUint) {
+    add_all(ratios.into_iter().collect())
+}
+
 fn add_all(mut ratios: Vec<Ratio>) -> (BigUint, BigUint) {
     ratios.sort_unstable_by_key(|r| r.den);
     let merged: Vec<(u128, u64)> = ratios
@@ -252,6 +323,23 @@ mod tests {
                 assert_eq!(cmp_sum_exactly(chosen.iter().copied(), bound), expected);
             }
         }
+    }
+
+    #[test]
+    fn an_exact_sum_knows_its_sign() {
+        let mut sum = ExactSum::new();
+        sum.add(10, 3);
+        sum.subtract(5, 2);
+        sum.subtract(5, 6);
+        assert_eq!(sum.sign(), Ordering::Equal);
+        assert_eq!(sum.cmp_whole(1), Ordering::Less);
+        sum.add(1, u64::MAX);
+        assert_eq!(sum.sign(), Ordering::Greater);
+        sum.add_whole(-7);
+        assert_eq!(sum.cmp_whole(-7), Ordering::Greater);
+        assert_eq!(sum.cmp_whole(-6), Ordering::Less);
+        assert_eq!(sum.cmp_whole(i128::MAX), Ordering::Less);
+        assert_eq!(sum.cmp_whole(i128::MIN), Ordering::Greater);
     }
 
     #[test]

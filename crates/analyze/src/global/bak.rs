@@ -11,7 +11,8 @@
 use crate::columns::{Budget, Columns, LANES, max, min};
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
-use model::{Ratio, Timing, exact};
+use model::Timing;
+use model::exact::ExactSum;
 
 /// The entry of the registry.
 pub const INFO: TestInfo = TestInfo {
@@ -99,61 +100,34 @@ fn load(columns: &Columns, window: f64, lambda: f64) -> f64 {
     sums.iter().sum()
 }
 
-/// The condition for one task: whole nanoseconds are added as integers, what remains as proper fractions.
+/// The condition for one task in exact arithmetic.
 #[cold]
 fn holds_exactly(tasks: &[Timing], m: u32, k: usize) -> bool {
-    let (wcet_k, window) = (
-        i128::from(tasks[k].wcet.nanos()),
-        i128::from(tasks[k].deadline.nanos()),
-    );
+    let (wcet_k, window) = (tasks[k].wcet.nanos(), tasks[k].deadline.nanos());
     let lambda = tasks[k].density();
-    let mut left = i128::from(m) * window - i128::from(m - 1) * wcet_k;
-    let mut fractions = Vec::new();
+    let mut load = ExactSum::new();
     for t in tasks {
-        let (wcet, period) = (i128::from(t.wcet.nanos()), i128::from(t.period.nanos()));
+        let (wcet, period, deadline) = (t.wcet.nanos(), t.period.nanos(), t.deadline.nanos());
+        let mut term = ExactSum::new();
         // u·(D_k + p − D) = e + e·(D_k − D)/p
-        let gap = window - i128::from(t.deadline.nanos());
-        let (mut quotient, mut rest) = floor_of_product(wcet, gap.abs(), period);
-        if gap < 0 {
-            (quotient, rest) = negated(quotient, rest);
-        }
-        let mut whole = wcet + quotient;
-        let mut parts = [rest, Ratio::ZERO];
-        if t.utilization() > lambda {
-            // e − e_k·p/D_k
-            let (quotient, rest) = floor_of_product(wcet_k, period, window);
-            let (quotient, rest) = negated(quotient, rest);
-            whole += wcet + quotient;
-            parts[1] = rest;
-        }
-        if exact::cmp_sum_exactly(parts.iter().copied(), Ratio::whole(clamped(window - whole))).is_ge() {
-            left -= window;
+        term.add_whole(i128::from(wcet));
+        let product = u128::from(wcet) * u128::from(window.abs_diff(deadline));
+        if window >= deadline {
+            term.add(product, period);
         } else {
-            left -= whole;
-            fractions.extend(parts.into_iter().filter(|p| p.num() != 0));
+            term.subtract(product, period);
+        }
+        if t.utilization() > lambda {
+            // e − λ_k·p
+            term.add_whole(i128::from(wcet));
+            term.subtract(u128::from(wcet_k) * u128::from(period), window);
+        }
+        if term.cmp_whole(i128::from(window)).is_ge() {
+            load.add_whole(i128::from(window));
+        } else {
+            load.add_sum(&term);
         }
     }
-    left >= 0 && exact::cmp_sum_exactly(fractions.iter().copied(), Ratio::whole(clamped(left))).is_le()
-}
-
-/// ⌊a·b/c⌋ and the proper fraction that remains, for times below 2^64.
-fn floor_of_product(a: i128, b: i128, c: i128) -> (i128, Ratio) {
-    let (product, divisor) = (a.unsigned_abs() * b.unsigned_abs(), c.unsigned_abs().max(1));
-    // The remainder and the divisor are below 2^64 as all times are; the quotient too, as one of a, b is within c.
-    let rest = Ratio::new((product % divisor) as u64, divisor as u64).unwrap_or(Ratio::ZERO);
-    (i128::try_from(product / divisor).unwrap_or(i128::MAX / 4), rest)
-}
-
-/// The negative of a whole number and a proper fraction, again as such.
-fn negated(whole: i128, fraction: Ratio) -> (i128, Ratio) {
-    if fraction.num() == 0 {
-        return (-whole, Ratio::ZERO);
-    }
-    let rest = Ratio::new(fraction.den() - fraction.num(), fraction.den()).unwrap_or(Ratio::ZERO);
-    (-whole - 1, rest)
-}
-
-/// What a sum of at most 2^63 proper fractions can reach.
-fn clamped(x: i128) -> u64 {
-    u64::try_from(x.max(0)).unwrap_or(u64::MAX)
+    let bound = i128::from(m) * i128::from(window) - i128::from(m - 1) * i128::from(wcet_k);
+    load.cmp_whole(bound).is_le()
 }
