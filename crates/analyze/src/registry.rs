@@ -49,6 +49,8 @@ pub static ALL: &[TestInfo] = &[
     global::bak::INFO,
     global::bcl::INFO,
     global::bcli::INFO,
+    global::load::INFO,
+    global::ffdbf::INFO,
     pedf::WFD,
     pedf::FFD,
     pedf::BFD,

@@ -209,6 +209,21 @@ impl ExactSum {
             self.push(den - rest, den);
         }
     }
+    /// Adds `times · ratio`, which must stay below 2^127.
+    pub fn add_scaled(&mut self, times: u128, ratio: Ratio) {
+        let (quotient, rest) = scale(times, ratio);
+        self.add_whole(quotient);
+        self.push(rest, ratio.den);
+    }
+    /// Subtracts `times · ratio`, which must stay below 2^127.
+    pub fn subtract_scaled(&mut self, times: u128, ratio: Ratio) {
+        let (quotient, rest) = scale(times, ratio);
+        self.add_whole(-quotient);
+        if rest > 0 {
+            self.add_whole(-1);
+            self.push(ratio.den - rest, ratio.den);
+        }
+    }
     /// Adds another sum.
     pub fn add_sum(&mut self, other: &ExactSum) {
         self.add_whole(other.whole);
@@ -225,6 +240,8 @@ impl ExactSum {
             // Above all that the fractions can reach.
             None if n > 0 => Ordering::Less,
             None => Ordering::Greater,
+            Some(Ok(left)) if left >= self.fractions.len().max(1) as u64 => Ordering::Less,
+            Some(Ok(0)) if !self.fractions.is_empty() => Ordering::Greater,
             Some(Ok(left)) => cmp_sum_exactly(self.fractions.iter().copied(), Ratio::whole(left)),
             Some(Err(_)) if n < self.whole => Ordering::Greater,
             Some(Err(_)) => Ordering::Less,
@@ -234,6 +251,16 @@ impl ExactSum {
     pub fn sign(&self) -> Ordering {
         self.cmp_whole(0)
     }
+}
+
+/// `times · ratio` as a whole number and the numerator of what remains.
+fn scale(times: u128, ratio: Ratio) -> (i128, u64) {
+    let (num, den) = (u128::from(ratio.num), u128::from(ratio.den));
+    let (quotient, rest) = divide((times % den) * num, ratio.den);
+    let whole = (times / den)
+        .checked_mul(num)
+        .and_then(|w| i128::try_from(w).ok());
+    (whole.unwrap_or(i128::MAX).saturating_add(quotient), rest)
 }
 
 fn divide(num: u128, den: u64) -> (i128, u64) {
