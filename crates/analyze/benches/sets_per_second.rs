@@ -19,19 +19,43 @@ const PEERS: &[(&str, &str, &str, &str)] = &[
         "BAK",
         "256k EVA",
         "460k EVA",
-        "two multiplications for each pair of tasks, two pairs at a time",
+        "two products a pair of tasks, two pairs at a time",
     ),
     (
         "BCL",
         "197k EVA",
         "163k EVA",
-        "a job count for each pair of tasks, two pairs at a time",
+        "a job count a pair of tasks, two pairs at a time",
     ),
     (
         "BCLI",
         "3.3k SchedCAT",
         "6.5k SchedCAT",
-        "as BCL, twice where a task fails without slack",
+        "as BCL, in one sweep and a half where a set is rejected",
+    ),
+    (
+        "BAR",
+        "1.0k SchedCAT",
+        "2.2k SchedCAT",
+        "one division a task and window; a selection where windows are short",
+    ),
+    (
+        "LOAD",
+        "32k SchedCAT",
+        "21k SchedCAT",
+        "two divisions a task: with implicit deadlines the load is U",
+    ),
+    (
+        "RTA",
+        "36 SchedCAT",
+        "182 SchedCAT",
+        "steps of the response times, a job count a pair of tasks in each",
+    ),
+    (
+        "FFDBF",
+        "6.1 SchedCAT",
+        "25k SchedCAT",
+        "two divisions a task: with implicit deadlines only σ matters",
     ),
 ];
 

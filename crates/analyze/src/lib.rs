@@ -11,6 +11,7 @@ mod columns;
 pub mod global;
 pub mod partition;
 pub mod registry;
+pub mod tardiness;
 pub mod uniprocessor;
 pub mod verdict;
 

@@ -2,9 +2,9 @@
 //!
 //! To add a test: its file, and one line in [`ALL`].
 
-use crate::global;
 use crate::partition::pedf;
 use crate::verdict::{Decision, Exactness, Guarantee};
+use crate::{global, tardiness};
 use model::error::nearest;
 use model::{Error, Result, Timing};
 
@@ -47,10 +47,14 @@ impl TestInfo {
 pub static ALL: &[TestInfo] = &[
     global::gfb::INFO,
     global::bak::INFO,
+    global::bar::INFO,
     global::bcl::INFO,
     global::bcli::INFO,
     global::load::INFO,
     global::ffdbf::INFO,
+    global::rta::INFO,
+    global::any::INFO,
+    tardiness::devi_anderson::INFO,
     pedf::WFD,
     pedf::FFD,
     pedf::BFD,

@@ -32,7 +32,7 @@ fn verdicts_agree() {
         different.len(),
         different.join("\n")
     );
-    assert!(compared >= 4 * 296, "{compared}");
+    assert!(compared >= 8 * 296, "{compared}");
 }
 
 /// No hard test for global EDF accepts a set that misses a deadline in the library's simulation.
@@ -59,4 +59,25 @@ fn no_hard_test_accepts_a_set_that_misses() {
         }
     }
     assert!(missing > 0);
+}
+
+/// The tardiness bound of Devi and Anderson, rounded up to whole microseconds as theirs.
+#[test]
+fn bounds_of_devi_and_anderson_agree() {
+    let mut compared = 0;
+    for line in VERDICTS.lines() {
+        let theirs: Value = serde_json::from_str(line).unwrap();
+        let Some(theirs) = theirs["tardiness_bound_us"]["DA"].as_array() else {
+            continue;
+        };
+        let set = from_batch_line(line).unwrap();
+        let ours = analyze::tardiness::devi_anderson::tardiness_bounds(set.set.timings(), set.m)
+            .unwrap()
+            .unwrap();
+        let ours: Vec<u64> = ours.iter().map(|t| t.nanos().div_ceil(1_000)).collect();
+        let theirs: Vec<u64> = theirs.iter().map(|t| t.as_u64().unwrap()).collect();
+        assert_eq!(ours, theirs, "set {}", set.id);
+        compared += 1;
+    }
+    assert_eq!(compared, 161);
 }

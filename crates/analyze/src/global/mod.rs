@@ -1,11 +1,14 @@
 //! Hard real-time tests for global EDF: one file a test.
 
+pub mod any;
 pub mod bak;
+pub mod bar;
 pub mod bcl;
 pub mod bcli;
 pub mod ffdbf;
 pub mod gfb;
 pub mod load;
+pub mod rta;
 
 use model::{Ratio, Timing};
 
