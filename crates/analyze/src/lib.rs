@@ -10,6 +10,7 @@ pub mod clustered;
 mod columns;
 pub mod global;
 pub mod partition;
+pub mod policies;
 pub mod registry;
 pub mod tardiness;
 pub mod uniprocessor;

@@ -59,6 +59,38 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
+    /// For people: the nearest number with at most three decimals in the largest unit that it fills, such as `184.445ms`.
+    pub fn rounded(self) -> String {
+        let unit = match self.0 {
+            0..1_000 => 1,
+            1_000..1_000_000 => 1_000,
+            1_000_000..1_000_000_000 => 1_000_000,
+            _ => 1_000_000_000,
+        };
+        let step = (unit / 1_000).max(1);
+        let down = self.0 - self.0 % step;
+        let up = if self.0 % step >= step.div_ceil(2) && step > 1 {
+            step
+        } else {
+            0
+        };
+        // A rounded time is a whole number of steps, which are written in full.
+        let rounded = down.saturating_add(up);
+        let (name, whole) = match unit {
+            _ if rounded == 0 => return "0ms".to_owned(),
+            1 => ("ns", rounded),
+            1_000 => ("us", rounded / unit),
+            1_000_000 => ("ms", rounded / unit),
+            _ => ("s", rounded / unit),
+        };
+        match rounded % unit {
+            0 => format!("{whole}{name}"),
+            rest => {
+                let decimals = format!("{:03}", rest / step);
+                format!("{whole}.{}{name}", decimals.trim_end_matches('0'))
+            }
+        }
+    }
     /// Is it no time at all?
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -351,6 +383,23 @@ mod tests {
             (" 2 min", 120_000_000_000),
         ] {
             assert_eq!(text.parse::<Duration>().unwrap().nanos(), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_for_people_are_rounded_to_three_decimals() {
+        for (ns, text) in [
+            (0, "0ms"),
+            (17, "17ns"),
+            (1_234, "1.234us"),
+            (3_333_333, "3.333ms"),
+            (184_445_500, "184.446ms"),
+            (999_999_999, "1000ms"),
+            (1_500_000_000, "1.5s"),
+            (60_000_000_000, "60s"),
+            (u64::MAX, "18446744073.709s"),
+        ] {
+            assert_eq!(Duration::from_nanos(ns).rounded(), text);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod check_batch;
+mod check_table;
 mod generate;
 mod measure;
 mod platform;

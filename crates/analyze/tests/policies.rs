@@ -1,0 +1,159 @@
+//! Judging under policies: what is charged, what is left to spare, and that more delay never helps.
+
+use analyze::Guarantee;
+use analyze::policies::{Costs, Policy, judge};
+use model::{Bytes, Details, Duration, Load, Platform, Profile, TaskSet, Timing};
+use proptest::prelude::*;
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+fn set(tasks: &[(u64, u64)]) -> TaskSet {
+    TaskSet::from_timings(
+        tasks
+            .iter()
+            .map(|(e, p)| Timing::implicit(ms(*e), ms(*p)))
+            .collect(),
+    )
+    .unwrap()
+}
+fn fixed(cpmd: Duration) -> Costs<'static> {
+    Costs {
+        cpmd: Some(cpmd),
+        ..Costs::NONE
+    }
+}
+
+/// 000 §2: P-EDF pays preemptions, C-EDF-L2 also migrations through L2, G-EDF the worst of all kinds.
+#[test]
+fn a_policy_is_charged_for_what_it_can_do_to_a_job() {
+    let platform = Platform::builtin("xeon-l7455").unwrap();
+    let profile = Profile::builtin("xeon-l7455").unwrap();
+    let details = Details {
+        wss: Some(Bytes::from_kib(64)),
+        ..Details::named("t")
+    };
+    let set = TaskSet::new(vec![(Timing::implicit(ms(1), ms(10)), details)]).unwrap();
+    let costs = Costs {
+        profile: Some(&profile),
+        load: Load::Idle,
+        ..Costs::NONE
+    };
+    let policies = Policy::list("p-edf,c-edf:l2,c-edf:l3,g-edf").unwrap();
+    let judgment = judge(&set, &platform, &policies, Guarantee::Hard, &costs).unwrap();
+    let charged = |name: &str| {
+        let found = judgment.policies.iter().find(|p| p.policy == name);
+        found.map(|p| p.charged.as_micros_f64()).unwrap()
+    };
+    // 002 §6.4, of Fig. 5.5(b): at 64 KB in an idle system a preemption costs 1 us, a migration through L2 17 us, through L3
+    // and memory 60 us.
+    assert!((0.5..2.0).contains(&charged("p-edf")), "{}", charged("p-edf"));
+    assert!(
+        (15.0..19.0).contains(&charged("c-edf:l2")),
+        "{}",
+        charged("c-edf:l2")
+    );
+    assert!(
+        (50.0..70.0).contains(&charged("c-edf:l3")),
+        "{}",
+        charged("c-edf:l3")
+    );
+    assert!((50.0..70.0).contains(&charged("g-edf")), "{}", charged("g-edf"));
+    assert_eq!(judgment.policies[0].policy, "p-edf", "{}", judgment.advice);
+}
+
+/// 002 Fig. 2.6 on two processors: 2/3 + 3/8 + 1/7 + 5/7 = 1.899; soft under G-EDF up to U = 2.
+#[test]
+fn the_largest_delay_is_exact() {
+    let set = set(&[(2, 3), (3, 8), (1, 7), (5, 7)]);
+    let platform = Platform::symmetric(2);
+    let judgment = judge(
+        &set,
+        &platform,
+        &Policy::list("p-edf,g-edf").unwrap(),
+        Guarantee::Soft,
+        &Costs::NONE,
+    )
+    .unwrap();
+    let global = &judgment.policies[0];
+    assert_eq!((global.policy.as_str(), global.schedulable), ("g-edf", true));
+    // D (1/3 + 1/8 + 1/7 + 1/7) = 2 − U: (17 / 168) / (125 / 168) ms = 0.136 ms.
+    let margin = global.largest_cpmd.unwrap();
+    assert_eq!((margin.cpmd, margin.exact), (Duration::from_micros(136), true));
+    let partitioned = &judgment.policies[1];
+    assert_eq!((partitioned.schedulable, partitioned.largest_cpmd), (false, None));
+    for (extra, holds) in [(0, true), (1, false)] {
+        let costs = fixed(Duration::from_nanos(margin.cpmd.nanos() + extra));
+        let again = judge(&set, &platform, &[Policy::G_EDF], Guarantee::Soft, &costs).unwrap();
+        assert_eq!(again.is_schedulable(), holds);
+    }
+}
+
+#[test]
+fn every_shared_level_makes_a_policy_and_no_clustering_comes_twice() {
+    let names = |platform: &str| {
+        Policy::all_on(&Platform::builtin(platform).unwrap())
+            .unwrap()
+            .iter()
+            .map(Policy::to_string)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("xeon-l7455"), ["p-edf", "c-edf:l2", "c-edf:l3", "g-edf"]);
+    assert_eq!(names("symmetric:m=8"), ["p-edf", "g-edf"]);
+    assert_eq!(names("symmetric:m=1"), ["p-edf"]);
+}
+
+#[test]
+fn names_of_policies_read_and_write_back() {
+    for name in ["p-edf", "g-edf", "c-edf:l2", "c-edf:size=4"] {
+        assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
+    }
+    for (name, cause) in [
+        ("g-eddf", "did you mean `g-edf`?"),
+        ("c-edf:x", "`x` makes no clusters"),
+        ("p-edf:l2", "takes no parameter"),
+        ("rr", "unknown policy `rr`"),
+    ] {
+        let e = name.parse::<Policy>().unwrap_err().to_string();
+        assert!(e.contains(cause), "{e}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// At the largest delay and everywhere below some packing holds; what passes at a delay passes without any.
+    #[test]
+    fn more_delay_never_helps_and_the_margin_is_where_it_turns(
+        tasks in prop::collection::vec((1u64..=9, 10u64..=30, 50u64..=110), 1..=8),
+        m in 1u32..=3,
+        soft in any::<bool>(),
+        delay in 0u64..4_000_000,
+    ) {
+        let timings = tasks.iter().map(|(e, p, d)| {
+            let deadline = ms((p * d / 100).max(*e));
+            Timing { deadline, ..Timing::implicit(ms(*e), ms(*p)) }
+        }).collect();
+        let set = TaskSet::from_timings(timings).unwrap();
+        let platform = Platform::symmetric(m);
+        let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
+        let policies = [Policy::P_EDF, Policy::G_EDF];
+        let at = |d: u64| judge(&set, &platform, &policies, guarantee, &fixed(Duration::from_nanos(d))).unwrap();
+        for verdict in at(delay).policies {
+            match verdict.largest_cpmd {
+                None => prop_assert!(!verdict.schedulable || delay > 0),
+                Some(margin) => {
+                    let passes = |d: u64| at(d).policies.iter().any(|p| p.policy == verdict.policy && p.schedulable);
+                    prop_assert!(passes(0));
+                    if margin.exact {
+                        prop_assert!(!passes(margin.cpmd.nanos() + 1));
+                    }
+                    if verdict.policy == "g-edf" {
+                        // One cluster: no packing, hence monotone.
+                        prop_assert_eq!(verdict.schedulable, delay <= margin.cpmd.nanos());
+                    }
+                }
+            }
+        }
+    }
+}
