@@ -29,6 +29,7 @@ pub mod platform;
 pub mod png;
 pub mod scatter;
 pub mod schedulability;
+pub mod schedule;
 pub mod sheet;
 pub mod style;
 pub mod svg;

@@ -5,14 +5,20 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod csv;
 pub mod event;
 pub mod file;
 pub mod header;
+pub mod perfetto;
 pub mod sink;
 pub mod state;
+pub mod stats;
+pub mod view;
 
 pub use check::{Checker, Verdict};
 pub use event::{Event, EventKind, Flags, Overhead};
 pub use file::{Condition, FileSink, Reader};
 pub use header::{Enforcement, Header, Origin, Releases, Stage};
 pub use sink::{NullSink, Sink, VecSink};
+pub use stats::{Statistics, Summary};
+pub use view::{View, Viewer};

@@ -77,6 +77,17 @@ impl TaskState {
     }
 }
 
+/// An overhead that has begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Open {
+    /// Which.
+    pub overhead: Overhead,
+    /// The job that it serves, as its event says.
+    pub job: Option<(TaskId, u64)>,
+    /// Since when.
+    pub since: Instant,
+}
+
 /// A processor in the schedule.
 #[derive(Clone, Debug, Default)]
 pub struct Processor {
@@ -85,9 +96,9 @@ pub struct Processor {
     /// Declared idle, with the flags of the declaration. Every processor starts so.
     pub idle: Option<Flags>,
     /// The overheads that are open, innermost last, without interrupts under way.
-    pub overheads: Vec<Overhead>,
-    /// Interrupts under way to it.
-    pub interrupts: u32,
+    pub overheads: Vec<Open>,
+    /// Interrupts under way to it, in the order in which they were sent.
+    pub interrupts: VecDeque<Open>,
     /// The server that it serves.
     pub server: Option<u32>,
     /// May tasks run on it?
@@ -97,9 +108,13 @@ pub struct Processor {
 }
 
 impl Processor {
+    /// May tasks run on it?
+    pub fn may_run(&self) -> bool {
+        self.usable
+    }
     /// Is anything under way that may end in another job on it?
     pub fn is_settling(&self) -> bool {
-        self.interrupts > 0 || self.overheads.iter().any(|o| *o != Overhead::Cpmd)
+        !self.interrupts.is_empty() || self.overheads.iter().any(|o| o.overhead != Overhead::Cpmd)
     }
 }
 
@@ -108,7 +123,7 @@ impl Processor {
 pub enum Doing {
     /// It executed the job.
     Executing,
-    /// It was busy with an overhead; the job, if any, was delayed.
+    /// It was busy with an overhead. The latency of an interrupt is told too, although the processor does something else then.
     Overhead(Overhead),
 }
 
@@ -119,7 +134,7 @@ pub struct Span {
     pub cpu: CpuId,
     /// What it did.
     pub doing: Doing,
-    /// The job that was on it.
+    /// The job that was on it or, if there was none, the one that the overhead served.
     pub job: Option<(TaskId, u64)>,
     /// From when.
     pub from: Instant,
@@ -264,7 +279,7 @@ impl State {
             }
             EventKind::OverheadBegin | EventKind::OverheadEnd => {
                 self.account(cpu, event.time, observer);
-                self.overhead(event, cpu)
+                self.overhead(event, cpu, observer)
             }
             EventKind::Idle => {
                 self.account(cpu, event.time, observer);
@@ -337,7 +352,7 @@ impl State {
             if p.running.is_some() || p.idle.is_some() {
                 return false;
             }
-            if p.overheads.is_empty() && p.interrupts == 0 {
+            if p.overheads.is_empty() && p.interrupts.is_empty() {
                 silent = Some(*cpu);
                 return false;
             }
@@ -440,8 +455,9 @@ impl State {
             }
             None => None,
         };
+        let job = job.or(processor.overheads.last().and_then(|open| open.job));
         let doing = match processor.overheads.last() {
-            Some(overhead) => Doing::Overhead(*overhead),
+            Some(open) => Doing::Overhead(open.overhead),
             None if job.is_some() => Doing::Executing,
             None => return,
         };
@@ -452,6 +468,13 @@ impl State {
             from,
             to: until,
         });
+    }
+
+    /// Accounts for what every processor did up to `until`.
+    pub fn account_all(&mut self, until: Instant, observer: &mut impl Observer) {
+        for cpu in 0..self.processors.len() as u32 {
+            self.account(CpuId(cpu), until, observer);
+        }
     }
 
     fn release(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
@@ -727,25 +750,36 @@ impl State {
         }
     }
 
-    fn overhead(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+    fn overhead(&mut self, event: &Event, cpu: CpuId, observer: &mut impl Observer) -> Result<(), Fault> {
         let Some(overhead) = event.overhead_kind() else {
             return Ok(());
         };
         let begins = event.kind == EventKind::OverheadBegin;
         let processor = &mut self.processors[cpu.index()];
+        let opened = Open {
+            overhead,
+            job: (event.task != Event::NO_TASK).then_some((event.task, event.job)),
+            since: event.time,
+        };
         if !overhead.occupies_processor() {
-            return if begins {
-                processor.interrupts += 1;
-                Ok(())
-            } else if processor.interrupts > 0 {
-                processor.interrupts -= 1;
-                Ok(())
-            } else {
-                Err(fault(
+            if begins {
+                processor.interrupts.push_back(opened);
+                return Ok(());
+            }
+            let Some(sent) = processor.interrupts.pop_front() else {
+                return Err(fault(
                     "overhead",
                     "an interrupt arrives that was not sent".to_owned(),
-                ))
+                ));
             };
+            observer.span(Span {
+                cpu,
+                doing: Doing::Overhead(overhead),
+                job: sent.job,
+                from: sent.since,
+                to: event.time,
+            });
+            return Ok(());
         }
         if begins {
             if processor.overheads.len() >= MAX_NESTED {
@@ -754,16 +788,16 @@ impl State {
                     format!("{MAX_NESTED} overheads are open on {cpu:?}"),
                 ));
             }
-            processor.overheads.push(overhead);
+            processor.overheads.push(opened);
             return Ok(());
         }
-        let open = processor.overheads.last().copied();
+        let open = processor.overheads.last().map(|open| open.overhead);
         if open == Some(overhead) {
             processor.overheads.pop();
             return Ok(());
         }
         // Close it anyway if it is open further out, so that one lost end does not spoil the rest.
-        if let Some(at) = processor.overheads.iter().rposition(|o| *o == overhead) {
+        if let Some(at) = processor.overheads.iter().rposition(|o| o.overhead == overhead) {
             processor.overheads.truncate(at);
         }
         Err(fault(
@@ -778,9 +812,7 @@ impl State {
     fn end(&mut self, observer: &mut impl Observer) -> Result<(), Fault> {
         self.ended = true;
         let now = self.now;
-        for cpu in 0..self.processors.len() as u32 {
-            self.account(CpuId(cpu), now, observer);
-        }
+        self.account_all(now, observer);
         for (task, state) in self.tasks.iter().enumerate() {
             let due = match state.last_release {
                 None => Instant::ZERO.checked_add(self.phases[task]),

@@ -12,6 +12,7 @@ mod simulate_batch;
 mod simulate_show;
 mod study;
 mod tour;
+mod trace;
 
 use crate::Answer;
 use model::Result;
@@ -49,6 +50,8 @@ pub enum Verb {
     Study(study::Args),
     /// Make the page and its figures again from files
     Report(report::Args),
+    /// Check, add up or export a recorded schedule
+    Trace(trace::Args),
 }
 
 /// Does it.
@@ -62,5 +65,6 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Simulate(args) => simulate::run(args),
         Verb::Study(args) => study::run(args),
         Verb::Report(args) => report::run(args),
+        Verb::Trace(args) => trace::run(args),
     }
 }

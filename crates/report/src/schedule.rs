@@ -1,0 +1,571 @@
+//! A window of a schedule in the papers' notation (002 Figs. 2.2, 2.6, 2.7; 003 Fig. 2).
+//!
+//! Up arrows are releases, down arrows deadlines, T-shaped marks completions, lightning bolts missed deadlines, dark wedged
+//! boxes overheads. One row a processor, with the job named in its piece; or one row a task, with the processor told by the
+//! look of the piece. Looks differ in hatching as well as in color, so that the figure reads in grayscale.
+
+use crate::sheet::{Paint, Place, Shape, Side, tenths, text_width};
+use crate::style::{Ink, SMALL, TEXT};
+use crate::svg::Figure;
+use model::{CpuId, Duration, Instant, TaskId};
+use trace::view::{Mark, MarkKind, Piece};
+use trace::{Overhead, View};
+
+/// What the rows are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rows {
+    /// One row a processor.
+    Processors,
+    /// One row a task.
+    Tasks,
+}
+
+const ROW: f64 = 58.0;
+/// How high the box of a piece stands on the line of its row.
+const BOX: f64 = 22.0;
+/// How high an arrow stands.
+const ARROW: f64 = 36.0;
+const TOP: f64 = 44.0;
+const RIGHT: f64 = 18.0;
+
+/// How a piece is filled.
+#[derive(Clone, Copy)]
+struct Fill {
+    ink: Ink,
+    opacity: f64,
+    /// Lines over it: their slope, `1` rising, `-1` falling, `0` none; and how far apart.
+    hatch: (i32, f64),
+}
+
+/// Told apart by tone and by hatching.
+const FILLS: [Fill; 8] = [
+    fill(Ink::Blue, 0.30, 0, 0.0),
+    fill(Ink::Orange, 0.30, 1, 7.0),
+    fill(Ink::Green, 0.30, -1, 7.0),
+    fill(Ink::Purple, 0.45, 0, 0.0),
+    fill(Ink::Sky, 0.18, 1, 4.0),
+    fill(Ink::Vermilion, 0.25, -1, 4.0),
+    fill(Ink::Gray, 0.20, 0, 0.0),
+    fill(Ink::Gray, 0.15, 1, 5.0),
+];
+
+const fn fill(ink: Ink, opacity: f64, slope: i32, apart: f64) -> Fill {
+    Fill {
+        ink,
+        opacity,
+        hatch: (slope, apart),
+    }
+}
+
+/// The figure of a window. `width` is that of the whole figure, in pixels.
+pub fn figure(id: &str, title: &str, view: &View, rows: Rows, width: f64) -> Figure {
+    let canvas = Canvas::new(view, rows, width);
+    let height = TOP + ROW * canvas.count as f64 + 40.0 + if rows == Rows::Tasks { 22.0 } else { 0.0 };
+    let mut drawing = Drawing {
+        canvas,
+        shapes: Vec::new(),
+        height,
+    };
+    drawing.draw(title);
+    Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        description: describe(view),
+        caption: caption(view),
+        width,
+        height,
+        shapes: drawing.shapes,
+    }
+}
+
+fn count(view: &View, kind: MarkKind) -> usize {
+    view.marks.iter().filter(|m| m.kind == kind).count()
+}
+
+fn describe(view: &View) -> String {
+    let misses: Vec<String> = view
+        .marks
+        .iter()
+        .filter(|m| m.kind == MarkKind::Miss)
+        .take(12)
+        .map(|m| format!("{} at {}", view.names[m.task.index()], m.time))
+        .collect();
+    let missed = match misses.len() {
+        0 => "no deadline is missed".to_owned(),
+        _ => format!("deadlines missed: {}", misses.join(", ")),
+    };
+    format!(
+        "From {} to {}: {} releases, {} completions; {missed}.",
+        view.from,
+        view.to,
+        count(view, MarkKind::Release),
+        count(view, MarkKind::Completion)
+    )
+}
+
+fn caption(view: &View) -> String {
+    let mut text = String::from("Up arrows: releases. Down arrows: deadlines. T: completions.");
+    if count(view, MarkKind::Miss) > 0 {
+        text += " Lightning: missed deadlines.";
+    }
+    if view.pieces.iter().any(|p| p.overhead.is_some()) {
+        text += " Wedges: overheads, which delay the processor that they stand on.";
+    }
+    if view.cut {
+        text += " There is more in this window than is drawn.";
+    }
+    text
+}
+
+/// Where things lie.
+struct Canvas<'v> {
+    view: &'v View,
+    rows: Rows,
+    width: f64,
+    left: f64,
+    count: usize,
+    /// For rows of tasks: the tasks that have anything to show, in order.
+    tasks: Vec<TaskId>,
+}
+
+impl<'v> Canvas<'v> {
+    fn new(view: &'v View, rows: Rows, width: f64) -> Self {
+        let mut tasks: Vec<TaskId> = view
+            .pieces
+            .iter()
+            .filter_map(|p| p.job.map(|(task, _)| task))
+            .chain(view.marks.iter().map(|m| m.task))
+            .collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        let labels: Vec<String> = match rows {
+            Rows::Processors => view.processors.iter().map(|c| format!("P{c}")).collect(),
+            Rows::Tasks => tasks.iter().map(|t| view.names[t.index()].clone()).collect(),
+        };
+        let widest = labels.iter().map(|l| text_width(l, TEXT)).fold(0.0, f64::max);
+        Canvas {
+            view,
+            rows,
+            width,
+            left: 22.0 + widest.min(160.0),
+            count: labels.len().max(1),
+            tasks,
+        }
+    }
+
+    fn x(&self, time: Instant) -> f64 {
+        let length = self.view.to.since(self.view.from).nanos().max(1) as f64;
+        let part = time.since(self.view.from).nanos() as f64 / length;
+        self.left + part * (self.width - RIGHT - self.left)
+    }
+
+    /// The line on which a row stands.
+    fn base(&self, row: usize) -> f64 {
+        TOP + ROW * (row as f64 + 1.0) - 10.0
+    }
+
+    fn row_of(&self, cpu: CpuId, task: Option<TaskId>) -> Option<usize> {
+        match self.rows {
+            Rows::Processors => self.view.processors.iter().position(|c| *c == cpu),
+            Rows::Tasks => self.tasks.binary_search(&task?).ok(),
+        }
+    }
+
+    /// The fill of a piece: by task on rows of processors, by processor on rows of tasks.
+    fn fill_of(&self, cpu: CpuId, task: TaskId) -> Fill {
+        let place = match self.rows {
+            Rows::Processors => self.tasks.binary_search(&task).unwrap_or(0),
+            Rows::Tasks => self.view.processors.iter().position(|c| *c == cpu).unwrap_or(0),
+        };
+        FILLS[place % FILLS.len()]
+    }
+
+    fn row_label(&self, row: usize) -> String {
+        match self.rows {
+            Rows::Processors => self.view.processors.get(row).map(|c| format!("P{c}")),
+            Rows::Tasks => self.tasks.get(row).map(|t| self.view.names[t.index()].clone()),
+        }
+        .unwrap_or_default()
+    }
+}
+
+struct Drawing<'v> {
+    canvas: Canvas<'v>,
+    shapes: Vec<Shape>,
+    height: f64,
+}
+
+fn place(x: f64, y: f64) -> Place {
+    (tenths(x), tenths(y))
+}
+
+fn solid(ink: Ink) -> Paint {
+    Paint { ink, opacity: 1.0 }
+}
+
+impl Drawing<'_> {
+    fn line(&mut self, points: &[(f64, f64)], ink: Ink, width: f64, dash: &'static str) {
+        self.shapes.push(Shape::Line {
+            points: points.iter().map(|(x, y)| place(*x, *y)).collect(),
+            paint: solid(ink),
+            width: tenths(width) as u32,
+            dash,
+        });
+    }
+
+    fn polygon(&mut self, points: &[(f64, f64)], paint: Paint) {
+        self.shapes.push(Shape::Polygon {
+            points: points.iter().map(|(x, y)| place(*x, *y)).collect(),
+            paint,
+        });
+    }
+
+    fn text(&mut self, text: &str, at: (f64, f64), side: Side, ink: Ink, size: f64, bold: bool) {
+        self.shapes.push(Shape::Text {
+            text: text.to_owned(),
+            at: place(at.0, at.1),
+            side,
+            size,
+            ink,
+            bold,
+            upwards: false,
+            halo: false,
+        });
+    }
+
+    fn draw(&mut self, title: &str) {
+        let (width, height) = (self.canvas.width, self.height);
+        self.polygon(
+            &[(0.0, 0.0), (width, 0.0), (width, height), (0.0, height)],
+            solid(Ink::Paper),
+        );
+        self.text(title, (8.0, 20.0), Side::Start, Ink::Black, TEXT, true);
+        self.axis();
+        for row in 0..self.canvas.count {
+            let base = self.canvas.base(row);
+            let label = self.canvas.row_label(row);
+            self.text(
+                &label,
+                (self.canvas.left - 10.0, base - 6.0),
+                Side::End,
+                Ink::Black,
+                TEXT,
+                false,
+            );
+        }
+        let (pieces, overheads): (Vec<Piece>, Vec<Piece>) =
+            self.canvas.view.pieces.iter().partition(|p| p.overhead.is_none());
+        for piece in &pieces {
+            self.piece(piece);
+        }
+        for piece in &overheads {
+            self.overhead(piece);
+        }
+        for row in 0..self.canvas.count {
+            let base = self.canvas.base(row);
+            let (left, right) = (self.canvas.left, self.canvas.width - RIGHT);
+            self.line(&[(left, base), (right, base)], Ink::Black, 1.0, "");
+        }
+        for mark in self.canvas.view.marks.clone() {
+            self.mark(&mark);
+        }
+        if self.canvas.rows == Rows::Tasks {
+            self.legend();
+        }
+    }
+
+    /// Ticks at round times, with a guide through all rows.
+    fn axis(&mut self) {
+        let view = self.canvas.view;
+        let length = view.to.since(view.from).nanos().max(1);
+        let bottom = self.canvas.base(self.canvas.count - 1);
+        let room = ((self.canvas.width - self.canvas.left) / 26.0).max(4.0) as u64;
+        let step = round_step(length / room);
+        let (unit, scale) = unit_of(step);
+        let wide = text_width(&label_of(view.to.nanos(), scale), SMALL) + 10.0;
+        let pixels = step as f64 / length as f64 * (self.canvas.width - RIGHT - self.canvas.left);
+        // Every tick that has room gets a number.
+        let every = [1_u32, 2, 5, 10, 20, 50]
+            .into_iter()
+            .find(|n| pixels * f64::from(*n) >= wide)
+            .unwrap_or(100);
+        let mut tick = view.from.nanos().next_multiple_of(step);
+        while tick <= view.to.nanos() {
+            let x = self.canvas.x(Instant::from_nanos(tick));
+            self.line(&[(x, TOP - 4.0), (x, bottom)], Ink::Grid, 0.8, "");
+            self.line(&[(x, bottom), (x, bottom + 4.0)], Ink::Black, 1.0, "");
+            if (tick / step).is_multiple_of(u64::from(every)) {
+                let label = label_of(tick, scale);
+                self.text(&label, (x, bottom + 18.0), Side::Middle, Ink::Black, SMALL, false);
+            }
+            match tick.checked_add(step) {
+                Some(next) => tick = next,
+                None => break,
+            }
+        }
+        let right = self.canvas.width - RIGHT;
+        self.text(
+            &format!("time ({unit})"),
+            (right, bottom + 33.0),
+            Side::End,
+            Ink::Gray,
+            SMALL,
+            false,
+        );
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        let Some((task, job)) = piece.job else { return };
+        let Some(row) = self.canvas.row_of(piece.cpu, Some(task)) else {
+            return;
+        };
+        let fill = self.canvas.fill_of(piece.cpu, task);
+        let (left, right) = (self.canvas.x(piece.from), self.canvas.x(piece.to));
+        let (top, base) = (self.canvas.base(row) - BOX, self.canvas.base(row));
+        let corners = [(left, top), (right, top), (right, base), (left, base)];
+        // Paper first, so that guides do not shine through.
+        self.polygon(&corners, solid(Ink::Paper));
+        self.polygon(
+            &corners,
+            Paint {
+                ink: fill.ink,
+                opacity: fill.opacity,
+            },
+        );
+        self.hatch((left, right), (top, base), fill);
+        self.line(
+            &[corners[0], corners[1], corners[2], corners[3], corners[0]],
+            Ink::Black,
+            0.9,
+            "",
+        );
+        let number = (job + 1).to_string();
+        let name = match self.canvas.rows {
+            Rows::Processors => format!("{}·{number}", self.canvas.view.names[task.index()]),
+            Rows::Tasks => number.clone(),
+        };
+        let fits = |text: &str| text_width(text, SMALL) + 4.0 <= right - left;
+        let label = [name, number].into_iter().find(|t| fits(t));
+        if let Some(label) = label {
+            self.shapes.push(Shape::Text {
+                text: label,
+                at: place((left + right) / 2.0, base - BOX / 2.0 + 4.2),
+                side: Side::Middle,
+                size: SMALL,
+                ink: Ink::Black,
+                bold: false,
+                upwards: false,
+                halo: fill.hatch.0 != 0,
+            });
+        }
+    }
+
+    /// Parallel lines, cut to the box.
+    fn hatch(&mut self, (left, right): (f64, f64), (top, base): (f64, f64), fill: Fill) {
+        let (slope, apart) = fill.hatch;
+        if slope == 0 {
+            return;
+        }
+        let height = base - top;
+        // Anchored to the sheet, not to the box, so that neighbors match.
+        let mut start = ((left - height) / apart).floor() * apart;
+        while start < right {
+            // The line from (start, base) up to (start + height, top), or mirrored.
+            let low = left.max(start) - start;
+            let high = (right.min(start + height)) - start;
+            if high > low {
+                let y = |d: f64| if slope > 0 { base - d } else { top + d };
+                let points = [(start + low, y(low)), (start + high, y(high))];
+                self.line(&points, fill.ink, 0.8, "");
+            }
+            start += apart;
+        }
+    }
+
+    /// A wedged box: as high as a piece where it begins, falling to half of it.
+    fn overhead(&mut self, piece: &Piece) {
+        let task = piece.job.map(|(task, _)| task);
+        let Some(row) = self.canvas.row_of(piece.cpu, task) else {
+            return;
+        };
+        let base = self.canvas.base(row);
+        let (left, right) = (self.canvas.x(piece.from), self.canvas.x(piece.to));
+        let top = base - BOX;
+        match piece.overhead {
+            // Under way to the processor, which goes on meanwhile: a dashed arrow above its work.
+            Some(Overhead::IpiLatency) | None => {
+                let y = top - 5.0;
+                self.line(&[(left, y), (right, y)], Ink::Vermilion, 1.2, "3 2");
+                self.polygon(
+                    &[(right, y), (right - 5.0, y - 3.0), (right - 5.0, y + 3.0)],
+                    solid(Ink::Vermilion),
+                );
+            }
+            Some(overhead) => {
+                let corners = [
+                    (left, base),
+                    (left, top),
+                    (right, base - BOX * 0.45),
+                    (right, base),
+                ];
+                let (ink, opacity) = look_of(overhead);
+                self.polygon(&corners, solid(Ink::Paper));
+                self.polygon(&corners, Paint { ink, opacity });
+                let outline = [corners[0], corners[1], corners[2], corners[3], corners[0]];
+                self.line(&outline, Ink::Black, 0.8, "");
+            }
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        let Some(row) = self.canvas.row_of(mark.cpu, Some(mark.task)) else {
+            return;
+        };
+        let base = self.canvas.base(row);
+        let x = self.canvas.x(mark.time);
+        let tip = base - ARROW;
+        match mark.kind {
+            MarkKind::Release => {
+                self.line(&[(x, base), (x, tip + 3.0)], Ink::Black, 1.2, "");
+                let head = [(x, tip), (x - 3.2, tip + 7.0), (x + 3.2, tip + 7.0)];
+                self.polygon(&head, solid(Ink::Black));
+            }
+            MarkKind::Deadline => {
+                self.line(&[(x, tip), (x, base - 3.0)], Ink::Black, 1.2, "");
+                let head = [(x, base), (x - 3.2, base - 7.0), (x + 3.2, base - 7.0)];
+                self.polygon(&head, solid(Ink::Black));
+            }
+            MarkKind::Miss => {
+                // A bolt that strikes the line.
+                let up = tip - 2.0;
+                let h = base - up;
+                let bolt = [
+                    (x + 4.5, up),
+                    (x - 3.5, up + 0.52 * h),
+                    (x + 0.2, up + 0.52 * h),
+                    (x - 1.6, up + 0.80 * h),
+                    (x - 3.4, up + 0.76 * h),
+                    (x, base),
+                    (x + 3.6, up + 0.84 * h),
+                    (x + 1.6, up + 0.82 * h),
+                    (x + 5.0, up + 0.40 * h),
+                    (x + 1.8, up + 0.40 * h),
+                ];
+                self.polygon(&bolt, solid(Ink::Vermilion));
+            }
+            MarkKind::Completion => {
+                let top = base - BOX - 5.0;
+                self.line(&[(x, base), (x, top)], Ink::Black, 1.4, "");
+                self.line(&[(x - 4.5, top), (x + 4.5, top)], Ink::Black, 2.2, "");
+            }
+        }
+    }
+
+    /// Which look is which processor.
+    fn legend(&mut self) {
+        let y = self.canvas.base(self.canvas.count - 1) + 44.0;
+        let mut x = self.canvas.left;
+        for cpu in self.canvas.view.processors.clone() {
+            let fill = self.canvas.fill_of(cpu, TaskId(0));
+            let corners = [
+                (x, y - 9.0),
+                (x + 22.0, y - 9.0),
+                (x + 22.0, y + 3.0),
+                (x, y + 3.0),
+            ];
+            self.polygon(
+                &corners,
+                Paint {
+                    ink: fill.ink,
+                    opacity: fill.opacity,
+                },
+            );
+            self.hatch((x, x + 22.0), (y - 9.0, y + 3.0), fill);
+            let outline = [corners[0], corners[1], corners[2], corners[3], corners[0]];
+            self.line(&outline, Ink::Black, 0.9, "");
+            let name = format!("on P{cpu}");
+            self.text(&name, (x + 28.0, y + 1.5), Side::Start, Ink::Black, SMALL, false);
+            x += 28.0 + text_width(&name, SMALL) + 18.0;
+            if x > self.canvas.width - 80.0 {
+                break;
+            }
+        }
+    }
+}
+
+/// Overheads, darker the nearer they are to the switch itself.
+fn look_of(overhead: Overhead) -> (Ink, f64) {
+    match overhead {
+        Overhead::Release => (Ink::Gray, 0.45),
+        Overhead::Scheduling => (Ink::Gray, 0.75),
+        Overhead::ContextSwitch => (Ink::Black, 0.85),
+        Overhead::IpiLatency => (Ink::Vermilion, 1.0),
+        Overhead::TimerTransfer => (Ink::Purple, 0.7),
+        Overhead::Tick => (Ink::Green, 0.6),
+        Overhead::Cpmd => (Ink::Vermilion, 0.7),
+    }
+}
+
+/// The least of 1, 2, 5 times a power of ten that is not below `least`, in nanoseconds.
+fn round_step(least: u64) -> u64 {
+    let mut power = 1_u64;
+    loop {
+        for factor in [1, 2, 5] {
+            let step = power.saturating_mul(factor);
+            if step >= least {
+                return step;
+            }
+        }
+        match power.checked_mul(10) {
+            Some(next) => power = next,
+            None => return u64::MAX,
+        }
+    }
+}
+
+/// The unit in which steps of this length are told.
+fn unit_of(step: u64) -> (&'static str, u64) {
+    match step {
+        s if s >= 1_000_000_000 => ("s", 1_000_000_000),
+        s if s >= 100_000 => ("ms", 1_000_000),
+        s if s >= 100 => ("us", 1_000),
+        _ => ("ns", 1),
+    }
+}
+
+fn label_of(ns: u64, scale: u64) -> String {
+    let (whole, rest) = (ns / scale, ns % scale);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let width = scale.ilog10() as usize;
+    let fraction = format!("{rest:0width$}");
+    format!("{whole}.{}", fraction.trim_end_matches('0'))
+}
+
+/// The window around a moment that shows what led to it: two of the shortest periods to either side.
+pub fn around(moment: Instant, shortest_period: Duration) -> (Instant, Instant) {
+    let reach = Duration::from_nanos(shortest_period.nanos().saturating_mul(2));
+    let from = Instant::from_nanos(moment.nanos().saturating_sub(reach.nanos()));
+    (from, moment.checked_add(reach).unwrap_or(moment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        for (least, step) in [(0, 1), (3, 5), (900_000, 1_000_000), (1_000_001, 2_000_000)] {
+            assert_eq!(round_step(least), step);
+        }
+        assert_eq!(label_of(2_500_000, 1_000_000), "2.5");
+        assert_eq!(label_of(2_000_000, 1_000_000), "2");
+    }
+
+    #[test]
+    fn the_window_around_a_moment_stays_in_time() {
+        let (from, to) = around(Instant::from_nanos(5), Duration::from_nanos(10));
+        assert_eq!((from.nanos(), to.nanos()), (0, 25));
+    }
+}

@@ -1,0 +1,689 @@
+//! What a schedule adds up to, task by task and job by job.
+//!
+//! Definitions are those of 002 §2.1: response time is completion − release, tardiness max(0, completion − deadline), a job
+//! that goes on where it was has suffered a preemption, elsewhere a migration, told apart by the nearest cache that both
+//! processors share (000 §3). Time lost to an overhead (002 §2.4) is charged to the job that is on the processor meanwhile; if
+//! there is none, to the job that the overhead serves.
+
+use crate::event::{Event, EventKind, Flags, Overhead};
+use crate::header::Header;
+use crate::sink::Sink;
+use crate::state::{Doing, Job, Observer, Span, State};
+use hdrhistogram::Histogram;
+use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+/// How durations are distributed. Exact for up to [`Distribution::EXACT`] of them; beyond that percentiles are within 1 %,
+/// count, mean and maximum still exact, and memory bounded.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    count: u64,
+    sum: u128,
+    max: u64,
+    exact: Vec<u64>,
+    rough: Option<Histogram<u64>>,
+}
+
+impl Distribution {
+    /// So many values are kept one by one.
+    pub const EXACT: usize = 4096;
+
+    /// Takes a value.
+    #[inline]
+    pub fn record(&mut self, value: Duration) {
+        let ns = value.nanos();
+        self.count += 1;
+        self.sum += u128::from(ns);
+        self.max = self.max.max(ns);
+        if self.exact.len() < Self::EXACT && self.rough.is_none() {
+            self.exact.push(ns);
+        } else {
+            self.record_roughly(ns);
+        }
+    }
+
+    fn record_roughly(&mut self, ns: u64) {
+        if self.rough.is_none() {
+            // Two significant digits: 1 %. The constructor refuses only other numbers of digits.
+            let Ok(mut histogram) = Histogram::new(2) else {
+                return;
+            };
+            for old in std::mem::take(&mut self.exact) {
+                take(&mut histogram, old);
+            }
+            self.rough = Some(histogram);
+        }
+        if let Some(histogram) = &mut self.rough {
+            take(histogram, ns);
+        }
+    }
+
+    /// How many values.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+    /// The largest; zero if there is none.
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.max)
+    }
+    /// The mean, rounded down; zero if there is none.
+    pub fn mean(&self) -> Duration {
+        let mean = self.sum / u128::from(self.count.max(1));
+        Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+    /// The values at these quantiles, each in [0, 1]: the smallest value that so large a part of all does not exceed.
+    pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Duration; N] {
+        let mut sorted = self.exact.clone();
+        sorted.sort_unstable();
+        quantiles.map(|q| {
+            Duration::from_nanos(match &self.rough {
+                Some(histogram) => histogram.value_at_quantile(q).min(self.max),
+                None => {
+                    let rank = (q * sorted.len() as f64).ceil() as usize;
+                    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+                }
+            })
+        })
+    }
+    /// For people and JSON.
+    pub fn spread(&self) -> Spread {
+        let [p50, p90, p99, p999] = self.quantiles([0.5, 0.9, 0.99, 0.999]);
+        Spread {
+            mean_ns: self.mean().nanos(),
+            p50_ns: p50.nanos(),
+            p90_ns: p90.nanos(),
+            p99_ns: p99.nanos(),
+            p999_ns: p999.nanos(),
+            max_ns: self.max,
+        }
+    }
+}
+
+fn take(histogram: &mut Histogram<u64>, ns: u64) {
+    // It grows as needed; where it cannot, the longest that it holds stands for more.
+    if histogram.record(ns).is_err() {
+        histogram.saturating_record(ns);
+    }
+}
+
+/// Mean, percentiles and maximum, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Spread {
+    /// Mean, rounded down.
+    pub mean_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// Maximum.
+    pub max_ns: u64,
+}
+
+/// One finished job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobRow {
+    /// Whose.
+    pub task: TaskId,
+    /// Its number, from 0.
+    pub job: u64,
+    /// Nominal release.
+    pub release: Instant,
+    /// Absolute deadline.
+    pub deadline: Instant,
+    /// When it first ran.
+    pub start: Instant,
+    /// When it was done.
+    pub completion: Instant,
+    /// Where it was done.
+    pub cpu: CpuId,
+    /// How long it executed, without overheads.
+    pub executed: Duration,
+    /// How often it went on where it was.
+    pub preemptions: u32,
+    /// How often it went on elsewhere.
+    pub migrations: u32,
+    /// Time lost to each overhead.
+    pub lost: [Duration; 7],
+    /// Was it cut short?
+    pub cut: bool,
+}
+
+impl JobRow {
+    /// The names of the columns of [`JobRow::csv`], with a line end.
+    pub fn csv_head() -> String {
+        let mut text = String::from(
+            "task,job,release_ns,deadline_ns,start_ns,completion_ns,response_ns,tardiness_ns,processor,executed_ns,\
+             preemptions,migrations,cut",
+        );
+        for overhead in Overhead::ALL {
+            // Writing into a string cannot fail, here and below.
+            let _ = write!(text, ",{}_ns", overhead.name().replace('-', "_"));
+        }
+        text + "\n"
+    }
+
+    /// The row with a line end; `name` is the task's, already fit for CSV. Jobs count from 1.
+    pub fn csv(&self, name: &str, out: &mut String) {
+        let _ = write!(
+            out,
+            "{name},{},{},{},{},{},{},{},{},{},{},{},{}",
+            self.job + 1,
+            self.release.nanos(),
+            self.deadline.nanos(),
+            self.start.nanos(),
+            self.completion.nanos(),
+            self.completion.since(self.release).nanos(),
+            self.completion.since(self.deadline).nanos(),
+            self.cpu,
+            self.executed.nanos(),
+            self.preemptions,
+            self.migrations,
+            u8::from(self.cut),
+        );
+        for lost in self.lost {
+            let _ = write!(out, ",{}", lost.nanos());
+        }
+        out.push('\n');
+    }
+}
+
+/// What is known of the job that a task is at.
+#[derive(Clone, Copy, Default)]
+struct Current {
+    start: Instant,
+    preemptions: u32,
+    migrations: u32,
+    lost: [Duration; 7],
+}
+
+#[derive(Clone, Default)]
+struct TaskTally {
+    released: u64,
+    misses: u64,
+    cut: u64,
+    exhausted: u64,
+    response: Distribution,
+    tardiness: Distribution,
+    preemptions: u64,
+    migrations: BTreeMap<Resumption, u64>,
+    executed: u128,
+    lost: [u128; 7],
+    current: Current,
+}
+
+#[derive(Clone, Copy, Default)]
+struct CpuTally {
+    executed: u128,
+    overheads: u128,
+}
+
+/// Adds up a schedule while it is recorded or read.
+pub struct Statistics {
+    names: Vec<String>,
+    platform: Platform,
+    state: State,
+    tally: Tally,
+    switches: u64,
+    senseless: u64,
+}
+
+struct Tally {
+    tasks: Vec<TaskTally>,
+    cpus: Vec<CpuTally>,
+    rows: Option<Vec<JobRow>>,
+    /// Where the event in hand happens, and its flags.
+    cpu: CpuId,
+    flags: Flags,
+}
+
+impl Observer for Tally {
+    fn span(&mut self, span: Span) {
+        let length = span.to.since(span.from);
+        match span.doing {
+            Doing::Executing => {
+                self.cpus[span.cpu.index()].executed += u128::from(length.nanos());
+                if let Some((task, _)) = span.job {
+                    self.tasks[task.index()].executed += u128::from(length.nanos());
+                }
+            }
+            Doing::Overhead(overhead) => {
+                if overhead.occupies_processor() {
+                    self.cpus[span.cpu.index()].overheads += u128::from(length.nanos());
+                }
+                if let Some((task, _)) = span.job {
+                    let task = &mut self.tasks[task.index()];
+                    task.lost[overhead as usize] += u128::from(length.nanos());
+                    let lost = &mut task.current.lost[overhead as usize];
+                    *lost = lost.saturating_add(length);
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, task: TaskId, job: &Job, completion: Instant, executed: Duration) {
+        let cut = self.flags.has(Flags::CUT);
+        let tally = &mut self.tasks[task.index()];
+        tally.response.record(completion.since(job.release));
+        tally.tardiness.record(completion.since(job.deadline));
+        tally.cut += u64::from(cut);
+        let current = std::mem::take(&mut tally.current);
+        if let Some(rows) = &mut self.rows {
+            rows.push(JobRow {
+                task,
+                job: job.number,
+                release: job.release,
+                deadline: job.deadline,
+                start: current.start,
+                completion,
+                cpu: self.cpu,
+                executed,
+                preemptions: current.preemptions,
+                migrations: current.migrations,
+                lost: current.lost,
+                cut,
+            });
+        }
+    }
+}
+
+impl Statistics {
+    /// Of a schedule under this header. With `rows`, every finished job is kept until [`Statistics::take_rows`].
+    pub fn new(header: &Header, rows: bool) -> Self {
+        let set = &header.tasks;
+        let state = State::new(header, Duration::ZERO);
+        Statistics {
+            names: set.ids().map(|t| set.name(t)).collect(),
+            platform: header.platform.clone(),
+            tally: Tally {
+                tasks: vec![TaskTally::default(); set.len()],
+                cpus: vec![CpuTally::default(); state.processors.len()],
+                rows: rows.then(Vec::new),
+                cpu: CpuId(0),
+                flags: Flags::NONE,
+            },
+            state,
+            switches: 0,
+            senseless: 0,
+        }
+    }
+
+    /// The jobs that were finished since this was last asked, in the order of their completions.
+    pub fn take_rows(&mut self) -> Vec<JobRow> {
+        self.tally.rows.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// What it adds up to.
+    pub fn summary(&self) -> Summary {
+        let tasks = self
+            .tally
+            .tasks
+            .iter()
+            .zip(&self.names)
+            .zip(&self.state.tasks)
+            .map(|((t, name), state)| TaskSummary {
+                task: name.clone(),
+                released: t.released,
+                jobs: t.response.count(),
+                unfinished: state.pending.len() as u64,
+                misses: t.misses,
+                cut: t.cut,
+                budget_exhausted: t.exhausted,
+                response: t.response.spread(),
+                tardiness: t.tardiness.spread(),
+                preemptions: t.preemptions,
+                migrations: t.migrations.iter().map(|(k, n)| (k.to_string(), *n)).collect(),
+                executed_ns: clamp(t.executed),
+                lost_ns: named(&t.lost),
+            })
+            .collect::<Vec<_>>();
+        let horizon = self.state.now;
+        let processors = self
+            .tally
+            .cpus
+            .iter()
+            .enumerate()
+            .filter(|(cpu, _)| self.state.processors[*cpu].may_run())
+            .map(|(cpu, c)| ProcessorSummary {
+                processor: cpu as u32,
+                executed_ns: clamp(c.executed),
+                overheads_ns: clamp(c.overheads),
+            })
+            .collect();
+        Summary {
+            horizon_ns: horizon.nanos(),
+            jobs: tasks.iter().map(|t| t.jobs).sum(),
+            misses: tasks.iter().map(|t| t.misses).sum(),
+            preemptions: tasks.iter().map(|t| t.preemptions).sum(),
+            migrations: tasks.iter().map(|t| t.migrations.values().sum::<u64>()).sum(),
+            policy_switches: self.switches,
+            lost_events: self.state.lost,
+            senseless_events: self.senseless,
+            tasks,
+            processors,
+        }
+    }
+}
+
+fn clamp(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+/// The overheads that took any time, by name.
+fn named(lost: &[u128; 7]) -> BTreeMap<&'static str, u64> {
+    Overhead::ALL
+        .iter()
+        .zip(lost)
+        .filter(|(_, ns)| **ns > 0)
+        .map(|(o, ns)| (o.name(), clamp(*ns)))
+        .collect()
+}
+
+impl Sink for Statistics {
+    fn record(&mut self, event: Event) {
+        self.tally.cpu = event.cpu().unwrap_or_default();
+        self.tally.flags = event.flags;
+        if self.state.apply(&event, &mut self.tally).is_err() {
+            self.senseless += 1;
+            if event.kind.has_job() && event.task.index() >= self.tally.tasks.len() {
+                return;
+            }
+        }
+        let tasks = &mut self.tally.tasks;
+        match event.kind {
+            EventKind::PolicySwitch => self.switches += 1,
+            kind if !kind.has_job() || event.task.index() >= tasks.len() => {}
+            EventKind::Release => tasks[event.task.index()].released += 1,
+            EventKind::Start => tasks[event.task.index()].current.start = event.time,
+            EventKind::Resumption => {
+                let t = &mut tasks[event.task.index()];
+                t.preemptions += 1;
+                t.current.preemptions += 1;
+            }
+            EventKind::Migration => {
+                let from = CpuId(u32::try_from(event.argument).unwrap_or(u32::MAX));
+                let kind = self.platform.resumption(from, event.cpu().unwrap_or_default());
+                let t = &mut tasks[event.task.index()];
+                *t.migrations.entry(kind).or_default() += 1;
+                t.current.migrations += 1;
+            }
+            EventKind::DeadlineMiss => tasks[event.task.index()].misses += 1,
+            EventKind::BudgetExhausted => tasks[event.task.index()].exhausted += 1,
+            _ => {}
+        }
+    }
+}
+
+/// A task, added up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskSummary {
+    /// Its name.
+    pub task: String,
+    /// Jobs released.
+    pub released: u64,
+    /// Jobs finished.
+    pub jobs: u64,
+    /// Jobs released and not finished.
+    pub unfinished: u64,
+    /// Deadlines missed.
+    pub misses: u64,
+    /// Jobs that were cut short.
+    pub cut: u64,
+    /// How often a budget was used up.
+    pub budget_exhausted: u64,
+    /// Response times of finished jobs.
+    pub response: Spread,
+    /// Tardiness of finished jobs.
+    pub tardiness: Spread,
+    /// How often a job went on where it was.
+    pub preemptions: u64,
+    /// How often a job went on elsewhere, by what of its cache it kept.
+    pub migrations: BTreeMap<String, u64>,
+    /// Time executed, without overheads.
+    pub executed_ns: u64,
+    /// Time lost to each overhead.
+    pub lost_ns: BTreeMap<&'static str, u64>,
+}
+
+/// A processor, added up. What is left to the horizon it was idle.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ProcessorSummary {
+    /// Its number.
+    pub processor: u32,
+    /// Time that jobs executed on it.
+    pub executed_ns: u64,
+    /// Time that overheads took on it.
+    pub overheads_ns: u64,
+}
+
+/// A schedule, added up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Summary {
+    /// The time of the last event.
+    pub horizon_ns: u64,
+    /// Jobs finished.
+    pub jobs: u64,
+    /// Deadlines missed.
+    pub misses: u64,
+    /// Preemptions of all tasks.
+    pub preemptions: u64,
+    /// Migrations of all tasks.
+    pub migrations: u64,
+    /// How often the policy changed.
+    pub policy_switches: u64,
+    /// Events that were lost: all numbers are too low then.
+    pub lost_events: u64,
+    /// Events that no schedule can have: the trace is wrong, `warmset trace check` says where.
+    pub senseless_events: u64,
+    /// Task by task, in the order of the set.
+    pub tasks: Vec<TaskSummary>,
+    /// Processor by processor.
+    pub processors: Vec<ProcessorSummary>,
+}
+
+/// A time for people: three significant digits.
+fn short(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0 => return "0".to_owned(),
+        _ if ns >= 1_000_000_000 => (ns as f64 / 1e9, "s"),
+        _ if ns >= 1_000_000 => (ns as f64 / 1e6, "ms"),
+        _ if ns >= 1_000 => (ns as f64 / 1e3, "us"),
+        _ => (ns as f64, "ns"),
+    };
+    let decimals = if value >= 100.0 || unit == "ns" {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{value:.decimals$}");
+    let text = if decimals > 0 {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text}{unit}")
+}
+
+/// Columns: the first one flush left, the others flush right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count)
+        .map(|c| {
+            rows.iter()
+                .filter_map(|r| r.get(c))
+                .map(|t| t.chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (c, cell) in row.iter().enumerate() {
+            let width = widths[c];
+            let _ = match c {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} jobs in {}: {} deadlines missed, {} preemptions, {} migrations",
+            self.jobs,
+            short(self.horizon_ns),
+            self.misses,
+            self.preemptions,
+            self.migrations
+        )?;
+        if self.lost_events > 0 {
+            writeln!(
+                f,
+                "{} events were lost: every number is too low",
+                self.lost_events
+            )?;
+        }
+        if self.senseless_events > 0 {
+            writeln!(
+                f,
+                "{} events make no sense: see `warmset trace check`",
+                self.senseless_events
+            )?;
+        }
+        writeln!(f)?;
+        let mut kinds: Vec<&str> = self
+            .tasks
+            .iter()
+            .flat_map(|t| t.migrations.keys().map(String::as_str))
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let head = [
+            "task",
+            "jobs",
+            "late",
+            "mean",
+            "median",
+            "99 %",
+            "max response",
+            "max tardiness",
+            "preempted",
+        ];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        rows[0].extend(kinds.iter().map(|k| (*k).to_owned()));
+        for t in &self.tasks {
+            let mut row = vec![
+                t.task.clone(),
+                if t.unfinished > 0 {
+                    format!("{}+{}", t.jobs, t.unfinished)
+                } else {
+                    t.jobs.to_string()
+                },
+                t.misses.to_string(),
+                short(t.response.mean_ns),
+                short(t.response.p50_ns),
+                short(t.response.p99_ns),
+                short(t.response.max_ns),
+                short(t.tardiness.max_ns),
+                t.preemptions.to_string(),
+            ];
+            row.extend(
+                kinds
+                    .iter()
+                    .map(|k| t.migrations.get(*k).copied().unwrap_or(0).to_string()),
+            );
+            rows.push(row);
+        }
+        f.write_str(&aligned(&rows))?;
+        let overheads: Vec<Overhead> = Overhead::ALL
+            .into_iter()
+            .filter(|o| self.tasks.iter().any(|t| t.lost_ns.contains_key(o.name())))
+            .collect();
+        if !overheads.is_empty() {
+            let mut rows = vec![vec!["time lost".to_owned(), "executed".to_owned()]];
+            rows[0].extend(overheads.iter().map(|o| o.name().to_owned()));
+            for t in &self.tasks {
+                let mut row = vec![t.task.clone(), short(t.executed_ns)];
+                row.extend(
+                    overheads
+                        .iter()
+                        .map(|o| short(t.lost_ns.get(o.name()).copied().unwrap_or(0))),
+                );
+                rows.push(row);
+            }
+            write!(f, "\n{}", aligned(&rows))?;
+        }
+        let part = |ns: u64| {
+            let percent = 100.0 * ns as f64 / self.horizon_ns.max(1) as f64;
+            format!("{percent:.1} %")
+        };
+        let mut rows = vec![
+            ["processor", "executed", "overheads", "idle"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        for p in &self.processors {
+            let idle = self
+                .horizon_ns
+                .saturating_sub(p.executed_ns)
+                .saturating_sub(p.overheads_ns);
+            rows.push(vec![
+                format!("P{}", p.processor),
+                part(p.executed_ns),
+                part(p.overheads_ns),
+                part(idle),
+            ]);
+        }
+        write!(f, "\n{}", aligned(&rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_values_are_told_exactly_and_many_within_a_percent() {
+        let mut d = Distribution::default();
+        assert_eq!(d.spread(), Spread::default());
+        for ms in 1..=100_u64 {
+            d.record(Duration::from_millis(ms));
+        }
+        let s = d.spread();
+        assert_eq!(
+            (s.p50_ns, s.p90_ns, s.p99_ns),
+            (50_000_000, 90_000_000, 99_000_000)
+        );
+        assert_eq!((s.mean_ns, s.max_ns), (50_500_000, 100_000_000));
+        for round in 0..1000_u64 {
+            for ms in 1..=100 {
+                d.record(Duration::from_nanos(ms * 1_000_000 + round));
+            }
+        }
+        let s = d.spread();
+        assert_eq!((d.count(), s.max_ns), (100_100, 100_000_999));
+        assert!(s.p50_ns.abs_diff(50_000_000) < 500_000, "{}", s.p50_ns);
+        assert!(s.p99_ns.abs_diff(99_000_000) < 990_000, "{}", s.p99_ns);
+    }
+
+    #[test]
+    fn times_have_three_digits_for_people() {
+        let texts = [0, 7, 1_500, 33_000_000, 1_234_567, 60_000_000_000].map(short);
+        assert_eq!(texts, ["0", "7ns", "1.5us", "33ms", "1.23ms", "60s"]);
+    }
+}

@@ -1,0 +1,592 @@
+//! `warmset trace`: checks, adds up and exports what happened, in simulation or for real.
+
+use crate::Answer;
+use crate::console::{Console, Format, print, print_json};
+use ::trace::check::{Options, Violation};
+use ::trace::stats::JobRow;
+use ::trace::{
+    Checker, Condition, Header, Origin, Reader, Sink, Statistics, Verdict, View, Viewer, csv, perfetto,
+};
+use model::watch::Watch;
+use model::{Duration, Error, Instant, Result, files};
+use report::schedule::{self, Rows};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Options of `warmset trace`.
+#[derive(clap::Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum What {
+    /// Decide whether a trace keeps the rules of every schedule and of its policy
+    Check(CheckArgs),
+    /// Add up a trace: response times, tardiness, misses, preemptions, migrations, time lost
+    Stats(StatsArgs),
+    /// Write a trace for another tool, or draw a window of it
+    Export(ExportArgs),
+}
+
+const CHECK_HELP: &str = "\
+Exit status: 0 no rule is broken; 1 one is, or events were lost; 2 the file cannot be read.
+
+A simulated trace is checked exactly. On a real machine a decision takes effect after a while: it may be overdue by the
+tolerance, which is part of the answer, next to how long decisions were overdue in fact.
+
+Example: warmset trace check run.wtrace --picture violation.svg";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = CHECK_HELP)]
+struct CheckArgs {
+    /// The trace
+    file: PathBuf,
+    /// How long a decision may be overdue [default: none for simulated traces, 1ms for real ones]
+    #[arg(long, value_name = "TIME")]
+    tolerance: Option<Duration>,
+    /// Draw the schedule around the first violation, as SVG
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+const STATS_HELP: &str = "\
+Example: warmset trace stats run.wtrace --jobs jobs.csv";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = STATS_HELP)]
+struct StatsArgs {
+    /// The trace
+    file: PathBuf,
+    /// Write every finished job as a line of CSV
+    #[arg(long, value_name = "FILE")]
+    jobs: Option<PathBuf>,
+    /// How to print the sums
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What a trace can be turned into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Target {
+    /// For the Perfetto trace viewer (https://ui.perfetto.dev): tracks for processors and tasks
+    Perfetto,
+    /// Every event as a line of CSV
+    Csv,
+    /// A window drawn in the notation of the papers
+    Svg,
+    /// A window drawn in text
+    Text,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum RowsArg {
+    /// One row a processor
+    Processors,
+    /// One row a task
+    Tasks,
+}
+
+const EXPORT_HELP: &str = "\
+Examples:
+  warmset trace export run.wtrace --to svg --from 10ms --to-time 60ms -o run.svg
+  warmset trace export run.wtrace --to perfetto -o run.pftrace";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXPORT_HELP)]
+struct ExportArgs {
+    /// The trace
+    file: PathBuf,
+    /// Into what
+    #[arg(long, value_enum, value_name = "KIND")]
+    to: Target,
+    /// Where the window begins
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    from: Duration,
+    /// Where the window ends [default: the end; for pictures: eight of the longest periods after its begin]
+    #[arg(long, value_name = "TIME")]
+    to_time: Option<Duration>,
+    /// What the rows of an SVG are
+    #[arg(long, value_enum, default_value = "processors")]
+    rows: RowsArg,
+    /// Width of an SVG, in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 760, value_parser = clap::value_parser!(u32).range(200..=20_000))]
+    width: u32,
+    /// Title of an SVG [default: the policy]
+    #[arg(long)]
+    title: Option<String>,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> Result<Answer> {
+    match args.what {
+        What::Check(args) => check(&args),
+        What::Stats(args) => stats(&args),
+        What::Export(args) => export(&args),
+    }
+}
+
+/// Hands all events of a file to a sink, with progress, until `enough` says so.
+fn replay<S: Sink>(
+    path: &Path,
+    doing: &str,
+    mut sink: S,
+    enough: impl Fn(&S) -> bool,
+) -> Result<(S, Condition)> {
+    let console = Console::new()?;
+    let mut reader = Reader::open(path)?;
+    let size = std::fs::metadata(path).map_or(0, |m| m.len());
+    console.begin(doing, size);
+    while let Some(events) = reader.next_block()? {
+        for event in events {
+            sink.record(*event);
+        }
+        console.advance(4096);
+        if console.stopped() {
+            return Err(Error::new("stopped before the end").at(path.display()));
+        }
+        if enough(&sink) {
+            break;
+        }
+    }
+    Ok((sink, reader.condition()))
+}
+
+fn head_of(path: &Path) -> Result<Header> {
+    Ok(Reader::open(path)?.header().clone())
+}
+
+/// What a trace says of itself, in a line.
+fn about(header: &Header) -> String {
+    let policies: Vec<&str> = header.stages.iter().map(|s| s.policy.as_str()).collect();
+    format!(
+        "{} trace of {} tasks under {} on {} processors ({})",
+        header.origin,
+        header.tasks.len(),
+        policies.join(", "),
+        header.processors().len(),
+        header.provenance.source
+    )
+}
+
+fn check(args: &CheckArgs) -> Result<Answer> {
+    let header = head_of(&args.file)?;
+    let mut options = Options::for_trace(&header);
+    if let Some(tolerance) = args.tolerance {
+        options.tolerance = tolerance;
+    }
+    let checker = Checker::new(header.clone(), options).map_err(|e| e.at(args.file.display()))?;
+    let (checker, condition) = replay(&args.file, "checking", checker, |_| false)?;
+    let verdict = checker.finish();
+    let picture = match verdict.first.first() {
+        Some(violation) => Some(around(&args.file, &header, violation)?),
+        None => None,
+    };
+    if let (Some(path), Some(view)) = (&args.picture, &picture) {
+        let title = verdict.first.first().map_or(String::new(), |v| {
+            format!(
+                "{}: {} broken at {}",
+                header.stages[0].policy,
+                v.rule,
+                Instant::from_nanos(v.time_ns)
+            )
+        });
+        let figure = schedule::figure("violation", &title, view, Rows::Processors, 760.0);
+        files::write(path, figure.to_svg())?;
+    }
+    match args.format {
+        Format::Json => {
+            #[derive(Serialize)]
+            struct Answered<'a> {
+                file: String,
+                origin: Origin,
+                clean: bool,
+                condition: Condition,
+                verdict: &'a Verdict,
+            }
+            print_json(&Answered {
+                file: args.file.display().to_string(),
+                origin: header.origin,
+                clean: verdict.is_clean(),
+                condition,
+                verdict: &verdict,
+            })?;
+        }
+        Format::Table => print(&told(&header, condition, &verdict, picture.as_ref()))?,
+    }
+    Ok(if verdict.is_clean() {
+        Answer::Yes
+    } else {
+        Answer::No
+    })
+}
+
+/// The schedule around a violation.
+fn around(path: &Path, header: &Header, violation: &Violation) -> Result<View> {
+    let shortest = header
+        .tasks
+        .timings()
+        .iter()
+        .map(|t| t.period)
+        .min()
+        .unwrap_or_default();
+    let (from, to) = schedule::around(Instant::from_nanos(violation.time_ns), shortest);
+    let viewer = Viewer::new(header, from, to);
+    let (viewer, _) = replay(path, "drawing", viewer, Viewer::is_done)?;
+    Ok(viewer.finish())
+}
+
+fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Option<&View>) -> String {
+    // Writing into a string cannot fail.
+    let mut text = format!("{}\n{condition}\n", about(header));
+    let policies = match verdict.policies.as_slice() {
+        [] => String::new(),
+        names => format!(" and those of {}", names.join(", ")),
+    };
+    let tolerance = Duration::from_nanos(verdict.tolerance_ns);
+    let _ = writeln!(
+        text,
+        "checked against the rules of every schedule{policies}, {}",
+        match verdict.tolerance_ns {
+            0 => "exactly".to_owned(),
+            _ => format!("with a tolerance of {tolerance}"),
+        }
+    );
+    if verdict.overdue.count > 0 {
+        let o = &verdict.overdue;
+        let time = |ns| Duration::from_nanos(ns).to_string();
+        let _ = writeln!(
+            text,
+            "decisions were overdue {} times: median {}, 99.9th percentile {}, longest {}",
+            o.count,
+            time(o.median_ns),
+            time(o.p999_ns),
+            time(o.max_ns)
+        );
+    }
+    for note in &verdict.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    if verdict.unchecked > 0 {
+        let _ = writeln!(
+            text,
+            "not checked: the {} events after the loss",
+            verdict.unchecked
+        );
+    }
+    if verdict.is_clean() {
+        text.push_str("no rule is broken\n");
+        return text;
+    }
+    let _ = writeln!(text, "{} violations", verdict.violations);
+    for (place, violation) in verdict.first.iter().enumerate() {
+        let time = Instant::from_nanos(violation.time_ns);
+        let _ = writeln!(
+            text,
+            "\n{}. at {time}, rule `{}`: {}",
+            place + 1,
+            violation.rule,
+            violation.text
+        );
+        if let Some((number, event)) = &violation.event {
+            let _ = writeln!(text, "   event {number}: {event}");
+        }
+        let queue: Vec<String> = violation
+            .queue
+            .iter()
+            .map(|r| {
+                let deadline = Instant::from_nanos(r.deadline_ns);
+                match r.on {
+                    Some(cpu) => format!("{}·{} (by {deadline}, on P{cpu})", r.task, r.job),
+                    None => format!("{}·{} (by {deadline}, waits)", r.task, r.job),
+                }
+            })
+            .collect();
+        let _ = writeln!(
+            text,
+            "   ready then: {}",
+            if queue.is_empty() {
+                "nothing".to_owned()
+            } else {
+                queue.join(", ")
+            }
+        );
+        if let (0, Some(view)) = (place, picture) {
+            text.push('\n');
+            for line in view.text().lines() {
+                let _ = writeln!(text, "   {line}");
+            }
+        }
+    }
+    let left = verdict.violations - verdict.first.len() as u64;
+    if left > 0 {
+        let _ = writeln!(text, "\n… and {left} more");
+    }
+    text
+}
+
+fn stats(args: &StatsArgs) -> Result<Answer> {
+    let header = head_of(&args.file)?;
+    let names: Vec<String> = header
+        .tasks
+        .ids()
+        .map(|t| csv::field(&header.tasks.name(t)))
+        .collect();
+    let out = args.jobs.as_deref().map(files::Aside::create).transpose()?;
+    let mut jobs = Jobs {
+        statistics: Statistics::new(&header, out.is_some()),
+        names,
+        text: JobRow::csv_head(),
+        out: out.map(BufWriter::new),
+        error: None,
+    };
+    if jobs.out.is_none() {
+        jobs.text.clear();
+    }
+    let (mut jobs, condition) = replay(&args.file, "adding up", jobs, |j| j.error.is_some())?;
+    jobs.write();
+    if let Some(e) = jobs.error {
+        return Err(Error::io(
+            args.jobs.as_deref().unwrap_or(&args.file),
+            "write the jobs",
+            &e,
+        ));
+    }
+    if let Some(out) = jobs.out {
+        let path = args.jobs.as_deref().unwrap_or(&args.file);
+        let aside = out
+            .into_inner()
+            .map_err(|e| Error::io(path, "write the jobs", e.error()))?;
+        aside.finish()?;
+    }
+    let summary = jobs.statistics.summary();
+    match args.format {
+        Format::Json => print_json(&summary)?,
+        Format::Table => {
+            let complete = if condition.is_whole() {
+                String::new()
+            } else {
+                format!("{condition}\n")
+            };
+            print(&format!("{}\n{complete}{summary}", about(&header)))?;
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+/// Adds up, and writes the jobs as they finish.
+struct Jobs {
+    statistics: Statistics,
+    names: Vec<String>,
+    text: String,
+    out: Option<BufWriter<files::Aside>>,
+    error: Option<std::io::Error>,
+}
+
+impl Jobs {
+    fn write(&mut self) {
+        for row in self.statistics.take_rows() {
+            if let Some(name) = self.names.get(row.task.index()) {
+                row.csv(name, &mut self.text);
+            }
+        }
+        if let (Some(out), None) = (&mut self.out, &self.error) {
+            self.error = out.write_all(self.text.as_bytes()).err();
+        }
+        self.text.clear();
+    }
+}
+
+impl Sink for Jobs {
+    fn record(&mut self, event: ::trace::Event) {
+        self.statistics.record(event);
+        if self.out.is_some() && event.kind == ::trace::EventKind::Completion {
+            self.write();
+        }
+    }
+}
+
+fn export(args: &ExportArgs) -> Result<Answer> {
+    let header = head_of(&args.file)?;
+    let from = Instant::ZERO + args.from;
+    let is_picture = matches!(args.to, Target::Svg | Target::Text);
+    let longest = header
+        .tasks
+        .timings()
+        .iter()
+        .map(|t| t.period)
+        .max()
+        .unwrap_or_default();
+    let to = match args.to_time {
+        Some(to) => Instant::ZERO + to,
+        None if is_picture => {
+            let reach = Duration::from_nanos(longest.nanos().saturating_mul(8));
+            from.checked_add(reach).unwrap_or(Instant::from_nanos(u64::MAX))
+        }
+        None => Instant::from_nanos(u64::MAX),
+    };
+    if from >= to {
+        return Err(Error::new(format!("the window from {from} to {to} is empty"))
+            .at("--to-time")
+            .remedy("give an end after `--from`"));
+    }
+    if is_picture {
+        let viewer = Viewer::new(&header, from, to);
+        let (viewer, _) = replay(&args.file, "drawing", viewer, Viewer::is_done)?;
+        let view = viewer.finish();
+        if view.to <= view.from {
+            return Err(Error::new(format!("the trace ends before {from}"))
+                .at(args.file.display())
+                .remedy("choose an earlier `--from`"));
+        }
+        if view.cut && args.to == Target::Svg {
+            return Err(
+                Error::new(format!("there are more than {} pieces in the window", View::MOST))
+                    .at(args.file.display())
+                    .remedy("narrow it with `--from` and `--to-time`"),
+            );
+        }
+        let text = if args.to == Target::Text {
+            view.text()
+        } else {
+            let title = args
+                .title
+                .clone()
+                .unwrap_or_else(|| header.stages[0].policy.clone());
+            let rows = match args.rows {
+                RowsArg::Processors => Rows::Processors,
+                RowsArg::Tasks => Rows::Tasks,
+            };
+            schedule::figure("schedule", &title, &view, rows, f64::from(args.width)).to_svg()
+        };
+        return write_text(args.output.as_deref(), &text);
+    }
+    let out = Output::create(args.output.as_deref())?;
+    let sink = Export {
+        header: &header,
+        names: header
+            .tasks
+            .ids()
+            .map(|t| csv::field(&header.tasks.name(t)))
+            .collect(),
+        from,
+        to,
+        text: if args.to == Target::Csv {
+            csv::HEAD.to_owned()
+        } else {
+            String::new()
+        },
+        perfetto: (args.to == Target::Perfetto).then(|| perfetto::Writer::new(&header)),
+        out,
+        error: None,
+        passed: false,
+    };
+    let (mut sink, _) = replay(&args.file, "exporting", sink, |s| s.error.is_some() || s.passed)?;
+    sink.finish();
+    let name = args.output.as_deref().unwrap_or(Path::new("standard output"));
+    match sink.error {
+        Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(name, "write", &e)),
+        _ => sink.out.finish(name).map(|()| Answer::Yes),
+    }
+}
+
+fn write_text(path: Option<&Path>, text: &str) -> Result<Answer> {
+    match path {
+        Some(path) => files::write(path, text)?,
+        None => print(text)?,
+    }
+    Ok(Answer::Yes)
+}
+
+/// A file that appears when it is complete, or standard output.
+enum Output {
+    File(BufWriter<files::Aside>),
+    Standard(BufWriter<std::io::Stdout>),
+}
+
+impl Output {
+    fn create(path: Option<&Path>) -> Result<Self> {
+        Ok(match path {
+            Some(path) => Output::File(BufWriter::with_capacity(1 << 18, files::Aside::create(path)?)),
+            None => Output::Standard(BufWriter::with_capacity(1 << 18, std::io::stdout())),
+        })
+    }
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            Output::File(out) => out.write_all(bytes),
+            Output::Standard(out) => out.write_all(bytes),
+        }
+    }
+    fn finish(self, name: &Path) -> Result<()> {
+        match self {
+            Output::File(out) => out
+                .into_inner()
+                .map_err(|e| Error::io(name, "write", e.error()))?
+                .finish(),
+            Output::Standard(mut out) => match out.flush() {
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(name, "write", &e)),
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+/// Writes events as they come.
+struct Export<'h> {
+    header: &'h Header,
+    names: Vec<String>,
+    from: Instant,
+    to: Instant,
+    text: String,
+    perfetto: Option<perfetto::Writer>,
+    out: Output,
+    error: Option<std::io::Error>,
+    passed: bool,
+}
+
+impl Export<'_> {
+    fn flush(&mut self) {
+        let result = match &mut self.perfetto {
+            Some(writer) => self.out.write(&writer.take()),
+            None => self.out.write(self.text.as_bytes()),
+        };
+        self.text.clear();
+        if self.error.is_none() {
+            self.error = result.err();
+        }
+    }
+    fn finish(&mut self) {
+        if let Some(writer) = &mut self.perfetto {
+            writer.close(self.to);
+        }
+        self.flush();
+    }
+}
+
+impl Sink for Export<'_> {
+    fn record(&mut self, event: ::trace::Event) {
+        if event.time > self.to {
+            self.passed = true;
+            return;
+        }
+        match &mut self.perfetto {
+            // It has to know what was under way when the window began.
+            Some(writer) => writer.event(self.header, &event, event.time >= self.from),
+            None if event.time >= self.from => csv::row(&event, &self.names, &mut self.text),
+            None => {}
+        }
+        if self.text.len() > 1 << 16 || self.perfetto.as_ref().is_some_and(|p| p.len() > 1 << 16) {
+            self.flush();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `warmset trace` end to end, on traces made by the reference scheduler of room `trace`'s tests.
+
+#[path = "../../trace/tests/support/mod.rs"]
+mod support;
+
+use assert_cmd::Command;
+use std::path::{Path, PathBuf};
+use support::{at_wcet, header, ms, schedule, tasks};
+use trace::{Event, FileSink, Header, Sink};
+
+fn warmset(args: &[&str], dir: &Path) -> (i32, String, String) {
+    let mut command = Command::cargo_bin("warmset").unwrap();
+    let output = command.args(args).current_dir(dir).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// 002 Fig. 2.6 (b), told to be scheduled by `policy`.
+fn sample(policy: &str) -> (Header, Vec<Event>) {
+    let set = tasks(&[(2, 3), (3, 8), (1, 7), (5, 7)]);
+    let made = header(set.clone(), "g-edf", &[2], &[0; 4]);
+    let events = schedule(&made, ms(24), at_wcet(&made));
+    (header(set, policy, &[2], &[0; 4]), events)
+}
+
+fn written(dir: &Path, header: &Header, events: &[Event]) -> PathBuf {
+    let path = dir.join("run.wtrace");
+    let mut sink = FileSink::create(&path, header).unwrap();
+    for event in events {
+        sink.record(*event);
+    }
+    sink.finish().unwrap();
+    path
+}
+
+#[test]
+fn a_correct_trace_is_told_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let (header, events) = sample("g-edf");
+    written(dir.path(), &header, &events);
+    let (status, out, err) = warmset(&["trace", "check", "run.wtrace"], dir.path());
+    assert_eq!((status, err.as_str()), (0, ""));
+    insta::assert_snapshot!(out);
+    let (status, out, _) = warmset(&["trace", "check", "run.wtrace", "--format", "json"], dir.path());
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((status, &json["clean"]), (0, &serde_json::json!(true)));
+    assert_eq!(json["verdict"]["policies"], serde_json::json!(["g-edf"]));
+}
+
+#[test]
+fn a_violation_is_shown_with_its_moment_the_queue_and_a_picture() {
+    let dir = tempfile::tempdir().unwrap();
+    let (header, events) = sample("g-fp");
+    written(dir.path(), &header, &events);
+    let args = ["trace", "check", "run.wtrace", "--picture", "first.svg"];
+    let (status, out, err) = warmset(&args, dir.path());
+    assert_eq!((status, err.as_str()), (1, ""));
+    insta::assert_snapshot!(out);
+    let svg = std::fs::read_to_string(dir.path().join("first.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("priority broken at"));
+}
+
+#[test]
+fn a_trace_that_was_cut_off_is_checked_as_far_as_it_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (header, events) = sample("g-edf");
+    let path = written(dir.path(), &header, &events);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 3000]).unwrap();
+    let (status, out, _) = warmset(&["trace", "check", "run.wtrace"], dir.path());
+    assert_eq!(status, 0);
+    assert!(
+        out.contains("33 events, cut off before its end") && out.contains("note: the trace has no end"),
+        "{out}"
+    );
+}
+
+#[test]
+fn sums_are_printed_and_jobs_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let (header, events) = sample("g-edf");
+    written(dir.path(), &header, &events);
+    let (status, out, _) = warmset(
+        &["trace", "stats", "run.wtrace", "--jobs", "jobs.csv"],
+        dir.path(),
+    );
+    assert_eq!(status, 0);
+    insta::assert_snapshot!(out);
+    let jobs = std::fs::read_to_string(dir.path().join("jobs.csv")).unwrap();
+    insta::assert_snapshot!(jobs.lines().take(6).collect::<Vec<_>>().join("\n"));
+    let (_, out, _) = warmset(&["trace", "stats", "run.wtrace", "--format", "json"], dir.path());
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["jobs"], serde_json::json!(jobs.lines().count() - 1));
+}
+
+#[test]
+fn windows_are_drawn_and_events_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let (header, events) = sample("g-edf");
+    written(dir.path(), &header, &events);
+    let export = |more: &[&str]| {
+        let mut args = vec!["trace", "export", "run.wtrace", "--to"];
+        args.extend(more);
+        let (status, out, err) = warmset(&args, dir.path());
+        assert_eq!((status, err.as_str()), (0, ""), "{more:?}");
+        out
+    };
+    insta::assert_snapshot!(export(&["text", "--from", "6ms", "--to-time", "12ms"]));
+    assert_eq!(export(&["csv"]).lines().count(), events.len() + 1);
+    let window = export(&["csv", "--from", "6ms", "--to-time", "12ms"]);
+    let inside = events
+        .iter()
+        .filter(|e| (6_000_000..=12_000_000).contains(&e.time.nanos()));
+    assert_eq!(window.lines().count(), inside.count() + 1);
+    let svg = export(&["svg", "--rows", "tasks"]);
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.contains("on P1"));
+    assert_eq!(export(&["perfetto", "-o", "run.pftrace"]), "");
+    assert!(std::fs::metadata(dir.path().join("run.pftrace")).unwrap().len() > 1000);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let (header, events) = sample("g-edf");
+    written(dir.path(), &header, &events);
+    std::fs::write(dir.path().join("other"), "not a trace at all, but text").unwrap();
+    for (args, said) in [
+        (
+            &["check", "none.wtrace"][..],
+            "warmset: none.wtrace: cannot read the trace: no such file or directory; check the path",
+        ),
+        (
+            &["stats", "other"],
+            "warmset: other: this is not a trace file; give a file that `warmset simulate --trace` or `warmset run` wrote",
+        ),
+        (
+            &[
+                "export",
+                "run.wtrace",
+                "--to",
+                "svg",
+                "--from",
+                "9ms",
+                "--to-time",
+                "3ms",
+            ],
+            "warmset: --to-time: the window from 9ms to 3ms is empty; give an end after `--from`",
+        ),
+        (
+            &["export", "run.wtrace", "--to", "svg", "--from", "9s"],
+            "warmset: run.wtrace: the trace ends before 9s; choose an earlier `--from`",
+        ),
+    ] {
+        let mut all = vec!["trace"];
+        all.extend(args);
+        let (status, out, err) = warmset(&all, dir.path());
+        assert_eq!((status, out.as_str(), err.trim_end()), (2, "", said));
+    }
+}
