@@ -164,7 +164,7 @@ impl JobRow {
         );
         for overhead in Overhead::ALL {
             // Writing into a string cannot fail, here and below.
-            let _ = write!(text, ",{}_ns", overhead.name().replace('-', "_"));
+            let _ = write!(text, ",lost_{}_ns", overhead.name().replace('-', "_"));
         }
         text + "\n"
     }

@@ -257,14 +257,22 @@ impl Domains {
                 Some(key) => Fault {
                     rule: "priority",
                     text: format!(
-                        "{who} (deadline {}) waits from {since} to {to} while {cpu:?} runs task {} (deadline {})",
-                        first.deadline,
+                        "{who}{} waits from {since} to {to} while {cpu:?} runs task {}{}",
+                        by(&first),
                         key.task.0 + 1,
-                        key.deadline
+                        by(&key)
                     ),
                 },
             });
         }
         true
+    }
+}
+
+/// The deadline that made the priority, if one did.
+fn by(key: &Key) -> String {
+    match key.deadline {
+        Instant::ZERO => String::new(),
+        deadline => format!(" (deadline {deadline})"),
     }
 }

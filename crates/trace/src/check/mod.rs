@@ -13,7 +13,7 @@ use crate::event::{Event, EventKind};
 use crate::header::Header;
 use crate::sink::Sink;
 use crate::state::{Fault, Nobody, State, Status};
-use hdrhistogram::Histogram;
+use crate::stats::Distribution;
 use model::{Duration, Instant, Result, TaskId};
 use serde::Serialize;
 
@@ -147,7 +147,7 @@ pub struct Checker {
     unchecked: u64,
     violations: u64,
     first: Vec<Violation>,
-    overdue: Histogram<u64>,
+    overdue: Distribution,
     policies: Vec<String>,
     notes: Vec<String>,
 }
@@ -159,8 +159,6 @@ impl Checker {
     /// An assignment that does not fit its policy, its platform or its tasks.
     pub fn new(header: Header, options: Options) -> Result<Self> {
         let state = State::new(&header, options.tolerance);
-        let overdue =
-            Histogram::new(3).map_err(|e| model::Error::new(format!("no room for a histogram: {e}")))?;
         let mut checker = Checker {
             state,
             rule: None,
@@ -169,7 +167,7 @@ impl Checker {
             unchecked: 0,
             violations: 0,
             first: Vec::new(),
-            overdue,
+            overdue: Distribution::default(),
             policies: Vec::new(),
             notes: Vec::new(),
             header,
@@ -260,13 +258,8 @@ impl Checker {
     }
 
     fn take_found(&mut self, time: Instant, event: Option<&Event>) {
-        if !self.found.lengths.is_empty() {
-            for length in self.found.lengths.drain(..) {
-                // It grows as needed; where it cannot, the longest that it holds stands for more.
-                if self.overdue.record(length.nanos()).is_err() {
-                    self.overdue.saturating_record(length.nanos());
-                }
-            }
+        for length in self.found.lengths.drain(..) {
+            self.overdue.record(length);
         }
         if !self.found.faults.is_empty() {
             for fault in std::mem::take(&mut self.found.faults) {
@@ -281,6 +274,13 @@ impl Checker {
             self.notes
                 .push("the trace has no end: jobs that were pending at its end were not checked".to_owned());
         }
+        let [median, p999] = self.overdue.quantiles([0.5, 0.999]);
+        let overdue = Overdue {
+            count: self.overdue.count(),
+            median_ns: median.nanos(),
+            p999_ns: p999.nanos(),
+            max_ns: self.overdue.max().nanos(),
+        };
         Verdict {
             events: self.events - self.unchecked,
             unchecked: self.unchecked,
@@ -288,12 +288,7 @@ impl Checker {
             policies: self.policies,
             notes: self.notes,
             tolerance_ns: self.options.tolerance.nanos(),
-            overdue: Overdue {
-                count: self.overdue.len(),
-                median_ns: self.overdue.value_at_quantile(0.5),
-                p999_ns: self.overdue.value_at_quantile(0.999),
-                max_ns: self.overdue.max(),
-            },
+            overdue,
             violations: self.violations,
             first: self.first,
         }

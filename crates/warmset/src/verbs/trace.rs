@@ -262,7 +262,7 @@ fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Optio
             _ => format!("with a tolerance of {tolerance}"),
         }
     );
-    if verdict.overdue.count > 0 {
+    if verdict.overdue.count > 0 && verdict.tolerance_ns > 0 {
         let o = &verdict.overdue;
         let time = |ns| Duration::from_nanos(ns).to_string();
         let _ = writeln!(
