@@ -1,1 +1,29 @@
-//! Room `study`: not built yet.
+//! Experiments over many task sets: schedulability and weighted schedulability (000 §5; 002 §6.2–6.3).
+//!
+//! A [`Study`] says which sets, platform, policies and grid; [`run`] judges it in memory, [`run_in`] in a directory that keeps
+//! what was done; [`Results`] hold counts, curves and crossings. [`presets`] are the studies of the papers.
+//!
+//! ```
+//! let mut study = study::presets::find("ospert10-fig5")?;
+//! study.sets = 2;
+//! let results = study::run(&study, &model::watch::Silent)?;
+//! let (p_edf, g_edf) = (0, 1);
+//! assert!(results.weighted_at(g_edf, 0) > results.weighted_at(p_edf, 0));
+//! # Ok::<(), model::Error>(())
+//! ```
+
+mod definition;
+pub mod file;
+mod grid;
+mod judge;
+pub mod presets;
+mod results;
+mod run;
+mod store;
+
+pub use definition::{MAX_SETS, Study};
+pub use grid::{Cap, Grid};
+pub use judge::{Judge, Policy};
+pub use results::{Curve, Results};
+pub use run::{Shard, run};
+pub use store::{load, run_in};

@@ -1,0 +1,145 @@
+//! What a study is: which task sets, on which platform, under which policies, over which grid (000 §5; 002 §6.2–6.3).
+
+use crate::grid::{Cap, Grid};
+use crate::judge::Policy;
+use analyze::Guarantee;
+use generate::{Amount, Deadlines, Fill, Generator, Periods, Recipe, Utilizations};
+use model::{Duration, Error, Platform, Ratio, Result};
+
+/// A study. Plain data; [`Study::prepare`] checks it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Study {
+    /// A short name, such as `ospert10-fig5`.
+    pub name: String,
+    /// What it shows, in one line.
+    pub title: String,
+    /// Where it comes from; empty if from nowhere.
+    pub source: String,
+    /// The processors and who shares caches.
+    pub platform: Platform,
+    /// Policies by name; see [`Policy::find`].
+    pub policies: Vec<String>,
+    /// Hard or soft.
+    pub guarantee: Guarantee,
+    /// The distribution of utilizations.
+    pub utilizations: Utilizations,
+    /// The distribution of periods.
+    pub periods: Periods,
+    /// The kind of deadlines.
+    pub deadlines: Deadlines,
+    /// What becomes of the task that would exceed the cap.
+    pub fill: Fill,
+    /// The caps U.
+    pub caps: Grid<Cap>,
+    /// The delays D.
+    pub delays: Grid<Duration>,
+    /// How many sets for each cap.
+    pub sets: u32,
+    /// The seed of the sets.
+    pub seed: u64,
+    /// How many delays a job is charged: e′ = e + overhead + charge × D. 1 in 000 §2.
+    pub charge: u32,
+    /// What every WCET grows by before D.
+    pub overhead: Duration,
+}
+
+/// The most sets for each cap: their numbers fill the lower half of a stream's number.
+pub const MAX_SETS: u32 = 100_000_000;
+
+/// A study that was found sound.
+pub(crate) struct Prepared {
+    pub caps: Vec<Cap>,
+    pub generators: Vec<Generator>,
+    pub delays: Vec<Duration>,
+    /// What every WCET grows by, for each delay.
+    pub inflation: Vec<Duration>,
+    pub policies: Vec<Policy>,
+    pub processors: u32,
+}
+
+impl Study {
+    /// Checks the study and finds its policies.
+    pub(crate) fn prepare(&self) -> Result<Prepared> {
+        if self.sets == 0 || self.sets > MAX_SETS {
+            return Err(Error::new(format!("{} sets for each cap", self.sets))
+                .at("sets")
+                .remedy(format!("give 1 to {MAX_SETS}")));
+        }
+        let processors = self.platform.usable().len() as u32;
+        let caps = self.caps.values();
+        let highest = caps.last().map_or(Ratio::ZERO, |c| c.ratio());
+        if highest > Ratio::whole(u64::from(processors)) {
+            return Err(Error::new(format!(
+                "the cap {} is above the {processors} processors of `{}`",
+                highest.to_f64(),
+                self.platform.name
+            ))
+            .at("caps")
+            .remedy(format!("end at {processors}: nothing above can be scheduled")));
+        }
+        let generators = caps
+            .iter()
+            .map(|cap| self.recipe(*cap).prepare().map_err(|e| e.at("caps")))
+            .collect::<Result<_>>()?;
+        let delays = self.delays.values();
+        let inflation = delays
+            .iter()
+            .map(|d| {
+                let charged = d.nanos().saturating_mul(u64::from(self.charge));
+                Duration::from_nanos(charged).saturating_add(self.overhead)
+            })
+            .collect();
+        if self.policies.is_empty() {
+            return Err(Error::new("no policy is named")
+                .at("policies")
+                .remedy("give at least one, such as `g-edf`"));
+        }
+        let policies: Vec<Policy> = self
+            .policies
+            .iter()
+            .map(|name| Policy::find(name, &self.platform, self.guarantee).map_err(|e| e.at("policies")))
+            .collect::<Result<_>>()?;
+        for (i, policy) in policies.iter().enumerate() {
+            if policies[..i].iter().any(|p| p.label() == policy.label()) {
+                return Err(
+                    Error::new(format!("the policy `{}` is named twice", policy.name()))
+                        .at("policies")
+                        .remedy("name it once"),
+                );
+            }
+        }
+        Ok(Prepared {
+            caps,
+            generators,
+            delays,
+            inflation,
+            policies,
+            processors,
+        })
+    }
+
+    /// How the sets of a cap are made.
+    pub fn recipe(&self, cap: Cap) -> Recipe {
+        Recipe {
+            amount: Amount::Cap {
+                utilizations: self.utilizations,
+                cap: cap.ratio(),
+                fill: self.fill,
+            },
+            periods: self.periods.clone(),
+            deadlines: self.deadlines,
+        }
+    }
+
+    /// The number of a set under the seed: its cap and its place. So a cap has the same sets in every grid, and the first
+    /// hundred are the same whether a hundred are drawn or a thousand.
+    pub fn set_number(cap: Cap, index: u32) -> u64 {
+        u64::from(cap.thousandths()) << 32 | u64::from(index)
+    }
+
+    /// How many questions the study asks at most: sets × policies × delays.
+    pub fn judgments(&self) -> u64 {
+        let points = self.caps.values().len() * self.delays.values().len() * self.policies.len();
+        points as u64 * u64::from(self.sets)
+    }
+}

@@ -1,0 +1,215 @@
+//! Who decides a task set in a study: a policy with its packing and tests, or one test of the registry.
+//!
+//! 000 §5 and 002 §6.3: P-EDF and C-EDF pack by worst-fit decreasing; hard clusters pass any sufficient test for G-EDF;
+//! soft ones must not be over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none.
+
+use analyze::clustered::Scratch;
+use analyze::partition::{Fit, Order};
+use analyze::registry::{self, TestInfo};
+use analyze::{Guarantee, NotApplicable};
+use model::error::nearest;
+use model::{ClusterSpec, Error, Platform, Result, Timing};
+
+/// Decides task sets.
+pub trait Judge: Send + Sync {
+    /// Is the guarantee shown for this set, which overheads may have inflated?
+    ///
+    /// # Errors
+    /// The test does not apply to such sets.
+    fn accepts(&self, tasks: &[Timing], scratch: &mut Scratch) -> Result<bool, NotApplicable>;
+
+    /// Does longer execution never turn a no into a yes? Then the largest delay is found by bisection; else every delay
+    /// is asked. Say yes only with a proof: packing heuristics have anomalies.
+    fn is_monotone(&self) -> bool {
+        false
+    }
+}
+
+/// A policy by its name.
+pub struct Policy {
+    name: String,
+    label: String,
+    judge: Box<dyn Judge>,
+}
+
+impl Policy {
+    /// A policy of one's own.
+    pub fn new(name: impl Into<String>, label: impl Into<String>, judge: Box<dyn Judge>) -> Self {
+        Policy {
+            name: name.into(),
+            label: label.into(),
+            judge,
+        }
+    }
+
+    /// The policy of a name on a platform: `p-edf`, `p-edf:ffd`, `g-edf`, `c-edf:l2`, `c-edf:size=4`, `c-edf:l2,bfd`, or
+    /// a test of the registry such as `GFB`, which is then run on all processors.
+    ///
+    /// # Errors
+    /// No such policy (suggests the nearest), no such cache, a size that does not divide the processors.
+    pub fn find(name: &str, platform: &Platform, guarantee: Guarantee) -> Result<Self> {
+        let name = name.trim();
+        let (base, parameters) = name.split_once(':').unwrap_or((name, ""));
+        let mut fit = None;
+        let mut spec = match base {
+            "p-edf" => Some(ClusterSpec::Partitioned),
+            "g-edf" => Some(ClusterSpec::Global),
+            "c-edf" => None,
+            _ => return Self::of_test(name, platform, guarantee),
+        };
+        for parameter in parameters.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let level = parameter.strip_prefix('l').and_then(|l| l.parse().ok());
+            let size = parameter.strip_prefix("size=").and_then(|s| s.parse().ok());
+            match (level, size, parameter.parse::<Fit>()) {
+                (Some(level), _, _) if base == "c-edf" && spec.is_none() => {
+                    spec = Some(ClusterSpec::Level(level))
+                }
+                (_, Some(size), _) if base == "c-edf" && spec.is_none() => {
+                    spec = Some(ClusterSpec::Size(size))
+                }
+                (_, _, Ok(chosen)) if base != "g-edf" && fit.is_none() => fit = Some(chosen),
+                _ => {
+                    return Err(Error::new(format!("policy `{name}`: `{parameter}` is no parameter of it")).remedy(
+                        match base {
+                            "g-edf" => "`g-edf` has none",
+                            "p-edf" => "write a heuristic: `p-edf:wfd`, `ffd`, `bfd` or `nfd`",
+                            _ => "write `c-edf:l3` or `c-edf:size=4`, and a heuristic such as `wfd` behind a comma",
+                        },
+                    ));
+                }
+            }
+        }
+        let spec = spec.ok_or_else(|| {
+            Error::new(format!("policy `{name}` does not say which clusters"))
+                .remedy("write `c-edf:l2`, `c-edf:l3` or `c-edf:size=4`")
+        })?;
+        let clusters = platform
+            .clusters(spec)
+            .map_err(|e| e.at(format!("policy `{name}`")))?;
+        Ok(Policy {
+            name: name.to_owned(),
+            label: name.to_uppercase().replace([':', ',', '='], "-"),
+            judge: Box::new(Clustered {
+                sizes: clusters.iter().map(|c| c.len() as u32).collect(),
+                fit: fit.unwrap_or_default(),
+                guarantee,
+            }),
+        })
+    }
+
+    fn of_test(name: &str, platform: &Platform, guarantee: Guarantee) -> Result<Self> {
+        let Ok(test) = registry::find(name) else {
+            let policies = ["p-edf", "g-edf", "c-edf:l2", "c-edf:l3"];
+            let known = policies
+                .iter()
+                .copied()
+                .chain(registry::ALL.iter().map(|t| t.name));
+            return Err(
+                Error::new(format!("unknown policy `{name}`")).remedy(match nearest(name, known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "write `p-edf`, `g-edf`, `c-edf:l3`, or a test such as `GFB`".to_owned(),
+                }),
+            );
+        };
+        if guarantee == Guarantee::Hard && test.guarantee == Guarantee::Soft {
+            return Err(
+                Error::new(format!("the test {} shows bounded tardiness only", test.name))
+                    .remedy("set `guarantee = \"soft\"`, or choose another test"),
+            );
+        }
+        Ok(Policy {
+            name: test.name.to_owned(),
+            label: test.name.to_owned(),
+            judge: Box::new(Registered {
+                test,
+                m: platform.usable().len() as u32,
+            }),
+        })
+    }
+
+    /// As it is written in a study.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// As it is named in figures: `P-EDF`, `C-EDF-L2`.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+    /// Who decides.
+    pub fn judge(&self) -> &dyn Judge {
+        &*self.judge
+    }
+}
+
+/// EDF in clusters: P-EDF with clusters of one, G-EDF with one cluster.
+struct Clustered {
+    sizes: Vec<u32>,
+    fit: Fit,
+    guarantee: Guarantee,
+}
+
+impl Judge for Clustered {
+    fn accepts(&self, tasks: &[Timing], scratch: &mut Scratch) -> Result<bool, NotApplicable> {
+        Ok(scratch.is_schedulable(
+            tasks,
+            &self.sizes,
+            Order::DecreasingUtilization,
+            self.fit,
+            self.guarantee,
+        ))
+    }
+    /// One cluster, soft: every u ≤ 1 and U ≤ m, both of which only grow with execution times.
+    fn is_monotone(&self) -> bool {
+        self.sizes.len() == 1 && self.guarantee == Guarantee::Soft
+    }
+}
+
+/// One test on all processors.
+struct Registered {
+    test: &'static TestInfo,
+    m: u32,
+}
+
+impl Judge for Registered {
+    fn accepts(&self, tasks: &[Timing], _: &mut Scratch) -> Result<bool, NotApplicable> {
+        self.test.decide_inflated(tasks, self.m)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label(name: &str) -> Result<String> {
+        let platform = Platform::builtin("xeon-l7455")?;
+        Policy::find(name, &platform, Guarantee::Soft).map(|p| p.label().to_owned())
+    }
+
+    #[test]
+    fn policies_are_found_by_name() {
+        for (name, wanted) in [
+            ("p-edf", "P-EDF"),
+            ("g-edf", "G-EDF"),
+            ("c-edf:l2", "C-EDF-L2"),
+            ("c-edf:l3", "C-EDF-L3"),
+            ("c-edf:size=4", "C-EDF-SIZE-4"),
+            ("p-edf:ffd", "P-EDF-FFD"),
+            ("c-edf:l2,bfd", "C-EDF-L2-BFD"),
+            ("gfb", "GFB"),
+        ] {
+            assert_eq!(label(name).unwrap(), wanted);
+        }
+        for (name, message) in [
+            ("p-edg", "did you mean `p-edf`?"),
+            ("c-edf", "does not say which clusters"),
+            ("c-edf:l4", "no level-4 cache"),
+            ("c-edf:size=5", "choose a divisor of 24"),
+            ("c-edf:l2,l3", "`l3` is no parameter"),
+            ("p-edf:l2", "write a heuristic"),
+            ("g-edf:wfd", "has none"),
+        ] {
+            let e = label(name).unwrap_err().to_string();
+            assert!(e.contains(message), "{name}: {e}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The studies of the papers, by name. To add one: a line in [`presets`].
+//!
+//! 000 §5, Fig. 5; 002 §6.2.2, Fig. 6.1, and §6.3, Fig. 6.2 to 6.5. All on the 24 processors of `xeon-l7455`, caps 1 to 24
+//! by 0.25 and delays 0 to 2000 µs by 100 µs (002 §6.3), 1000 sets a cap there, 100 here unless asked for more.
+
+use crate::definition::Study;
+use crate::grid::{Cap, Grid};
+use analyze::Guarantee;
+use generate::{Deadlines, Fill};
+use model::error::nearest;
+use model::{Duration, Error, Platform, Result};
+
+/// How a preset differs from the others.
+struct Preset {
+    name: String,
+    title: String,
+    source: &'static str,
+    guarantee: Guarantee,
+    utilizations: String,
+    periods: &'static str,
+    /// The only delay, in microseconds; else the whole range.
+    delay: Option<u64>,
+}
+
+/// The sets of each cap where nothing else is said; 002 §6.3 has 1000.
+pub const DEFAULT_SETS: u32 = 100;
+
+fn presets() -> Vec<Preset> {
+    let weighted = |name: &str, source, guarantee, utilizations: &str, periods| Preset {
+        name: name.to_owned(),
+        title: format!(
+            "Weighted {guarantee} schedulability, {} utilizations, {periods} periods",
+            utilizations.replace('-', " ")
+        ),
+        source,
+        guarantee,
+        utilizations: utilizations.to_owned(),
+        periods,
+        delay: None,
+    };
+    let soft_heavy_short = |name, source| weighted(name, source, Guarantee::Soft, "uniform-heavy", "short");
+    let mut all = vec![
+        soft_heavy_short("ospert10-fig5", "000 §5, Fig. 5"),
+        Preset {
+            title: "Soft schedulability at D = 500 us, uniform heavy utilizations, short periods".to_owned(),
+            delay: Some(500),
+            ..soft_heavy_short("bastoni11-fig6.1a", "002 §6.2.2, Fig. 6.1 (a)")
+        },
+        soft_heavy_short("bastoni11-fig6.1b", "002 §6.2.2, Fig. 6.1 (b)"),
+    ];
+    for (figure, source, guarantee, shape) in [
+        ("6.2", "002 §6.3, Fig. 6.2", Guarantee::Hard, "uniform"),
+        ("6.3", "002 §6.3, Fig. 6.3", Guarantee::Hard, "bimodal"),
+        ("6.4", "002 §6.3, Fig. 6.4", Guarantee::Soft, "uniform"),
+        ("6.5", "002 §6.3, Fig. 6.5", Guarantee::Soft, "bimodal"),
+    ] {
+        for (inset, weight) in [("a", "light"), ("b", "medium"), ("c", "heavy")] {
+            all.push(weighted(
+                &format!("bastoni11-fig{figure}{inset}"),
+                source,
+                guarantee,
+                &format!("{shape}-{weight}"),
+                "moderate",
+            ));
+        }
+    }
+    all
+}
+
+impl Preset {
+    fn study(&self) -> Result<Study> {
+        let us = Duration::from_micros;
+        let delays = match self.delay {
+            Some(d) => Grid::<Duration>::new(us(d), us(d), us(100))?,
+            None => Grid::<Duration>::new(us(0), us(2000), us(100))?,
+        };
+        let cap = Cap::from_thousandths;
+        Ok(Study {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            source: self.source.to_owned(),
+            platform: Platform::builtin("xeon-l7455")?,
+            policies: ["p-edf", "g-edf", "c-edf:l2", "c-edf:l3"]
+                .map(str::to_owned)
+                .to_vec(),
+            guarantee: self.guarantee,
+            utilizations: self.utilizations.parse()?,
+            periods: self.periods.parse()?,
+            deadlines: Deadlines::Implicit,
+            fill: Fill::Drop,
+            caps: Grid::<Cap>::new(cap(1_000), cap(24_000), cap(250))?,
+            delays,
+            sets: DEFAULT_SETS,
+            seed: 1,
+            charge: 1,
+            overhead: Duration::ZERO,
+        })
+    }
+}
+
+/// Every preset: name, title, source.
+pub fn list() -> Vec<(String, String, &'static str)> {
+    presets()
+        .into_iter()
+        .map(|p| (p.name, p.title, p.source))
+        .collect()
+}
+
+/// The preset of a name.
+///
+/// # Errors
+/// There is none: suggests the nearest.
+pub fn find(name: &str) -> Result<Study> {
+    let all = presets();
+    match all.iter().find(|p| p.name == name) {
+        Some(preset) => preset.study(),
+        None => {
+            let near = nearest(name, all.iter().map(|p| p.name.as_str()));
+            Err(
+                Error::new(format!("there is no study `{name}`")).remedy(match near {
+                    Some(near) => format!("did you mean `{near}`? `warmset study list` shows all"),
+                    None => "see `warmset study list`, or name a file such as `study.toml`".to_owned(),
+                }),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 000 §5, example: u in [0.5, 0.9], p in [3 ms, 33 ms], 24 processors, clusters of two and six.
+    #[test]
+    fn fig_5_of_000_has_the_parameters_of_the_paper() {
+        let study = find("ospert10-fig5").unwrap();
+        assert_eq!(study.utilizations, "uniform:0.5-0.9".parse().unwrap());
+        assert_eq!(study.periods, "uniform:3ms-33ms/1ms".parse().unwrap());
+        assert_eq!(study.platform.usable().len(), 24);
+        assert_eq!((study.guarantee, study.fill), (Guarantee::Soft, Fill::Drop));
+        assert_eq!(
+            (study.deadlines, study.charge, study.overhead),
+            (Deadlines::Implicit, 1, Duration::ZERO)
+        );
+        assert_eq!(study.policies, ["p-edf", "g-edf", "c-edf:l2", "c-edf:l3"]);
+        let clusters = |level| {
+            let spec = model::ClusterSpec::Level(level);
+            study
+                .platform
+                .clusters(spec)
+                .unwrap()
+                .iter()
+                .map(|c| c.len())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!((clusters(2), clusters(3)), (vec![2; 12], vec![6; 4]));
+        let caps = study.caps.values();
+        assert_eq!((caps.len(), caps[1].to_f64() - caps[0].to_f64()), (93, 0.25));
+        let delays = study.delays.values();
+        assert_eq!((delays.len(), delays[20]), (21, Duration::from_micros(2000)));
+    }
+
+    #[test]
+    fn every_preset_is_sound_and_has_its_own_name() {
+        let all = list();
+        for (i, (name, _, _)) in all.iter().enumerate() {
+            find(name).unwrap().prepare().map(|_| ()).unwrap();
+            assert!(all[i + 1..].iter().all(|other| other.0 != *name), "{name}");
+        }
+        let figure = find("bastoni11-fig6.1a").unwrap();
+        assert_eq!(figure.delays.values(), [Duration::from_micros(500)]);
+        let hard = find("bastoni11-fig6.3b").unwrap();
+        assert_eq!(hard.guarantee, Guarantee::Hard);
+        assert_eq!(hard.utilizations, "bimodal:3/9".parse().unwrap());
+        assert_eq!(hard.periods, "moderate".parse().unwrap());
+    }
+
+    #[test]
+    fn an_unknown_study_is_answered_with_the_nearest() {
+        let e = find("ospert10-fig6").unwrap_err().to_string();
+        assert!(e.contains("did you mean `ospert10-fig5`?"), "{e}");
+    }
+}

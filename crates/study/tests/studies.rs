@@ -1,0 +1,311 @@
+//! Studies as a whole: the metric, determinism, resuming, and the shortcuts against asking every question.
+
+use analyze::Guarantee;
+use analyze::clustered::Scratch;
+use model::watch::{Silent, Watch};
+use model::{Duration, Platform, Ratio, Timing};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use study::{Cap, Policy, Results, Shard, Study, file, load, presets, run, run_in};
+
+fn small(text: &str) -> Study {
+    let text = format!("based_on = \"ospert10-fig5\"\nname = \"small\"\n{text}");
+    file::from_toml(&text, Platform::find).unwrap()
+}
+
+const FOUR: &str = "platform = \"symmetric:m=4\"\npolicies = [\"p-edf\", \"g-edf\", \"c-edf:size=2\"]\n\
+                    caps = { from = 1, to = 4, step = 0.5 }\nsets = 40\n";
+
+fn counts(results: &Results) -> Vec<&Vec<Vec<u32>>> {
+    results.shards.iter().map(|s| &s.accepted).collect()
+}
+
+/// 000 §5: W(D) = Σ U S(U, D) / Σ U, by hand.
+#[test]
+fn weighted_schedulability_weighs_by_utilization() {
+    let results = Results {
+        name: "by hand".into(),
+        title: String::new(),
+        provenance: Default::default(),
+        sets: 4,
+        processors: 3,
+        policies: vec!["A".into(), "B".into()],
+        delays: vec![
+            Duration::ZERO,
+            Duration::from_micros(100),
+            Duration::from_micros(200),
+        ],
+        shards: [
+            (1_000, [[4, 4, 0], [4, 3, 3]]),
+            (2_000, [[4, 2, 0], [2, 2, 2]]),
+            (3_000, [[4, 1, 0], [1, 1, 0]]),
+        ]
+        .into_iter()
+        .map(|(cap, accepted)| Shard {
+            cap: Cap::from_thousandths(cap),
+            accepted: accepted.iter().map(|row| row.to_vec()).collect(),
+        })
+        .collect(),
+    };
+    let w = |policy, delay| results.weighted_at(policy, delay);
+    // All sets accepted: one. None: zero. Else (1·1 + 2·0.5 + 3·0.25) / 6 = 11/24.
+    assert_eq!(
+        (w(0, 0), w(0, 1), w(0, 2)),
+        (Ratio::ONE, Ratio::new(11, 24).unwrap(), Ratio::ZERO)
+    );
+    assert_eq!(w(1, 0), Ratio::new(11, 24).unwrap());
+    // A is as good as B without delay up to 100 us, exactly there; it passes below right behind.
+    assert_eq!(results.keeps_up(0, 1), Some(Duration::from_micros(100)));
+    assert_eq!(results.crossing(0, 1), Some(Duration::from_micros(100)));
+    // B never reaches A.
+    assert_eq!(results.keeps_up(1, 0), None);
+    assert_eq!(results.crossing(1, 0), None);
+    assert_eq!(
+        results.by_utilization(1)[0].points,
+        [(1.0, 1.0), (2.0, 0.5), (3.0, 0.25)]
+    );
+    assert_eq!(results.weighted()[0].points[1], (100_000.0, 11.0 / 24.0));
+    insta::assert_snapshot!(results.to_json().unwrap().trim_end(), @"");
+    insta::assert_snapshot!(results.to_weighted_csv(), @"");
+}
+
+#[test]
+fn counts_do_not_depend_on_the_number_of_threads() {
+    let study = small(FOUR);
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| run(&study, &Silent)).unwrap()
+    };
+    assert_eq!(on(1), on(2));
+    assert_eq!(on(1), on(7));
+}
+
+/// The shortcuts (overload, bisection) change no count: every set asked at every delay, drawn by its number.
+#[test]
+fn shortcuts_change_nothing() {
+    for guarantee in ["soft", "hard"] {
+        let study = small(&format!(
+            "{FOUR}guarantee = \"{guarantee}\"\nutilizations = \"bimodal-medium\"\n"
+        ));
+        let results = run(&study, &Silent).unwrap();
+        let strict = if guarantee == "soft" {
+            Guarantee::Soft
+        } else {
+            Guarantee::Hard
+        };
+        let policies: Vec<Policy> = study
+            .policies
+            .iter()
+            .map(|name| Policy::find(name, &study.platform, strict).unwrap())
+            .collect();
+        let mut scratch = Scratch::new();
+        for shard in &results.shards {
+            let generator = study.recipe(shard.cap).prepare().unwrap();
+            let mut accepted = vec![vec![0; results.delays.len()]; policies.len()];
+            for index in 0..study.sets {
+                let set = generator
+                    .draw(study.seed, Study::set_number(shard.cap, index))
+                    .unwrap();
+                for (d, delay) in results.delays.iter().enumerate() {
+                    let inflated: Vec<Timing> = set.timings().iter().map(|t| t.inflated(*delay)).collect();
+                    for (p, policy) in policies.iter().enumerate() {
+                        accepted[p][d] += u32::from(policy.judge().accepts(&inflated, &mut scratch).unwrap());
+                    }
+                }
+            }
+            assert_eq!(shard.accepted, accepted, "{guarantee}, cap {}", shard.cap);
+        }
+    }
+}
+
+/// Asks to stop after so many sets.
+struct Impatient(AtomicU64);
+
+impl Watch for Impatient {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, steps: u64) {
+        let left = self.0.load(Ordering::Relaxed);
+        self.0.store(left.saturating_sub(steps), Ordering::Relaxed);
+    }
+    fn note(&self, _: &str) {}
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+fn files_of(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for sub in [dir.to_owned(), dir.join("caps")] {
+        for entry in std::fs::read_dir(sub).unwrap().map(Result::unwrap) {
+            if entry.path().is_file() {
+                all.push((
+                    entry.file_name().to_string_lossy().into_owned(),
+                    std::fs::read(entry.path()).unwrap(),
+                ));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_study_that_was_stopped_goes_on_and_ends_the_same() {
+    let study = small(FOUR);
+    let (whole, stopped) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let uninterrupted = run_in(whole.path(), &study, &Silent).unwrap();
+    assert_eq!(counts(&uninterrupted), counts(&run(&study, &Silent).unwrap()));
+    let e = run_in(stopped.path(), &study, &Impatient(AtomicU64::new(120))).unwrap_err();
+    assert!(e.to_string().starts_with("stopped after "), "{e}");
+    let kept = files_of(stopped.path()).len();
+    assert!(kept > 2, "some caps are kept");
+    assert!(kept < files_of(whole.path()).len(), "some are missing");
+    let e = load(stopped.path()).unwrap_err().to_string();
+    assert!(e.contains("not complete"), "{e}");
+    assert_eq!(run_in(stopped.path(), &study, &Silent).unwrap(), uninterrupted);
+    assert_eq!(files_of(stopped.path()), files_of(whole.path()));
+    assert_eq!(load(whole.path()).unwrap(), uninterrupted);
+}
+
+#[test]
+fn a_directory_keeps_one_study() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = small(FOUR);
+    run_in(dir.path(), &study, &Silent).unwrap();
+    let other = Study {
+        seed: 2,
+        ..study.clone()
+    };
+    let e = run_in(dir.path(), &other, &Silent).unwrap_err().to_string();
+    assert!(e.contains("another study"), "{e}");
+    std::fs::write(
+        dir.path().join("caps/00001.000.json"),
+        "{\"cap\":\"1\",\"sets\":40,\"accepted\":[]}",
+    )
+    .unwrap();
+    let e = run_in(dir.path(), &study, &Silent).unwrap_err().to_string();
+    assert!(
+        e.contains("00001.000.json") && e.contains("remove the file"),
+        "{e}"
+    );
+}
+
+#[test]
+fn a_cap_has_the_same_sets_in_every_grid() {
+    let wide = run(&small(FOUR), &Silent).unwrap();
+    let narrow = run(
+        &small(&FOUR.replace("from = 1, to = 4, step = 0.5", "from = 2.5")),
+        &Silent,
+    )
+    .unwrap();
+    let at = wide
+        .shards
+        .iter()
+        .find(|s| s.cap == narrow.shards[0].cap)
+        .unwrap();
+    assert_eq!(at, &narrow.shards[0]);
+}
+
+#[test]
+fn overheads_and_charges_inflate_as_said() {
+    let base = small(FOUR);
+    let charged = run(&small(&format!("{FOUR}charge = 2\n")), &Silent).unwrap();
+    let doubled = run(
+        &small(&format!(
+            "{FOUR}delays = {{ from = \"0us\", to = \"4ms\", step = \"200us\" }}\n"
+        )),
+        &Silent,
+    )
+    .unwrap();
+    assert_eq!(counts(&charged), counts(&doubled));
+    let shifted = run(&small(&format!("{FOUR}overhead = \"100us\"\n")), &Silent).unwrap();
+    let plain = run(&base, &Silent).unwrap();
+    for (s, p) in shifted.shards.iter().zip(&plain.shards) {
+        for (s, p) in s.accepted.iter().zip(&p.accepted) {
+            assert_eq!(s[..20], p[1..]);
+        }
+    }
+}
+
+#[test]
+fn studies_read_and_write() {
+    for (name, _, _) in presets::list() {
+        let preset = presets::find(&name).unwrap();
+        assert_eq!(
+            file::from_toml(&preset.to_toml(), Platform::find).unwrap(),
+            preset
+        );
+    }
+    for (text, message) in [
+        ("", "the key `policies` is missing; add `policies = …`"),
+        (
+            "polices = []",
+            "line 1: unknown key `polices`; did you mean `policies`?",
+        ),
+        (
+            "based_on = \"ospert10-fig6\"",
+            "line 1, `based_on`: there is no study",
+        ),
+        ("based_on = \"ospert10-fig5\"\nsets = -1", "line 2, `sets`"),
+        ("based_on = \"ospert10-fig5\"\nsets = 1.5", "line 2, `sets`"),
+        (
+            "based_on = \"ospert10-fig5\"\nguarantee = \"firm\"",
+            "write `hard` or `soft`",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\ncaps = { from = 1, to = 2 }",
+            "both its end and its step",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\ncaps = { from = 2, to = 1, step = 1 }",
+            "ends before it starts",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\ncaps = { from = 0.0001 }",
+            "three decimals",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\ndelays = { from = 5 }",
+            "has no unit",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\nutilizations = \"uniform-havy\"",
+            "did you mean `uniform-heavy`?",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\nplatform = \"xeon\"",
+            "line 2, `platform`",
+        ),
+    ] {
+        let e = file::from_toml(text, Platform::find).unwrap_err().to_string();
+        assert!(e.contains(message), "{text}: {e}");
+    }
+}
+
+#[test]
+fn studies_that_cannot_be_run_are_refused() {
+    for (text, message) in [
+        ("sets = 0", "sets: 0 sets for each cap"),
+        (
+            "caps = { from = 0.5 }",
+            "caps: a single task of `uniform-heavy` may exceed the cap 0.5",
+        ),
+        ("caps = { from = 25 }", "above the 24 processors"),
+        ("policies = []", "no policy is named"),
+        ("policies = [\"p-edf\", \"p-edf\"]", "is named twice"),
+        (
+            "policies = [\"q-edf\"]",
+            "policies: unknown policy `q-edf`; did you mean",
+        ),
+        (
+            "policies = [\"GFB\"]\ndeadlines = \"arbitrary\"\nsets = 1",
+            "policies: `GFB` needs",
+        ),
+    ] {
+        let e = run(&small(text), &Silent).unwrap_err().to_string();
+        assert!(e.contains(message), "{text}: {e}");
+    }
+}
