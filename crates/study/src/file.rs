@@ -84,9 +84,9 @@ pub fn from_toml(text: &str, platform: impl Fn(&str) -> Result<Platform>) -> Res
         fill: parsed_or(&root, "fill", base.fill)?,
         caps: base.caps,
         delays: base.delays,
-        sets: count_or(&root, "sets", u64::from(base.sets))?,
+        sets: count_or(&root, "sets", base.sets)?,
         seed: count_or(&root, "seed", base.seed)?,
-        charge: count_or(&root, "charge", u64::from(base.charge))?,
+        charge: count_or(&root, "charge", base.charge)?,
         overhead: parsed_or(&root, "overhead", base.overhead)?,
     };
     if let Some(v) = root.get("caps") {
@@ -113,18 +113,15 @@ fn parsed_or<T: FromStr<Err = Error>>(table: &Table<'_, '_>, key: &str, default:
 }
 
 /// A whole number that fits into `T`.
-fn count_or<T: TryFrom<u64>>(table: &Table<'_, '_>, key: &str, default: u64) -> Result<T> {
+fn count_or<T: TryFrom<u64>>(table: &Table<'_, '_>, key: &str, default: T) -> Result<T> {
     let Some(v) = table.get(key) else {
-        return T::try_from(default).map_err(|_| Error::new("the default is too large").at(key));
+        return Ok(default);
     };
-    let number: Ratio = v.parsed()?;
-    Some(number)
-        .filter(|n| n.den() == 1)
-        .and_then(|n| T::try_from(n.num()).ok())
-        .ok_or_else(|| {
-            v.error(format!("{} is not a whole number in range", number.to_f64()))
-                .remedy("give a whole number")
-        })
+    let number = v.whole()?;
+    T::try_from(number).map_err(|_| {
+        v.error(format!("{number} is too large"))
+            .remedy("give a smaller number")
+    })
 }
 
 /// Reads `{ from = …, to = …, step = … }`; `to` is `from` and the step is nothing where they are left out.

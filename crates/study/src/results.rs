@@ -127,23 +127,6 @@ impl Results {
             .map(|d| self.delays[d])
     }
 
-    /// The delay at which `falling` passes below what `reference` reaches at the first delay, on straight lines between the
-    /// delays of the grid; `None` if it starts below or never falls below. Policies by their place.
-    pub fn crossing(&self, falling: usize, reference: usize) -> Option<Duration> {
-        let level = self.weighted_at(reference, 0);
-        let values: Vec<Ratio> = (0..self.delays.len())
-            .map(|d| self.weighted_at(falling, d))
-            .collect();
-        let after = values.iter().position(|w| *w < level).filter(|at| *at > 0)?;
-        let (w0, w1) = (values[after - 1].to_f64(), values[after].to_f64());
-        let (d0, d1) = (
-            self.delays[after - 1].nanos() as f64,
-            self.delays[after].nanos() as f64,
-        );
-        let at = d0 + (d1 - d0) * (w0 - level.to_f64()) / (w0 - w1);
-        Some(Duration::from_nanos(at.round() as u64))
-    }
-
     /// As one JSON document.
     ///
     /// # Errors

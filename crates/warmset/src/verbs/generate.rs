@@ -83,7 +83,7 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT")]
     format: Option<SetFormat>,
     /// Write here instead of to standard output
-    #[arg(short, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 

@@ -1,0 +1,203 @@
+//! `warmset study` from outside: list, run, go on, plot, and how it refuses.
+
+use assert_cmd::Command;
+use std::path::Path;
+
+fn study(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
+    command.arg("study").args(arguments.split_whitespace());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+fn refusal(command: &mut Command) -> String {
+    let out = command.assert().code(2).stdout("").get_output().stderr.clone();
+    let sentence = text(&out);
+    assert_eq!(sentence.lines().count(), 1, "{sentence}");
+    sentence
+}
+
+#[test]
+fn the_list_shows_every_study_with_its_source() {
+    let out = study("list").assert().success().get_output().stdout.clone();
+    let list = text(&out);
+    assert!(
+        list.lines()
+            .any(|l| l.starts_with("ospert10-fig5 ") && l.contains("000 §5, Fig. 5")),
+        "{list}"
+    );
+    let json = study("list --format json")
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let rows: serde_json::Value = serde_json::from_slice(&json).expect("one JSON document");
+    assert_eq!(rows.as_array().map(Vec::len), Some(list.lines().count()));
+}
+
+/// 000 §5: without delay G-EDF keeps all, P-EDF somewhat more than half; G-EDF falls below that near 725 us.
+#[test]
+fn fig_5_of_000_comes_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let out = study("run ospert10-fig5 --sets 20 --format json -o")
+        .arg(dir.path())
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let results: serde_json::Value = serde_json::from_slice(&out).expect("one JSON document");
+    let weighted = |policy: usize, delay: usize| {
+        results["policies"][policy]["weighted"][delay]
+            .as_f64()
+            .expect("a share")
+    };
+    assert!(
+        (0.50..0.56).contains(&weighted(0, 0)),
+        "P-EDF: {}",
+        weighted(0, 0)
+    );
+    assert_eq!(weighted(1, 0), 1.0);
+    // Delays of 600 and 900 us.
+    assert!(weighted(1, 6) > weighted(0, 0) && weighted(1, 9) < weighted(0, 0));
+    for policy in 0..4 {
+        for delay in 1..21 {
+            assert!(
+                weighted(policy, delay) <= weighted(1, delay),
+                "G-EDF dominates in Fig. 5"
+            );
+        }
+    }
+    let svg = std::fs::read_to_string(dir.path().join("weighted.svg")).expect("a chart");
+    assert!(svg.starts_with("<svg") && svg.contains("C-EDF-L3"));
+    assert_eq!(
+        std::fs::read_to_string(dir.path().join("results.json")).expect("results"),
+        text(&out)
+    );
+    let csv = std::fs::read_to_string(dir.path().join("weighted.csv")).expect("a table");
+    assert!(
+        csv.contains("\ndelay_us,P-EDF,G-EDF,C-EDF-L2,C-EDF-L3\n0,0.5"),
+        "{csv}"
+    );
+    // Once more: everything is there, nothing changes, and the table is for people.
+    let again = study("run ospert10-fig5 --sets 20 -o")
+        .arg(dir.path())
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    assert!(
+        text(&again).contains("G-EDF is at least as good as P-EDF without delay"),
+        "{}",
+        text(&again)
+    );
+}
+
+#[test]
+fn a_study_of_ones_own_runs_from_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("mine.toml");
+    let body = "platform = \"symmetric:m=4\"\npolicies = [\"p-edf\", \"c-edf:size=2\", \"GFB\"]\nguarantee = \"hard\"\n\
+                utilizations = \"uniform-medium\"\nperiods = \"moderate\"\ncaps = { from = 2, to = 4, step = 1 }\n\
+                delays = { from = \"500us\" }\nsets = 50\n";
+    std::fs::write(&file, body).expect("written");
+    let out = study("run")
+        .arg(&file)
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    insta::assert_snapshot!(text(&out));
+}
+
+#[test]
+fn charts_are_drawn_at_the_delays_asked_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (results, charts) = (dir.path().join("results"), dir.path().join("charts"));
+    study("run ospert10-fig5 --sets 1 -o")
+        .arg(&results)
+        .assert()
+        .success();
+    study("plot --at 500us --at 2ms -o")
+        .arg(&charts)
+        .arg(&results)
+        .assert()
+        .success();
+    let mut names: Vec<_> = std::fs::read_dir(&charts)
+        .expect("charts")
+        .map(|e| e.expect("an entry").file_name().into_string().expect("text"))
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "schedulability-2ms.svg",
+            "schedulability-500us.svg",
+            "weighted.svg"
+        ]
+    );
+    let sentence = refusal(study("plot --at 550us").arg(&results));
+    assert!(
+        sentence.contains("the study has no delay of 550us") && sentence.contains("from 0ms to 2ms"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_sentence() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, body: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, body).expect("written");
+        path
+    };
+    for (arguments, message) in [
+        ("run ospert10-fig6", "did you mean `ospert10-fig5`?"),
+        ("run ospert10-fig5 --sets 0", "sets: 0 sets for each cap"),
+        ("run ospert10-fig5 --sets many", "invalid value 'many'"),
+        ("run nowhere.toml", "nowhere.toml"),
+        (
+            "plot /nowhere",
+            "name a directory that `warmset study run -o` made",
+        ),
+        ("rum", "similar"),
+    ] {
+        let sentence = refusal(&mut study(arguments));
+        assert!(sentence.contains(message), "`{arguments}`: {sentence}");
+    }
+    let misspelled = write("misspelled.toml", "based_on = \"ospert10-fig5\"\npolices = []\n");
+    let sentence = refusal(study("run").arg(misspelled));
+    assert!(
+        sentence.contains("misspelled.toml: line 2: unknown key `polices`; did you mean `policies`?"),
+        "{sentence}"
+    );
+    let empty = write("empty.toml", "");
+    assert!(refusal(study("run").arg(empty)).contains("the file is empty"));
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("file"), "kept").expect("written");
+    let sentence = refusal(study("run ospert10-fig5 --sets 1 -o").arg(dir.path().join("file")));
+    assert!(sentence.contains("file"), "{sentence}");
+    // Root may write into a directory without write permission, but nobody below /proc.
+    let sentence = refusal(study("run ospert10-fig5 --sets 1 -o").arg(Path::new("/proc/warmset-study")));
+    assert!(sentence.contains("/proc/warmset-study"), "{sentence}");
+    let kept = dir.path().join("kept");
+    study("run ospert10-fig5 --sets 1 -o")
+        .arg(&kept)
+        .assert()
+        .success();
+    let sentence = refusal(study("run ospert10-fig5 --sets 2 -o").arg(&kept));
+    assert!(
+        sentence.contains("the directory holds another study"),
+        "{sentence}"
+    );
+}
