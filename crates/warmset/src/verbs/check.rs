@@ -102,10 +102,7 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     let set = read(path)?;
     let platform = match &args.platform {
         Some(name) => Platform::find(name)?,
-        None => {
-            return Err(Error::new("no platform is given")
-                .remedy("name one with --platform, such as `symmetric:m=4`"));
-        }
+        None => machine::this_machine()?.platform,
     };
     let profile = args.profile.as_deref().map(Profile::find).transpose()?;
     let costs = Costs {
