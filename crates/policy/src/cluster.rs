@@ -8,6 +8,7 @@
 
 use crate::heap::{Heap, task_of};
 use crate::place::{Nearness, Places};
+use crate::quantum::Quanta;
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{Duration, Instant, TaskId};
 use std::sync::Arc;
@@ -91,8 +92,8 @@ fn places_when_sorted<K: Ord>(count: usize, by: impl Fn(usize) -> K) -> Arc<[u32
 pub struct Cluster<R> {
     rank: R,
     near: Nearness,
-    /// Decide only at multiples of this many nanoseconds; 0: whenever something happens.
-    quantum: u64,
+    /// Decide only at quantum boundaries; `None`: whenever something happens.
+    quanta: Option<Quanta>,
     /// Ready jobs that do not run, best first.
     waiting: Heap,
     /// Ready jobs that run, worst first (keys by [`inverted`]).
@@ -113,7 +114,7 @@ impl<R: Rank> Cluster<R> {
         Cluster {
             rank,
             near,
-            quantum: quantum.map_or(0, Duration::nanos),
+            quanta: quantum.map(Quanta::new),
             waiting: Heap::new(tasks),
             running: Heap::new(tasks),
             free: Places::all(places),
@@ -219,6 +220,9 @@ impl<R: Rank> Cluster<R> {
 impl<R: Rank> Policy for Cluster<R> {
     #[inline]
     fn happen(&mut self, event: Event, _now: Instant) {
+        if let Some(quanta) = &mut self.quanta {
+            quanta.happen(event);
+        }
         match event {
             Event::Ready(job) => self.enter(self.rank.key(&job)),
             Event::Done(task) | Event::Exhausted(task) => self.leave(task),
@@ -228,15 +232,14 @@ impl<R: Rank> Policy for Cluster<R> {
 
     #[inline]
     fn decide(&mut self, now: Instant, out: &mut impl Decisions) {
-        if self.quantum > 0 {
+        if let Some(quanta) = &mut self.quanta
+            && quanta.begins(now).is_none()
+        {
             // Between boundaries only note that the next one is needed.
-            let past = now.nanos() % self.quantum;
-            if past > 0 {
-                if !self.waiting.is_empty() {
-                    out.wake(now + Duration::from_nanos(self.quantum - past));
-                }
-                return;
+            if !self.waiting.is_empty() {
+                out.wake(quanta.next(now));
             }
+            return;
         }
         self.choose(out);
     }

@@ -15,16 +15,19 @@ pub mod cluster;
 pub mod heap;
 pub mod place;
 pub mod plan;
+pub mod quantum;
 pub mod registry;
 pub mod spec;
 pub mod tournament;
 
 mod c_edf;
+mod ca_edf;
 mod g_edf;
 mod g_fp;
 mod p_edf;
 mod p_fp;
 mod p_rm;
+mod pd2;
 
 pub use plan::{Domain, Plan, Route, Setup};
 pub use registry::{AnyPlan, Info, Visit};

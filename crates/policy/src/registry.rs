@@ -94,6 +94,8 @@ policies! {
     p_rm => PRm,
     p_fp => PFp,
     g_fp => GFp,
+    pd2 => Pd2,
+    ca_edf => CaEdf,
 }
 
 /// Every policy, in the order in which they are shown.
