@@ -1,7 +1,8 @@
 //! Who runs where: what `analyze` makes, `report` draws and `policy` runs. Plain data.
 
-use crate::cpus::CpuSet;
+use crate::cpus::{CpuId, CpuSet};
 use crate::task::TaskId;
+use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The placement of a task set on processors.
@@ -10,6 +11,12 @@ use serde::{Deserialize, Serialize};
 pub enum Assignment {
     /// Each task stays within one cluster; a cluster of one processor is a partition (000 §2), one of all is global.
     Clustered(Clustered),
+    /// Some tasks take turns on two processors, job by job: EDF-fm (002 §4.1).
+    Turns(Turns),
+    /// Some tasks' jobs are cut into slices on several processors: EDF-WM (002 §4.2).
+    Slices(Slices),
+    /// Tasks in servers, servers in the slots of processors: NPS-F and C-NPS-F (002 §4.3).
+    Slots(Slots),
 }
 
 /// Tasks on disjoint sets of processors, each scheduled on its own.
@@ -30,4 +37,95 @@ impl Clustered {
             .filter(move |(_, c)| **c as usize == cluster)
             .map(|(task, _)| TaskId(task as u32))
     }
+}
+
+/// Tasks on single processors, but for some whose jobs take turns on two (002 §4.1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Turns {
+    /// The processors.
+    pub cpus: Vec<CpuId>,
+    /// For every task of the set, in order.
+    pub tasks: Vec<Turn>,
+}
+
+/// Where the jobs of one task run: of any `whole` jobs in a row `part` run on `first`, the others on `second`.
+///
+/// `part` / `whole` is the share of `first` in the task's utilization. A fixed task has `first == second`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Turn {
+    /// The processor with the lower place.
+    pub first: CpuId,
+    /// The other one.
+    pub second: CpuId,
+    /// Jobs on `first` …
+    pub part: u64,
+    /// … of this many; not zero.
+    pub whole: u64,
+}
+
+impl Turn {
+    /// All jobs on one processor.
+    pub const fn fixed(cpu: CpuId) -> Self {
+        Turn {
+            first: cpu,
+            second: cpu,
+            part: 1,
+            whole: 1,
+        }
+    }
+    /// Do jobs take turns?
+    pub fn is_migratory(&self) -> bool {
+        self.first != self.second
+    }
+}
+
+/// Tasks on single processors, but for some whose jobs are cut into slices (002 §4.2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Slices {
+    /// The processors.
+    pub cpus: Vec<CpuId>,
+    /// For every task of the set, in order, its slices in the order in which a job goes through them; one for a fixed task.
+    pub tasks: Vec<Vec<Slice>>,
+}
+
+/// A part of every job of a task, on one processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Slice {
+    /// Where.
+    pub cpu: CpuId,
+    /// How long a job executes there; the last slice takes what is left.
+    pub budget: Duration,
+    /// How long after its release the slice is due; the next one is released then.
+    pub window: Duration,
+}
+
+/// Tasks in servers; processors serve them by turns in every slot (002 §4.3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Slots {
+    /// The length of a slot, S.
+    pub slot: Duration,
+    /// For every task of the set, in order, the index of its server.
+    pub server_of: Vec<u32>,
+    /// What each processor does in a slot.
+    pub timetables: Vec<Timetable>,
+}
+
+/// What one processor does in every slot.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Timetable {
+    /// The processor.
+    pub cpu: CpuId,
+    /// In ascending order, apart from each other; in between it serves nobody.
+    pub turns: Vec<Serve>,
+}
+
+/// A server is served from `start` to `end` of every slot. No server is served by two processors at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Serve {
+    /// After the beginning of the slot.
+    pub start: Duration,
+    /// After the beginning of the slot, at most its length.
+    pub end: Duration,
+    /// The index of the server.
+    pub server: u32,
 }
