@@ -6,6 +6,7 @@ mod check_table;
 mod generate;
 mod measure;
 mod platform;
+mod profile;
 mod report;
 mod simulate;
 mod simulate_batch;
@@ -38,6 +39,8 @@ pub enum Verb {
     Tour(tour::Args),
     /// Show processors, caches and what this machine permits
     Platform(platform::Args),
+    /// Show what a platform costs; import and export tables of SchedCAT
+    Profile(profile::Args),
     /// Measure cache delays of this machine
     Measure(measure::Args),
     /// Decide whether task sets meet their deadlines
@@ -59,6 +62,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
     match verb {
         Verb::Tour(args) => tour::run(args),
         Verb::Platform(args) => platform::run(args),
+        Verb::Profile(args) => profile::run(args),
         Verb::Measure(args) => measure::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Generate(args) => generate::run(args),

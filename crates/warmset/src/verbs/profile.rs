@@ -1,0 +1,397 @@
+//! `warmset profile`: shows what a platform costs, reads values off its curves, and exchanges tables with SchedCAT.
+
+use crate::Answer;
+use crate::console::{self, Format};
+use model::schedcat::{self, Meaning};
+use model::{
+    Bytes, CpmdCurve, CpmdPoint, Delay, Error, Load, Profile, Provenance, Result, Statistic, files,
+    profilefile,
+};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Options of `warmset profile`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// What to do with a profile.
+#[derive(clap::Subcommand, Debug)]
+enum What {
+    /// Print the curves of a profile, or read values off them
+    Show(Show),
+    /// Add an overhead table of SchedCAT to a profile
+    Import(Import),
+    /// Write a profile as an overhead table of SchedCAT
+    Export(Export),
+}
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  warmset profile show xeon-l7455
+  warmset profile show xeon-l7455 --wss 300KiB
+  warmset profile show ./profile.toml --tasks 40")]
+struct Show {
+    /// A built-in profile or a file
+    profile: String,
+    /// Read the cache delays at this working set size
+    #[arg(long, value_name = "SIZE")]
+    wss: Option<Bytes>,
+    /// Read the overheads at this number of tasks
+    #[arg(long, value_name = "N")]
+    tasks: Option<u32>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Example, a profile from a table of averages and one of maxima:
+  warmset profile import pmo_stat=avg.csv --statistic average --load load -o profile.toml
+  warmset profile import pmo_stat=max.csv --statistic maximum --load load --into profile.toml -o both.toml")]
+struct Import {
+    /// The table: comma-separated, `TASK-COUNT` or `WSS` (KiB) in the first column, times in microseconds
+    table: PathBuf,
+    #[command(flatten)]
+    meaning: MeaningArgs,
+    /// The profile to add to; without it a new one is begun
+    #[arg(long, value_name = "PROFILE")]
+    into: Option<String>,
+    /// For a new profile: the platform it was measured on
+    #[arg(long, value_name = "NAME", default_value = "unnamed", conflicts_with = "into")]
+    platform: String,
+    /// Where the profile goes
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  warmset profile export xeon-l7455 --statistic average --load load -o pmo_stat=avg.csv
+  warmset profile export ./profile.toml --statistic maximum --overheads --policy g-edf")]
+struct Export {
+    /// A built-in profile or a file
+    profile: String,
+    #[command(flatten)]
+    meaning: MeaningArgs,
+    /// The overheads by number of tasks instead of the cache delays
+    #[arg(long)]
+    overheads: bool,
+    /// Where the table goes; without it to standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// What a table does not say.
+#[derive(clap::Args, Debug)]
+struct MeaningArgs {
+    /// Which number of the samples the table holds
+    #[arg(long, value_enum)]
+    statistic: StatisticArg,
+    /// For cache delays: what else ran
+    #[arg(long, value_enum, default_value = "load")]
+    load: LoadArg,
+    /// For cache delays: the part of the words that are written, from 0 to 1
+    #[arg(long, value_name = "RATIO", default_value_t = Profile::DEFAULT_WRITE_RATIO)]
+    write_ratio: f64,
+    /// For overheads: the policy; any without it
+    #[arg(long, value_name = "POLICY", default_value = "", hide_default_value = true)]
+    policy: String,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum StatisticArg {
+    /// Means
+    Average,
+    /// Largest samples
+    Maximum,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LoadArg {
+    /// Nothing
+    Idle,
+    /// A cache polluter on every processor
+    Load,
+}
+
+impl MeaningArgs {
+    fn meaning(&self) -> Result<Meaning> {
+        if !(0.0..=1.0).contains(&self.write_ratio) {
+            return Err(Error::new(format!("{} is not a ratio", self.write_ratio))
+                .at("`--write-ratio`")
+                .remedy("give a number from 0 to 1"));
+        }
+        Ok(Meaning {
+            statistic: match self.statistic {
+                StatisticArg::Average => Statistic::Average,
+                StatisticArg::Maximum => Statistic::Maximum,
+            },
+            load: match self.load {
+                LoadArg::Idle => Load::Idle,
+                LoadArg::Load => Load::Load,
+            },
+            write_ratio: self.write_ratio,
+            policy: self.policy.clone(),
+        })
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> Result<Answer> {
+    match args.what {
+        What::Show(args) => show(&args),
+        What::Import(args) => import(&args),
+        What::Export(args) => export(&args),
+    }
+}
+
+fn import(args: &Import) -> Result<Answer> {
+    let text = files::read_text(&args.table)?;
+    let before = match &args.into {
+        Some(name) => Profile::find(name)?,
+        None => Profile::new(
+            args.platform.as_str(),
+            Provenance {
+                source: format!("SchedCAT table {}", args.table.display()),
+                ..Provenance::default()
+            },
+        ),
+    };
+    let meaning = args.meaning.meaning()?;
+    let (profile, skipped) =
+        schedcat::import(&before, &text, &meaning).map_err(|e| e.at(args.table.display()))?;
+    files::write(&args.output, profilefile::to_toml(&profile))?;
+    remark(
+        skipped
+            .iter()
+            .map(|c| format!("column {c} left out: a profile has no place for it")),
+    );
+    Ok(Answer::Yes)
+}
+
+fn export(args: &Export) -> Result<Answer> {
+    let profile = Profile::find(&args.profile)?;
+    let meaning = args.meaning.meaning()?;
+    let (text, left_out) = match args.overheads {
+        true => schedcat::export_overheads(&profile, &meaning)?,
+        false => schedcat::export_cpmd(&profile, &meaning)?,
+    };
+    match &args.output {
+        Some(path) => files::write(path, text)?,
+        None => console::print(&text)?,
+    }
+    remark(left_out.iter().map(|l| format!("left out: {l}")));
+    Ok(Answer::Yes)
+}
+
+/// Remarks on standard error; where that is closed they are lost, which is no failure.
+fn remark(lines: impl Iterator<Item = String>) {
+    use std::io::Write as _;
+    for line in lines {
+        let _ = writeln!(std::io::stderr(), "warmset: {line}");
+    }
+}
+
+/// A value that was read off a curve.
+#[derive(Serialize)]
+struct Row {
+    /// `preemption (idle, write ratio 0.25)`, `release (g-edf)`.
+    curve: String,
+    /// Which number of the samples.
+    statistic: Statistic,
+    /// The value.
+    value: Delay,
+    /// Outside of what was measured: a guess.
+    extrapolated: bool,
+}
+
+fn show(args: &Show) -> Result<Answer> {
+    let profile = Profile::find(&args.profile)?;
+    let asked = args.wss.is_some() || args.tasks.is_some();
+    let rows = rows(&profile, args);
+    match args.format {
+        Format::Json if asked => console::print_json(&rows)?,
+        Format::Json => console::print_json(&profile)?,
+        Format::Table if asked => console::print(&rows_text(&rows))?,
+        Format::Table => console::print(&profile_text(&profile))?,
+    }
+    Ok(Answer::Yes)
+}
+
+fn rows(profile: &Profile, args: &Show) -> Vec<Row> {
+    let both = [Statistic::Average, Statistic::Maximum];
+    let mut rows = Vec::new();
+    for (wss, curve) in args
+        .wss
+        .iter()
+        .flat_map(|w| profile.cpmd.iter().map(move |c| (*w, c)))
+    {
+        for statistic in both {
+            rows.extend(curve.at(wss, statistic).map(|r| Row {
+                curve: format!(
+                    "{} ({}, write ratio {})",
+                    curve.resumption, curve.load, curve.write_ratio
+                ),
+                statistic,
+                value: r.value,
+                extrapolated: r.extrapolated,
+            }));
+        }
+    }
+    for (tasks, curve) in args
+        .tasks
+        .iter()
+        .flat_map(|t| profile.overheads.iter().map(move |c| (*t, c)))
+    {
+        for statistic in both {
+            rows.extend(curve.at(tasks, statistic).map(|r| Row {
+                curve: overhead_name(curve),
+                statistic,
+                value: r.value,
+                extrapolated: r.extrapolated,
+            }));
+        }
+    }
+    rows
+}
+
+fn overhead_name(curve: &model::profile::OverheadCurve) -> String {
+    match curve.policy.as_str() {
+        "" => curve.kind.name().to_owned(),
+        policy => format!("{} ({policy})", curve.kind.name()),
+    }
+}
+
+fn rows_text(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "the profile has no such curve\n".to_owned();
+    }
+    let width = rows.iter().map(|r| r.curve.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for r in rows {
+        let flag = if r.extrapolated {
+            "  extrapolated: outside of what was measured"
+        } else {
+            ""
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            out,
+            "{:width$}  {}  {:>12}{flag}",
+            r.curve,
+            r.statistic,
+            r.value.to_string()
+        );
+    }
+    out
+}
+
+fn profile_text(profile: &Profile) -> String {
+    let mut out = format!("profile of {}\n", profile.platform);
+    let p = &profile.provenance;
+    for (name, text) in [
+        ("source", &p.source),
+        ("machine", &p.machine),
+        ("kernel", &p.kernel),
+        ("command", &p.command),
+        ("time", &p.time),
+    ] {
+        if !text.is_empty() {
+            let _ = writeln!(out, "{name:8} {text}");
+        }
+    }
+    for warning in &p.warnings {
+        let _ = writeln!(out, "warning: {warning}");
+    }
+    let mut done: Vec<(Load, f64)> = Vec::new();
+    for curve in &profile.cpmd {
+        let group = (curve.load, curve.write_ratio);
+        if done.contains(&group) {
+            continue;
+        }
+        done.push(group);
+        let of_group: Vec<&CpmdCurve> = profile
+            .cpmd
+            .iter()
+            .filter(|c| (c.load, c.write_ratio) == group)
+            .collect();
+        let _ = writeln!(
+            out,
+            "\n{}, write ratio {}: average ± standard deviation, maximum, in microseconds",
+            match curve.load {
+                Load::Idle => "idle",
+                Load::Load => "under load",
+            },
+            curve.write_ratio
+        );
+        push_group(&mut out, &of_group);
+    }
+    for curve in &profile.overheads {
+        let _ = writeln!(
+            out,
+            "\n{}: average, maximum by number of tasks",
+            overhead_name(curve)
+        );
+        for p in &curve.points {
+            let text = |v: Option<model::Duration>| v.map_or("-".to_owned(), |v| v.to_string());
+            let _ = writeln!(
+                out,
+                "{:>8}  {:>12}  {:>12}",
+                p.tasks,
+                text(p.average),
+                text(p.maximum)
+            );
+        }
+    }
+    out
+}
+
+/// A table with a column for each way to resume and a row for each working set size.
+fn push_group(out: &mut String, curves: &[&CpmdCurve]) {
+    let sizes: BTreeSet<Bytes> = curves
+        .iter()
+        .flat_map(|c| c.points.iter().map(|p| p.wss))
+        .collect();
+    let mut table: Vec<Vec<String>> = vec![
+        std::iter::once("WSS".to_owned())
+            .chain(curves.iter().map(|c| c.resumption.to_string()))
+            .collect(),
+    ];
+    for wss in sizes {
+        let cells = curves.iter().map(|c| {
+            let point = c.points.iter().find(|p| p.wss == wss);
+            point.map_or(String::new(), cell)
+        });
+        table.push(std::iter::once(wss.to_string()).chain(cells).collect());
+    }
+    let columns = curves.len() + 1;
+    let widths: Vec<usize> = (0..columns)
+        .map(|i| table.iter().map(|row| row[i].chars().count()).max().unwrap_or(0))
+        .collect();
+    for row in table {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:>width$}"))
+            .collect();
+        let _ = writeln!(out, "{}", cells.join("  "));
+    }
+}
+
+fn cell(point: &CpmdPoint) -> String {
+    let micros = |d: Delay| format!("{:.2}", d.as_micros_f64());
+    let mut text = point.average.map_or("-".to_owned(), micros);
+    if let Some(deviation) = point.deviation {
+        let _ = write!(text, " ± {:.2}", deviation.as_micros_f64());
+    }
+    let _ = write!(text, ", {}", point.maximum.map_or("-".to_owned(), micros));
+    text
+}
