@@ -1,0 +1,203 @@
+//! `warmset profile` from end to end: showing, reading off, SchedCAT's tables, and what is refused.
+
+use assert_cmd::Command;
+use std::fs;
+
+fn warmset(args: &[&str]) -> assert_cmd::assert::Assert {
+    Command::cargo_bin("warmset")
+        .unwrap()
+        .arg("profile")
+        .args(args)
+        .assert()
+}
+fn stdout(args: &[&str]) -> String {
+    String::from_utf8(warmset(args).success().get_output().stdout.clone()).unwrap()
+}
+fn stderr_of(args: &[&str], code: i32) -> String {
+    String::from_utf8(warmset(args).code(code).get_output().stderr.clone()).unwrap()
+}
+
+#[test]
+fn the_tables_of_the_xeon_are_shown() {
+    insta::assert_snapshot!(stdout(&["show", "xeon-l7455"]));
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&["show", "xeon-l7455", "--format", "json"])).unwrap();
+    assert_eq!(json["cpmd"].as_array().unwrap().len(), 8);
+}
+
+/// 000 §4.2: between the points the reading is interpolated, outside it is flagged.
+#[test]
+fn readings_carry_their_flag() {
+    insta::assert_snapshot!(stdout(&["show", "xeon-l7455", "--wss", "300KiB"]));
+    for (size, flagged) in [("4KiB", 0), ("12MiB", 0), ("1KiB", 16), ("16MiB", 16)] {
+        let text = stdout(&["show", "xeon-l7455", "--wss", size]);
+        assert_eq!(
+            (text.lines().count(), text.matches("extrapolated").count()),
+            (16, flagged),
+            "{size}"
+        );
+    }
+    assert_eq!(
+        stdout(&["show", "xeon-l7455", "--tasks", "3"]),
+        "the profile has no such curve\n"
+    );
+}
+
+#[test]
+fn tables_of_averages_and_maxima_make_a_profile() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    for statistic in ["average", "maximum"] {
+        let csv = path(&format!("{statistic}.csv"));
+        warmset(&[
+            "export",
+            "xeon-l7455",
+            "--statistic",
+            statistic,
+            "--load",
+            "load",
+            "-o",
+            &csv,
+        ])
+        .success();
+    }
+    let (one, both) = (path("one.toml"), path("both.toml"));
+    let (average, maximum) = (path("average.csv"), path("maximum.csv"));
+    warmset(&[
+        "import",
+        &average,
+        "--statistic",
+        "average",
+        "--platform",
+        "xeon-l7455",
+        "-o",
+        &one,
+    ])
+    .success();
+    warmset(&[
+        "import",
+        &maximum,
+        "--statistic",
+        "maximum",
+        "--into",
+        &one,
+        "-o",
+        &both,
+    ])
+    .success();
+    // What was read off under load is the same again.
+    let under_load = |profile: &str| -> Vec<String> {
+        let text = stdout(&["show", profile, "--wss", "300KiB"]);
+        text.lines()
+            .filter(|l| l.contains("(load"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(under_load(&both), under_load("xeon-l7455"));
+    assert_eq!(under_load(&one).len(), 4);
+    // The input stayed as it was, and the same table does not go in twice.
+    let again = stderr_of(
+        &[
+            "import",
+            &average,
+            "--statistic",
+            "average",
+            "--into",
+            &one,
+            "-o",
+            &both,
+        ],
+        2,
+    );
+    assert!(again.contains("has this value of `L1` already"), "{again}");
+}
+
+#[test]
+fn overheads_go_in_and_out_and_what_has_no_place_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (table, profile) = (path("oh.csv"), path("p.toml"));
+    fs::write(
+        &table,
+        "TASK-COUNT, CXS, RELEASE-LATENCY\n 10, 5.5, 30\n 20, 6.25, 40\n",
+    )
+    .unwrap();
+    let said = stderr_of(
+        &[
+            "import",
+            &table,
+            "--statistic",
+            "maximum",
+            "--policy",
+            "g-edf",
+            "-o",
+            &profile,
+        ],
+        0,
+    );
+    assert!(said.contains("RELEASE-LATENCY"), "{said}");
+    assert_eq!(
+        stdout(&[
+            "export",
+            &profile,
+            "--statistic",
+            "maximum",
+            "--overheads",
+            "--policy",
+            "g-edf"
+        ]),
+        "TASK-COUNT,CXS\n10,5.5\n20,6.25\n"
+    );
+    let text = stdout(&["show", &profile, "--tasks", "30"]);
+    assert_eq!(
+        text,
+        "context-switch (g-edf)  maximum           7us  extrapolated: outside of what was measured\n"
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (bad, out) = (path("bad.csv"), path("out.toml"));
+    fs::write(&bad, "WSS,L7\n4,1\n").unwrap();
+    for (args, cause) in [
+        (vec!["show", "xeon"], "built in are `xeon-l7455`"),
+        (vec!["show", "xeon-l7455", "--wss", "300"], "has no unit"),
+        (
+            vec!["export", "xeon-l7455", "--statistic", "average", "--overheads"],
+            "has no average overheads",
+        ),
+        (
+            vec![
+                "export",
+                "xeon-l7455",
+                "--statistic",
+                "average",
+                "--write-ratio",
+                "2",
+            ],
+            "2 is not a ratio",
+        ),
+        (
+            vec![
+                "export",
+                "xeon-l7455",
+                "--statistic",
+                "average",
+                "--write-ratio",
+                "0.5",
+            ],
+            "has no average cache delays",
+        ),
+        (
+            vec!["import", &bad, "--statistic", "average", "-o", &out],
+            "bad.csv: line 1: unknown column `L7`",
+        ),
+    ] {
+        let said = stderr_of(&args, 2);
+        assert!(said.contains(cause), "{said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    }
+    assert!(!dir.path().join("out.toml").exists());
+}
