@@ -1,0 +1,427 @@
+//! What to measure: working sets, write ratios, loads, lengths, and the blocks of samples that they are measured in.
+//!
+//! 000 §4.1 and 002 §5.2.2: working sets of powers of two from 4 KiB and of each cache's own size; preemption lengths
+//! uniform in [0, 50 ms]; idle and under load. A plan and its seed determine every random choice, so that an
+//! interrupted measurement goes on as it would have.
+
+use crate::destinations::Destinations;
+use crate::ratio::WriteRatio;
+use model::{Bytes, CpuId, CpuSet, Duration, Error, Load, Platform, Result};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The largest working set that is measured without being asked for.
+const LARGEST: Bytes = Bytes::from_mib(32);
+/// Working sets are whole multiples of this, the smallest block that a walk is timed in.
+pub const GRAIN: Bytes = Bytes::from_kib(4);
+
+/// What the user asked for; `None` where the default is to be taken.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Directory for the results.
+    pub out: PathBuf,
+    /// The short measurement.
+    pub quick: bool,
+    /// Write ratios; empty: the one of the figures in 000.
+    pub write_ratios: Vec<WriteRatio>,
+    /// Working set sizes; empty: by the caches.
+    pub wss: Vec<Bytes>,
+    /// Samples for each kind of resumption, size, ratio and load.
+    pub samples: Option<u32>,
+    /// The longest preemption.
+    pub max_preemption: Option<Duration>,
+    /// Loads; empty: both.
+    pub loads: Vec<Load>,
+    /// The processors to measure on.
+    pub cpus: Option<CpuSet>,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Go on with an interrupted measurement.
+    pub resume: bool,
+    /// The command line, for provenance.
+    pub command: String,
+}
+
+/// A measurement, decided in full.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// Directory for the results.
+    #[serde(skip)]
+    pub out: PathBuf,
+    /// The command line, for provenance.
+    #[serde(skip)]
+    pub command: String,
+    /// Go on with an interrupted measurement.
+    #[serde(skip)]
+    pub resume: bool,
+    /// Working set sizes, ascending.
+    pub wss: Vec<Bytes>,
+    /// Write ratios.
+    pub write_ratios: Vec<WriteRatio>,
+    /// Loads.
+    pub loads: Vec<Load>,
+    /// Samples aimed at for each kind of resumption, size, ratio and load.
+    pub samples: u32,
+    /// Of those, in one block.
+    pub per_block: u32,
+    /// Preemption lengths are uniform between zero and this.
+    pub max_preemption: Duration,
+    /// The processors to measure on.
+    pub cpus: CpuSet,
+    /// The seed of every random choice.
+    pub seed: u64,
+}
+
+/// A group of samples that are taken one after the other under the same circumstances.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Block {
+    /// Its number, from 0.
+    pub number: u32,
+    /// Working set size.
+    pub wss: Bytes,
+    /// Write ratio.
+    pub write_ratio: WriteRatio,
+    /// What else runs.
+    pub load: Load,
+}
+
+/// One preemption or migration to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Draw {
+    /// Where the thread resumes.
+    pub to: CpuId,
+    /// After how long.
+    pub length: Duration,
+}
+
+impl Plan {
+    /// Decides what was left open, by what the platform has.
+    ///
+    /// # Errors
+    /// No processor left, a processor that is offline or not permitted, a working set that is zero, not a multiple of
+    /// [`GRAIN`] or larger than memory, no samples.
+    pub fn of(options: &Options, platform: &Platform) -> Result<Plan> {
+        let cpus = processors(options.cpus.as_ref(), platform)?;
+        let kinds = Destinations::among(platform, &cpus).kinds().len() as u32;
+        let wss = if options.wss.is_empty() {
+            working_sets(platform, &cpus, options.quick)
+        } else {
+            let mut wss = options.wss.clone();
+            wss.sort_unstable();
+            wss.dedup();
+            wss
+        };
+        for size in &wss {
+            check_working_set(*size)?;
+        }
+        // The quick one shares a fixed number of samples among the kinds, so that machines with many kinds stay quick.
+        let samples = options
+            .samples
+            .unwrap_or(if options.quick { 700 / kinds.max(1) } else { 1000 });
+        if samples == 0 {
+            return Err(
+                Error::new("no samples are asked for").remedy("give `--samples` a number of at least 1")
+            );
+        }
+        let max_preemption = options
+            .max_preemption
+            .unwrap_or(Duration::from_millis(if options.quick { 5 } else { 50 }));
+        if max_preemption > Duration::from_secs(10) {
+            return Err(Error::new(format!(
+                "a preemption of {max_preemption} is longer than this measures"
+            ))
+            .remedy("give `--max-preemption` at most 10s"));
+        }
+        let or = |given: &[WriteRatio]| match given {
+            [] => vec![WriteRatio::DEFAULT],
+            some => {
+                let mut ratios: Vec<WriteRatio> = Vec::new();
+                for ratio in some {
+                    if !ratios.contains(ratio) {
+                        ratios.push(*ratio);
+                    }
+                }
+                ratios
+            }
+        };
+        let mut loads = options.loads.clone();
+        loads.sort_unstable();
+        loads.dedup();
+        if loads.is_empty() {
+            loads = vec![Load::Idle, Load::Load];
+        }
+        Ok(Plan {
+            out: options.out.clone(),
+            command: options.command.clone(),
+            resume: options.resume,
+            wss,
+            write_ratios: or(&options.write_ratios),
+            loads,
+            samples,
+            per_block: if options.quick {
+                samples.div_ceil(3)
+            } else {
+                samples.min(25)
+            },
+            max_preemption,
+            cpus,
+            seed: options.seed,
+        })
+    }
+
+    /// The blocks in the order in which they are measured: round by round through all cells, each round shuffled, so
+    /// that whatever drifts spreads evenly.
+    pub fn blocks(&self) -> Vec<Block> {
+        let rounds = self.samples.div_ceil(self.per_block.max(1));
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut blocks = Vec::new();
+        for _ in 0..rounds {
+            let mut round: Vec<Block> = Vec::new();
+            for wss in &self.wss {
+                for write_ratio in &self.write_ratios {
+                    for load in &self.loads {
+                        round.push(Block {
+                            number: 0,
+                            wss: *wss,
+                            write_ratio: *write_ratio,
+                            load: *load,
+                        });
+                    }
+                }
+            }
+            round.shuffle(&mut rng);
+            blocks.append(&mut round);
+        }
+        for (number, block) in (0..).zip(&mut blocks) {
+            block.number = number;
+        }
+        blocks
+    }
+
+    /// Where a block starts, and what then happens: the same for the same plan, whatever was measured before.
+    ///
+    /// One more sample than asked for: the first one warms up the machine after the blocks before, and is not kept.
+    pub fn draws(&self, block: &Block, destinations: &Destinations) -> (CpuId, Vec<Draw>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        // Stream 0 orders the blocks.
+        rng.set_stream(u64::from(block.number) + 1);
+        let start = destinations.start(&mut rng);
+        let mut from = start;
+        let count = self.per_block.saturating_mul(destinations.kinds().len() as u32);
+        let draws = (0..=count)
+            .map(|_| {
+                from = destinations.next(from, &mut rng);
+                Draw {
+                    to: from,
+                    length: Duration::from_nanos(rng.random_range(0..=self.max_preemption.nanos())),
+                }
+            })
+            .collect();
+        (start, draws)
+    }
+}
+
+fn processors(asked: Option<&CpuSet>, platform: &Platform) -> Result<CpuSet> {
+    let usable = platform.usable();
+    if usable.is_empty() {
+        return Err(
+            Error::new(format!("no processor of `{}` may be used", platform.name))
+                .remedy("widen the affinity mask or the cpuset of this process"),
+        );
+    }
+    let Some(asked) = asked else {
+        return Ok(usable);
+    };
+    if asked.is_empty() {
+        return Err(Error::new("no processor is asked for")
+            .remedy(format!("choose among {usable}, which this process may use")));
+    }
+    if let Some(missing) = asked.iter().find(|cpu| !usable.contains(*cpu)) {
+        let why = match platform.processors.iter().find(|p| p.id == missing) {
+            None => "does not exist",
+            Some(p) if !p.online => "is offline",
+            Some(_) => "is not permitted to this process",
+        };
+        return Err(Error::new(format!("processor {missing} {why}")).remedy(format!("choose among {usable}")));
+    }
+    Ok(asked.clone())
+}
+
+/// Powers of two from 4 KiB, and each cache's own size (000 §4.1).
+///
+/// Quick: up to twice the level-2 cache. Else: up to the last level, at most [`LARGEST`].
+fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool) -> Vec<Bytes> {
+    let caches: Vec<(u8, Bytes)> = platform
+        .data_levels()
+        .into_iter()
+        .flat_map(|level| {
+            cpus.iter().filter_map(move |cpu| {
+                platform
+                    .data_cache(level, cpu)
+                    .and_then(|c| c.size)
+                    .map(|size| (level, size))
+            })
+        })
+        .collect();
+    let last = caches.iter().map(|(_, size)| *size).max();
+    let second = caches
+        .iter()
+        .filter(|(level, _)| *level == 2)
+        .map(|(_, size)| Bytes::new(size.get().saturating_mul(2)))
+        .max();
+    let limit = if quick {
+        second.unwrap_or(Bytes::from_mib(4)).min(Bytes::from_mib(8))
+    } else {
+        last.unwrap_or(LARGEST).min(LARGEST)
+    };
+    let mut sizes: Vec<Bytes> = (0..)
+        .map(|power| Bytes::from_kib(4 << power))
+        .take_while(|size| *size <= limit)
+        .collect();
+    sizes.extend(
+        caches
+            .iter()
+            .map(|(_, size)| *size)
+            .filter(|size| *size <= limit && size.get().is_multiple_of(GRAIN.get()) && size.get() > 0),
+    );
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+fn check_working_set(size: Bytes) -> Result<()> {
+    if size.get() == 0 || !size.get().is_multiple_of(GRAIN.get()) {
+        return Err(Error::new(format!("a working set of {size} cannot be measured"))
+            .remedy(format!("give whole multiples of {GRAIN}")));
+    }
+    let free = available_memory();
+    // The larger half stays for the polluters and the rest of the system.
+    if free.is_some_and(|free| size.get() > free.get() / 2) {
+        return Err(Error::new(format!(
+            "a working set of {size} does not fit into half of the {} MiB of memory that are available",
+            free.unwrap_or_default().get() >> 20
+        ))
+        .remedy("give smaller ones with `--wss`"));
+    }
+    Ok(())
+}
+
+/// Memory that can be had without swapping; `None` where the system does not say.
+pub fn available_memory() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Bytes::from_kib(kib))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn xeon() -> Platform {
+        Platform::builtin("xeon-l7455").unwrap()
+    }
+
+    #[test]
+    fn working_sets_are_powers_of_two_and_the_caches_own_sizes() {
+        let plan = Plan::of(&Options::default(), &xeon()).unwrap();
+        let kib: Vec<u64> = plan.wss.iter().map(|s| s.get() / 1024).collect();
+        // 002 §5.2.2: 3 MiB and 12 MiB are the sizes of the L2 and the L3 cache.
+        assert_eq!(
+            kib,
+            [
+                4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096, 8192, 12288
+            ]
+        );
+        assert_eq!(plan.write_ratios, [WriteRatio::DEFAULT]);
+        assert_eq!(plan.max_preemption, Duration::from_millis(50));
+        assert_eq!(plan.loads, [Load::Idle, Load::Load]);
+    }
+
+    #[test]
+    fn the_quick_plan_ends_at_twice_the_second_level() {
+        let options = Options {
+            quick: true,
+            ..Options::default()
+        };
+        let plan = Plan::of(&options, &xeon()).unwrap();
+        assert_eq!(plan.wss.last(), Some(&Bytes::from_mib(4)));
+        assert!(plan.wss.contains(&Bytes::from_mib(3)));
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_with_the_cause() {
+        let refused = |options: Options| Plan::of(&options, &xeon()).unwrap_err().to_string();
+        let wss = |size: Bytes| Options {
+            wss: vec![size],
+            ..Options::default()
+        };
+        assert!(refused(wss(Bytes::new(0))).contains("cannot be measured"));
+        assert!(refused(wss(Bytes::new(4097))).contains("multiples of 4KiB"));
+        assert!(refused(wss(Bytes::from_mib(1 << 30))).contains("does not fit"));
+        let cpus = |set: &str| Options {
+            cpus: Some(set.parse().unwrap()),
+            ..Options::default()
+        };
+        assert!(refused(cpus("99")).contains("processor 99 does not exist"));
+        assert!(refused(cpus("")).contains("no processor is asked for"));
+        let mut platform = xeon();
+        platform.processors[3].online = false;
+        platform.processors[4].usable = false;
+        let with = |set: &str| Plan::of(&cpus(set), &platform).unwrap_err().to_string();
+        assert!(with("3").contains("processor 3 is offline"));
+        assert!(with("4").contains("processor 4 is not permitted"));
+        for p in &mut platform.processors {
+            p.usable = false;
+        }
+        let e = Plan::of(&Options::default(), &platform).unwrap_err().to_string();
+        assert!(e.contains("no processor of `xeon-l7455` may be used"), "{e}");
+        let none = Options {
+            samples: Some(0),
+            ..Options::default()
+        };
+        assert!(refused(none).contains("no samples"));
+    }
+
+    #[test]
+    fn every_round_has_every_cell_once() {
+        let options = Options {
+            samples: Some(75),
+            ..Options::default()
+        };
+        let plan = Plan::of(&options, &xeon()).unwrap();
+        let blocks = plan.blocks();
+        let cells = plan.wss.len() * plan.loads.len();
+        assert_eq!(blocks.len(), 3 * cells);
+        for round in blocks.chunks(cells) {
+            let mut seen: Vec<(Bytes, Load)> = round.iter().map(|b| (b.wss, b.load)).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), cells);
+        }
+        assert!(blocks.iter().zip(0..).all(|(b, i)| b.number == i));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn the_same_seed_gives_the_same_measurement(seed in any::<u64>(), number in 0u32..1000) {
+            let platform = xeon();
+            let options = Options { seed, samples: Some(30), ..Options::default() };
+            let plan = Plan::of(&options, &platform).unwrap();
+            let again = Plan::of(&options, &platform).unwrap();
+            prop_assert_eq!(plan.blocks(), again.blocks());
+            let destinations = Destinations::among(&platform, &plan.cpus);
+            let mut block = plan.blocks()[0];
+            block.number = number;
+            let (start, draws) = plan.draws(&block, &destinations);
+            prop_assert_eq!((start, draws.clone()), again.draws(&block, &destinations));
+            prop_assert_eq!(draws.len(), 25 * 4 + 1);
+            prop_assert!(draws.iter().all(|d| d.length <= plan.max_preemption && plan.cpus.contains(d.to)));
+        }
+    }
+}

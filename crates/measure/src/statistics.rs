@@ -1,0 +1,169 @@
+//! Statistics of the samples of a cell: mean, deviation, maximum, percentiles, bootstrap interval of the mean.
+//!
+//! 000 §3.1: maxima of unequally many samples must not be compared; [`maximum_of_first`] takes the first so many.
+//! Bootstrap: percentile interval of resampled means (Efron, "Bootstrap methods: another look at the jackknife", 1979).
+
+use model::{Delay, Duration};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Resamples of the bootstrap.
+const RESAMPLES: usize = 1000;
+/// A percentile is told when at least this many samples lie beyond it.
+const BEYOND: f64 = 5.0;
+
+/// The mean, rounded to the nearest nanosecond; `None` without samples.
+pub fn mean(samples: &[Delay]) -> Option<Delay> {
+    let n = i128::try_from(samples.len()).ok().filter(|n| *n > 0)?;
+    let sum: i128 = samples.iter().map(|d| i128::from(d.nanos())).sum();
+    Some(Delay::from_nanos(round_to_i64(sum as f64 / n as f64)))
+}
+
+/// The standard deviation with n − 1; `None` for fewer than two samples.
+pub fn deviation(samples: &[Delay]) -> Option<Duration> {
+    let n = samples.len();
+    if n < 2 {
+        return None;
+    }
+    let mean = samples.iter().map(|d| d.nanos() as f64).sum::<f64>() / n as f64;
+    let squares: f64 = samples.iter().map(|d| (d.nanos() as f64 - mean).powi(2)).sum();
+    Some(Duration::from_nanos(
+        (squares / (n - 1) as f64).sqrt().round() as u64
+    ))
+}
+
+/// The largest of the first `k` samples, in the order in which they were taken; `None` if there are none.
+pub fn maximum_of_first(samples: &[Delay], k: usize) -> Option<Delay> {
+    samples.iter().take(k).max().copied()
+}
+
+/// The 50th, 90th, 99th and 99.9th percentile by nearest rank, those that enough samples lie beyond. The median always.
+pub fn percentiles(samples: &[Delay]) -> Vec<(f64, Delay)> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let n = sorted.len();
+    [50.0, 90.0, 99.0, 99.9]
+        .into_iter()
+        .filter(|p| n > 0 && (*p == 50.0 || n as f64 * (100.0 - p) / 100.0 >= BEYOND - 1e-9))
+        .map(|p| {
+            // Nearest rank; the small subtraction keeps 0.999 × 5000 from rounding up to the next rank.
+            let rank = (n as f64 * p / 100.0 - 1e-9).ceil() as usize;
+            (p, sorted[rank.clamp(1, n) - 1])
+        })
+        .collect()
+}
+
+/// The 95 % bootstrap interval of the mean; `None` for fewer than two samples. The same seed gives the same interval.
+pub fn mean_interval(samples: &[Delay], seed: u64) -> Option<(Delay, Delay)> {
+    let n = samples.len();
+    if n < 2 {
+        return None;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut means: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let sum: i128 = (0..n)
+                .map(|_| i128::from(samples[rng.random_range(0..n)].nanos()))
+                .sum();
+            sum as f64 / n as f64
+        })
+        .collect();
+    means.sort_unstable_by(f64::total_cmp);
+    let at = |part: f64| {
+        let index = (RESAMPLES as f64 * part) as usize;
+        Delay::from_nanos(round_to_i64(means[index.min(RESAMPLES - 1)]))
+    };
+    Some((at(0.025), at(0.975)))
+}
+
+fn round_to_i64(value: f64) -> i64 {
+    value.round() as i64
+}
+
+/// The quantile `q` in [0, 1] of unsorted numbers, by nearest rank; zero without numbers.
+pub fn quantile(values: &mut [u64], q: f64) -> u64 {
+    if values.is_empty() {
+        return 0;
+    }
+    let rank = ((values.len() as f64 * q).ceil() as usize).clamp(1, values.len()) - 1;
+    *values.select_nth_unstable(rank).1
+}
+
+/// The median of unsorted numbers; zero without numbers.
+pub fn median(values: &mut [u64]) -> u64 {
+    quantile(values, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn delays(ns: &[i64]) -> Vec<Delay> {
+        ns.iter().copied().map(Delay::from_nanos).collect()
+    }
+
+    #[test]
+    fn known_data_has_known_statistics() {
+        // Mean 5, sum of squares 32, n − 1 = 7: deviation 2.138 (rounded 2).
+        let d = delays(&[2, 4, 4, 4, 5, 5, 7, 9]);
+        assert_eq!(mean(&d).unwrap().nanos(), 5);
+        assert_eq!(deviation(&d).unwrap().nanos(), 2);
+        let large: Vec<Delay> = d.iter().map(|x| Delay::from_nanos(x.nanos() * 1000)).collect();
+        assert_eq!(deviation(&large).unwrap().nanos(), 2138);
+        assert_eq!(
+            mean(&delays(&[-3, -4])).unwrap().nanos(),
+            -4,
+            "−3.5 rounds away from zero"
+        );
+        assert_eq!(maximum_of_first(&d, 3).unwrap().nanos(), 4);
+        assert_eq!(maximum_of_first(&d, 99).unwrap().nanos(), 9);
+        assert!(mean(&[]).is_none() && deviation(&d[..1]).is_none() && mean_interval(&d[..1], 1).is_none());
+    }
+
+    #[test]
+    fn percentiles_are_told_only_where_samples_support_them() {
+        let d: Vec<Delay> = (1..=5000).map(Delay::from_nanos).collect();
+        let told: Vec<(f64, i64)> = percentiles(&d).iter().map(|(p, v)| (*p, v.nanos())).collect();
+        assert_eq!(told, [(50.0, 2500), (90.0, 4500), (99.0, 4950), (99.9, 4995)]);
+        let names = |n: usize| percentiles(&d[..n]).iter().map(|(p, _)| *p).collect::<Vec<_>>();
+        assert_eq!(names(4999), [50.0, 90.0, 99.0]);
+        assert_eq!(names(499), [50.0, 90.0]);
+        assert_eq!(names(49), [50.0]);
+        assert_eq!(names(1), [50.0]);
+        assert!(names(0).is_empty());
+    }
+
+    #[test]
+    fn the_interval_holds_the_mean_and_narrows_with_samples() {
+        let spread = |n: i64| -> Vec<Delay> { (0..n).map(|i| Delay::from_nanos(i * 7919 % 1000)).collect() };
+        let width = |n| {
+            let d = spread(n);
+            let (low, high) = mean_interval(&d, 3).unwrap();
+            let m = mean(&d).unwrap();
+            assert!(low <= m && m <= high);
+            high.nanos() - low.nanos()
+        };
+        // The standard error falls with the root of the number: a hundred times the samples, a tenth of the width.
+        let (few, many) = (width(100), width(10_000));
+        assert!(many * 7 < few && few < many * 14, "{few} {many}");
+        // 1.96 × 288.7 / √100 on both sides: about 113.
+        assert!((90..140).contains(&few), "{few}");
+    }
+
+    proptest! {
+        #[test]
+        fn statistics_stay_within_the_samples(ns in prop::collection::vec(-1_000_000i64..1_000_000, 2..200)) {
+            let d = delays(&ns);
+            let (low, high) = (*d.iter().min().unwrap(), *d.iter().max().unwrap());
+            let m = mean(&d).unwrap();
+            prop_assert!(low <= m && m <= high);
+            prop_assert_eq!(maximum_of_first(&d, d.len()), Some(high));
+            let told = percentiles(&d);
+            prop_assert!(told.windows(2).all(|w| w[0].1 <= w[1].1));
+            let (a, b) = mean_interval(&d, 5).unwrap();
+            prop_assert!(low <= a && a <= b && b <= high);
+            prop_assert_eq!(mean_interval(&d, 5), Some((a, b)));
+        }
+    }
+}
