@@ -107,6 +107,11 @@ pub fn thread_time() -> Duration {
     Duration::from_nanos(nanos_of(libc::CLOCK_THREAD_CPUTIME_ID))
 }
 
+/// Nanoseconds of processor time that all threads of this process have used.
+pub fn process_time() -> Duration {
+    Duration::from_nanos(nanos_of(libc::CLOCK_PROCESS_CPUTIME_ID))
+}
+
 /// The processor that the caller runs on; outdated as soon as it is known, unless the caller is pinned.
 pub fn current_cpu() -> CpuId {
     // Safety: takes no argument and touches no memory of ours.

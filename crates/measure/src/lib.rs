@@ -2,11 +2,15 @@
 
 pub mod destinations;
 pub mod disturb;
+pub mod journal;
 pub mod line;
 pub mod memory;
+pub mod placement;
 pub mod plan;
 pub mod pollute;
 pub mod ratio;
+pub mod run;
 pub mod samples;
 pub mod statistics;
+pub mod system;
 pub mod walk;

@@ -91,7 +91,7 @@ impl Default for Trace {
 }
 
 /// A walk compiled for one write ratio.
-pub type Walk<C> = fn(&WorkingSet, C, Witness, &mut Trace);
+pub type Walk<C> = fn(&mut WorkingSet, C, Witness, &mut Trace);
 
 /// The walk that writes one word in `ratio`'s period.
 pub fn walk_of<C: Clock>(ratio: WriteRatio) -> Walk<C> {
@@ -109,7 +109,7 @@ pub fn walk_of<C: Clock>(ratio: WriteRatio) -> Walk<C> {
 }
 
 #[inline(never)]
-fn walk<C: Clock, const PERIOD: usize>(set: &WorkingSet, clock: C, witness: Witness, trace: &mut Trace) {
+fn walk<C: Clock, const PERIOD: usize>(set: &mut WorkingSet, clock: C, witness: Witness, trace: &mut Trace) {
     let blocks = set.blocks();
     let mut interrupted = 0;
     let mut at = set.area.base();
@@ -176,9 +176,9 @@ mod tests {
     use model::Bytes;
 
     fn walked(kib: u64, ratio: WriteRatio) -> (WorkingSet, Trace) {
-        let set = WorkingSet::of(Area::map(Bytes::from_kib(kib)).unwrap());
+        let mut set = WorkingSet::of(Area::map(Bytes::from_kib(kib)).unwrap());
         let mut trace = Trace::new();
-        walk_of::<Monotonic>(ratio)(&set, Monotonic, Witness::blind(), &mut trace);
+        walk_of::<Monotonic>(ratio)(&mut set, Monotonic, Witness::blind(), &mut trace);
         (set, trace)
     }
 
