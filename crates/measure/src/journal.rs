@@ -115,6 +115,7 @@ impl Journal {
             plan: Plan {
                 out: PathBuf::new(),
                 command: String::new(),
+                about: Default::default(),
                 resume: false,
                 ..plan.clone()
             },

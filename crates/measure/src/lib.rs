@@ -1,5 +1,6 @@
 //! Cache delays and overheads of this machine, measured: what goes into a profile.
 
+pub mod cpmd;
 pub mod destinations;
 pub mod disturb;
 pub mod journal;
@@ -9,8 +10,10 @@ pub mod placement;
 pub mod plan;
 pub mod pollute;
 pub mod ratio;
+pub mod results;
 pub mod run;
 pub mod samples;
 pub mod statistics;
+pub mod summary;
 pub mod system;
 pub mod walk;

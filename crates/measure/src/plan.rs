@@ -11,6 +11,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The largest working set that is measured without being asked for.
@@ -43,6 +44,8 @@ pub struct Options {
     pub resume: bool,
     /// The command line, for provenance.
     pub command: String,
+    /// What is known of the machine, for provenance: facts by name.
+    pub about: BTreeMap<String, String>,
 }
 
 /// A measurement, decided in full.
@@ -54,6 +57,9 @@ pub struct Plan {
     /// The command line, for provenance.
     #[serde(skip)]
     pub command: String,
+    /// What is known of the machine, for provenance: facts by name.
+    #[serde(skip)]
+    pub about: BTreeMap<String, String>,
     /// Go on with an interrupted measurement.
     #[serde(skip)]
     pub resume: bool,
@@ -156,6 +162,7 @@ impl Plan {
         Ok(Plan {
             out: options.out.clone(),
             command: options.command.clone(),
+            about: options.about.clone(),
             resume: options.resume,
             wss,
             write_ratios: or(&options.write_ratios),

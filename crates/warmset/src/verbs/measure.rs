@@ -1,13 +1,184 @@
-//! `warmset measure`: not built yet.
+//! `warmset measure`: what this machine costs. So far: cache-related preemption and migration delays.
 
 use crate::Answer;
-use model::{Error, Result};
+use crate::console::{self, Console, Format};
+use ::measure::cpmd::{self, Outcome};
+use ::measure::plan::{Options, Plan};
+use ::measure::ratio::WriteRatio;
+use ::measure::summary;
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use model::{Bytes, CpuSet, Duration, Error, Load, Result};
+use std::path::PathBuf;
 
 /// Options of `warmset measure`.
-#[derive(clap::Args, Debug)]
-pub struct Args {}
+#[derive(ClapArgs, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// What is measured.
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Measure the delay of losing a warm cache, by preemption and by every kind of migration
+    #[command(
+        after_help = "Example: warmset measure cpmd -o out --quick",
+        after_long_help = "\
+A thread of the highest real-time priority that lets the system live walks through a working set until it is warm, \
+leaves its processor for a random time, resumes on a random processor, and walks through it again. The delay is the \
+difference between the last walk and the warm one. docs/measuring.md says how to read the numbers.
+
+Files in DIR: profile.toml, for `check` and `study`; samples.parquet, every sample, the discarded ones too with their \
+cause; measurement.part while it runs. They appear complete, or not at all.
+
+Changed while measuring: /dev/cpu_dma_latency is held open, so that processors do not sleep; memory is locked; the \
+measuring thread has real-time priority. All of it ends with the measurement, also when it is killed.
+
+Ctrl-C keeps what was measured: the files are written from the finished blocks, with a warning, and the exit status \
+is 2; the same command with --resume goes on. A second Ctrl-C ends at once; --resume goes on then, too.
+
+Examples:
+  warmset measure cpmd -o out --quick
+  warmset measure cpmd -o out --samples 5000 --write-ratio 0,1/128,1/64,1/16,1/4,1/2,1
+  warmset measure cpmd -o out --wss 64KiB,256KiB --load idle --cpus 0-3"
+    )]
+    Cpmd(CpmdArgs),
+}
+
+/// Options of `warmset measure cpmd`.
+#[derive(ClapArgs, Debug)]
+struct CpmdArgs {
+    /// Directory for the results
+    #[arg(short = 'o', long = "out", value_name = "DIR")]
+    out: PathBuf,
+    /// About a minute: working sets up to twice the level-2 cache, preemptions up to 5 ms, fewer samples
+    #[arg(long)]
+    quick: bool,
+    /// Parts of the words that are written: among 0, 1/128, 1/64, 1/32, 1/16, 1/8, 1/4, 1/2, 1 [default: 1/4]
+    #[arg(long, value_name = "R,…", value_delimiter = ',')]
+    write_ratio: Vec<WriteRatio>,
+    /// Working set sizes, multiples of 4KiB [default: powers of two from 4KiB and each cache's own size, up to the
+    /// last-level cache, at most 32MiB]
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
+    wss: Vec<Bytes>,
+    /// Samples for each working set, write ratio, load and kind of resumption; disturbed ones among them [default:
+    /// 1000; quick: 700 among all kinds]
+    #[arg(long, value_name = "N")]
+    samples: Option<u32>,
+    /// Preemption lengths are drawn uniformly between zero and this [default: 50ms; quick: 5ms]
+    #[arg(long, value_name = "TIME")]
+    max_preemption: Option<Duration>,
+    /// What else runs: nothing, a cache polluter on every processor, or one after the other
+    #[arg(long, value_enum, default_value_t = Loads::Both)]
+    load: Loads,
+    /// Processors to measure on, such as 0-3,8 [default: all that this process may use]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuSet>,
+    /// Seed of every random choice
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Go on with an interrupted measurement in DIR; the other options must be the same
+    #[arg(long)]
+    resume: bool,
+    /// How the summary is printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Which loads are measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Loads {
+    /// Nothing else
+    Idle,
+    /// Polluters
+    Load,
+    /// Both, in blocks that take turns
+    Both,
+}
+
+impl Loads {
+    fn list(self) -> Vec<Load> {
+        match self {
+            Loads::Idle => vec![Load::Idle],
+            Loads::Load => vec![Load::Load],
+            Loads::Both => vec![Load::Idle, Load::Load],
+        }
+    }
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> Result<Answer> {
-    Err(Error::new("`warmset measure` is not built yet"))
+pub fn run(args: Args) -> Result<Answer> {
+    match args.what {
+        What::Cpmd(args) => run_cpmd(args),
+    }
+}
+
+fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
+    let machine = machine::detect::this_machine()?;
+    let format = args.format;
+    let options = Options {
+        out: args.out,
+        quick: args.quick,
+        write_ratios: args.write_ratio,
+        wss: args.wss,
+        samples: args.samples,
+        max_preemption: args.max_preemption,
+        loads: args.load.list(),
+        cpus: args.cpus,
+        seed: args.seed,
+        resume: args.resume,
+        command: command_line(),
+        about: machine.settings(),
+    };
+    let plan = Plan::of(&options, &machine.platform)?;
+    let console = Console::new()?;
+    let outcome = cpmd::measure(&plan, &machine.platform, &console)?;
+    console.finish();
+    match format {
+        Format::Table => console::print(&as_text(&outcome))?,
+        Format::Json => console::print_json(&outcome)?,
+    }
+    match outcome.interrupted {
+        None => Ok(Answer::Yes),
+        Some((done, all)) => Err(Error::new(format!(
+            "interrupted after {done} of {all} blocks of samples; what was measured is kept"
+        ))
+        .at(plan.out.display())
+        .remedy("go on with the same command and `--resume`")),
+    }
+}
+
+fn as_text(outcome: &Outcome) -> String {
+    let mut text = summary::table(&outcome.profile);
+    text.push('\n');
+    for sentence in summary::sentences(outcome) {
+        text += &sentence;
+        text.push('\n');
+    }
+    text += &format!(
+        "Wrote {} and {}.\n",
+        outcome.profile_path.display(),
+        outcome.samples_path.display()
+    );
+    text
+}
+
+/// The command line that makes it again, without the way to this program.
+fn command_line() -> String {
+    let quoted = |word: String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    std::iter::once("warmset".to_owned())
+        .chain(
+            std::env::args_os()
+                .skip(1)
+                .map(|word| quoted(word.to_string_lossy().into_owned())),
+        )
+        .collect::<Vec<_>>()
+        .join(" ")
 }
