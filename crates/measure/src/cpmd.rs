@@ -251,8 +251,8 @@ impl<'a, C: Clock> Session<'a, C> {
     /// How long a block will take, roughly: for the bar.
     fn expected(&self, block: &Block) -> Duration {
         let samples = u64::from(self.plan.per_block) * self.destinations.kinds().len() as u64 + 1;
-        // Half a nanosecond a byte for the three walks and the flush together.
-        let walks = block.wss.get() / 2;
+        // A third of a nanosecond a byte for all walks and the flush together.
+        let walks = block.wss.get() / 3;
         Duration::from_nanos(samples * (self.plan.max_preemption.nanos() / 2 + walks + 100_000))
     }
 

@@ -126,7 +126,7 @@ impl Plan {
         // The quick one shares a fixed number of samples among the kinds, so that machines with many kinds stay quick.
         let samples = options
             .samples
-            .unwrap_or(if options.quick { 700 / kinds.max(1) } else { 1000 });
+            .unwrap_or(if options.quick { 850 / kinds.max(1) } else { 1000 });
         if samples == 0 {
             return Err(
                 Error::new("no samples are asked for").remedy("give `--samples` a number of at least 1")

@@ -55,24 +55,42 @@ impl Polluters {
             threads: Vec::new(),
             bytes_each,
         };
+        let (report, mapped) = std::sync::mpsc::channel();
         for cpu in cpus.iter() {
-            let area = Area::map(bytes_each)?;
+            let report = report.clone();
             let shared = Arc::clone(&polluters.shared);
             let thread = std::thread::Builder::new()
                 .name(format!("polluter-{cpu}"))
                 .spawn(move || {
-                    // Checked by the plan: a processor that goes away meanwhile shows in the warnings of the profile.
-                    if machine::realtime::pin_to(cpu).is_ok() {
+                    // Pinned first, so that the array lies in this processor's memory. Whether it may be had is checked
+                    // by the plan; one that goes away meanwhile shows where the measuring thread is put on it.
+                    let area = machine::realtime::pin(&[cpu].into_iter().collect())
+                        .and_then(|()| Area::map(bytes_each));
+                    let area = match area {
+                        Ok(area) => Some(area),
+                        Err(e) => {
+                            // The starter waits for every report; it is gone only if it panicked.
+                            let _ = report.send(e);
+                            None
+                        }
+                    };
+                    drop(report);
+                    if let Some(area) = area {
                         pollute(&area, &shared);
-                    } else {
-                        shared.parked.fetch_add(1, Ordering::Release);
                     }
                 })
                 .map_err(|e| Error::new(format!("cannot start a cache polluter: {e}")))?;
             polluters.threads.push(thread);
         }
-        polluters.wait_until_parked();
-        Ok(polluters)
+        drop(report);
+        // Ends when every thread has its array, or has said why not.
+        match mapped.recv() {
+            Ok(e) => Err(e),
+            Err(_) => {
+                polluters.wait_until_parked();
+                Ok(polluters)
+            }
+        }
     }
 
     /// Lets them run, or pauses them; returns when they do so.

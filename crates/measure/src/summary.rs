@@ -95,8 +95,8 @@ fn micros(delay: Delay) -> String {
 
 fn digits_of(delay: Delay) -> usize {
     match delay.nanos().unsigned_abs() {
-        ..10_000 => 2,
-        ..100_000 => 1,
+        0..10_000 => 2,
+        10_000..100_000 => 1,
         _ => 0,
     }
 }

@@ -62,7 +62,7 @@ struct CpmdArgs {
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
     wss: Vec<Bytes>,
     /// Samples for each working set, write ratio, load and kind of resumption; disturbed ones among them [default:
-    /// 1000; quick: 700 among all kinds]
+    /// 1000; quick: 850 among all kinds]
     #[arg(long, value_name = "N")]
     samples: Option<u32>,
     /// Preemption lengths are drawn uniformly between zero and this [default: 50ms; quick: 5ms]
