@@ -354,7 +354,7 @@ impl<'a, C: Clock> Session<'a, C> {
             .map(|(wss, k)| format!("{wss}: {k}"))
             .collect();
         self.facts.insert(
-            "samples of each cell whose maxima are compared".to_owned(),
+            "samples of each cell that are compared".to_owned(),
             compared.join(", "),
         );
         let mut profile = Profile::new(self.platform.name.clone(), self.provenance(kernel));

@@ -1,15 +1,16 @@
 //! From samples to a profile: cells, curves and what was discarded.
 //!
-//! 000 §3.1: maxima are compared over equally many samples, so within a working set size every cell gives its first
-//! k_min kept samples, where k_min is the number of the cell that has fewest. Means and percentiles use all that count.
+//! 000 §3.1 and 002 §5.2.1: statistics of different cells are compared over equally many samples. Within a working set
+//! size every cell gives its first k_min kept samples, where k_min is the number of the cell that has fewest. A cell of
+//! which nearly everything was discarded does not drag the others down: it stands apart, without a maximum.
 
 use crate::samples::{Discard, Sample};
 use crate::statistics;
 use model::{Bytes, CpmdCurve, CpmdPoint, Delay, Load, Resumption};
 use std::collections::BTreeMap;
 
-/// Cells with fewer samples than this do not count when the number for maxima is sought; they get no maximum.
-const FEW: usize = 5;
+/// A cell with less than one in so many of the samples that another cell of its size has does not count for k_min.
+const FEW: usize = 10;
 
 /// The kept delays of one cell, in the order in which they were taken.
 type Cells = BTreeMap<(u64, Load, Resumption, Bytes), Vec<Delay>>;
@@ -26,16 +27,24 @@ fn cells(samples: &[Sample]) -> Cells {
     cells
 }
 
-/// For each working set size, over how many samples of every cell the maxima are compared.
+/// For each working set size, the number of samples that every cell gives: k_min.
 pub fn compared(samples: &[Sample]) -> BTreeMap<Bytes, usize> {
     compared_of(&cells(samples))
 }
 
 fn compared_of(cells: &Cells) -> BTreeMap<Bytes, usize> {
-    let mut least: BTreeMap<Bytes, usize> = BTreeMap::new();
-    for ((.., wss), delays) in cells.iter().filter(|(_, d)| d.len() >= FEW) {
-        let k = least.entry(*wss).or_insert(delays.len());
-        *k = delays.len().min(*k);
+    let mut most: BTreeMap<Bytes, usize> = BTreeMap::new();
+    for ((.., wss), delays) in cells {
+        let most = most.entry(*wss).or_default();
+        *most = delays.len().max(*most);
+    }
+    let mut least = most.clone();
+    for ((.., wss), delays) in cells {
+        if let (Some(most), Some(least)) = (most.get(wss), least.get_mut(wss))
+            && delays.len() * FEW >= *most
+        {
+            *least = delays.len().min(*least);
+        }
     }
     least
 }
@@ -48,15 +57,15 @@ pub fn curves(samples: &[Sample], seed: u64) -> Vec<CpmdCurve> {
     // In the order of the keys: by ratio, load, resumption, then ascending in size.
     for (number, ((ratio, load, resumption, wss), delays)) in (0u64..).zip(&cells) {
         let write_ratio = f64::from_bits(*ratio);
-        let k = least.get(wss).copied().unwrap_or(0);
+        let k = least.get(wss).copied().unwrap_or(delays.len());
+        let enough = delays.len() >= k;
+        let delays = &delays[..delays.len().min(k)];
         let point = CpmdPoint {
             wss: *wss,
             samples: delays.len() as u64,
             average: statistics::mean(delays),
             deviation: statistics::deviation(delays),
-            maximum: (delays.len() >= k)
-                .then(|| statistics::maximum_of_first(delays, k))
-                .flatten(),
+            maximum: delays.iter().max().copied().filter(|_| enough),
             percentiles: statistics::percentiles(delays),
             average_interval: statistics::mean_interval(delays, seed.wrapping_add(number)),
         };
@@ -114,7 +123,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn maxima_are_of_equally_many_samples() {
+    fn statistics_are_of_equally_many_samples() {
         // Six preemptions, the largest the last; five migrations.
         let mut samples: Vec<Sample> = [1, 2, 3, 4, 5, 99]
             .map(|d| sample(Resumption::Preemption, Load::Idle, d))
@@ -124,8 +133,8 @@ pub(crate) mod tests {
         let curves = curves(&samples, 1);
         assert_eq!(curves.len(), 2);
         let preemption = &curves[0].points[0];
-        assert_eq!(preemption.samples, 6, "means use all");
-        assert_eq!(preemption.average.unwrap().nanos(), 19);
+        assert_eq!(preemption.samples, 5);
+        assert_eq!(preemption.average.unwrap().nanos(), 3);
         assert_eq!(preemption.maximum.unwrap().nanos(), 5, "of the first five");
         assert_eq!(curves[1].points[0].maximum.unwrap().nanos(), 50);
     }

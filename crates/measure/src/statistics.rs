@@ -1,6 +1,5 @@
-//! Statistics of the samples of a cell: mean, deviation, maximum, percentiles, bootstrap interval of the mean.
+//! Statistics of the samples of a cell: mean, deviation, percentiles, bootstrap interval of the mean.
 //!
-//! 000 §3.1: maxima of unequally many samples must not be compared; [`maximum_of_first`] takes the first so many.
 //! Bootstrap: percentile interval of resampled means (Efron, "Bootstrap methods: another look at the jackknife", 1979).
 
 use model::{Delay, Duration};
@@ -30,11 +29,6 @@ pub fn deviation(samples: &[Delay]) -> Option<Duration> {
     Some(Duration::from_nanos(
         (squares / (n - 1) as f64).sqrt().round() as u64
     ))
-}
-
-/// The largest of the first `k` samples, in the order in which they were taken; `None` if there are none.
-pub fn maximum_of_first(samples: &[Delay], k: usize) -> Option<Delay> {
-    samples.iter().take(k).max().copied()
 }
 
 /// The 50th, 90th, 99th and 99.9th percentile by nearest rank, those that enough samples lie beyond. The median always.
@@ -116,8 +110,6 @@ mod tests {
             -4,
             "−3.5 rounds away from zero"
         );
-        assert_eq!(maximum_of_first(&d, 3).unwrap().nanos(), 4);
-        assert_eq!(maximum_of_first(&d, 99).unwrap().nanos(), 9);
         assert!(mean(&[]).is_none() && deviation(&d[..1]).is_none() && mean_interval(&d[..1], 1).is_none());
     }
 
@@ -158,7 +150,6 @@ mod tests {
             let (low, high) = (*d.iter().min().unwrap(), *d.iter().max().unwrap());
             let m = mean(&d).unwrap();
             prop_assert!(low <= m && m <= high);
-            prop_assert_eq!(maximum_of_first(&d, d.len()), Some(high));
             let told = percentiles(&d);
             prop_assert!(told.windows(2).all(|w| w[0].1 <= w[1].1));
             let (a, b) = mean_interval(&d, 5).unwrap();

