@@ -183,12 +183,12 @@ impl Node {
     }
 }
 
-/// Where the boxes of one parent stand: in rows of equal cells.
+/// Where the boxes of one parent stand: in rows, each box as wide as it must be and as high as its row.
 struct Layout {
     width: f64,
     height: f64,
-    columns: usize,
-    cell: (f64, f64),
+    /// Left, top, width and height of each box, from the upper left corner of all.
+    places: Vec<[f64; 4]>,
     inner: Vec<Layout>,
 }
 
@@ -196,38 +196,82 @@ impl Layout {
     /// Arranges boxes so that they fit a sheet of this aspect best.
     fn of(nodes: &[Node], aspect: f64) -> Layout {
         let inner: Vec<Layout> = nodes.iter().map(|n| Layout::of(&n.children, 1.6)).collect();
-        let sizes = nodes.iter().zip(&inner).map(|(n, l)| n.size(l));
-        let cell = sizes.fold((0.0_f64, 0.0_f64), |a, b| (a.0.max(b.0), a.1.max(b.1)));
-        let arranged = |columns: usize| -> (f64, f64) {
-            let (across, down) = (columns as f64, nodes.len().div_ceil(columns) as f64);
-            (across * (cell.0 + GAP) - GAP, down * (cell.1 + GAP) - GAP)
-        };
-        let cost = |columns: &usize| {
-            let (w, h) = arranged(*columns);
-            // Whole rows before a better aspect: a gap looks like a missing part.
-            let ragged = if nodes.len().is_multiple_of(*columns) {
-                1.0
-            } else {
-                1.4
-            };
-            (w / aspect).max(h) * ragged
-        };
-        let columns = (1..=nodes.len().max(1))
-            .rev()
-            .min_by(|a, b| cost(a).total_cmp(&cost(b)))
-            .unwrap_or(1);
-        let (width, height) = if nodes.is_empty() {
-            (0.0, 0.0)
-        } else {
-            arranged(columns)
-        };
+        let sizes: Vec<(f64, f64)> = nodes.iter().zip(&inner).map(|(n, l)| n.size(l)).collect();
+        // A sheet is as wide as the first box, the first two, and so on; the widest one comes first among equals.
+        let mut widths: Vec<f64> = sizes
+            .iter()
+            .scan(0.0, |sum, (w, _)| {
+                *sum += w + GAP;
+                Some(*sum)
+            })
+            .collect();
+        widths.reverse();
+        let best = widths
+            .into_iter()
+            .map(|width| Rows::of(&sizes, width))
+            .min_by(|a, b| a.cost(aspect).total_cmp(&b.cost(aspect)))
+            .unwrap_or_default();
         Layout {
-            width,
-            height,
-            columns,
-            cell,
+            width: best.width,
+            height: best.height,
+            places: best.places,
             inner,
         }
+    }
+}
+
+/// Boxes in rows.
+#[derive(Default)]
+struct Rows {
+    width: f64,
+    height: f64,
+    narrowest: f64,
+    places: Vec<[f64; 4]>,
+}
+
+impl Rows {
+    /// Fills rows of at most this width, in order.
+    fn of(sizes: &[(f64, f64)], limit: f64) -> Rows {
+        let mut rows = Rows {
+            narrowest: f64::INFINITY,
+            ..Rows::default()
+        };
+        let (mut first, mut left, mut top) = (0, 0.0_f64, 0.0);
+        for (index, (w, _)) in sizes.iter().enumerate() {
+            if index > first && left + w > limit {
+                top = rows.close(sizes, first, left, top);
+                (first, left) = (index, 0.0);
+            }
+            rows.places.push([left, top, *w, 0.0]);
+            left += w + GAP;
+        }
+        rows.close(sizes, first, left, top);
+        rows
+    }
+
+    /// Makes the boxes of the last row equally high; gives the top of the next one.
+    fn close(&mut self, sizes: &[(f64, f64)], first: usize, left: f64, top: f64) -> f64 {
+        let row = &mut self.places[first..];
+        let height = sizes[first..first + row.len()]
+            .iter()
+            .fold(0.0_f64, |h, size| h.max(size.1));
+        for place in row {
+            place[3] = height;
+        }
+        self.width = self.width.max(left - GAP);
+        self.narrowest = self.narrowest.min(left - GAP);
+        self.height = top + height;
+        top + height + GAP
+    }
+
+    /// The size of the sheet, worse for a row that stays half empty: a gap looks like a missing part.
+    fn cost(&self, aspect: f64) -> f64 {
+        let ragged = if self.narrowest < 0.7 * self.width {
+            1.4
+        } else {
+            1.0
+        };
+        (self.width / aspect).max(self.height) * ragged
     }
 }
 
@@ -237,11 +281,8 @@ struct Drawing {
 
 impl Drawing {
     fn boxes(&mut self, nodes: &[Node], layout: &Layout, (x, y): (f64, f64), depth: usize) {
-        for (index, (node, inner)) in nodes.iter().zip(&layout.inner).enumerate() {
-            let (column, row) = (index % layout.columns, index / layout.columns);
-            let left = x + column as f64 * (layout.cell.0 + GAP);
-            let top = y + row as f64 * (layout.cell.1 + GAP);
-            self.one(node, inner, (left, top), layout.cell, depth);
+        for ((node, inner), [left, top, w, h]) in nodes.iter().zip(&layout.inner).zip(&layout.places) {
+            self.one(node, inner, (x + left, y + top), (*w, *h), depth);
         }
     }
 
@@ -286,7 +327,7 @@ impl Drawing {
             let at = (x + GAP, y + GAP + line as f64 * LINE + 9.5);
             self.text(label, at, Side::Start, (SMALL, Ink::Black, bold));
         }
-        // What is in it stands in the middle: cells are as wide as the widest neighbor.
+        // What is in it stands in the middle: labels may be wider.
         let left = x + ((w - inner.width) / 2.0).max(GAP);
         self.boxes(&node.children, inner, (left, y + GAP + node.head()), depth + 1);
     }
