@@ -10,6 +10,7 @@ pub mod event;
 pub mod file;
 pub mod header;
 pub mod perfetto;
+pub mod recorder;
 pub mod sink;
 pub mod state;
 pub mod stats;

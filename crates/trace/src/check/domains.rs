@@ -92,6 +92,24 @@ impl Domains {
         self.domain_of.get(cpu.index()).copied().flatten()
     }
 
+    /// Gives the domain other processors: a server that is served elsewhere, or nowhere.
+    pub fn move_to(&mut self, domain: u32, cpus: &[CpuId]) {
+        let Some(d) = self.domains.get_mut(domain as usize) else {
+            return;
+        };
+        for cpu in std::mem::take(&mut d.cpus) {
+            // Another domain may have taken it over already.
+            if self.domain_of[cpu.index()] == Some(domain) {
+                self.domain_of[cpu.index()] = None;
+            }
+        }
+        for cpu in cpus {
+            self.domain_of[cpu.index()] = Some(domain);
+        }
+        d.cpus.extend_from_slice(cpus);
+        self.touch(domain);
+    }
+
     /// Something changed in this domain: look at it at the end of the instant.
     pub fn touch(&mut self, domain: u32) {
         let d = &mut self.domains[domain as usize];

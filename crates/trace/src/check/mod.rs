@@ -8,6 +8,9 @@
 mod domains;
 mod policies;
 mod priority;
+mod quanta;
+mod servers;
+mod windows;
 
 use crate::event::{Event, EventKind};
 use crate::header::Header;
@@ -33,6 +36,8 @@ struct Found {
     faults: Vec<Fault>,
     /// How long decisions were overdue, each time.
     lengths: Vec<Duration>,
+    /// What was not checked, and why.
+    notes: Vec<String>,
 }
 
 /// What the checker allows.
@@ -258,6 +263,9 @@ impl Checker {
     }
 
     fn take_found(&mut self, time: Instant, event: Option<&Event>) {
+        if !self.found.notes.is_empty() {
+            self.notes.append(&mut self.found.notes);
+        }
         for length in self.found.lengths.drain(..) {
             self.overdue.record(length);
         }

@@ -2,11 +2,14 @@
 
 use crate::check::Rule;
 use crate::check::domains::Domains;
-use crate::check::priority::{Order, Priority};
+use crate::check::priority::{Order, Place, Priority};
+use crate::check::quanta::{CacheAware, Fair, Law, Quanta};
+use crate::check::servers::Servers;
+use crate::check::windows::{Windows, one_each};
 use crate::header::Header;
 use crate::state::State;
-use model::assignment::Clustered;
-use model::{Assignment, CpuId, Duration, Error, Result};
+use model::assignment::{Clustered, Slices, Slots, Turns};
+use model::{Assignment, Bytes, CacheKind, CpuId, Duration, Error, Result};
 
 /// A policy as it is written: a name, and behind a colon words and `key=value`, separated by commas.
 struct Spec<'a> {
@@ -56,17 +59,47 @@ pub fn rule(
         Order::Fixed(rank)
     };
     let timings = set.timings();
-    let order = match spec.name {
-        "p-edf" | "g-edf" | "c-edf" => Order::Deadline,
-        "p-rm" => by(&|t| timings[t].period),
-        "p-fp" | "g-fp" if spec.has("rm") => by(&|t| timings[t].period),
-        "p-fp" | "g-fp" if spec.has("dm") => by(&|t| timings[t].deadline),
-        "p-fp" | "g-fp" => by(&|_| Duration::ZERO),
-        _ => return Ok(None),
-    };
     let quantum = match stage.quantum {
         Some(quantum) => Some(quantum),
         None => spec.value("quantum").map(str::parse).transpose()?,
+    };
+    let needs = |what: &str| {
+        Error::new(format!("the trace does not say {what} `{}`", stage.policy))
+            .remedy("make it again with this version")
+    };
+    let order = match (spec.name, &stage.assignment) {
+        ("p-edf" | "g-edf" | "c-edf", _) => Order::Deadline,
+        ("p-rm", _) => by(&|t| timings[t].period),
+        ("p-fp" | "g-fp", _) if spec.has("rm") => by(&|t| timings[t].period),
+        ("p-fp" | "g-fp", _) if spec.has("dm") => by(&|t| timings[t].deadline),
+        ("p-fp" | "g-fp", _) => by(&|_| Duration::ZERO),
+        ("edf-fm", Some(Assignment::Turns(turns))) => {
+            return turns_rule(header, turns, state, tolerance).map(Some);
+        }
+        ("edf-wm", Some(Assignment::Slices(slices))) => {
+            return slices_rule(header, slices, state, tolerance).map(Some);
+        }
+        ("nps-f" | "c-nps-f", Some(Assignment::Slots(slots))) => {
+            return slots_rule(header, slots, state, tolerance).map(Some);
+        }
+        ("edf-fm" | "edf-wm" | "nps-f" | "c-nps-f", _) => return Err(needs("how tasks are split under")),
+        ("pd2" | "ca-edf", _) => {
+            let quantum = quantum.ok_or_else(|| needs("how long a quantum is under"))?;
+            let processors = header.processors().len();
+            let law = if spec.name == "pd2" {
+                Law::Fair(Fair::new(set, quantum, processors))
+            } else {
+                let cache = match spec.value("cache") {
+                    Some(size) => size.parse::<Bytes>()?,
+                    None => {
+                        shared_cache(header).ok_or_else(|| needs("how large the shared cache is under"))?
+                    }
+                };
+                Law::CacheAware(CacheAware::new(set, cache.get(), quantum, processors))
+            };
+            return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance))));
+        }
+        _ => return Ok(None),
     };
     let clustered = match &stage.assignment {
         Some(Assignment::Clustered(clustered)) => clustered.clone(),
@@ -84,7 +117,11 @@ pub fn rule(
     };
     let (clusters, cluster_of) = checked(header, &clustered)?;
     let domains = Domains::new(clusters, state, tolerance, quantum);
-    Ok(Some(Box::new(Priority::new(domains, order, cluster_of))))
+    Ok(Some(Box::new(Priority::new(
+        domains,
+        order,
+        Place::Task(cluster_of),
+    ))))
 }
 
 /// Clusters that are disjoint, of usable processors, with a place for every task.
@@ -111,4 +148,102 @@ fn checked(header: &Header, clustered: &Clustered) -> Result<(Vec<Vec<CpuId>>, V
     }
     let clusters = clustered.clusters.iter().map(|c| c.iter().collect()).collect();
     Ok((clusters, clustered.cluster_of.clone()))
+}
+
+/// An assignment that does not fit what stands next to it.
+fn misfit() -> Error {
+    Error::new("the assignment of the trace does not fit its tasks or its platform")
+        .remedy("make the trace again")
+}
+
+/// Are these processors usable, each named once, and is there an entry for every task?
+fn fits(header: &Header, cpus: &[CpuId], entries: usize) -> Result<()> {
+    let usable = header.processors();
+    let mut seen = model::CpuSet::new();
+    if entries == header.tasks.len() && cpus.iter().all(|c| usable.contains(*c) && seen.insert(*c)) {
+        Ok(())
+    } else {
+        Err(misfit())
+    }
+}
+
+fn turns_rule(header: &Header, turns: &Turns, state: &State, tolerance: Duration) -> Result<Box<dyn Rule>> {
+    fits(header, &turns.cpus, turns.tasks.len())?;
+    let known = |cpu: CpuId| turns.cpus.contains(&cpu);
+    if !turns
+        .tasks
+        .iter()
+        .all(|t| known(t.first) && known(t.second) && t.whole > 0 && t.part <= t.whole)
+    {
+        return Err(misfit());
+    }
+    // A fixed task has all its jobs on one processor.
+    let tasks = turns
+        .tasks
+        .iter()
+        .map(|t| {
+            if t.is_migratory() {
+                *t
+            } else {
+                model::assignment::Turn::fixed(t.first)
+            }
+        })
+        .collect();
+    let classes = turns.tasks.iter().map(|t| u64::from(!t.is_migratory())).collect();
+    let domains = Domains::new(one_each(&turns.cpus), state, tolerance, None);
+    let place = Place::Turns(tasks, vec![0; turns.tasks.len()]);
+    Ok(Box::new(Priority::new(domains, Order::Classes(classes), place)))
+}
+
+fn slices_rule(
+    header: &Header,
+    slices: &Slices,
+    state: &State,
+    tolerance: Duration,
+) -> Result<Box<dyn Rule>> {
+    fits(header, &slices.cpus, slices.tasks.len())?;
+    let known = |cpu: CpuId| slices.cpus.contains(&cpu);
+    if !slices
+        .tasks
+        .iter()
+        .all(|t| !t.is_empty() && t.iter().all(|s| known(s.cpu)))
+    {
+        return Err(misfit());
+    }
+    let domains = Domains::new(one_each(&slices.cpus), state, tolerance, None);
+    Ok(Box::new(Windows::new(domains, slices.tasks.clone(), tolerance)))
+}
+
+fn slots_rule(header: &Header, slots: &Slots, state: &State, tolerance: Duration) -> Result<Box<dyn Rule>> {
+    let cpus: Vec<CpuId> = slots.timetables.iter().map(|t| t.cpu).collect();
+    fits(header, &cpus, slots.server_of.len())?;
+    let turns = slots
+        .timetables
+        .iter()
+        .flat_map(|t| t.turns.iter().map(|turn| turn.server));
+    let servers = turns
+        .chain(slots.server_of.iter().copied())
+        .max()
+        .map_or(0, |s| s as usize + 1);
+    let ordered = slots.timetables.iter().all(|table| {
+        let ends = table.turns.iter().map(|t| t.end);
+        let starts = table.turns.iter().skip(1).map(|t| t.start);
+        ends.zip(starts).all(|(end, start)| end <= start)
+            && table.turns.iter().all(|t| t.start < t.end && t.end <= slots.slot)
+    });
+    if slots.slot.is_zero() || !ordered || servers > model::TaskSet::MAX_TASKS {
+        return Err(misfit());
+    }
+    let domains = Domains::new(vec![Vec::new(); servers], state, tolerance, None);
+    Ok(Box::new(Servers::new(domains, slots, servers, tolerance)))
+}
+
+/// The smallest cache that all usable processors share.
+fn shared_cache(header: &Header) -> Option<Bytes> {
+    let usable = header.processors();
+    let caches = header.platform.caches.iter();
+    caches
+        .filter(|c| c.kind != CacheKind::Instruction && usable.is_subset(&c.shared_by))
+        .filter_map(|c| c.size)
+        .min()
 }

@@ -1,9 +1,13 @@
-//! Partitioned, global and clustered policies with one priority a job: EDF and fixed priorities (002 §2.2).
+//! Policies with one priority a job: EDF and fixed priorities, partitioned, global and clustered (002 §2.2), and EDF-fm.
+//!
+//! EDF-fm (002 §4.1): a job of a migratory task stays on the processor of its release, above all fixed tasks; among the first
+//! k jobs of the task, those on a processor differ by less than one from k times its share there.
 
 use crate::check::domains::{Domains, Key};
 use crate::check::{Found, Rule};
 use crate::event::{Event, EventKind};
-use crate::state::{Fault, State};
+use crate::state::{Fault, State, nth};
+use model::assignment::Turn;
 use model::{CpuId, Instant, TaskId};
 
 /// What makes the priority of a job.
@@ -13,19 +17,29 @@ pub enum Order {
     Deadline,
     /// By rank of the task, the least first.
     Fixed(Vec<u64>),
+    /// Tasks of the lower class first, within a class the earlier deadline.
+    Classes(Vec<u64>),
+}
+
+/// Where a job waits and runs.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In the domain of its task.
+    Task(Vec<u32>),
+    /// In the domain of the processor that handled its release; and per task, how many jobs went to the first processor.
+    Turns(Vec<Turn>, Vec<u64>),
 }
 
 /// The rule of such a policy.
 pub struct Priority {
     domains: Domains,
     order: Order,
-    /// Per task, the domain in which its jobs wait and run.
-    place: Vec<u32>,
+    place: Place,
 }
 
 impl Priority {
     /// A rule over these domains.
-    pub fn new(domains: Domains, order: Order, place: Vec<u32>) -> Self {
+    pub fn new(domains: Domains, order: Order, place: Place) -> Self {
         Priority {
             domains,
             order,
@@ -37,6 +51,7 @@ impl Priority {
         let job = state.tasks[task.index()].head()?;
         let (class, deadline) = match &self.order {
             Order::Deadline => (0, job.deadline),
+            Order::Classes(class) => (class[task.index()], job.deadline),
             Order::Fixed(rank) => (rank[task.index()], Instant::ZERO),
         };
         Some(Key {
@@ -47,12 +62,34 @@ impl Priority {
         })
     }
 
-    fn domain(&self, task: TaskId) -> Option<u32> {
-        self.place.get(task.index()).copied()
+    fn domain(&self, task: TaskId, state: &State) -> Option<u32> {
+        match &self.place {
+            Place::Task(domain) => domain.get(task.index()).copied(),
+            Place::Turns(..) => self.domains.domain_of(state.tasks[task.index()].head()?.cpu),
+        }
+    }
+
+    /// Is this a processor for the job that is released?
+    fn may_release(&mut self, event: &Event, cpu: CpuId) -> bool {
+        match &mut self.place {
+            Place::Task(domain) => domain.get(event.task.index()).copied() == self.domains.domain_of(cpu),
+            Place::Turns(turns, counts) => {
+                let (turn, count) = (&turns[event.task.index()], &mut counts[event.task.index()]);
+                if cpu != turn.first && cpu != turn.second {
+                    return false;
+                }
+                *count += u64::from(cpu == turn.first);
+                // |count − k · part / whole| < 1.
+                let jobs = u128::from(event.job) + 1;
+                let due = jobs * u128::from(turn.part);
+                let got = u128::from(*count) * u128::from(turn.whole);
+                got.abs_diff(due) < u128::from(turn.whole)
+            }
+        }
     }
 
     fn wait(&mut self, task: TaskId, state: &State) {
-        if let (Some(domain), Some(key)) = (self.domain(task), self.key(task, state)) {
+        if let (Some(domain), Some(key)) = (self.domain(task, state), self.key(task, state)) {
             self.domains.wait(domain, key);
         }
     }
@@ -81,10 +118,16 @@ impl Rule for Priority {
         let Some(cpu) = event.cpu() else { return };
         match event.kind {
             EventKind::Release => {
-                if state.is_simulated() && self.domain(task) != self.domains.domain_of(cpu) {
+                // On a real machine any processor may handle the release, unless that is what deals the jobs out.
+                let deals = matches!(self.place, Place::Turns(..));
+                if !self.may_release(event, cpu) && (deals || state.is_simulated()) {
                     found.faults.push(Fault {
                         rule: "place",
-                        text: format!("a job of task {} is released on {cpu:?}", task.0 + 1),
+                        text: format!(
+                            "job {} of task {} is released on {cpu:?}, where it has no share left",
+                            nth(event.job),
+                            task.0 + 1
+                        ),
                     });
                 }
                 let t = &state.tasks[task.index()];
@@ -96,7 +139,7 @@ impl Rule for Priority {
                 if let Some(key) = self.key(task, state) {
                     self.domains.run(cpu, key);
                 }
-                if self.domain(task) != self.domains.domain_of(cpu) {
+                if self.domain(task, state) != self.domains.domain_of(cpu) {
                     found.faults.push(Fault {
                         rule: "place",
                         text: format!("task {} may not run on {cpu:?}", task.0 + 1),

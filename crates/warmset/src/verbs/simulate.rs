@@ -324,7 +324,11 @@ fn header(
     let stage = Stage {
         policy: args.policy.to_string(),
         assignment,
-        quantum: args.policy.duration("quantum").ok().flatten(),
+        // Policies that know nothing but quanta take the general one where they are given none of their own.
+        quantum: args.policy.duration("quantum").ok().flatten().or_else(|| {
+            let name = args.policy.info().name;
+            matches!(name, "pd2" | "ca-edf").then_some(args.quantum)
+        }),
     };
     let provenance = Provenance {
         source: format!("warmset {}", env!("CARGO_PKG_VERSION")),
