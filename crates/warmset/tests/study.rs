@@ -201,3 +201,34 @@ fn a_directory_that_cannot_be_written_is_refused() {
         "{sentence}"
     );
 }
+
+/// Ctrl-C: complete caps stay, the process says how to go on, nothing half-written is left.
+#[test]
+fn an_interrupt_keeps_complete_caps() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .args(["study", "run", "ospert10-fig5", "--sets", "20000", "-o"])
+        .arg(dir.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("started");
+    let caps = dir.path().join("caps");
+    let complete = || std::fs::read_dir(&caps).map_or(0, Iterator::count);
+    while complete() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    let out = child.wait_with_output().expect("ended");
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    let sentence = text(&out.stderr);
+    assert!(sentence.contains("stopped after ") && sentence.contains("run it again"), "{sentence}");
+    assert!((1..93).contains(&complete()));
+    for entry in std::fs::read_dir(&caps).expect("caps") {
+        let name = entry.expect("an entry").file_name().into_string().expect("text");
+        assert!(name.ends_with(".json"), "{name}");
+    }
+    let sentence = refusal(study("plot").arg(dir.path()));
+    assert!(sentence.contains("the study is not complete"), "{sentence}");
+}

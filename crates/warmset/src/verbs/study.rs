@@ -143,9 +143,17 @@ fn run_study(args: &RunArgs) -> Result<()> {
 fn find(name: &str) -> Result<Study> {
     if name.contains('/') || name.ends_with(".toml") {
         let text = files::read_text(Path::new(name))?;
-        return file::from_toml(&text, Platform::find).map_err(|e| e.at(name));
+        return file::from_toml(&text, find_platform).map_err(|e| e.at(name));
     }
     presets::find(name)
+}
+
+/// A platform by its name in a study file.
+fn find_platform(name: &str) -> Result<Platform> {
+    match name {
+        "this-machine" => Ok(machine::this_machine()?.platform),
+        _ => Platform::find(name),
+    }
 }
 
 /// W(D), or S(U) where there is only one delay, for people.
