@@ -1,11 +1,12 @@
 //! Who decides a task set in a study: a policy with its packing and tests, or one test of the registry.
 //!
-//! 000 §5 and 002 §6.3: P-EDF and C-EDF pack by worst-fit decreasing; hard clusters pass any sufficient test for G-EDF;
+//! 000 §5 and 002 §6.3: P-EDF and C-EDF pack by worst-fit decreasing; hard clusters pass any of five major tests for G-EDF;
 //! soft ones must not be over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none.
 
 use analyze::clustered::Scratch;
-use analyze::partition::{Fit, Order};
+use analyze::partition::{Fit, Order, Scratch as PackScratch};
 use analyze::registry::{self, TestInfo};
+use analyze::uniprocessor::edf;
 use analyze::{Guarantee, NotApplicable};
 use model::error::nearest;
 use model::{ClusterSpec, Error, Platform, Result, Timing};
@@ -86,14 +87,20 @@ impl Policy {
         let clusters = platform
             .clusters(spec)
             .map_err(|e| e.at(format!("policy `{name}`")))?;
+        let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
+        let fit = fit.unwrap_or_default();
         Ok(Policy {
             name: name.to_owned(),
             label: name.to_uppercase().replace([':', ',', '='], "-"),
-            judge: Box::new(Clustered {
-                sizes: clusters.iter().map(|c| c.len() as u32).collect(),
-                fit: fit.unwrap_or_default(),
-                guarantee,
-            }),
+            judge: if guarantee == Guarantee::Hard && sizes.iter().any(|s| *s > 1) {
+                Box::new(HardClusters::new(sizes, fit)?)
+            } else {
+                Box::new(Clustered {
+                    sizes,
+                    fit,
+                    guarantee,
+                })
+            },
         })
     }
 
@@ -141,7 +148,7 @@ impl Policy {
     }
 }
 
-/// EDF in clusters: P-EDF with clusters of one, G-EDF with one cluster.
+/// Soft EDF in clusters, and hard P-EDF: P-EDF with clusters of one, G-EDF with one cluster.
 struct Clustered {
     sizes: Vec<u32>,
     fit: Fit,
@@ -161,6 +168,69 @@ impl Judge for Clustered {
     /// One cluster, soft: every u ≤ 1 and U ≤ m, both of which only grow with execution times.
     fn is_monotone(&self) -> bool {
         self.sizes.len() == 1 && self.guarantee == Guarantee::Soft
+    }
+}
+
+/// The five major sufficient tests for G-EDF that 002 §6.3 accepts a hard cluster by, cheapest first. Later tests accept
+/// more, and response-time analysis takes seconds a cluster at nanosecond resolution.
+pub const MAJOR_TESTS: [&str; 5] = ["GFB", "BCL", "BAK", "BCLI", "BAR"];
+
+/// Hard C-EDF and G-EDF in clusters of several processors: packed, then any major test for each cluster.
+struct HardClusters {
+    sizes: Vec<u32>,
+    fit: Fit,
+    tests: Vec<&'static TestInfo>,
+}
+
+impl HardClusters {
+    fn new(sizes: Vec<u32>, fit: Fit) -> Result<Self> {
+        let tests = MAJOR_TESTS
+            .map(registry::find)
+            .into_iter()
+            .collect::<Result<_>>()?;
+        Ok(HardClusters { sizes, fit, tests })
+    }
+
+    fn accepts_cluster(&self, tasks: &[Timing], size: u32) -> Result<bool, NotApplicable> {
+        if tasks.is_empty() {
+            return Ok(true);
+        }
+        if size == 1 {
+            return edf::decide(tasks);
+        }
+        // A test that does not apply accepts nothing; if none applies, that is the answer.
+        let mut refusal = None;
+        let mut applied = false;
+        for test in &self.tests {
+            match test.decide_inflated(tasks, size) {
+                Ok(true) => return Ok(true),
+                Ok(false) => applied = true,
+                Err(why) => refusal = Some(why),
+            }
+        }
+        match refusal {
+            Some(why) if !applied => Err(why),
+            _ => Ok(false),
+        }
+    }
+}
+
+impl Judge for HardClusters {
+    fn accepts(&self, tasks: &[Timing], _: &mut Scratch) -> Result<bool, NotApplicable> {
+        let mut packing = PackScratch::new();
+        let Ok(cluster_of) = packing.pack(tasks, &self.sizes, Order::DecreasingUtilization, self.fit) else {
+            return Ok(false);
+        };
+        let mut cluster = Vec::with_capacity(tasks.len());
+        for (at, size) in self.sizes.iter().enumerate() {
+            cluster.clear();
+            let mine = cluster_of.iter().zip(tasks).filter(|(c, _)| **c as usize == at);
+            cluster.extend(mine.map(|(_, t)| *t));
+            if !self.accepts_cluster(&cluster, *size)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -219,11 +219,20 @@ fn an_interrupt_keeps_complete_caps() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
     let out = child.wait_with_output().expect("ended");
     assert_eq!(out.status.code(), Some(2), "{out:?}");
     let sentence = text(&out.stderr);
-    assert!(sentence.contains("stopped after ") && sentence.contains("run it again"), "{sentence}");
+    assert!(
+        sentence.contains("stopped after ") && sentence.contains("run it again"),
+        "{sentence}"
+    );
     assert!((1..93).contains(&complete()));
     for entry in std::fs::read_dir(&caps).expect("caps") {
         let name = entry.expect("an entry").file_name().into_string().expect("text");
