@@ -253,7 +253,7 @@ pub struct Verdict {
     pub passes: Option<bool>,
     /// Which test said so.
     pub test: String,
-    /// Why it does not pass or does not apply; empty when it passes.
+    /// Why it passes, or why not, in a sentence; may be empty.
     pub reason: String,
     /// Total utilization with the delays of this machine; `None` where it could not be inflated.
     pub inflated: Option<f64>,

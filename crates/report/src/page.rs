@@ -46,17 +46,19 @@ pub struct Delays {
     pub quality: Option<Quality>,
 }
 
-/// The example task set and what the policies say.
+/// A task set and what the policies say.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
+    /// Heading.
+    pub title: String,
     /// What the set is, in a sentence or two.
     pub about: String,
     /// Sentences, see [`crate::findings::verdicts`].
     pub findings: Vec<String>,
     /// Header and rows of the table of tasks.
     pub tasks: (Vec<String>, Vec<Vec<String>>),
-    /// The verdicts, with what passing means.
-    pub verdicts: Vec<(String, Verdict)>,
+    /// The verdicts.
+    pub verdicts: Vec<Verdict>,
     /// Pictures of assignments.
     pub figures: Vec<Shown>,
     /// The command that says it again.
@@ -89,12 +91,12 @@ pub struct ReportData {
     pub warnings: Vec<String>,
     /// The machine: name and value of each fact.
     pub machine: Vec<(String, String)>,
-    /// The picture of its caches, as an SVG element.
-    pub hierarchy: Option<String>,
+    /// The picture of its caches.
+    pub hierarchy: Option<Shown>,
     /// Cache delays, of this machine first.
     pub delays: Vec<Delays>,
-    /// The example.
-    pub judged: Option<Judged>,
+    /// Examples and what the policies say.
+    pub judged: Vec<Judged>,
     /// Studies.
     pub studies: Vec<Study>,
     /// What to try next: command and what it does.
@@ -131,9 +133,13 @@ pub fn page(data: &ReportData) -> String {
         }
         body += "</section>\n";
     }
-    if let Some(part) = &data.judged {
-        contents.push(("example", "The example"));
-        body += &judged(part);
+    if !data.judged.is_empty() {
+        contents.push(("examples", "Which scheduler"));
+        body += "<section id=\"examples\"><h2>Which scheduler keeps which load</h2>\n";
+        for part in &data.judged {
+            body += &judged(part);
+        }
+        body += "</section>\n";
     }
     if !data.studies.is_empty() {
         contents.push(("studies", "Over many task sets"));
@@ -297,15 +303,11 @@ fn figures(all: &[Shown]) -> String {
 }
 
 fn machine(data: &ReportData) -> String {
-    let mut text = String::from("<section id=\"machine\"><h2>The machine</h2>\n");
-    text += &facts(&data.machine);
-    if let Some(svg) = &data.hierarchy {
-        let _ = write!(
-            text,
-            "<figure>\n{svg}<figcaption>Processors, and which caches they share.</figcaption>\n</figure>\n"
-        );
-    }
-    text + "</section>\n"
+    format!(
+        "<section id=\"machine\"><h2>The machine</h2>\n<div class=\"pair\">\n{}{}</div>\n</section>\n",
+        facts(&data.machine),
+        figures(data.hierarchy.as_slice())
+    )
 }
 
 fn delays(part: &Delays, index: usize) -> String {
@@ -401,37 +403,43 @@ fn quality_text(quality: &Quality) -> String {
 }
 
 fn judged(part: &Judged) -> String {
-    let mut text = String::from("<section id=\"example\"><h2>Which scheduler keeps the example</h2>\n");
-    let _ = writeln!(text, "<p>{}</p>", coded(&part.about));
+    let mut text = format!(
+        "<h3>{}</h3>\n<p>{}</p>\n",
+        escape(&part.title),
+        coded(&part.about)
+    );
     text += &sentences(&part.findings, "");
     if !part.verdicts.is_empty() {
-        text += "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>promise</th><th>kept?</th><th>who says so</th>\
-                 <th class=\"n\">utilization with delays</th><th class=\"n\">passes up to a delay of</th></tr></thead>\n<tbody>\n";
-        for (promise, v) in &part.verdicts {
+        text += "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>shown?</th><th>by</th>\
+                 <th class=\"n\">utilization with delays</th><th class=\"n\">passes up to a delay of</th><th>why</th></tr></thead>\n<tbody>\n";
+        for v in &part.verdicts {
             let (class, word) = match v.passes {
                 Some(true) => ("yes", "yes"),
-                Some(false) => ("no", "not shown"),
+                Some(false) => ("no", "no"),
                 None => ("", "does not apply"),
             };
             let _ = writeln!(
                 text,
-                "<tr><td>{}</td><td>{}</td><td class=\"{class}\">{word}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+                "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
                 escape(&v.policy),
-                escape(promise),
                 escape(&v.test),
                 v.inflated.map_or_else(|| "–".to_owned(), words::three),
                 v.largest_delay
-                    .map_or_else(|| "–".to_owned(), |d| words::time(Delay::from(d)))
+                    .map_or_else(|| "–".to_owned(), |d| words::time(Delay::from(d))),
+                coded(&v.reason)
             );
         }
         text += "</tbody></table></div>\n";
     }
-    text += &details("The tasks", &table(&part.tasks.0, &part.tasks.1));
+    let (header, rows) = &part.tasks;
+    if !rows.is_empty() {
+        text += &details("The tasks", &table(header, rows));
+    }
     text += &figures(&part.figures);
     if !part.command.is_empty() {
         let _ = writeln!(text, "<p>Ask again:</p>\n<pre>{}</pre>", escape(&part.command));
     }
-    text + "</section>\n"
+    text
 }
 
 /// A provenance as facts; what is not known is left out.

@@ -4,6 +4,7 @@
 
 mod batch;
 mod console;
+mod examples;
 mod pages;
 mod verbs;
 

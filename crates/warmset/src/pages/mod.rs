@@ -2,12 +2,13 @@
 //!
 //! `warmset tour` fills such a directory and `warmset report` reads it again, so that both show the same.
 
-use measure::samples::{Discard, Sample};
-use model::{Bytes, Load, Platform, Profile, Result, Resumption, files, platformfile, profilefile};
-use report::page::{Delays, Quality, ReportData, Shown};
-use report::scatter::Samples;
-use report::{Figure, cpmd, findings, scatter};
-use std::collections::{BTreeMap, BTreeSet};
+mod delays;
+
+use measure::samples::Sample;
+use model::{Platform, Profile, Result, files, platformfile, profilefile};
+use report::page::{ReportData, Shown};
+use report::{Figure, findings};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The files of a directory that a page is made of. Each may be missing.
@@ -85,6 +86,12 @@ pub fn make(material: &Material) -> Result<Made> {
     };
     if let Some(platform) = &material.platform {
         made.page.machine = machine(platform);
+        let figure = report::platform::figure("platform", platform);
+        made.page.hierarchy = Some(Shown {
+            figures: vec![figure.clone()],
+            command: "warmset platform -o platform.svg".to_owned(),
+        });
+        made.figures.push(figure);
     }
     if let Some(profile) = &material.profile {
         let place = place(&profile.platform);
@@ -102,7 +109,7 @@ pub fn make(material: &Material) -> Result<Made> {
         } else {
             &profile.platform
         };
-        let part = delays(
+        let part = delays::section(
             title,
             profile,
             material.platform.as_ref(),
@@ -127,7 +134,7 @@ fn compare(material: &Material, made: &mut Made) -> Result<()> {
     let (profile, platform) = (Profile::builtin(BUILTIN)?, Platform::builtin(BUILTIN)?);
     let title = "To compare: the 24-core Xeon L7455 of the papers";
     // Its figures are the same for everyone: on the page, but not among those of this machine.
-    let part = delays(title, &profile, Some(&platform), &[], &mut Vec::new())?;
+    let part = delays::section(title, &profile, Some(&platform), &[], &mut Vec::new())?;
     made.page.delays.push(part);
     Ok(())
 }
@@ -170,93 +177,4 @@ fn machine(platform: &Platform) -> Vec<(String, String)> {
     }
     facts.extend(platform.notes.iter().map(|n| ("note".to_owned(), n.clone())));
     facts
-}
-
-/// The section of one machine's cache delays; its figures go to `figures` too.
-fn delays(
-    title: &str,
-    profile: &Profile,
-    platform: Option<&Platform>,
-    samples: &[Sample],
-    figures: &mut Vec<Figure>,
-) -> Result<Delays> {
-    let name = &profile.platform;
-    let command = match Profile::builtin(name) {
-        Ok(_) => format!("warmset report --profile {name} --figures DIR"),
-        Err(_) => "warmset report DIR --figures DIR".to_owned(),
-    };
-    let caches = platform.map(cpmd::cache_marks).unwrap_or_default();
-    let mut shown = Vec::new();
-    let sketches = [
-        cpmd::sketch(&format!("cpmd-{name}"), profile, &caches, &cpmd::FIG2),
-        scatter::sketch(&format!("samples-{name}"), &cells(samples)),
-    ];
-    for sketch in sketches.into_iter().flatten() {
-        figures.push(sketch.draw()?);
-        shown.push(Shown {
-            figures: sketch.apart().iter().map(|s| s.draw()).collect::<Result<_>>()?,
-            command: command.clone(),
-        });
-    }
-    Ok(Delays {
-        title: title.to_owned(),
-        findings: findings::cpmd(profile, &place(name)),
-        profile: profile.clone(),
-        figures: shown,
-        quality: (!samples.is_empty()).then(|| quality(samples)),
-    })
-}
-
-fn quality(samples: &[Sample]) -> Quality {
-    let blocks: BTreeSet<u32> = samples.iter().map(|s| s.block).collect();
-    let moved: BTreeSet<u32> = samples
-        .iter()
-        .filter(|s| s.discarded == Some(Discard::Moved))
-        .map(|s| s.block)
-        .collect();
-    Quality {
-        kept: samples.iter().filter(|s| s.discarded.is_none()).count() as u64,
-        discarded: Discard::ALL
-            .into_iter()
-            .map(|cause| {
-                let n = samples.iter().filter(|s| s.discarded == Some(cause)).count();
-                (cause.because().to_owned(), n as u64)
-            })
-            .collect(),
-        moved: Some((moved.len() as u64, blocks.len() as u64)),
-    }
-}
-
-/// The samples that stand for all in the figure by preemption length: 64 KiB under load as in Fig. 3 of 000 if there
-/// are such, otherwise what there is most of.
-fn cells(samples: &[Sample]) -> Vec<Samples> {
-    let ratio = |s: &Sample| (s.write_ratio - Profile::DEFAULT_WRITE_RATIO).abs();
-    let nearest = samples.iter().map(ratio).fold(f64::INFINITY, f64::min);
-    let usual: Vec<&Sample> = samples.iter().filter(|s| ratio(s) <= nearest).collect();
-    let mut counts: BTreeMap<(Load, Bytes), usize> = BTreeMap::new();
-    for s in usual.iter().filter(|s| s.discarded.is_none()) {
-        *counts.entry((s.load, s.wss)).or_default() += 1;
-    }
-    let wanted = (Load::Load, Bytes::from_kib(64));
-    let most = || counts.iter().max_by_key(|(_, n)| **n).map(|(cell, _)| *cell);
-    let Some((load, wss)) = counts.get(&wanted).map(|_| wanted).or_else(most) else {
-        return Vec::new();
-    };
-    let mut cells: BTreeMap<Resumption, Samples> = BTreeMap::new();
-    for s in usual.iter().filter(|s| s.load == load && s.wss == wss) {
-        let cell = cells.entry(s.resumption).or_insert_with(|| Samples {
-            resumption: s.resumption,
-            load,
-            wss,
-            kept: Vec::new(),
-            discarded: Vec::new(),
-        });
-        let point = (s.preempted, s.delay);
-        if s.discarded.is_none() {
-            cell.kept.push(point);
-        } else {
-            cell.discarded.push(point);
-        }
-    }
-    cells.into_values().collect()
 }
