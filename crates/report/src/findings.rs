@@ -4,7 +4,7 @@
 //! intervals overlap, or, without intervals, where they differ by at most a tenth.
 
 use crate::cpmd::{curve, middle_size, name, resumptions};
-use crate::schedulability::Crossing;
+use crate::schedulability::{self, Crossing, Curve};
 use crate::words::{capital, count, list, plain, size, three, time, time_f64};
 use model::{Bytes, CpmdPoint, Delay, Duration, Load, Profile, Resumption, Statistic};
 
@@ -315,17 +315,19 @@ pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise
     all
 }
 
-/// Where global scheduling stops being the better choice, and from which working set on this machine gets there.
-pub fn crossing(crossing: &Crossing, profile: Option<&Profile>, place: &str) -> String {
-    let at = time_f64(crossing.at.nanos() as f64);
-    let mut text = format!(
+/// Where global scheduling stops being the better choice.
+fn crossing(crossing: &Crossing) -> String {
+    format!(
         "Even if preemptions cost {} nothing, {} is the better choice as long as one of its preemptions or migrations costs \
-         less than {at}.",
-        crossing.reference, crossing.falling
-    );
-    let Some(profile) = profile else {
-        return text;
-    };
+         less than {}.",
+        crossing.reference,
+        crossing.falling,
+        time_f64(crossing.at.nanos() as f64)
+    )
+}
+
+/// From which working set on a machine's delays get there.
+fn reached(crossing: &Crossing, profile: &Profile, place: &str) -> Option<String> {
     let reach: Vec<String> = LOADS
         .into_iter()
         .filter_map(|load| {
@@ -344,10 +346,49 @@ pub fn crossing(crossing: &Crossing, profile: Option<&Profile>, place: &str) -> 
             })
         })
         .collect();
-    if !reach.is_empty() {
-        text += &format!(" On {place} the average delay reaches that {}.", list(&reach));
+    (!reach.is_empty()).then(|| {
+        format!(
+            "On {place} the average delay reaches {} {}.",
+            time_f64(crossing.at.nanos() as f64),
+            list(&reach)
+        )
+    })
+}
+
+/// Whether global or partitioned scheduling is the better choice, and up to which delay (000 §5). The curves are W(D);
+/// `place` names the machine of a profile.
+pub fn global_or_partitioned(
+    global: &Curve,
+    partitioned: &Curve,
+    profiles: &[&Profile],
+    place: impl Fn(&str) -> String,
+) -> Vec<String> {
+    if let Some(found) = schedulability::crossing(global, partitioned) {
+        let mut all = vec![crossing(&found)];
+        all.extend(
+            profiles
+                .iter()
+                .filter_map(|p| reached(&found, p, &place(&p.platform))),
+        );
+        return all;
     }
-    text
+    let (Some(first), Some(level)) = (global.points.first(), partitioned.points.first()) else {
+        return Vec::new();
+    };
+    let (g, p) = (&global.policy, &partitioned.policy);
+    vec![if first.1 < level.1 {
+        format!(
+            "{p} is the better choice whatever the delay: it reaches {} without delay, {g} {}.",
+            three(level.1),
+            three(first.1)
+        )
+    } else {
+        let last = global.points.last().map_or(0.0, |l| l.0);
+        format!(
+            "{g} stays the better choice for every delay up to {}, even if preemptions cost {p} nothing.",
+            time_f64(last)
+        )
+    }]
 }
 
 /// Says that values were read beyond what was measured; `None` if none were.

@@ -2,7 +2,7 @@
 
 use model::{Bytes, CpmdCurve, CpmdPoint, Delay, Duration, Load, Profile, Provenance, Resumption};
 use report::findings::{self, Verdict};
-use report::schedulability::Crossing;
+use report::schedulability::Curve;
 
 fn point(
     kib: u64,
@@ -176,26 +176,30 @@ fn verdicts_of_all_kinds() {
     insta::assert_snapshot!(all.map(|s| s.join("\n")).join("\n--\n"));
 }
 
+fn weighted(policy: &str, points: &[(f64, f64)]) -> Curve {
+    Curve {
+        policy: policy.to_owned(),
+        points: points.to_vec(),
+    }
+}
+
 #[test]
 fn where_global_stops_being_better() {
-    let crossing = Crossing {
-        falling: "G-EDF".to_owned(),
-        reference: "P-EDF".to_owned(),
-        level: 0.55,
-        at: Duration::from_micros(725),
-    };
+    let partitioned = weighted("P-EDF", &[(0.0, 0.55), (2e6, 0.3)]);
+    let crosses = weighted("G-EDF", &[(0.0, 1.0), (725_000.0, 0.55), (2e6, 0.1)]);
+    let never = weighted("G-EDF", &[(0.0, 1.0), (2e6, 0.6)]);
+    let below = weighted("G-EDF", &[(0.0, 0.5), (2e6, 0.1)]);
     let xeon = Profile::builtin("xeon-l7455").unwrap();
     let small = profile(vec![curve(
         Resumption::Preemption,
         Load::Idle,
         vec![point(64, Some(900), None, None)],
     )]);
-    let all = [
-        findings::crossing(&crossing, Some(&xeon), "the Xeon L7455"),
-        findings::crossing(&crossing, Some(&small), "this machine"),
-        findings::crossing(&crossing, None, "this machine"),
-    ];
-    insta::assert_snapshot!(all.join("\n"));
+    let said = |g: &Curve| {
+        findings::global_or_partitioned(g, &partitioned, &[&xeon, &small], |name| format!("`{name}`"))
+            .join("\n")
+    };
+    insta::assert_snapshot!([said(&crosses), said(&never), said(&below)].join("\n--\n"));
 }
 
 #[test]

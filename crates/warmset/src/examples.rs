@@ -10,10 +10,22 @@ use model::{Bytes, Details, Duration, Result, TaskSet, Timing};
 pub struct Example {
     /// Its name, also of its file.
     pub name: &'static str,
-    /// What it is and what it is for.
-    pub about: &'static str,
     /// The tasks.
     pub set: TaskSet,
+}
+
+/// What an example of this name is, and what it is for.
+pub fn about(name: &str) -> Option<&'static str> {
+    match name {
+        "control" => Some(
+            "A vehicle’s control loops, detectors and cameras, one of each for every processor: none of them may be late.",
+        ),
+        "video" => Some(
+            "Video decoders, one more than there are processors and each for more than half of one, with sound: a frame may \
+             be late, but only by a bounded time.",
+        ),
+        _ => None,
+    }
 }
 
 fn task(name: String, wcet_ms: u64, period_ms: u64, wss: Bytes, soft: bool) -> (Timing, Details) {
@@ -40,7 +52,6 @@ pub fn control(m: u32) -> Result<Example> {
     });
     Ok(Example {
         name: "control",
-        about: "A vehicle’s control loops, detectors and cameras, one of each for every processor: none of them may be late.",
         set: TaskSet::new(tasks.collect())?,
     })
 }
@@ -57,8 +68,6 @@ pub fn video(m: u32) -> Result<Example> {
     tasks.push(task("audio".to_owned(), 1, 10, Bytes::from_kib(64), true));
     Ok(Example {
         name: "video",
-        about: "Video decoders, one more than there are processors and each for more than half of one, with sound: a frame \
-                may be late, but only by a bounded time.",
         set: TaskSet::new(tasks)?,
     })
 }

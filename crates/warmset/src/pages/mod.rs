@@ -3,13 +3,17 @@
 //! `warmset tour` fills such a directory and `warmset report` reads it again, so that both show the same.
 
 mod delays;
+pub mod judged;
+pub mod studies;
 
 use measure::samples::Sample;
-use model::{Platform, Profile, Result, files, platformfile, profilefile};
+use judged::Tasks;
+use model::{Error, Platform, Profile, Result, files, platformfile, profilefile, taskfile};
 use report::page::{ReportData, Shown};
 use report::{Figure, findings};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use study::Results;
 
 /// The files of a directory that a page is made of. Each may be missing.
 pub const PLATFORM: &str = "platform.toml";
@@ -17,6 +21,11 @@ pub const PLATFORM: &str = "platform.toml";
 pub const PROFILE: &str = "profile.toml";
 /// See [`PLATFORM`].
 pub const SAMPLES: &str = "samples.parquet";
+
+/// The directory of task sets, each a TOML file, within it.
+pub const TASKS: &str = "tasks";
+/// The directory of studies, each a directory, within it.
+pub const STUDIES: &str = "studies";
 
 /// What a page is made of.
 #[derive(Default)]
@@ -27,6 +36,10 @@ pub struct Material {
     pub profile: Option<Profile>,
     /// The samples behind them.
     pub samples: Vec<Sample>,
+    /// Task sets to judge with them.
+    pub tasks: Vec<Tasks>,
+    /// Studies that are complete.
+    pub studies: Vec<Results>,
 }
 
 /// A page, and every figure in it as one would put it into a paper.
@@ -60,7 +73,42 @@ pub fn read(dir: &Path) -> Result<Material> {
         } else {
             Vec::new()
         },
+        tasks: tasks(&dir.join(TASKS))?,
+        studies: all_studies(&dir.join(STUDIES))?,
     })
+}
+
+/// What lies in a directory, by name; nothing if there is no such directory.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    if !dir.exists() {
+        return Ok(Vec::new());
+    }
+    let mut paths = std::fs::read_dir(dir)
+        .and_then(|all| all.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>())
+        .map_err(|e| Error::io(dir, "read the directory", &e))?;
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+fn tasks(dir: &Path) -> Result<Vec<Tasks>> {
+    entries(dir)?
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .map(|path| {
+            let set = taskfile::from_toml(&files::read_text(&path)?).map_err(|e| e.at(path.display()))?;
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            Ok(Tasks { name, set })
+        })
+        .collect()
+}
+
+/// The complete studies; one that was stopped has no results yet and is left out.
+fn all_studies(dir: &Path) -> Result<Vec<Results>> {
+    entries(dir)?
+        .into_iter()
+        .filter(|path| path.join("results.json").exists())
+        .map(|path| study::load(&path))
+        .collect()
 }
 
 /// What the machine of a platform or profile is called within a sentence.
@@ -122,6 +170,23 @@ pub fn make(material: &Material) -> Result<Made> {
             .push(("Cache delays".to_owned(), from.clone()));
     }
     compare(material, &mut made)?;
+    if let (Some(platform), Some(profile)) = (&material.platform, &material.profile) {
+        for tasks in &material.tasks {
+            let part = judged::section(tasks, platform, profile, &mut made.figures)?;
+            made.page
+                .summary
+                .extend(part.findings.first().map(|s| format!("{}: {s}", part.title)));
+            made.page.judged.push(part);
+        }
+    }
+    let profiles: Vec<&Profile> = material.profile.iter().collect();
+    for results in &material.studies {
+        let part = studies::section(results, &profiles, &mut made.figures)?;
+        made.page
+            .summary
+            .extend(part.findings.first().map(|s| format!("On {} processors: {s}", results.processors)));
+        made.page.studies.push(part);
+    }
     Ok(made)
 }
 

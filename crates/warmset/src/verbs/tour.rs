@@ -1,13 +1,276 @@
-//! `warmset tour`: not built yet.
+//! `warmset tour`: looks at this machine, measures it, judges two examples and a study with what it found, and writes
+//! the report.
+//!
+//! Every stage leaves its files in the directory; the page is made from them at the end, whatever there is by then.
+//! `warmset report DIR` makes it again.
 
-use crate::Answer;
-use model::{Error, Result};
+use crate::console::{self, Console, Format};
+use crate::pages::judged::{self, Tasks};
+use crate::pages::{self, studies};
+use crate::{Answer, examples};
+use measure::plan::{Options, Plan};
+use model::watch::Watch;
+use model::{ClusterSpec, Duration, Error, Platform, Profile, Result, files, platformfile, taskfile};
+use report::findings;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use study::{Study, presets};
+
+const EXAMPLES: &str = "\
+Examples:
+  warmset tour                          takes about two minutes; real-time rights (root) make it more exact
+  warmset tour -o my-board --sets 100   more task sets in the studies
+  warmset report my-board               make the page again from the files
+
+Stages: the platform; its cache delays (a quick measurement); two examples judged with them; the weighted schedulability
+of 000, Fig. 5, and the same for this machine; the page. Ctrl-C ends the tour and reports on what is done by then.";
 
 /// Options of `warmset tour`.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// Directory for everything that the tour finds
+    #[arg(short, long, value_name = "DIR", default_value = "warmset-report")]
+    output: PathBuf,
+    /// Do not measure: use this profile, a built-in one or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    profile: Option<String>,
+    /// Judge for this platform instead of this machine, together with --profile
+    #[arg(long, value_name = "NAME|FILE", requires = "profile")]
+    platform: Option<String>,
+    /// Task sets for each utilization cap of a study
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    sets: u32,
+    /// The seed of every random choice
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What the tour found, for scripts.
+#[derive(Serialize)]
+struct Found {
+    page: PathBuf,
+    stopped: bool,
+    findings: Vec<String>,
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> Result<Answer> {
-    Err(Error::new("`warmset tour` is not built yet"))
+pub fn run(args: Args) -> Result<Answer> {
+    let console = Console::new()?;
+    let tour = Tour {
+        args: &args,
+        console: &console,
+    };
+    let stages = tour.stages();
+    console.finish();
+    // What is done by now is worth a page, also when a stage failed or was stopped.
+    let page = tour.page();
+    let stopped = console.stopped();
+    if !stopped {
+        stages?;
+    }
+    let (path, findings) = page?;
+    let found = Found {
+        page: path,
+        stopped,
+        findings,
+    };
+    match args.format {
+        Format::Json => console::print_json(&found)?,
+        Format::Table => console::print(&closing(&found, &args.output))?,
+    }
+    if stopped {
+        return Err(Error::new("the tour was stopped before its end")
+            .remedy("the page has what was done; run it again for the rest"));
+    }
+    Ok(Answer::Yes)
+}
+
+/// What stands at the end: where the report is, and what to try next.
+fn closing(found: &Found, dir: &Path) -> String {
+    let mut text = format!("\nThe report is {}: open it in a browser.\n", found.page.display());
+    if !found.stopped {
+        text += "\nTry next:\n";
+        for (command, about) in next(dir) {
+            text += &format!("  {command}\n      {about}\n");
+        }
+    }
+    text
+}
+
+/// What to try after the tour.
+pub fn next(dir: &Path) -> Vec<(String, String)> {
+    let dir = dir.display();
+    [
+        (
+            format!("warmset check my-tasks.toml --platform {dir}/platform.toml --profile {dir}/profile.toml"),
+            format!("judges a task set of your own with these delays; {dir}/tasks/control.toml shows how to write one"),
+        ),
+        (
+            format!("warmset measure cpmd -o {dir}-full"),
+            "measures longer, with preemptions of up to 50 ms: tighter intervals, larger maxima".to_owned(),
+        ),
+        (
+            "warmset study list".to_owned(),
+            "names the studies of the papers; `warmset study run` runs one, or one of your own".to_owned(),
+        ),
+        (
+            format!("warmset report {dir} --figures plots --png"),
+            "writes every figure as a file, for a paper".to_owned(),
+        ),
+    ]
+    .to_vec()
+}
+
+struct Tour<'a> {
+    args: &'a Args,
+    console: &'a Console,
+}
+
+impl Tour<'_> {
+    fn say(&self, text: &str) {
+        self.console.note(text);
+    }
+
+    fn dir(&self, name: &str) -> PathBuf {
+        self.args.output.join(name)
+    }
+
+    /// Has the user had enough?
+    fn go_on(&self) -> Result<()> {
+        match self.console.stopped() {
+            true => Err(Error::new("stopped")),
+            false => Ok(()),
+        }
+    }
+
+    fn stages(&self) -> Result<()> {
+        let platform = self.look()?;
+        self.go_on()?;
+        let profile = self.measure(&platform)?;
+        self.go_on()?;
+        self.judge(&platform, &profile)?;
+        self.go_on()?;
+        self.study(&platform, &profile)
+    }
+
+    fn look(&self) -> Result<Platform> {
+        self.say("1/5  Looking at the machine");
+        let platform = match &self.args.platform {
+            Some(name) => Platform::find(name)?,
+            None => machine::this_machine()?.platform,
+        };
+        files::write(&self.dir(pages::PLATFORM), platformfile::to_toml(&platform))?;
+        self.say(&format!("     {}: {}", platform.description, platform.summary()));
+        Ok(platform)
+    }
+
+    fn measure(&self, platform: &Platform) -> Result<Profile> {
+        let profile = match &self.args.profile {
+            Some(name) => {
+                self.say(&format!("2/5  Taking the cache delays of {name} instead of measuring"));
+                let profile = Profile::find(name)?;
+                files::write(&self.dir(pages::PROFILE), model::profilefile::to_toml(&profile))?;
+                profile
+            }
+            None => {
+                self.say("2/5  Measuring cache delays, about a minute: better leave the machine alone");
+                let options = Options {
+                    out: self.args.output.clone(),
+                    quick: true,
+                    seed: self.args.seed,
+                    command: format!(
+                        "warmset measure cpmd --quick --seed {} -o {}",
+                        self.args.seed,
+                        self.args.output.display()
+                    ),
+                    ..Options::default()
+                };
+                let plan = Plan::of(&options, platform)?;
+                let outcome = measure::cpmd::measure(&plan, platform, self.console)?;
+                self.console.finish();
+                outcome.profile
+            }
+        };
+        for sentence in findings::cpmd(&profile, &pages::place(&profile.platform)).iter().take(2) {
+            self.say(&format!("     {sentence}"));
+        }
+        Ok(profile)
+    }
+
+    fn judge(&self, platform: &Platform, profile: &Profile) -> Result<()> {
+        self.say("3/5  Judging two example task sets with these delays");
+        let m = platform.usable().len() as u32;
+        for example in [examples::control(m)?, examples::video(m)?] {
+            let tasks = Tasks {
+                name: example.name.to_owned(),
+                set: example.set,
+            };
+            let path = self.dir(pages::TASKS).join(format!("{}.toml", tasks.name));
+            files::write(&path, taskfile::to_toml(&tasks.set))?;
+            let judgment = judged::judge(&tasks, platform, profile)?;
+            if let Some(sentence) = judged::sentences(&judgment).first() {
+                self.say(&format!("     {}: {sentence}", tasks.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn study(&self, platform: &Platform, profile: &Profile) -> Result<()> {
+        self.say("4/5  Comparing policies over random task sets");
+        let mut all = vec![presets::find("ospert10-fig5")?];
+        if platform.usable().len() > 1 {
+            all.push(here(&all[0], platform)?);
+        }
+        for mut study in all {
+            study.sets = self.args.sets;
+            study.seed = self.args.seed;
+            let dir = self.dir(pages::STUDIES).join(&study.name);
+            let results = study::run_in(&dir, &study, self.console)?;
+            self.console.finish();
+            for sentence in studies::sentences(&results, &[profile]).iter().take(2) {
+                self.say(&format!("     {} processors: {sentence}", results.processors));
+            }
+            self.go_on()?;
+        }
+        Ok(())
+    }
+
+    fn page(&self) -> Result<(PathBuf, Vec<String>)> {
+        self.say("5/5  Writing the report");
+        let mut made = pages::make(&pages::read(&self.args.output)?)?;
+        made.page.next = next(&self.args.output);
+        let path = self.dir("index.html");
+        files::write(&path, report::page::page(&made.page))?;
+        Ok((path, made.page.summary))
+    }
+}
+
+/// The study of the paper on this machine's processors, with the clusters that its caches suggest.
+fn here(paper: &Study, platform: &Platform) -> Result<Study> {
+    let m = platform.usable().len();
+    let mut policies = vec!["P-EDF".to_owned(), "G-EDF".to_owned()];
+    for level in platform.data_levels() {
+        // Only levels whose clusters lie between one processor and all say something new.
+        let clusters = platform.clusters(ClusterSpec::Level(level)).unwrap_or_default();
+        if clusters.len() > 1 && clusters.len() < m && clusters.iter().all(|c| c.len() == clusters[0].len()) {
+            policies.push(format!("C-EDF-L{level}"));
+        }
+    }
+    let cap = study::Cap::from_thousandths;
+    // From an eighth of the processors on, in steps of an eightieth, so that the last cap is all of them.
+    let (whole, step) = (m as u32 * 1000, m as u32 * 1000 / 80);
+    Ok(Study {
+        name: format!("this-machine-{m}"),
+        title: format!("The same task sets on the {m} processors of this machine"),
+        source: "as 000 §5, Fig. 5".to_owned(),
+        platform: platform.clone(),
+        policies,
+        caps: study::Grid::<study::Cap>::new(cap(whole - 70 * step), cap(whole), cap(step))?,
+        delays: study::Grid::<Duration>::new(Duration::ZERO, Duration::from_millis(5), Duration::from_micros(250))?,
+        ..paper.clone()
+    })
 }

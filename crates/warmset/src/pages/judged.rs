@@ -1,0 +1,166 @@
+//! The section of a page on task sets: which policies keep them, why, and who runs where.
+
+use crate::examples;
+use analyze::Guarantee;
+use analyze::policies::{self, Costs, Judgment, Policy, PolicyVerdict};
+use model::{Delay, Load, Platform, Profile, Result, TaskSet};
+use report::assignment::{self, Bar, Share};
+use report::findings::{self, Verdict};
+use report::page::{Judged, Shown};
+use report::{Figure, words};
+
+/// A task set of the directory.
+pub struct Tasks {
+    /// The name of its file without the ending.
+    pub name: String,
+    /// The tasks.
+    pub set: TaskSet,
+}
+
+/// Hard, unless every task says that it is soft.
+fn guarantee(set: &TaskSet) -> Guarantee {
+    if set.ids().all(|t| set.details(t).is_some_and(|d| d.soft)) {
+        Guarantee::Soft
+    } else {
+        Guarantee::Hard
+    }
+}
+
+/// The delays to judge by: those under load, as 000 §4.2 advises; idle ones if there are no others.
+fn load(profile: &Profile) -> Load {
+    match profile.cpmd.iter().any(|c| c.load == Load::Load && !c.points.is_empty()) {
+        true => Load::Load,
+        false => Load::Idle,
+    }
+}
+
+/// Judges a set under every policy that the platform suggests.
+///
+/// # Errors
+/// The profile lacks a delay, a task its working set size.
+pub fn judge(tasks: &Tasks, platform: &Platform, profile: &Profile) -> Result<Judgment> {
+    let costs = Costs {
+        profile: Some(profile),
+        load: load(profile),
+        ..Costs::NONE
+    };
+    let all = Policy::all_on(platform)?;
+    policies::judge(&tasks.set, platform, &all, guarantee(&tasks.set), &costs)
+        .map_err(|e| e.at(format!("task set `{}`", tasks.name)))
+}
+
+/// `C-EDF-L2` for `c-edf:l2`.
+pub fn label(policy: &str) -> String {
+    match policy.split_once(":size=") {
+        Some((name, size)) => format!("{} by {size}", name.to_uppercase()),
+        None => policy.to_uppercase().replace(':', "-"),
+    }
+}
+
+/// What was found, in sentences.
+pub fn sentences(judgment: &Judgment) -> Vec<String> {
+    let promise = match judgment.guarantee {
+        Guarantee::Hard => "no deadline is missed",
+        Guarantee::Soft => "no job is late by more than a bounded time",
+    };
+    let verdicts: Vec<Verdict> = judgment.policies.iter().map(verdict).collect();
+    findings::verdicts(&verdicts, judgment.utilization, judgment.processors as u32, promise)
+}
+
+fn verdict(v: &PolicyVerdict) -> Verdict {
+    Verdict {
+        policy: label(&v.policy),
+        passes: Some(v.schedulable),
+        test: match &v.heuristic {
+            Some(heuristic) => format!("{}, {heuristic}", v.decided_by),
+            None => v.decided_by.to_owned(),
+        },
+        reason: v.reason.clone(),
+        inflated: Some(v.inflated_utilization),
+        largest_delay: v.largest_cpmd.map(|m| m.cpmd),
+    }
+}
+
+/// The section of one set; its figures go to `figures` too.
+///
+/// # Errors
+/// As [`judge`]; a figure cannot be drawn.
+pub fn section(
+    tasks: &Tasks,
+    platform: &Platform,
+    profile: &Profile,
+    figures: &mut Vec<Figure>,
+) -> Result<Judged> {
+    let judgment = judge(tasks, platform, profile)?;
+    let mut shown = Vec::new();
+    for v in &judgment.policies {
+        if v.clusters.iter().all(|c| c.tasks.is_empty()) {
+            continue;
+        }
+        let bars: Vec<Bar> = v.clusters.iter().map(bar).collect();
+        let id = format!("assignment-{}-{}", tasks.name, v.policy.replace([':', '='], "-"));
+        let title = format!("{} under {}", tasks.name, label(&v.policy));
+        shown.push(assignment::figure(&id, &title, &bars)?);
+    }
+    figures.extend(shown.iter().cloned());
+    let set = &tasks.set;
+    let rows = set.ids().map(|t| {
+        let timing = &set.timings()[t.index()];
+        vec![
+            set.name(t),
+            words::duration(timing.wcet),
+            words::duration(timing.period),
+            words::duration(timing.deadline),
+            set.wss(t).map_or_else(|| "–".to_owned(), words::size),
+            words::three(timing.utilization().to_f64()),
+        ]
+    });
+    let mut said = sentences(&judgment);
+    let mut notes: Vec<&String> = judgment.policies.iter().flat_map(|v| &v.notes).collect();
+    notes.sort_unstable();
+    notes.dedup();
+    said.extend(notes.into_iter().map(|n| words::capital(n) + "."));
+    let charged = judgment.policies.iter().map(|v| v.charged).max().unwrap_or_default();
+    said.push(format!(
+        "A job is charged one delay, at most {}: {}.",
+        words::time(Delay::from(charged)),
+        judgment.costs
+    ));
+    Ok(Judged {
+        title: words::capital(&tasks.name),
+        about: examples::about(&tasks.name)
+            .map_or_else(|| format!("The task set `{}`.", tasks.name), str::to_owned),
+        findings: said,
+        tasks: (
+            ["task", "WCET", "period", "deadline", "working set", "utilization"]
+                .map(str::to_owned)
+                .to_vec(),
+            rows.collect(),
+        ),
+        verdicts: judgment.policies.iter().map(verdict).collect(),
+        figures: vec![Shown {
+            figures: shown,
+            command: String::new(),
+        }],
+        command: format!(
+            "warmset check DIR/tasks/{}.toml --platform DIR/platform.toml --profile DIR/profile.toml",
+            tasks.name
+        ),
+    })
+}
+
+fn bar(cluster: &policies::Cluster) -> Bar {
+    Bar {
+        processors: cluster.processors.to_string(),
+        capacity: cluster.processors.len() as u32,
+        shares: cluster
+            .tasks
+            .iter()
+            .map(|t| Share {
+                name: t.name.clone(),
+                utilization: t.utilization,
+                overhead: t.overhead,
+            })
+            .collect(),
+    }
+}
