@@ -56,7 +56,7 @@ pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
     draw(&root, &sheet, title, shown, height)
         .map_err(|e| Error::new(format!("the figure `{id}` cannot be drawn: {e}")))?;
     let mut caption = "Each bar is one cluster of processors, which schedules its tasks by itself; a full bar is all of its \
-                       time. The darker end of a piece is what cache delay adds to the task."
+                       time. The orange end of a piece is what cache delay adds to the task."
         .to_owned();
     if bars.len() > shown.len() {
         caption += &format!(" The first {} of {} bars are drawn.", shown.len(), bars.len());
@@ -178,8 +178,9 @@ fn draw(
             );
             piece(at, at + own, Ink::Sky.color().mix(0.35))?;
             piece(at + own, at + all, Ink::Vermilion.color().mix(1.0))?;
-            let edge = tenths(left + (at + all) * full);
-            let rule = Ink::Paper.color().stroke_width(tenths(1.2) as u32);
+            // Beside the piece, not on its end, which may be thin.
+            let edge = tenths(left + (at + all) * full + 0.5);
+            let rule = Ink::Paper.color().stroke_width(tenths(1.0) as u32);
             root.draw(&PathElement::new(
                 vec![(edge, tenths(top)), (edge, tenths(bottom))],
                 rule,

@@ -204,11 +204,11 @@ fn sentences(all: &[String], class: &str) -> String {
     format!("<ul{class}>\n{items}</ul>\n")
 }
 
-/// Escaped, with what stands between backquotes set as code.
+/// Escaped, with what stands between backquotes set as code, and numbers kept together with their units.
 fn coded(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        return escape(text);
+        return held(text);
     }
     parts
         .iter()
@@ -217,10 +217,30 @@ fn coded(text: &str) -> String {
             if index % 2 == 1 {
                 format!("<code>{}</code>", escape(part))
             } else {
-                escape(part)
+                held(part)
             }
         })
         .collect()
+}
+
+/// Escaped, without a line break between a number and its unit.
+fn held(text: &str) -> String {
+    const UNITS: [&str; 9] = [" %", " ns", " µs", " ms", " s", " B", " KiB", " MiB", " GiB"];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(' ') {
+        let (before, after) = rest.split_at(at);
+        out += &escape(before);
+        let number = before.ends_with(|c: char| c.is_ascii_digit());
+        let unit = UNITS.iter().any(|u| {
+            after
+                .strip_prefix(u)
+                .is_some_and(|r| !r.starts_with(|c: char| c.is_alphanumeric()))
+        });
+        out.push(if number && unit { '\u{a0}' } else { ' ' });
+        rest = &after[1..];
+    }
+    out + &escape(rest)
 }
 
 fn details(summary: &str, inside: &str) -> String {
@@ -504,6 +524,12 @@ mod tests {
             ..ReportData::default()
         };
         assert!(!page(&data).contains("<script"));
+    }
+
+    #[test]
+    fn numbers_keep_their_units() {
+        assert_eq!(held("12.5 µs and 3 samples"), "12.5\u{a0}µs and 3 samples");
+        assert_eq!(coded("`a b` 17 %."), "<code>a b</code> 17\u{a0}%.");
     }
 
     #[test]

@@ -186,6 +186,12 @@ fn chart(
             shift: 0.0,
         });
     }
+    // A note on a point near the top needs room above it.
+    let crowded = marks
+        .iter()
+        .any(|m| matches!(m, Layer::Note { at, .. } if at.1 > 0.8));
+    let mut y = Axis::linear(label, 0.0..if crowded { 1.25 } else { 1.02 }, words::plain);
+    y.ticks.retain(|(at, _)| *at <= 1.0);
     layers.extend(marks);
     Sketch {
         id: id.to_owned(),
@@ -206,7 +212,7 @@ fn chart(
             title: title.to_owned(),
             description: String::new(),
             x,
-            y: Axis::linear(label, 0.0..1.02, words::plain),
+            y,
             layers,
         }],
     }

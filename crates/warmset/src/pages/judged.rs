@@ -28,7 +28,11 @@ fn guarantee(set: &TaskSet) -> Guarantee {
 
 /// The delays to judge by: those under load, as 000 §4.2 advises; idle ones if there are no others.
 fn load(profile: &Profile) -> Load {
-    match profile.cpmd.iter().any(|c| c.load == Load::Load && !c.points.is_empty()) {
+    match profile
+        .cpmd
+        .iter()
+        .any(|c| c.load == Load::Load && !c.points.is_empty())
+    {
         true => Load::Load,
         false => Load::Idle,
     }
@@ -64,7 +68,12 @@ pub fn sentences(judgment: &Judgment) -> Vec<String> {
         Guarantee::Soft => "no job is late by more than a bounded time",
     };
     let verdicts: Vec<Verdict> = judgment.policies.iter().map(verdict).collect();
-    findings::verdicts(&verdicts, judgment.utilization, judgment.processors as u32, promise)
+    findings::verdicts(
+        &verdicts,
+        judgment.utilization,
+        judgment.processors as u32,
+        promise,
+    )
 }
 
 fn verdict(v: &PolicyVerdict) -> Verdict {
@@ -120,7 +129,12 @@ pub fn section(
     notes.sort_unstable();
     notes.dedup();
     said.extend(notes.into_iter().map(|n| words::capital(n) + "."));
-    let charged = judgment.policies.iter().map(|v| v.charged).max().unwrap_or_default();
+    let charged = judgment
+        .policies
+        .iter()
+        .map(|v| v.charged)
+        .max()
+        .unwrap_or_default();
     said.push(format!(
         "A job is charged one delay, at most {}: {}.",
         words::time(Delay::from(charged)),

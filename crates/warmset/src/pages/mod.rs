@@ -6,8 +6,8 @@ mod delays;
 pub mod judged;
 pub mod studies;
 
-use measure::samples::Sample;
 use judged::Tasks;
+use measure::samples::Sample;
 use model::{Error, Platform, Profile, Result, files, platformfile, profilefile, taskfile};
 use report::page::{ReportData, Shown};
 use report::{Figure, findings};
@@ -84,7 +84,10 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     let mut paths = std::fs::read_dir(dir)
-        .and_then(|all| all.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>())
+        .and_then(|all| {
+            all.map(|entry| entry.map(|e| e.path()))
+                .collect::<std::io::Result<Vec<_>>>()
+        })
         .map_err(|e| Error::io(dir, "read the directory", &e))?;
     paths.sort_unstable();
     Ok(paths)
@@ -96,7 +99,11 @@ fn tasks(dir: &Path) -> Result<Vec<Tasks>> {
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
         .map(|path| {
             let set = taskfile::from_toml(&files::read_text(&path)?).map_err(|e| e.at(path.display()))?;
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             Ok(Tasks { name, set })
         })
         .collect()
@@ -182,9 +189,11 @@ pub fn make(material: &Material) -> Result<Made> {
     let profiles: Vec<&Profile> = material.profile.iter().collect();
     for results in &material.studies {
         let part = studies::section(results, &profiles, &mut made.figures)?;
-        made.page
-            .summary
-            .extend(part.findings.first().map(|s| format!("On {} processors: {s}", results.processors)));
+        made.page.summary.extend(
+            part.findings
+                .first()
+                .map(|s| format!("On {} processors: {s}", results.processors)),
+        );
         made.page.studies.push(part);
     }
     Ok(made)

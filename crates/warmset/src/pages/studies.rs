@@ -67,7 +67,13 @@ pub fn section(results: &Results, profiles: &[&Profile], figures: &mut Vec<Figur
             .and_then(|(g, p)| schedulability::crossing(g, p));
         let id = format!("weighted-{}", results.name);
         let title = format!("Weighted schedulability, {} processors", results.processors);
-        shown.push(schedulability::weighted(&id, &title, &all, crossing.as_ref(), &caption)?);
+        shown.push(schedulability::weighted(
+            &id,
+            &title,
+            &all,
+            crossing.as_ref(),
+            &caption,
+        )?);
     }
     if let Some(delay) = results.delays.first() {
         let id = format!("schedulability-{}", results.name);
@@ -76,7 +82,13 @@ pub fn section(results: &Results, profiles: &[&Profile], figures: &mut Vec<Figur
             false => format!("Schedulability with D = {}", words::duration(*delay)),
         };
         let all = curves(results.by_utilization(0));
-        shown.push(schedulability::by_utilization(&id, &title, results.processors, &all, &caption)?);
+        shown.push(schedulability::by_utilization(
+            &id,
+            &title,
+            results.processors,
+            &all,
+            &caption,
+        )?);
     }
     figures.extend(shown.iter().cloned());
     Ok(Study {

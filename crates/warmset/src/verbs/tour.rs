@@ -19,7 +19,7 @@ use study::{Study, presets};
 const EXAMPLES: &str = "\
 Examples:
   warmset tour                          takes about two minutes; real-time rights (root) make it more exact
-  warmset tour -o my-board --sets 100   more task sets in the studies
+  warmset tour -o my-board --sets 1000  more task sets in the studies
   warmset report my-board               make the page again from the files
 
 Stages: the platform; its cache delays (a quick measurement); two examples judged with them; the weighted schedulability
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME|FILE", requires = "profile")]
     platform: Option<String>,
     /// Task sets for each utilization cap of a study
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
     sets: u32,
     /// The seed of every random choice
     #[arg(long, default_value_t = 1)]
@@ -91,7 +91,10 @@ pub fn run(args: Args) -> Result<Answer> {
 
 /// What stands at the end: where the report is, and what to try next.
 fn closing(found: &Found, dir: &Path) -> String {
-    let mut text = format!("\nThe report is {}: open it in a browser.\n", found.page.display());
+    let mut text = format!(
+        "\nThe report is {}: open it in a browser.\n",
+        found.page.display()
+    );
     if !found.stopped {
         text += "\nTry next:\n";
         for (command, about) in next(dir) {
@@ -171,7 +174,9 @@ impl Tour<'_> {
     fn measure(&self, platform: &Platform) -> Result<Profile> {
         let profile = match &self.args.profile {
             Some(name) => {
-                self.say(&format!("2/5  Taking the cache delays of {name} instead of measuring"));
+                self.say(&format!(
+                    "2/5  Taking the cache delays of {name} instead of measuring"
+                ));
                 let profile = Profile::find(name)?;
                 files::write(&self.dir(pages::PROFILE), model::profilefile::to_toml(&profile))?;
                 profile
@@ -195,7 +200,10 @@ impl Tour<'_> {
                 outcome.profile
             }
         };
-        for sentence in findings::cpmd(&profile, &pages::place(&profile.platform)).iter().take(2) {
+        for sentence in findings::cpmd(&profile, &pages::place(&profile.platform))
+            .iter()
+            .take(2)
+        {
             self.say(&format!("     {sentence}"));
         }
         Ok(profile)
@@ -252,25 +260,29 @@ impl Tour<'_> {
 /// The study of the paper on this machine's processors, with the clusters that its caches suggest.
 fn here(paper: &Study, platform: &Platform) -> Result<Study> {
     let m = platform.usable().len();
-    let mut policies = vec!["P-EDF".to_owned(), "G-EDF".to_owned()];
+    let mut policies = vec!["p-edf".to_owned(), "g-edf".to_owned()];
     for level in platform.data_levels() {
         // Only levels whose clusters lie between one processor and all say something new.
         let clusters = platform.clusters(ClusterSpec::Level(level)).unwrap_or_default();
         if clusters.len() > 1 && clusters.len() < m && clusters.iter().all(|c| c.len() == clusters[0].len()) {
-            policies.push(format!("C-EDF-L{level}"));
+            policies.push(format!("c-edf:l{level}"));
         }
     }
     let cap = study::Cap::from_thousandths;
-    // From an eighth of the processors on, in steps of an eightieth, so that the last cap is all of them.
-    let (whole, step) = (m as u32 * 1000, m as u32 * 1000 / 80);
+    // From about one processor on, as in the paper, to all of them.
+    let (whole, step) = (m as u32 * 1000, (m as u32 - 1) * 1000 / 40);
     Ok(Study {
         name: format!("this-machine-{m}"),
         title: format!("The same task sets on the {m} processors of this machine"),
         source: "as 000 §5, Fig. 5".to_owned(),
         platform: platform.clone(),
         policies,
-        caps: study::Grid::<study::Cap>::new(cap(whole - 70 * step), cap(whole), cap(step))?,
-        delays: study::Grid::<Duration>::new(Duration::ZERO, Duration::from_millis(5), Duration::from_micros(250))?,
+        caps: study::Grid::<study::Cap>::new(cap(whole - 40 * step), cap(whole), cap(step))?,
+        delays: study::Grid::<Duration>::new(
+            Duration::ZERO,
+            Duration::from_millis(5),
+            Duration::from_micros(250),
+        )?,
         ..paper.clone()
     })
 }
