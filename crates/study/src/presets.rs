@@ -35,8 +35,13 @@ const fn default_sets(guarantee: Guarantee) -> u32 {
 fn presets() -> Vec<Preset> {
     let weighted = |name: &str, source, guarantee, utilizations: &str, periods| Preset {
         name: name.to_owned(),
+        // Short enough to stand above a chart.
         title: format!(
-            "Weighted {guarantee} schedulability, {} utilizations, {periods} periods",
+            "{}, {}, {periods} periods",
+            match guarantee {
+                Guarantee::Hard => "Hard",
+                Guarantee::Soft => "Soft",
+            },
             utilizations.replace('-', " ")
         ),
         source,
@@ -49,7 +54,6 @@ fn presets() -> Vec<Preset> {
     let mut all = vec![
         soft_heavy_short("ospert10-fig5", "000 §5, Fig. 5"),
         Preset {
-            title: "Soft schedulability at D = 500 us, uniform heavy utilizations, short periods".to_owned(),
             delay: Some(500),
             ..soft_heavy_short("bastoni11-fig6.1a", "002 §6.2.2, Fig. 6.1 (a)")
         },
