@@ -57,6 +57,24 @@ const PEERS: &[(&str, &str, &str, &str)] = &[
         "25k SchedCAT",
         "two divisions a task: with implicit deadlines only σ matters",
     ),
+    (
+        "PEDF-WFD",
+        "none",
+        "none",
+        "one division a task, a sort, and a scan of the processors a task",
+    ),
+    (
+        "EDF-WM",
+        "none",
+        "none",
+        "one division and a scan of the processors a task; where a task is split, a bisection over QPA a processor",
+    ),
+    (
+        "NPS-F",
+        "none",
+        "none",
+        "one division a task, and a scan of the servers",
+    ),
 ];
 
 fn main() {

@@ -12,6 +12,7 @@ pub mod global;
 pub mod partition;
 pub mod policies;
 pub mod registry;
+pub mod semi;
 pub mod tardiness;
 pub mod uniprocessor;
 pub mod verdict;

@@ -3,6 +3,7 @@
 //! To add a test: its file, and one line in [`ALL`].
 
 use crate::partition::pedf;
+use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::verdict::{Decision, Exactness, Guarantee};
 use crate::{global, tardiness};
 use model::error::nearest;
@@ -59,6 +60,10 @@ pub static ALL: &[TestInfo] = &[
     pedf::FFD,
     pedf::BFD,
     pedf::NFD,
+    edf_fm::INFO,
+    edf_wm::INFO,
+    nps_f::INFO,
+    nps_f::CLUSTERED,
 ];
 
 /// The test of a name, in any case.

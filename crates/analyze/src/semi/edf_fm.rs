@@ -1,0 +1,196 @@
+//! EDF-fm: soft real time; at most m − 1 tasks migrate, between two processors each, at job boundaries.
+//!
+//! 002 §4.1; Anderson, Bud, Devi 2005 and 2008. Implicit deadlines. Tasks are placed by sequential next fit; one that does not
+//! fit becomes migratory and takes what is left and the rest from the next processor. Migratory jobs go first, EDF within
+//! each class. The utilizations of the migratory tasks of a processor sum to at most one, so that they never miss; fixed
+//! tasks are tardy by a bounded time.
+//!
+//! Shares are whole nanoseconds a period, rounded down on the first processor: less than one nanosecond a period is given
+//! away.
+//!
+//! The bound on tardiness (the argument of the 2008 paper, with the slack of a processor that is not full): of a migratory
+//! task that runs the part f of its jobs here, any q consecutive jobs hold less than q f + 1, so that in t time units it
+//! takes less than s t + e (f + 1). A job of T with period p is then late by at most
+//! (Σ e (f + 1) − p (1 − S − V)) / (1 − S), where S is the sum of the migratory shares and V that of the fixed utilizations.
+
+use crate::registry::TestInfo;
+use crate::verdict::{self, Decision, Exactness, Guarantee};
+use model::assignment::{Turn, Turns};
+use model::{CpuId, Duration, Ratio, Timing, exact};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::{One, ToPrimitive, Zero};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// How much of a processor is filled before the next one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fill {
+    /// All of it: only the last one has capacity left.
+    #[default]
+    Full,
+    /// As little as spreads the set evenly: the larger of U / m and the largest utilization (002 §4.1, light systems).
+    Spread,
+}
+
+/// Why there is no assignment. Indices of tasks and processors are from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// This task needs more than a processor, or does not fit any more.
+    Task(usize),
+    /// The migratory tasks of this processor have a total utilization above one.
+    Migratory(usize),
+}
+
+/// The processors of every task, and which part of the jobs of a migratory one runs on which.
+///
+/// The share of a processor in task T is u `part` / `whole`, a whole number of nanoseconds a period.
+///
+/// # Errors
+/// The task or the processor that breaks what EDF-fm needs. Deadlines are not looked at.
+pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Refusal> {
+    let usual = capacity(tasks, cpus.len(), fill);
+    let mut turns: Vec<Turn> = Vec::with_capacity(tasks.len());
+    let mut current = 0;
+    // What is on the current processor, as time a period; and the total utilization of its migratory tasks.
+    let mut inside: Vec<Ratio> = Vec::new();
+    let mut migratory: Vec<Ratio> = Vec::new();
+    for (index, t) in tasks.iter().enumerate() {
+        if t.wcet > t.period {
+            return Err(Refusal::Task(index));
+        }
+        let own = t.utilization();
+        loop {
+            let cpu = *cpus.get(current).ok_or(Refusal::Task(index))?;
+            // The last processor takes what roundings and whole tasks have left to it.
+            let is_last = current + 1 == cpus.len();
+            let cap = if is_last { Ratio::ONE } else { usual };
+            let with = inside.iter().copied().chain(std::iter::once(own));
+            if exact::cmp_sum(with, cap) != Ordering::Greater {
+                inside.push(own);
+                turns.push(Turn::fixed(cpu));
+                break;
+            }
+            let left = time_left(&inside, cap, t.period);
+            current += 1;
+            inside.clear();
+            // Spreading evenly is no reason to split off a sliver.
+            if left.is_zero() || (fill == Fill::Spread && left.nanos() < t.wcet.nanos() / SLIVER) {
+                migratory.clear();
+                continue;
+            }
+            let next = *cpus.get(current).ok_or(Refusal::Task(index))?;
+            migratory.push(own);
+            if exact::cmp_sum(migratory.iter().copied(), Ratio::ONE) == Ordering::Greater {
+                return Err(Refusal::Migratory(current - 1));
+            }
+            migratory.clear();
+            migratory.push(own);
+            let rest = t.wcet.saturating_sub(left);
+            inside.extend(Ratio::new(rest.nanos(), t.period.nanos()));
+            turns.push(turn(cpu, next, left, t.wcet));
+            break;
+        }
+    }
+    Ok(Turns {
+        cpus: cpus.to_vec(),
+        tasks: turns,
+    })
+}
+
+/// Less than this part of a task is not split off to spread the load.
+const SLIVER: u64 = 100;
+
+fn turn(first: CpuId, second: CpuId, time: Duration, wcet: Duration) -> Turn {
+    let common = time.nanos().gcd(&wcet.nanos()).max(1);
+    Turn {
+        first,
+        second,
+        part: time.nanos() / common,
+        whole: wcet.nanos() / common,
+    }
+}
+
+/// The largest whole time a period that `inside` leaves of `cap`; shorter than the WCET, since the task did not fit.
+fn time_left(inside: &[Ratio], cap: Ratio, period: Duration) -> Duration {
+    let left = cap.to_big() - exact::sum(inside.iter().copied());
+    let time = left * BigRational::from_integer(BigInt::from(period.nanos()));
+    Duration::from_nanos(time.floor().to_integer().to_u64().unwrap_or(0))
+}
+
+fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
+    if fill == Fill::Full || m == 0 {
+        return Ratio::ONE;
+    }
+    // In units of 2^-32.
+    const UNIT: u64 = 1 << 32;
+    let scaled =
+        |t: &Timing| (u128::from(t.wcet.nanos()) << 32).div_ceil(u128::from(t.period.nanos().max(1)));
+    let even = tasks.iter().map(scaled).sum::<u128>().div_ceil(m as u128);
+    let largest = tasks.iter().map(scaled).max().unwrap_or(0);
+    let cap = u64::try_from(even.max(largest)).unwrap_or(UNIT).min(UNIT);
+    Ratio::new(cap, UNIT).unwrap_or(Ratio::ONE)
+}
+
+/// A bound on the tardiness of every task, in the order of the set, rounded up; zero for migratory tasks.
+pub fn tardiness_bounds(tasks: &[Timing], turns: &Turns) -> Vec<Duration> {
+    let big = |d: Duration| BigRational::from_integer(BigInt::from(d.nanos()));
+    let mut bounds = vec![Duration::ZERO; tasks.len()];
+    // The fixed tasks of a processor, and the sum of migratory shares and Σ e (f + 1).
+    let mut fixed: BTreeMap<CpuId, Vec<usize>> = BTreeMap::new();
+    let mut migratory: BTreeMap<CpuId, (BigRational, BigRational)> = BTreeMap::new();
+    for (index, (t, turn)) in tasks.iter().zip(&turns.tasks).enumerate() {
+        if !turn.is_migratory() {
+            fixed.entry(turn.first).or_default().push(index);
+            continue;
+        }
+        let part = BigRational::new(BigInt::from(turn.part), BigInt::from(turn.whole.max(1)));
+        let rest = BigRational::one() - &part;
+        for (cpu, part) in [(turn.first, part), (turn.second, rest)] {
+            let (share, burst) = migratory
+                .entry(cpu)
+                .or_insert_with(|| (BigRational::zero(), BigRational::zero()));
+            *share += t.utilization().to_big() * &part;
+            *burst += big(t.wcet) * (part + BigRational::one());
+        }
+    }
+    for (cpu, fixed) in fixed {
+        let Some((share, burst)) = migratory.get(&cpu) else {
+            continue;
+        };
+        // Positive: a fixed task has a positive share of the rest.
+        let left = BigRational::one() - share;
+        let slack = &left - exact::sum(fixed.iter().map(|i| tasks[*i].utilization()));
+        for index in fixed {
+            let late = (burst - big(tasks[index].period) * &slack) / &left;
+            if late > BigRational::zero() {
+                let late = late.ceil().to_integer().to_u64().unwrap_or(u64::MAX);
+                bounds[index] = Duration::from_nanos(late);
+            }
+        }
+    }
+    bounds
+}
+
+/// The test.
+pub const INFO: TestInfo = TestInfo {
+    name: "EDF-FM",
+    policy: "edf-fm",
+    guarantee: Guarantee::Soft,
+    exactness: Exactness::Sufficient,
+    source: "002 §4.1; Anderson, Bud, Devi 2008",
+    preconditions: "implicit deadlines",
+    about: "Sequential next fit; tasks that do not fit migrate between two processors at job boundaries. Full processors \
+            first, else spread evenly. Tardiness is bounded if the migratory tasks of no processor exceed it.",
+    run: decide,
+    run_inflated: None,
+};
+
+fn decide(tasks: &[Timing], m: u32) -> Decision {
+    verdict::implicit_deadlines(tasks)?;
+    let cpus = super::processors(m);
+    Ok([Fill::Full, Fill::Spread]
+        .iter()
+        .any(|fill| assign(tasks, &cpus, *fill).is_ok()))
+}

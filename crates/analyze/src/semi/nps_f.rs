@@ -1,0 +1,304 @@
+//! NPS-F and its clustered variant C-NPS-F: hard real time; tasks in servers, servers in a slot that repeats.
+//!
+//! 002 §4.3; Bletsas, Andersson 2009 and 2011. Implicit deadlines. First fit puts tasks into servers of capacity one; a
+//! server of utilization U is inflated to I(δ, U) = (δ + 1) U / (U + δ) and runs for I S of every slot of length
+//! S = min p / δ, by EDF within. Servers are laid out processor after processor; one that crosses the end of a processor
+//! goes on at the start of the next one's slot, where it runs first. Feasible iff Σ I ≤ m. C-NPS-F keeps each server within
+//! a cluster and counts Σ I per cluster while it packs (002 §4.3: the layout is considered in the first step).
+//!
+//! The slot is rounded down and reserves are rounded up to whole nanoseconds: a set within rounding of the bound is
+//! refused. No reserve is shorter than [`Settings::shortest`].
+
+use crate::partition::Order;
+use crate::registry::TestInfo;
+use crate::verdict::{self, Decision, Exactness, Guarantee};
+use model::assignment::{Serve, Slots, Timetable};
+use model::{CpuId, Duration, Timing, exact};
+use num_rational::BigRational;
+use num_traits::{One, ToPrimitive};
+
+/// What may be chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// δ: more slots a period, less inflation. 1 is best with overheads (002 Obs. 6.4.1).
+    pub delta: u32,
+    /// In which order tasks are placed.
+    pub order: Order,
+    /// No reserve is shorter.
+    pub shortest: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            delta: 1,
+            order: Order::Given,
+            shortest: super::SHORTEST,
+        }
+    }
+}
+
+/// Why there is no assignment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// This task (index, from 0) needs more than a processor, or fits in no server and no new one.
+    Task(u32),
+    /// The servers need more than the processors have.
+    Servers,
+    /// δ is zero or above 65535, there is no task, or the slot is shorter than the shortest reserve.
+    Slot,
+}
+
+/// Utilizations in units of 2^-44, rounded up: S (δ + 1) u stays below 2^128 for any slot and δ < 2^16.
+const ONE: u64 = 1 << 44;
+
+fn scaled(t: &Timing) -> u64 {
+    let (e, p) = (t.wcet.nanos(), t.period.nanos().max(1));
+    // The short division serves all WCETs below 1 ms and the quotient is at most ONE: e ≤ p here.
+    match e.checked_mul(ONE) {
+        Some(product) => product.div_ceil(p),
+        None => (u128::from(e) * u128::from(ONE)).div_ceil(u128::from(p)) as u64,
+    }
+}
+
+/// The length of slots: S = min p / δ, rounded down; `None` without tasks or δ.
+pub fn slot(tasks: &[Timing], delta: u32) -> Option<Duration> {
+    let shortest = tasks.iter().map(|t| t.period.nanos()).min()?;
+    Some(Duration::from_nanos(shortest.checked_div(u64::from(delta))?))
+}
+
+/// The reserve of a server of utilization `u` (in units of [`ONE`]): ⌈I(δ, u) S⌉.
+fn length(slot: Duration, delta: u32, u: u64) -> u64 {
+    let (s, delta) = (u128::from(slot.nanos()), u128::from(delta));
+    let inflated = s * (delta + 1) * u128::from(u);
+    // At most s, because u ≤ 1.
+    inflated.div_ceil(u128::from(u) + delta * u128::from(ONE)).min(s) as u64
+}
+
+/// [`length`] of the true utilization of `count` members. `u` is above it by less than one unit a member; only where that
+/// matters is it added exactly.
+fn exact_length<'a>(
+    slot: Duration,
+    delta: u32,
+    u: u64,
+    count: u32,
+    members: impl Iterator<Item = &'a Timing>,
+) -> u64 {
+    let high = length(slot, delta, u);
+    if length(slot, delta, u.saturating_sub(u64::from(count))) == high {
+        return high;
+    }
+    let true_u = exact::sum(members.map(Timing::utilization));
+    let delta = BigRational::from_integer(delta.into());
+    let inflated = (&delta + BigRational::one()) * &true_u / (true_u + delta);
+    let length = inflated * BigRational::from_integer(slot.nanos().into());
+    length.ceil().to_integer().to_u64().unwrap_or(high).min(high)
+}
+
+/// The servers of every task and their reserves; `clusters` are processors in the order of the layout, one list for NPS-F.
+///
+/// # Errors
+/// See [`Refusal`]. Deadlines are not looked at.
+pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) -> Result<Slots, Refusal> {
+    if let Some(heavy) = tasks.iter().position(|t| t.wcet > t.period) {
+        return Err(Refusal::Task(heavy as u32));
+    }
+    let slot = slot(tasks, settings.delta).ok_or(Refusal::Slot)?;
+    if slot < settings.shortest || slot.is_zero() || settings.delta >= 1 << 16 {
+        return Err(Refusal::Slot);
+    }
+    let mut order = Vec::new();
+    settings.order.sort(tasks, &mut order);
+    let mut packing = Packing {
+        slot,
+        settings,
+        room: clusters
+            .iter()
+            .map(|c| c.len() as u128 * u128::from(slot.nanos()))
+            .collect(),
+        loads: Vec::new(),
+        counts: Vec::new(),
+        cluster_of: Vec::new(),
+        most: 2 * clusters.iter().map(Vec::len).sum::<usize>(),
+    };
+    let mut server_of = vec![0; tasks.len()];
+    for index in order {
+        let u = scaled(&tasks[index as usize]);
+        server_of[index as usize] = packing.place(u).ok_or(Refusal::Task(index))?;
+    }
+    if packing.room.is_empty() {
+        return Err(Refusal::Servers);
+    }
+    let mut timetables = Vec::new();
+    for (c, cluster) in clusters.iter().enumerate() {
+        let mut layout = Layout::new(cluster, slot, settings.shortest);
+        for (server, load) in packing.loads.iter().enumerate() {
+            if packing.cluster_of[server] == c {
+                let members = server_of.iter().zip(tasks).filter(|(s, _)| **s == server as u32);
+                let count = packing.counts[server];
+                let length = exact_length(slot, settings.delta, *load, count, members.map(|(_, t)| t));
+                let length = length.max(settings.shortest.nanos());
+                layout.add(server as u32, length).ok_or(Refusal::Servers)?;
+            }
+        }
+        timetables.append(&mut layout.timetables);
+    }
+    Ok(Slots {
+        slot,
+        server_of,
+        timetables,
+    })
+}
+
+/// First fit into servers. With several clusters the sum of reserves of each is watched, too; with one the layout shows it.
+struct Packing<'a> {
+    slot: Duration,
+    settings: &'a Settings,
+    /// Reserves that each cluster still holds, in nanoseconds a slot.
+    room: Vec<u128>,
+    loads: Vec<u64>,
+    counts: Vec<u32>,
+    cluster_of: Vec<usize>,
+    /// Any two servers together hold more than one processor's worth, or they would be one: 2 m + 1 are too many for m.
+    /// In clusters a full one may force a new server elsewhere, so that there the room decides.
+    most: usize,
+}
+
+impl Packing<'_> {
+    fn length(&self, load: u64) -> u64 {
+        length(self.slot, self.settings.delta, load).max(self.settings.shortest.nanos())
+    }
+
+    fn place(&mut self, u: u64) -> Option<u32> {
+        let clustered = self.room.len() > 1;
+        for server in 0..self.loads.len() {
+            let load = self.loads[server];
+            if load + u > ONE {
+                continue;
+            }
+            if clustered {
+                let more = u128::from(self.length(load + u).saturating_sub(self.length(load)));
+                let room = &mut self.room[self.cluster_of[server]];
+                match room.checked_sub(more) {
+                    Some(left) => *room = left,
+                    None => continue,
+                }
+            }
+            self.loads[server] += u;
+            self.counts[server] += 1;
+            return Some(server as u32);
+        }
+        let mut cluster = 0;
+        if !clustered && self.loads.len() > self.most {
+            return None;
+        }
+        if clustered {
+            let need = u128::from(self.length(u));
+            cluster = self.room.iter().position(|room| need <= *room)?;
+            self.room[cluster] -= need;
+        }
+        self.loads.push(u);
+        self.counts.push(1);
+        self.cluster_of.push(cluster);
+        Some(self.loads.len() as u32 - 1)
+    }
+}
+
+/// Lays reserves on processors, one after the other.
+struct Layout {
+    timetables: Vec<Timetable>,
+    slot: u64,
+    shortest: u64,
+    at: usize,
+    start: u64,
+}
+
+impl Layout {
+    fn new(cpus: &[CpuId], slot: Duration, shortest: Duration) -> Self {
+        let empty = |cpu: &CpuId| Timetable {
+            cpu: *cpu,
+            turns: Vec::new(),
+        };
+        Layout {
+            timetables: cpus.iter().map(empty).collect(),
+            slot: slot.nanos(),
+            shortest: shortest.nanos().max(1),
+            at: 0,
+            start: 0,
+        }
+    }
+
+    fn serve(&mut self, server: u32, length: u64) -> Option<()> {
+        let end = self.start + length;
+        self.timetables.get_mut(self.at)?.turns.push(Serve {
+            start: Duration::from_nanos(self.start),
+            end: Duration::from_nanos(end),
+            server,
+        });
+        self.start = end;
+        Some(())
+    }
+
+    /// Serves one more server for `length` of every slot. `None`: it does not fit.
+    fn add(&mut self, server: u32, length: u64) -> Option<()> {
+        // What is too short to be policed is left idle.
+        if self.slot - self.start < self.shortest {
+            (self.at, self.start) = (self.at + 1, 0);
+        }
+        let here = length.min(self.slot - self.start);
+        self.serve(server, here)?;
+        if here < length {
+            // It runs first on the next processor and comes back at the end of the slot: no longer than until then.
+            let there = (length - here).max(self.shortest);
+            if there > self.slot - here {
+                return None;
+            }
+            (self.at, self.start) = (self.at + 1, 0);
+            self.serve(server, there)?;
+        }
+        Some(())
+    }
+}
+
+const fn info(
+    name: &'static str,
+    policy: &'static str,
+    about: &'static str,
+    run: fn(&[Timing], u32) -> Decision,
+) -> TestInfo {
+    TestInfo {
+        name,
+        policy,
+        guarantee: Guarantee::Hard,
+        exactness: Exactness::Sufficient,
+        source: "002 §4.3; Bletsas, Andersson 2011",
+        preconditions: "implicit deadlines",
+        about,
+        run,
+        run_inflated: None,
+    }
+}
+
+/// NPS-F with δ = 1.
+pub const INFO: TestInfo = info(
+    "NPS-F",
+    "nps-f",
+    "First fit into servers of capacity one; accepted if the inflated servers (δ = 1) fit on the processors one after the other.",
+    |tasks, m| decide(tasks, &[super::processors(m)]),
+);
+
+/// C-NPS-F with δ = 1, clusters of two processors.
+pub const CLUSTERED: TestInfo = info(
+    "C-NPS-F",
+    "c-nps-f",
+    "NPS-F within clusters, here of two neighboring processors (an odd last one by itself): no server crosses between them.",
+    |tasks, m| {
+        let clusters: Vec<Vec<CpuId>> = super::processors(m).chunks(2).map(<[CpuId]>::to_vec).collect();
+        decide(tasks, &clusters)
+    },
+);
+
+fn decide(tasks: &[Timing], clusters: &[Vec<CpuId>]) -> Decision {
+    verdict::implicit_deadlines(tasks)?;
+    Ok(assign(tasks, clusters, &Settings::default()).is_ok())
+}
