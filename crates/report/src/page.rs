@@ -550,6 +550,6 @@ mod tests {
             vec!["1".to_owned(), "–".to_owned()],
         ];
         let html = table(&["x".to_owned(), "y".to_owned()], &rows);
-        assert!(html.contains("<td>a</td><td class=\"n\">−1 µs</td>"));
+        assert!(html.contains("<td>a</td><td class=\"n\">−1\u{a0}µs</td>"));
     }
 }

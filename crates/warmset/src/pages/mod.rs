@@ -141,7 +141,7 @@ pub fn make(material: &Material) -> Result<Made> {
     };
     if let Some(platform) = &material.platform {
         made.page.machine = machine(platform);
-        let figure = report::platform::figure("platform", platform);
+        let figure = report::platform::figure(&format!("platform-{}", platform.name), platform);
         made.page.hierarchy = Some(Shown {
             figures: vec![figure.clone()],
             command: "warmset platform -o platform.svg".to_owned(),

@@ -50,7 +50,10 @@ struct Written {
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     let material = material(&args)?;
-    let made = pages::make(&material)?;
+    let mut made = pages::make(&material)?;
+    if let Some(dir) = &args.dir {
+        made.page.next = super::tour::next(dir);
+    }
     let page = match (&args.output, &args.dir, &args.figures) {
         (Some(path), _, _) => Some(path.clone()),
         (None, Some(dir), None) => Some(dir.join("index.html")),
@@ -90,15 +93,29 @@ pub fn run(args: Args) -> Result<Answer> {
 }
 
 fn write_figure(dir: &Path, figure: &Figure, png: bool) -> Result<Vec<PathBuf>> {
-    let svg = dir.join(format!("{}.svg", figure.id));
+    let name = file_name(&figure.id);
+    let svg = dir.join(format!("{name}.svg"));
     files::write(&svg, figure.to_svg())?;
     let mut written = vec![svg];
     if png {
-        let path = dir.join(format!("{}.png", figure.id));
+        let path = dir.join(format!("{name}.png"));
         files::write(&path, figure.to_png(PNG_SCALE)?)?;
         written.push(path);
     }
     Ok(written)
+}
+
+/// A figure's name as that of a file: names of platforms and studies come from files and may hold anything.
+fn file_name(id: &str) -> String {
+    id.chars()
+        .map(|c| {
+            if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
 }
 
 fn material(args: &Args) -> Result<Material> {

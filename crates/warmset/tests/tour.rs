@@ -1,0 +1,72 @@
+//! `warmset tour`, end to end, with a built-in profile instead of a measurement, so that it is quick and always the same.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::Path;
+use tempfile::tempdir;
+
+fn tour(dir: &Path, platform: &str) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warmset"));
+    command.args([
+        "tour",
+        "--profile",
+        "xeon-l7455",
+        "--platform",
+        platform,
+        "--sets",
+        "2",
+        "-o",
+    ]);
+    command.arg(dir);
+    command
+}
+
+#[test]
+fn the_tour_judges_studies_and_reports_and_its_page_can_be_made_again() {
+    let dir = tempdir().unwrap();
+    let output = tour(dir.path(), "xeon-l7455").output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.contains("index.html: open it in a browser") && said.contains("Try next:"),
+        "{said}"
+    );
+    let stages = String::from_utf8(output.stderr).unwrap();
+    for stage in ["1/5", "2/5", "3/5", "4/5", "5/5"] {
+        assert!(stages.contains(stage), "{stage}: {stages}");
+    }
+    let html = fs::read_to_string(dir.path().join("index.html")).unwrap();
+    for part in [
+        "id=\"machine\"",
+        "id=\"delays\"",
+        "id=\"examples\"",
+        "id=\"studies\"",
+        "id=\"next\"",
+        "id=\"provenance\"",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    // Made again from the files it is the same.
+    let page = dir.path().join("index.html");
+    Command::new(assert_cmd::cargo::cargo_bin!("warmset"))
+        .arg("report")
+        .arg(dir.path())
+        .assert()
+        .success();
+    assert_eq!(html, fs::read_to_string(&page).unwrap());
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_said_in_one_line() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("taken");
+    fs::write(&file, "mine").unwrap();
+    let output = tour(&file, "xeon-l7455").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("taken"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+}
