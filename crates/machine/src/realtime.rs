@@ -15,6 +15,8 @@ use std::thread::JoinHandle;
 
 /// The priority of the watchdog.
 pub const WATCHDOG: Priority = Priority(98);
+/// The priority of what only has to come before ordinary programs.
+pub const LOWEST: Priority = Priority(1);
 /// The highest priority for work.
 pub const HIGHEST: Priority = Priority(97);
 
@@ -74,8 +76,7 @@ fn scheduler(thread: ThreadId) -> std::io::Result<(i32, i32)> {
 
 /// A thread that runs at a real-time priority for as long as this value lives.
 ///
-/// Dropping it, also while a panic unwinds, gives the thread back the scheduling that it had. Threads that it starts
-/// meanwhile do not inherit the priority.
+/// Dropping it, also while a panic unwinds, gives the thread back the scheduling that it had.
 #[derive(Debug)]
 pub struct Raised {
     thread: ThreadId,
@@ -84,20 +85,27 @@ pub struct Raised {
     not_send: PhantomData<*const ()>,
 }
 
-/// Raises the calling thread to `SCHED_FIFO`.
+/// Raises the calling thread to `SCHED_FIFO`. Threads that it starts meanwhile do not inherit the priority.
 ///
 /// # Errors
 /// No right to do so; the remedy says how to get it.
 pub fn raise(priority: Priority) -> Result<Raised> {
+    raise_as(priority, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK)
+}
+
+/// As [`raise`], and threads that it starts meanwhile begin with the same priority, so that they begin at once.
+///
+/// # Errors
+/// No right to do so; the remedy says how to get it.
+pub fn raise_with_threads(priority: Priority) -> Result<Raised> {
+    raise_as(priority, libc::SCHED_FIFO)
+}
+
+fn raise_as(priority: Priority, policy: i32) -> Result<Raised> {
     let thread = ThreadId::current();
     let before = scheduler(thread)
         .map_err(|e| Error::new(format!("cannot ask for the scheduling of this thread: {e}")))?;
-    set_scheduler(
-        thread,
-        libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
-        priority.get(),
-    )
-    .map_err(|e| {
+    set_scheduler(thread, policy, priority.get()).map_err(|e| {
         let cause = format!("no right to real-time priority {}", priority.get());
         match e.raw_os_error() {
             Some(libc::EPERM) => Error::new(cause).remedy(format!(
@@ -409,6 +417,23 @@ mod tests {
             .join()
             .unwrap();
         assert_eq!(policy, libc::SCHED_OTHER);
+    }
+
+    #[test]
+    fn threads_inherit_a_priority_only_where_that_was_asked_for() {
+        std::thread::spawn(|| {
+            let Ok(raised) = raise_with_threads(LOWEST) else {
+                eprintln!("skipped: no right to real-time priority");
+                return;
+            };
+            let ours = || scheduler(ThreadId::current()).unwrap();
+            let theirs = std::thread::spawn(ours).join().unwrap();
+            assert_eq!(theirs, (libc::SCHED_FIFO, LOWEST.get()));
+            drop(raised);
+            assert_eq!(std::thread::spawn(ours).join().unwrap().1, 0);
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -208,6 +208,13 @@ impl<'a, C: Clock> Session<'a, C> {
         self.watch.advance(steps.iter().take(resumed).sum());
         let overhead = Duration::from_nanos(clock::monotonic_raw().saturating_sub(self.started));
         let mut stopped = false;
+        // What happens between blocks is short, and must not wait for other programs. The polluters run already, and do
+        // not have this priority.
+        let hurried = if self.rig.realtime {
+            Some(realtime::raise_with_threads(realtime::LOWEST)?)
+        } else {
+            None
+        };
         for (block, steps) in blocks.iter().zip(steps).skip(resumed) {
             let done = self.block(block, polluters.as_ref()).and_then(|record| {
                 let Some(record) = record else {
@@ -228,6 +235,7 @@ impl<'a, C: Clock> Session<'a, C> {
                 Err(e) => return Err(e),
             }
         }
+        drop(hurried);
         drop(polluters);
         if records.is_empty() {
             journal.remove()?;

@@ -113,13 +113,14 @@ impl<C: Clock> Rig<C> {
         let mut raws = Vec::with_capacity(draws.len());
         // Kept hot: what a walk notes must not miss more than the walk itself.
         let (mut cold, mut warm, mut post) = (Trace::new(), Trace::new(), Trace::new());
-        let _raised = if self.realtime {
-            Some(realtime::raise(realtime::HIGHEST)?)
+        // The watchdog first: what a raised thread starts begins without priority, and would come late.
+        let watchdog = if self.realtime {
+            Some(Watchdog::over_this_thread(self.patience)?)
         } else {
             None
         };
-        let watchdog = if self.realtime {
-            Some(Watchdog::over_this_thread(self.patience)?)
+        let _raised = if self.realtime {
+            Some(realtime::raise(realtime::HIGHEST)?)
         } else {
             None
         };
