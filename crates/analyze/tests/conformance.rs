@@ -81,3 +81,36 @@ fn bounds_of_devi_and_anderson_agree() {
     }
     assert_eq!(compared, 161);
 }
+
+/// The response-time bound Y_i + e_i + x_i of compliant vectors, rounded up to whole microseconds as theirs.
+///
+/// Where ⌈x_i⌉ is negative the library drops its sign (it reads an integer of any sign by `mpz_get_ui`): its bound is
+/// then too long by 2·|⌈x_i⌉|, and the pure Python version of the same library agrees with the bound here.
+#[test]
+fn bounds_of_compliant_vectors_agree_but_for_a_lost_sign() {
+    let (mut equal, mut signs) = (0, 0);
+    for line in VERDICTS.lines() {
+        let theirs: Value = serde_json::from_str(line).unwrap();
+        let set = from_batch_line(line).unwrap();
+        let tasks = set.set.timings();
+        let ours = analyze::tardiness::compliant_vector::response_bounds(tasks, set.m)
+            .unwrap()
+            .unwrap();
+        let theirs = theirs["tardiness_bound_us"]["GEDF_EA_exact_response"]
+            .as_array()
+            .unwrap();
+        let shortest = tasks.iter().map(|t| t.deadline).min().unwrap();
+        for ((t, ours), theirs) in tasks.iter().zip(ours).zip(theirs) {
+            let fixed = ((t.deadline.nanos() - shortest.nanos() + t.wcet.nanos()) / 1_000) as i64;
+            let ours = ours.nanos().div_ceil(1_000) as i64 - fixed;
+            let theirs = theirs.as_i64().unwrap() - fixed;
+            if ours == theirs {
+                equal += 1;
+            } else {
+                assert!(ours < 0 && theirs == -ours, "set {}: {ours} {theirs}", set.id);
+                signs += 1;
+            }
+        }
+    }
+    assert!(equal > 10 * signs && signs > 0, "{equal} {signs}");
+}

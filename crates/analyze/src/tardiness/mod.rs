@@ -1,5 +1,6 @@
 //! Tardiness bounds for global EDF and its kin: bounded for every set that is not over-utilized.
 
+pub mod compliant_vector;
 pub mod devi_anderson;
 
 use model::{Ratio, Timing, exact};
