@@ -129,8 +129,8 @@ pub(crate) fn round(x: f64) -> f64 {
 pub(crate) struct Budget(u64);
 
 impl Budget {
-    /// Enough for any set of 60,000 tasks in one pass.
-    pub const PAIRS: u64 = 1 << 32;
+    /// Enough to compare each of 16,000 tasks with each, or to sweep ten thousand times over a hundred.
+    pub const PAIRS: u64 = 1 << 28;
 
     /// A fresh one.
     pub fn new() -> Self {
@@ -141,7 +141,7 @@ impl Budget {
         self.0 = self
             .0
             .checked_sub(pairs)
-            .ok_or(NotApplicable::Limit("2^32 comparisons of two tasks"))?;
+            .ok_or(NotApplicable::Limit("2^28 comparisons of two tasks"))?;
         Ok(())
     }
 }

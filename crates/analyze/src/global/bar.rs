@@ -3,12 +3,15 @@
 //! Source: Baruah, "Techniques for multiprocessor global schedulability analysis", RTSS 2007, Theorem 2, equations (4)–(8).
 //! For every task k and every A ≥ 0, with the window L = A + D_k: Σ_i I1_i + the m − 1 largest of I2_i − I1_i is at most
 //! m·(L − e_k), where I1_i = min(DBF_i(L), L − e_k + 1) and I1_k = min(DBF_k(L) − e_k, A) without, and I2 the same with
-//! DBF'_i(L) = ⌊L/p_i⌋·e_i + min(e_i, L mod p_i) in place of DBF_i, for tasks that carry work in. Only A at which some
-//! DBF_i(L) steps matter, and only L ≤ (Σ of the m − 1 largest e + Σ u_i·(p_i − D_i) + m·e_k)/(m − U).
+//! DBF'_i(L) = ⌊L/p_i⌋·e_i + min(e_i, L mod p_i) in place of DBF_i, for tasks that carry work in. Only
+//! L ≤ (Σ of the m − 1 largest e + Σ u_i·(p_i − D_i) + m·e_k)/(m − U) matter.
+//!
+//! The paper says that only those A matter at which some DBF_i(L) steps. That misses some: in between, the left side may
+//! grow by more than m where several tasks are clipped. Here every A is decided ([`Windows::fits_until`]).
 //!
 //! Without the clipping at L − e_k + 1 the condition is DBF(L) + (the m − 1 largest DBF'_i − DBF_i) ≤ m·L − (m − 1)·e_k,
-//! whose left side does not depend on k: it is decided once for all tasks with D_k ≤ L, by the largest e_k among them,
-//! and only the tasks that fail it are looked at one by one.
+//! whose left side does not depend on k, and which holds up to the next step if it holds at one. It is decided once for
+//! all tasks with D_k ≤ L, by the largest e_k among them, and only the tasks that fail it are looked at one by one.
 //!
 //! Assumes: sporadic tasks, D ≤ p, U < m; integer time, in the unit of the set (`columns::unit`).
 
@@ -17,7 +20,7 @@ use crate::registry::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,
 };
-use model::{Ratio, Timing, exact};
+use model::{Duration, Ratio, Timing, exact};
 use num_traits::PrimInt;
 use std::cmp::Ordering;
 
@@ -32,7 +35,7 @@ pub const INFO: TestInfo = TestInfo {
     about: "At the start of the interval that leads to a miss, at most m − 1 tasks have work left over. \
             Pseudo-polynomial: looks at every deadline up to a bound that grows as U comes close to m. Integer time.",
     run: is_schedulable,
-    run_inflated: Some(is_schedulable_in_nanoseconds),
+    run_inflated: Some(is_schedulable_inflated),
 };
 
 /// Σ I1 + the m − 1 largest I2 − I1 within m·(L − e_k), for every task and window, in the time unit of the set.
@@ -43,12 +46,25 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     decide(tasks, m, columns::unit(tasks))
 }
 
-/// As [`is_schedulable`] with a unit of one nanosecond.
+/// As [`is_schedulable`] in whole microseconds, WCETs rounded up and periods and deadlines down.
+///
+/// Here a coarser unit accepts less, unlike in the other tests of integer time: a set in microseconds must not gain by an
+/// overhead that makes it one in nanoseconds.
 ///
 /// # Errors
 /// As [`is_schedulable`].
-pub fn is_schedulable_in_nanoseconds(tasks: &[Timing], m: u32) -> Decision {
-    decide(tasks, m, 1)
+pub fn is_schedulable_inflated(tasks: &[Timing], m: u32) -> Decision {
+    let micros = |ns: u64| Duration::from_micros(ns / 1_000);
+    let rounded: Vec<Timing> = tasks
+        .iter()
+        .map(|t| Timing {
+            wcet: micros(t.wcet.nanos().saturating_add(999)),
+            period: micros(t.period.nanos()),
+            deadline: micros(t.deadline.nanos()),
+        })
+        .collect();
+    constrained_deadlines(tasks)?;
+    decide(&rounded, m, 1_000)
 }
 
 fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
@@ -172,36 +188,99 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
             if demand + carried <= room {
                 continue;
             }
+            let following = next.iter().copied().fold(T::max_value(), T::min);
             for k in 0..n {
                 let fits = demand + carried <= self.m * window - (self.m - T::one()) * self.wcet[k];
-                if self.deadline[k] <= window && !fits {
-                    budget.spend(8 * n as u64)?;
-                    if !self.fits(k, window, &mut scratch) {
-                        return Ok(false);
-                    }
+                if self.deadline[k] <= window
+                    && !fits
+                    && !self.fits_until(k, window, following, &mut scratch, &mut budget)?
+                {
+                    return Ok(false);
                 }
             }
         }
     }
 
-    /// The condition for one task and one window, as published.
-    fn fits(&self, k: usize, window: T, scratch: &mut Scratch<T>) -> bool {
-        let wcet = self.wcet[k];
-        let most = window - wcet + T::one();
-        let mut sum = T::zero();
+    /// The condition for one task and every window from `first` on and before `following`, between which no DBF steps.
+    ///
+    /// Two things tell how far the next window is that could fail. The left side grows at most by one for each task whose
+    /// DBF is clipped (the clipping moves with the window) and each of the m − 1 that carry work in, the right side by m.
+    /// And the left side is convex up to the next window at which a minimum bends ([`Windows::next_bend`]), so that it is
+    /// largest there. `scratch` holds the demands at `first`, and again on return.
+    fn fits_until(
+        &self,
+        k: usize,
+        first: T,
+        following: T,
+        scratch: &mut Scratch<T>,
+        budget: &mut Budget,
+    ) -> Decision {
+        let last = following - T::one();
+        let mut window = first;
+        loop {
+            budget.spend(8 * self.wcet.len() as u64)?;
+            let (left, clipped) = self.left_over(k, window, scratch);
+            if left < T::zero() {
+                return Ok(false);
+            }
+            let growth = T::from(clipped.saturating_sub(1)).unwrap_or_else(T::max_value);
+            if growth.is_zero() || left / growth >= last - window {
+                if window > first {
+                    scratch.fill(self, first);
+                }
+                return Ok(true);
+            }
+            let far = window + left / growth + T::one();
+            window = far.max(self.next_bend(k, window, scratch)).min(last);
+            scratch.fill(self, window);
+        }
+    }
+
+    /// The next window at which a task has carried in its last WCET, or at which a clipping ends.
+    fn next_bend(&self, k: usize, window: T, scratch: &Scratch<T>) -> T {
+        let mut bend = T::max_value();
+        let mut consider = |at: T| {
+            if at > window {
+                bend = bend.min(at);
+            }
+        };
         for i in 0..self.wcet.len() {
-            let (without, with) = (scratch.demand[i], scratch.demand_carried[i]);
-            let (without, with) = if i == k {
-                let most = window - self.deadline[k];
-                ((without - wcet).min(most), (with - wcet).min(most))
+            let (wcet, rest) = (self.wcet[i], scratch.rest[i]);
+            let start = window - rest;
+            consider(start + wcet);
+            consider(start + self.period[i] + wcet);
+            let clip = if i == k {
+                self.deadline[k] - wcet
             } else {
-                (without.min(most), with.min(most))
+                self.wcet[k] - T::one()
             };
-            sum = sum + without;
-            scratch.difference[i] = with - without;
+            consider(scratch.demand[i] + clip);
+            if rest >= wcet {
+                consider(scratch.demand_carried[i] + clip);
+            }
+        }
+        bend
+    }
+
+    /// m·(L − e_k) less the left side, and how many tasks have a DBF that is clipped.
+    fn left_over(&self, k: usize, window: T, scratch: &mut Scratch<T>) -> (T, usize) {
+        let wcet = self.wcet[k];
+        let mut sum = T::zero();
+        let mut clipped = 0;
+        for i in 0..self.wcet.len() {
+            let (mut without, mut with) = (scratch.demand[i], scratch.demand_carried[i]);
+            let mut most = window - wcet + T::one();
+            if i == k {
+                without = without - wcet;
+                with = with - wcet;
+                most = window - self.deadline[k];
+            }
+            clipped += usize::from(without > most);
+            sum = sum + without.min(most);
+            scratch.difference[i] = with.min(most) - without.min(most);
         }
         sum = sum + scratch.largest(self.carriers);
-        sum <= self.m * (window - wcet)
+        (self.m * (window - wcet) - sum, clipped)
     }
 }
 
@@ -209,6 +288,8 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
 struct Scratch<T> {
     demand: Vec<T>,
     demand_carried: Vec<T>,
+    /// L mod p.
+    rest: Vec<T>,
     difference: Vec<T>,
 }
 
@@ -217,6 +298,7 @@ impl<T: PrimInt + std::iter::Sum> Scratch<T> {
         Scratch {
             demand: vec![T::zero(); n],
             demand_carried: vec![T::zero(); n],
+            rest: vec![T::zero(); n],
             difference: vec![T::zero(); n],
         }
     }
@@ -227,6 +309,7 @@ impl<T: PrimInt + std::iter::Sum> Scratch<T> {
             let (wcet, period) = (set.wcet[i], set.period[i]);
             let jobs = window / period;
             let rest = window - jobs * period;
+            self.rest[i] = rest;
             self.demand_carried[i] = jobs * wcet + wcet.min(rest);
             // D ≤ p: one job more than whole periods, if the rest reaches its deadline.
             self.demand[i] = if rest >= set.deadline[i] {

@@ -1,0 +1,220 @@
+//! The tests against slow versions of themselves, and against a simulation, on random small sets.
+//!
+//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test agreement` tries a million sets.
+
+mod reference;
+
+use analyze::tardiness::{compliant_vector, devi_anderson};
+use analyze::{Guarantee, registry};
+use reference::{Task, edf, is_constrained, is_feasible, simulator, soft};
+
+const HARD: [&str; 8] = ["GFB", "BAK", "BCL", "BCLI", "BAR", "LOAD", "FFDBF", "RTA"];
+
+fn count(default: u64) -> u64 {
+    std::env::var("WARMSET_RANDOM_SETS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(default)
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, n: u64) -> i128 {
+        i128::from(self.next() % n)
+    }
+}
+
+/// Up to seven tasks on up to four processors, from hopeless to light, with ties and full utilizations.
+fn random_set(seed: u64) -> (Vec<Task>, i128) {
+    let mut r = Random(seed);
+    let m = 1 + r.below(4);
+    let n = 1 + r.below(7);
+    // Equal or harmonic periods make the conditions meet with equality.
+    let periods: &[i128] = match r.below(3) {
+        0 => &[6, 12],
+        1 => &[4, 5, 6, 8, 10, 12, 15, 20],
+        _ => &[7, 9, 11, 13, 16, 17, 19, 23],
+    };
+    let (implicit, late) = (r.below(2) == 0, r.below(8) == 0);
+    let tasks = (0..n)
+        .map(|_| {
+            let p = periods[r.below(periods.len() as u64) as usize];
+            let d = match (implicit, late) {
+                (true, _) => p,
+                (_, true) => 1 + r.below(2 * p as u64),
+                _ => 1 + r.below(p as u64),
+            };
+            let most = if r.below(3) == 0 { d } else { (d / 2).max(1) };
+            // Now and then a WCET above its deadline, as overheads make it.
+            let e = 1 + r.below(most as u64) + i128::from(r.below(40) == 0);
+            Task { e, p, d }
+        })
+        .collect();
+    (tasks, m)
+}
+
+#[test]
+fn every_hard_test_agrees_with_its_formula() {
+    let mut yes = [0; HARD.len()];
+    let mut no = [0; HARD.len()];
+    for seed in 0..count(3_000) {
+        let (tasks, m) = random_set(seed);
+        // Whole microseconds, a nanosecond each, and a unit with which the times pass 2^53.
+        for unit in [1_000, 1, (1 << 54) + 1] {
+            let timings: Vec<_> = tasks.iter().map(|t| t.timing(unit)).collect();
+            for (index, name) in HARD.iter().enumerate() {
+                let test = registry::find(name).unwrap();
+                // Integer time of another unit is another test.
+                if unit > 1_000 && test.run_inflated.is_some() {
+                    continue;
+                }
+                let expected = edf::decide(name, &tasks, m);
+                let answer = (test.run)(&timings, m as u32);
+                assert_eq!(
+                    answer.clone().ok(),
+                    expected,
+                    "{name}, m = {m}, {tasks:?}, unit {unit}: {answer:?}"
+                );
+                match expected {
+                    Some(true) => yes[index] += 1,
+                    Some(false) => no[index] += 1,
+                    None => {}
+                }
+            }
+        }
+    }
+    // The sample is worth something only if every test says both.
+    assert!(yes.iter().chain(&no).all(|n| *n > 50), "{HARD:?} {yes:?} {no:?}");
+}
+
+#[test]
+fn integer_time_beyond_2_to_53_agrees_with_its_formula() {
+    for seed in 0..count(3_000) / 10 {
+        let (tasks, m) = random_set(seed);
+        if !is_constrained(&tasks) {
+            continue;
+        }
+        // In steps of about 2^50 the slacks converge as fast as in units, but for the last few nanoseconds.
+        let scale = (1_i128 << 50) + 3;
+        let large: Vec<Task> = tasks
+            .iter()
+            .map(|t| Task {
+                e: t.e * scale,
+                p: t.p * scale,
+                d: t.d * scale,
+            })
+            .collect();
+        let timings: Vec<_> = large.iter().map(|t| t.timing(1)).collect();
+        let small: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
+        let bcli = registry::find("BCLI").unwrap();
+        let (fine, coarse) = ((bcli.run)(&timings, m as u32), (bcli.run)(&small, m as u32));
+        assert_eq!(fine.clone().ok(), edf::decide("BCLI", &large, m), "{tasks:?} {m}");
+        // A coarser unit accepts more.
+        assert!(fine != Ok(true) || coarse == Ok(true), "{tasks:?} {m}");
+        // Windows of every length are decided, one bend after the other: there are too many to try them all.
+        let bar = (registry::find("BAR").unwrap().run)(&timings, m as u32);
+        assert_eq!(
+            bar.is_ok(),
+            edf::decide("BAR", &tasks, m).is_some(),
+            "{tasks:?} {m}"
+        );
+    }
+}
+
+#[test]
+fn no_accepted_set_misses_and_no_bound_is_exceeded() {
+    let (mut accepted, mut late) = (0, 0);
+    for seed in 0..count(2_000) {
+        let (tasks, m) = random_set(seed);
+        let timings: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
+        let bounded = is_feasible(&tasks) && reference::total(&tasks, Task::u) <= reference::whole(m);
+        if !bounded {
+            continue;
+        }
+        let worst = simulator::g_edf(&tasks, m as usize, 360);
+        for test in registry::ALL {
+            if test.policy == "g-edf"
+                && test.guarantee == Guarantee::Hard
+                && (test.run)(&timings, m as u32) == Ok(true)
+            {
+                accepted += 1;
+                assert!(
+                    !simulator::misses(&tasks, &worst),
+                    "{} {tasks:?} {m}: {worst:?}",
+                    test.name
+                );
+            }
+        }
+        let responses = analyze::global::rta::response_bounds(&timings, m as u32)
+            .ok()
+            .flatten();
+        let vectors = compliant_vector::response_bounds(&timings, m as u32).unwrap();
+        let tardiness = devi_anderson::tardiness_bounds(&timings, m as u32).ok().flatten();
+        let tardiness = tardiness.map(|bounds| {
+            timings
+                .iter()
+                .zip(bounds)
+                .map(|(t, b)| t.deadline + b)
+                .collect::<Vec<_>>()
+        });
+        for (bounds, name) in [(responses, "RTA"), (vectors, "compliant"), (tardiness, "DA")] {
+            for (bound, response) in bounds.iter().flatten().zip(&worst) {
+                assert!(
+                    *response <= i128::from(bound.nanos()),
+                    "{name} {tasks:?} {m}: {worst:?} {bounds:?}"
+                );
+            }
+        }
+        late += usize::from(simulator::misses(&tasks, &worst));
+    }
+    assert!(accepted > 1_000 && late > 50, "{accepted} {late}");
+}
+
+#[test]
+fn soft_bounds_agree_with_their_formulas() {
+    let mut compared = 0;
+    for seed in 0..count(3_000) {
+        let (tasks, m) = random_set(seed);
+        let timings: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
+        let is_implicit = tasks.iter().all(|t| t.d == t.p);
+        let bounded =
+            tasks.iter().all(|t| t.e <= t.p) && reference::total(&tasks, Task::u) <= reference::whole(m);
+        if is_implicit {
+            let ours = devi_anderson::tardiness_bounds(&timings, m as u32).unwrap();
+            assert_eq!(ours.is_some(), bounded);
+            if !bounded {
+                continue;
+            }
+            for (ours, exact) in ours.iter().flatten().zip(soft::devi_anderson(&tasks, m)) {
+                assert_eq!(
+                    i128::from(ours.nanos()),
+                    exact.ceil().to_integer(),
+                    "{tasks:?} {m}"
+                );
+                compared += 1;
+            }
+        }
+        let ours = compliant_vector::response_bounds(&timings, m as u32).unwrap();
+        assert_eq!(ours.is_some(), bounded);
+        if bounded && (m > 1 || !is_implicit) {
+            for (ours, exact) in ours.iter().flatten().zip(soft::compliant_vector(&tasks, m)) {
+                assert_eq!(
+                    i128::from(ours.nanos()),
+                    exact.ceil().to_integer(),
+                    "{tasks:?} {m}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 5_000, "{compared}");
+}
