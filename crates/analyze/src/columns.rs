@@ -129,19 +129,18 @@ pub(crate) fn round(x: f64) -> f64 {
 pub(crate) struct Budget(u64);
 
 impl Budget {
-    /// Enough to compare each of 16,000 tasks with each, or to sweep ten thousand times over a hundred.
-    pub const PAIRS: u64 = 1 << 28;
-
-    /// A fresh one.
-    pub fn new() -> Self {
-        Budget(Self::PAIRS)
+    /// For `tasks` tasks: 2^24 comparisons, which take some hundredths of a second, and four for each pair of tasks, but at
+    /// most 2^28.
+    pub fn new(tasks: usize) -> Self {
+        let pairs = (tasks as u64).saturating_mul(tasks as u64);
+        Budget(pairs.saturating_mul(4).saturating_add(1 << 24).min(1 << 28))
     }
     /// Spends some, or says that the limit is reached.
     pub fn spend(&mut self, pairs: u64) -> Result<(), NotApplicable> {
         self.0 = self
             .0
             .checked_sub(pairs)
-            .ok_or(NotApplicable::Limit("2^28 comparisons of two tasks"))?;
+            .ok_or(NotApplicable::Limit("2^24 comparisons of two tasks, or four for each pair but at most 2^28"))?;
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 }
 
 fn decide(tasks: &[Timing], m: u32, columns: &mut Columns) -> Decision {
-    let mut budget = Budget::new();
+    let mut budget = Budget::new(tasks.len());
     let (mut utilization, mut work) = (0.0, 0.0);
     for i in 0..columns.n {
         utilization += columns.wcet[i] * columns.inverse_period[i];

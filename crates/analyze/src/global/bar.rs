@@ -160,7 +160,7 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
     /// Looks at every window up to the last one, the short ones first, as these fail most easily.
     fn all_fit(&self, last: f64) -> Decision {
         let n = self.wcet.len();
-        let mut budget = Budget::new();
+        let mut budget = Budget::new(n);
         let mut scratch = Scratch::new(n);
         let mut next = self.deadline.clone();
         let carried = largest_sum(&mut self.wcet.clone(), self.carriers, |a, b| b.cmp(a));

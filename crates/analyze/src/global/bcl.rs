@@ -40,7 +40,7 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 }
 
 fn decide(tasks: &[Timing], m: u32, columns: &Columns) -> Decision {
-    let mut budget = Budget::new();
+    let mut budget = Budget::new(tasks.len());
     let filter = Filter::new(columns);
     // A short deadline is the likeliest to be missed: a rejected set is mostly rejected there.
     let shortest = (0..columns.n)

@@ -87,7 +87,7 @@ const SWEEPS_FROM_ABOVE: usize = 3;
 /// even by slacks that are too large will never have one. Most sets are rejected so in little more than one sweep,
 /// where from below it takes ten.
 fn iterate<S: Slacks>(slacks: &S) -> Decision {
-    let mut budget = Budget::new();
+    let mut budget = Budget::new(slacks.len());
     let n = slacks.len();
     let mut above = slacks.largest();
     let mut below = vec![S::Time::default(); above.len()];

@@ -51,7 +51,7 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     let Some(max) = max_density(tasks) else {
         return Ok(true);
     };
-    let mut budget = Budget::new();
+    let mut budget = Budget::new(tasks.len());
     let mut sigma = max;
     // σ ≤ 1 for all that follow, and δ_max ≤ 1 as the tasks are feasible.
     let first_step = u64::try_from(u128::from(max.num()) * u128::from(PER_STEP) / u128::from(max.den()))

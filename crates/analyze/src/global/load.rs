@@ -127,7 +127,7 @@ impl Bound {
 
     /// Σ A_i(t) ≤ bound·t at every point t, given U + ε ≤ bound.
     fn carries_demand(self, tasks: &[Timing]) -> Decision {
-        let mut budget = Budget::new();
+        let mut budget = Budget::new(tasks.len());
         let steps: Vec<u64> = tasks.iter().map(|t| steps_before_line(t, tasks.len())).collect();
         // A_i(t) ≤ e_i + u_i·(t − D_i), so that from Σ(e_i − u_i·D_i)/(bound − U) on nothing is beyond the bound.
         let (mut utilization, mut ahead) = (0.0, 0.0);

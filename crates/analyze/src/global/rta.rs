@@ -60,7 +60,7 @@ pub fn response_bounds(tasks: &[Timing], m: u32) -> Result<Option<Vec<Duration>>
     }
     let unit = columns::unit(tasks);
     let interference = Columns::with(tasks, unit, |columns| {
-        let mut budget = Budget::new();
+        let mut budget = Budget::new(tasks.len());
         if columns.are_exact {
             let mut analysis = Fast::new(columns, m);
             let none = vec![0.0; tasks.len()];
@@ -111,7 +111,7 @@ trait Analysis {
 }
 
 fn is_schedulable_by<A: Analysis>(analysis: &mut A, tasks: &[Timing]) -> Decision {
-    let mut budget = Budget::new();
+    let mut budget = Budget::new(tasks.len());
     if passes_at_once(analysis, &mut budget)? {
         return Ok(true);
     }
