@@ -137,10 +137,9 @@ impl Budget {
     }
     /// Spends some, or says that the limit is reached.
     pub fn spend(&mut self, pairs: u64) -> Result<(), NotApplicable> {
-        self.0 = self
-            .0
-            .checked_sub(pairs)
-            .ok_or(NotApplicable::Limit("2^24 comparisons of two tasks, or four for each pair but at most 2^28"))?;
+        self.0 = self.0.checked_sub(pairs).ok_or(NotApplicable::Limit(
+            "2^24 comparisons of two tasks, or four for each pair but at most 2^28",
+        ))?;
         Ok(())
     }
 }

@@ -30,6 +30,9 @@ pub const INFO: TestInfo = TestInfo {
     run_inflated: Some(is_schedulable_in_nanoseconds),
 };
 
+/// Every so many steps of a response time are followed by a leap.
+const PLAIN_STEPS: u64 = 6;
+
 /// The most rounds of slack updates.
 pub const ROUNDS: usize = 25;
 
@@ -108,6 +111,44 @@ trait Analysis {
     fn begin(&mut self, k: usize, slacks: &[Self::Time]);
     /// ⌊Σ_{i≠k} min(E_i, V_i(R), R − e_k + 1)/m⌋ at R = e_k + `interference`.
     fn step(&self, k: usize, slacks: &[Self::Time], interference: Self::Time) -> Self::Time;
+    /// As [`Analysis::step`], but as far as there is no solution for certain; see [`leap`].
+    fn leap(&self, k: usize, slacks: &[Self::Time], interference: Self::Time) -> Self::Time;
+}
+
+/// A task in the equation: e_i, p_i, L and E_i.
+type Row = (u64, u64, u128, u128);
+
+/// How far the least solution is at least, from an interference `x` that is no larger: where the sum grows as fast as
+/// m·R, plain steps go unit by unit. The sum grows by one a unit for each of `growing` terms, up to the first bend, and
+/// there is no solution before it has fallen behind.
+fn leap(m: u32, x: u64, rows: impl Iterator<Item = Row>) -> u64 {
+    let most = u128::from(x) + 1;
+    let (mut sum, mut growing, mut bend) = (0_u128, 0_u128, u128::MAX);
+    for (wcet, period, window, by_deadline) in rows {
+        let (wcet, period) = (u128::from(wcet), u128::from(period.max(1)));
+        let rest = window % period;
+        let any = (window / period) * wcet + wcet.min(rest);
+        let cap = any.min(by_deadline);
+        sum += cap.min(most);
+        if most < cap {
+            growing += 1;
+            bend = bend.min(cap - most);
+        } else if rest < wcet && any < by_deadline {
+            growing += 1;
+            bend = bend.min((wcet - rest).min(by_deadline - any));
+        }
+    }
+    let m = u128::from(m);
+    let Some(ahead) = sum.checked_sub(m * most) else {
+        return x;
+    };
+    let far = match m.checked_sub(growing) {
+        _ if growing == 0 => 0,
+        None | Some(0) => bend,
+        Some(gap) => bend.min(ahead / gap + 1),
+    };
+    let next = (u128::from(x) + far).max(sum / m);
+    u64::try_from(next).unwrap_or(u64::MAX)
 }
 
 fn is_schedulable_by<A: Analysis>(analysis: &mut A, tasks: &[Timing]) -> Decision {
@@ -217,9 +258,14 @@ fn respond<A: Analysis>(
     analysis.begin(k, slacks);
     let most = analysis.most(k);
     let mut interference = from;
-    loop {
+    for step in 1_u64.. {
         budget.spend(analysis.cost())?;
-        let next = analysis.step(k, slacks, interference);
+        let next = if step % PLAIN_STEPS == 0 {
+            budget.spend(15 * analysis.cost())?;
+            analysis.leap(k, slacks, interference)
+        } else {
+            analysis.step(k, slacks, interference)
+        };
         if next > most {
             return Ok(None);
         }
@@ -228,6 +274,7 @@ fn respond<A: Analysis>(
         }
         interference = next;
     }
+    Ok(None)
 }
 
 struct Fast<'c> {
@@ -311,6 +358,20 @@ impl Analysis for Fast<'_> {
         // Below 2^53: a quotient that is not whole stays below the next whole number.
         (sums.iter().sum::<f64>() / self.m) as u64 as f64
     }
+
+    fn leap(&self, k: usize, _: &[f64], interference: f64) -> f64 {
+        let c = self.columns;
+        let rows = (0..c.n).map(|i| {
+            let window = c.wcet[k] + interference + self.spare[i] - self.slacks[i];
+            (
+                c.wcet[i] as u64,
+                c.period[i] as u64,
+                window as u128,
+                self.by_deadline[i] as u128,
+            )
+        });
+        leap(self.m as u32, interference as u64, rows) as f64
+    }
 }
 
 struct Wide<'t> {
@@ -380,5 +441,15 @@ impl Analysis for Wide<'_> {
             sum += work.min(self.by_deadline[i]).min(most);
         }
         u64::try_from(sum / u128::from(self.m)).unwrap_or(u64::MAX)
+    }
+
+    fn leap(&self, k: usize, slacks: &[u64], interference: u64) -> u64 {
+        let response = u128::from(self.times(k).0) + u128::from(interference);
+        let rows = slacks.iter().enumerate().map(|(i, slack)| {
+            let (wcet, period, deadline) = self.times(i);
+            let window = response + u128::from(deadline) - u128::from(wcet) - u128::from(*slack);
+            (wcet, period, window, self.by_deadline[i])
+        });
+        leap(self.m, interference, rows)
     }
 }
