@@ -9,6 +9,7 @@
 pub mod clustered;
 mod columns;
 pub mod global;
+pub mod overheads;
 pub mod partition;
 pub mod policies;
 pub mod registry;

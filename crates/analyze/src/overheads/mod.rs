@@ -1,0 +1,94 @@
+//! Scheduling overheads, as curves over the number of tasks, and how they lengthen WCETs.
+//!
+//! 002 §2.4 (the seven overheads) and §6.1 (accounting). The formulas and their sources stand together in `docs/overheads.md`.
+//! Overheads that a job brings about by itself (scheduling, context switches, cache delay, the interrupt that tells another
+//! processor) lengthen its WCET; interrupts that hit it whatever it does (ticks, releases of others) take their part of the time
+//! that it needs.
+
+mod accounting;
+mod packing;
+
+pub use accounting::{Residents, inflate};
+pub use packing::{Packed, Platform, pack};
+
+use model::profile::{OverheadKind, Statistic};
+use model::{Delay, Duration, Profile};
+use serde::Serialize;
+
+/// The overheads at one number of tasks; the seventh, cache delay, is per task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Overheads {
+    /// Servicing the interrupt that releases a job.
+    pub release: Duration,
+    /// Choosing the next job.
+    pub scheduling: Duration,
+    /// Switching stacks and registers.
+    pub context_switch: Duration,
+    /// From sending an inter-processor interrupt to its service.
+    pub ipi_latency: Duration,
+    /// Programming a timer on another processor; semi-partitioned policies only (002 §2.4).
+    pub timer_transfer: Duration,
+    /// Servicing the periodic tick.
+    pub tick: Duration,
+    /// The time between two ticks; not zero.
+    pub tick_period: Duration,
+}
+
+impl Overheads {
+    /// Nothing costs anything.
+    pub const NONE: Overheads = Overheads {
+        release: Duration::ZERO,
+        scheduling: Duration::ZERO,
+        context_switch: Duration::ZERO,
+        ipi_latency: Duration::ZERO,
+        timer_transfer: Duration::ZERO,
+        tick: Duration::ZERO,
+        tick_period: Duration::from_millis(1),
+    };
+
+    /// The overheads of `policy` at this number of tasks, and the kinds that had to be extrapolated or that the profile does
+    /// not have (which count as zero and must be shown as missing).
+    pub fn read(profile: &Profile, policy: &str, tasks: u32, statistic: Statistic) -> (Overheads, Gaps) {
+        let mut gaps = Gaps::default();
+        let mut at = |kind: OverheadKind| {
+            // A curve of this policy goes before one of any policy.
+            let of = |name: &str| {
+                profile
+                    .overheads
+                    .iter()
+                    .find(|c| c.kind == kind && c.policy == name)
+            };
+            match of(policy).or_else(|| of("")).and_then(|c| c.at(tasks, statistic)) {
+                Some(reading) => {
+                    if reading.extrapolated {
+                        gaps.extrapolated.push(kind);
+                    }
+                    Delay::cost(reading.value)
+                }
+                None => {
+                    gaps.missing.push(kind);
+                    Duration::ZERO
+                }
+            }
+        };
+        let overheads = Overheads {
+            release: at(OverheadKind::Release),
+            scheduling: at(OverheadKind::Scheduling),
+            context_switch: at(OverheadKind::ContextSwitch),
+            ipi_latency: at(OverheadKind::IpiLatency),
+            timer_transfer: at(OverheadKind::TimerTransfer),
+            tick: at(OverheadKind::Tick),
+            ..Overheads::NONE
+        };
+        (overheads, gaps)
+    }
+}
+
+/// What a profile did not say about overheads.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Gaps {
+    /// Read beyond the numbers of tasks that were measured.
+    pub extrapolated: Vec<OverheadKind>,
+    /// Not in the profile; taken as zero.
+    pub missing: Vec<OverheadKind>,
+}
