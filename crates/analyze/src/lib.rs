@@ -11,6 +11,7 @@ mod columns;
 pub mod global;
 pub mod overheads;
 pub mod partition;
+pub mod pd2;
 pub mod policies;
 pub mod registry;
 pub mod semi;

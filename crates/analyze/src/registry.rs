@@ -5,7 +5,7 @@
 use crate::partition::pedf;
 use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::verdict::{Decision, Exactness, Guarantee};
-use crate::{global, tardiness};
+use crate::{global, pd2, tardiness};
 use model::error::nearest;
 use model::{Error, Result, Timing};
 
@@ -56,6 +56,7 @@ pub static ALL: &[TestInfo] = &[
     global::rta::INFO,
     global::any::INFO,
     tardiness::devi_anderson::INFO,
+    pd2::INFO,
     pedf::WFD,
     pedf::FFD,
     pedf::BFD,
@@ -102,6 +103,40 @@ pub fn find_list(names: &str) -> Result<Vec<&'static TestInfo>> {
         return Err(Error::new("no test is named").remedy("give at least one, such as `GFB`"));
     }
     Ok(found)
+}
+
+/// The page of the documentation about all tests, `docs/tests.md`, in Markdown.
+pub fn page() -> String {
+    let mut page = String::from(
+        "# Tests\n\n\
+         The schedulability tests of `warmset check`, as they are registered. This page is made from the registry: \
+         `WARMSET_WRITE=1 cargo test -p warmset-analyze --test page` writes it anew.\n\n\
+         A *hard* test promises that no deadline is missed, a *soft* one that tardiness is bounded. A *sufficient* test \
+         may reject a set that is schedulable, an *exact* one does not. e is the worst-case execution time of a task, p \
+         its period, D its deadline, u = e/p; m is the number of processors, U the total utilization. A test asked \
+         outside its preconditions says which one fails (`null` in batch answers).\n\n\
+         | test | policy | guarantee | verdict | preconditions |\n|---|---|---|---|---|\n",
+    );
+    for t in ALL {
+        page += &format!(
+            "| [{}](#{}) | `{}` | {} | {} | {} |\n",
+            t.name,
+            t.name.to_lowercase(),
+            t.policy,
+            t.guarantee,
+            t.exactness,
+            t.preconditions
+        );
+    }
+    for t in ALL {
+        page += &format!("\n## {}\n\n{}\n\nSource: {}.\n", t.name, t.about, t.source);
+        if t.run_inflated.is_some() {
+            page += "\nInteger time: the unit is the microsecond for a set whose times are all whole microseconds, else \
+                     the nanosecond; a set inflated by overheads is judged so that a longer overhead never gains by a \
+                     change of unit.\n";
+        }
+    }
+    page
 }
 
 #[cfg(test)]

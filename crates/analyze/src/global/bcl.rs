@@ -1,7 +1,7 @@
 //! BCL: bounded interference by deadline, for global EDF.
 //!
 //! Source: Bertogna, Cirinei, Lipari, "Improved schedulability analysis of EDF on multiprocessor platforms", ECRTS 2005,
-//! Theorem 7 (BCL). With N_i = ⌊(D_k − D_i)/p_i⌋ + 1 jobs of task i whose release and deadline lie in the window of a job
+//! the test for EDF. With N_i = ⌊(D_k − D_i)/p_i⌋ + 1 jobs of task i whose release and deadline lie in the window of a job
 //! of task k, W_i = N_i·e_i + min(e_i, max(0, D_k − N_i·p_i)) and S_k = D_k − e_k, every task k must have
 //! Σ_{i≠k} min(W_i, S_k) < m·S_k, or equality and some i with 0 < W_i ≤ S_k.
 //!
@@ -18,7 +18,7 @@ pub const INFO: TestInfo = TestInfo {
     policy: "g-edf",
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
-    source: "Bertogna, Cirinei, Lipari, ECRTS 2005, Theorem 7",
+    source: "Bertogna, Cirinei, Lipari, ECRTS 2005",
     preconditions: "D ≤ p",
     about: "No task can be interfered with long enough to miss: the work of every other task within a window as long \
             as the deadline is bounded, each counted at most as long as the slack. Quadratic; strong when a few tasks \

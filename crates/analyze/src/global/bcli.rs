@@ -1,7 +1,7 @@
 //! BCLI: bounded interference by deadline with slack, iterated, for global EDF.
 //!
 //! Source: Bertogna, Cirinei, Lipari, "Schedulability analysis of global scheduling algorithms on multiprocessor
-//! platforms", IEEE TPDS 20 (2009), Theorem 7 and the iteration of Fig. 5; Bertogna, Cirinei, RTSS 2007, equation (8).
+//! platforms", IEEE TPDS 20 (2009), the iterative test for EDF.
 //! From slacks s_i = 0 on, every task k gets W_i = ⌊D_k/p_i⌋·e_i + min(e_i, max(0, D_k mod p_i − s_i)) and
 //! s_k = D_k − e_k − ⌊Σ_{i≠k} min(W_i, D_k − e_k + 1)/m⌋ if that is not negative, until every task has a slack or none
 //! changes. Slacks only grow, so the order of the updates does not matter.
@@ -19,7 +19,7 @@ pub const INFO: TestInfo = TestInfo {
     policy: "g-edf",
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
-    source: "Bertogna, Cirinei, Lipari, IEEE TPDS 20 (2009), Theorem 7 and Fig. 5",
+    source: "Bertogna, Cirinei, Lipari, IEEE TPDS 20 (2009)",
     preconditions: "D ≤ p",
     about: "As BCL, but a task that always completes early interferes less: its slack is taken off the work that it can \
             carry into the window, and the slacks are improved until all tasks pass or nothing changes. Integer time.",

@@ -1,7 +1,7 @@
 //! FFDBF: the forced-forward demand bound function against slower processors, for global EDF.
 //!
 //! Source: Baruah, Bonifaci, Marchetti-Spaccamela, Stiller, "Improved multiprocessor global schedulability analysis",
-//! Real-Time Systems 46 (2010), Theorem 3 and equations (5)–(7). For a speed σ, task i demands in an interval of length t
+//! Real-Time Systems 46 (2010). For a speed σ, task i demands in an interval of length t
 //! with q = ⌊t/p_i⌋, r = t mod p_i: FF_i(t, σ) = q·e_i, and e_i more if r ≥ D_i, or e_i − (D_i − r)·σ more if
 //! D_i > r ≥ D_i − e_i/σ. A set is schedulable if some σ ≥ δ_max has Σ FF_i(t, σ) ≤ (m − (m − 1)·σ)·t for all t.
 //!
@@ -24,7 +24,7 @@ pub const INFO: TestInfo = TestInfo {
     policy: "g-edf",
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
-    source: "Baruah, Bonifaci, Marchetti-Spaccamela, Stiller, Real-Time Systems 46 (2010), Theorem 3",
+    source: "Baruah, Bonifaci, Marchetti-Spaccamela, Stiller, Real-Time Systems 46 (2010)",
     preconditions: "D ≤ p, m ≥ 2",
     about: "For some processor speed σ, the demand that must execute in any interval even on processors of that speed \
             fits what is left. Tries σ in steps of 1/50 and keeps ε = 1/10 away from full load, so GFB may accept what \

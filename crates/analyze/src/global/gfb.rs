@@ -2,7 +2,7 @@
 //!
 //! Source: Goossens, Funk, Baruah, "Priority-driven scheduling of periodic task systems on multiprocessors", Real-Time
 //! Systems 25 (2003), Theorem 5: with implicit deadlines, U ≤ m − (m − 1)·u_max. For constrained deadlines the densities
-//! δ = e/D take the place of the utilizations (Bertogna, Cirinei, Lipari, ECRTS 2005, Theorem 2).
+//! δ = e/D take the place of the utilizations (Bertogna, Cirinei, Lipari, ECRTS 2005).
 //!
 //! Assumes: sporadic tasks, D ≤ p. A density above 1 and a total utilization above m break the condition by themselves.
 
@@ -17,7 +17,7 @@ pub const INFO: TestInfo = TestInfo {
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
     source: "Goossens, Funk, Baruah, Real-Time Systems 25 (2003), Theorem 5; with densities: Bertogna, Cirinei, \
-             Lipari, ECRTS 2005, Theorem 2",
+             Lipari, ECRTS 2005",
     preconditions: "D ≤ p",
     about: "The total density is at most m − (m − 1) times the largest density. Linear in the number of tasks; strong \
             when all tasks are light, useless when one is heavy (the effect of Dhall and Liu).",

@@ -1,7 +1,7 @@
 //! RTA: response times by bounded interference, with slack, for global EDF.
 //!
 //! Source: Bertogna, Cirinei, "Response-time analysis for globally scheduled symmetric multiprocessor platforms", RTSS
-//! 2007, Theorem 6 with equations (4), (8) and (9), and the slack iteration of §5. The response time of task k is the least
+//! 2007, the analysis for EDF with the iteration over slacks. The response time of task k is the least
 //! R ≥ e_k with R = e_k + ⌊Σ_{i≠k} min(E_i, V_i(R), R − e_k + 1)/m⌋, where
 //! E_i = ⌊D_k/p_i⌋·e_i + min(e_i, max(0, D_k mod p_i − s_i)) is what EDF lets task i interfere with and
 //! V_i(R) = ⌊L/p_i⌋·e_i + min(e_i, L mod p_i), L = R + D_i − e_i − s_i, what fits any window of length R. If R ≤ D_k then
@@ -22,7 +22,7 @@ pub const INFO: TestInfo = TestInfo {
     policy: "g-edf",
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
-    source: "Bertogna, Cirinei, RTSS 2007, Theorem 6 and §5",
+    source: "Bertogna, Cirinei, RTSS 2007",
     preconditions: "D ≤ p",
     about: "A bound of the response time of every task, each bound giving slack that lowers the others; at most 25 \
             rounds. Dominates BCL and BCLI but for the limit of rounds. Pseudo-polynomial; integer time.",

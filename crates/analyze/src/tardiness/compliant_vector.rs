@@ -1,7 +1,7 @@
 //! The response-time bound of compliant vectors for global EDF, exact.
 //!
-//! Source: Erickson, Devi, Baruah, "Improved tardiness bounds for global EDF", ECRTS 2010, Theorem 1 and §4; in the form of
-//! Erickson, Anderson, "Fair lateness scheduling", ECRTS 2012, equations (6)–(12): with Y_i = D_i − min D, S_i =
+//! Source: Erickson, Devi, Baruah, "Improved tardiness bounds for global EDF", ECRTS 2010; in the form of
+//! Erickson, Anderson, "Fair lateness scheduling", ECRTS 2012: with Y_i = D_i − min D, S_i =
 //! e_i·max(0, 1 − Y_i/p_i), and s the solution of Σ S_i + (the sum of the ⌈U⌉ − 1 largest of
 //! e_i − e_i·u_i/m − S_i + u_i·s) = m·s, no response time of task i exceeds Y_i + s − e_i/m + e_i.
 //! The left side is piecewise linear, convex and less steep than m·s, so Newton's method from below reaches s in finitely
