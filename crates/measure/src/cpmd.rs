@@ -473,7 +473,7 @@ impl<'a, C: Clock> Session<'a, C> {
         tell(
             "cold walk",
             if cfg!(target_arch = "x86_64") {
-                "every line flushed before (clflush)".to_owned()
+                "every line flushed before".to_owned()
             } else {
                 "as the sample before left the caches".to_owned()
             },
