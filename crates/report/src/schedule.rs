@@ -279,7 +279,7 @@ impl Drawing<'_> {
         let view = self.canvas.view;
         let length = view.to.since(view.from).nanos().max(1);
         let bottom = self.canvas.base(self.canvas.count - 1);
-        let room = ((self.canvas.width - self.canvas.left) / 26.0).max(4.0) as u64;
+        let room = ((self.canvas.width - self.canvas.left) / 34.0).max(4.0) as u64;
         let step = round_step(length / room);
         let (unit, scale) = unit_of(step);
         let wide = text_width(&label_of(view.to.nanos(), scale), SMALL) + 10.0;
@@ -436,21 +436,21 @@ impl Drawing<'_> {
                 self.polygon(&head, solid(Ink::Black));
             }
             MarkKind::Miss => {
-                // A bolt that strikes the line.
-                let up = tip - 2.0;
+                // A bolt that strikes the line, from above and from the right of any arrow of the same moment.
+                let up = tip - 4.0;
                 let h = base - up;
                 let bolt = [
-                    (x + 4.5, up),
-                    (x - 3.5, up + 0.52 * h),
-                    (x + 0.2, up + 0.52 * h),
-                    (x - 1.6, up + 0.80 * h),
-                    (x - 3.4, up + 0.76 * h),
+                    (x + 11.0, up),
+                    (x + 1.5, up + 0.50 * h),
+                    (x + 5.5, up + 0.50 * h),
                     (x, base),
-                    (x + 3.6, up + 0.84 * h),
-                    (x + 1.6, up + 0.82 * h),
-                    (x + 5.0, up + 0.40 * h),
-                    (x + 1.8, up + 0.40 * h),
+                    (x + 11.5, up + 0.38 * h),
+                    (x + 7.0, up + 0.38 * h),
+                    (x + 14.5, up),
                 ];
+                let mut outline = bolt.to_vec();
+                outline.push(bolt[0]);
+                self.line(&outline, Ink::Paper, 3.0, "");
                 self.polygon(&bolt, solid(Ink::Vermilion));
             }
             MarkKind::Completion => {

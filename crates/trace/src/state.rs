@@ -93,7 +93,7 @@ pub struct Open {
 pub struct Processor {
     /// The task whose first pending job is on it.
     pub running: Option<TaskId>,
-    /// Declared idle, with the flags of the declaration. Every processor starts so.
+    /// Declared idle, with the flags of the declaration.
     pub idle: Option<Flags>,
     /// The overheads that are open, innermost last, without interrupts under way.
     pub overheads: Vec<Open>,
@@ -190,7 +190,6 @@ impl State {
         let count = usable.iter().next_back().map_or(0, |cpu| cpu.index() + 1);
         let processors = (0..count as u32)
             .map(|cpu| Processor {
-                idle: Some(Flags::NONE),
                 usable: usable.contains(CpuId(cpu)),
                 ..Processor::default()
             })
@@ -291,7 +290,7 @@ impl State {
                     ));
                 }
                 let before = processor.idle.replace(event.flags);
-                if before == Some(event.flags) && event.time > Instant::ZERO {
+                if before == Some(event.flags) {
                     return Err(fault("idle", format!("{cpu:?} is called idle twice")));
                 }
                 Ok(())

@@ -5,7 +5,7 @@
 //! carried out (an overhead is open, an interrupt under way) it may be broken, and on a real machine for as long as the
 //! tolerance says; how long it was broken is kept, so that a report can state which tolerance would do.
 
-use crate::state::{Fault, State, nth};
+use crate::state::{Fault, State, Status, nth};
 use model::{CpuId, Duration, Instant, TaskId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -38,6 +38,8 @@ struct Domain {
     waiting: BinaryHeap<Reverse<(Key, u32)>>,
     wronged: Option<Wronged>,
     dirty: bool,
+    /// A job of it is still on a processor that is not its own any more.
+    leaving: bool,
 }
 
 /// All domains of a schedule.
@@ -76,6 +78,7 @@ impl Domains {
                     waiting: BinaryHeap::new(),
                     wronged: None,
                     dirty: false,
+                    leaving: false,
                 })
                 .collect(),
             domain_of,
@@ -107,6 +110,14 @@ impl Domains {
             self.domain_of[cpu.index()] = Some(domain);
         }
         d.cpus.extend_from_slice(cpus);
+        self.touch(domain);
+    }
+
+    /// Until the next look, a job of this domain is still on a processor that is not its own any more.
+    pub fn leave_behind(&mut self, domain: u32) {
+        if let Some(d) = self.domains.get_mut(domain as usize) {
+            d.leaving = true;
+        }
         self.touch(domain);
     }
 
@@ -227,11 +238,16 @@ impl Domains {
             }
             return false;
         };
-        if state.processors[cpu.index()].is_settling()
-            || domain
-                .cpus
-                .iter()
-                .any(|c| state.processors[c.index()].is_settling())
+        let settles = |cpu: CpuId| state.processors.get(cpu.index()).is_some_and(|p| p.is_settling());
+        // Where the job comes from: it may still be loaded there, or its release is being handled there.
+        let comes_from = match state.tasks[first.task.index()].status {
+            Status::Preempted(cpu) | Status::Suspended(cpu) | Status::Running(cpu) => Some(cpu),
+            Status::Fresh => state.tasks[first.task.index()].head().map(|job| job.cpu),
+            Status::Nothing => None,
+        };
+        if std::mem::take(&mut domain.leaving)
+            || comes_from.is_some_and(settles)
+            || domain.cpus.iter().any(|c| settles(*c))
         {
             // A decision is being carried out; the clock starts when it is over.
             domain.wronged = None;

@@ -68,6 +68,7 @@ pub fn rule(
             .remedy("make it again with this version")
     };
     let order = match (spec.name, &stage.assignment) {
+        ("p-edf" | "g-edf" | "c-edf", _) if spec.value("ties") == Some("index") => Order::Plain,
         ("p-edf" | "g-edf" | "c-edf", _) => Order::Deadline,
         ("p-rm", _) => by(&|t| timings[t].period),
         ("p-fp" | "g-fp", _) if spec.has("rm") => by(&|t| timings[t].period),

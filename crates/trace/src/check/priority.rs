@@ -13,8 +13,10 @@ use model::{CpuId, Instant, TaskId};
 /// What makes the priority of a job.
 #[derive(Clone, Debug)]
 pub enum Order {
-    /// The earlier deadline first.
+    /// The earlier deadline first; of equal ones, the earlier release.
     Deadline,
+    /// The earlier deadline first; of equal ones, the lower task.
+    Plain,
     /// By rank of the task, the least first.
     Fixed(Vec<u64>),
     /// Tasks of the lower class first, within a class the earlier deadline.
@@ -50,14 +52,17 @@ impl Priority {
     fn key(&self, task: TaskId, state: &State) -> Option<Key> {
         let job = state.tasks[task.index()].head()?;
         let (class, deadline) = match &self.order {
-            Order::Deadline => (0, job.deadline),
+            Order::Deadline | Order::Plain => (0, job.deadline),
             Order::Classes(class) => (class[task.index()], job.deadline),
             Order::Fixed(rank) => (rank[task.index()], Instant::ZERO),
         };
         Some(Key {
             class,
             deadline,
-            release: job.release,
+            release: match self.order {
+                Order::Plain => Instant::ZERO,
+                _ => job.release,
+            },
             task,
         })
     }

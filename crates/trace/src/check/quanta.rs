@@ -156,9 +156,10 @@ impl Fair {
         let (_, end) = self.bounds(task, i);
         let (next, _) = self.bounds(task, i + 1);
         let base = u128::from(base);
+        // Group deadlines decide among windows that overlap the next only.
         let group = match self.group(task, i) {
-            0 => 0,
-            group => base + group,
+            group if group > 0 && next < end => base + group,
+            _ => 0,
         };
         (base + end, next >= end, std::cmp::Reverse(group))
     }
@@ -265,15 +266,40 @@ pub struct CacheAware {
     /// Per task, its multithreaded task; per multithreaded task, its working set size.
     group_of: Vec<usize>,
     wss: Vec<u64>,
-    /// Per task, when its job was promoted: a number that grows.
+    /// Per task, the slot in which its job was promoted.
     promoted: Vec<Option<u64>>,
-    promotions: u64,
     processors: u64,
     /// Total utilization, as total execution over `hyper`, rounded down: per task e / p in units of 2^-40.
     spare: u128,
     longest: u64,
     /// Processors left idle so far, in quanta.
     idled: u64,
+}
+
+/// In which order jobs are chosen; ties are anybody's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// By deadline; ties as everywhere.
+    Tardy(Instant, Instant, usize),
+    /// By the slot of the promotion.
+    Promoted(u64),
+    /// By working set size.
+    Size(u64),
+}
+
+/// A ready job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    rank: Rank,
+    /// It does not run.
+    waits: bool,
+    task: usize,
+}
+
+impl Candidate {
+    fn is_tardy(&self) -> bool {
+        matches!(self.rank, Rank::Tardy(..))
+    }
 }
 
 impl CacheAware {
@@ -307,7 +333,6 @@ impl CacheAware {
             promoted: vec![None; group_of.len()],
             group_of,
             wss,
-            promotions: 0,
             processors: processors as u64,
             spare: ((processors as u128) << 40).saturating_sub(used),
             longest: longest.unwrap_or(1),
@@ -322,41 +347,44 @@ impl CacheAware {
     fn judge(&mut self, slot: u64, quantum: u64, state: &State, found: &mut Found) {
         let now = Instant::from_nanos(slot.saturating_mul(quantum));
         // Ready jobs in the order in which they are to be chosen.
-        let mut ready: Vec<(bool, u64, u64, Instant, usize, bool)> = state
+        let mut ready: Vec<Candidate> = state
             .tasks
             .iter()
             .enumerate()
-            .filter_map(|(index, t)| {
+            .filter_map(|(task, t)| {
                 let job = t.head()?;
                 let runs = matches!(t.status, Status::Running(_));
                 if !runs && !t.is_waiting() {
                     return None;
                 }
-                let tardy = job.deadline <= now;
-                let (promotion, size) = match (tardy, self.promoted[index]) {
-                    (true, _) => (0, 0),
-                    (false, Some(number)) => (number, 0),
-                    (false, None) => (u64::MAX, self.wss[self.group_of[index]]),
+                let rank = match (job.deadline <= now, self.promoted[task]) {
+                    (true, _) => Rank::Tardy(job.deadline, job.release, task),
+                    (false, Some(slot)) => Rank::Promoted(slot),
+                    (false, None) => Rank::Size(self.wss[self.group_of[task]]),
                 };
-                Some((!tardy, promotion, size, job.deadline, index, runs))
+                Some(Candidate {
+                    rank,
+                    waits: !runs,
+                    task,
+                })
             })
             .collect();
         ready.sort_unstable();
-        let chosen = ready.iter().filter(|r| r.5).count();
+        let chosen = ready.iter().filter(|r| !r.waits).count();
         // Those that run are the first in that order.
-        if let Some(skipped) = ready[..chosen].iter().find(|r| !r.5)
-            && let Some(instead) = ready[chosen..].iter().find(|r| r.5)
+        if let Some(skipped) = ready[..chosen].iter().find(|r| r.waits)
+            && let Some(instead) = ready[chosen..].iter().find(|r| !r.waits)
         {
             found.faults.push(Fault {
                 rule: "priority",
                 text: format!(
                     "task {} waits in slot {slot} while task {}, which comes after it, runs",
-                    skipped.4 + 1,
-                    instead.4 + 1
+                    skipped.task + 1,
+                    instead.task + 1
                 ),
             });
         }
-        let mut utilized: Vec<usize> = ready[..chosen].iter().map(|r| self.group_of[r.4]).collect();
+        let mut utilized: Vec<usize> = ready[..chosen].iter().map(|r| self.group_of[r.task]).collect();
         utilized.sort_unstable();
         utilized.dedup();
         let total = |groups: &[usize]| {
@@ -365,24 +393,28 @@ impl CacheAware {
                 .fold(0_u64, |sum, g| sum.saturating_add(self.wss[*g]))
         };
         let idle = self.processors.saturating_sub(chosen as u64);
-        let waiting = ready.get(chosen).filter(|r| !r.5);
+        let waiting = ready.get(chosen).filter(|r| r.waits);
         let declared = |state: &State| {
             let idle = state.processors.iter().filter_map(|p| p.idle);
             idle.filter(|f| f.has(crate::Flags::DELIBERATE)).count() as u64
         };
         if let (Some(next), true) = (waiting, idle > 0) {
-            let group = self.group_of[next.4];
-            let more = if utilized.contains(&group) {
-                0
-            } else {
-                self.wss[group]
-            };
-            if !next.0 || total(&utilized).saturating_add(more) <= self.cache {
+            // Of several that could be next, one that does not fit is reason enough.
+            let too_much = ready[chosen..].iter().any(|r| {
+                let group = self.group_of[r.task];
+                let more = if utilized.contains(&group) {
+                    0
+                } else {
+                    self.wss[group]
+                };
+                r.rank == next.rank && total(&utilized).saturating_add(more) > self.cache
+            });
+            if next.is_tardy() || !too_much {
                 found.faults.push(Fault {
                     rule: "work-conserving",
                     text: format!(
                         "task {} waits in slot {slot} while a processor idles, although the cache has room for it",
-                        next.4 + 1
+                        next.task + 1
                     ),
                 });
             }
@@ -407,7 +439,7 @@ impl CacheAware {
         }
         // Beyond the cache only if no processor could be left idle for it: never while a whole one is to spare.
         let spare = (self.spare >> 40) as u64;
-        let non_tardy = ready[..chosen].iter().any(|r| r.0);
+        let non_tardy = ready[..chosen].iter().any(|r| !r.is_tardy());
         if total(&utilized) > self.cache && non_tardy && idle < spare && self.fits_alone(&ready[..chosen]) {
             found.faults.push(Fault {
                 rule: "cache",
@@ -416,17 +448,21 @@ impl CacheAware {
                 ),
             });
         }
-        for (not_tardy, .., index, runs) in ready.into_iter().take(chosen) {
-            if not_tardy && runs && self.promoted[index].is_none() {
-                self.promotions += 1;
-                self.promoted[index] = Some(self.promotions);
+        for candidate in ready.into_iter().take(chosen) {
+            if !candidate.is_tardy() && !candidate.waits {
+                self.promoted[candidate.task].get_or_insert(slot);
             }
         }
     }
 
     /// Did the last job, which was not tardy, break the limit that the others kept?
-    fn fits_alone(&self, chosen: &[(bool, u64, u64, Instant, usize, bool)]) -> bool {
-        let mut groups: Vec<usize> = chosen.iter().rev().skip(1).map(|r| self.group_of[r.4]).collect();
+    fn fits_alone(&self, chosen: &[Candidate]) -> bool {
+        let mut groups: Vec<usize> = chosen
+            .iter()
+            .rev()
+            .skip(1)
+            .map(|r| self.group_of[r.task])
+            .collect();
         groups.sort_unstable();
         groups.dedup();
         let before = groups

@@ -32,6 +32,8 @@ pub struct Servers {
     /// Per server, where it is served.
     served: Vec<Option<CpuId>>,
     tolerance: Duration,
+    /// Do decisions take time?
+    overheads: bool,
 }
 
 impl Servers {
@@ -53,6 +55,7 @@ impl Servers {
                 .collect(),
             served: vec![None; servers],
             tolerance,
+            overheads: false,
         }
     }
 
@@ -174,7 +177,8 @@ impl Rule for Servers {
                     self.domains.run(cpu, key);
                 }
                 let server = self.server_of[task.index()];
-                if state.processors[cpu.index()].server != Some(server) {
+                // Whom a processor switches to may be fixed before its server changes; it has to switch again at once then.
+                if !self.overheads && state.processors[cpu.index()].server != Some(server) {
                     found.faults.push(Fault {
                         rule: "place",
                         text: format!(
@@ -197,7 +201,10 @@ impl Rule for Servers {
             }
             EventKind::Suspension => self.domains.stop(cpu),
             EventKind::WakeUp => self.wait(task, state),
-            EventKind::OverheadBegin | EventKind::OverheadEnd => self.domains.touch_cpu(cpu),
+            EventKind::OverheadBegin | EventKind::OverheadEnd => {
+                self.overheads = true;
+                self.domains.touch_cpu(cpu);
+            }
             _ => {}
         }
     }
@@ -216,6 +223,17 @@ impl Rule for Servers {
                         rule: "place",
                         text: format!("a job stays on {:?} after its server has gone", duty.table.cpu),
                     });
+                }
+            }
+        }
+        if self.overheads || !state.is_simulated() {
+            for duty in &self.duties {
+                let cpu = duty.table.cpu;
+                let task = state.processors.get(cpu.index()).and_then(|p| p.running);
+                if let Some(server) = task.map(|task| self.server_of[task.index()])
+                    && self.served[server as usize] != Some(cpu)
+                {
+                    self.domains.leave_behind(server);
                 }
             }
         }

@@ -20,6 +20,10 @@ struct Progress {
     before: Duration,
     /// When that slice may begin to run; `None`: now.
     opens: Option<Instant>,
+    /// Since when it could.
+    ready: Instant,
+    /// Was its window told?
+    told: bool,
 }
 
 /// The rule of EDF-WM.
@@ -30,6 +34,8 @@ pub struct Windows {
     /// Tasks whose next slice opens later.
     closed: Vec<TaskId>,
     tolerance: Duration,
+    /// Do decisions take time?
+    overheads: bool,
 }
 
 impl Windows {
@@ -41,6 +47,7 @@ impl Windows {
             slices,
             closed: Vec::new(),
             tolerance,
+            overheads: false,
         }
     }
 
@@ -91,7 +98,10 @@ impl Windows {
 
     /// A new job is at the front.
     fn first(&mut self, task: TaskId, state: &State) {
-        self.at[task.index()] = Progress::default();
+        self.at[task.index()] = Progress {
+            ready: state.now,
+            ..Progress::default()
+        };
         self.closed.retain(|t| *t != task);
         self.wait(task, state);
     }
@@ -124,7 +134,15 @@ impl Windows {
         let t = &state.tasks[task.index()];
         let part = self.at[task.index()].part;
         let budget = self.slice(task).budget;
-        if part + 1 >= self.slices[task.index()].len() {
+        if part + 1 >= self.slices[task.index()].len() || self.at[task.index()].opens.is_some() {
+            // Nothing is left to be used up but the budget of the whole job.
+            let wcet = state.timing(task).wcet;
+            if state.is_simulated() && (event.argument != wcet.nanos() || t.executed < wcet) {
+                found.faults.push(Fault {
+                    rule: "slice",
+                    text: format!("task {} has no slice that could be used up", task.0 + 1),
+                });
+            }
             return;
         }
         let used_up = self.spent(task, t.executed, state.is_simulated(), found);
@@ -142,6 +160,7 @@ impl Windows {
         let progress = &mut self.at[task.index()];
         progress.part += 1;
         progress.before = t.executed;
+        progress.told = false;
         let opens = self.window(task, state).map_or(event.time, |(begin, _)| begin);
         self.at[task.index()].opens = Some(opens.max(event.time));
         self.closed.push(task);
@@ -152,8 +171,9 @@ impl Windows {
         let mut at = 0;
         while at < self.closed.len() {
             let task = self.closed[at];
-            if self.at[task.index()].opens.is_some_and(|opens| opens <= now) {
+            if let Some(opens) = self.at[task.index()].opens.filter(|opens| *opens <= now) {
                 self.at[task.index()].opens = None;
+                self.at[task.index()].ready = opens;
                 self.closed.swap_remove(at);
                 if state.tasks[task.index()].is_waiting() {
                     self.wait(task, state);
@@ -199,7 +219,9 @@ impl Rule for Windows {
                 let kept = head == Some(event.job)
                     && cpu == self.slice(task).cpu
                     && window.is_some_and(|(begin, end)| end == event.deadline() && begin <= event.time)
-                    && self.at[task.index()].opens.is_none();
+                    && self.at[task.index()].opens.is_none()
+                    && !std::mem::replace(&mut self.at[task.index()].told, true)
+                    && (self.overheads || !state.is_simulated() || event.time == self.at[task.index()].ready);
                 if !kept {
                     wrong(
                         "window",
@@ -259,7 +281,10 @@ impl Rule for Windows {
                 }
             }
             EventKind::WakeUp => self.wait(task, state),
-            EventKind::OverheadBegin | EventKind::OverheadEnd => self.domains.touch_cpu(cpu),
+            EventKind::OverheadBegin | EventKind::OverheadEnd => {
+                self.overheads = true;
+                self.domains.touch_cpu(cpu);
+            }
             _ => {}
         }
     }
