@@ -2,7 +2,7 @@
 //!
 //! To add a test: its file, and one line in [`ALL`].
 
-use crate::partition::pedf;
+use crate::partition::{pedf, pfp};
 use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::verdict::{Decision, Exactness, Guarantee};
 use crate::{global, pd2, tardiness};
@@ -61,6 +61,8 @@ pub static ALL: &[TestInfo] = &[
     pedf::FFD,
     pedf::BFD,
     pedf::NFD,
+    pfp::RM,
+    pfp::DM,
     edf_fm::INFO,
     edf_wm::INFO,
     nps_f::INFO,

@@ -10,6 +10,14 @@ pub mod accept;
 mod loads;
 pub mod pack;
 pub mod pedf;
+pub mod pfp;
+
+/// The most tasks for which a test decides every placement by the exact test of the whole processor.
+pub const EXACT_PLACEMENTS: usize = 5_000;
+
+/// What a larger set is told.
+pub const TOO_MANY_PLACEMENTS: crate::NotApplicable =
+    crate::NotApplicable::Limit("5000 tasks, each placed by the exact test of a whole processor");
 
 pub use accept::{Acceptance, partition};
 pub use pack::Scratch;

@@ -9,7 +9,7 @@
 //! Exact integers: the longest slice is found by bisection over the exact test, which is monotone. A processor on which
 //! that hits its limit of work admits nothing.
 
-use crate::partition::{Fit, Order};
+use crate::partition::{EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS};
 use crate::registry::TestInfo;
 use crate::uniprocessor::edf;
 use crate::verdict::{Exactness, Guarantee};
@@ -243,9 +243,15 @@ pub const INFO: TestInfo = TestInfo {
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
     source: "002 §4.2; Kato, Yamasaki, Ishikawa 2009",
-    preconditions: "none: arbitrary deadlines",
+    preconditions: "arbitrary deadlines; implicit ones in sets of more than 5000 tasks",
     about: "First fit in decreasing utilization with exact EDF per processor; a task that fits nowhere is split over the \
             fewest processors, in equal windows, with the longest slices that the demand bound admits, none below 50 us.",
-    run: |tasks, m| Ok(assign(tasks, &super::processors(m), &Settings::default()).is_ok()),
+    run: |tasks, m| {
+        // Whole tasks with implicit deadlines are placed by their utilization.
+        if tasks.len() > EXACT_PLACEMENTS && !tasks.iter().all(Timing::has_implicit_deadline) {
+            return Err(TOO_MANY_PLACEMENTS);
+        }
+        Ok(assign(tasks, &super::processors(m), &Settings::default()).is_ok())
+    },
     run_inflated: None,
 };
