@@ -2,8 +2,9 @@
 //!
 //! Pictures in text are drawn here; pictures in SVG by room `report`, from the same [`View`].
 
-use crate::event::{Event, EventKind, Overhead};
+use crate::event::{Event, EventKind};
 use crate::header::Header;
+use crate::overhead::Overhead;
 use crate::sink::Sink;
 use crate::state::{Doing, Job, Observer, Span, State};
 use model::{CpuId, Duration, Instant, TaskId};

@@ -1,0 +1,257 @@
+//! What jobs do: they are released, complete, miss deadlines, use up budgets, and are unfinished at the end.
+
+use super::{Fault, Job, Observer, State, Status, fault, nth};
+use crate::event::{Event, Flags};
+use crate::header::{Enforcement, Origin, Releases};
+use model::{CpuId, Duration, Instant};
+
+impl State {
+    pub(super) fn release(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        let timing = self.timings[event.task.index()];
+        let phase = self.phases[event.task.index()];
+        let state = &mut self.tasks[event.task.index()];
+        let nominal = event.deadline().since(Instant::ZERO + timing.deadline);
+        let release = Instant::ZERO + nominal;
+        let in_order = event.job == state.next;
+        let before = state.last_release.replace(release);
+        state.next = event.job.saturating_add(1);
+        state.pending.push_back(Job {
+            number: event.job,
+            release,
+            deadline: event.deadline(),
+            cpu,
+            missed: None,
+        });
+        if state.status == Status::Nothing {
+            state.status = Status::Fresh;
+            state.executed = Duration::ZERO;
+        }
+        self.last_release = Some(event.time);
+        if !in_order {
+            return Err(fault(
+                "job-order",
+                format!("job {} is released out of turn", nth(event.job)),
+            ));
+        }
+        // Written as sums, so that a deadline before the relative one does not pass for a release at zero.
+        let expected = event.time.checked_add(timing.deadline);
+        let off = match expected {
+            Some(expected) => event
+                .deadline()
+                .since(expected)
+                .max(expected.since(event.deadline())),
+            None => Duration::MAX,
+        };
+        let slack = match self.origin {
+            Origin::Simulated => Duration::ZERO,
+            Origin::Real => self.tolerance,
+        };
+        if off > slack {
+            return Err(fault(
+                "release",
+                format!(
+                    "its deadline {} is not {} after its release",
+                    event.deadline(),
+                    timing.deadline
+                ),
+            ));
+        }
+        let apart = before.map(|b| release.since(b));
+        let kept = match (self.releases, apart) {
+            (Releases::Given, _) => true,
+            (Releases::Periodic, Some(apart)) => apart == timing.period,
+            (Releases::Sporadic, Some(apart)) => apart >= timing.period,
+            (Releases::Periodic, None) => self.origin == Origin::Real || nominal == phase,
+            (Releases::Sporadic, None) => self.origin == Origin::Real || nominal >= phase,
+        };
+        if kept {
+            Ok(())
+        } else {
+            Err(fault(
+                "release",
+                match apart {
+                    Some(apart) => format!(
+                        "it is released {apart} after its predecessor, the period is {}",
+                        timing.period
+                    ),
+                    None => format!("the first job is released at {release}, the phase is {phase}"),
+                },
+            ))
+        }
+    }
+
+    pub(super) fn complete(
+        &mut self,
+        event: &Event,
+        cpu: CpuId,
+        observer: &mut impl Observer,
+    ) -> Result<(), Fault> {
+        self.on_processor(event, cpu)?;
+        self.vacate(cpu);
+        let simulated = self.is_simulated();
+        let state = &mut self.tasks[event.task.index()];
+        let executed = std::mem::take(&mut state.executed);
+        let Some(job) = state.pending.pop_front() else {
+            return Ok(());
+        };
+        state.status = if state.pending.is_empty() {
+            Status::Nothing
+        } else {
+            Status::Fresh
+        };
+        observer.done(event.task, &job, event.time, executed);
+        if simulated && self.last_release == Some(event.time) {
+            return Err(fault(
+                "order",
+                "a completion stands after a release of the same instant".to_owned(),
+            ));
+        }
+        let late = event.time > job.deadline;
+        match job.missed {
+            None if late => {
+                return Err(fault(
+                    "misses",
+                    format!("its miss of the deadline {} is not reported", job.deadline),
+                ));
+            }
+            Some(_) if !late => {
+                return Err(fault(
+                    "misses",
+                    format!("it is reported to have missed its deadline {}", job.deadline),
+                ));
+            }
+            Some(at) if simulated && at != event.time => {
+                return Err(fault(
+                    "misses",
+                    format!("its miss is reported at {at}, not at its completion"),
+                ));
+            }
+            _ => {}
+        }
+        let said = Duration::from_nanos(event.argument);
+        if simulated && said != executed {
+            return Err(fault(
+                "execution",
+                format!("it says that it executed {said}, the trace shows {executed}"),
+            ));
+        }
+        let wcet = self.timings[event.task.index()].wcet;
+        let cut = event.flags.has(Flags::CUT);
+        if simulated {
+            if cut && matches!(self.enforcement, Enforcement::None | Enforcement::Off) {
+                return Err(fault("budget", "it is cut short without enforcement".to_owned()));
+            }
+            let must_keep = matches!(self.enforcement, Enforcement::None | Enforcement::Exact);
+            if must_keep && executed > wcet {
+                return Err(fault(
+                    "budget",
+                    format!("it executed {executed}, its WCET is {wcet}"),
+                ));
+            }
+            if cut && executed < wcet {
+                return Err(fault(
+                    "budget",
+                    format!("it is cut short after {executed}, before its WCET {wcet}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn miss(&mut self, event: &Event) -> Result<(), Fault> {
+        let state = &mut self.tasks[event.task.index()];
+        let Some(job) = state.pending.iter_mut().find(|j| j.number == event.job) else {
+            return Err(fault(
+                "misses",
+                "a job misses its deadline that is not pending".to_owned(),
+            ));
+        };
+        let known = job.missed.replace(event.time).is_some();
+        if event.deadline() != job.deadline {
+            return Err(fault("misses", format!("its deadline is {}", job.deadline)));
+        }
+        if known {
+            return Err(fault("misses", "its miss is reported twice".to_owned()));
+        }
+        if event.time < job.deadline {
+            job.missed = None;
+            return Err(fault("misses", "its deadline has not passed".to_owned()));
+        }
+        if let (Some(cpu), status) = (event.cpu(), state.status)
+            && (status != Status::Running(cpu) || state.head().is_none_or(|j| j.number != event.job))
+        {
+            return Err(fault("misses", format!("it is not on {cpu:?}")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn exhaust(&self, event: &Event) -> Result<(), Fault> {
+        let executed = self.tasks[event.task.index()].executed;
+        let budget = Duration::from_nanos(event.argument);
+        let wcet = self.timings[event.task.index()].wcet;
+        if !self.is_simulated() || self.has_slices {
+            return Ok(());
+        }
+        let kept = match self.enforcement {
+            Enforcement::Exact => budget == wcet && executed == budget,
+            Enforcement::Quantum => budget == wcet && executed >= budget,
+            Enforcement::None | Enforcement::Off => false,
+        };
+        if kept {
+            Ok(())
+        } else {
+            Err(fault(
+                "budget",
+                format!("a budget of {budget} is called used up after {executed}, the WCET is {wcet}"),
+            ))
+        }
+    }
+
+    pub(super) fn end(&mut self, observer: &mut impl Observer) -> Result<(), Fault> {
+        self.ended = true;
+        let now = self.now;
+        self.account_all(now, observer);
+        for (task, state) in self.tasks.iter().enumerate() {
+            let due = match state.last_release {
+                None => Instant::ZERO.checked_add(self.phases[task]),
+                Some(last) => last.checked_add(self.timings[task].period),
+            };
+            if let (Origin::Simulated, Releases::Periodic, Some(due)) = (self.origin, self.releases, due)
+                && due < now
+            {
+                return Err(fault(
+                    "release",
+                    format!(
+                        "job {} of task {}, due at {due}, is not released",
+                        nth(state.next),
+                        task + 1
+                    ),
+                ));
+            }
+            for job in &state.pending {
+                if job.missed.is_some_and(|at| at != now) && self.origin == Origin::Simulated {
+                    return Err(fault(
+                        "misses",
+                        format!(
+                            "the miss of job {} of task {} is reported before it is over",
+                            nth(job.number),
+                            task + 1
+                        ),
+                    ));
+                }
+                if job.missed.is_none() && job.deadline < now {
+                    return Err(fault(
+                        "misses",
+                        format!(
+                            "job {} of task {} is unfinished past its deadline {}, which is not reported",
+                            nth(job.number),
+                            task + 1,
+                            job.deadline
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,268 @@
+//! A schedule added up: plain data for JSON, and as tables for people.
+
+use crate::overhead::Overhead;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+/// Mean, percentiles and maximum, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Spread {
+    /// Mean, rounded down.
+    pub mean_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// Maximum.
+    pub max_ns: u64,
+}
+
+/// A task, added up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskSummary {
+    /// Its name.
+    pub task: String,
+    /// Jobs released.
+    pub released: u64,
+    /// Jobs finished.
+    pub jobs: u64,
+    /// Jobs released and not finished.
+    pub unfinished: u64,
+    /// Deadlines missed.
+    pub misses: u64,
+    /// Jobs that were cut short.
+    pub cut: u64,
+    /// How often a budget was used up.
+    pub budget_exhausted: u64,
+    /// Response times of finished jobs.
+    pub response: Spread,
+    /// Tardiness of finished jobs.
+    pub tardiness: Spread,
+    /// How often a job went on where it was.
+    pub preemptions: u64,
+    /// How often a job went on elsewhere, by what of its cache it kept.
+    pub migrations: BTreeMap<String, u64>,
+    /// Time executed, without overheads.
+    pub executed_ns: u64,
+    /// Time lost to each overhead.
+    pub lost_ns: BTreeMap<&'static str, u64>,
+}
+
+/// A processor, added up. What is left to the horizon it was idle.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ProcessorSummary {
+    /// Its number.
+    pub processor: u32,
+    /// Time that jobs executed on it.
+    pub executed_ns: u64,
+    /// Time that overheads took on it.
+    pub overheads_ns: u64,
+}
+
+/// A schedule, added up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Summary {
+    /// The time of the last event.
+    pub horizon_ns: u64,
+    /// Jobs finished.
+    pub jobs: u64,
+    /// Deadlines missed.
+    pub misses: u64,
+    /// Preemptions of all tasks.
+    pub preemptions: u64,
+    /// Migrations of all tasks.
+    pub migrations: u64,
+    /// How often the policy changed.
+    pub policy_switches: u64,
+    /// Events that were lost: all numbers are too low then.
+    pub lost_events: u64,
+    /// Events that no schedule can have: the trace is wrong, `warmset trace check` says where.
+    pub senseless_events: u64,
+    /// Task by task, in the order of the set.
+    pub tasks: Vec<TaskSummary>,
+    /// Processor by processor.
+    pub processors: Vec<ProcessorSummary>,
+}
+
+/// A time for people: three significant digits.
+fn short(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0 => return "0".to_owned(),
+        _ if ns >= 1_000_000_000 => (ns as f64 / 1e9, "s"),
+        _ if ns >= 1_000_000 => (ns as f64 / 1e6, "ms"),
+        _ if ns >= 1_000 => (ns as f64 / 1e3, "us"),
+        _ => (ns as f64, "ns"),
+    };
+    let decimals = if value >= 100.0 || unit == "ns" {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{value:.decimals$}");
+    let text = if decimals > 0 {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text}{unit}")
+}
+
+/// Columns: the first one flush left, the others flush right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count)
+        .map(|c| {
+            rows.iter()
+                .filter_map(|r| r.get(c))
+                .map(|t| t.chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (c, cell) in row.iter().enumerate() {
+            let width = widths[c];
+            let _ = match c {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} jobs in {}: {} deadlines missed, {} preemptions, {} migrations",
+            self.jobs,
+            short(self.horizon_ns),
+            self.misses,
+            self.preemptions,
+            self.migrations
+        )?;
+        if self.lost_events > 0 {
+            writeln!(
+                f,
+                "{} events were lost: every number is too low",
+                self.lost_events
+            )?;
+        }
+        if self.senseless_events > 0 {
+            writeln!(
+                f,
+                "{} events make no sense: see `warmset trace check`",
+                self.senseless_events
+            )?;
+        }
+        writeln!(f)?;
+        let mut kinds: Vec<&str> = self
+            .tasks
+            .iter()
+            .flat_map(|t| t.migrations.keys().map(String::as_str))
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let head = [
+            "task",
+            "jobs",
+            "late",
+            "mean",
+            "median",
+            "99 %",
+            "max response",
+            "max tardiness",
+            "preempted",
+        ];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        rows[0].extend(kinds.iter().map(|k| (*k).to_owned()));
+        for t in &self.tasks {
+            let mut row = vec![
+                t.task.clone(),
+                if t.unfinished > 0 {
+                    format!("{}+{}", t.jobs, t.unfinished)
+                } else {
+                    t.jobs.to_string()
+                },
+                t.misses.to_string(),
+                short(t.response.mean_ns),
+                short(t.response.p50_ns),
+                short(t.response.p99_ns),
+                short(t.response.max_ns),
+                short(t.tardiness.max_ns),
+                t.preemptions.to_string(),
+            ];
+            row.extend(
+                kinds
+                    .iter()
+                    .map(|k| t.migrations.get(*k).copied().unwrap_or(0).to_string()),
+            );
+            rows.push(row);
+        }
+        f.write_str(&aligned(&rows))?;
+        let overheads: Vec<Overhead> = Overhead::ALL
+            .into_iter()
+            .filter(|o| self.tasks.iter().any(|t| t.lost_ns.contains_key(o.name())))
+            .collect();
+        if !overheads.is_empty() {
+            let mut rows = vec![vec!["time lost".to_owned(), "executed".to_owned()]];
+            rows[0].extend(overheads.iter().map(|o| o.name().to_owned()));
+            for t in &self.tasks {
+                let mut row = vec![t.task.clone(), short(t.executed_ns)];
+                row.extend(
+                    overheads
+                        .iter()
+                        .map(|o| short(t.lost_ns.get(o.name()).copied().unwrap_or(0))),
+                );
+                rows.push(row);
+            }
+            write!(f, "\n{}", aligned(&rows))?;
+        }
+        let part = |ns: u64| {
+            let percent = 100.0 * ns as f64 / self.horizon_ns.max(1) as f64;
+            format!("{percent:.1} %")
+        };
+        let mut rows = vec![
+            ["processor", "executed", "overheads", "idle"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        for p in &self.processors {
+            let idle = self
+                .horizon_ns
+                .saturating_sub(p.executed_ns)
+                .saturating_sub(p.overheads_ns);
+            rows.push(vec![
+                format!("P{}", p.processor),
+                part(p.executed_ns),
+                part(p.overheads_ns),
+                part(idle),
+            ]);
+        }
+        write!(f, "\n{}", aligned(&rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_for_people() {
+        let texts = [0, 7, 1_500, 33_000_000, 1_234_567, 60_000_000_000].map(short);
+        assert_eq!(texts, ["0", "7ns", "1.5us", "33ms", "1.23ms", "60s"]);
+    }
+}
