@@ -8,9 +8,10 @@ use report::scatter::Samples;
 use report::{Figure, cpmd, findings, scatter};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The section of one machine's cache delays; its figures go to `figures` too.
+/// The section of one machine's cache delays, measured into the directory `dir`; its figures go to `figures` too.
 pub fn section(
     title: &str,
+    dir: &str,
     profile: &Profile,
     platform: Option<&Platform>,
     samples: &[Sample],
@@ -18,8 +19,8 @@ pub fn section(
 ) -> Result<Delays> {
     let name = &profile.platform;
     let command = match Profile::builtin(name) {
-        Ok(_) => format!("warmset report --profile {name} --figures DIR"),
-        Err(_) => "warmset report DIR --figures DIR".to_owned(),
+        Ok(_) => format!("warmset report --profile {name} --figures plots"),
+        Err(_) => format!("warmset report {dir} --figures plots"),
     };
     let caches = platform.map(cpmd::cache_marks).unwrap_or_default();
     let mut shown = Vec::new();

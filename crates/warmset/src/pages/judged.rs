@@ -90,12 +90,13 @@ fn verdict(v: &PolicyVerdict) -> Verdict {
     }
 }
 
-/// The section of one set; its figures go to `figures` too.
+/// The section of one set of the directory `dir`; its figures go to `figures` too.
 ///
 /// # Errors
 /// As [`judge`]; a figure cannot be drawn.
 pub fn section(
     tasks: &Tasks,
+    dir: &str,
     platform: &Platform,
     profile: &Profile,
     figures: &mut Vec<Figure>,
@@ -157,7 +158,7 @@ pub fn section(
             command: String::new(),
         }],
         command: format!(
-            "warmset check DIR/tasks/{}.toml --platform DIR/platform.toml --profile DIR/profile.toml",
+            "warmset check {dir}/tasks/{}.toml --platform {dir}/platform.toml --profile {dir}/profile.toml",
             tasks.name
         ),
     })

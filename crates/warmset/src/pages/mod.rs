@@ -30,6 +30,8 @@ pub const STUDIES: &str = "studies";
 /// What a page is made of.
 #[derive(Default)]
 pub struct Material {
+    /// The directory that it was read from, if any: commands on the page name it.
+    pub dir: Option<PathBuf>,
     /// The machine.
     pub platform: Option<Platform>,
     /// Its cache delays.
@@ -40,6 +42,15 @@ pub struct Material {
     pub tasks: Vec<Tasks>,
     /// Studies that are complete.
     pub studies: Vec<Results>,
+}
+
+impl Material {
+    /// The directory as commands on the page name it.
+    fn place(&self) -> String {
+        self.dir
+            .as_ref()
+            .map_or_else(|| "DIR".to_owned(), |dir| dir.display().to_string())
+    }
 }
 
 /// A page, and every figure in it as one would put it into a paper.
@@ -62,6 +73,7 @@ pub fn read(dir: &Path) -> Result<Material> {
     let placed = |name: &str, e: model::Error| e.at(dir.join(name).display());
     let samples = dir.join(SAMPLES);
     Ok(Material {
+        dir: Some(dir.to_owned()),
         platform: text(PLATFORM)?
             .map(|t| platformfile::from_toml(&t).map_err(|e| placed(PLATFORM, e)))
             .transpose()?,
@@ -166,6 +178,7 @@ pub fn make(material: &Material) -> Result<Made> {
         };
         let part = delays::section(
             title,
+            &material.place(),
             profile,
             material.platform.as_ref(),
             &material.samples,
@@ -179,7 +192,7 @@ pub fn make(material: &Material) -> Result<Made> {
     compare(material, &mut made)?;
     if let (Some(platform), Some(profile)) = (&material.platform, &material.profile) {
         for tasks in &material.tasks {
-            let part = judged::section(tasks, platform, profile, &mut made.figures)?;
+            let part = judged::section(tasks, &material.place(), platform, profile, &mut made.figures)?;
             made.page
                 .summary
                 .extend(part.findings.first().map(|s| format!("{}: {s}", part.title)));
@@ -208,7 +221,7 @@ fn compare(material: &Material, made: &mut Made) -> Result<()> {
     let (profile, platform) = (Profile::builtin(BUILTIN)?, Platform::builtin(BUILTIN)?);
     let title = "To compare: the 24-core Xeon L7455 of the papers";
     // Its figures are the same for everyone: on the page, but not among those of this machine.
-    let part = delays::section(title, &profile, Some(&platform), &[], &mut Vec::new())?;
+    let part = delays::section(title, "", &profile, Some(&platform), &[], &mut Vec::new())?;
     made.page.delays.push(part);
     Ok(())
 }

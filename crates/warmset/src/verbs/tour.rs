@@ -97,11 +97,20 @@ fn closing(found: &Found, dir: &Path) -> String {
     );
     if !found.stopped {
         text += "\nTry next:\n";
+        let program = program();
         for (command, about) in next(dir) {
-            text += &format!("  {command}\n      {about}\n");
+            text += &format!("  {}\n      {about}\n", command.replacen("warmset", &program, 1));
         }
     }
     text
+}
+
+/// What to type for this program: the path that it was started by, where there was one.
+fn program() -> String {
+    std::env::args()
+        .next()
+        .filter(|name| name.contains('/'))
+        .unwrap_or_else(|| "warmset".to_owned())
 }
 
 /// What to try after the tour.
@@ -109,8 +118,8 @@ pub fn next(dir: &Path) -> Vec<(String, String)> {
     let dir = dir.display();
     [
         (
-            format!("warmset check my-tasks.toml --platform {dir}/platform.toml --profile {dir}/profile.toml"),
-            format!("judges a task set of your own with these delays; {dir}/tasks/control.toml shows how to write one"),
+            format!("warmset check {dir}/tasks/control.toml --platform {dir}/platform.toml --profile {dir}/profile.toml"),
+            "judges the example again; write a task set of your own like it, and judge that".to_owned(),
         ),
         (
             format!("warmset measure cpmd -o {dir}-full"),
