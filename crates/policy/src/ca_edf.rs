@@ -292,6 +292,11 @@ impl CaEdf {
 }
 
 impl Policy for CaEdf {
+    #[inline]
+    fn is_quantum_driven(&self) -> bool {
+        true
+    }
+
     fn happen(&mut self, event: Event, _now: Instant) {
         self.quanta.happen(event);
         match event {

@@ -219,6 +219,11 @@ impl<R: Rank> Cluster<R> {
 
 impl<R: Rank> Policy for Cluster<R> {
     #[inline]
+    fn is_quantum_driven(&self) -> bool {
+        self.quanta.is_some()
+    }
+
+    #[inline]
     fn happen(&mut self, event: Event, _now: Instant) {
         if let Some(quanta) = &mut self.quanta {
             quanta.happen(event);

@@ -21,9 +21,13 @@ pub mod spec;
 pub mod tournament;
 
 mod c_edf;
+mod c_nps_f;
 mod ca_edf;
+mod edf_fm;
+mod edf_wm;
 mod g_edf;
 mod g_fp;
+mod nps_f;
 mod p_edf;
 mod p_fp;
 mod p_rm;
@@ -94,6 +98,15 @@ pub trait Policy {
     ///
     /// Override it in a policy that splits jobs over domains (002 §4.2).
     const SLICES: bool = false;
+
+    /// Are decisions made at quantum boundaries only?
+    ///
+    /// Override it in a quantum-driven policy: engines then handle releases as a part of the boundary, without a decision
+    /// of their own.
+    #[inline]
+    fn is_quantum_driven(&self) -> bool {
+        false
+    }
 
     /// Takes notice of an event. Decides nothing yet: at one instant many jobs may be released.
     fn happen(&mut self, event: Event, now: Instant);

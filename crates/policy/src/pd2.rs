@@ -192,6 +192,11 @@ impl Pd2 {
 
 impl Policy for Pd2 {
     #[inline]
+    fn is_quantum_driven(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn happen(&mut self, event: Event, now: Instant) {
         self.quanta.happen(event);
         match event {

@@ -98,7 +98,7 @@ pub struct Plan<P> {
 }
 
 /// Tables are kept per task in every domain: more entries than this are refused.
-const MAX_ENTRIES: usize = 1 << 25;
+pub(crate) const MAX_ENTRIES: usize = 1 << 25;
 
 impl Setup<'_> {
     /// One domain for each of these sets of processors, in cache order, with the policy that `make` gives it.

@@ -14,6 +14,17 @@ pub enum Needs {
     Nothing,
     /// An assignment of every task to one of these clusters.
     Clusters(ClusterSpec),
+    /// An assignment in turns (002 §4.1).
+    Turns,
+    /// An assignment in slices (002 §4.2).
+    Slices,
+    /// An assignment in slots (002 §4.3).
+    Slots {
+        /// Slots per shortest period: more of them waste less and preempt more.
+        delta: u32,
+        /// The clusters that no server may leave; `None`: it may go everywhere.
+        clusters: Option<ClusterSpec>,
+    },
 }
 
 /// What is known of a policy.
@@ -94,6 +105,10 @@ policies! {
     p_rm => PRm,
     p_fp => PFp,
     g_fp => GFp,
+    edf_fm => EdfFm,
+    edf_wm => EdfWm,
+    nps_f => NpsF,
+    c_nps_f => CNpsF,
     pd2 => Pd2,
     ca_edf => CaEdf,
 }

@@ -37,7 +37,7 @@ fn speed(c: &mut Criterion) {
                 quantum: Duration::from_millis(1),
             };
             let plan = "g-edf".parse::<Spec>().unwrap().plan(&setup).unwrap();
-            simulate::simulate(plan, &set, &platform, &scenario, &Silent, ())
+            simulate::simulate(plan, &set, &platform, &scenario, None, &Silent, ())
                 .unwrap()
                 .0
         };

@@ -210,7 +210,8 @@ impl<'a, O: Observer> Core<'a, O> {
 
     #[inline]
     fn release<P: Policy>(&mut self, domains: &mut [Domain<P>], task: u32) {
-        let (number, job) = self.jobs.release(task);
+        let number = self.jobs.arrive(task);
+        let job = self.jobs.admit(task, self.now);
         let row = &self.jobs.rows[task as usize];
         self.releases.set(task as usize, row.next_release);
         if O::EVENTS {

@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub slice_left: u64,
     /// What it may still execute before its budget is used up; `u64::MAX`: none is enforced.
     pub budget_left: u64,
-    /// Its release.
+    /// Its release; where no job is current, that of the next job if it has arrived.
     pub release: u64,
     /// Its number, or that of the next job if none is current.
     pub number: u64,
@@ -31,9 +31,11 @@ pub(crate) struct Row {
     pub stopped: u64,
     /// What it has executed.
     pub executed: u64,
-    /// The release of job number `released`; `u64::MAX`: there is none.
+    /// The release of job number `arrived`; `u64::MAX`: there is none.
     pub next_release: u64,
     /// How many jobs were released.
+    pub arrived: u64,
+    /// Of how many the release was serviced.
     pub released: u64,
     pub period: u64,
     pub deadline: u64,
@@ -96,6 +98,7 @@ impl<'a> Jobs<'a> {
                     stopped: 0,
                     executed: 0,
                     next_release: first,
+                    arrived: 0,
                     released: 0,
                     period: t.period.nanos(),
                     deadline: t.deadline.nanos(),
@@ -132,20 +135,31 @@ impl<'a> Jobs<'a> {
         usize::from(self.kind_of[from as usize * self.processors + to as usize])
     }
 
-    /// The next job of a task is released now. Gives the job if it becomes current.
+    /// The next job of a task is released now: its number. Sets the clock for the one after it.
     #[inline]
-    pub fn release(&mut self, task: u32) -> (u64, Option<Job>) {
+    pub fn arrive(&mut self, task: u32) -> u64 {
         let row = &mut self.rows[task as usize];
-        let number = row.released;
-        let now = row.next_release;
+        let number = row.arrived;
+        if !row.current && number == row.number {
+            row.release = row.next_release;
+        }
+        row.arrived += 1;
+        row.next_release = self
+            .scenario
+            .release_after(task, number, row.next_release, row.period);
+        number
+    }
+
+    /// The release of the next job is serviced, at `now`. Gives the job if it becomes current.
+    #[inline]
+    pub fn admit(&mut self, task: u32, now: u64) -> Option<Job> {
+        let row = &mut self.rows[task as usize];
         row.released += 1;
-        row.next_release = self.scenario.release_after(task, number, now, row.period);
         if row.current {
             self.overdue(task, now);
-            return (number, None);
+            return None;
         }
-        row.release = now;
-        (number, Some(self.begin(task)))
+        Some(self.begin(task))
     }
 
     /// A miss may be known before the late job completes: at the latest when its successor comes.
@@ -230,15 +244,14 @@ impl<'a> Jobs<'a> {
         }
         let row = &mut self.rows[task as usize];
         row.current = false;
-        if row.released > row.number + 1 {
+        if row.arrived > row.number + 1 {
             row.release = self
                 .scenario
                 .release_after(task, row.number, row.release, row.period);
-            row.number += 1;
-            return (response, Some(self.begin(task)));
         }
         row.number += 1;
-        (response, None)
+        let successor = row.released > row.number;
+        (response, successor.then(|| self.begin(task)))
     }
 
     /// A running job of a task leaves its processor unfinished.
@@ -308,10 +321,10 @@ impl<'a> Jobs<'a> {
             let row = &self.rows[task as usize];
             let (mut number, mut release) = (row.number, row.release);
             let mut late = 0;
-            if !row.current {
+            if row.arrived == row.number {
                 continue;
             }
-            let last = row.released;
+            let last = row.arrived;
             while number < last && release.saturating_add(row.deadline) <= end {
                 late += 1;
                 if matches!(self.scenario.releases, crate::scenario::Releases::Periodic) {
@@ -334,7 +347,7 @@ impl<'a> Jobs<'a> {
             .iter()
             .enumerate()
             .map(|(task, row)| TaskSummary {
-                released: row.released,
+                released: row.arrived,
                 completed: row.completed,
                 cut: row.cut,
                 response_max: Duration::from_nanos(row.response_max),
@@ -370,19 +383,12 @@ const fn spent(left: u64, time: u64) -> u64 {
 
 /// The kinds of migration among processors, and the column of each pair.
 fn migration_kinds(platform: &Platform, cpus: &[CpuId]) -> (Vec<Resumption>, Vec<u8>) {
-    let mut of_pair = Vec::with_capacity(cpus.len() * cpus.len());
-    for from in cpus {
-        for to in cpus {
-            of_pair.push(platform.resumption(*from, *to));
-        }
-    }
-    let mut kinds: Vec<Resumption> = of_pair
+    let mut kinds = platform.resumptions();
+    kinds.retain(|kind| *kind != Resumption::Preemption);
+    let pairs = cpus
         .iter()
-        .copied()
-        .filter(|k| *k != Resumption::Preemption)
-        .collect();
-    kinds.sort_unstable();
-    kinds.dedup();
+        .flat_map(|from| cpus.iter().map(move |to| (*from, *to)));
+    let of_pair: Vec<Resumption> = pairs.map(|(from, to)| platform.resumption(from, to)).collect();
     // A level is a u8, so there are at most 257 kinds; pairs on one processor never ask for a column.
     let column = |kind: &Resumption| kinds.binary_search(kind).unwrap_or(0).min(255) as u8;
     let kind_of = of_pair.iter().map(column).collect();

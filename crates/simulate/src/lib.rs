@@ -1,17 +1,21 @@
 //! The engine in virtual time: drives any policy, with or without overheads, exactly and fast.
 //!
-//! [`ideal`] schedules without overheads; [`scenario`] says when jobs come and how long they take; [`observe`] watches;
+//! [`ideal`] schedules without overheads, [`costly`] with those of [`costs`]; [`scenario`] says when jobs come and how long they take; [`observe`] watches;
 //! [`summary`] is what is counted. Time is in nanoseconds; the same input gives the same schedule.
 
 #![forbid(unsafe_code)]
 
+pub mod costly;
+pub mod costs;
 pub mod ideal;
 mod jobs;
+mod kernel;
 pub mod observe;
 mod random;
 pub mod scenario;
 pub mod summary;
 
+pub use costs::Costs;
 pub use observe::{Distribution, Observer, Responses, Traced};
 pub use scenario::{Enforcement, Execution, Releases, Scenario};
 pub use summary::{Ending, Miss, Summary, TaskSummary};
@@ -20,15 +24,16 @@ use model::watch::Watch;
 use model::{Platform, Result, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
 
-/// Simulates a plan of any policy.
+/// Simulates a plan of any policy, with overheads if `costs` are given and not free.
 ///
 /// # Errors
-/// A scenario out of range for the set.
+/// A scenario or costs out of range for the set.
 pub fn simulate<O: Observer>(
     plan: AnyPlan,
     set: &TaskSet,
     platform: &Platform,
     scenario: &Scenario,
+    costs: Option<&Costs>,
     watch: &impl Watch,
     observer: O,
 ) -> Result<(Summary, O)> {
@@ -36,26 +41,32 @@ pub fn simulate<O: Observer>(
         set: &'a TaskSet,
         platform: &'a Platform,
         scenario: &'a Scenario,
+        costs: Option<&'a Costs>,
         watch: &'a W,
         observer: O,
     }
     impl<W: Watch, O: Observer> Visit for Run<'_, W, O> {
         type Out = Result<(Summary, O)>;
         fn visit<P: Policy>(self, plan: Plan<P>) -> Self::Out {
-            ideal::run(
-                plan,
-                self.set,
-                self.platform,
-                self.scenario,
-                self.watch,
-                self.observer,
-            )
+            let Run {
+                set,
+                platform,
+                scenario,
+                watch,
+                observer,
+                ..
+            } = self;
+            match self.costs.filter(|costs| !costs.are_free()) {
+                Some(costs) => costly::run(plan, set, platform, scenario, costs, watch, observer),
+                None => ideal::run(plan, set, platform, scenario, watch, observer),
+            }
         }
     }
     plan.visit(Run {
         set,
         platform,
         scenario,
+        costs,
         watch,
         observer,
     })

@@ -35,7 +35,7 @@ fn simulate(line: &str, policy: &str, assign: Option<&Value>) -> (Summary, Respo
         ..Scenario::default()
     };
     let observer = Responses::new(batch.set.len());
-    simulate::simulate(plan, &batch.set, &platform, &scenario, &Silent, observer).unwrap()
+    simulate::simulate(plan, &batch.set, &platform, &scenario, None, &Silent, observer).unwrap()
 }
 
 /// Compares with the expected answer of a set; says how many response times agreed.

@@ -152,13 +152,13 @@ pub fn run(args: Args) -> Result<Answer> {
     let console = Console::new()?;
     let distribution = Distribution::new(set.len());
     let (summary, distribution) = match &args.trace {
-        None => simulate::simulate(plan, &set, &platform, &scenario, &console, distribution)?,
+        None => simulate::simulate(plan, &set, &platform, &scenario, None, &console, distribution)?,
         Some(file) => {
             let header = header(&args, &set, &platform, assignment.clone(), &scenario);
             let sink = FileSink::create(file, &header)?;
             let observer = (distribution, Traced(sink));
             let (summary, (distribution, Traced(sink))) =
-                simulate::simulate(plan, &set, &platform, &scenario, &console, observer)?;
+                simulate::simulate(plan, &set, &platform, &scenario, None, &console, observer)?;
             sink.finish()?;
             (summary, distribution)
         }

@@ -75,7 +75,7 @@ fn answer(
     };
     let responses = Responses::new(batch.set.len());
     let (summary, responses) =
-        simulate::simulate(plan, &batch.set, &platform, &scenario, &Silent, responses)?;
+        simulate::simulate(plan, &batch.set, &platform, &scenario, None, &Silent, responses)?;
     let mut line = format!("{{\"id\":{},\"response_us\":[", batch.id);
     for (task, responses) in responses.of.iter().enumerate() {
         line.push_str(if task == 0 { "[" } else { ",[" });

@@ -1,0 +1,89 @@
+//! EDF-fm: most tasks stay on one processor; at most two a processor take turns, job by job, with a neighbor (002 §4.1).
+//!
+//! On each processor jobs of migratory tasks go before jobs of fixed ones; within a class earliest deadline first. A job
+//! never leaves the processor on which it was released. For soft real time: only fixed tasks may be tardy.
+//!
+//! Assumes an assignment in which the migratory shares of a processor do not exceed one; it is not checked here.
+
+use crate::Job;
+use crate::cluster::{Cluster, Edf, Rank};
+use crate::place::Nearness;
+use crate::plan::{Plan, Route, Setup, Turns};
+use crate::registry::{Info, Needs};
+use crate::spec::Spec;
+use model::{Assignment, CpuSet, Error, Result};
+use std::sync::Arc;
+
+/// What is known of it.
+pub static INFO: Info = Info {
+    name: "edf-fm",
+    summary: "semi-partitioned EDF: jobs of a few tasks take turns on two processors",
+    parameters: "",
+    words: &[],
+    keys: &[],
+    needs: |_| Ok(Needs::Turns),
+};
+
+/// Its state machine.
+pub type Machine = Cluster<MigratoryFirst>;
+
+/// Builds it.
+pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
+    let Some(Assignment::Turns(assignment)) = setup.assignment else {
+        return Err(Error::new("`edf-fm` needs an assignment in turns").remedy("assign the set first"));
+    };
+    let tasks = setup.set.len();
+    let place = |cpu| assignment.cpus.iter().position(|c| *c == cpu).map(|p| p as u32);
+    let turns: Option<Vec<Turns>> = assignment
+        .tasks
+        .iter()
+        .map(|turn| {
+            (turn.whole > 0).then_some(Turns {
+                first: place(turn.first)?,
+                second: place(turn.second)?,
+                part: turn.part,
+                whole: turn.whole,
+            })
+        })
+        .collect();
+    let Some(turns) = turns.filter(|t| t.len() == tasks) else {
+        return Err(
+            Error::new("the assignment does not fit the set and its own processors")
+                .at("policy `edf-fm`")
+                .remedy("make the assignment for this set"),
+        );
+    };
+    let rank = MigratoryFirst {
+        edf: Edf::new(setup.set.timings().iter().map(|t| t.deadline)),
+        migratory: assignment.tasks.iter().map(|t| t.is_migratory()).collect(),
+    };
+    let clusters: Vec<CpuSet> = assignment
+        .cpus
+        .iter()
+        .map(|c| [*c].into_iter().collect())
+        .collect();
+    let domains = setup.domains(&clusters, |_, cpus| {
+        let near = Nearness::of(setup.platform, cpus);
+        Ok(Cluster::new(rank.clone(), near, cpus.len(), tasks, None))
+    })?;
+    Ok(Plan {
+        domains,
+        route: Route::Alternating(turns),
+    })
+}
+
+/// Migratory tasks first, then EDF.
+#[derive(Clone, Debug)]
+pub struct MigratoryFirst {
+    edf: Edf,
+    migratory: Arc<[bool]>,
+}
+
+impl Rank for MigratoryFirst {
+    #[inline]
+    fn key(&self, job: &Job) -> u128 {
+        // Deadlines stay below 2^63 ns: the highest bit is free to tell the classes apart.
+        let fixed = !self.migratory[job.task.index()];
+        self.edf.key(job) | u128::from(fixed) << 127
+    }
+}

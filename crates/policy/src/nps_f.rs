@@ -1,0 +1,313 @@
+//! NPS-F and C-NPS-F: tasks in servers, servers served in every slot by one processor or by two in turn (002 §4.3).
+//!
+//! A server schedules its tasks by uniprocessor EDF whenever it is served; a server that moves to another processor takes
+//! its running job along. Processors that are linked by a server are one scheduling domain: under C-NPS-F no server leaves
+//! its cluster, and the domains follow.
+//!
+//! Assumes timetables in which no server is served twice at once; checked here.
+
+use crate::cluster::{Edf, Rank};
+use crate::heap::{Heap, task_of};
+use crate::plan::{Plan, Route, Setup};
+use crate::registry::{Info, Needs};
+use crate::spec::Spec;
+use crate::{Decisions, Event, NONE, Policy};
+use model::assignment::{Slots, Timetable};
+use model::{Assignment, CpuId, CpuSet, Error, Instant, Result};
+
+/// What is known of it.
+pub static INFO: Info = Info {
+    name: "nps-f",
+    summary: "semi-partitioned EDF: tasks in servers, servers in the slots of processors",
+    parameters: "`nps-f:delta=1`, up to 4 and more: slots per shortest period",
+    words: &[],
+    keys: &["delta"],
+    needs: |spec| needs(spec, None),
+};
+
+/// Its state machine.
+pub type Machine = NpsF;
+
+/// Builds it.
+pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
+    let Some(Assignment::Slots(slots)) = setup.assignment else {
+        return Err(
+            Error::new(format!("`{}` needs an assignment in slots", spec.info().name))
+                .remedy("assign the set first"),
+        );
+    };
+    let unfit = |cause: &str| {
+        Err(spec
+            .error(format!("the assignment {cause}"))
+            .remedy("make the assignment for this set"))
+    };
+    let servers = slots.server_of.iter().max().map_or(0, |s| *s as usize + 1);
+    if slots.server_of.len() != setup.set.len() || slots.slot.is_zero() {
+        return unfit("does not fit the set");
+    }
+    if servers.saturating_mul(setup.set.len()) > crate::plan::MAX_ENTRIES {
+        return unfit("has too many servers for so many tasks");
+    }
+    if !is_sound(slots, servers) {
+        return unfit("serves a server twice at once, or outside of the slot");
+    }
+    let components = components(slots, servers);
+    let clusters: Vec<CpuSet> = components
+        .iter()
+        .map(|tables| tables.iter().map(|t| slots.timetables[*t].cpu).collect())
+        .collect();
+    let rank = Edf::new(setup.set.timings().iter().map(|t| t.deadline));
+    let domains = setup.domains(&clusters, |index, cpus| {
+        Ok(NpsF::new(slots, &components[index], cpus, rank.clone(), servers))
+    })?;
+    let domain_of = |server: u32| {
+        let serves = |t: &usize| {
+            slots.timetables[*t]
+                .turns
+                .iter()
+                .any(|turn| turn.server == server)
+        };
+        components
+            .iter()
+            .position(|c| c.iter().any(serves))
+            .map(|d| d as u32)
+    };
+    let route: Option<Vec<u32>> = slots.server_of.iter().map(|s| domain_of(*s)).collect();
+    match route {
+        Some(route) => Ok(Plan {
+            domains,
+            route: Route::Fixed(route),
+        }),
+        None => unfit("has a server that no processor serves"),
+    }
+}
+
+/// The assignment that is needed; `clusters`: servers stay within clusters around this cache level.
+pub(crate) fn needs(spec: &Spec, clusters: Option<model::ClusterSpec>) -> Result<Needs> {
+    let delta = spec.parsed::<u32>("delta")?.unwrap_or(1);
+    if delta == 0 {
+        return Err(spec.error("`delta` is zero").remedy("write `delta=1`"));
+    }
+    Ok(Needs::Slots { delta, clusters })
+}
+
+/// In order, apart, within the slot; no server at two places at once.
+fn is_sound(slots: &Slots, servers: usize) -> bool {
+    let mut times = vec![Vec::new(); servers];
+    for table in &slots.timetables {
+        let mut after = model::Duration::ZERO;
+        for turn in &table.turns {
+            if turn.start < after || turn.start >= turn.end || turn.end > slots.slot {
+                return false;
+            }
+            after = turn.end;
+            if let Some(times) = times.get_mut(turn.server as usize) {
+                times.push((turn.start, turn.end));
+            }
+        }
+    }
+    times.iter_mut().all(|times| {
+        times.sort_unstable();
+        times.windows(2).all(|w| w[0].1 <= w[1].0)
+    })
+}
+
+/// The timetables in groups that share no server.
+fn components(slots: &Slots, servers: usize) -> Vec<Vec<usize>> {
+    let mut component: Vec<usize> = (0..slots.timetables.len()).collect();
+    let mut first_of = vec![None; servers];
+    for (t, table) in slots.timetables.iter().enumerate() {
+        for turn in &table.turns {
+            match first_of.get_mut(turn.server as usize) {
+                Some(Some(first)) => {
+                    let (from, to) = (component[t], component[*first]);
+                    component.iter_mut().filter(|c| **c == from).for_each(|c| *c = to);
+                }
+                Some(unseen) => *unseen = Some(t),
+                None => {}
+            }
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for c in 0..component.len() {
+        let group: Vec<usize> = (0..component.len()).filter(|t| component[*t] == c).collect();
+        if !group.is_empty() {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// From this offset in the slot on, a processor serves this server, or nobody ([`NONE`]).
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    offset: u64,
+    place: u32,
+    server: u32,
+}
+
+/// Linked processors and their servers.
+#[derive(Clone, Debug)]
+pub struct NpsF {
+    slot: u64,
+    /// All changes of a slot, by offset; at least one at offset zero for every place.
+    changes: Vec<Change>,
+    /// The change that comes next, and the beginning of the slot that it is in.
+    next: usize,
+    slot_start: u64,
+    rank: Edf,
+    /// By task.
+    server_of: Vec<u32>,
+    /// By server: its ready jobs, the running one included.
+    ready: Vec<Heap>,
+    /// By server: the place that serves it, or [`NONE`].
+    place_of: Vec<u32>,
+    /// By place: the server, and the task that runs, or [`NONE`].
+    serving: Vec<u32>,
+    running: Vec<u32>,
+    /// Places to look at in this decision.
+    touched: Vec<u32>,
+    timer: bool,
+}
+
+impl NpsF {
+    fn new(slots: &Slots, tables: &[usize], cpus: &[CpuId], rank: Edf, servers: usize) -> Self {
+        let mut changes = Vec::new();
+        for table in tables {
+            let Timetable { cpu, turns } = &slots.timetables[*table];
+            // Every processor of the component is in the domain.
+            let place = cpus.iter().position(|c| c == cpu).unwrap_or(0) as u32;
+            let mut after = 0;
+            for turn in turns {
+                if turn.start.nanos() > after || (after == 0 && turn.start.nanos() > 0) {
+                    changes.push(Change {
+                        offset: after,
+                        place,
+                        server: NONE,
+                    });
+                }
+                changes.push(Change {
+                    offset: turn.start.nanos(),
+                    place,
+                    server: turn.server,
+                });
+                after = turn.end.nanos();
+            }
+            if after < slots.slot.nanos() {
+                changes.push(Change {
+                    offset: after,
+                    place,
+                    server: NONE,
+                });
+            }
+        }
+        changes.sort_by_key(|c| (c.offset, c.place));
+        let tasks = slots.server_of.len();
+        // Heaps are as large as the set only for the servers of this domain.
+        let here = |server: usize| changes.iter().any(|c| c.server as usize == server);
+        NpsF {
+            slot: slots.slot.nanos(),
+            next: 0,
+            slot_start: 0,
+            rank,
+            server_of: slots.server_of.clone(),
+            ready: (0..servers)
+                .map(|s| Heap::new(if here(s) { tasks } else { 0 }))
+                .collect(),
+            place_of: vec![NONE; servers],
+            serving: vec![NONE; cpus.len()],
+            running: vec![NONE; cpus.len()],
+            touched: Vec::with_capacity(changes.len() + tasks),
+            timer: true,
+            changes,
+        }
+    }
+
+    /// Applies the changes that are due; those that leave a server first, so that a server is never at two places.
+    fn turn_over(&mut self, now: u64, out: &mut impl Decisions) {
+        let (from, start) = (self.next, self.slot_start);
+        for leaving in [true, false] {
+            (self.next, self.slot_start) = (from, start);
+            while let Some(change) = self.changes.get(self.next)
+                && self.slot_start + change.offset <= now
+            {
+                let Change { place, server, .. } = *change;
+                let before = self.serving[place as usize];
+                if leaving && before != NONE && before != server {
+                    self.release(place, before, out);
+                } else if !leaving && server != NONE && self.serving[place as usize] != server {
+                    self.serving[place as usize] = server;
+                    self.place_of[server as usize] = place;
+                    self.touched.push(place);
+                    out.serve(place, Some(server));
+                }
+                self.next += 1;
+                if self.next == self.changes.len() {
+                    self.next = 0;
+                    self.slot_start += self.slot;
+                }
+            }
+        }
+    }
+
+    /// A place ceases to serve a server.
+    fn release(&mut self, place: u32, server: u32, out: &mut impl Decisions) {
+        self.serving[place as usize] = NONE;
+        self.place_of[server as usize] = NONE;
+        if self.running[place as usize] != NONE {
+            self.running[place as usize] = NONE;
+            out.idle(place);
+        }
+        out.serve(place, None);
+    }
+}
+
+impl Policy for NpsF {
+    #[inline]
+    fn happen(&mut self, event: Event, _now: Instant) {
+        let (task, ready) = match event {
+            Event::Ready(job) => (job.task, Some(self.rank.key(&job))),
+            Event::Done(task) | Event::Exhausted(task) => (task, None),
+            Event::Timer => {
+                self.timer = true;
+                return;
+            }
+        };
+        let server = self.server_of[task.index()] as usize;
+        let place = self.place_of[server];
+        match ready {
+            Some(key) => self.ready[server].push(key),
+            None => {
+                self.ready[server].remove(task);
+                if place != NONE && self.running[place as usize] == task.0 {
+                    self.running[place as usize] = NONE;
+                }
+            }
+        }
+        if place != NONE {
+            self.touched.push(place);
+        }
+    }
+
+    fn decide(&mut self, now: Instant, out: &mut impl Decisions) {
+        if std::mem::take(&mut self.timer) {
+            self.turn_over(now.nanos(), out);
+            if let Some(change) = self.changes.get(self.next) {
+                out.wake(Instant::from_nanos(self.slot_start + change.offset));
+            }
+        }
+        while let Some(place) = self.touched.pop() {
+            let server = self.serving[place as usize];
+            if server == NONE {
+                continue;
+            }
+            let best = self.ready[server as usize]
+                .peek()
+                .map_or(NONE, |key| task_of(key).0);
+            if best != NONE && self.running[place as usize] != best {
+                self.running[place as usize] = best;
+                out.run(place, model::TaskId(best));
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a run is charged for: the seven overheads of 002 §2.4, read from a profile for one set, platform and policy.
+
+use crate::scenario::LONGEST;
+use model::profile::OverheadKind;
+use model::{Bytes, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskSet};
+
+/// The costs of one run. All times in nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Costs {
+    /// Servicing the interrupt that releases a job.
+    pub release: u64,
+    /// Choosing the next job.
+    pub scheduling: u64,
+    /// Switching to it.
+    pub context_switch: u64,
+    /// From sending an inter-processor interrupt to its service.
+    pub ipi_latency: u64,
+    /// Programming a timer for another processor.
+    pub timer_transfer: u64,
+    /// Servicing the periodic tick; none if zero.
+    pub tick: u64,
+    /// Cache delay by task and way to resume: a preemption first, then as [`Summary::kinds`](crate::Summary::kinds).
+    /// Empty: none.
+    pub cpmd: Vec<Vec<u64>>,
+    /// What the profile does not say, and so is free here; in sentences.
+    pub missing: Vec<String>,
+}
+
+impl Costs {
+    /// Reads the costs of a set under a policy (by its name without parameters) from a profile.
+    ///
+    /// A task without a working set size has no cache delay. An overhead is read from the curve of the policy, else from
+    /// the curve of any policy.
+    ///
+    /// # Errors
+    /// A way to resume that the platform has and for which the profile has no cache delay.
+    pub fn from_profile(
+        profile: &Profile,
+        policy: &str,
+        set: &TaskSet,
+        platform: &Platform,
+        load: Load,
+        statistic: Statistic,
+    ) -> Result<Self> {
+        let (mut missing, mut unknown) = (Vec::new(), Vec::new());
+        let tasks = u32::try_from(set.len()).unwrap_or(u32::MAX);
+        let mut overhead = |kind: OverheadKind| {
+            let curves = || profile.overheads.iter().filter(|c| c.kind == kind);
+            let curve = curves()
+                .find(|c| c.policy == policy)
+                .or_else(|| curves().find(|c| c.policy.is_empty()));
+            match curve.and_then(|c| c.at(tasks, statistic)) {
+                Some(reading) => {
+                    if reading.extrapolated {
+                        missing.push(format!(
+                            "the {} overhead of `{}` is extrapolated to {tasks} tasks",
+                            name(kind),
+                            profile.platform
+                        ));
+                    }
+                    reading.value.cost().nanos().min(LONGEST)
+                }
+                None => {
+                    unknown.push(name(kind));
+                    0
+                }
+            }
+        };
+        let mut costs = Costs {
+            release: overhead(OverheadKind::Release),
+            scheduling: overhead(OverheadKind::Scheduling),
+            context_switch: overhead(OverheadKind::ContextSwitch),
+            ipi_latency: overhead(OverheadKind::IpiLatency),
+            timer_transfer: overhead(OverheadKind::TimerTransfer),
+            tick: overhead(OverheadKind::Tick),
+            ..Costs::default()
+        };
+        if !unknown.is_empty() {
+            missing.push(format!(
+                "the profile of `{}` has no overhead of these kinds under {policy}, and none is charged: {}",
+                profile.platform,
+                unknown.join(", ")
+            ));
+        }
+        costs.missing = missing;
+        let kinds = platform.resumptions();
+        for id in set.ids() {
+            let of_kind = |kind: &Resumption| match set.wss(id) {
+                Some(wss) => cpmd(profile, *kind, load, wss, statistic),
+                None => Ok(0),
+            };
+            costs.cpmd.push(kinds.iter().map(of_kind).collect::<Result<_>>()?);
+        }
+        if set.ids().all(|id| set.wss(id).is_none()) {
+            costs.cpmd.clear();
+            costs
+                .missing
+                .push("no task has a working set size: no cache delay is charged".to_owned());
+        }
+        Ok(costs)
+    }
+
+    /// Is nothing charged?
+    pub fn are_free(&self) -> bool {
+        self.release
+            | self.scheduling
+            | self.context_switch
+            | self.ipi_latency
+            | self.timer_transfer
+            | self.tick
+            == 0
+            && self.cpmd.iter().flatten().all(|ns| *ns == 0)
+    }
+
+    /// Does it fit the processors and the set?
+    ///
+    /// # Errors
+    /// Rows or columns of the cache delays are missing.
+    pub(crate) fn check(&self, set: &TaskSet, platform: &Platform) -> Result<()> {
+        let kinds = platform.resumptions().len();
+        if self.cpmd.is_empty()
+            || (self.cpmd.len() == set.len() && self.cpmd.iter().all(|row| row.len() >= kinds))
+        {
+            return Ok(());
+        }
+        Err(Error::new("the cache delays do not fit the set and the platform")
+            .remedy("read the costs for this set and platform"))
+    }
+}
+
+fn cpmd(profile: &Profile, kind: Resumption, load: Load, wss: Bytes, statistic: Statistic) -> Result<u64> {
+    let reading = profile.worst_cpmd(&[kind], load, wss, statistic)?;
+    Ok(reading.value.cost().nanos().min(LONGEST))
+}
+
+const fn name(kind: OverheadKind) -> &'static str {
+    match kind {
+        OverheadKind::Release => "release",
+        OverheadKind::Scheduling => "scheduling",
+        OverheadKind::ContextSwitch => "context-switch",
+        OverheadKind::IpiLatency => "IPI-latency",
+        OverheadKind::TimerTransfer => "timer-transfer",
+        OverheadKind::Tick => "tick",
+    }
+}
