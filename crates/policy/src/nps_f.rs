@@ -41,7 +41,18 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
             .error(format!("the assignment {cause}"))
             .remedy("make the assignment for this set"))
     };
-    let servers = slots.server_of.iter().max().map_or(0, |s| *s as usize + 1);
+    let served = slots
+        .timetables
+        .iter()
+        .flat_map(|t| &t.turns)
+        .map(|turn| turn.server);
+    let servers = slots
+        .server_of
+        .iter()
+        .copied()
+        .chain(served)
+        .max()
+        .map_or(0, |s| s as usize + 1);
     if slots.server_of.len() != setup.set.len() || slots.slot.is_zero() {
         return unfit("does not fit the set");
     }

@@ -110,8 +110,9 @@ impl Weight {
     fn key(self, i: u64, base: u64, task: TaskId) -> u128 {
         let closes = self.closes(i);
         let overlaps = !(i * self.p).is_multiple_of(self.e);
-        // How long after its end a window could push others, at most: the distance to the group deadline.
-        let cascade = if 2 * self.e >= self.p && self.e < self.p {
+        // How far this window could push the next ones, at most: the distance to the group deadline. It counts only where
+        // windows overlap, and for tasks of at least one half.
+        let cascade = if overlaps && 2 * self.e >= self.p {
             let light = self.p - self.e;
             let group = ((closes * light).div_ceil(self.p) * self.p).div_ceil(light);
             u32::MAX - 1 - u32::try_from(group - closes).unwrap_or(u32::MAX - 1)

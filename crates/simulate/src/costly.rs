@@ -91,6 +91,8 @@ struct Core<'a, O> {
     is_dirty: Vec<bool>,
     /// Processors that may have something to do after the decisions.
     attend: Vec<u32>,
+    /// Timers that completions of this instant ask for, by processor and task: served when all completions are taken in.
+    transfers: Vec<(u32, u32)>,
     /// By task, then for no task: time lost.
     lost: Vec<[u64; Overhead::ALL.len()]>,
     decisions: u64,
@@ -158,6 +160,7 @@ impl<'a, O: Observer> Core<'a, O> {
             dirty: (0..domains.len() as u32).map(|d| (d, NONE)).collect(),
             is_dirty: vec![true; domains.len()],
             attend: (0..m as u32).collect(),
+            transfers: Vec::with_capacity(m),
             lost: vec![[0; Overhead::ALL.len()]; n + 1],
             decisions: 0,
         })
@@ -218,7 +221,6 @@ impl<'a, O: Observer> Core<'a, O> {
             }
             self.decide(domains);
             while let Some(cpu) = self.attend.pop() {
-                self.cpus[cpu as usize].shown_idle = self.cpus[cpu as usize].shown_idle.filter(|_| O::EVENTS);
                 if matches!(self.cpus[cpu as usize].work, Work::Idle) {
                     self.proceed(domains, cpu);
                 }
@@ -239,6 +241,9 @@ impl<'a, O: Observer> Core<'a, O> {
                 Work::Kernel(op) => self.serviced(domains, cpu, op),
                 _ => self.reached(domains, cpu),
             }
+        }
+        while let Some((cpu, task)) = self.transfers.pop() {
+            self.interrupt(cpu, Op::Transfer { task });
         }
         while self.calls.key() == self.now {
             let cpu = self.calls.entry() as u32;
@@ -397,31 +402,32 @@ impl<'a, O: Observer> Core<'a, O> {
     /// Begins kernel work on a processor that does none.
     #[inline]
     fn begin(&mut self, cpu: u32, op: Op) {
-        let (kind, time) = self.cost(cpu, op);
+        let (kind, time) = self.cost(op);
         let slot = self
             .served(cpu, op)
             .map_or(self.lost.len() - 1, |(t, _)| t.index());
+        let switching = match op {
+            Op::Choose { next } if next != NONE && next != self.cpus[cpu as usize].loaded => {
+                self.costs.context_switch
+            }
+            _ => 0,
+        };
+        if !matches!(op, Op::Switch { .. }) {
+            self.lost[slot][kind as usize] += time;
+            self.lost[slot][Overhead::ContextSwitch as usize] += switching;
+        }
         if O::EVENTS {
             self.show_overhead(cpu, kind, op, true);
-            self.lost[slot][kind as usize] += time;
             self.ends.set(cpu as usize, self.now + time);
         } else {
             // Nobody sees where choosing ends and switching begins: both at once.
-            let switching = match op {
-                Op::Choose { next } if next != NONE && next != self.cpus[cpu as usize].loaded => {
-                    self.costs.context_switch
-                }
-                _ => 0,
-            };
-            self.lost[slot][kind as usize] += time;
-            self.lost[slot][Overhead::ContextSwitch as usize] += switching;
             self.ends.set(cpu as usize, self.now + time + switching);
         }
         self.cpus[cpu as usize].work = Work::Kernel(op);
     }
 
     #[inline]
-    fn cost(&self, _cpu: u32, op: Op) -> (Overhead, u64) {
+    fn cost(&self, op: Op) -> (Overhead, u64) {
         match op {
             Op::Release { .. } | Op::Booked { .. } | Op::Arrival { .. } => {
                 (Overhead::Release, self.costs.release)
@@ -437,7 +443,7 @@ impl<'a, O: Observer> Core<'a, O> {
     #[inline]
     fn serviced<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: u32, op: Op) {
         if O::EVENTS {
-            let kind = self.cost(cpu, op).0;
+            let kind = self.cost(op).0;
             self.show_overhead(cpu, kind, op, false);
         }
         self.cpus[cpu as usize].work = Work::Idle;
@@ -463,8 +469,11 @@ impl<'a, O: Observer> Core<'a, O> {
             }
             Op::Switch { next } => self.load(cpu, next),
         }
-        // What comes next depends on the decisions that this may lead to.
-        self.attend.push(cpu);
+        match self.cpus[cpu as usize].queue.pop_front() {
+            Some(op) => self.begin(cpu, op),
+            // What comes next depends on the decisions that this may lead to.
+            None => self.attend.push(cpu),
+        }
     }
 
     /// The switch is done: another job is loaded.
@@ -657,7 +666,7 @@ impl<'a, O: Observer> Core<'a, O> {
         } else if let Route::Alternating(_) = self.route {
             let home = self.route.home(TaskId(task), number.saturating_add(1));
             if home != domain {
-                self.interrupt(self.base[home as usize], Op::Transfer { task });
+                self.transfers.push((self.base[home as usize], task));
             }
         }
     }
@@ -704,7 +713,7 @@ impl<'a, O: Observer> Core<'a, O> {
     }
 
     fn show_overhead(&mut self, cpu: u32, kind: Overhead, op: Op, begins: bool) {
-        if self.cost(cpu, op).1 == 0 {
+        if self.cost(op).1 == 0 {
             return;
         }
         let job = self.served(cpu, op);

@@ -240,17 +240,13 @@ impl<'a, O: Observer> Core<'a, O> {
     fn ready<P: Policy>(&mut self, domains: &mut [Domain<P>], domain: u32, job: Job) {
         if P::SLICES {
             let policy = &domains[domain as usize].policy;
-            if let Some(slice) = policy.slice(&job) {
-                self.jobs.rows[job.task.index()].slice_left = slice.nanos();
-                if O::EVENTS {
-                    let cpu = self.cpus[self.base[domain as usize] as usize];
-                    let window = policy.window(&job);
-                    let now = Instant::from_nanos(self.now);
-                    self.observer
-                        .event(Record::window(now, cpu, job.task, job.number, window));
-                }
-            } else {
-                self.jobs.rows[job.task.index()].slice_left = u64::MAX;
+            let slice = policy.slice(&job);
+            self.jobs.rows[job.task.index()].slice_left = slice.map_or(u64::MAX, Duration::nanos);
+            if O::EVENTS && (slice.is_some() || job.part > 0) {
+                let cpu = self.cpus[self.base[domain as usize] as usize];
+                let (now, window) = (Instant::from_nanos(self.now), policy.window(&job));
+                self.observer
+                    .event(Record::window(now, cpu, job.task, job.number, window));
             }
         }
         self.tell(domains, domain, Event::Ready(job));

@@ -1,0 +1,278 @@
+//! Overheads are charged where 002 §2.4 and Fig. 2.7 have them; without any, the engine that charges them is the ideal one.
+
+mod support;
+
+use model::assignment::{Turn, Turns};
+use model::{Assignment, CpuId, Duration, Ratio};
+use simulate::{Costs, Enforcement, Execution, Releases};
+use support::{Instance, POLICIES, Random, Small, instance, occupancy};
+use trace::{Event, EventKind};
+
+fn small(wcet: u64, period: u64, deadline: u64, phase: u64) -> Small {
+    Small {
+        wcet,
+        period,
+        deadline,
+        phase,
+        wss: 1,
+        group: None,
+    }
+}
+
+#[test]
+fn free_overheads_change_nothing() {
+    for (index, policy) in POLICIES.iter().enumerate() {
+        let mut random = Random(0x51_7cc1_b727_220a + index as u64);
+        for set in 0..150 {
+            let instance = instance(&mut random, policy);
+            let scenario = instance.scenario();
+            let (ideal, responses, events) = instance.simulate(&scenario, None);
+            let (same, charged, with) = instance.simulate(&scenario, Some(&Costs::default()));
+            let context = || format!("{policy}, set {set}: {instance:#?}");
+            assert_eq!(responses, charged, "{}", context());
+            assert_eq!(ideal.tasks, same.tasks, "{}", context());
+            // Of two misses that become known at one instant, either may be the first.
+            assert_eq!(
+                ideal.first_miss.is_some(),
+                same.first_miss.is_some(),
+                "{}",
+                context()
+            );
+            let table = |events: &[Event]| occupancy(events, instance.m, instance.horizon);
+            assert_eq!(table(&events), table(&with), "{}", context());
+        }
+    }
+}
+
+/// 002, Fig. 2.7, with unit 1 us: T1 takes turns on P0 and P1, T2 and T4 are on P1, T3 is on P0.
+fn figure_2_7() -> Instance {
+    let turn = |first, second, whole| Turn {
+        first: CpuId(first),
+        second: CpuId(second),
+        part: 1,
+        whole,
+    };
+    Instance {
+        m: 2,
+        tasks: vec![
+            small(27, 70, 70, 0),
+            small(50, 1000, 100, 5),
+            small(60, 1000, 110, 42),
+            small(30, 1000, 50, 110),
+        ],
+        policy: "edf-fm".to_owned(),
+        assignment: Some(Assignment::Turns(Turns {
+            cpus: vec![CpuId(0), CpuId(1)],
+            tasks: vec![turn(0, 1, 2), turn(1, 1, 1), turn(0, 0, 1), turn(1, 1, 1)],
+        })),
+        horizon: 139,
+    }
+}
+
+#[test]
+fn figure_2_7_of_002_event_by_event() {
+    let costs = Costs {
+        release: 1000,
+        scheduling: 500,
+        context_switch: 500,
+        ipi_latency: 300,
+        timer_transfer: 400,
+        ..Costs::default()
+    };
+    let instance = figure_2_7();
+    let (summary, _, events) = instance.simulate(&instance.scenario(), Some(&costs));
+    let of = |cpu: u32| -> Vec<String> {
+        let events = events.iter().filter(|e| e.cpu() == Some(CpuId(cpu)));
+        events.map(Event::to_string).collect()
+    };
+    // Release, scheduling and context switch in sequence; a completion makes the processor choose again, and the other one
+    // program the timer that releases the next job of the migratory task there.
+    assert_eq!(
+        of(0),
+        [
+            "0ms P0 release T1^1 deadline 70us",
+            "0ms P0 overhead-begin T1^1 release",
+            "1us P0 overhead-end T1^1 release",
+            "1us P0 overhead-begin T1^1 scheduling",
+            "1.5us P0 overhead-end T1^1 scheduling",
+            "1.5us P0 overhead-begin T1^1 context-switch",
+            "2us P0 overhead-end T1^1 context-switch",
+            "2us P0 start T1^1",
+            "29us P0 completion T1^1 executed 27us",
+            "29us P0 idle",
+            "29us P0 overhead-begin scheduling",
+            "29.5us P0 overhead-end scheduling",
+            "42us P0 release T3^1 deadline 152us",
+            "42us P0 overhead-begin T3^1 release",
+            "43us P0 overhead-end T3^1 release",
+            "43us P0 overhead-begin T3^1 scheduling",
+            "43.5us P0 overhead-end T3^1 scheduling",
+            "43.5us P0 overhead-begin T3^1 context-switch",
+            "44us P0 overhead-end T3^1 context-switch",
+            "44us P0 start T3^1",
+            // The second job of T1 completes on P1 and makes this processor program a timer for the third.
+            "99us P0 overhead-begin T1^3 timer-transfer",
+            "99.4us P0 overhead-end T1^3 timer-transfer",
+            "104.4us P0 completion T3^1 executed 60us",
+            "104.4us P0 idle",
+            "104.4us P0 overhead-begin scheduling",
+            "104.9us P0 overhead-end scheduling",
+        ]
+    );
+    let p1 = of(1);
+    for expected in [
+        "5us P1 overhead-begin T2^1 release",
+        "7us P1 start T2^1",
+        "29us P1 overhead-begin T1^2 timer-transfer",
+        "29.4us P1 overhead-end T1^2 timer-transfer",
+        // Delayed by that: 7 + 50 + 0.4.
+        "57.4us P1 completion T2^1 executed 50us",
+        "70us P1 release T1^2 deadline 140us",
+        "72us P1 start T1^2",
+        "99us P1 completion T1^2 executed 27us",
+        "112us P1 start T4^1",
+    ] {
+        assert!(p1.iter().any(|e| e == expected), "{expected} in {p1:#?}");
+    }
+    // T4 is due at 160, after the horizon; nobody is late.
+    assert_eq!(summary.misses(), 0);
+    let lost: u64 = summary.tasks.iter().map(|t| t.lost[4].nanos()).sum();
+    assert_eq!(lost, 800, "two timer transfers");
+}
+
+#[test]
+fn an_interrupt_reaches_another_processor_after_its_latency() {
+    // Two processors under G-EDF: T1 and T2 run; T3's timer is on P0 (third in turn), but T2, on P1, has to make way.
+    let instance = Instance {
+        m: 2,
+        tasks: vec![
+            small(20, 100, 30, 0),
+            small(20, 100, 60, 0),
+            small(5, 100, 10, 10),
+        ],
+        policy: "g-edf".to_owned(),
+        assignment: None,
+        horizon: 60,
+    };
+    let costs = Costs {
+        ipi_latency: 700,
+        cpmd: vec![vec![300, 900]; 3],
+        ..Costs::default()
+    };
+    let (summary, _, events) = instance.simulate(&instance.scenario(), Some(&costs));
+    let text: Vec<String> = events
+        .iter()
+        .filter(|e| e.time.nanos() >= 10_000)
+        .map(Event::to_string)
+        .collect();
+    assert_eq!(
+        text,
+        [
+            "10us P0 release T3^1 deadline 20us",
+            "10us P1 overhead-begin ipi-latency",
+            "10.7us P1 overhead-end ipi-latency",
+            "10.7us P1 preemption T2^1",
+            "10.7us P1 start T3^1",
+            "15.7us P1 completion T3^1 executed 5us",
+            // Preempted and resumed where it was: the delay of a preemption, and 20 - 10.7 of its own.
+            "15.7us P1 resumption T2^1",
+            "15.7us P1 overhead-begin T2^1 cpmd",
+            "16us P1 overhead-end T2^1 cpmd",
+            "20us P0 completion T1^1 executed 20us",
+            "20us P0 idle",
+            "25.3us P1 completion T2^1 executed 20us",
+            "25.3us P1 idle",
+            "60us end",
+        ]
+    );
+    assert_eq!((summary.preemptions(), summary.migrations()), (1, 0));
+    assert_eq!(summary.tasks[1].lost[6], Duration::from_nanos(300));
+    assert_eq!(summary.tasks[2].lost[3], Duration::from_nanos(700));
+}
+
+/// What holds of every trace with overheads: times ascend, overheads pair up, every job executes what it needs and no more.
+fn sane(events: &[Event], context: &dyn Fn() -> String) {
+    assert!(events.is_sorted_by_key(|e| e.time), "{}", context());
+    for cpu in 0..8 {
+        let mut open = Vec::new();
+        for event in events.iter().filter(|e| e.cpu() == Some(CpuId(cpu))) {
+            let Some(kind) = event.overhead_kind() else {
+                // Nobody starts or completes inside of an overhead that occupies the processor.
+                let inside = open.iter().any(|k: &trace::Overhead| k.occupies_processor());
+                let moves = event.kind.puts_on() || event.kind.takes_off();
+                assert!(!(inside && moves), "{event} inside of {open:?}; {}", context());
+                continue;
+            };
+            if event.kind == EventKind::OverheadBegin {
+                open.push(kind);
+            } else if kind.occupies_processor() {
+                let last = open.iter().rposition(|k| k.occupies_processor());
+                assert_eq!(
+                    last.map(|at| open.remove(at)),
+                    Some(kind),
+                    "{event}; {}",
+                    context()
+                );
+            } else {
+                let at = open.iter().position(|k| *k == kind);
+                assert!(at.map(|at| open.remove(at)).is_some(), "{event}; {}", context());
+            }
+        }
+    }
+    for event in events.iter().filter(|e| e.kind == EventKind::Completion) {
+        assert!(event.argument > 0);
+    }
+}
+
+#[test]
+fn whatever_the_overheads_jobs_execute_what_they_need_and_tracing_changes_nothing() {
+    for (index, policy) in POLICIES.iter().enumerate() {
+        let mut random = Random(0x2545_f491_4f6c_dd1d + index as u64);
+        for set in 0..60 {
+            let instance = instance(&mut random, policy);
+            let mut scenario = instance.scenario();
+            let part = |n| Ratio::new(n, 10).unwrap();
+            scenario.seed = set;
+            match random.below(4) {
+                0 => scenario.releases = Releases::Sporadic(part(5)),
+                1 => scenario.execution = Execution::Uniform(part(3), part(14)),
+                _ => {}
+            }
+            scenario.enforcement = match random.below(3) {
+                0 => Enforcement::Exact,
+                1 => Enforcement::PerQuantum,
+                _ => Enforcement::Off,
+            };
+            let kinds = instance.platform().resumptions().len();
+            let costs = Costs {
+                release: random.below(300),
+                scheduling: random.below(300),
+                context_switch: random.below(300),
+                ipi_latency: random.below(300),
+                timer_transfer: random.below(300),
+                tick: random.below(100),
+                cpmd: instance
+                    .tasks
+                    .iter()
+                    .map(|_| (0..kinds).map(|_| random.below(500)).collect())
+                    .collect(),
+                missing: Vec::new(),
+            };
+            let context = || format!("{policy}, set {set}, {scenario:?}, {costs:?}: {instance:#?}");
+            let (traced, responses, events) = instance.simulate(&scenario, Some(&costs));
+            sane(&events, &context);
+            let (untraced, again) = instance.simulate_untraced(&scenario, &costs);
+            assert_eq!((&traced, &responses), (&untraced, &again), "{}", context());
+            if scenario.execution == Execution::default() {
+                let cut = |e: &Event| e.flags.has(trace::Flags::CUT);
+                for event in events
+                    .iter()
+                    .filter(|e| e.kind == EventKind::Completion && !cut(e))
+                {
+                    let wcet = instance.tasks[event.task.index()].wcet * support::UNIT;
+                    assert_eq!(event.argument, wcet, "{event}; {}", context());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Random small task sets with assignments, and one way to simulate them.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
+use model::watch::Silent;
+use model::{Assignment, Bytes, CpuId, Details, Duration, Instant, Platform, TaskSet, Timing};
+use policy::{Setup, Spec};
+use simulate::{Costs, Responses, Scenario, Summary, Traced};
+use trace::{Event, EventKind, VecSink};
+
+/// One time unit of these tests; small enough to see that nothing depends on it.
+pub const UNIT: u64 = 1000;
+
+/// A generator of its own (xorshift), so that the reference shares nothing with the engine.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+    pub fn among(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+}
+
+/// A task in units.
+#[derive(Clone, Debug)]
+pub struct Small {
+    pub wcet: u64,
+    pub period: u64,
+    pub deadline: u64,
+    pub phase: u64,
+    /// In MiB.
+    pub wss: u64,
+    pub group: Option<u64>,
+}
+
+/// A small instance: what the reference and the engine both get.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    pub m: u64,
+    pub tasks: Vec<Small>,
+    pub policy: String,
+    pub assignment: Option<Assignment>,
+    pub horizon: u64,
+}
+
+pub fn units(n: u64) -> Duration {
+    Duration::from_nanos(n * UNIT)
+}
+
+impl Instance {
+    pub fn set(&self) -> TaskSet {
+        let task = |(index, t): (usize, &Small)| {
+            (
+                Timing {
+                    wcet: units(t.wcet),
+                    period: units(t.period),
+                    deadline: units(t.deadline),
+                },
+                Details {
+                    phase: units(t.phase),
+                    wss: Some(Bytes::new(t.wss << 20)),
+                    group: t.group.map(|g| format!("g{g}")),
+                    ..Details::named(format!("T{}", index + 1))
+                },
+            )
+        };
+        TaskSet::new(self.tasks.iter().enumerate().map(task).collect()).unwrap()
+    }
+
+    pub fn platform(&self) -> Platform {
+        Platform::symmetric(self.m as u32)
+    }
+
+    pub fn scenario(&self) -> Scenario {
+        Scenario {
+            horizon: units(self.horizon),
+            quantum: units(1),
+            ..Scenario::default()
+        }
+    }
+
+    /// Simulates it; with costs through the engine that charges them, even if all are zero.
+    pub fn simulate(&self, scenario: &Scenario, costs: Option<&Costs>) -> (Summary, Responses, Vec<Event>) {
+        let (set, platform) = (self.set(), self.platform());
+        let setup = Setup {
+            set: &set,
+            platform: &platform,
+            assignment: self.assignment.as_ref(),
+            quantum: units(1),
+        };
+        let plan = self.policy.parse::<Spec>().unwrap().plan(&setup).unwrap();
+        struct Run<'a>(&'a TaskSet, &'a Platform, &'a Scenario, Option<&'a Costs>);
+        impl policy::Visit for Run<'_> {
+            type Out = (Summary, Responses, Vec<Event>);
+            fn visit<P: policy::Policy>(self, plan: policy::Plan<P>) -> Self::Out {
+                let observer = (Responses::new(self.0.len()), Traced(VecSink::default()));
+                let (summary, (responses, Traced(sink))) = match self.3 {
+                    Some(costs) => {
+                        simulate::costly::run(plan, self.0, self.1, self.2, costs, &Silent, observer)
+                    }
+                    None => simulate::ideal::run(plan, self.0, self.1, self.2, &Silent, observer),
+                }
+                .unwrap();
+                (summary, responses, sink.events)
+            }
+        }
+        plan.visit(Run(&set, &platform, scenario, costs))
+    }
+}
+
+impl Instance {
+    /// Simulates it with costs and without looking at events.
+    pub fn simulate_untraced(&self, scenario: &Scenario, costs: &Costs) -> (Summary, Responses) {
+        let (set, platform) = (self.set(), self.platform());
+        let setup = Setup {
+            set: &set,
+            platform: &platform,
+            assignment: self.assignment.as_ref(),
+            quantum: units(1),
+        };
+        let plan = self.policy.parse::<Spec>().unwrap().plan(&setup).unwrap();
+        let responses = Responses::new(set.len());
+        simulate::simulate(plan, &set, &platform, scenario, Some(costs), &Silent, responses).unwrap()
+    }
+}
+
+/// The policies with what each needs; those that need an assignment get a random one.
+pub const POLICIES: [&str; 16] = [
+    "g-edf",
+    "p-edf",
+    "c-edf:size=2",
+    "g-edf:ties=index",
+    "g-fp",
+    "g-fp:dm",
+    "g-fp:rm",
+    "p-fp",
+    "p-rm",
+    "g-edf:quantum=3us",
+    "edf-fm",
+    "edf-wm",
+    "nps-f",
+    "c-nps-f:size=1",
+    "pd2",
+    "ca-edf:cache=4MiB",
+];
+
+/// A random instance for a policy.
+pub fn instance(random: &mut Random, policy: &str) -> Instance {
+    let clustered = policy.starts_with("c-edf");
+    let m = if clustered {
+        2 * random.among(1, 2)
+    } else {
+        random.among(1, 4)
+    };
+    let n = random.among(1, 7);
+    let implicit = policy == "pd2" || random.below(2) == 0;
+    let tasks: Vec<Small> = (0..n)
+        .map(|_| {
+            let period = random.among(2, 12);
+            let deadline = if implicit {
+                period
+            } else {
+                random.among(1, 2 * period)
+            };
+            Small {
+                wcet: random.among(1, deadline.min(period)),
+                period,
+                deadline,
+                phase: if random.below(3) == 0 { random.below(8) } else { 0 },
+                wss: random.among(1, 3),
+                group: None,
+            }
+        })
+        .collect();
+    let mut made = Instance {
+        m,
+        assignment: None,
+        policy: policy.to_owned(),
+        horizon: random.among(40, 120),
+        tasks,
+    };
+    if policy.starts_with("ca-edf") && n > 2 {
+        // Two tasks of one group share a working set.
+        let wss = made.tasks[0].wss;
+        for task in [0, 2] {
+            made.tasks[task].group = Some(1);
+            made.tasks[task].wss = wss;
+        }
+    }
+    made.assignment = assignment(random, &made);
+    made
+}
+
+fn cpus(m: u64) -> Vec<CpuId> {
+    (0..m as u32).map(CpuId).collect()
+}
+
+fn assignment(random: &mut Random, of: &Instance) -> Option<Assignment> {
+    let (m, n) = (of.m, of.tasks.len() as u64);
+    let cpu = |p: u64| CpuId(p as u32);
+    let clusters = |size: u64, random: &mut Random| {
+        Assignment::Clustered(Clustered {
+            clusters: cpus(m)
+                .chunks(size as usize)
+                .map(|c| c.iter().copied().collect())
+                .collect(),
+            cluster_of: (0..n).map(|_| random.below(m / size) as u32).collect(),
+        })
+    };
+    match of.policy.split(':').next().unwrap() {
+        "p-edf" | "p-fp" | "p-rm" => Some(clusters(1, random)),
+        "c-edf" => Some(clusters(2, random)),
+        "edf-fm" => {
+            let turn = |_| {
+                let first = random.below(m);
+                let whole = random.among(1, 9);
+                Turn {
+                    first: cpu(first),
+                    second: cpu(if random.below(2) == 0 {
+                        first
+                    } else {
+                        random.below(m)
+                    }),
+                    part: random.among(0, whole),
+                    whole,
+                }
+            };
+            Some(Assignment::Turns(Turns {
+                cpus: cpus(m),
+                tasks: (0..n).map(turn).collect(),
+            }))
+        }
+        "edf-wm" => {
+            let slices = |task: &Small| {
+                let parts = random.among(1, m).min(task.wcet).min(task.deadline);
+                if parts == 1 {
+                    return vec![Slice {
+                        cpu: cpu(random.below(m)),
+                        budget: units(task.wcet),
+                        window: units(task.deadline),
+                    }];
+                }
+                let first = random.below(m);
+                let slice = |k| Slice {
+                    cpu: cpu((first + k) % m),
+                    budget: units(task.wcet / parts + u64::from(k < task.wcet % parts)),
+                    window: units(task.deadline / parts),
+                };
+                (0..parts).map(slice).collect()
+            };
+            Some(Assignment::Slices(Slices {
+                cpus: cpus(m),
+                tasks: of.tasks.iter().map(slices).collect(),
+            }))
+        }
+        "nps-f" | "c-nps-f" => {
+            // Whole servers and, between neighbors, servers that both serve, at different times of the slot.
+            let slot = random.among(2, 6);
+            let split = of.policy.starts_with("nps-f");
+            let mut servers = 0;
+            let mut timetables = Vec::new();
+            let mut carried: Option<(u32, u64)> = None;
+            for p in 0..m {
+                let mut turns = Vec::new();
+                let serve = |start: u64, end: u64, server: u32| Serve {
+                    start: units(start),
+                    end: units(end),
+                    server,
+                };
+                let mut at = 0;
+                if let Some((server, until)) = carried.take() {
+                    turns.push(serve(0, until, server));
+                    at = until;
+                }
+                let middle = random.among(at, slot);
+                if middle > at {
+                    turns.push(serve(at, middle, servers));
+                    servers += 1;
+                }
+                if split && p + 1 < m && middle > 0 && middle < slot {
+                    // At the end of this processor's slot, at the beginning of the next one's.
+                    turns.push(serve(middle, slot, servers));
+                    carried = Some((servers, random.among(1, middle)));
+                    servers += 1;
+                }
+                if p + 1 == m && servers == 0 {
+                    turns.push(serve(0, slot, 0));
+                    servers = 1;
+                }
+                timetables.push(Timetable { cpu: cpu(p), turns });
+            }
+            Some(Assignment::Slots(Slots {
+                slot: units(slot),
+                server_of: (0..n).map(|_| random.below(u64::from(servers)) as u32).collect(),
+                timetables,
+            }))
+        }
+        _ => None,
+    }
+}
+
+/// Who runs on each processor in each unit of time, from the events; everything on unit boundaries.
+pub fn occupancy(events: &[Event], m: u64, horizon: u64) -> Vec<Vec<Option<u32>>> {
+    let mut table = vec![vec![None; m as usize]; horizon as usize];
+    let mut running: Vec<Option<(u32, Instant)>> = vec![None; m as usize];
+    let fill = |table: &mut Vec<Vec<Option<u32>>>, cpu: usize, task: u32, from: Instant, to: Instant| {
+        assert_eq!((from.nanos() % UNIT, to.nanos() % UNIT), (0, 0));
+        for slot in from.nanos() / UNIT..to.nanos() / UNIT {
+            table[slot as usize][cpu] = Some(task);
+        }
+    };
+    for event in events {
+        let Some(cpu) = event.cpu().map(|c| c.index()) else {
+            continue;
+        };
+        if event.kind.puts_on() {
+            assert_eq!(running[cpu], None, "{event} on a busy processor");
+            running[cpu] = Some((event.task.0, event.time));
+        } else if event.kind.takes_off() {
+            let (task, since) = running[cpu].take().expect("somebody runs");
+            assert_eq!(task, event.task.0, "{event}");
+            fill(&mut table, cpu, task, since, event.time);
+        } else if event.kind == EventKind::Idle {
+            assert_eq!(running[cpu], None, "{event} on a busy processor");
+        }
+    }
+    for (cpu, running) in running.into_iter().enumerate() {
+        if let Some((task, since)) = running {
+            fill(&mut table, cpu, task, since, Instant::from_nanos(horizon * UNIT));
+        }
+    }
+    table
+}
