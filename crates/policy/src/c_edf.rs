@@ -15,6 +15,7 @@ pub static INFO: Info = Info {
     parameters: "`c-edf:l2`, `c-edf:l3` or `c-edf:size=4`; `quantum=1ms` and `ties=index` as for `g-edf`",
     words: &["l#"],
     keys: &["size", "quantum", "ties"],
+    quantum_driven: false,
     needs: |spec| clusters(spec).map(Needs::Clusters),
 };
 

@@ -14,6 +14,7 @@ pub static INFO: Info = Info {
     parameters: "`c-nps-f:delta=1`, `c-nps-f:l2` or `c-nps-f:l3` (the default), `c-nps-f:size=4`",
     words: &["l#"],
     keys: &["delta", "size"],
+    quantum_driven: false,
     needs: |spec| {
         let level = spec.words().find_map(|w| w.strip_prefix('l')?.parse().ok());
         let clusters = match (level, spec.parsed::<u32>("size")?) {

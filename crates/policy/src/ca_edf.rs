@@ -30,6 +30,7 @@ pub static INFO: Info = Info {
     parameters: "`ca-edf:cache=8MiB` for another size than the platform's shared cache, `quantum=1ms`",
     words: &[],
     keys: &["cache", "quantum"],
+    quantum_driven: true,
     needs: |_| Ok(Needs::Nothing),
 };
 

@@ -23,6 +23,7 @@ pub static INFO: Info = Info {
     parameters: "",
     words: &[],
     keys: &[],
+    quantum_driven: false,
     needs: |_| Ok(Needs::Slices),
 };
 

@@ -13,6 +13,7 @@ pub static INFO: Info = Info {
     parameters: "`g-edf:quantum=1ms` to decide at quantum boundaries only, `g-edf:ties=index` to break equal deadlines by task index alone",
     words: &[],
     keys: &["quantum", "ties"],
+    quantum_driven: false,
     needs: |_| Ok(Needs::Nothing),
 };
 

@@ -15,6 +15,7 @@ pub static INFO: Info = Info {
     parameters: "`g-fp:dm` for shorter deadlines first, `g-fp:rm` for shorter periods first, `quantum=1ms`",
     words: &["dm", "rm"],
     keys: &["quantum"],
+    quantum_driven: false,
     needs: |_| Ok(Needs::Nothing),
 };
 

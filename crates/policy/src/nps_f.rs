@@ -22,6 +22,7 @@ pub static INFO: Info = Info {
     parameters: "`nps-f:delta=1`, up to 4 and more: slots per shortest period",
     words: &[],
     keys: &["delta"],
+    quantum_driven: false,
     needs: |spec| needs(spec, None),
 };
 

@@ -16,6 +16,7 @@ pub static INFO: Info = Info {
     parameters: "`p-fp:dm` for shorter deadlines first, `p-fp:rm` for shorter periods first, `quantum=1ms`",
     words: &["dm", "rm"],
     keys: &["quantum"],
+    quantum_driven: false,
     needs: |_| Ok(Needs::Clusters(ClusterSpec::Partitioned)),
 };
 

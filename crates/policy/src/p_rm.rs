@@ -13,6 +13,7 @@ pub static INFO: Info = Info {
     parameters: "`p-rm:quantum=1ms` to decide at quantum boundaries only",
     words: &[],
     keys: &["quantum"],
+    quantum_driven: false,
     needs: |_| Ok(Needs::Clusters(ClusterSpec::Partitioned)),
 };
 

@@ -23,6 +23,7 @@ pub static INFO: Info = Info {
     parameters: "`pd2:quantum=1ms`",
     words: &[],
     keys: &["quantum"],
+    quantum_driven: true,
     needs: |_| Ok(Needs::Nothing),
 };
 

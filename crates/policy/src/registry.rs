@@ -40,6 +40,8 @@ pub struct Info {
     pub words: &'static [&'static str],
     /// Parameters that are `key=value`.
     pub keys: &'static [&'static str],
+    /// Does it decide at quantum boundaries only, whatever its parameters?
+    pub quantum_driven: bool,
     /// What has to be given besides the set and the platform.
     pub needs: fn(&Spec) -> Result<Needs>,
 }

@@ -70,6 +70,15 @@ impl Spec {
         }
     }
 
+    /// The quantum at whose multiples alone the policy decides: its parameter, or `default` for a quantum-driven policy.
+    ///
+    /// # Errors
+    /// The parameter is zero or not a time.
+    pub fn quantum(&self, default: Duration) -> Result<Option<Duration>> {
+        let given = self.duration("quantum")?;
+        Ok(given.or(self.info.quantum_driven.then_some(default)))
+    }
+
     /// An error about this policy's parameters.
     pub fn error(&self, cause: impl Into<String>) -> Error {
         Error::new(cause).at(format!("policy `{self}`"))

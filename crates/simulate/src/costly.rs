@@ -49,7 +49,10 @@ pub fn run<P: Policy, O: Observer>(
     costs.check(set, platform)?;
     let mut core = Core::new(&domains, route, set, platform, scenario, costs, observer)?;
     let (ending, end) = core.run(&mut domains, watch);
-    core.observer.event(Record::end(Instant::from_nanos(end)));
+    if O::EVENTS {
+        core.jobs.misses_at(end, &mut core.observer);
+        core.observer.event(Record::end(Instant::from_nanos(end)));
+    }
     let mut summary = core.jobs.summary(ending, end, core.decisions);
     let of = |row: &[u64; Overhead::ALL.len()]| row.map(Duration::from_nanos);
     for (task, lost) in summary.tasks.iter_mut().zip(&core.lost) {
@@ -81,7 +84,8 @@ struct Core<'a, O> {
     releases: Tournament,
     timers: Tournament,
     arrivals: Tournament,
-    pushed: Vec<(u32, u32)>,
+    /// By pushed task: where to, as which part, and whether an inter-processor interrupt carries it.
+    pushed: Vec<(u32, u32, bool)>,
     next_tick: u64,
     /// By task: the processor on which the policy wants its job, and the one that has it loaded, or [`NONE`].
     wanted_at: Vec<u32>,
@@ -139,7 +143,8 @@ impl<'a, O: Observer> Core<'a, O> {
                     since: 0,
                     reload: 0,
                     called_at: 0,
-                    shown_idle: None,
+                    // A processor counts as idle from the start.
+                    shown_idle: Some(false),
                     serving: NONE,
                 })
                 .collect(),
@@ -150,7 +155,7 @@ impl<'a, O: Observer> Core<'a, O> {
             releases,
             timers: Tournament::new(domains.len()),
             arrivals: Tournament::new(n),
-            pushed: vec![(0, 0); n],
+            pushed: vec![(0, 0, false); n],
             next_tick: match costs.tick {
                 0 => u64::MAX,
                 _ => scenario.quantum.nanos(),
@@ -256,8 +261,14 @@ impl<'a, O: Observer> Core<'a, O> {
         while self.arrivals.key() == self.now {
             let task = self.arrivals.entry() as u32;
             self.arrivals.set(task as usize, Tournament::NEVER);
-            let domain = self.pushed[task as usize].0;
+            let (domain, _, by_call) = self.pushed[task as usize];
             let cpu = self.base[domain as usize];
+            if by_call {
+                self.lost[task as usize][Overhead::IpiLatency as usize] += self.costs.ipi_latency;
+                if O::EVENTS {
+                    self.show_call(cpu, false);
+                }
+            }
             self.interrupt(cpu, Op::Arrival { task });
         }
         while self.releases.key() == self.now {
@@ -814,14 +825,19 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
 
     fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
         let core = &mut *self.core;
-        core.pushed[task.index()] = (to, part);
         let cpu = core.base[to as usize];
-        if at.nanos() > core.now {
-            // That processor has to program a timer for it.
+        // In time, that processor programs a timer; too late for that, it is called.
+        let by_call = at.nanos() <= core.now && core.costs.ipi_latency > 0;
+        core.pushed[task.index()] = (to, part, by_call);
+        if by_call {
+            core.arrivals.set(task.index(), core.now + core.costs.ipi_latency);
+            if O::EVENTS {
+                core.show_call(cpu, true);
+            }
+        } else {
+            core.arrivals.set(task.index(), at.nanos().max(core.now));
             core.interrupt(cpu, Op::Transfer { task: task.0 });
         }
-        let soonest = core.now + core.costs.ipi_latency;
-        core.arrivals.set(task.index(), at.nanos().max(soonest));
     }
 
     fn serve(&mut self, place: u32, server: Option<u32>) {

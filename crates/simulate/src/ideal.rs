@@ -28,7 +28,10 @@ pub fn run<P: Policy, O: Observer>(
     let Plan { mut domains, route } = plan;
     let mut core = Core::new(&domains, route, set, platform, scenario, observer)?;
     let (ending, end) = core.run(&mut domains, watch);
-    core.observer.event(Record::end(Instant::from_nanos(end)));
+    if O::EVENTS {
+        core.jobs.misses_at(end, &mut core.observer);
+        core.observer.event(Record::end(Instant::from_nanos(end)));
+    }
     let summary = core.jobs.summary(ending, end, core.decisions);
     Ok((summary, core.observer))
 }

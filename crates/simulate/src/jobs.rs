@@ -3,10 +3,12 @@
 //! At most one job of a task is current. Its successors are known by number alone: their releases and execution times are
 //! computed when they are needed, so that a backlog takes no memory.
 
+use crate::observe::Observer;
 use crate::scenario::{Enforcement, LONGEST, Scenario};
 use crate::summary::{Ending, Miss, Summary, TaskSummary};
 use model::{CpuId, Duration, Instant, Platform, Result, Resumption, TaskId, TaskSet};
 use policy::{Job, NONE};
+use trace::Event as Record;
 
 /// One task and its current job; times in nanoseconds.
 #[derive(Clone, Debug)]
@@ -311,6 +313,22 @@ impl<'a> Jobs<'a> {
         if self.limited {
             row.slice_left = spent(row.slice_left, time);
             row.budget_left = spent(row.budget_left, time);
+        }
+    }
+
+    /// The misses of jobs that are incomplete at the end, their deadline reached: for observers of events.
+    pub fn misses_at(&self, end: u64, observer: &mut impl Observer) {
+        for (task, row) in self.rows.iter().enumerate() {
+            let (mut number, mut release) = (row.number, row.release);
+            while number < row.arrived && release.saturating_add(row.deadline) <= end {
+                let deadline = Instant::from_nanos(release + row.deadline);
+                let (now, id) = (Instant::from_nanos(end), TaskId(task as u32));
+                observer.event(Record::deadline_miss(now, None, id, number, deadline));
+                release = self
+                    .scenario
+                    .release_after(task as u32, number, release, row.period);
+                number += 1;
+            }
         }
     }
 

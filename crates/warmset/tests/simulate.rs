@@ -141,11 +141,7 @@ fn what_cannot_be_simulated_is_refused_in_one_sentence() {
     let dir = tempfile::tempdir().unwrap();
     for (args, message) in [
         (
-            &["simulate", "tasks.toml"][..],
-            "no platform is given; give `-m M`, or `--platform NAME`",
-        ),
-        (
-            &["simulate", "tasks.toml", "-m", "0"],
+            &["simulate", "tasks.toml", "-m", "0"][..],
             "`0` is no number of processors",
         ),
         (

@@ -6,10 +6,14 @@ use crate::console::{Console, Format};
 use analyze::partition::pack::Scratch;
 use analyze::partition::{Fit, Order};
 use model::assignment::Clustered;
-use model::{Assignment, Duration, Error, Platform, Provenance, Ratio, Result, TaskSet, files, taskfile};
+use model::watch::Watch;
+use model::{
+    Assignment, Duration, Error, Load, Platform, Profile, Provenance, Ratio, Result, Statistic, TaskSet,
+    files, taskfile,
+};
 use policy::registry::Needs;
 use policy::{Setup, Spec};
-use simulate::{Distribution, Enforcement, Execution, Releases, Scenario, Summary, Traced};
+use simulate::{Costs, Distribution, Enforcement, Execution, Releases, Scenario, Summary, Traced};
 use std::path::{Path, PathBuf};
 use trace::{FileSink, Header, Stage};
 
@@ -23,12 +27,24 @@ pub struct Args {
     /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`
     #[arg(long, value_name = "POLICY", default_value = "g-edf")]
     policy: Spec,
-    /// A built-in platform or a file
+    /// A built-in platform or a file [default: this machine]
     #[arg(long, value_name = "NAME", conflicts_with = "processors")]
     platform: Option<String>,
     /// As many identical processors, instead of a platform
     #[arg(short = 'm', long, value_name = "M")]
     processors: Option<u32>,
+    /// Charge overheads and cache delays: a built-in profile or a file
+    #[arg(long, value_name = "NAME", conflicts_with = "batch")]
+    profile: Option<String>,
+    /// What else runs on the machine, for cache delays
+    #[arg(long, value_enum, default_value_t = OnMachine::Load)]
+    load: OnMachine,
+    /// Which number of a profile is charged
+    #[arg(long, value_enum, default_value_t = Charge::Maximum)]
+    charge: Charge,
+    /// Who runs where, as JSON, instead of what the tool would assign
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    assignment: Option<PathBuf>,
     /// How long to simulate [default: one hyperperiod, at most 60 s]
     #[arg(long = "for", value_name = "TIME")]
     horizon: Option<Duration>,
@@ -76,6 +92,24 @@ enum Enforce {
     Quantum,
     /// They are cut short at once, what is left is added to the next job
     Exact,
+}
+
+/// [`Load`] on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OnMachine {
+    /// Nothing
+    Idle,
+    /// Cache polluters on every processor
+    Load,
+}
+
+/// [`Statistic`] on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Charge {
+    /// The mean, as for soft real time
+    Average,
+    /// The largest sample, as for hard real time
+    Maximum,
 }
 
 const EXAMPLE: &str = "\
@@ -134,15 +168,12 @@ pub fn run(args: Args) -> Result<Answer> {
         false => default_horizon(&set),
     });
     scenario.check(&set)?;
-    let assignment = assignment_for(&args.policy, &set, &platform, args.fit)?.map_err(|task| {
-        Error::new(format!(
-            "{} fits on no processor or cluster that is left, by {}",
-            set.name(task),
-            args.fit
-        ))
-        .at(path.display())
-        .remedy("choose another --fit, more processors, or a global policy")
-    })?;
+    let costs = costs(&args, &set, &platform)?;
+    let assignment = match &args.assignment {
+        Some(file) => Some(assignment_in(file)?),
+        None => assignment_for(&args.policy, &set, &platform, args.fit)?
+            .map_err(|task| unfit(&set, task, args.fit).at(path.display()))?,
+    };
     let plan = args.policy.plan(&Setup {
         set: &set,
         platform: &platform,
@@ -150,15 +181,20 @@ pub fn run(args: Args) -> Result<Answer> {
         quantum: args.quantum,
     })?;
     let console = Console::new()?;
+    let costs = costs.as_ref();
+    for missing in costs.iter().flat_map(|c| &c.missing) {
+        console.note(missing);
+    }
     let distribution = Distribution::new(set.len());
     let (summary, distribution) = match &args.trace {
-        None => simulate::simulate(plan, &set, &platform, &scenario, None, &console, distribution)?,
+        None => simulate::simulate(plan, &set, &platform, &scenario, costs, &console, distribution)?,
         Some(file) => {
-            let header = header(&args, &set, &platform, assignment.clone(), &scenario);
+            let quantum = args.policy.quantum(args.quantum)?;
+            let header = header(&args, &set, &platform, assignment.clone(), &scenario, quantum);
             let sink = FileSink::create(file, &header)?;
             let observer = (distribution, Traced(sink));
             let (summary, (distribution, Traced(sink))) =
-                simulate::simulate(plan, &set, &platform, &scenario, None, &console, observer)?;
+                simulate::simulate(plan, &set, &platform, &scenario, costs, &console, observer)?;
             sink.finish()?;
             (summary, distribution)
         }
@@ -192,7 +228,7 @@ fn platform(args: &Args) -> Result<Platform> {
     match (&args.platform, args.processors) {
         (Some(name), _) => Platform::find(name),
         (None, Some(m)) => Platform::builtin(&format!("symmetric:m={m}")).map_err(|e| e.at("-m")),
-        (None, None) => Err(Error::new("no platform is given").remedy("give `-m M`, or `--platform NAME`")),
+        (None, None) => Ok(machine::this_machine()?.platform),
     }
 }
 
@@ -232,6 +268,12 @@ pub fn assignment_for(
     let clusters = match (spec.info().needs)(spec)? {
         Needs::Nothing => return Ok(Ok(None)),
         Needs::Clusters(clusters) => platform.clusters(clusters)?,
+        Needs::Turns | Needs::Slices | Needs::Slots { .. } => {
+            return Err(
+                Error::new(format!("`{spec}` needs an assignment, and none is given"))
+                    .remedy("give one with --assignment FILE"),
+            );
+        }
     };
     let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
     let mut scratch = Scratch::new();
@@ -244,6 +286,43 @@ pub fn assignment_for(
             Err(task) => Err(model::TaskId(task)),
         },
     )
+}
+
+/// A task that fits nowhere.
+fn unfit(set: &TaskSet, task: model::TaskId, fit: Fit) -> Error {
+    let name = set.name(task);
+    Error::new(format!(
+        "{name} fits on no processor or cluster that is left, by {fit}"
+    ))
+    .remedy("choose another --fit, more processors, or a global policy")
+}
+
+/// The assignment of a file.
+fn assignment_in(file: &Path) -> Result<Assignment> {
+    serde_json::from_str(&files::read_text(file)?).map_err(|e| {
+        Error::new(format!("this is no assignment: {e}"))
+            .at(file.display())
+            .remedy("give one as the head of a trace has it, such as {\"kind\":\"clustered\",\"clusters\":[\"0\",\"1\"],\"cluster_of\":[0,1]}")
+    })
+}
+
+/// What the run is charged for, if a profile is given.
+fn costs(args: &Args, set: &TaskSet, platform: &Platform) -> Result<Option<Costs>> {
+    let Some(name) = &args.profile else {
+        return Ok(None);
+    };
+    let load = match args.load {
+        OnMachine::Idle => Load::Idle,
+        OnMachine::Load => Load::Load,
+    };
+    let statistic = match args.charge {
+        Charge::Average => Statistic::Average,
+        Charge::Maximum => Statistic::Maximum,
+    };
+    let profile = Profile::find(name)?;
+    Costs::from_profile(&profile, args.policy.info().name, set, platform, load, statistic)
+        .map(Some)
+        .map_err(|e| e.at("--profile"))
 }
 
 fn releases(text: &str, set: Option<&TaskSet>) -> Result<Releases> {
@@ -320,15 +399,12 @@ fn header(
     platform: &Platform,
     assignment: Option<Assignment>,
     scenario: &Scenario,
+    quantum: Option<Duration>,
 ) -> Header {
     let stage = Stage {
         policy: args.policy.to_string(),
         assignment,
-        // Policies that know nothing but quanta take the general one where they are given none of their own.
-        quantum: args.policy.duration("quantum").ok().flatten().or_else(|| {
-            let name = args.policy.info().name;
-            matches!(name, "pd2" | "ca-edf").then_some(args.quantum)
-        }),
+        quantum,
     };
     let provenance = Provenance {
         source: format!("warmset {}", env!("CARGO_PKG_VERSION")),
