@@ -17,7 +17,13 @@ fn small(wcet: u64, period: u64) -> Small {
     }
 }
 
-fn instance(m: u64, tasks: Vec<Small>, policy: &str, assignment: Option<Assignment>, horizon: u64) -> Instance {
+fn instance(
+    m: u64,
+    tasks: Vec<Small>,
+    policy: &str,
+    assignment: Option<Assignment>,
+    horizon: u64,
+) -> Instance {
     Instance {
         m,
         tasks,
@@ -50,10 +56,10 @@ fn picture(of: &Instance) -> Vec<String> {
 fn figure_2_2_of_002_edf_and_rm_on_one_processor() {
     let tasks = vec![small(1, 3), small(2, 5), small(2, 8)];
     let edf = instance(1, tasks.clone(), "g-edf", None, 15);
-    assert_eq!(picture(&edf), ["122133122133122"]);
+    assert_eq!(picture(&edf), ["122133122122133"]);
     assert_eq!(edf.simulate(&edf.scenario(), None).0.misses(), 0);
     let rm = instance(1, tasks, "p-rm", partition(1, &[0, 0, 0]), 15);
-    assert_eq!(picture(&rm), ["122132132132133"]);
+    assert_eq!(picture(&rm), ["122132123122133"]);
     let (summary, ..) = rm.simulate(&rm.scenario(), None);
     // "T3 misses its deadline at time 8 under RM."
     let miss = summary.first_miss.unwrap();
@@ -65,7 +71,10 @@ fn figure_2_6_of_002_partitioned_and_global_edf() {
     let tasks = vec![small(2, 3), small(3, 8), small(1, 7), small(5, 7)];
     // The partition in which T1 misses at 9 and 18 and T2 at 16, as the caption says: T4 is alone.
     let partitioned = instance(2, tasks.clone(), "p-edf", partition(2, &[0, 0, 0, 1]), 20);
-    assert_eq!(picture(&partitioned), ["11311222111132221111", "44444..44444..44444."]);
+    assert_eq!(
+        picture(&partitioned),
+        ["11311222111131122211", "44444..44444..44444."]
+    );
     let (summary, responses, _) = partitioned.simulate(&partitioned.scenario(), None);
     let missed = |task: usize, period: u64| -> Vec<u64> {
         let jobs = responses.of[task].iter().enumerate();
@@ -79,17 +88,17 @@ fn figure_2_6_of_002_partitioned_and_global_edf() {
     assert_eq!(global.simulate(&global.scenario(), None).0.misses(), 0);
     // "T2's second job migrates": from one processor to the other.
     let second: Vec<usize> = (8..16)
-        .flat_map(|t| (0..2).filter(move |c| *c < 2).map(move |c| (t, c)))
+        .flat_map(|t| (0..2).map(move |c| (t, c)))
         .filter(|(t, c)| drawn[*c].as_bytes()[*t] == b'2')
         .map(|(_, c)| c)
         .collect();
     assert!(second.contains(&0) && second.contains(&1), "{drawn:?}");
 }
 
-/// The seven tasks of Example 4.1.1 of 002, with periods and WCETs times 100, so that slices are whole units.
-fn example_4_1_1() -> Vec<Small> {
+/// The seven tasks of Example 4.1.1 of 002, with so many units to the paper's one.
+fn example_4_1_1(scale: u64) -> Vec<Small> {
     [(9, 20), (9, 20), (9, 20), (2, 5), (2, 5), (2, 5), (1, 3)]
-        .map(|(e, p)| small(100 * e, 100 * p))
+        .map(|(e, p)| small(scale * e, scale * p))
         .to_vec()
 }
 
@@ -105,12 +114,22 @@ fn figure_4_1_of_002_edf_fm_deals_jobs_out_by_shares() {
     };
     let assignment = Assignment::Turns(Turns {
         cpus: (0..3).map(CpuId).collect(),
-        tasks: vec![fixed(0), fixed(0), turn(0, 1, 2, 9), fixed(1), turn(1, 2, 5, 8), fixed(2), fixed(2)],
+        tasks: vec![
+            fixed(0),
+            fixed(0),
+            turn(0, 1, 2, 9),
+            fixed(1),
+            turn(1, 2, 5, 8),
+            fixed(2),
+            fixed(2),
+        ],
     });
-    let of = instance(3, example_4_1_1(), "edf-fm", Some(assignment), 9 * 2000);
+    let of = instance(3, example_4_1_1(100), "edf-fm", Some(assignment), 9 * 2000);
     let (summary, _, events) = of.simulate(&of.scenario(), None);
     let starts = |task: u32, cpu: u32| {
-        let on = |e: &&trace::Event| e.kind == trace::EventKind::Start && e.task.0 == task && e.cpu() == Some(CpuId(cpu));
+        let on = |e: &&trace::Event| {
+            e.kind == trace::EventKind::Start && e.task.0 == task && e.cpu() == Some(CpuId(cpu))
+        };
         events.iter().filter(on).count()
     };
     assert_eq!((starts(2, 0), starts(2, 1)), (2, 7), "of nine jobs of T3");
@@ -122,8 +141,8 @@ fn figure_4_1_of_002_edf_fm_deals_jobs_out_by_shares() {
 
 #[test]
 fn figure_4_2_of_002_edf_wm_runs_slices_in_windows() {
-    // T7 on P3, P2 and P1 in turn, 0.5, 0.43 and 0.07 of a time unit in windows of one.
-    let mut tasks = example_4_1_1();
+    // T7 on P3, P2 and P1 in turn, 0.5, 3/7 (0.43) and 1/14 (0.07) of a time unit in windows of one, which is 700 here.
+    let mut tasks = example_4_1_1(700);
     let whole = |cpu: u32, t: &Small| {
         vec![Slice {
             cpu: CpuId(cpu),
@@ -134,41 +153,49 @@ fn figure_4_2_of_002_edf_wm_runs_slices_in_windows() {
     let slice = |cpu, budget| Slice {
         cpu: CpuId(cpu),
         budget: support::units(budget),
-        window: support::units(100),
+        window: support::units(700),
     };
     // First fit of the other six: 0.45 + 0.45, 0.45 + 0.4, 0.4 + 0.4.
-    let mut slices: Vec<Vec<Slice>> = [0, 0, 1, 1, 2, 2].iter().zip(&tasks).map(|(c, t)| whole(*c, t)).collect();
-    slices.push(vec![slice(2, 50), slice(1, 43), slice(0, 7)]);
-    tasks[6].deadline = 300;
+    let mut slices: Vec<Vec<Slice>> = [0, 0, 1, 1, 2, 2]
+        .iter()
+        .zip(&tasks)
+        .map(|(c, t)| whole(*c, t))
+        .collect();
+    slices.push(vec![slice(2, 350), slice(1, 300), slice(0, 50)]);
+    tasks[6].deadline = 2100;
     let assignment = Assignment::Slices(Slices {
         cpus: (0..3).map(CpuId).collect(),
         tasks: slices,
     });
-    let of = instance(3, tasks, "edf-wm", Some(assignment), 6000);
+    let of = instance(3, tasks, "edf-wm", Some(assignment), 60 * 700);
     let (summary, responses, events) = of.simulate(&of.scenario(), None);
     assert_eq!(summary.misses(), 0);
     let first: Vec<String> = events
         .iter()
-        .filter(|e| e.task.0 == 6 && e.time.nanos() < 300 * UNIT && e.kind != trace::EventKind::Release)
+        .filter(|e| e.task.0 == 6 && e.time.nanos() < 2100 * UNIT && e.kind != trace::EventKind::Release)
         .map(ToString::to_string)
         .collect();
     assert_eq!(
         first,
         [
-            "0ms P2 window T7^1 deadline 100us",
+            "0ms P2 window T7^1 deadline 700us",
             "0ms P2 start T7^1",
-            "50us P2 budget-exhausted T7^1 of 50us",
-            "50us P2 preemption T7^1",
-            "100us P1 window T7^1 deadline 200us",
-            "100us P1 migration T7^1 from P2",
-            "143us P1 budget-exhausted T7^1 of 93us",
-            "143us P1 preemption T7^1",
-            "200us P0 window T7^1 deadline 300us",
-            "200us P0 migration T7^1 from P1",
-            "207us P0 completion T7^1 executed 100us",
+            "350us P2 budget-exhausted T7^1 of 350us",
+            "350us P2 preemption T7^1",
+            "700us P1 window T7^1 deadline 1.4ms",
+            "700us P1 migration T7^1 from P2",
+            "1ms P1 budget-exhausted T7^1 of 650us",
+            "1ms P1 preemption T7^1",
+            "1.4ms P0 window T7^1 deadline 2.1ms",
+            "1.4ms P0 migration T7^1 from P1",
+            "1.45ms P0 completion T7^1 executed 700us",
         ]
     );
-    assert!(responses.of[6].iter().all(|r| (207 * UNIT..=300 * UNIT).contains(r)));
+    assert!(
+        responses.of[6]
+            .iter()
+            .all(|r| (1450 * UNIT..=2100 * UNIT).contains(r))
+    );
 }
 
 #[test]
@@ -192,10 +219,7 @@ fn figure_4_3_of_002_nps_f_serves_servers_in_slots() {
             timetable(2, vec![serve(0, 370, 2), serve(370, 590, 3)]),
         ],
     });
-    let tasks: Vec<Small> = [(9, 20), (9, 20), (9, 20), (2, 5), (2, 5), (2, 5), (1, 3)]
-        .map(|(e, p)| small(1000 * e, 1000 * p))
-        .to_vec();
-    let of = instance(3, tasks, "nps-f", Some(assignment), 60_000);
+    let of = instance(3, example_4_1_1(1000), "nps-f", Some(assignment), 60_000);
     let (summary, _, events) = of.simulate(&of.scenario(), None);
     assert_eq!(summary.misses(), 0);
     let first: Vec<String> = events
@@ -245,20 +269,38 @@ fn figure_2_a_of_003_global_edf_thrashes_in_five_quanta_of_eight() {
     let sizes = [3, 2, 2, 4, 4];
     let thrashes = |t: usize| {
         let on: Vec<usize> = (0..2)
-            .filter_map(|c| (drawn[c].as_bytes()[t] as char).to_digit(10).map(|d| d as usize - 1))
+            .filter_map(|c| {
+                (drawn[c].as_bytes()[t] as char)
+                    .to_digit(10)
+                    .map(|d| d as usize - 1)
+            })
             .collect();
         let one_task = on.iter().all(|t| *t >= 3);
         on.iter().map(|t| sizes[*t]).sum::<u64>() > 4 && !one_task
     };
     assert_eq!((0..8).filter(|t| thrashes(*t)).count(), 5, "{drawn:?}");
-    assert_eq!(drawn, ["1414125114141251", "23541345.2354134"].map(|_| "").map(|_| drawn[0].as_str()).map(|_| drawn[0].clone()).into_iter().take(1).chain([drawn[1].clone()]).collect::<Vec<_>>());
+    let at = |t: usize| [drawn[0].as_bytes()[t], drawn[1].as_bytes()[t]].map(char::from);
+    let pairs = [0, 1, 2, 4, 5].map(|t| {
+        let mut pair = at(t);
+        pair.sort_unstable();
+        pair
+    });
+    assert_eq!(
+        pairs,
+        [['1', '2'], ['3', '4'], ['1', '4'], ['1', '2'], ['3', '5']]
+    );
 }
 
 #[test]
 fn figure_2_b_of_003_the_heuristic_never_thrashes() {
     let of = figure_2_of_003("ca-edf:cache=4MiB");
     // U and V; T alone, and again; W and X until they finish; U and V, by which T misses; T, tardy; T.
-    assert_eq!(picture(&of), ["2114421122114421", "3..553..3..553.."].map(str::to_owned).to_vec());
+    assert_eq!(
+        picture(&of),
+        ["2114421121144211", "3..553..3..553.."]
+            .map(str::to_owned)
+            .to_vec()
+    );
     let (summary, responses, events) = of.simulate(&of.scenario(), None);
     assert_eq!(responses.of[0][2], 3 * UNIT, "T3 is one quantum late");
     assert_eq!(summary.tasks[0].misses, 2, "in both hyperperiods");
@@ -267,5 +309,9 @@ fn figure_2_b_of_003_the_heuristic_never_thrashes() {
         .filter(|e| e.kind == trace::EventKind::Idle && e.flags.has(trace::Flags::DELIBERATE))
         .map(|e| e.time.nanos() / UNIT)
         .collect();
-    assert_eq!(deliberate, [1, 9], "left idle on purpose from 1 to 3 and from 9 to 11");
+    assert_eq!(
+        deliberate,
+        [1, 9],
+        "left idle on purpose from 1 to 3 and from 9 to 11"
+    );
 }
