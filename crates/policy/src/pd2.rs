@@ -249,9 +249,8 @@ mod tests {
             w.closes(i) + u64::from(u32::MAX - 1 - tie)
         };
         assert_eq!(
-            (1..=8).map(group).collect::<Vec<_>>(),
-            [4, 4, 8, 8, 8, 11, 11, 11]
-        );
+            // The last window of a job overlaps none, so that its group deadline plays no part.
+        assert_eq!((1..=7).map(group).collect::<Vec<_>>(), [4, 4, 8, 8, 8, 11, 11]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn reference(of: &Instance) -> (Vec<Vec<Option<u32>>>, Vec<Vec<u64>>) {
     let mut responses = vec![Vec::new(); of.tasks.len()];
     for now in 0..of.horizon {
         for (task, t) in of.tasks.iter().enumerate() {
-            if now >= t.phase && (now - t.phase) % t.period == 0 {
+            if now >= t.phase && (now - t.phase).is_multiple_of(t.period) {
                 world.jobs.push(Job {
                     task,
                     number: (now - t.phase) / t.period,
@@ -119,7 +119,7 @@ impl World<'_> {
             }
             (_, None) => {
                 let all: Vec<usize> = (0..m).collect();
-                if of.policy.contains("quantum=3us") && now % 3 != 0 {
+                if of.policy.contains("quantum=3us") && !now.is_multiple_of(3) {
                     return self.running.clone();
                 }
                 self.cluster(&all, ready)
@@ -263,7 +263,7 @@ impl World<'_> {
         let windows = |j: usize, i: u64| {
             let t = &self.of.tasks[self.jobs[j].task];
             let (e, p) = (t.wcet, t.period);
-            ((i - 1) * p / e, (i * p).div_ceil(e), i * p % e != 0)
+            ((i - 1) * p / e, (i * p).div_ceil(e), !(i * p).is_multiple_of(e))
         };
         let group = |j: usize, i: u64| {
             let t = &self.of.tasks[self.jobs[j].task];
