@@ -248,8 +248,7 @@ mod tests {
             let tie = (w.key(i, 0, TaskId(0)) >> 32) as u32;
             w.closes(i) + u64::from(u32::MAX - 1 - tie)
         };
-        assert_eq!(
-            // The last window of a job overlaps none, so that its group deadline plays no part.
+        // The last window of a job overlaps none, so that its group deadline plays no part.
         assert_eq!((1..=7).map(group).collect::<Vec<_>>(), [4, 4, 8, 8, 8, 11, 11]);
     }
 
