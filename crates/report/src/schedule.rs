@@ -60,7 +60,14 @@ const fn fill(ink: Ink, opacity: f64, slope: i32, apart: f64) -> Fill {
 /// The figure of a window. `width` is that of the whole figure, in pixels.
 pub fn figure(id: &str, title: &str, view: &View, rows: Rows, width: f64) -> Figure {
     let canvas = Canvas::new(view, rows, width);
-    let height = TOP + ROW * canvas.count as f64 + 40.0 + if rows == Rows::Tasks { 22.0 } else { 0.0 };
+    let height = TOP
+        + ROW * canvas.count as f64
+        + 40.0
+        + if rows == Rows::Tasks && view.processors.len() > 1 {
+            22.0
+        } else {
+            0.0
+        };
     let mut drawing = Drawing {
         canvas,
         shapes: Vec::new(),
@@ -269,7 +276,7 @@ impl Drawing<'_> {
         for mark in self.canvas.view.marks.clone() {
             self.mark(&mark);
         }
-        if self.canvas.rows == Rows::Tasks {
+        if self.canvas.rows == Rows::Tasks && self.canvas.view.processors.len() > 1 {
             self.legend();
         }
     }

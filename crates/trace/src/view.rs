@@ -123,7 +123,11 @@ impl Viewer {
 
     /// The window, as far as the trace went.
     pub fn finish(mut self) -> View {
-        let now = self.state.now.min(self.to);
+        let now = if self.done {
+            self.to
+        } else {
+            self.state.now.min(self.to)
+        };
         self.close(now);
         let mut view = self.tally.view;
         if !self.done {

@@ -4,6 +4,7 @@ mod support;
 
 use model::{Duration, Instant};
 use support::{at, at_wcet, header, ms, schedule, tasks};
+use trace::view::MarkKind;
 use trace::{Sink, Statistics, View, Viewer};
 
 fn view(
@@ -64,6 +65,17 @@ fn a_window_within_knows_what_ran_when_it_began() {
         .filter(|m| m.time >= from && m.time <= to)
         .count();
     assert_eq!(part.marks.len(), within);
+}
+
+/// 002 Fig. 2.6 (a): the miss at 18 is a miss although its job goes on after the window.
+#[test]
+fn a_miss_shows_before_its_job_completes() {
+    let pairs = [(2, 3), (3, 8), (1, 7), (5, 7)];
+    let to = Instant::from_nanos(18_500_000);
+    let view = view("p-edf", &[1, 1], &[0, 0, 0, 1], &pairs, Instant::ZERO, to);
+    let misses = view.marks.iter().filter(|m| m.kind == MarkKind::Miss);
+    let misses: Vec<(u32, u64)> = misses.map(|m| (m.task.0, m.time.nanos() / 1_000_000)).collect();
+    assert_eq!(misses, [(0, 9), (1, 16), (0, 18)]);
 }
 
 #[test]
