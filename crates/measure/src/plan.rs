@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The largest working set that is measured without being asked for.
+/// Where powers of two end if none are asked for. Beyond it lie only the sizes of larger caches.
 const LARGEST: Bytes = Bytes::from_mib(32);
+/// One block in this many for what lies beyond [`LARGEST`]: one sample of it takes as long as hundreds of small ones.
+const THIN: u32 = 10;
 /// Working sets are whole multiples of this, the smallest block that a walk is timed in.
 pub const GRAIN: Bytes = Bytes::from_kib(4);
 
@@ -73,6 +75,8 @@ pub struct Plan {
     pub samples: u32,
     /// Of those, in one block.
     pub per_block: u32,
+    /// Do sizes above [`LARGEST`] get one block in [`THIN`] only? So when nobody asked for them by name.
+    pub thin: bool,
     /// Preemption lengths are uniform between zero and this.
     pub max_preemption: Duration,
     /// The processors to measure on.
@@ -113,7 +117,7 @@ impl Plan {
         let cpus = processors(options.cpus.as_ref(), platform)?;
         let kinds = Destinations::among(platform, &cpus).kinds().len() as u32;
         let wss = if options.wss.is_empty() {
-            working_sets(platform, &cpus, options.quick)
+            working_sets(platform, &cpus, options.quick, memory("MemTotal:"))
         } else {
             let mut wss = options.wss.clone();
             wss.sort_unstable();
@@ -173,6 +177,7 @@ impl Plan {
             } else {
                 samples.min(25)
             },
+            thin: options.wss.is_empty(),
             max_preemption,
             cpus,
             seed: options.seed,
@@ -185,9 +190,10 @@ impl Plan {
         let rounds = self.samples.div_ceil(self.per_block.max(1));
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let mut blocks = Vec::new();
-        for _ in 0..rounds {
+        for number in 0..rounds {
             let mut round: Vec<Block> = Vec::new();
-            for wss in &self.wss {
+            let left_out = |wss: &Bytes| self.thin && *wss > LARGEST && !number.is_multiple_of(THIN);
+            for wss in self.wss.iter().filter(|wss| !left_out(wss)) {
                 for write_ratio in &self.write_ratios {
                     for load in &self.loads {
                         round.push(Block {
@@ -259,8 +265,9 @@ fn processors(asked: Option<&CpuSet>, platform: &Platform) -> Result<CpuSet> {
 
 /// Powers of two from 4 KiB, and each cache's own size (000 §4.1).
 ///
-/// Quick: up to twice the level-2 cache. Else: up to the last level, at most [`LARGEST`].
-fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool) -> Vec<Bytes> {
+/// Quick: both up to twice the level-2 cache. Else: powers of two up to the last level, at most [`LARGEST`], and every
+/// cache's own size that fits into a quarter of the memory.
+fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool, memory: Option<Bytes>) -> Vec<Bytes> {
     let caches: Vec<(u8, Bytes)> = platform
         .data_levels()
         .into_iter()
@@ -288,11 +295,15 @@ fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool) -> Vec<Bytes> {
         .map(|power| Bytes::from_kib(4 << power))
         .take_while(|size| *size <= limit)
         .collect();
+    let room = match quick {
+        true => limit,
+        false => memory.map_or(limit, |all| limit.max(Bytes::new(all.get() / 4))),
+    };
     sizes.extend(
         caches
             .iter()
             .map(|(_, size)| *size)
-            .filter(|size| *size <= limit && size.get().is_multiple_of(GRAIN.get()) && size.get() > 0),
+            .filter(|size| *size <= room && size.get().is_multiple_of(GRAIN.get()) && size.get() > 0),
     );
     sizes.sort_unstable();
     sizes.dedup();
@@ -318,8 +329,13 @@ fn check_working_set(size: Bytes) -> Result<()> {
 
 /// Memory that can be had without swapping; `None` where the system does not say.
 pub fn available_memory() -> Option<Bytes> {
+    memory("MemAvailable:")
+}
+
+/// A line of the system's account of its memory.
+fn memory(key: &str) -> Option<Bytes> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(Bytes::from_kib(kib))
 }
@@ -347,6 +363,35 @@ mod tests {
         assert_eq!(plan.write_ratios, [WriteRatio::DEFAULT]);
         assert_eq!(plan.max_preemption, Duration::from_millis(50));
         assert_eq!(plan.loads, [Load::Idle, Load::Load]);
+    }
+
+    #[test]
+    fn a_huge_cache_is_measured_at_its_own_size_with_fewer_samples() {
+        let mut platform = xeon();
+        for cache in platform.caches.iter_mut().filter(|c| c.level == 3) {
+            cache.size = Some(Bytes::from_mib(260));
+        }
+        let cpus = platform.usable();
+        let sizes = |memory| working_sets(&platform, &cpus, false, Some(Bytes::from_mib(memory)));
+        assert_eq!(
+            sizes(1040)[13..],
+            [Bytes::from_mib(16), LARGEST, Bytes::from_mib(260)]
+        );
+        assert_eq!(sizes(1039).last(), Some(&LARGEST));
+        assert_eq!(
+            working_sets(&platform, &cpus, true, None).last(),
+            Some(&Bytes::from_mib(4))
+        );
+
+        let count = |plan: &Plan| {
+            let of = |size| plan.blocks().iter().filter(|b| b.wss == size).count();
+            (of(Bytes::from_mib(1)), of(Bytes::from_mib(260)))
+        };
+        let mut plan = Plan::of(&Options::default(), &xeon()).unwrap();
+        plan.wss.push(Bytes::from_mib(260));
+        assert_eq!(count(&plan), (2 * 40, 2 * 4));
+        plan.thin = false;
+        assert_eq!(count(&plan), (2 * 40, 2 * 40));
     }
 
     #[test]

@@ -57,8 +57,8 @@ struct CpmdArgs {
     /// Parts of the words that are written: among 0, 1/128, 1/64, 1/32, 1/16, 1/8, 1/4, 1/2, 1 [default: 1/4]
     #[arg(long, value_name = "R,…", value_delimiter = ',')]
     write_ratio: Vec<WriteRatio>,
-    /// Working set sizes, multiples of 4KiB [default: powers of two from 4KiB and each cache's own size, up to the
-    /// last-level cache, at most 32MiB]
+    /// Working set sizes, multiples of 4KiB [default: powers of two from 4KiB up to the last-level cache, at most 32MiB,
+    /// and each cache's own size; those above 32MiB with a tenth of the samples]
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
     wss: Vec<Bytes>,
     /// Samples for each working set, write ratio, load and kind of resumption; disturbed ones among them [default:
