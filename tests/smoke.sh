@@ -18,9 +18,49 @@ expect() {
         cat "$dir/out" "$dir/err" >&2
         exit 1
     fi
-    echo "smoke: ok: $*"
+    echo "smoke: ok ($status): $*"
+}
+
+# holds FILE TEXT: the file is there and has the text.
+holds() {
+    if ! grep -qF "$2" "$1"; then
+        echo "smoke: no \`$2\` in $1" >&2
+        exit 1
+    fi
 }
 
 expect 0 "$warmset" --version
 expect 2 "$warmset" no-such-verb
+
+expect 0 "$warmset" platform
+expect 0 "$warmset" platform --platform xeon-l7455 -o "$dir/xeon.svg"
+holds "$dir/xeon.svg" "</svg>"
+expect 0 "$warmset" profile show xeon-l7455 --wss 256KiB
+holds "$dir/out" "1027.77"
+
+expect 0 "$warmset" check examples/control.toml --platform symmetric:m=2 --policy p-edf
+expect 1 "$warmset" check examples/control.toml --platform symmetric:m=1
+expect 2 "$warmset" check "$dir/no-such-file.toml"
+
+expect 0 "$warmset" generate --utilization uniform-medium --periods moderate --cap 12 -m 24 --sets 20 --seed 1 -o "$dir/sets.jsonl"
+expect 0 "$warmset" check --batch "$dir/sets.jsonl" --tests GFB,BAK,BCL,PEDF-WFD
+[ "$(wc -l <"$dir/out")" -eq 20 ] || { echo "smoke: not one answer a set" >&2; exit 1; }
+holds "$dir/out" '"GFB":'
+
+expect 0 "$warmset" simulate examples/control.toml --platform symmetric:m=2 --policy p-edf --for 1s --trace "$dir/run.trace"
+expect 0 "$warmset" trace check "$dir/run.trace"
+expect 0 "$warmset" trace stats "$dir/run.trace"
+
+expect 0 "$warmset" study list
+expect 0 "$warmset" study run ospert10-fig5 --sets 2 -o "$dir/study"
+holds "$dir/study/weighted.svg" "</svg>"
+
+expect 0 "$warmset" measure cpmd -o "$dir/measured" --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
+holds "$dir/measured/profile.toml" "[[cpmd]]"
+expect 0 "$warmset" check examples/control.toml --profile xeon-l7455 --platform symmetric:m=4
+expect 0 "$warmset" report "$dir/measured"
+holds "$dir/measured/index.html" "</html>"
+expect 0 "$warmset" tour --profile xeon-l7455 --platform xeon-l7455 --sets 2 -o "$dir/tour"
+holds "$dir/tour/index.html" "</html>"
+
 echo "smoke: passed"
