@@ -261,7 +261,13 @@ impl Rule for Windows {
                 self.domains.stop(cpu);
                 let t = &state.tasks[task.index()];
                 if self.at[task.index()].opens.is_none() && !self.closed.contains(&task) {
-                    self.spent(task, t.executed, state.is_simulated(), found);
+                    let used_up = self.spent(task, t.executed, state.is_simulated(), found);
+                    if used_up && state.is_simulated() {
+                        found.faults.push(Fault {
+                            rule: "slice",
+                            text: format!("task {} has used up its slice, which is not said", task.0 + 1),
+                        });
+                    }
                     if t.is_waiting() {
                         self.wait(task, state);
                     }

@@ -1,0 +1,210 @@
+//! The checker looks closely: it accepts overruns, budgets and random gaps as they were announced, and catches what is wrong with
+//! corrupted traces of the policies that split tasks, serve servers or count quanta.
+
+mod support;
+
+use model::{Provenance, Ratio};
+use simulate::{Enforcement, Execution, Releases, Scenario};
+use support::{Instance, Random, UNIT, instance, units};
+use trace::check::Options;
+use trace::{Checker, Event, EventKind, Header, Sink, Stage, Verdict};
+
+fn header(of: &Instance, scenario: &Scenario) -> Header {
+    let stage = Stage {
+        policy: of.policy.clone(),
+        assignment: of.assignment.clone(),
+        quantum: ["pd2", "ca-edf"]
+            .iter()
+            .any(|p| of.policy.starts_with(p))
+            .then_some(units(1)),
+    };
+    Header {
+        releases: match scenario.releases {
+            Releases::Periodic => trace::Releases::Periodic,
+            Releases::Sporadic(_) => trace::Releases::Sporadic,
+            Releases::Given(_) => trace::Releases::Given,
+        },
+        enforcement: match scenario.enforcement {
+            Enforcement::Off => trace::Enforcement::Off,
+            Enforcement::PerQuantum => trace::Enforcement::Quantum,
+            Enforcement::Exact => trace::Enforcement::Exact,
+        },
+        ..Header::simulated(of.set(), of.platform(), stage, Provenance::default())
+    }
+}
+
+fn check(header: &Header, events: &[Event]) -> Verdict {
+    let mut checker = Checker::new(header.clone(), Options::for_trace(header)).unwrap();
+    for event in events {
+        checker.record(*event);
+    }
+    checker.finish()
+}
+
+fn told(verdict: &Verdict, events: &[Event]) -> String {
+    let Some(first) = verdict.first.first() else {
+        return String::new();
+    };
+    let near = events
+        .iter()
+        .filter(|e| e.time.nanos().abs_diff(first.time_ns) < 6 * UNIT);
+    let near: Vec<String> = near.map(|e| format!("{e}\n")).collect();
+    format!(
+        "{} violations, first {first:#?}\n{}",
+        verdict.violations,
+        near.concat()
+    )
+}
+
+#[test]
+fn schedules_with_overruns_and_budgets_are_clean() {
+    for (index, enforcement) in [Enforcement::Off, Enforcement::PerQuantum, Enforcement::Exact]
+        .into_iter()
+        .enumerate()
+    {
+        let mut random = Random(0x1234_5678_9abc_def1 + index as u64);
+        for set in 0..100 {
+            let instance = instance(&mut random, ["g-edf", "p-edf", "p-rm"][set % 3]);
+            let scenario = Scenario {
+                releases: if set % 2 == 0 {
+                    Releases::Periodic
+                } else {
+                    Releases::Sporadic(Ratio::ONE)
+                },
+                enforcement,
+                execution: Execution::Uniform(Ratio::new(1, 2).unwrap(), Ratio::new(3, 2).unwrap()),
+                ..instance.scenario()
+            };
+            let (_, _, events) = instance.simulate(&scenario, None);
+            let verdict = check(&header(&instance, &scenario), &events);
+            assert!(
+                verdict.is_clean(),
+                "{enforcement:?}, set {set}: {}\n{instance:#?}",
+                told(&verdict, &events)
+            );
+        }
+    }
+}
+
+/// Corruptions that no correct schedule survives, of traces whose policies split tasks, serve servers or count quanta.
+#[test]
+fn corrupted_schedules_are_caught() {
+    let (mut tried, mut missed) = (0, Vec::new());
+    for (index, policy) in ["edf-fm", "edf-wm", "nps-f", "pd2", "ca-edf:cache=4MiB"]
+        .iter()
+        .enumerate()
+    {
+        let mut random = Random(0xdead_beef_cafe + index as u64);
+        for _ in 0..12 {
+            let instance = instance(&mut random, policy);
+            let scenario = instance.scenario();
+            let (_, _, events) = instance.simulate(&scenario, None);
+            let header = header(&instance, &scenario);
+            for i in 0..events.len() - 1 {
+                for (what, mutated) in corruptions(&instance, &events, i) {
+                    tried += 1;
+                    let verdict = check(&header, &mutated);
+                    if verdict.is_clean() && verdict.notes.is_empty() {
+                        let near: Vec<String> = mutated[i.saturating_sub(5)..(i + 6).min(mutated.len())]
+                            .iter()
+                            .map(|e| format!("{e}\n"))
+                            .collect();
+                        missed.push(format!(
+                            "{policy}: {what} of {i}, {}:\n{}",
+                            events[i],
+                            near.concat()
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    let first: Vec<&str> = missed.iter().take(6).map(String::as_str).collect();
+    assert!(
+        missed.is_empty(),
+        "{} of {tried} not caught:\n{}",
+        missed.len(),
+        first.join("\n")
+    );
+    assert!(tried > 10_000, "{tried}");
+}
+
+fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static str, Vec<Event>)> {
+    let e = events[i];
+    let end = events[events.len() - 1].time;
+    let mut all = Vec::new();
+    // At the very end a release or the word of an empty processor may stand or not; a window and the flag of an idle
+    // processor repeat what follows from the rest.
+    if e.time == end && matches!(e.kind, EventKind::Release | EventKind::Idle) {
+        return all;
+    }
+    // What is not told of a processor before its first job, it is idle; nor is the word of one missed that idles for no time;
+    // a deadline at the very end may count as missed or not.
+    let mine = |b: &&Event| b.cpu() == e.cpu();
+    let first = !events[..i].iter().filter(mine).any(|b| b.kind.takes_off());
+    let now = events[i..].iter().take_while(|b| b.time == e.time);
+    let again = now.filter(mine).any(|b| b.kind.puts_on());
+    // One that idles on may say again whether it does so on purpose; a flag too many excuses nothing.
+    let before = events[..i].iter().rev().take_while(|b| b.time == e.time);
+    let goes_on = !before.filter(mine).any(|b| b.kind.takes_off());
+    let early = e.kind == EventKind::Idle && (first || again || goes_on);
+    let last = e.kind == EventKind::DeadlineMiss && e.argument == end.nanos();
+    if early || last {
+        return all;
+    }
+    let without = |events: &[Event]| {
+        let mut events = events.to_vec();
+        events.remove(i);
+        events
+    };
+    let served = e.time == end && matches!(e.kind, EventKind::ServerBegin | EventKind::ServerEnd);
+    if e.kind != EventKind::Window && !served {
+        all.push(("drop", without(events)));
+    }
+    let mut doubled = events.to_vec();
+    doubled.insert(i, e);
+    if e.kind != EventKind::Window {
+        all.push(("duplicate", doubled));
+    }
+    let mut with = |what: &'static str, patch: &dyn Fn(&mut [u64; 4])| {
+        let mut words = e.to_words();
+        patch(&mut words);
+        if let Some(event) = Event::from_words(words).filter(|p| *p != e) {
+            let mut events = events.to_vec();
+            events[i] = event;
+            all.push((what, events));
+        }
+    };
+    let cpu = (e.to_words()[3] >> 32) & 0xffff;
+    for other in 0..of.m {
+        // Under global policies any processor may handle a release; a miss that is known at the end may be told with the
+        // processor of its job or without.
+        let free = match e.kind {
+            EventKind::Release => {
+                // Nor is a job that never runs bound to one of the two processors of its task.
+                let runs = |b: &Event| b.kind.puts_on() && (b.task, b.job) == (e.task, e.job);
+                !of.policy.starts_with("edf") || !events[i..].iter().any(runs)
+            }
+            EventKind::DeadlineMiss => e.cpu().is_none(),
+            // A job that stays until the end may as well stay on another processor that is empty until then.
+            kind if kind.puts_on() => {
+                let leaves = |b: &Event| b.kind.takes_off() && (b.task, b.job) == (e.task, e.job);
+                !of.policy.starts_with("edf") && !events[i..].iter().any(leaves)
+            }
+            _ => false,
+        };
+        if other != cpu && !free {
+            with("other processor", &|w| {
+                w[3] = w[3] & !(0xffff << 32) | other << 32
+            });
+        }
+    }
+    with("other job", &|w| w[1] += 1);
+    with("other argument", &|w| w[2] = w[2].wrapping_add(UNIT));
+    with("other task", &|w| w[3] ^= 1);
+    if e.kind != EventKind::Window && !served {
+        with("later", &|w| w[0] += UNIT / 2);
+        with("earlier", &|w| w[0] = w[0].saturating_sub(UNIT / 2));
+    }
+    all
+}
