@@ -274,8 +274,8 @@ impl<'a> Jobs<'a> {
             row.started = true;
             return None;
         }
-        // A move within one instant is a migration and no preemption.
-        if row.stopped == now && last != cpu {
+        // A move within one instant is no preemption.
+        if row.stopped == now {
             row.preemptions -= 1;
         }
         if last != cpu {

@@ -137,6 +137,70 @@ fn batches_answer_line_by_line() {
 }
 
 #[test]
+fn every_policy_runs_and_its_trace_keeps_the_rules() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = TASKS.replace("period =", "wss = \"64KiB\"\nperiod =");
+    for policy in [
+        "p-edf",
+        "g-edf",
+        "c-edf:size=2",
+        "p-rm",
+        "p-fp:dm",
+        "g-fp",
+        "edf-fm",
+        "edf-wm",
+        "nps-f:delta=1",
+        "c-nps-f:size=2",
+        "pd2",
+        "ca-edf:cache=1MiB",
+        "g-edf:quantum=1ms",
+    ] {
+        let args = [
+            "simulate",
+            "wss.toml",
+            "-m",
+            "4",
+            "--policy",
+            policy,
+            "--trace",
+            "run.wtrace",
+        ];
+        std::fs::write(dir.path().join("wss.toml"), &tasks).unwrap();
+        let assert = warmset(dir.path(), &args);
+        let status = assert.get_output().status.code();
+        assert!(
+            matches!(status, Some(0 | 1)),
+            "{policy}: {:?}",
+            assert.get_output()
+        );
+        warmset(dir.path(), &["trace", "check", "run.wtrace"]).success();
+    }
+}
+
+#[test]
+fn overheads_of_a_profile_are_charged_and_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = TASKS.replace("period =", "wss = \"64KiB\"\nperiod =");
+    std::fs::write(dir.path().join("wss.toml"), tasks).unwrap();
+    let args = [
+        "simulate",
+        "wss.toml",
+        "--platform",
+        "xeon-l7455",
+        "--profile",
+        "xeon-l7455",
+        "--policy",
+        "c-edf:size=2",
+        "--for",
+        "1s",
+        "--brute-force",
+    ];
+    let assert = warmset(dir.path(), &args);
+    let status = assert.get_output().status.code();
+    assert!(matches!(status, Some(0 | 1)), "{:?}", assert.get_output());
+}
+
+#[test]
 fn what_cannot_be_simulated_is_refused_in_one_sentence() {
     let dir = tempfile::tempdir().unwrap();
     for (args, message) in [

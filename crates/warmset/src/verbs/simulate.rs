@@ -5,11 +5,12 @@ use crate::Answer;
 use crate::console::{Console, Format};
 use analyze::partition::pack::Scratch;
 use analyze::partition::{Fit, Order};
+use analyze::semi::{edf_fm, edf_wm, nps_f};
 use model::assignment::Clustered;
 use model::watch::Watch;
 use model::{
-    Assignment, Duration, Error, Load, Platform, Profile, Provenance, Ratio, Result, Statistic, TaskSet,
-    files, taskfile,
+    Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Load, Platform, Profile, Provenance, Ratio,
+    Result, Statistic, TaskSet, files, taskfile,
 };
 use policy::registry::Needs;
 use policy::{Setup, Spec};
@@ -171,8 +172,11 @@ pub fn run(args: Args) -> Result<Answer> {
     let costs = costs(&args, &set, &platform)?;
     let assignment = match &args.assignment {
         Some(file) => Some(assignment_in(file)?),
-        None => assignment_for(&args.policy, &set, &platform, args.fit)?
-            .map_err(|task| unfit(&set, task, args.fit).at(path.display()))?,
+        None => assignment_for(&args.policy, &set, &platform, args.fit)?.map_err(|why| {
+            Error::new(why)
+                .at(path.display())
+                .remedy("choose another --fit, more processors, or a global policy")
+        })?,
     };
     let plan = args.policy.plan(&Setup {
         set: &set,
@@ -258,43 +262,68 @@ pub fn default_horizon(set: &TaskSet) -> Duration {
         .min(LONGEST_DEFAULT)
 }
 
-/// The assignment that a policy needs; inside, the task that fits nowhere.
+/// The assignment that a policy needs; inside, why there is none.
 pub fn assignment_for(
     spec: &Spec,
     set: &TaskSet,
     platform: &Platform,
     fit: Fit,
-) -> Result<Result<Option<Assignment>, model::TaskId>> {
-    let clusters = match (spec.info().needs)(spec)? {
-        Needs::Nothing => return Ok(Ok(None)),
-        Needs::Clusters(clusters) => platform.clusters(clusters)?,
-        Needs::Turns | Needs::Slices | Needs::Slots { .. } => {
-            return Err(
-                Error::new(format!("`{spec}` needs an assignment, and none is given"))
-                    .remedy("give one with --assignment FILE"),
-            );
+) -> Result<Result<Option<Assignment>, String>> {
+    let timings = set.timings();
+    let cpus = platform.in_cache_order();
+    let order = Order::DecreasingUtilization;
+    let task = |index: usize, what: &str| format!("{} fits {what}", set.name(model::TaskId(index as u32)));
+    let nowhere = format!("on no processor or cluster that is left, by {fit}");
+    Ok(match (spec.info().needs)(spec)? {
+        Needs::Nothing => Ok(None),
+        Needs::Clusters(clusters) => {
+            let clusters = platform.clusters(clusters)?;
+            let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
+            match Scratch::new().pack(timings, &sizes, order, fit) {
+                Ok(cluster_of) => Ok(Some(Assignment::Clustered(Clustered {
+                    clusters,
+                    cluster_of: cluster_of.to_vec(),
+                }))),
+                Err(index) => Err(task(index as usize, &nowhere)),
+            }
         }
-    };
-    let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-    let mut scratch = Scratch::new();
-    Ok(
-        match scratch.pack(set.timings(), &sizes, Order::DecreasingUtilization, fit) {
-            Ok(cluster_of) => Ok(Some(Assignment::Clustered(Clustered {
-                clusters,
-                cluster_of: cluster_of.to_vec(),
-            }))),
-            Err(task) => Err(model::TaskId(task)),
+        Needs::Turns => match edf_fm::assign(timings, &cpus, edf_fm::Fill::default()) {
+            Ok(turns) => Ok(Some(Assignment::Turns(turns))),
+            Err(edf_fm::Refusal::Task(index)) => Err(task(index, "on no two processors that are left")),
+            Err(edf_fm::Refusal::Migratory(place)) => Err(format!(
+                "the tasks that take turns on the {}. processor need all of it",
+                place + 1
+            )),
         },
-    )
-}
-
-/// A task that fits nowhere.
-fn unfit(set: &TaskSet, task: model::TaskId, fit: Fit) -> Error {
-    let name = set.name(task);
-    Error::new(format!(
-        "{name} fits on no processor or cluster that is left, by {fit}"
-    ))
-    .remedy("choose another --fit, more processors, or a global policy")
+        Needs::Slices => {
+            let settings = edf_wm::Settings {
+                fit,
+                ..edf_wm::Settings::default()
+            };
+            match edf_wm::assign(timings, &cpus, &settings) {
+                Ok(slices) => Ok(Some(Assignment::Slices(slices))),
+                Err(index) => Err(task(
+                    index as usize,
+                    "on no processors that are left, whole or in slices",
+                )),
+            }
+        }
+        Needs::Slots { delta, clusters } => {
+            let clusters = platform.clusters(clusters.unwrap_or(ClusterSpec::Global))?;
+            let of = |cluster: &CpuSet| cpus.iter().copied().filter(|c| cluster.contains(*c)).collect();
+            let clusters: Vec<Vec<CpuId>> = clusters.iter().map(of).collect();
+            let settings = nps_f::Settings {
+                delta,
+                ..nps_f::Settings::default()
+            };
+            match nps_f::assign(timings, &clusters, &settings) {
+                Ok(slots) => Ok(Some(Assignment::Slots(slots))),
+                Err(nps_f::Refusal::Task(index)) => Err(task(index as usize, "in no server")),
+                Err(nps_f::Refusal::Servers) => Err("the servers need more than the processors have".into()),
+                Err(nps_f::Refusal::Slot) => Err("the slot is too short to be divided".into()),
+            }
+        }
+    })
 }
 
 /// The assignment of a file.

@@ -1,0 +1,86 @@
+//! How the engine with overheads takes decisions up: as wishes that processors act on when they reschedule.
+
+use super::Core;
+use crate::kernel::Op;
+use crate::observe::Observer;
+use model::{Instant, TaskId};
+use policy::{Decisions, NONE};
+use trace::Event as Record;
+
+/// Carries the decisions of one domain out.
+pub(super) struct Out<'c, 'a, O> {
+    pub(super) core: &'c mut Core<'a, O>,
+    pub(super) domain: u32,
+    pub(super) base: u32,
+    /// The processor that decides, or [`NONE`].
+    pub(super) deciding: u32,
+}
+
+impl<O: Observer> Decisions for Out<'_, '_, O> {
+    #[inline]
+    fn run(&mut self, place: u32, task: TaskId) {
+        let core = &mut *self.core;
+        let cpu = self.base + place;
+        let replaced = std::mem::replace(&mut core.cpus[cpu as usize].wanted, task.0);
+        if replaced == task.0 {
+            return;
+        }
+        if replaced != NONE {
+            core.wanted_at[replaced as usize] = NONE;
+        }
+        core.wanted_at[task.index()] = cpu;
+        core.rearrange(cpu, self.deciding);
+    }
+
+    #[inline]
+    fn idle(&mut self, place: u32) {
+        let core = &mut *self.core;
+        let cpu = self.base + place;
+        let replaced = std::mem::replace(&mut core.cpus[cpu as usize].wanted, NONE);
+        if replaced != NONE {
+            core.wanted_at[replaced as usize] = NONE;
+            core.rearrange(cpu, self.deciding);
+        } else if O::EVENTS {
+            core.attend.push(cpu);
+        }
+    }
+
+    #[inline]
+    fn wake(&mut self, at: Instant) {
+        self.core.timers.set(self.domain as usize, at.nanos());
+    }
+
+    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
+        let core = &mut *self.core;
+        let cpu = core.base[to as usize];
+        // In time, that processor programs a timer; too late for that, it is called.
+        let by_call = at.nanos() <= core.now && core.costs.ipi_latency > 0;
+        core.pushed[task.index()] = (to, part, by_call);
+        if by_call {
+            core.arrivals.set(task.index(), core.now + core.costs.ipi_latency);
+            if O::EVENTS {
+                core.show_call(cpu, true);
+            }
+        } else {
+            core.arrivals.set(task.index(), at.nanos().max(core.now));
+            if at.nanos() > core.now {
+                core.interrupt(cpu, Op::Transfer { task: task.0 });
+            }
+        }
+    }
+
+    fn serve(&mut self, place: u32, server: Option<u32>) {
+        if O::EVENTS {
+            let core = &mut *self.core;
+            let cpu = (self.base + place) as usize;
+            let (now, id) = (Instant::from_nanos(core.now), core.ids[cpu]);
+            let before = std::mem::replace(&mut core.cpus[cpu].serving, server.unwrap_or(NONE));
+            if before != NONE {
+                core.observer.event(Record::server_end(now, id, before));
+            }
+            if let Some(server) = server {
+                core.observer.event(Record::server_begin(now, id, server));
+            }
+        }
+    }
+}

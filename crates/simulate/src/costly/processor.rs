@@ -1,0 +1,279 @@
+//! What a processor does in the engine with overheads: kernel work, switching, executing, calling others.
+
+use super::Core;
+use crate::kernel::{Op, Work};
+use crate::observe::Observer;
+use model::{Instant, TaskId};
+use policy::tournament::Tournament;
+use policy::{Domain, NONE, Policy};
+use trace::{Event as Record, Overhead};
+
+impl<O: Observer> Core<'_, O> {
+    /// An interrupt reaches a processor.
+    #[inline]
+    pub(super) fn interrupt(&mut self, cpu: u32, op: Op) {
+        match self.cpus[cpu as usize].work {
+            Work::Kernel(_) => self.cpus[cpu as usize].queue.push_back(op),
+            _ => {
+                self.pause(cpu);
+                self.begin(cpu, op);
+            }
+        }
+    }
+
+    /// Stops the execution of the loaded job, if it executes, without taking it off.
+    #[inline]
+    pub(super) fn pause(&mut self, cpu: u32) {
+        let state = &mut self.cpus[cpu as usize];
+        if !matches!(state.work, Work::Idle) {
+            let time = self.now - state.since;
+            match state.work {
+                Work::Reload => {
+                    state.reload -= time;
+                    self.lost[state.loaded as usize][Overhead::Cpmd as usize] += time;
+                }
+                _ => self.jobs.execute(state.loaded, time),
+            }
+            state.work = Work::Idle;
+            self.ends.set(cpu as usize, Tournament::NEVER);
+        }
+    }
+
+    /// The job that kernel work is done for, if any.
+    pub(super) fn served(&self, cpu: u32, op: Op) -> Option<(TaskId, u64)> {
+        let task = match op {
+            Op::Release { task } | Op::Booked { task } | Op::Arrival { task } | Op::Transfer { task } => task,
+            Op::Tick => self.cpus[cpu as usize].loaded,
+            Op::Choose { next } | Op::Switch { next } => next,
+        };
+        (task != NONE).then(|| {
+            let row = &self.jobs.rows[task as usize];
+            let number = match op {
+                Op::Release { .. } => row.released,
+                Op::Booked { .. } => row.arrived.saturating_sub(1),
+                _ => row.number,
+            };
+            (TaskId(task), number)
+        })
+    }
+
+    /// Begins kernel work on a processor that does none.
+    #[inline]
+    pub(super) fn begin(&mut self, cpu: u32, op: Op) {
+        let (kind, time) = self.cost(op);
+        let slot = self
+            .served(cpu, op)
+            .map_or(self.lost.len() - 1, |(t, _)| t.index());
+        let switching = match op {
+            Op::Choose { next } if next != NONE && next != self.cpus[cpu as usize].loaded => {
+                self.costs.context_switch
+            }
+            _ => 0,
+        };
+        if !matches!(op, Op::Switch { .. }) {
+            self.lost[slot][kind as usize] += time;
+            self.lost[slot][Overhead::ContextSwitch as usize] += switching;
+        }
+        if O::EVENTS {
+            self.show_overhead(cpu, kind, op, true);
+            self.ends.set(cpu as usize, self.now + time);
+        } else {
+            // Nobody sees where choosing ends and switching begins: both at once.
+            self.ends.set(cpu as usize, self.now + time + switching);
+        }
+        self.cpus[cpu as usize].work = Work::Kernel(op);
+    }
+
+    #[inline]
+    pub(super) fn cost(&self, op: Op) -> (Overhead, u64) {
+        match op {
+            Op::Release { .. } | Op::Booked { .. } | Op::Arrival { .. } => {
+                (Overhead::Release, self.costs.release)
+            }
+            Op::Transfer { .. } => (Overhead::TimerTransfer, self.costs.timer_transfer),
+            Op::Tick => (Overhead::Tick, self.costs.tick),
+            Op::Choose { .. } => (Overhead::Scheduling, self.costs.scheduling),
+            Op::Switch { .. } => (Overhead::ContextSwitch, self.costs.context_switch),
+        }
+    }
+
+    /// Kernel work is done.
+    #[inline]
+    pub(super) fn serviced<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: u32, op: Op) {
+        if O::EVENTS {
+            let kind = self.cost(op).0;
+            self.show_overhead(cpu, kind, op, false);
+        }
+        self.cpus[cpu as usize].work = Work::Idle;
+        match op {
+            Op::Release { task } => {
+                if let Some(job) = self.jobs.admit(task, self.now) {
+                    self.ready(domains, cpu, job);
+                }
+            }
+            Op::Arrival { task } => {
+                let job = self.jobs.job(task, self.pushed[task as usize].1);
+                self.ready(domains, cpu, job);
+            }
+            Op::Booked { .. } | Op::Transfer { .. } | Op::Tick => {}
+            Op::Choose { next } => {
+                if next != NONE && next != self.cpus[cpu as usize].loaded {
+                    if O::EVENTS {
+                        self.begin(cpu, Op::Switch { next });
+                        return;
+                    }
+                    self.load(cpu, next);
+                }
+            }
+            Op::Switch { next } => self.load(cpu, next),
+        }
+        match self.cpus[cpu as usize].queue.pop_front() {
+            Some(op) => self.begin(cpu, op),
+            // What comes next depends on the decisions that this may lead to.
+            None => self.attend.push(cpu),
+        }
+    }
+
+    /// The switch is done: another job is loaded.
+    pub(super) fn load(&mut self, cpu: u32, next: u32) {
+        self.unload(cpu);
+        self.cpus[cpu as usize].loaded = next;
+        self.loaded_at[next as usize] = cpu;
+        let before = self.jobs.start(next, cpu, self.now);
+        let reload = match (before, self.costs.cpmd.get(next as usize)) {
+            (Some(from), Some(delays)) if from == cpu => delays[0],
+            (Some(from), Some(delays)) => delays[1 + self.jobs.kind(from, cpu)],
+            _ => 0,
+        };
+        self.cpus[cpu as usize].reload = reload;
+        if O::EVENTS {
+            self.cpus[cpu as usize].shown_idle = None;
+            let number = self.jobs.rows[next as usize].number;
+            let (now, to, task) = (
+                Instant::from_nanos(self.now),
+                self.ids[cpu as usize],
+                TaskId(next),
+            );
+            self.observer.event(match before {
+                None => Record::start(now, to, task, number),
+                Some(from) => Record::resumption(now, self.ids[from as usize], to, task, number),
+            });
+            if reload > 0 {
+                let begin = Record::overhead_begin(now, to, Overhead::Cpmd, Some((task, number)));
+                self.observer.event(begin);
+            }
+        }
+    }
+
+    /// The job that was loaded no longer is; who waits for it is called.
+    #[inline]
+    pub(super) fn unload(&mut self, cpu: u32) {
+        let task = std::mem::replace(&mut self.cpus[cpu as usize].loaded, NONE);
+        if task == NONE {
+            return;
+        }
+        self.loaded_at[task as usize] = NONE;
+        let waiting = self.wanted_at[task as usize];
+        if waiting != NONE && waiting != cpu {
+            self.call(waiting);
+        }
+    }
+
+    /// Sends an inter-processor interrupt.
+    #[inline]
+    pub(super) fn call(&mut self, cpu: u32) {
+        if self.calls.key_of(cpu as usize) != Tournament::NEVER {
+            return;
+        }
+        self.calls.set(cpu as usize, self.now + self.costs.ipi_latency);
+        self.cpus[cpu as usize].called_at = self.now;
+        if O::EVENTS && self.costs.ipi_latency > 0 {
+            self.show_call(cpu, true);
+        }
+    }
+
+    /// An inter-processor interrupt arrives.
+    #[inline]
+    pub(super) fn called(&mut self, cpu: u32) {
+        let wanted = self.cpus[cpu as usize].wanted;
+        let slot = if wanted == NONE {
+            self.lost.len() - 1
+        } else {
+            wanted as usize
+        };
+        self.lost[slot][Overhead::IpiLatency as usize] += self.now - self.cpus[cpu as usize].called_at;
+        if O::EVENTS && self.costs.ipi_latency > 0 {
+            self.show_call(cpu, false);
+        }
+        self.cpus[cpu as usize].reschedule = true;
+        if !matches!(self.cpus[cpu as usize].work, Work::Kernel(_)) {
+            self.pause(cpu);
+            self.attend.push(cpu);
+        }
+    }
+
+    /// A processor that does nothing goes on: with interrupts that wait, with rescheduling, or with its job.
+    #[inline]
+    pub(super) fn proceed<P: Policy>(&mut self, domains: &[Domain<P>], cpu: u32) {
+        let state = &mut self.cpus[cpu as usize];
+        if let Some(op) = state.queue.pop_front() {
+            self.begin(cpu, op);
+            return;
+        }
+        if std::mem::take(&mut state.reschedule) {
+            let mut next = state.wanted;
+            if next != NONE {
+                let at = self.loaded_at[next as usize];
+                if at != NONE && at != cpu {
+                    // Still on another stack: its processor will call.
+                    next = NONE;
+                }
+            }
+            let loaded = self.cpus[cpu as usize].loaded;
+            if loaded != NONE && loaded != next {
+                self.take_off(cpu);
+                if next == NONE {
+                    self.unload(cpu);
+                }
+            }
+            if O::EVENTS && next == NONE {
+                self.show_idle(domains, cpu);
+            }
+            self.begin(cpu, Op::Choose { next });
+            return;
+        }
+        let state = &mut self.cpus[cpu as usize];
+        if state.loaded == NONE {
+            if O::EVENTS {
+                self.show_idle(domains, cpu);
+            }
+            return;
+        }
+        state.since = self.now;
+        if state.reload > 0 {
+            state.work = Work::Reload;
+            self.ends.set(cpu as usize, self.now + state.reload);
+        } else {
+            state.work = Work::Job;
+            self.ends
+                .set(cpu as usize, self.jobs.until(state.loaded, self.now));
+        }
+    }
+
+    /// The loaded job, which does not execute at the moment, is preempted.
+    pub(super) fn take_off(&mut self, cpu: u32) {
+        let task = self.cpus[cpu as usize].loaded;
+        self.jobs.stop(task, self.now);
+        if O::EVENTS {
+            let number = self.jobs.rows[task as usize].number;
+            let (now, id) = (Instant::from_nanos(self.now), self.ids[cpu as usize]);
+            if self.cpus[cpu as usize].reload > 0 {
+                let end = Record::overhead_end(now, id, Overhead::Cpmd, Some((TaskId(task), number)));
+                self.observer.event(end);
+            }
+            self.observer
+                .event(Record::preemption(now, id, TaskId(task), number));
+        }
+        self.cpus[cpu as usize].reload = 0;
+    }
+}
