@@ -221,7 +221,7 @@ impl Writer {
         }
         let task = event.task;
         let cpu = event.cpu().map_or(0, |c| c.index());
-        let known = event.task == Event::NO_TASK || event.task.index() < header.tasks.len();
+        let known = event.task.index() < header.tasks.len() || !event.kind.has_job();
         if !known || cpu >= self.open.len() {
             return;
         }

@@ -157,7 +157,7 @@ impl JobRow {
         let _ = write!(
             out,
             "{name},{},{},{},{},{},{},{},{},{},{},{},{}",
-            self.job + 1,
+            crate::state::nth(self.job),
             self.release.nanos(),
             self.deadline.nanos(),
             self.start.nanos(),

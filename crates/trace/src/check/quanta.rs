@@ -9,6 +9,9 @@ use crate::event::{Event, EventKind};
 use crate::state::{Fault, State, Status, nth};
 use model::{Duration, Instant, Ratio, TaskId, TaskSet};
 
+/// More quanta without an event than any schedule has.
+const MOST_QUANTA: u64 = 10_000_000;
+
 /// What is judged at a boundary.
 pub enum Law {
     /// PD².
@@ -74,6 +77,16 @@ impl Rule for Quanta {
             return;
         }
         let mut slot = from.nanos().div_ceil(self.quantum);
+        // Between two events of a schedule that goes on lie no more quanta than a period has; a damaged time must not take years.
+        if (to.nanos() / self.quantum).saturating_sub(slot) > MOST_QUANTA
+            && state.tasks.iter().any(|t| t.status != Status::Nothing)
+        {
+            found.faults.push(Fault {
+                rule: "quantum",
+                text: format!("nothing happens from {from} to {to} although jobs are pending"),
+            });
+            return;
+        }
         while slot.checked_mul(self.quantum).is_some_and(|at| at < to.nanos()) {
             if state.tasks.iter().all(|t| t.status == Status::Nothing) {
                 return;

@@ -11,6 +11,9 @@ use crate::state::{Fault, State};
 use model::assignment::{Slots, Timetable};
 use model::{CpuId, Duration, Instant, TaskId};
 
+/// More slots without an event than any schedule has.
+const MOST_SLOTS: u64 = 10_000_000;
+
 /// What a processor is to do.
 #[derive(Clone, Debug)]
 struct Duty {
@@ -93,6 +96,14 @@ impl Servers {
 
     /// Did every processor do its duty from `from` to `to`?
     fn watch(&mut self, from: Instant, to: Instant, state: &State, found: &mut Found) {
+        // A damaged time must not take years.
+        if to.since(from).nanos() / self.slot.nanos().max(1) > MOST_SLOTS {
+            found.faults.push(Fault {
+                rule: "slot",
+                text: format!("nothing happens from {from} to {to}"),
+            });
+            return;
+        }
         for place in 0..self.duties.len() {
             let cpu = self.duties[place].table.cpu;
             let serves = state.processors.get(cpu.index()).and_then(|p| p.server);
