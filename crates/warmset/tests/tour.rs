@@ -70,3 +70,50 @@ fn a_directory_that_cannot_be_made_is_said_in_one_line() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("taken"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
 }
+
+/// Starts a real tour, waits until its journal is longer than `lines`, interrupts it; the length then, and what it said.
+fn stopped_tour(dir: &Path, lines: usize) -> (usize, String) {
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("warmset"))
+        .args(["tour", "-o"])
+        .arg(dir)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let journal = dir.join("measurement.part");
+    let length = || fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
+    for _ in 0..6_000 {
+        if length() > lines {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let reached = length();
+    let kill = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    (reached, said)
+}
+
+#[test]
+fn a_tour_that_was_stopped_reports_on_what_it_has_and_goes_on() {
+    let dir = tempdir().unwrap();
+    // The first line is the plan.
+    let (first, said) = stopped_tour(dir.path(), 1);
+    assert!(first > 1 && said.contains("stopped before its end"), "{said}");
+    let html = fs::read_to_string(dir.path().join("index.html")).unwrap();
+    assert!(
+        html.contains("id=\"delays\"") && html.contains("interrupted after"),
+        "{html}"
+    );
+
+    let (second, said) = stopped_tour(dir.path(), first);
+    assert!(
+        second > first && said.contains("stopped before its end"),
+        "{said}"
+    );
+}

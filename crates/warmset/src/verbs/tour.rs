@@ -13,6 +13,7 @@ use model::watch::Watch;
 use model::{ClusterSpec, Duration, Error, Platform, Profile, Result, files, platformfile, taskfile};
 use report::findings;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use study::{Study, presets};
 
@@ -196,6 +197,12 @@ impl Tour<'_> {
                     out: self.args.output.clone(),
                     quick: true,
                     seed: self.args.seed,
+                    // A tour that was stopped goes on where it was.
+                    resume: self.dir(measure::journal::NAME).exists(),
+                    about: match self.args.platform {
+                        Some(_) => BTreeMap::new(),
+                        None => machine::this_machine()?.settings(),
+                    },
                     command: format!(
                         "warmset measure cpmd --quick --seed {} -o {}",
                         self.args.seed,
