@@ -95,7 +95,7 @@ fn corrupted_schedules_are_caught() {
         .enumerate()
     {
         let mut random = Random(0xdead_beef_cafe + index as u64);
-        for _ in 0..12 {
+        for _ in 0..6 {
             let instance = instance(&mut random, policy);
             let scenario = instance.scenario();
             let (_, _, events) = instance.simulate(&scenario, None);
