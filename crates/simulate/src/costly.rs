@@ -11,8 +11,8 @@
 //!   the one that is loaded, by switching (context-switch overhead). What it switches to is fixed when it starts to choose.
 //! - *A completion* makes the processor reschedule. A job that resumes first reloads its working set (CPMD), by the way in
 //!   which it resumes; a preemption in the midst of that makes it start over.
-//! - *A job that is still loaded elsewhere* cannot be switched to: its old processor, having switched away, sends an
-//!   inter-processor interrupt (002 §4.4.2).
+//! - *A job that is still loaded elsewhere*, or that another processor has begun to choose, cannot be switched to: the old
+//!   processor, having switched away, sends an inter-processor interrupt (002 §4.4.2).
 //! - *The next job or slice of a migratory task* that is to be released elsewhere makes that processor program a timer.
 //! - *The tick* interrupts every processor at multiples of the quantum. Timers of policies (slots, quanta) are local to
 //!   each processor and cost what the tick and the rescheduling cost.
@@ -91,7 +91,8 @@ struct Core<'a, O> {
     /// By pushed task: where to, as which part, and whether an inter-processor interrupt carries it.
     pushed: Vec<(u32, u32, bool)>,
     next_tick: u64,
-    /// By task: the processor on which the policy wants its job, and the one that has it loaded, or [`NONE`].
+    /// By task: the processor on which the policy wants its job, and the one that has it loaded or has begun to choose it,
+    /// or [`NONE`].
     wanted_at: Vec<u32>,
     loaded_at: Vec<u32>,
     /// Domains in which something happened, with the processor that decides ([`NONE`]: each for itself).
@@ -426,6 +427,16 @@ impl<'a, O: Observer> Core<'a, O> {
         }
         self.cpus[cpu as usize].loaded = NONE;
         self.loaded_at[task as usize] = NONE;
+    }
+
+    /// A processor is not to run a task any more, which may be wanted on another one already.
+    #[inline]
+    fn unwant(&mut self, task: u32, cpu: u32) {
+        if let Some(at) = self.wanted_at.get_mut(task as usize)
+            && *at == cpu
+        {
+            *at = NONE;
+        }
     }
 
     #[inline]

@@ -25,9 +25,7 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         if replaced == task.0 {
             return;
         }
-        if replaced != NONE {
-            core.wanted_at[replaced as usize] = NONE;
-        }
+        core.unwant(replaced, cpu);
         core.wanted_at[task.index()] = cpu;
         core.rearrange(cpu, self.deciding);
     }
@@ -38,7 +36,7 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         let cpu = self.base + place;
         let replaced = std::mem::replace(&mut core.cpus[cpu as usize].wanted, NONE);
         if replaced != NONE {
-            core.wanted_at[replaced as usize] = NONE;
+            core.unwant(replaced, cpu);
             core.rearrange(cpu, self.deciding);
         } else if O::EVENTS {
             core.attend.push(cpu);

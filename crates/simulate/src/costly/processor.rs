@@ -138,7 +138,6 @@ impl<O: Observer> Core<'_, O> {
     pub(super) fn load(&mut self, cpu: u32, next: u32) {
         self.unload(cpu);
         self.cpus[cpu as usize].loaded = next;
-        self.loaded_at[next as usize] = cpu;
         let before = self.jobs.start(next, cpu, self.now);
         let reload = match (before, self.costs.cpmd.get(next as usize)) {
             (Some(from), Some(delays)) if from == cpu => delays[0],
@@ -225,7 +224,7 @@ impl<O: Observer> Core<'_, O> {
             if next != NONE {
                 let at = self.loaded_at[next as usize];
                 if at != NONE && at != cpu {
-                    // Still on another stack: its processor will call.
+                    // Still on another stack, or about to be: its processor will call.
                     next = NONE;
                 }
             }
@@ -236,7 +235,10 @@ impl<O: Observer> Core<'_, O> {
                     self.unload(cpu);
                 }
             }
-            if O::EVENTS && next == NONE {
+            if next != NONE {
+                // From now on it is this processor's: another one that is to run it waits until it has let go.
+                self.loaded_at[next as usize] = cpu;
+            } else if O::EVENTS {
                 self.show_idle(domains, cpu);
             }
             self.begin(cpu, Op::Choose { next });

@@ -7,6 +7,7 @@
 use crate::check::domains::{Domains, Key};
 use crate::check::{Found, Rule};
 use crate::event::{Event, EventKind};
+use crate::overhead::Overhead;
 use crate::state::{Fault, State};
 use model::assignment::{Slots, Timetable};
 use model::{CpuId, Duration, Instant, TaskId};
@@ -240,11 +241,20 @@ impl Rule for Servers {
         if self.overheads || !state.is_simulated() {
             for duty in &self.duties {
                 let cpu = duty.table.cpu;
-                let task = state.processors.get(cpu.index()).and_then(|p| p.running);
-                if let Some(server) = task.map(|task| self.server_of[task.index()])
-                    && self.served[server as usize] != Some(cpu)
-                {
-                    self.domains.leave_behind(server);
+                let Some(processor) = state.processors.get(cpu.index()) else {
+                    continue;
+                };
+                // A job that is on a processor, or that it is switching to, is out of reach of all others until it lets go.
+                let switching = processor.overheads.iter().filter_map(|open| match open.overhead {
+                    Overhead::Scheduling | Overhead::ContextSwitch => open.job.map(|(task, _)| task),
+                    _ => None,
+                });
+                for task in processor.running.into_iter().chain(switching) {
+                    if let Some(server) = self.server_of.get(task.index())
+                        && self.served[*server as usize] != Some(cpu)
+                    {
+                        self.domains.leave_behind(*server);
+                    }
                 }
             }
         }
