@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// A cell with less than one in so many of the samples that another cell of its size has does not count for k_min.
 const FEW: usize = 10;
 
-/// The kept delays of one cell, in the order in which they were taken.
-type Cells = BTreeMap<(u64, Load, Resumption, Bytes), Vec<Delay>>;
+/// The kept delays of one cell with their blocks, in the order in which they were taken.
+type Cells = BTreeMap<(u64, Load, Resumption, Bytes), Vec<(u32, Delay)>>;
 
 fn cells(samples: &[Sample]) -> Cells {
     let mut cells = Cells::new();
@@ -22,7 +22,7 @@ fn cells(samples: &[Sample]) -> Cells {
         cells
             .entry((s.write_ratio.to_bits(), s.load, s.resumption, s.wss))
             .or_default()
-            .push(s.delay);
+            .push((s.block, s.delay));
     }
     cells
 }
@@ -59,15 +59,15 @@ pub fn curves(samples: &[Sample], seed: u64) -> Vec<CpmdCurve> {
         let write_ratio = f64::from_bits(*ratio);
         let k = least.get(wss).copied().unwrap_or(delays.len());
         let enough = delays.len() >= k;
-        let delays = &delays[..delays.len().min(k)];
+        let (blocks, delays): (Vec<u32>, Vec<Delay>) = delays.iter().take(k).copied().unzip();
         let point = CpmdPoint {
             wss: *wss,
             samples: delays.len() as u64,
-            average: statistics::mean(delays),
-            deviation: statistics::deviation(delays),
+            average: statistics::mean(&delays),
+            deviation: statistics::deviation(&delays),
             maximum: delays.iter().max().copied().filter(|_| enough),
-            percentiles: statistics::percentiles(delays),
-            average_interval: statistics::mean_interval(delays, seed.wrapping_add(number)),
+            percentiles: statistics::percentiles(&delays),
+            average_interval: statistics::mean_interval(&delays, &blocks, seed.wrapping_add(number)),
         };
         match curves.last_mut() {
             Some(curve)

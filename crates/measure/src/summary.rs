@@ -110,7 +110,7 @@ fn align(rows: &[[String; 6]]) -> String {
             .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..6).map(width).collect();
-    let mut text = String::from("delays in us\n");
+    let mut text = String::from("delays in us, means ± half of their 95 % interval\n");
     for row in rows {
         let cells: Vec<String> = row
             .iter()
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn the_table_has_means_with_their_intervals_and_maxima() {
         insta::assert_snapshot!(table(&outcome().profile), @r"
-        delays in us
+        delays in us, means ± half of their 95 % interval
           WSS  resumption      idle mean  idle max  load mean  load max
         16KiB  preemption    0.10 ± 0.00      0.11          –         –
         16KiB  L3-migration   12.3 ± 0.0      12.6    155 ± 0       158

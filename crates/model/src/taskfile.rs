@@ -1,6 +1,6 @@
 //! Task sets in files: TOML for people, JSON lines for machines (DESIGN, "Task sets").
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest};
 use crate::input::{Document, Table, Value};
 use crate::size::Bytes;
 use crate::task::{Details, Pattern, TaskSet, Timing, Workload, check_timing};
@@ -286,6 +286,23 @@ struct BatchTask<'a> {
     wss: Option<u64>,
 }
 
+/// The error of an unknown key with the nearest known one, from what the JSON reader says of it.
+fn meant(cause: &str) -> Option<Error> {
+    let names: Vec<&str> = cause
+        .strip_prefix("unknown field ")?
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .collect();
+    let (written, known) = names.split_first()?;
+    Some(Error::new(format!("unknown key `{written}`")).remedy(
+        match nearest(written, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known keys are {}", known.join(", ")),
+        },
+    ))
+}
+
 /// Reads one line of a batch file: all times in integer microseconds, `wss` in bytes.
 ///
 /// Keys of a line other than the known ones are let through: result files carry their own next to the set. Keys of a
@@ -294,9 +311,22 @@ struct BatchTask<'a> {
 /// # Errors
 /// Not JSON, not a set; names the column or the task, not the line, which the caller knows.
 pub fn from_batch_line(line: &str) -> Result<BatchSet> {
+    if let Some(at) = line.bytes().position(|b| b == 0) {
+        return Err(Error::new("the line holds a NUL byte")
+            .at(format!("column {}", at + 1))
+            .remedy("give a text file"));
+    }
     let parsed: BatchLine<'_> = serde_json::from_str(line).map_err(|e| {
         let text = e.to_string();
-        let cause = text.split(" at line ").next().unwrap_or(&text).to_owned();
+        let cause = text.split(" at line ").next().unwrap_or(&text);
+        if let Some(near) = meant(cause) {
+            return near.at(format!("column {}", e.column()));
+        }
+        let cause = cause
+            .replace("expected struct BatchLine", "expected a task set")
+            .replace("expected struct BatchTask", "expected a task")
+            .replace("expected u64", "expected a whole number of at least 0")
+            .replace("expected u32", "expected a whole number of at least 0");
         Error::new(cause)
             .at(format!("column {}", e.column()))
             .remedy("a line is {\"id\": …, \"m\": …, \"tasks\": [{\"wcet\": …, \"period\": …, \"deadline\": …}, …]}, times in integer microseconds")
@@ -488,8 +518,10 @@ workload = { exec = ["./decode", "clip.mkv"] }
             ),
             (
                 r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":3,"dedline":3}]}"#,
-                "unknown field `dedline`",
+                "unknown key `dedline`; did you mean `deadline`?",
             ),
+            ("null", "expected a task set"),
+            ("{\"id\":1,\0", "column 8: the line holds a NUL byte"),
             (
                 r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":18446744073709551615}]}"#,
                 "too long",

@@ -21,7 +21,12 @@ pub struct Args {
     #[arg(long, value_name = "NAME", conflicts_with = "batch")]
     profile: Option<String>,
     /// The cache delay of one preemption or migration, the same for every task; with --profile: for tasks without `wss`
-    #[arg(long, value_name = "TIME", conflicts_with = "batch")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        conflicts_with = "batch"
+    )]
     cpmd: Option<Duration>,
     /// With --profile: the delays of a machine that is idle, or under load
     #[arg(long, value_enum, default_value = "load", requires = "profile")]

@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::console::{self, Console, Format};
+use crate::pages;
 use ::measure::cpmd::{self, Outcome};
 use ::measure::plan::{Options, Plan};
 use ::measure::ratio::WriteRatio;
@@ -59,14 +60,19 @@ struct CpmdArgs {
     write_ratio: Vec<WriteRatio>,
     /// Working set sizes, multiples of 4KiB [default: powers of two from 4KiB up to the last-level cache, at most 32MiB,
     /// and each cache's own size; those above 32MiB with a tenth of the samples]
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "SIZE,…",
+        allow_hyphen_values = true,
+        value_delimiter = ','
+    )]
     wss: Vec<Bytes>,
     /// Samples for each working set, write ratio, load and kind of resumption; disturbed ones among them [default:
     /// 1000; quick: 850 among all kinds]
     #[arg(long, value_name = "N")]
     samples: Option<u32>,
     /// Preemption lengths are drawn uniformly between zero and this [default: 50ms; quick: 5ms]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     max_preemption: Option<Duration>,
     /// What else runs: nothing, a cache polluter on every processor, or one after the other
     #[arg(long, value_enum, default_value_t = Loads::Both)]
@@ -131,6 +137,7 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
         about: machine.settings(),
     };
     let plan = Plan::of(&options, &machine.platform)?;
+    spare_finished(&plan)?;
     let console = Console::new()?;
     let outcome = cpmd::measure(&plan, &machine.platform, &console)?;
     console.finish();
@@ -146,6 +153,17 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
         .at(plan.out.display())
         .remedy("go on with the same command and `--resume`")),
     }
+}
+
+/// Refuses to measure over a measurement that is complete: it may have taken hours.
+fn spare_finished(plan: &Plan) -> Result<()> {
+    let there = |name: &str| plan.out.join(name).exists();
+    if !plan.resume && there(pages::SAMPLES) && !there(::measure::journal::NAME) {
+        return Err(Error::new("a finished measurement is in this directory")
+            .at(plan.out.display())
+            .remedy("choose another directory, or remove its samples.parquet to measure anew"));
+    }
+    Ok(())
 }
 
 fn as_text(outcome: &Outcome) -> String {

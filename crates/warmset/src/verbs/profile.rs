@@ -40,7 +40,7 @@ struct Show {
     /// A built-in profile or a file
     profile: String,
     /// Read the cache delays at this working set size
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     wss: Option<Bytes>,
     /// Read the overheads at this number of tasks
     #[arg(long, value_name = "N")]

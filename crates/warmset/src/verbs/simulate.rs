@@ -7,6 +7,7 @@ use analyze::partition::pack::Scratch;
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f};
 use model::assignment::Clustered;
+use model::files::Aside;
 use model::watch::Watch;
 use model::{
     Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Load, Platform, Profile, Provenance, Ratio,
@@ -14,7 +15,7 @@ use model::{
 };
 use policy::registry::Needs;
 use policy::{Setup, Spec};
-use simulate::{Costs, Distribution, Enforcement, Execution, Releases, Scenario, Summary, Traced};
+use simulate::{Costs, Distribution, Ending, Enforcement, Execution, Releases, Scenario, Summary, Traced};
 use std::path::{Path, PathBuf};
 use trace::{FileSink, Header, Stage};
 
@@ -47,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "batch")]
     assignment: Option<PathBuf>,
     /// How long to simulate [default: one hyperperiod, at most 60 s]
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     horizon: Option<Duration>,
     /// `periodic`, `sporadic:PART` (gaps up to that part of a period), or a file with release times
     #[arg(long, value_name = "HOW", default_value = "periodic")]
@@ -59,7 +60,7 @@ pub struct Args {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Enforce::Off)]
     enforcement: Enforce,
     /// Length of a quantum, where something happens at quanta
-    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
     quantum: Duration,
     /// Seed of random gaps and execution times
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -195,11 +196,12 @@ pub fn run(args: Args) -> Result<Answer> {
         Some(file) => {
             let quantum = args.policy.quantum(args.quantum)?;
             let header = header(&args, &set, &platform, assignment.clone(), &scenario, quantum);
-            let sink = FileSink::create(file, &header)?;
+            // Aside: a trace of before stays until this one is whole.
+            let sink = FileSink::new(Aside::create(file)?, file, &header)?;
             let observer = (distribution, Traced(sink));
             let (summary, (distribution, Traced(sink))) =
                 simulate::simulate(plan, &set, &platform, &scenario, costs, &console, observer)?;
-            sink.finish()?;
+            sink.finish()?.finish()?;
             (summary, distribution)
         }
     };
@@ -213,6 +215,12 @@ pub fn run(args: Args) -> Result<Answer> {
         scenario: &scenario,
     };
     shown.print(args.format, args.output.as_deref())?;
+    if summary.ending == Ending::Interrupted {
+        return Err(
+            Error::new(format!("the simulation was interrupted after {}", summary.end))
+                .remedy("what is shown is true up to then; run it again for the rest"),
+        );
+    }
     Ok(answer(&set, &summary, args.brute_force))
 }
 

@@ -47,7 +47,7 @@ struct CheckArgs {
     /// The trace
     file: PathBuf,
     /// How long a decision may be overdue [default: none for simulated traces, 1ms for real ones]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     tolerance: Option<Duration>,
     /// Draw the schedule around the first violation, as SVG
     #[arg(long, value_name = "FILE")]
@@ -108,10 +108,10 @@ struct ExportArgs {
     #[arg(long, value_enum, value_name = "KIND")]
     to: Target,
     /// Where the window begins
-    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms")]
     from: Duration,
     /// Where the window ends [default: the end; for pictures: eight of the longest periods after its begin]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to_time: Option<Duration>,
     /// What the rows of an SVG are
     #[arg(long, value_enum, default_value = "processors")]
