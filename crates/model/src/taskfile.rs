@@ -521,7 +521,7 @@ workload = { exec = ["./decode", "clip.mkv"] }
                 "unknown key `dedline`; did you mean `deadline`?",
             ),
             ("null", "expected a task set"),
-            ("{\"id\":1,\0", "column 8: the line holds a NUL byte"),
+            ("{\"id\":1,\0", "column 9: the line holds a NUL byte"),
             (
                 r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":18446744073709551615}]}"#,
                 "too long",
