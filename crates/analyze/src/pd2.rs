@@ -35,6 +35,12 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     is_schedulable_with(tasks, m, QUANTUM)
 }
 
+/// ⌈e/Q⌉/⌊p/Q⌋; `None` for a period shorter than the quantum. A quantum of zero counts as a nanosecond.
+pub fn weight(task: &Timing, quantum: Duration) -> Option<Ratio> {
+    let quantum = quantum.nanos().max(1);
+    Ratio::new(task.wcet.nanos().div_ceil(quantum), task.period.nanos() / quantum)
+}
+
 /// Σ ⌈e/Q⌉/⌊p/Q⌋ ≤ m and no weight above 1. A quantum of zero counts as a nanosecond.
 ///
 /// # Errors
@@ -42,7 +48,7 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 pub fn is_schedulable_with(tasks: &[Timing], m: u32, quantum: Duration) -> Decision {
     implicit_deadlines(tasks)?;
     let quantum = quantum.nanos().max(1);
-    let weight = |t: &Timing| Ratio::new(t.wcet.nanos().div_ceil(quantum), t.period.nanos() / quantum);
+    let weight = |t: &Timing| weight(t, Duration::from_nanos(quantum));
     let fits = |w: Option<Ratio>| w.is_some_and(|w| w <= Ratio::ONE);
     if !tasks.iter().map(weight).all(fits) {
         return Ok(false);

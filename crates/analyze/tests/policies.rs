@@ -105,13 +105,30 @@ fn every_shared_level_makes_a_policy_and_no_clustering_comes_twice() {
 
 #[test]
 fn names_of_policies_read_and_write_back() {
-    for name in ["p-edf", "g-edf", "c-edf:l2", "c-edf:size=4"] {
+    for name in [
+        "p-edf",
+        "g-edf",
+        "c-edf:l2",
+        "c-edf:size=4",
+        "p-rm",
+        "p-fp",
+        "p-fp:dm",
+        "edf-fm",
+        "edf-wm",
+        "nps-f",
+        "nps-f:delta=3",
+        "c-nps-f:l3",
+        "pd2",
+    ] {
         assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
     }
     for (name, cause) in [
         ("g-eddf", "did you mean `g-edf`?"),
         ("c-edf:x", "`x` makes no clusters"),
         ("p-edf:l2", "takes no parameter"),
+        ("edf-wm:l2", "edf-wm takes no parameter"),
+        ("p-fp:edf", "p-fp knows no priorities `edf`"),
+        ("nps-f:delta=0", "`delta=0` is no number of slots"),
         ("rr", "unknown policy `rr`"),
     ] {
         let e = name.parse::<Policy>().unwrap_err().to_string();
@@ -153,6 +170,119 @@ proptest! {
                         prop_assert_eq!(verdict.schedulable, delay <= margin.cpmd.nanos());
                     }
                 }
+            }
+        }
+    }
+}
+
+const ASSIGNED: &str = "p-rm,p-fp,p-fp:dm,edf-fm,edf-wm,nps-f,nps-f:delta=3,c-nps-f:size=2,pd2";
+
+/// Three tasks of 2/3 on two processors: no partition holds them, splitting and quanta do.
+#[test]
+fn what_no_partition_holds_is_held_by_splitting() {
+    let set = TaskSet::from_timings(vec![Timing::implicit(ms(20), ms(30)); 3]).unwrap();
+    let platform = Platform::symmetric(2);
+    for (guarantee, expected) in [
+        (Guarantee::Soft, "edf-fm edf-wm pd2"),
+        (Guarantee::Hard, "edf-wm pd2"),
+    ] {
+        let judged = judge(
+            &set,
+            &platform,
+            &Policy::list(ASSIGNED).unwrap(),
+            guarantee,
+            &Costs::NONE,
+        )
+        .unwrap();
+        let mut holding: Vec<_> = judged.policies.iter().filter(|v| v.schedulable).collect();
+        // With one delay a job not covering all that EDF-WM and PD2 do, EDF-fm comes before them.
+        assert_eq!(holding[0].cpmd_covered, guarantee == Guarantee::Soft);
+        holding.sort_by(|a, b| a.policy.cmp(&b.policy));
+        let names: Vec<_> = holding.iter().map(|v| v.policy.as_str()).collect();
+        assert_eq!(names.join(" "), expected);
+        for verdict in holding {
+            let drawn: f64 = verdict
+                .clusters
+                .iter()
+                .flat_map(|c| &c.tasks)
+                .map(|t| t.utilization)
+                .sum();
+            assert!((drawn - 2.0).abs() < 1e-6, "{}: {drawn}", verdict.policy);
+            assert!(verdict.cpmd_covered || verdict.reason.contains("more may occur"));
+        }
+    }
+}
+
+#[test]
+fn a_broken_precondition_is_said_in_a_sentence() {
+    let mut timings = vec![Timing::implicit(ms(1), ms(30)); 2];
+    timings[1].deadline = ms(20);
+    let set = TaskSet::from_timings(timings).unwrap();
+    let policies = Policy::list("edf-fm,nps-f,pd2,edf-wm,p-fp").unwrap();
+    let judged = judge(
+        &set,
+        &Platform::symmetric(2),
+        &policies,
+        Guarantee::Soft,
+        &Costs::NONE,
+    )
+    .unwrap();
+    for verdict in &judged.policies {
+        let applies = matches!(verdict.policy.as_str(), "edf-wm" | "p-fp");
+        assert_eq!(verdict.schedulable, applies, "{}", verdict.policy);
+        let said = "not judged: it needs deadlines equal to periods, and `T2` has another";
+        assert!(applies || verdict.reason == said, "{}", verdict.reason);
+    }
+    let hard = judge(
+        &set,
+        &Platform::symmetric(2),
+        &policies[..1],
+        Guarantee::Hard,
+        &Costs::NONE,
+    )
+    .unwrap();
+    assert!(hard.policies[0].reason.contains("ask for soft real time"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The verdict is that of the registered test, the largest delay passes and one nanosecond more does not where it is exact, and nothing is
+    /// given away twice: no processor holds more than all of it.
+    #[test]
+    fn assigned_policies_agree_with_their_tests_and_never_overfill(
+        tasks in prop::collection::vec((1u64..=20, 20u64..=40), 1..=8),
+        pairs in 1u32..=2,
+    ) {
+        let timings: Vec<Timing> = tasks.iter().map(|(e, p)| Timing::implicit(ms(*e), ms(*p))).collect();
+        let set = TaskSet::from_timings(timings.clone()).unwrap();
+        let platform = Platform::symmetric(2 * pairs);
+        for policy in Policy::list(ASSIGNED).unwrap() {
+            let at = |d: u64| {
+                let costs = fixed(Duration::from_nanos(d));
+                judge(&set, &platform, &[policy], Guarantee::Soft, &costs).unwrap().policies.remove(0)
+            };
+            let verdict = at(0);
+            prop_assert_eq!(verdict.schedulable, verdict.largest_cpmd.is_some());
+            let test = match policy.to_string().as_str() {
+                "edf-fm" => Some("EDF-FM"),
+                "edf-wm" => Some("EDF-WM"),
+                "nps-f" => Some("NPS-F"),
+                "c-nps-f:size=2" if pairs > 1 => Some("C-NPS-F"),
+                "pd2" => Some("PD2"),
+                _ => None,
+            };
+            if let Some(name) = test {
+                let test = analyze::registry::find(name).unwrap();
+                prop_assert_eq!((test.run)(&timings, 2 * pairs), Ok(verdict.schedulable), "{}", name);
+            }
+            if let Some(margin) = verdict.largest_cpmd {
+                prop_assert!(at(margin.cpmd.nanos()).schedulable);
+                prop_assert!(!margin.exact || !at(margin.cpmd.nanos() + 1).schedulable);
+            }
+            for cluster in &verdict.clusters {
+                let load: f64 = cluster.tasks.iter().map(|t| t.utilization + t.overhead).sum();
+                prop_assert!(load <= cluster.processors.len() as f64 + 1e-6, "{}: {}", verdict.policy, load);
             }
         }
     }

@@ -65,6 +65,44 @@ pub(super) fn largest_cpmd(tasks: &[Timing], sizes: &[u32], guarantee: Guarantee
     passed.map(|cpmd| Margin { cpmd, exact: false })
 }
 
+/// The largest delay at which `assigns` finds an assignment, by bisection; `None` where it finds none without any.
+///
+/// What is assigned for a delay bears every shorter one: budgets, shares, reserves and weights are upper bounds. Where finding is not
+/// monotone, this is a delay at which it succeeds and beyond which, by one nanosecond, it does not. `coarse` tries six delays only,
+/// in steps of a 64th of the longest that is worth a try: for assignments that may take long.
+pub(super) fn largest_assigned(
+    tasks: &[Timing],
+    coarse: bool,
+    mut assigns: impl FnMut(&[Timing]) -> bool,
+) -> Option<Margin> {
+    let ceiling = tasks
+        .iter()
+        .map(|t| t.deadline.min(t.period).saturating_sub(t.wcet).nanos())
+        .min()?;
+    let mut inflated = Vec::with_capacity(tasks.len());
+    let mut passes = |d: u64| {
+        inflate(tasks, Duration::from_nanos(d), &mut inflated);
+        assigns(&inflated)
+    };
+    if !passes(0) {
+        return None;
+    }
+    let step = if coarse { (ceiling / 64).max(1) } else { 1 };
+    let (mut low, mut high) = (0, ceiling / step);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if passes(middle * step) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Some(Margin {
+        cpmd: Duration::from_nanos(low * step),
+        exact: step == 1,
+    })
+}
+
 fn inflate(tasks: &[Timing], by: Duration, into: &mut Vec<Timing>) {
     into.clear();
     into.extend(tasks.iter().map(|t| t.inflated(by)));

@@ -5,153 +5,27 @@
 //! cluster, G-EDF everywhere. Hard guarantees take the maximum, soft ones the average (002 §6.3).
 //!
 //! Packing is heuristic: the heuristics are tried in a fixed order (worst, first, best, next fit, in decreasing utilization) and the first
-//! that passes is shown.
+//! that passes is shown. The semi-partitioned policies and PD2 come with assignments of their own (`assigned`).
 
+mod assigned;
 mod costs;
 mod margin;
+mod name;
 mod rank;
 
 pub use costs::{Charge, Costs};
 pub use margin::Margin;
+pub use name::{Family, Policy};
 
 use crate::clustered::{self, ClusteredVerdict, Failure};
 use crate::partition::{Fit, Order};
 use crate::verdict::Guarantee;
 use model::assignment::Clustered;
-use model::error::nearest;
-use model::{Assignment, ClusterSpec, CpuSet, Duration, Error, Platform, Result, TaskId, TaskSet, Timing};
+use model::{Assignment, CpuSet, Duration, Platform, Result, TaskId, TaskSet, Timing};
 use serde::Serialize;
-use std::fmt;
-use std::str::FromStr;
 
-/// A policy to judge.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Policy {
-    /// How its clusters are made: partitioned, global, by cache level, by size.
-    pub clusters: ClusterSpec,
-}
-
-impl Policy {
-    /// Every processor by itself.
-    pub const P_EDF: Policy = Policy {
-        clusters: ClusterSpec::Partitioned,
-    };
-    /// All processors together.
-    pub const G_EDF: Policy = Policy {
-        clusters: ClusterSpec::Global,
-    };
-
-    /// P-EDF, C-EDF around every shared cache level that lies in between, and G-EDF, each way of clustering once.
-    ///
-    /// # Errors
-    /// The platform has no usable processor.
-    pub fn all_on(platform: &Platform) -> Result<Vec<Policy>> {
-        let mut made: Vec<Vec<CpuSet>> = vec![
-            platform.clusters(ClusterSpec::Partitioned)?,
-            platform.clusters(ClusterSpec::Global)?,
-        ];
-        let mut policies = vec![Policy::P_EDF];
-        for level in platform.data_levels() {
-            // A level that some processor lacks makes no clusters; the others do.
-            let Ok(clusters) = platform.clusters(ClusterSpec::Level(level)) else {
-                continue;
-            };
-            let mut same = clusters.clone();
-            same.sort();
-            let is_new = made.iter().all(|other| {
-                let mut other = other.clone();
-                other.sort();
-                other != same
-            });
-            if is_new {
-                made.push(clusters);
-                policies.push(Policy {
-                    clusters: ClusterSpec::Level(level),
-                });
-            }
-        }
-        if made[0].len() > 1 {
-            policies.push(Policy::G_EDF);
-        }
-        Ok(policies)
-    }
-
-    /// Reads a list such as `p-edf,g-edf,c-edf:l2`, each policy once.
-    ///
-    /// # Errors
-    /// An unknown policy, or none at all.
-    pub fn list(text: &str) -> Result<Vec<Policy>> {
-        let mut policies = Vec::new();
-        for name in text.split(',').map(str::trim).filter(|n| !n.is_empty()) {
-            let policy: Policy = name.parse()?;
-            if !policies.contains(&policy) {
-                policies.push(policy);
-            }
-        }
-        if policies.is_empty() {
-            return Err(Error::new("no policy is named").remedy("give at least one, such as `p-edf`"));
-        }
-        Ok(policies)
-    }
-}
-
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.clusters {
-            ClusterSpec::Partitioned => f.pad("p-edf"),
-            ClusterSpec::Global => f.pad("g-edf"),
-            other => f.pad(&format!("c-edf:{other}")),
-        }
-    }
-}
-
-impl FromStr for Policy {
-    type Err = Error;
-    /// Reads `p-edf`, `g-edf`, `c-edf:l2`, `c-edf:size=4`.
-    fn from_str(text: &str) -> Result<Self> {
-        let text = text.trim().to_lowercase();
-        let (name, parameter) = match text.split_once(':') {
-            Some((name, parameter)) => (name, Some(parameter)),
-            None => (text.as_str(), None),
-        };
-        let clusters = match (name, parameter) {
-            ("p-edf", None) => ClusterSpec::Partitioned,
-            ("g-edf", None) => ClusterSpec::Global,
-            ("c-edf", Some(p)) => {
-                let level = p
-                    .strip_prefix('l')
-                    .and_then(|l| l.parse().ok())
-                    .map(ClusterSpec::Level);
-                let size = p
-                    .strip_prefix("size=")
-                    .and_then(|s| s.parse().ok())
-                    .map(ClusterSpec::Size);
-                level.or(size).ok_or_else(|| {
-                    Error::new(format!("`{p}` makes no clusters"))
-                        .at(format!("policy `{text}`"))
-                        .remedy("write `c-edf:l2` for the level of a shared cache or `c-edf:size=4` for a number of processors")
-                })?
-            }
-            ("c-edf", None) => {
-                return Err(Error::new("c-edf needs to know its clusters")
-                    .remedy("write `c-edf:l2` for the level of a shared cache or `c-edf:size=4` for a number of processors"));
-            }
-            ("p-edf" | "g-edf", Some(p)) => {
-                return Err(Error::new(format!("{name} takes no parameter, and `{p}` is one"))
-                    .remedy(format!("write `{name}`")));
-            }
-            _ => {
-                let known = ["p-edf", "g-edf", "c-edf"];
-                let remedy = match nearest(name, known) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "policies are p-edf, g-edf, c-edf:l2 (any level), c-edf:size=4".to_owned(),
-                };
-                return Err(Error::new(format!("unknown policy `{name}`")).remedy(remedy));
-            }
-        };
-        Ok(Policy { clusters })
-    }
-}
+/// What stands for the test of a policy that was not judged: a precondition fails or a limit is exceeded.
+pub const NOT_JUDGED: &str = "not judged";
 
 /// A task in its cluster.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -198,6 +72,8 @@ pub struct PolicyVerdict {
     pub charged: Duration,
     /// How much cache delay a job of every task may have for the set still to pass; `None`: it fails without any.
     pub largest_cpmd: Option<Margin>,
+    /// Does one delay a job cover all that the policy does to caches? Not where jobs are cut into slices, slots or quanta.
+    pub cpmd_covered: bool,
     /// What one must know to trust this verdict: readings beyond what was measured.
     pub notes: Vec<String>,
     /// Who runs where, if every task found a place.
@@ -249,7 +125,10 @@ pub fn judge(
 ) -> Result<Judgment> {
     let mut verdicts = policies
         .iter()
-        .map(|policy| judge_one(set, platform, *policy, guarantee, costs))
+        .map(|policy| match policy.family {
+            Family::Edf => judge_edf(set, platform, *policy, guarantee, costs),
+            _ => assigned::judge(set, platform, *policy, guarantee, costs),
+        })
         .collect::<Result<Vec<_>>>()?;
     rank::sort(&mut verdicts);
     Ok(Judgment {
@@ -264,7 +143,7 @@ pub fn judge(
     })
 }
 
-fn judge_one(
+fn judge_edf(
     set: &TaskSet,
     platform: &Platform,
     policy: Policy,
@@ -285,7 +164,6 @@ fn judge_one(
     let (verdict, fit) = pack_and_decide(&inflated, &sizes, guarantee);
     let largest_cpmd = margin::largest_cpmd(set.timings(), &sizes, guarantee);
     let placed = place(set, &clusters, &verdict, &charge);
-    let utilization = |tasks: &[Timing]| tasks.iter().map(|t| t.utilization().to_f64()).sum::<f64>();
     Ok(PolicyVerdict {
         policy: policy.to_string(),
         schedulable: verdict.schedulable,
@@ -296,12 +174,17 @@ fn judge_one(
         inflated_utilization: utilization(&inflated),
         charged: charge.delays.iter().copied().max().unwrap_or_default(),
         largest_cpmd,
+        cpmd_covered: true,
         notes: charge.notes,
         clusters: placed,
         assignment: verdict
             .cluster_of
             .map(|cluster_of| Assignment::Clustered(Clustered { clusters, cluster_of })),
     })
+}
+
+fn utilization(tasks: &[Timing]) -> f64 {
+    tasks.iter().map(|t| t.utilization().to_f64()).sum()
 }
 
 /// The first heuristic that passes; if none does, the first one.
@@ -322,12 +205,22 @@ fn place(set: &TaskSet, clusters: &[CpuSet], verdict: &ClusteredVerdict, charge:
     let Some(cluster_of) = &verdict.cluster_of else {
         return Vec::new();
     };
+    place_by(set, clusters, cluster_of, &verdict.accepted_by, charge)
+}
+
+fn place_by(
+    set: &TaskSet,
+    clusters: &[CpuSet],
+    cluster_of: &[u32],
+    accepted_by: &[Option<&'static str>],
+    charge: &Charge,
+) -> Vec<Cluster> {
     let mut placed: Vec<Cluster> = clusters
         .iter()
         .enumerate()
         .map(|(c, processors)| Cluster {
             processors: processors.clone(),
-            accepted_by: verdict.accepted_by.get(c).copied().flatten(),
+            accepted_by: accepted_by.get(c).copied().flatten(),
             tasks: Vec::new(),
         })
         .collect();

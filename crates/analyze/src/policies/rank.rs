@@ -1,20 +1,30 @@
 //! Which policy comes first for a set, and why, in a sentence.
 //!
-//! Those that hold the set come before those that do not; among them the one with most cache delay to spare a job (what it bears less
+//! Those that hold the set come before those that do not; among them those for which one delay a job covers all that they do to caches
+//! before those for which it does not (their spare delay says less); among them the one with most cache delay to spare a job (what it bears less
 //! what it is charged), then the one that loses less utilization, then the one that migrates less.
 
-use super::PolicyVerdict;
-use model::Duration;
+use super::{NOT_JUDGED, PolicyVerdict};
+use model::{Duration, TaskId};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Sorts the best to the front. Stable: policies that count as equal keep the order in which they were asked for.
 pub(super) fn sort(verdicts: &mut [PolicyVerdict]) {
+    let widths: BTreeMap<String, usize> = verdicts.iter().map(|v| (v.policy.clone(), widest(v))).collect();
     verdicts.sort_by(|a, b| {
-        let key = |v: &PolicyVerdict| (Reverse(v.schedulable), Reverse(spare(v)));
+        let key = |v: &PolicyVerdict| {
+            (
+                Reverse(v.schedulable),
+                v.decided_by == NOT_JUDGED,
+                !v.cpmd_covered,
+                Reverse(spare(v)),
+            )
+        };
         key(a)
             .cmp(&key(b))
             .then(a.inflated_utilization.total_cmp(&b.inflated_utilization))
-            .then(widest(a).cmp(&widest(b)))
+            .then(widths.get(&a.policy).cmp(&widths.get(&b.policy)))
     });
 }
 
@@ -26,8 +36,15 @@ fn spare(v: &PolicyVerdict) -> i128 {
     }
 }
 
+/// On how many processors a task may run, at most.
 fn widest(v: &PolicyVerdict) -> usize {
-    v.clusters.iter().map(|c| c.processors.len()).max().unwrap_or(0)
+    let mut homes: BTreeMap<TaskId, usize> = BTreeMap::new();
+    for cluster in &v.clusters {
+        for placed in &cluster.tasks {
+            *homes.entry(placed.task).or_default() += cluster.processors.len();
+        }
+    }
+    homes.into_values().max().unwrap_or(0)
 }
 
 fn spare_text(v: &PolicyVerdict) -> String {
@@ -66,7 +83,14 @@ pub(super) fn advise(verdicts: &[PolicyVerdict]) -> String {
         ),
         _ => {
             let second = &verdicts[1];
-            if spare(second) < spare(best) {
+            if best.cpmd_covered && !second.cpmd_covered {
+                format!(
+                    "{} comes first: one cache delay a job, of which it leaves {} to spare, covers all that it does to a job, and that is not so for {}",
+                    best.policy,
+                    spare_text(best),
+                    second.policy
+                )
+            } else if spare(second) < spare(best) {
                 format!(
                     "{} comes first: it leaves {} of cache delay a job to spare, {} leaves {}",
                     best.policy,
@@ -78,6 +102,13 @@ pub(super) fn advise(verdicts: &[PolicyVerdict]) -> String {
                 format!(
                     "{} comes first: it holds the set like {} and loses less to cache delay",
                     best.policy, second.policy
+                )
+            } else if widest(second) <= widest(best) {
+                format!(
+                    "{} and {} hold this set alike, with {} of cache delay a job to spare",
+                    best.policy,
+                    second.policy,
+                    spare_text(best)
                 )
             } else {
                 format!(

@@ -13,7 +13,7 @@ use num_traits::One;
 use std::cmp::Ordering;
 
 /// How priorities are given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
     /// The shorter the period, the higher; ties by the order of the set.

@@ -40,7 +40,8 @@ pub struct Args {
     /// Deadlines may be missed by a bounded time
     #[arg(long, conflicts_with = "batch")]
     soft: bool,
-    /// Policies to judge, such as `p-edf,g-edf,c-edf:l2,c-edf:size=2` [default: all that the platform's caches suggest]
+    /// Policies to judge: p-edf, g-edf, c-edf:l2, c-edf:size=2, p-rm, p-fp (order of the set), p-fp:dm, edf-fm, edf-wm, nps-f,
+    /// nps-f:delta=2, c-nps-f:l3, pd2 [default: all that the platform's caches and the guarantee suggest]
     #[arg(long, value_name = "NAMES", conflicts_with = "batch")]
     policy: Option<String>,
     /// How to print it
@@ -130,7 +131,7 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     };
     let policies = match &args.policy {
         Some(names) => Policy::list(names).map_err(|e| e.at("--policy"))?,
-        None => Policy::all_on(&platform)?,
+        None => Policy::all_for(&platform, guarantee)?,
     };
     let judgment = policies::judge(&set, &platform, &policies, guarantee, &costs)?;
     match (args.format, &args.output) {

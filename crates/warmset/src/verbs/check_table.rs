@@ -1,8 +1,8 @@
 //! A judgment for people: a table of policies, and the assignment of the first one as a picture.
 
 use analyze::Guarantee;
-use analyze::policies::{Cluster, Judgment, PolicyVerdict};
-use model::{CpuSet, Profile};
+use analyze::policies::{Cluster, Judgment, NOT_JUDGED, PolicyVerdict};
+use model::{Assignment, CpuSet, Profile};
 use std::fmt::Write;
 
 /// The most clusters and tasks of a cluster that are drawn; JSON has all.
@@ -83,7 +83,12 @@ fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
         };
         rows.push([
             v.policy.clone(),
-            if v.schedulable { "yes" } else { "no" }.to_owned(),
+            match v.schedulable {
+                true => "yes",
+                false if v.decided_by == NOT_JUDGED => "-",
+                false => "no",
+            }
+            .to_owned(),
             by,
             format!("{:.3}", v.utilization),
             format!("{:.3}", v.inflated_utilization),
@@ -95,6 +100,7 @@ fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
             match v.largest_cpmd {
                 Some(m) if m.exact => m.cpmd.rounded(),
                 Some(m) => format!("at least {}", m.cpmd.rounded()),
+                None if v.decided_by == NOT_JUDGED => "-".to_owned(),
                 None => "fails without".to_owned(),
             },
         ]);
@@ -121,11 +127,16 @@ fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
 fn picture(out: &mut String, verdict: &PolicyVerdict) {
     let _ = writeln!(
         out,
-        "\nWho runs where under {}{} (a letter for each task, + cache delay, . idle):",
+        "\nWho runs where under {}{} (a letter for each task, + {}, . idle):",
         verdict.policy,
         match &verdict.heuristic {
             Some(heuristic) => format!(", by {heuristic}"),
             None => String::new(),
+        },
+        match (verdict.decided_by, &verdict.assignment) {
+            ("PD2", _) => "cache delay and rounding to quanta",
+            (_, Some(Assignment::Slots(_))) => "cache delay and what servers reserve beyond",
+            _ => "cache delay",
         }
     );
     let label = |c: &Cluster| format!("P{}", c.processors);
