@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 
 /// The most tasks of which every placement is decided by the exact test of a processor.
 const PLACED: NotApplicable =
-    NotApplicable::Limit("500 tasks, each placed by the exact test of a processor, many times over");
-const MOST_PLACED: usize = 500;
+    NotApplicable::Limit("200 tasks, each placed by the exact test of a processor, many times over");
+const MOST_PLACED: usize = 200;
 /// The most tasks that are put into shares or servers.
 const SHARED: NotApplicable = NotApplicable::Limit("2000 tasks, put into shares or servers many times over");
 const MOST_SHARED: usize = 2_000;
@@ -80,7 +80,7 @@ pub(super) fn judge(
         return Ok(verdict);
     }
     verdict.decided_by = asked.decided_by();
-    verdict.largest_cpmd = margin::largest_assigned(set.timings(), policy.family == Family::EdfWm, |tasks| {
+    verdict.largest_cpmd = margin::largest_assigned(set.timings(), asked.is_slow(), |tasks| {
         asked.assign(tasks).is_ok()
     });
     match asked.assign(&inflated) {
@@ -124,6 +124,15 @@ impl Asked<'_> {
             ));
         }
         (tasks.len() > most).then(|| limit.to_string())
+    }
+
+    /// Does finding an assignment take so long that only few delays are tried?
+    fn is_slow(&self) -> bool {
+        match self.family {
+            Family::EdfWm => true,
+            Family::FixedPriority(_) => self.set.len() > 50,
+            _ => false,
+        }
     }
 
     fn decided_by(&self) -> &'static str {
