@@ -21,6 +21,10 @@ use std::collections::BTreeMap;
 const PLACED: NotApplicable =
     NotApplicable::Limit("200 tasks, each placed by the exact test of a processor, many times over");
 const MOST_PLACED: usize = 200;
+/// The most tasks of which some are cut into slices: the demand of a processor that slices fill up takes long to decide.
+const SPLIT: NotApplicable =
+    NotApplicable::Limit("30 tasks, cut into slices by exact demand many times over");
+const MOST_SPLIT: usize = 30;
 /// The most tasks that are put into shares or servers.
 const SHARED: NotApplicable = NotApplicable::Limit("2000 tasks, put into shares or servers many times over");
 const MOST_SHARED: usize = 2_000;
@@ -110,7 +114,8 @@ impl Asked<'_> {
     fn precondition(&self, guarantee: Guarantee) -> Option<String> {
         let tasks = self.set.timings();
         let (implicit, most, limit) = match self.family {
-            Family::Edf | Family::FixedPriority(_) | Family::EdfWm => (false, MOST_PLACED, PLACED),
+            Family::EdfWm => (false, MOST_SPLIT, SPLIT),
+            Family::Edf | Family::FixedPriority(_) => (false, MOST_PLACED, PLACED),
             Family::EdfFm | Family::NpsF { .. } => (true, MOST_SHARED, SHARED),
             Family::Pd2 => (true, usize::MAX, SHARED),
         };
