@@ -2,7 +2,7 @@
 
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
-use analyze::uniprocessor::edf;
+use analyze::uniprocessor::{Work, edf};
 use model::assignment::{Serve, Slots, Turn};
 use model::{CpuId, Duration, Timing};
 use num_bigint::BigInt;
@@ -129,7 +129,10 @@ fn the_shortest_slice_is_kept() {
         shortest: nanos(450_000),
         ..settings
     };
-    assert_eq!(edf_wm::assign(&example(), &processors(3), &coarse), Err(6));
+    assert_eq!(
+        edf_wm::assign(&example(), &processors(3), &coarse),
+        Err(edf_wm::Refusal::Task(6))
+    );
 }
 
 fn serve(start: u64, end: u64, server: u32) -> Serve {
@@ -137,6 +140,37 @@ fn serve(start: u64, end: u64, server: u32) -> Serve {
         start: nanos(start),
         end: nanos(end),
         server,
+    }
+}
+
+/// Tasks that together fill all processors to the last nanosecond, with periods that share nothing: slices leave a little.
+#[test]
+fn slices_of_a_full_machine_take_counted_work() {
+    let set: Vec<Timing> = (0..40u64)
+        .map(|i| {
+            let period = 10_000_019 + 2_000_003 * i;
+            Timing::implicit(nanos(period * (60 + i % 7) / 100), nanos(period))
+        })
+        .collect();
+    for m in 25..=32 {
+        let assign = |work| {
+            edf_wm::assign(
+                &set,
+                &processors(m),
+                &edf_wm::Settings {
+                    work,
+                    ..edf_wm::Settings::default()
+                },
+            )
+        };
+        let all = assign(edf_wm::Settings::default().work);
+        assert_eq!(
+            all,
+            assign(edf_wm::Settings::default().work),
+            "the same answer again"
+        );
+        assert!(all != Err(edf_wm::Refusal::Limit), "{m}");
+        assert_eq!(assign(1_000), Err(edf_wm::Refusal::Limit), "{m}");
     }
 }
 
@@ -267,6 +301,31 @@ proptest! {
                 prop_assert_eq!(edf::decide(&tasks), Ok(true));
             }
         }
+    }
+
+    /// One pass of QPA that cuts the slice, and the longest that passes the exact test, found by trying them all.
+    #[test]
+    fn the_longest_slice_of_one_pass_is_the_longest_of_all(
+        set in prop::collection::vec((1u64..=12, 2u64..=24, 1u64..=30), 0..5),
+        period in 2u64..=24,
+        window in 1u64..=24,
+    ) {
+        let mut tasks: Vec<Timing> = set.iter().map(|(e, p, d)| Timing {
+            wcet: nanos(*e), period: nanos(*p), deadline: nanos(*d),
+        }).collect();
+        while edf::decide(&tasks) != Ok(true) {
+            tasks.pop();
+        }
+        let with = |wcet: u64| {
+            let slice = Timing { wcet: nanos(wcet), period: nanos(period), deadline: nanos(window) };
+            [&tasks[..], &[slice]].concat()
+        };
+        let most = window.min(period);
+        let fits = |tasks: &[Timing]| model::exact::cmp_sum(tasks.iter().map(Timing::utilization), model::Ratio::ONE).is_le();
+        let by_utilization = (0..=most).rev().find(|e| fits(&with(*e))).unwrap();
+        let expected = (1..=most).rev().find(|e| edf::decide(&with(*e)) == Ok(true)).unwrap_or(0);
+        let mut tasks = with(by_utilization);
+        prop_assert_eq!(edf::longest_last(&mut tasks, &mut Work::new()), Ok(nanos(expected)));
     }
 
     #[test]

@@ -21,10 +21,11 @@ use std::collections::BTreeMap;
 const PLACED: NotApplicable =
     NotApplicable::Limit("200 tasks, each placed by the exact test of a processor, many times over");
 const MOST_PLACED: usize = 200;
-/// The most tasks of which some are cut into slices: the demand of a processor that slices fill up takes long to decide.
+/// The most tasks of which some are cut into slices, and the work of one assignment of them.
 const SPLIT: NotApplicable =
-    NotApplicable::Limit("30 tasks, cut into slices by exact demand many times over");
-const MOST_SPLIT: usize = 30;
+    NotApplicable::Limit("1000 tasks, placed or cut by exact demand many times over");
+const MOST_SPLIT: usize = 1_000;
+const SPLIT_WORK: u64 = 1 << 24;
 /// The most tasks that are put into shares or servers.
 const SHARED: NotApplicable = NotApplicable::Limit("2000 tasks, put into shares or servers many times over");
 const MOST_SHARED: usize = 2_000;
@@ -186,7 +187,14 @@ impl Asked<'_> {
                     None => String::new(),
                 })
             }
-            Family::EdfWm => match edf_wm::assign(tasks, cpus, &edf_wm::Settings::default()) {
+            Family::EdfWm => match edf_wm::assign(
+                tasks,
+                cpus,
+                &edf_wm::Settings {
+                    work: SPLIT_WORK,
+                    ..edf_wm::Settings::default()
+                },
+            ) {
                 Ok(slices) => {
                     let split = slices.tasks.iter().filter(|s| s.len() > 1).count();
                     let most = slices.tasks.iter().map(Vec::len).max().unwrap_or(1);
@@ -202,7 +210,8 @@ impl Asked<'_> {
                         uncovered,
                     })
                 }
-                Err(index) => Err(refuse(index, "fits nowhere, whole or in slices")),
+                Err(edf_wm::Refusal::Task(index)) => Err(refuse(index, "fits nowhere, whole or in slices")),
+                Err(edf_wm::Refusal::Limit) => Err(format!("undecided: {}", edf_wm::LIMIT)),
             },
             Family::NpsF { delta } => {
                 let of = |c: &CpuSet| cpus.iter().copied().filter(|cpu| c.contains(*cpu)).collect();

@@ -6,15 +6,19 @@
 //! admits; the m′ longest are taken, longest first, and the last is cut to what is missing. All jobs of a processor, whole
 //! or slices, run by EDF.
 //!
-//! Exact integers: the longest slice is found by bisection over the exact test, which is monotone. A processor on which
-//! that hits its limit of work admits nothing.
+//! Exact integers: the longest slice is found by one pass of QPA that cuts it where the demand bound is exceeded
+//! ([`edf::longest_last`]). Work is counted, so that the same set always gets the same answer: a slice is the longest that
+//! [`STEPS`] prove (where a processor would be full to the last nanosecond, the demand of very long intervals
+//! decides, and a slice that leaves it a little more is taken instead); a placement that as many do not decide is refused; and
+//! the whole assignment ends with [`Refusal::Limit`] past [`Settings::work`].
 
 use crate::partition::{EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS};
 use crate::registry::TestInfo;
-use crate::uniprocessor::edf;
-use crate::verdict::{Exactness, Guarantee};
+use crate::uniprocessor::{WORK_LIMIT, Work, edf};
+use crate::verdict::{Exactness, Guarantee, NotApplicable};
 use model::assignment::{Slice, Slices};
 use model::{CpuId, Duration, Ratio, Timing, exact};
+use std::collections::BinaryHeap;
 
 /// What may be chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +29,8 @@ pub struct Settings {
     pub fit: Fit,
     /// No slice is shorter.
     pub shortest: Duration,
+    /// The most evaluations of one task's demand that the whole assignment may take.
+    pub work: u64,
 }
 
 impl Default for Settings {
@@ -33,9 +39,26 @@ impl Default for Settings {
             order: Order::DecreasingUtilization,
             fit: Fit::First,
             shortest: super::SHORTEST,
+            work: WORK_LIMIT,
         }
     }
 }
+
+/// The most times that the demand of a processor is evaluated for one placement or one slice.
+pub const STEPS: u64 = 1 << 13;
+
+/// Why there is no assignment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The first task, in the order of placement, that can be neither placed nor split.
+    Task(u32),
+    /// Not decided within [`Settings::work`].
+    Limit,
+}
+
+/// Beyond [`Settings::work`].
+pub const LIMIT: NotApplicable =
+    NotApplicable::Limit("the demand of processors with slices takes more evaluations than are allowed");
 
 const ONE: u128 = 1 << 64;
 
@@ -77,7 +100,7 @@ struct Processor {
 
 impl Processor {
     /// Would EDF hold this one, too? Exact; a limit counts as no.
-    fn accepts(&mut self, item: &Item) -> bool {
+    fn accepts(&mut self, item: &Item, work: &mut Work) -> bool {
         if self.low + item.low > ONE {
             return false;
         }
@@ -87,11 +110,18 @@ impl Processor {
             return true;
         }
         self.tasks.push(item.timing);
-        let fits =
-            surely_fits || exact::cmp_sum(self.tasks.iter().map(Timing::utilization), Ratio::ONE).is_le();
-        let accepted = fits && (!constrained || edf::decide_by_demand(&self.tasks) == Ok(true));
+        let fits = surely_fits || !is_overutilized(&self.tasks);
+        let limit = self.limit();
+        let accepted = fits
+            && (!constrained
+                || work.lend(limit, |w| edf::decide_by_demand_within(&self.tasks, w)) == Ok(true));
         self.tasks.pop();
         accepted
+    }
+
+    /// [`STEPS`] in evaluations of one task's demand.
+    fn limit(&self) -> u64 {
+        STEPS * (self.tasks.len() as u64 + 1)
     }
 
     fn add(&mut self, item: &Item) {
@@ -101,38 +131,68 @@ impl Processor {
         self.tasks.push(item.timing);
     }
 
-    /// The longest execution in this window that fits, at most `most`.
-    fn longest_slice(&mut self, window: Duration, period: Duration, most: Duration) -> Duration {
-        // What utilization leaves, rounded up: 63 bits times 64 bits.
-        let left = ONE.saturating_sub(self.low).div_ceil(2);
-        let by_utilization = (left * u128::from(period.nanos())).div_ceil(1 << 63);
-        let mut high = most
-            .min(window)
-            .nanos()
-            .min(u64::try_from(by_utilization).unwrap_or(u64::MAX));
-        let mut low = 0;
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            let slice = Item::new(Timing {
-                wcet: Duration::from_nanos(middle),
-                period,
-                deadline: window,
-            });
-            if slice.is_some_and(|s| self.accepts(&s)) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        Duration::from_nanos(low)
+    /// No slice in this window can be longer, by utilization and by the demand at the window's end. Not below
+    /// [`Processor::longest_slice`].
+    fn slice_at_most(&self, slice: &Timing) -> Duration {
+        let window = slice.deadline;
+        let demand = edf::demand(&self.tasks, u128::from(window.nanos()));
+        let by_demand = u128::from(window.nanos()).saturating_sub(demand);
+        let most = by_demand.min(share_of(ONE.saturating_sub(self.low), slice.period) + 1);
+        slice
+            .wcet
+            .min(Duration::from_nanos(u64::try_from(most).unwrap_or(u64::MAX)))
     }
+
+    /// The longest execution in this window, at most `slice.wcet`, that fits and that the work allowed proves to fit.
+    fn longest_slice(&mut self, slice: &Timing, work: &mut Work) -> Duration {
+        let mut top = self.slice_at_most(slice);
+        self.tasks.push(Timing { wcet: top, ..*slice });
+        let last = self.tasks.len() - 1;
+        // Fixed point may have rounded up by as many nanoseconds as there are tasks.
+        while !top.is_zero() && is_overutilized(&self.tasks) {
+            top = top.saturating_sub(Duration::from_nanos(1));
+            self.tasks[last].wcet = top;
+        }
+        let limit = self.limit();
+        let mut idle = 1_u128 << 40;
+        let longest = loop {
+            if let Ok(longest) = work.lend(limit, |w| edf::longest_last(&mut self.tasks, w)) {
+                break longest;
+            }
+            // Too near to a full processor: leave it more time, at first 2^-20 of it, then ever more.
+            idle <<= 4;
+            let left = ONE.saturating_sub(self.high).saturating_sub(idle);
+            let spare = Duration::from_nanos(u64::try_from(share_of(left, slice.period)).unwrap_or(u64::MAX));
+            top = self.tasks[last].wcet.min(spare);
+            if top.is_zero() || work.left() == 0 {
+                break Duration::ZERO;
+            }
+            self.tasks[last].wcet = top;
+        };
+        self.tasks.pop();
+        longest
+    }
+}
+
+/// This share, in units of 2^-64, of a duration; rounded down.
+fn share_of(share: u128, of: Duration) -> u128 {
+    (share.min(ONE - 1) * u128::from(of.nanos())) >> 64
+}
+
+fn is_overutilized(tasks: &[Timing]) -> bool {
+    exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::ONE).is_gt()
 }
 
 /// The slices of every task, in the order of the set.
 ///
 /// # Errors
-/// The index of the first task, in the order of placement, that can be neither placed nor split.
-pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<Slices, u32> {
+/// The first task that can be neither placed nor split; the limit of work.
+pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<Slices, Refusal> {
+    let mut work = Work::of(settings.work);
+    let refuse = |index: u32, work: &Work| match work.left() {
+        0 => Refusal::Limit,
+        _ => Refusal::Task(index),
+    };
     let mut order = Vec::new();
     settings.order.sort(tasks, &mut order);
     let mut processors = vec![Processor::default(); cpus.len()];
@@ -140,8 +200,8 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<S
     let mut from = 0;
     for index in order {
         let t = tasks[index as usize];
-        let item = Item::new(t).ok_or(index)?;
-        if let Some(p) = choose(&mut processors, &item, settings.fit, from) {
+        let item = Item::new(t).ok_or(Refusal::Task(index))?;
+        if let Some(p) = choose(&mut processors, &item, settings.fit, from, &mut work) {
             processors[p].add(&item);
             if settings.fit == Fit::Next {
                 from = p;
@@ -153,7 +213,8 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<S
             });
             continue;
         }
-        let parts = split(&mut processors, &t, settings.shortest).ok_or(index)?;
+        let parts =
+            split(&mut processors, &t, settings.shortest, &mut work).ok_or_else(|| refuse(index, &work))?;
         let window = t.deadline.nanos() / parts.len() as u64;
         for (p, budget) in parts {
             let slice = Slice {
@@ -166,7 +227,7 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<S
                 period: t.period,
                 deadline: slice.window,
             });
-            processors[p].add(&part.ok_or(index)?);
+            processors[p].add(&part.ok_or(Refusal::Task(index))?);
             slices[index as usize].push(slice);
         }
     }
@@ -176,11 +237,18 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<S
     })
 }
 
-fn choose(processors: &mut [Processor], item: &Item, fit: Fit, from: usize) -> Option<usize> {
+fn choose(
+    processors: &mut [Processor],
+    item: &Item,
+    fit: Fit,
+    from: usize,
+    work: &mut Work,
+) -> Option<usize> {
     let count = processors.len();
+    let accepts = |p: &usize| processors[*p].accepts(item, work);
     match fit {
-        Fit::First => (0..count).find(|p| processors[*p].accepts(item)),
-        Fit::Next => (from..count).find(|p| processors[*p].accepts(item)),
+        Fit::First => (0..count).find(accepts),
+        Fit::Next => (from..count).find(accepts),
         Fit::Worst | Fit::Best => {
             let mut ranked: Vec<usize> = (0..count).collect();
             // Stable: equal loads stay in the order of their numbers.
@@ -189,32 +257,96 @@ fn choose(processors: &mut [Processor], item: &Item, fit: Fit, from: usize) -> O
             } else {
                 ranked.sort_by_key(|p| std::cmp::Reverse(processors[*p].low));
             }
-            ranked.into_iter().find(|p| processors[*p].accepts(item))
+            ranked.into_iter().find(|p| processors[*p].accepts(item, work))
         }
     }
 }
 
+/// A processor by how long a slice on it may be: proven, or an upper bound. Longer ones first, then lower numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Offer {
+    slice: Duration,
+    processor: std::cmp::Reverse<usize>,
+    proven: bool,
+}
+
 /// Processors and budgets of the fewest slices that hold the task.
-fn split(processors: &mut [Processor], t: &Timing, shortest: Duration) -> Option<Vec<(usize, Duration)>> {
+fn split(
+    processors: &mut [Processor],
+    t: &Timing,
+    shortest: Duration,
+    work: &mut Work,
+) -> Option<Vec<(usize, Duration)>> {
     for count in 2..=processors.len() {
         let window = Duration::from_nanos(t.deadline.nanos() / count as u64);
         if window < shortest || window.is_zero() {
             return None;
         }
-        let mut parts: Vec<(usize, Duration)> = processors
-            .iter_mut()
-            .enumerate()
-            .map(|(p, processor)| (p, processor.longest_slice(window, t.period, t.wcet)))
-            .filter(|(_, slice)| *slice >= shortest && !slice.is_zero())
-            .collect();
-        parts.sort_by_key(|(_, slice)| std::cmp::Reverse(*slice));
-        parts.truncate(count);
-        let together: u128 = parts.iter().map(|(_, s)| u128::from(s.nanos())).sum();
-        if parts.len() == count && together >= u128::from(t.wcet.nanos()) {
+        let slice = Timing {
+            wcet: t.wcet.min(window),
+            period: t.period,
+            deadline: window,
+        };
+        if let Some(parts) = longest_slices(processors, &slice, count, t.wcet, shortest, work) {
             return cut(parts, t.wcet, shortest);
+        }
+        if work.left() == 0 {
+            return None;
         }
     }
     None
+}
+
+/// The `count` longest slices in this window, longest first, if none is below `shortest` and they hold `wcet` together.
+///
+/// Upper bounds go first: a processor's slice is computed only if it may be among the longest.
+fn longest_slices(
+    processors: &mut [Processor],
+    slice: &Timing,
+    count: usize,
+    wcet: Duration,
+    shortest: Duration,
+    work: &mut Work,
+) -> Option<Vec<(usize, Duration)>> {
+    let mut offers: BinaryHeap<Offer> = BinaryHeap::with_capacity(processors.len());
+    for (p, processor) in processors.iter().enumerate() {
+        work.spend(processor.tasks.len() as u64 + 1);
+        offers.push(Offer {
+            slice: processor.slice_at_most(slice),
+            processor: std::cmp::Reverse(p),
+            proven: false,
+        });
+    }
+    let together = |parts: &mut dyn Iterator<Item = Duration>| -> u128 {
+        parts.take(count).map(|s| u128::from(s.nanos())).sum()
+    };
+    let mut bounds: Vec<Duration> = offers.iter().map(|o| o.slice).collect();
+    bounds.sort_unstable_by_key(|s| std::cmp::Reverse(*s));
+    if together(&mut bounds.into_iter()) < u128::from(wcet.nanos()) {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(count);
+    while let Some(offer) = offers.pop() {
+        if offer.slice < shortest || offer.slice.is_zero() || work.left() == 0 {
+            return None;
+        }
+        let p = offer.processor.0;
+        if !offer.proven {
+            let slice = processors[p].longest_slice(slice, work);
+            offers.push(Offer {
+                slice,
+                proven: true,
+                ..offer
+            });
+            continue;
+        }
+        parts.push((p, offer.slice));
+        if parts.len() == count {
+            break;
+        }
+    }
+    let enough = together(&mut parts.iter().map(|(_, s)| *s)) >= u128::from(wcet.nanos());
+    (parts.len() == count && enough).then_some(parts)
 }
 
 /// Cuts the last slice to what is missing. If that is below the shortest, it is lengthened, and the first gives what it can
@@ -251,7 +383,11 @@ pub const INFO: TestInfo = TestInfo {
         if tasks.len() > EXACT_PLACEMENTS && !tasks.iter().all(Timing::has_implicit_deadline) {
             return Err(TOO_MANY_PLACEMENTS);
         }
-        Ok(assign(tasks, &super::processors(m), &Settings::default()).is_ok())
+        match assign(tasks, &super::processors(m), &Settings::default()) {
+            Ok(_) => Ok(true),
+            Err(Refusal::Task(_)) => Ok(false),
+            Err(Refusal::Limit) => Err(LIMIT),
+        }
     },
     run_inflated: None,
 };

@@ -8,8 +8,8 @@
 //! point, rounded up; where U is too near 1 for that, L is the synchronous busy period.
 
 use super::{LIMIT, Work, div};
-use crate::verdict::Decision;
-use model::{Ratio, Timing, exact};
+use crate::verdict::{Decision, NotApplicable};
+use model::{Duration, Ratio, Timing, exact};
 use std::cmp::Ordering;
 
 /// Does EDF meet every deadline of these tasks on one processor of their own? Exact; see [`LIMIT`].
@@ -27,22 +27,108 @@ pub fn decide(tasks: &[Timing]) -> Decision {
 
 /// [`decide`] for a set that is known to have U ≤ 1 and no WCET above its deadline.
 pub fn decide_by_demand(tasks: &[Timing]) -> Decision {
+    decide_by_demand_within(tasks, &mut Work::new())
+}
+
+/// [`decide_by_demand`] with a limit of work of one's own.
+pub fn decide_by_demand_within(tasks: &[Timing], work: &mut Work) -> Decision {
     if tasks.iter().all(|t| t.deadline >= t.period) {
         return Ok(true);
     }
-    let mut work = Work::new();
     if let Some(bound) = violation_bound(tasks) {
-        return search(tasks, bound, &mut work);
+        return search(tasks, bound, work);
     }
     // The busy period may be endless for our purposes; most overloads show before the longest deadline.
     let longest = tasks.iter().map(|t| t.deadline.nanos()).max().unwrap_or(0);
-    if search(tasks, u128::from(longest), &mut work) == Ok(false) {
+    if search(tasks, u128::from(longest), work) == Ok(false) {
         return Ok(false);
     }
-    match busy_period(tasks, &mut work) {
-        Some(bound) => search(tasks, bound, &mut work),
+    match busy_period(tasks, work) {
+        Some(bound) => search(tasks, bound, work),
         None => Err(LIMIT),
     }
+}
+
+/// The longest WCET of the last task, at most the one that it has, with which EDF meets every deadline; it is left there.
+///
+/// The others must be schedulable without it, U ≤ 1 with it, and its WCET within its deadline. One pass of QPA instead of a
+/// bisection over many (Zhang, Burns, Baruah 2011, sensitivity): where the demand exceeds t, the WCET is cut to what t admits.
+/// What was checked above t holds for every shorter WCET, so that the pass goes on downwards from there.
+///
+/// # Errors
+/// [`LIMIT`]; the WCET that is left is then an upper bound only.
+pub fn longest_last(tasks: &mut [Timing], work: &mut Work) -> Result<Duration, NotApplicable> {
+    let Some(last) = tasks.last().copied() else {
+        return Ok(Duration::ZERO);
+    };
+    if tasks.iter().all(|t| t.deadline >= t.period) {
+        return Ok(last.wcet);
+    }
+    // Early deadlines cut most: what follows then starts from a busy period that is not needlessly long.
+    let window = u128::from(last.deadline.nanos());
+    let early: Vec<u128> = tasks
+        .iter()
+        .rev()
+        .map(|t| u128::from(t.deadline.nanos()))
+        .filter(|d| *d >= window)
+        .take(EARLY)
+        .collect();
+    for t in early {
+        if !work.spend(tasks.len() as u64) {
+            return Err(LIMIT);
+        }
+        cut_last(tasks, t);
+    }
+    let first_deadline = tasks.iter().map(|t| t.deadline.nanos()).min().unwrap_or(0);
+    let mut limit = violation_bound(tasks)
+        .or_else(|| busy_period(tasks, work))
+        .ok_or(LIMIT)?;
+    let mut next = last_deadline_before(tasks, limit + 1);
+    while let Some(t) = next {
+        let cost = if t >> 64 == 0 { 1 } else { 8 };
+        if !work.spend(cost * tasks.len() as u64) {
+            return Err(LIMIT);
+        }
+        let mut h = demand(tasks, t);
+        if h > t {
+            h = cut_last(tasks, t);
+            // Less is asked for: the first violation lies before a lower bound.
+            limit = limit.min(violation_bound(tasks).unwrap_or(limit));
+            if limit < t {
+                next = last_deadline_before(tasks, limit + 1);
+                continue;
+            }
+        }
+        if h <= u128::from(first_deadline) || tasks.last().is_none_or(|l| l.wcet.is_zero()) {
+            break;
+        }
+        next = if h < t {
+            Some(h)
+        } else {
+            last_deadline_before(tasks, t)
+        };
+    }
+    Ok(tasks.last().map_or(Duration::ZERO, |l| l.wcet))
+}
+
+/// At how many early deadlines [`longest_last`] looks first.
+const EARLY: usize = 16;
+
+/// Cuts the WCET of the last task to what the demand of the others by `t` leaves; the demand that remains.
+fn cut_last(tasks: &mut [Timing], t: u128) -> u128 {
+    let Some((last, others)) = tasks.split_last_mut() else {
+        return 0;
+    };
+    let others = demand(others, t);
+    let Some(beyond) = t.checked_sub(u128::from(last.deadline.nanos())) else {
+        return others;
+    };
+    let jobs = div(beyond, last.period.nanos()) + 1;
+    let admitted = t.saturating_sub(others) / jobs;
+    if admitted < u128::from(last.wcet.nanos()) {
+        last.wcet = Duration::from_nanos(u64::try_from(admitted).unwrap_or(u64::MAX));
+    }
+    others + jobs * u128::from(last.wcet.nanos())
 }
 
 /// QPA: is h(t) ≤ t for all t ≤ `bound`? Downwards; between h(t) and t there is no violation, because h is monotone.
@@ -157,7 +243,6 @@ fn busy_period(tasks: &[Timing], work: &mut Work) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Duration;
 
     fn task(e: u64, p: u64, d: u64) -> Timing {
         Timing {

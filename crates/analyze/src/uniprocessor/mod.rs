@@ -15,25 +15,51 @@ pub const LIMIT: NotApplicable =
 /// The most evaluations of one task's demand or interference that one decision may take: some seconds.
 pub const WORK_LIMIT: u64 = 200_000_000;
 
-/// Counts work against [`WORK_LIMIT`].
+/// Counts evaluations of one task's demand or interference, so that no decision takes longer than its limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
+pub struct Work {
     left: u64,
 }
 
 impl Work {
-    pub(crate) const fn new() -> Self {
-        Work { left: WORK_LIMIT }
+    /// As much as [`WORK_LIMIT`].
+    pub const fn new() -> Self {
+        Work::of(WORK_LIMIT)
     }
-    /// Spends `amount`; false once nothing is left.
-    pub(crate) fn spend(&mut self, amount: u64) -> bool {
+    /// As much as this.
+    pub const fn of(limit: u64) -> Self {
+        Work { left: limit }
+    }
+    /// What is left.
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+    /// Lets `work` use at most `limit` of what is left here.
+    pub fn lend<T>(&mut self, limit: u64, work: impl FnOnce(&mut Work) -> T) -> T {
+        let mut part = Work::of(limit.min(self.left));
+        let before = part.left;
+        let result = work(&mut part);
+        self.left -= before - part.left;
+        result
+    }
+    /// Spends `amount`; false, and nothing is left, if that is more than there is.
+    pub fn spend(&mut self, amount: u64) -> bool {
         match self.left.checked_sub(amount) {
             Some(left) => {
                 self.left = left;
                 true
             }
-            None => false,
+            None => {
+                self.left = 0;
+                false
+            }
         }
+    }
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

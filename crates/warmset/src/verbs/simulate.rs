@@ -310,10 +310,11 @@ pub fn assignment_for(
             };
             match edf_wm::assign(timings, &cpus, &settings) {
                 Ok(slices) => Ok(Some(Assignment::Slices(slices))),
-                Err(index) => Err(task(
+                Err(edf_wm::Refusal::Task(index)) => Err(task(
                     index as usize,
                     "on no processors that are left, whole or in slices",
                 )),
+                Err(edf_wm::Refusal::Limit) => Err(edf_wm::LIMIT.to_string()),
             }
         }
         Needs::Slots { delta, clusters } => {
