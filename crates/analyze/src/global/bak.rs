@@ -1,7 +1,7 @@
 //! BAK: busy intervals extended downwards, for global EDF.
 //!
-//! Source: Baker, "Multiprocessor EDF and deadline monotonic schedulability analysis", RTSS 2003, Theorem 12. With
-//! λ_k = e_k/D_k, every task k must have Σ_i min(1, β_i) ≤ m·(1 − λ_k) + λ_k, where
+//! Source: Baker, "Multiprocessor EDF and deadline monotonic schedulability analysis", RTSS 2003, in the form
+//! of Bertogna, Cirinei, Lipari, ECRTS 2005, Theorem 5. With λ_k = e_k/D_k, every task k must have Σ_i min(1, β_i) ≤ m·(1 − λ_k) + λ_k, where
 //! β_i = u_i·(1 + (p_i − D_i)/D_k) if u_i ≤ λ_k, and (e_i − λ_k·p_i)/D_k more otherwise.
 //!
 //! Multiplied by D_k, as here: Σ_i min(D_k, u_i·(D_k + p_i − D_i) + max(0, e_i − λ_k·p_i)) ≤ m·D_k − (m − 1)·e_k.
@@ -20,7 +20,7 @@ pub const INFO: TestInfo = TestInfo {
     policy: "g-edf",
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
-    source: "Baker, RTSS 2003, Theorem 12",
+    source: "Baker, RTSS 2003; in the form of Bertogna, Cirinei, Lipari, ECRTS 2005, Theorem 5",
     preconditions: "D ≤ p",
     about: "A missed deadline needs a long enough interval in which all processors are loaded; bounds the load that \
             each task can bring into the longest such interval. Quadratic.",

@@ -1,7 +1,7 @@
 //! BAR: few tasks carry work into a busy interval, for global EDF.
 //!
-//! Source: Baruah, "Techniques for multiprocessor global schedulability analysis", RTSS 2007, Theorem 2.
-//! For every task k and every A ≥ 0, with the window L = A + D_k: Σ_i I1_i + the m − 1 largest of I2_i − I1_i is at most
+//! Source: Baruah, "Techniques for multiprocessor global schedulability analysis", RTSS 2007, Theorem 2,
+//! Equation 8. For every task k and every A ≥ 0, with the window L = A + D_k: Σ_i I1_i + the m − 1 largest of I2_i − I1_i is at most
 //! m·(L − e_k), where I1_i = min(DBF_i(L), L − e_k + 1) and I1_k = min(DBF_k(L) − e_k, A) without, and I2 the same with
 //! DBF'_i(L) = ⌊L/p_i⌋·e_i + min(e_i, L mod p_i) in place of DBF_i, for tasks that carry work in. Only
 //! L ≤ (Σ of the m − 1 largest e + Σ u_i·(p_i − D_i) + m·e_k)/(m − U) matter.
@@ -30,7 +30,7 @@ pub const INFO: TestInfo = TestInfo {
     policy: "g-edf",
     guarantee: Guarantee::Hard,
     exactness: Exactness::Sufficient,
-    source: "Baruah, RTSS 2007, Theorem 2",
+    source: "Baruah, RTSS 2007, Theorem 2, Equation 8",
     preconditions: "D ≤ p, U < m",
     about: "At the start of the interval that leads to a miss, at most m − 1 tasks have work left over. \
             Pseudo-polynomial: looks at every deadline up to a bound that grows as U comes close to m. Integer time.",

@@ -1,4 +1,4 @@
-//! Hard real-time tests for global EDF: one file a test.
+//! Hard real-time tests for global EDF and global fixed priorities: one file a test.
 
 pub mod any;
 pub mod bak;
@@ -6,7 +6,9 @@ pub mod bar;
 pub mod bcl;
 pub mod bcli;
 pub mod ffdbf;
+pub mod gdm_density;
 pub mod gfb;
+pub mod gfp_rta;
 pub mod load;
 pub mod rta;
 

@@ -1,8 +1,7 @@
 //! DA: the tardiness bound of Devi and Anderson for global EDF.
 //!
 //! Source: Devi, Anderson, "Tardiness bounds under global EDF scheduling on a multiprocessor", Real-Time Systems 38 (2008),
-//! Theorem 2 and its improvement with Λ = ⌈U⌉ − 1; Devi, dissertation (UNC 2006), Corollary 4.11. Task k is never later
-//! than x + e_k with x = (the sum of the Λ largest e − the least e) / (m − the sum of the Λ − 1 largest u), and nothing is
+//! with the improvement Λ = ⌈U⌉ − 1 of Devi, dissertation (UNC 2006), Corollary 4.11. Task k is never later than x + e_k with x = (the sum of the Λ largest e − the least e) / (m − the sum of the Λ − 1 largest u), and nothing is
 //! tardy on one processor.
 //!
 //! Assumes: sporadic tasks, D = p, U ≤ m, u ≤ 1; full preemption.
@@ -21,7 +20,7 @@ pub const INFO: TestInfo = TestInfo {
     policy: "g-edf",
     guarantee: Guarantee::Soft,
     exactness: Exactness::Exact,
-    source: "Devi, Anderson, Real-Time Systems 38 (2008), Theorem 2",
+    source: "Devi, Anderson, Real-Time Systems 38 (2008); Devi, dissertation (UNC 2006), Corollary 4.11",
     preconditions: "D = p",
     about: "Tardiness under global EDF is bounded if and only if the total utilization is at most m and no task's is \
             above 1; the bound itself comes with it.",

@@ -2,7 +2,12 @@
 //!
 //! Times are whole units in `i128`. Nothing here shares code with the tests, nor their rearrangements of the conditions.
 
+// Each test binary uses a part.
+#![allow(dead_code)]
+
 pub mod edf;
+pub mod fixed_priority;
+pub mod random;
 pub mod simulator;
 pub mod soft;
 

@@ -1,11 +1,24 @@
-//! Global EDF, synchronous and periodic, one time unit after the other.
+//! Global EDF and global fixed priorities, synchronous and periodic, one time unit after the other.
 
 use super::Task;
 
-/// The largest response time of every task among the jobs released before `horizon`, tardy jobs delaying their successors.
+/// The largest response time of every task under global EDF among the jobs released before `horizon`, tardy jobs delaying
+/// their successors.
 ///
 /// Equal deadlines are broken by the earlier release, then the lower index.
 pub fn g_edf(tasks: &[Task], m: usize, horizon: i128) -> Vec<i128> {
+    simulate(tasks, m, horizon, |task, release| {
+        (release + tasks[task].d, release, task)
+    })
+}
+
+/// The same under global fixed priorities, the first task highest.
+pub fn g_fp(tasks: &[Task], m: usize, horizon: i128) -> Vec<i128> {
+    simulate(tasks, m, horizon, |task, release| (task, release))
+}
+
+/// The jobs with the smallest ranks (of task and release) run.
+fn simulate<R: Ord>(tasks: &[Task], m: usize, horizon: i128, rank: impl Fn(usize, i128) -> R) -> Vec<i128> {
     struct Job {
         task: usize,
         release: i128,
@@ -28,10 +41,10 @@ pub fn g_edf(tasks: &[Task], m: usize, horizon: i128) -> Vec<i128> {
         } else if pending.is_empty() {
             return worst;
         }
-        pending.sort_by_key(|j| (j.release + tasks[j.task].d, j.release, j.task));
+        pending.sort_by_key(|j| rank(j.task, j.release));
         let mut running = vec![false; tasks.len()];
         for job in &mut pending {
-            // A task runs one job at a time, the oldest first; its deadlines are in the order of its releases.
+            // A task runs one job at a time, the oldest first; its ranks are in the order of its releases.
             if running.iter().filter(|r| **r).count() < m && !running[job.task] {
                 running[job.task] = true;
                 job.left -= 1;

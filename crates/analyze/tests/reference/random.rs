@@ -1,0 +1,58 @@
+//! Random small sets, the same for the same seed.
+
+use super::Task;
+
+/// How many sets are tried: as many as `WARMSET_RANDOM_SETS` says, or this many.
+pub fn count(default: u64) -> u64 {
+    std::env::var("WARMSET_RANDOM_SETS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(default)
+}
+
+/// SplitMix64.
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> i128 {
+        i128::from(self.next() % n)
+    }
+}
+
+/// Up to seven tasks on up to four processors, from hopeless to light, with ties and full utilizations.
+pub fn random_set(seed: u64) -> (Vec<Task>, i128) {
+    let mut r = Random(seed);
+    let m = 1 + r.below(4);
+    let n = 1 + r.below(7);
+    // Equal or harmonic periods make the conditions meet with equality.
+    let periods: &[i128] = match r.below(3) {
+        0 => &[6, 12],
+        1 => &[4, 5, 6, 8, 10, 12, 15, 20],
+        _ => &[7, 9, 11, 13, 16, 17, 19, 23],
+    };
+    let (implicit, late) = (r.below(2) == 0, r.below(8) == 0);
+    let tasks = (0..n)
+        .map(|_| {
+            let p = periods[r.below(periods.len() as u64) as usize];
+            let d = match (implicit, late) {
+                (true, _) => p,
+                (_, true) => 1 + r.below(2 * p as u64),
+                _ => 1 + r.below(p as u64),
+            };
+            let most = if r.below(3) == 0 { d } else { (d / 2).max(1) };
+            // Now and then a WCET above its deadline, as overheads make it.
+            let e = 1 + r.below(most as u64) + i128::from(r.below(40) == 0);
+            Task { e, p, d }
+        })
+        .collect();
+    (tasks, m)
+}
