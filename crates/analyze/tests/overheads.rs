@@ -1,11 +1,13 @@
-//! Accounting for overheads: zero changes nothing, more never helps, and packing rolls back.
+//! Accounting for overheads: the formulas by hand, zero changes nothing, more never helps, the parts add up, packing rolls back.
 
 use analyze::Guarantee;
-use analyze::clustered::{Scratch, clustered_edf};
-use analyze::overheads::{Overheads, Packed, Platform, Residents, inflate, pack};
+use analyze::clustered::clustered_edf;
+use analyze::overheads::{Accounted, CacheDelays, Kind, Overheads, Packed, System, account, holds, pack};
 use analyze::partition::{Fit, Order};
+use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
+use model::assignment::Clustered;
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint, Statistic};
-use model::{Duration, Profile, Provenance, Timing};
+use model::{Assignment, ClusterSpec, CpuSet, Duration, Platform, Profile, Provenance, Resumption, Timing};
 use proptest::prelude::*;
 
 fn us(n: u64) -> Duration {
@@ -14,45 +16,81 @@ fn us(n: u64) -> Duration {
 fn task(e_us: u64, p_us: u64) -> Timing {
     Timing::implicit(us(e_us), us(p_us))
 }
-
-/// 002 §6.1 by hand: e + 2 (scheduling + context switch) + 2 CPMD, and the tick and two releases taken off the time.
-#[test]
-fn a_job_pays_what_the_formula_says() {
-    let overheads = Overheads {
-        scheduling: us(3),
-        context_switch: us(2),
-        ipi_latency: us(7),
-        tick: us(10),
-        release: us(5),
-        ..Overheads::NONE
-    };
-    let set = [task(1_000, 10_000), task(2_000, 20_000)];
-    let delays = [us(50), us(100)];
-    let residents = |processors| Residents {
-        tasks: &set,
-        delays: &delays,
-        processors,
-    };
-    // w = (c + 10 + 2·5) / (1 − 10/1000 − 5/10000 − 5/20000) with c = 1000 + 10 + 100: 1130 / 0.98925 = 1142.279505….
-    let one = inflate(residents(1), &overheads);
-    assert_eq!(one[0].wcet.nanos(), 1_142_280);
-    // An IPI where the cluster is wider: 1137 / 0.98925 = 1149.355572….
-    assert_eq!(inflate(residents(2), &overheads)[0].wcet.nanos(), 1_149_356);
-    // c = 2000 + 10 + 200: 2230 / 0.98925 = 2254.233004….
-    assert_eq!(one[1].wcet.nanos(), 2_254_234);
+fn one_cluster(m: u32, tasks: usize) -> Assignment {
+    Assignment::Clustered(Clustered {
+        clusters: vec![CpuSet::first(m)],
+        cluster_of: vec![0; tasks],
+    })
+}
+fn each_alone(m: u32) -> Vec<CpuSet> {
+    processors(m)
+        .into_iter()
+        .map(|c| [c].into_iter().collect())
+        .collect()
 }
 
-/// 000 §2 charges one delay a job, 002 §6.1 two: with nothing else they differ by exactly one.
+const SOME: Overheads = Overheads {
+    scheduling: Duration::from_micros(3),
+    context_switch: Duration::from_micros(2),
+    ipi_latency: Duration::from_micros(7),
+    tick: Duration::from_micros(10),
+    release: Duration::from_micros(5),
+    ..Overheads::NONE
+};
+
+/// 002 §6.1 by hand: e + 2 (scheduling + context switch) + the own cache delay + that of the other task, and the tick and two
+/// releases taken off the time.
+#[test]
+fn a_job_pays_what_the_formula_says() {
+    let set = [task(1_000, 10_000), task(2_000, 20_000)];
+    let on = |m: u32, guarantee| {
+        let platform = Platform::symmetric(m);
+        let delays = CacheDelays::any_way(&platform, &[us(50), us(100)]);
+        let system = System {
+            platform: &platform,
+            overheads: &SOME,
+            delays: &delays,
+            guarantee,
+        };
+        account(&set, &one_cluster(m, 2), &system)
+    };
+    // w = (c + 10 + 2·5) / (1 − 10/1000 − 5/10000 − 5/20000) with c = 1000 + 10 + 150: 1180 / 0.98925 = 1192.822845….
+    let one = on(1, Guarantee::Soft);
+    assert_eq!(one.inflated[0].wcet.nanos(), 1_192_823);
+    // c = 2000 + 10 + 150: 2180 / 0.98925 = 2203.689663….
+    assert_eq!(one.inflated[1].wcet.nanos(), 2_203_690);
+    // An IPI where the cluster is wider: 1187 / 0.98925 = 1199.898913….
+    assert_eq!(on(2, Guarantee::Soft).inflated[0].wcet.nanos(), 1_199_899);
+    // Hard: one more section of the kernel, of 5: 1185 / 0.98925 = 1197.877180….
+    assert_eq!(on(1, Guarantee::Hard).inflated[0].wcet.nanos(), 1_197_878);
+    // Hard, on two processors: 6 · 3 + 5 · 2 + 2 · 7 instead of 2 · 3 + 2 · 2: 1212 / 0.98925 = 1225.170584….
+    assert_eq!(on(2, Guarantee::Hard).inflated[0].wcet.nanos(), 1_225_171);
+    // What of the first figure is for what: 10/1000 of 1192.823 and 10 for ticks, the rest for releases.
+    let parts = one.parts[0];
+    assert_eq!(parts[Kind::Scheduling], us(6));
+    assert_eq!(parts[Kind::ContextSwitch], us(4));
+    assert_eq!(parts[Kind::Cpmd], us(150));
+    assert_eq!(parts[Kind::Tick].nanos(), 10_000 + 11_928);
+    assert_eq!(parts[Kind::Release].nanos(), 10_000 + 895);
+    assert_eq!(parts[Kind::IpiLatency], Duration::ZERO);
+}
+
+/// 000 §2 charges one delay a job, 002 §6.1 two: where all tasks have the same and nothing else costs, they differ by exactly one.
 #[test]
 fn the_rules_of_the_two_papers_differ_by_one_delay() {
-    let (t, delay) = (task(1_000, 10_000), us(80));
-    let residents = Residents {
-        tasks: &[t],
-        delays: &[delay],
-        processors: 1,
+    let set = [task(1_000, 10_000), task(500, 20_000)];
+    let platform = Platform::symmetric(1);
+    let delays = CacheDelays::any_way(&platform, &[us(80), us(80)]);
+    let system = System {
+        platform: &platform,
+        overheads: &Overheads::NONE,
+        delays: &delays,
+        guarantee: Guarantee::Hard,
     };
-    let two = inflate(residents, &Overheads::NONE)[0];
-    assert_eq!(two, t.inflated(delay).inflated(delay));
+    let two = account(&set, &one_cluster(1, 2), &system);
+    for (inflated, t) in two.inflated.iter().zip(&set) {
+        assert_eq!(*inflated, t.inflated(us(80)).inflated(us(80)));
+    }
 }
 
 /// 002 §6.1: ignoring overheads while packing over-utilizes; with them the placement is rolled back and the next bin tried.
@@ -64,19 +102,21 @@ fn packing_rolls_back_a_placement_that_overheads_forbid() {
             release,
             ..Overheads::NONE
         };
-        let platform = Platform {
-            sizes: &[1, 1],
+        let platform = Platform::symmetric(2);
+        let system = System {
+            platform: &platform,
             overheads: &overheads,
-            delays: &[Duration::ZERO; 2],
+            delays: &CacheDelays::none(2),
+            guarantee: Guarantee::Hard,
         };
         pack(
             &set,
-            &platform,
+            &each_alone(2),
+            &system,
             Order::DecreasingUtilization,
             Fit::First,
-            Guarantee::Hard,
         )
-        .map(|p: Packed| p.cluster_of)
+        .map(|p: Packed| p.assignment.cluster_of)
     };
     assert_eq!(with(Duration::ZERO), Ok(vec![0, 0]));
     assert_eq!(with(us(10)), Ok(vec![0, 1]));
@@ -112,78 +152,179 @@ fn sets() -> impl Strategy<Value = Vec<Timing>> {
     prop::collection::vec(one, 1..=8)
 }
 fn some_overheads() -> impl Strategy<Value = Overheads> {
-    (0u64..100, 0u64..100, 0u64..100, 0u64..100, 0u64..100).prop_map(|(r, s, c, i, t)| Overheads {
+    (0u64..60, 0u64..60, 0u64..60, 0u64..60, 0u64..60, 0u64..60).prop_map(|(r, s, c, i, tt, t)| Overheads {
         release: us(r),
         scheduling: us(s),
         context_switch: us(c),
         ipi_latency: us(i),
+        timer_transfer: us(tt),
         tick: us(t),
         ..Overheads::NONE
     })
+}
+/// Delays by task, for a preemption and what a migration costs more.
+fn some_delays() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    prop::collection::vec((0u64..80, 0u64..80), 8)
+}
+fn delays_of(platform: &Platform, tasks: usize, by_task: &[(u64, u64)]) -> CacheDelays {
+    CacheDelays::of(platform, tasks, |task, kind| {
+        let (stays, more) = by_task[task.index()];
+        Ok(us(if kind == Resumption::Preemption {
+            stays
+        } else {
+            stays + more
+        }))
+    })
+    .unwrap()
+}
+fn sum(a: &Overheads, b: &Overheads) -> Overheads {
+    Overheads {
+        release: a.release + b.release,
+        scheduling: a.scheduling + b.scheduling,
+        context_switch: a.context_switch + b.context_switch,
+        ipi_latency: a.ipi_latency + b.ipi_latency,
+        timer_transfer: a.timer_transfer + b.timer_transfer,
+        tick: a.tick + b.tick,
+        ..*a
+    }
+}
+
+/// What each family assigns without overheads, if it does.
+fn assignments(set: &[Timing], platform: &Platform) -> Vec<Assignment> {
+    let m = platform.usable().len() as u32;
+    let cpus = processors(m);
+    let mut all = Vec::new();
+    let pairs: Vec<CpuSet> = cpus.chunks(2).map(|c| c.iter().copied().collect()).collect();
+    for clusters in [each_alone(m), pairs, vec![CpuSet::first(m)]] {
+        let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
+        let verdict = clustered_edf(
+            set,
+            &sizes,
+            Order::DecreasingUtilization,
+            Fit::Worst,
+            Guarantee::Soft,
+        );
+        if let Some(cluster_of) = verdict.cluster_of {
+            all.push(Assignment::Clustered(Clustered { clusters, cluster_of }));
+        }
+    }
+    if let Ok(turns) = edf_fm::assign(set, &cpus, edf_fm::Fill::Full) {
+        all.push(Assignment::Turns(turns));
+    }
+    if let Ok(slices) = edf_wm::assign(set, &cpus, &edf_wm::Settings::default()) {
+        all.push(Assignment::Slices(slices));
+    }
+    let pairs: Vec<_> = cpus.chunks(2).map(<[_]>::to_vec).collect();
+    for clusters in [vec![cpus.clone()], pairs] {
+        if let Ok(slots) = nps_f::assign(set, &clusters, &nps_f::Settings::default()) {
+            all.push(Assignment::Slots(slots));
+        }
+    }
+    all
+}
+
+fn adds_up(set: &[Timing], accounted: &Accounted) {
+    for ((t, with), parts) in set.iter().zip(&accounted.inflated).zip(&accounted.parts) {
+        assert_eq!(with.wcet, t.wcet.saturating_add(parts.total()));
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn zero_overhead_changes_nothing(set in sets(), m in 1u32..=4) {
-        let delays = vec![Duration::ZERO; set.len()];
-        let residents = Residents { tasks: &set, delays: &delays, processors: m };
-        prop_assert_eq!(&inflate(residents, &Overheads::NONE), &set);
-        let sizes = vec![1; m as usize];
-        let platform = Platform { sizes: &sizes, overheads: &Overheads::NONE, delays: &delays };
-        let packed = pack(&set, &platform, Order::DecreasingUtilization, Fit::Worst, Guarantee::Soft);
-        let plain = clustered_edf(&set, &sizes, Order::DecreasingUtilization, Fit::Worst, Guarantee::Soft);
-        prop_assert_eq!(packed.ok().map(|p| p.cluster_of), plain.cluster_of);
+    fn zero_overhead_changes_nothing(set in sets(), m in 1u32..=4, hard in any::<bool>()) {
+        let platform = Platform::symmetric(m);
+        let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
+        let system = System { platform: &platform, overheads: &Overheads::NONE, delays: &CacheDelays::none(set.len()), guarantee };
+        for assignment in assignments(&set, &platform) {
+            let accounted = account(&set, &assignment, &system);
+            prop_assert_eq!(&accounted.inflated, &set);
+            prop_assert_eq!(accounted.lost().total(), 0.0);
+            if !matches!(assignment, Assignment::Clustered(_)) {
+                prop_assert!(holds(&set, &assignment, &system), "{:?}", assignment);
+            }
+        }
+        let packed = pack(&set, &each_alone(m), &system, Order::DecreasingUtilization, Fit::Worst);
+        let plain = clustered_edf(&set, &vec![1; m as usize], Order::DecreasingUtilization, Fit::Worst, guarantee);
+        prop_assert_eq!(packed.ok().map(|p| p.assignment.cluster_of), plain.cluster_of);
     }
 
-    /// On one cluster there is no packing: schedulable with more means schedulable with less.
+    /// The sum of the parts is the inflation, to the nanosecond; and what places lose is what their tasks pay.
     #[test]
-    fn more_overhead_never_makes_a_set_schedulable(
-        set in sets(),
-        less in some_overheads(),
-        more in some_overheads(),
-        delay in 0u64..200,
-        m in 1u32..=4,
-        soft in any::<bool>(),
+    fn the_parts_add_up(set in sets(), m in 1u32..=4, overheads in some_overheads(), by_task in some_delays(), hard in any::<bool>()) {
+        let platform = Platform::symmetric(m);
+        let delays = delays_of(&platform, set.len(), &by_task);
+        let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee };
+        for assignment in assignments(&set, &platform) {
+            let accounted = account(&set, &assignment, &system);
+            adds_up(&set, &accounted);
+            let own: f64 = set.iter().map(|t| t.utilization().to_f64()).sum();
+            let placed: f64 = accounted.places.iter().map(|p| p.own).sum();
+            if !matches!(assignment, Assignment::Slices(_)) {
+                prop_assert!((own - placed).abs() < 1e-9);
+            }
+            let paid: f64 = accounted.pieces.iter()
+                .map(|p| p.parts.total().nanos() as f64 / p.timing.period.nanos() as f64 * p.jobs.0 as f64 / p.jobs.1 as f64)
+                .sum();
+            // Servers lose more than their tasks pay: switches and releases of others.
+            match assignment {
+                Assignment::Slots(_) => prop_assert!(accounted.lost().total() > paid - 1e-9),
+                _ => prop_assert!((accounted.lost().total() - paid).abs() < 1e-9),
+            }
+        }
+    }
+
+    /// An assignment that holds with more overhead of any kind holds with less.
+    #[test]
+    fn more_overhead_never_makes_an_assignment_hold(
+        set in sets(), less in some_overheads(), more in some_overheads(),
+        by_task in some_delays(), extra in 0u64..50, m in 1u32..=4, hard in any::<bool>(), scale in 0u64..4,
     ) {
-        let sum = |a: Duration, b: Duration| a + b;
-        let larger = Overheads {
-            release: sum(less.release, more.release),
-            scheduling: sum(less.scheduling, more.scheduling),
-            context_switch: sum(less.context_switch, more.context_switch),
-            ipi_latency: sum(less.ipi_latency, more.ipi_latency),
-            tick: sum(less.tick, more.tick),
-            ..less
+        let platform = Platform::symmetric(m);
+        let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
+        let reduced = |o: &Overheads| Overheads {
+            release: us(o.release.nanos() / 1_000 * scale / 4),
+            scheduling: us(o.scheduling.nanos() / 1_000 * scale / 4),
+            context_switch: us(o.context_switch.nanos() / 1_000 * scale / 4),
+            ..*o
         };
-        let at = |overheads: &Overheads, delay: Duration| {
-            let delays = vec![delay; set.len()];
-            inflate(Residents { tasks: &set, delays: &delays, processors: m }, overheads)
-        };
-        let (low, high) = (at(&less, Duration::ZERO), at(&larger, us(delay)));
-        for ((t, l), h) in set.iter().zip(&low).zip(&high) {
-            prop_assert!(t.wcet <= l.wcet && l.wcet <= h.wcet);
-        }
-        let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
-        let mut scratch = Scratch::new();
-        let mut holds = |set: &[Timing]| scratch.is_schedulable(set, &[m], Order::Given, Fit::Worst, guarantee);
-        if holds(&high) {
-            prop_assert!(holds(&low));
-            prop_assert!(holds(&set));
+        let (less, more) = (reduced(&less), reduced(&more));
+        let larger = sum(&less, &more);
+        let low = delays_of(&platform, set.len(), &by_task);
+        let longer: Vec<_> = by_task.iter().map(|(a, b)| (a + extra, b + extra)).collect();
+        let high = delays_of(&platform, set.len(), &longer);
+        let free = CacheDelays::none(set.len());
+        for assignment in assignments(&set, &platform) {
+            let with = |overheads, delays| {
+                let system = System { platform: &platform, overheads, delays, guarantee };
+                (holds(&set, &assignment, &system), account(&set, &assignment, &system))
+            };
+            let levels = [
+                with(&Overheads::NONE, &free), with(&less, &free), with(&less, &low), with(&larger, &low), with(&larger, &high),
+            ];
+            for pair in levels.windows(2) {
+                prop_assert!(pair[0].0 || !pair[1].0, "{:?}", assignment);
+                for (a, b) in pair[0].1.inflated.iter().zip(&pair[1].1.inflated) {
+                    prop_assert!(a.wcet <= b.wcet);
+                }
+            }
         }
     }
 
     #[test]
-    fn every_cluster_of_a_packed_set_holds_with_its_overheads(set in sets(), overheads in some_overheads(), m in 1u32..=4) {
-        let sizes = vec![1; m as usize];
-        let delays = vec![us(20); set.len()];
-        let platform = Platform { sizes: &sizes, overheads: &overheads, delays: &delays };
-        for fit in Fit::ALL {
-            if let Ok(packed) = pack(&set, &platform, Order::DecreasingUtilization, fit, Guarantee::Hard) {
-                for cpu in 0..m {
-                    let inside: Vec<Timing> = packed.inflated.iter().zip(&packed.cluster_of)
-                        .filter(|(_, c)| **c == cpu).map(|(t, _)| *t).collect();
-                    prop_assert_eq!(analyze::uniprocessor::edf::decide(&inside), Ok(true));
+    fn every_cluster_of_a_packed_set_holds_with_its_overheads(
+        set in sets(), overheads in some_overheads(), by_task in some_delays(), m in 1u32..=4,
+    ) {
+        let platform = Platform::symmetric(m);
+        let delays = delays_of(&platform, set.len(), &by_task);
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee: Guarantee::Hard };
+        for spec in [ClusterSpec::Partitioned, ClusterSpec::Global] {
+            let clusters = platform.clusters(spec).unwrap();
+            for fit in Fit::ALL {
+                if let Ok(packed) = pack(&set, &clusters, &system, Order::DecreasingUtilization, fit) {
+                    prop_assert!(holds(&set, &Assignment::Clustered(packed.assignment), &system));
                 }
             }
         }

@@ -1,76 +1,253 @@
-//! The accounting of overheads under event-driven EDF: P-EDF, C-EDF, G-EDF.
+//! The accounting of overheads where jobs share processors event by event: what one job of each pays.
 //!
-//! 002 §6.1: a job pays two scheduling decisions, two context switches, two cache delays (its own lack of affinity and that of the
-//! job that it preempts) and, where it is released on another processor than the one that runs it, an IPI. Interrupts of ticks
-//! and releases come at most ⌈w / T⌉ ≤ w / T + 1 times in w time units, so that a job that executes for c takes at most w with
+//! 002 §6.1: a job pays two scheduling decisions, two context switches, two cache delays (its own lack of affinity and that of
+//! the job that it preempts) and, where it is released on another processor than the one that runs it, an IPI. Interrupts
+//! of ticks, releases and timer transfers come at most w / T + 1 times in w time units, so that a job that executes for c takes at most
 //! w = c + Σ o (w / T + 1), hence w = (c + Σ o) / (1 − Σ o / T).
+//!
+//! A hard guarantee also has to bear what the kernel is in the midst of and cannot be interrupted in (002 §4.4): see [`sections`].
+//!
+//! Integers throughout: rates in units of 2^-64, rounded up, so that nothing is lost and no cost is no change.
 
-use super::Overheads;
+use super::kinds::{Kind, Parts};
+use super::{Overheads, System};
+use crate::verdict::Guarantee;
 use model::{Duration, Timing};
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::{One, ToPrimitive, Zero};
 
-/// The tasks that share a processor or cluster.
+/// What a task, or the part of it that lives on these processors, asks of them and brings along.
 #[derive(Clone, Copy, Debug)]
-pub struct Residents<'a> {
-    /// Their timing, without overheads.
-    pub tasks: &'a [Timing],
-    /// The delay of one preemption or migration of each, by its working set and by what the policy does to it.
-    pub delays: &'a [Duration],
-    /// How many processors they share; with more than one, releases send interrupts to other processors.
-    pub processors: u32,
+pub(super) struct Resident {
+    /// Its execution here without overheads; its window as the deadline.
+    pub timing: Timing,
+    /// The cache delay with which its execution begins here.
+    pub beginning: Duration,
+    /// The cache delay with which it goes on here after a preemption.
+    pub resuming: Duration,
+    /// Which part of its jobs comes here: all of them, but under EDF-fm.
+    pub jobs: (u64, u64),
+    /// If timers are transferred here for it: how much their distance may differ from its period.
+    pub transfers: Option<Duration>,
+    /// How often a job of it waits for an inter-processor interrupt, apart from those of its cluster.
+    pub calls: u64,
 }
 
-/// The tasks with WCETs that hold the overheads, in their order; rounded up to whole nanoseconds.
-///
-/// A WCET that no time suffices for, because interrupts take all of it, becomes [`Duration::MAX`]: not schedulable by any test.
-pub fn inflate(residents: Residents<'_>, overheads: &Overheads) -> Vec<Timing> {
-    let big = |d: Duration| BigRational::from_integer(BigInt::from(d.nanos()));
-    // Σ o and Σ o / T over the tick and the releases of all residents: a task's own release is among them.
-    let mut once = big(overheads.tick);
-    let mut rate = big(overheads.tick) / big(overheads.tick_period.max(Duration::from_nanos(1)));
-    if !overheads.release.is_zero() {
-        once += big(overheads.release) * BigRational::from_integer(residents.tasks.len().into());
-        rate += big(overheads.release) * releases_per_time(residents.tasks);
+impl Resident {
+    /// A whole task that stays.
+    pub(super) fn whole(timing: Timing, beginning: Duration, resuming: Duration) -> Self {
+        Resident {
+            timing,
+            beginning,
+            resuming,
+            jobs: (1, 1),
+            transfers: None,
+            calls: 0,
+        }
     }
-    let left = BigRational::one() - rate;
-    let own = [
-        overheads.scheduling,
-        overheads.scheduling,
-        overheads.context_switch,
-        overheads.context_switch,
-        if residents.processors > 1 {
-            overheads.ipi_latency
-        } else {
-            Duration::ZERO
-        },
-    ];
+}
+
+/// How often a job pays for scheduling, context switches and IPIs on `width` processors.
+///
+/// 002 §6.1 has two, two, and one IPI if there are several processors. For a hard guarantee: a kernel section that has begun when
+/// a job arrives goes on (choose and switch, once more); with several processors both that of the releasing
+/// processor and that of the one that is to run it. And a preempted job that is to go on elsewhere waits until its old processor
+/// has switched away and called (002 §4.4.2 and §6.4.3): choose, switch and IPI, and the choice is made again.
+pub(super) fn sections(width: usize, guarantee: Guarantee) -> (u64, u64, u64) {
+    match (guarantee, width > 1) {
+        (Guarantee::Soft, false) => (2, 2, 0),
+        (Guarantee::Soft, true) => (2, 2, 1),
+        (Guarantee::Hard, false) => (3, 3, 0),
+        (Guarantee::Hard, true) => (6, 5, 2),
+    }
+}
+
+const ONE: u128 = 1 << 64;
+
+/// The interrupts that hit whoever runs: at most `once` + `rate` w of w time units.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Interrupts {
+    once: Parts,
+    /// By kind, in units of 2^-64 of a processor, rounded up.
+    rate: [(u128, Option<Kind>); 3],
+}
+
+impl Interrupts {
+    /// The tick alone.
+    pub(super) fn ticks(overheads: &Overheads) -> Self {
+        let mut interrupts = Interrupts::default();
+        interrupts.add(
+            Kind::Tick,
+            overheads.tick,
+            overheads.tick_period,
+            Duration::ZERO,
+            (1, 1),
+        );
+        interrupts
+    }
+
+    /// The tick, and releases and timer transfers of these.
+    pub(super) fn of<'a>(residents: impl Iterator<Item = &'a Resident>, overheads: &Overheads) -> Self {
+        let mut interrupts = Interrupts::ticks(overheads);
+        for r in residents {
+            interrupts.add_releases(r, overheads);
+        }
+        interrupts
+    }
+
+    /// The releases of one more, and the timers that are transferred for it.
+    pub(super) fn add_releases(&mut self, r: &Resident, overheads: &Overheads) {
+        let period = r.timing.period;
+        self.add(Kind::Release, overheads.release, period, Duration::ZERO, r.jobs);
+        if let Some(jitter) = r.transfers {
+            self.add(
+                Kind::TimerTransfer,
+                overheads.timer_transfer,
+                period,
+                jitter,
+                r.jobs,
+            );
+        }
+    }
+
+    /// An interrupt for `part` of `whole` jobs: of q in a row at most q part / whole + 1, or all of them.
+    fn add(
+        &mut self,
+        kind: Kind,
+        cost: Duration,
+        period: Duration,
+        jitter: Duration,
+        (part, whole): (u64, u64),
+    ) {
+        if cost.is_zero() {
+            return;
+        }
+        let (cost, period) = (u128::from(cost.nanos()), u128::from(period.nanos().max(1)));
+        let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
+        let each = |of: u128| (of * part).div_ceil(whole);
+        let rate = each((cost << 64).div_ceil(period).min(ONE));
+        // (w + jitter) / period + 1 jobs.
+        let early = (cost * u128::from(jitter.nanos())).div_ceil(period);
+        let once = each(cost.saturating_add(early).min(ONE - 1)) + if part < whole { cost } else { 0 };
+        self.once.add(kind, duration(once));
+        let slot = match kind {
+            Kind::Release => 0,
+            Kind::Tick => 1,
+            _ => 2,
+        };
+        let (sum, of) = &mut self.rate[slot];
+        *sum = (*sum + rate).min(ONE);
+        *of = Some(kind);
+    }
+
+    /// Their part of a processor in the long run, by kind, in units of 2^-64; each at most one.
+    pub(super) fn rates(&self) -> impl Iterator<Item = (Kind, u128)> + '_ {
+        self.rate
+            .iter()
+            .filter_map(|(rate, kind)| Some(((*kind)?, *rate)))
+    }
+
+    /// The time in which a job that executes for `own` is done, in spite of these, and what of it they take, by kind.
+    pub(super) fn stretch(&self, own: Duration) -> (Duration, Parts) {
+        let mut parts = self.once;
+        let needed = own.saturating_add(parts.total());
+        let rate: u128 = self.rate.iter().map(|(r, _)| r).sum();
+        if rate == 0 {
+            return (needed, parts);
+        }
+        if rate >= ONE || needed == Duration::MAX {
+            if let Some((kind, _)) = self.rates().next() {
+                parts.add(kind, Duration::MAX);
+            }
+            return (Duration::MAX, parts);
+        }
+        let time = duration((u128::from(needed.nanos()) << 64).div_ceil(ONE - rate));
+        let mut rest = time.saturating_sub(needed);
+        let mut first = None;
+        for (kind, rate) in self.rates() {
+            let part = duration((u128::from(time.nanos()) * rate) >> 64).min(rest);
+            parts.add(kind, part);
+            rest = rest.saturating_sub(part);
+            first = first.or(Some(kind));
+        }
+        // What is left are fractions of a nanosecond of each.
+        if let Some(kind) = first {
+            parts.add(kind, rest);
+        }
+        (time, parts)
+    }
+}
+
+fn duration(nanos: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// What a job brings about by itself, whoever interrupts it: all but interrupts.
+fn own(resident: &Resident, disturbed: Duration, width: usize, system: &System<'_>) -> Parts {
+    own_of(resident, disturbed, sections(width, system.guarantee), system)
+}
+
+/// The same, with so many scheduling decisions, context switches and IPIs.
+pub(super) fn own_of(
+    resident: &Resident,
+    disturbed: Duration,
+    (scheduling, switches, calls): (u64, u64, u64),
+    system: &System<'_>,
+) -> Parts {
+    let o = system.overheads;
+    let times = |each: Duration, times: u64| duration(u128::from(each.nanos()) * u128::from(times));
+    let mut parts = Parts::default();
+    parts.add(Kind::Scheduling, times(o.scheduling, scheduling));
+    parts.add(Kind::ContextSwitch, times(o.context_switch, switches));
+    parts.add(Kind::IpiLatency, times(o.ipi_latency, calls + resident.calls));
+    parts.add(Kind::Cpmd, resident.beginning);
+    parts.add(Kind::Cpmd, disturbed);
+    parts
+}
+
+/// The execution of each with all overheads, in order, and what of it is for which. The parts add up to the difference.
+///
+/// Execution that no time suffices for, because interrupts take all of it, becomes [`Duration::MAX`]: not schedulable by any test.
+pub(super) fn inflate(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<(Timing, Parts)> {
+    let interrupts = Interrupts::of(residents.iter(), system.overheads);
+    let worst = top_two(residents);
     residents
-        .tasks
         .iter()
-        .zip(residents.delays)
-        .map(|(t, delay)| {
-            let all = own.iter().chain([delay, delay]);
-            let own = all.fold(t.wcet, |sum, o| sum.saturating_add(*o));
-            let wcet = if left <= BigRational::zero() {
-                Duration::MAX
-            } else if once.is_zero() {
-                own
-            } else {
-                let needed = ((big(own) + &once) / &left).ceil().to_integer();
-                Duration::from_nanos(needed.to_u64().unwrap_or(u64::MAX))
-            };
-            Timing { wcet, ..*t }
+        .map(|r| {
+            let disturbed = if r.resuming == worst.0 { worst.1 } else { worst.0 };
+            inflate_one(r, disturbed, &interrupts, width, system)
         })
         .collect()
 }
 
-/// Σ 1 / p, rounded up to 2^-64 a task: exact enough to be safe, and cheap for any periods.
-fn releases_per_time(tasks: &[Timing]) -> BigRational {
-    let scaled = tasks
-        .iter()
-        .map(|t| (1u128 << 64).div_ceil(u128::from(t.period.nanos().max(1))))
-        .sum::<u128>();
-    BigRational::new(BigInt::from(scaled), BigInt::from(1u128 << 64))
+/// One of [`inflate`], with interrupts and the longest delay of others known.
+pub(super) fn inflate_one(
+    resident: &Resident,
+    disturbed: Duration,
+    interrupts: &Interrupts,
+    width: usize,
+    system: &System<'_>,
+) -> (Timing, Parts) {
+    let mut parts = own(resident, disturbed, width, system);
+    let direct = resident.timing.wcet.saturating_add(parts.total());
+    let (wcet, stolen) = interrupts.stretch(direct);
+    parts.add_all(&stolen);
+    (
+        Timing {
+            wcet,
+            ..resident.timing
+        },
+        parts,
+    )
+}
+
+/// The longest and second-longest delay after a preemption (the same twice if two have it).
+pub(super) fn top_two(residents: &[Resident]) -> (Duration, Duration) {
+    let mut top = (Duration::ZERO, Duration::ZERO);
+    for r in residents {
+        if r.resuming > top.0 {
+            top = (r.resuming, top.0);
+        } else if r.resuming > top.1 {
+            top.1 = r.resuming;
+        }
+    }
+    top
 }

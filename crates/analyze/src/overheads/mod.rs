@@ -2,14 +2,24 @@
 //!
 //! 002 §2.4 (the seven overheads) and §6.1 (accounting). The formulas and their sources stand together in `docs/overheads.md`.
 //! Overheads that a job brings about by itself (scheduling, context switches, cache delay, the interrupt that tells another
-//! processor) lengthen its WCET; interrupts that hit it whatever it does (ticks, releases of others) take their part of the time
-//! that it needs.
+//! processor) lengthen its WCET; interrupts that hit it whatever it does (ticks, releases of others, timer transfers) take their
+//! part of the time that it needs.
+//!
+//! [`account`] takes an assignment and says what everything costs in it; [`pack`] makes an assignment that holds with its overheads.
 
+mod account;
 mod accounting;
+mod holds;
+mod kinds;
 mod packing;
+mod slots;
+mod system;
 
-pub use accounting::{Residents, inflate};
-pub use packing::{Packed, Platform, pack};
+pub use account::{Accounted, Piece, Place, account};
+pub use holds::holds;
+pub use kinds::{Each, Kind, Lost, Parts};
+pub use packing::{Packed, pack, pack_with};
+pub use system::{CacheDelays, System, ways};
 
 use model::profile::{OverheadKind, Statistic};
 use model::{Delay, Duration, Profile};
@@ -45,6 +55,16 @@ impl Overheads {
         tick: Duration::ZERO,
         tick_period: Duration::from_millis(1),
     };
+
+    /// Is every one of them zero?
+    pub const fn are_free(&self) -> bool {
+        self.release.is_zero()
+            && self.scheduling.is_zero()
+            && self.context_switch.is_zero()
+            && self.ipi_latency.is_zero()
+            && self.timer_transfer.is_zero()
+            && self.tick.is_zero()
+    }
 
     /// The overheads of `policy` at this number of tasks, and the kinds that had to be extrapolated or that the profile does
     /// not have (which count as zero and must be shown as missing).

@@ -3,70 +3,82 @@
 //! 002 §6.1, "Bin-packing issues": after each placement the overheads of all tasks of the bin are accounted for anew; if that
 //! over-utilizes it, the placement is rolled back and the next bin is tried.
 
-use super::{Overheads, Residents, inflate};
+use super::accounting::{Resident, inflate};
+use super::{Accounted, System, account, ways};
 use crate::clustered::decide_cluster;
 use crate::partition::accept::partition_with;
 use crate::partition::{Fit, Order};
 use crate::verdict::Guarantee;
-use model::{Duration, Ratio, Timing, exact};
-
-/// The bins and what they cost.
-#[derive(Clone, Copy, Debug)]
-pub struct Platform<'a> {
-    /// How many processors each cluster has.
-    pub sizes: &'a [u32],
-    /// The overheads at the number of tasks of the whole set.
-    pub overheads: &'a Overheads,
-    /// The cache delay of every task within its cluster, in the order of the set.
-    pub delays: &'a [Duration],
-}
+use model::assignment::Clustered;
+use model::{Assignment, CpuSet, Ratio, TaskId, Timing, exact};
 
 /// A set packed with its overheads.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Packed {
-    /// The cluster of every task, in the order of the set.
-    pub cluster_of: Vec<u32>,
-    /// Every task with its overheads in its cluster, in the order of the set.
-    pub inflated: Vec<Timing>,
+    /// Who is where.
+    pub assignment: Clustered,
+    /// What it costs.
+    pub accounted: Accounted,
 }
 
-/// Packs a set so that every cluster passes with the overheads of the tasks in it.
+/// Packs a set so that every cluster passes EDF with the overheads of the tasks in it: by the test for the guarantee of `system`.
 ///
 /// # Errors
 /// The index of the first task, in the order of placement, that no cluster takes.
 pub fn pack(
     tasks: &[Timing],
-    platform: &Platform<'_>,
+    clusters: &[CpuSet],
+    system: &System<'_>,
     order: Order,
     fit: Fit,
-    guarantee: Guarantee,
 ) -> Result<Packed, u32> {
-    let with_overheads = |cluster: usize, ids: &[u32]| {
-        let inside: Vec<Timing> = ids.iter().map(|i| tasks[*i as usize]).collect();
-        let delays: Vec<Duration> = ids.iter().map(|i| platform.delays[*i as usize]).collect();
-        let residents = Residents {
-            tasks: &inside,
-            delays: &delays,
-            processors: platform.sizes[cluster],
-        };
-        inflate(residents, platform.overheads)
-    };
-    let cluster_of = partition_with(tasks, platform.sizes, order, fit, |cluster, ids| {
-        holds(&with_overheads(cluster, ids), platform.sizes[cluster], guarantee)
-    })?;
-    let mut inflated = tasks.to_vec();
-    for cluster in 0..platform.sizes.len() {
-        let ids: Vec<u32> = (0..tasks.len() as u32)
-            .filter(|i| cluster_of[*i as usize] as usize == cluster)
-            .collect();
-        for (id, with) in ids.iter().zip(with_overheads(cluster, &ids)) {
-            inflated[*id as usize] = with;
-        }
-    }
-    Ok(Packed { cluster_of, inflated })
+    pack_with(tasks, clusters, system, order, fit, |inflated, size| {
+        holds(inflated, size, system.guarantee)
+    })
 }
 
-fn holds(tasks: &[Timing], size: u32, guarantee: Guarantee) -> bool {
+/// Packs a set so that `accepts(its tasks with their overheads, how many processors it has)` is true of every cluster, whatever the
+/// policy.
+///
+/// # Errors
+/// The index of the first task, in the order of placement, that no cluster takes.
+pub fn pack_with(
+    tasks: &[Timing],
+    clusters: &[CpuSet],
+    system: &System<'_>,
+    order: Order,
+    fit: Fit,
+    mut accepts: impl FnMut(&[Timing], u32) -> bool,
+) -> Result<Packed, u32> {
+    let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
+    let ways: Vec<_> = clusters.iter().map(|c| ways(system.platform, c.iter())).collect();
+    let mut residents: Vec<Resident> = Vec::new();
+    let mut inside: Vec<Timing> = Vec::new();
+    let cluster_of = partition_with(tasks, &sizes, order, fit, |cluster, ids| {
+        residents.clear();
+        residents.extend(ids.iter().map(|id| {
+            let delay = system.delays.longest(TaskId(*id), &ways[cluster]);
+            Resident::whole(tasks[*id as usize], delay, delay)
+        }));
+        inside.clear();
+        let inflated = inflate(&residents, sizes[cluster] as usize, system);
+        inside.extend(inflated.into_iter().map(|(timing, _)| timing));
+        accepts(&inside, sizes[cluster])
+    })?;
+    let assignment = Clustered {
+        clusters: clusters.to_vec(),
+        cluster_of,
+    };
+    let assigned = Assignment::Clustered(assignment.clone());
+    let accounted = account(tasks, &assigned, system);
+    Ok(Packed {
+        assignment,
+        accounted,
+    })
+}
+
+/// Does EDF hold these tasks, with their overheads, on one cluster?
+pub(super) fn holds(tasks: &[Timing], size: u32, guarantee: Guarantee) -> bool {
     match guarantee {
         Guarantee::Hard => matches!(decide_cluster(tasks, size), Ok(Some(_))),
         Guarantee::Soft => {
