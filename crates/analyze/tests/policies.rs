@@ -113,22 +113,25 @@ fn names_of_policies_read_and_write_back() {
         "p-rm",
         "p-fp",
         "p-fp:dm",
+        "g-fp",
+        "g-fp:rm",
         "edf-fm",
         "edf-wm",
         "nps-f",
         "nps-f:delta=3",
         "c-nps-f:l3",
+        "c-nps-f:size=2,delta=4",
         "pd2",
     ] {
         assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
     }
     for (name, cause) in [
         ("g-eddf", "did you mean `g-edf`?"),
-        ("c-edf:x", "`x` makes no clusters"),
-        ("p-edf:l2", "takes no parameter"),
-        ("edf-wm:l2", "edf-wm takes no parameter"),
-        ("p-fp:edf", "p-fp knows no priorities `edf`"),
-        ("nps-f:delta=0", "`delta=0` is no number of slots"),
+        ("c-edf:x", "`x` is no parameter of it"),
+        ("p-edf:l2", "`l2` is no parameter of it"),
+        ("edf-wm:l2", "it has none"),
+        ("p-fp:edf", "`edf` is no parameter of it"),
+        ("nps-f:delta=0", "`delta` is zero"),
         ("rr", "unknown policy `rr`"),
     ] {
         let e = name.parse::<Policy>().unwrap_err().to_string();

@@ -4,6 +4,7 @@
 
 pub mod assignment;
 pub mod builtin;
+pub mod called;
 pub mod cpus;
 pub mod error;
 pub mod exact;
@@ -23,6 +24,7 @@ pub mod time;
 pub mod watch;
 
 pub use assignment::Assignment;
+pub use called::Called;
 pub use cpus::{CpuId, CpuSet};
 pub use error::{Error, Result};
 pub use exact::Ratio;

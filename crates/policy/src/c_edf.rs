@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, Edf};
 use crate::plan::{Plan, Setup};
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
-use model::{ClusterSpec, Result};
+use model::Result;
 
 /// What is known of it.
 pub static INFO: Info = Info {
@@ -16,7 +16,7 @@ pub static INFO: Info = Info {
     words: &["l#"],
     keys: &["size", "quantum", "ties"],
     quantum_driven: false,
-    needs: |spec| clusters(spec).map(Needs::Clusters),
+    needs: |spec| spec.needed_clusters().map(Needs::Clusters),
 };
 
 /// Its state machine.
@@ -24,29 +24,11 @@ pub type Machine = Cluster<Edf>;
 
 /// Builds it.
 pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
-    clusters(spec)?;
+    spec.needed_clusters()?;
     let assignment = setup.clusters_given(INFO.name, false)?;
     setup.clustered(
         assignment,
         &crate::g_edf::rank(spec, setup)?,
         spec.duration("quantum")?,
     )
-}
-
-/// Which clusters the parameters ask for.
-fn clusters(spec: &Spec) -> Result<ClusterSpec> {
-    let level = spec
-        .words()
-        .find_map(|w| w.strip_prefix('l'))
-        .map(str::parse::<u8>);
-    match (level, spec.parsed::<u32>("size")?) {
-        (Some(Ok(level)), None) => Ok(ClusterSpec::Level(level)),
-        (None, Some(size)) => Ok(ClusterSpec::Size(size)),
-        (None, None) => Err(spec
-            .error("`c-edf` does not say which clusters")
-            .remedy("write `c-edf:l2`, `c-edf:l3` or `c-edf:size=4`")),
-        _ => Err(spec
-            .error("the clusters are not clear")
-            .remedy("write either one cache level or a size")),
-    }
 }

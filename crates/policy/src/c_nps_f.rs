@@ -16,16 +16,7 @@ pub static INFO: Info = Info {
     keys: &["delta", "size"],
     quantum_driven: false,
     needs: |spec| {
-        let level = spec.words().find_map(|w| w.strip_prefix('l')?.parse().ok());
-        let clusters = match (level, spec.parsed::<u32>("size")?) {
-            (level, None) => ClusterSpec::Level(level.unwrap_or(3)),
-            (None, Some(size)) => ClusterSpec::Size(size),
-            _ => {
-                return Err(spec
-                    .error("the clusters are not clear")
-                    .remedy("write either one cache level or a size"));
-            }
-        };
+        let clusters = spec.clusters()?.unwrap_or(ClusterSpec::Level(3));
         crate::nps_f::needs(spec, Some(clusters))
     },
 };

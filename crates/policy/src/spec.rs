@@ -1,10 +1,9 @@
-//! Names of policies with their parameters, as people write them: `g-edf`, `c-edf:l3`, `nps-f:delta=1`.
+//! Names of policies with their parameters, as people write them, against the registry: `g-edf`, `c-edf:l3`, `nps-f:delta=1`.
 //!
-//! Parameters stand behind a colon, separated by commas; each is a word or `key=value`.
+//! The syntax is that of [`model::Called`].
 
 use crate::registry::{self, Info};
-use model::error::nearest;
-use model::{Duration, Error, Result};
+use model::{Called, ClusterSpec, Duration, Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,7 +11,7 @@ use std::str::FromStr;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spec {
     info: &'static Info,
-    parameters: Vec<(String, Option<String>)>,
+    called: Called,
 }
 
 impl Spec {
@@ -23,23 +22,17 @@ impl Spec {
 
     /// Is this word given as a parameter?
     pub fn has(&self, word: &str) -> bool {
-        self.parameters.iter().any(|(k, v)| k == word && v.is_none())
+        self.called.has(word)
     }
 
     /// The words that are given as parameters.
     pub fn words(&self) -> impl Iterator<Item = &str> {
-        self.parameters
-            .iter()
-            .filter(|(_, v)| v.is_none())
-            .map(|(k, _)| k.as_str())
+        self.called.words()
     }
 
     /// The value of a parameter.
     pub fn value(&self, key: &str) -> Option<&str> {
-        self.parameters
-            .iter()
-            .find(|(k, _)| k == key)
-            .and_then(|(_, v)| v.as_deref())
+        self.called.value(key)
     }
 
     /// The value of a parameter as something that is read from text.
@@ -47,14 +40,7 @@ impl Spec {
     /// # Errors
     /// It is there and is not one of these.
     pub fn parsed<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>> {
-        self.value(key)
-            .map(|text| {
-                text.parse().map_err(|e| {
-                    self.error(format!("`{key}={text}`: {e}"))
-                        .remedy(format!("write {}", self.info.parameters))
-                })
-            })
-            .transpose()
+        self.called.parsed(key, self.info.parameters)
     }
 
     /// A positive duration.
@@ -62,12 +48,23 @@ impl Spec {
     /// # Errors
     /// It is there and is zero or not a time.
     pub fn duration(&self, key: &str) -> Result<Option<Duration>> {
-        match self.parsed::<Duration>(key)? {
-            Some(d) if d.is_zero() => Err(self
-                .error(format!("`{key}` is zero"))
-                .remedy("give a positive time")),
-            other => Ok(other),
-        }
+        self.called.duration(key, self.info.parameters)
+    }
+
+    /// The clusters that a cache level or a size names.
+    ///
+    /// # Errors
+    /// They are not clear.
+    pub fn clusters(&self) -> Result<Option<ClusterSpec>> {
+        self.called.clusters()
+    }
+
+    /// The clusters that a cache level or a size names, where there must be some.
+    ///
+    /// # Errors
+    /// None are named, or they are not clear.
+    pub fn needed_clusters(&self) -> Result<ClusterSpec> {
+        self.called.needed_clusters()
     }
 
     /// The quantum at whose multiples alone the policy decides: its parameter, or `default` for a quantum-driven policy.
@@ -81,71 +78,24 @@ impl Spec {
 
     /// An error about this policy's parameters.
     pub fn error(&self, cause: impl Into<String>) -> Error {
-        Error::new(cause).at(format!("policy `{self}`"))
+        self.called.error(cause)
     }
 }
 
 impl FromStr for Spec {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        let Some(info) = registry::find(name) else {
-            let names = registry::all().iter().map(|i| i.name);
-            let remedy = match nearest(name, names.clone()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("policies are {}", names.collect::<Vec<_>>().join(", ")),
-            };
-            return Err(Error::new(format!("unknown policy `{name}`")).remedy(remedy));
-        };
-        let mut spec = Spec {
-            info,
-            parameters: Vec::new(),
-        };
-        for parameter in rest.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let (key, value) = match parameter.split_once('=') {
-                Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
-                None => (parameter, None),
-            };
-            let wanted = match &value {
-                Some(_) => info.keys.contains(&key),
-                None => info.words.iter().any(|w| match w.strip_suffix('#') {
-                    Some(stem) => key
-                        .strip_prefix(stem)
-                        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())),
-                    None => *w == key,
-                }),
-            };
-            if !wanted || spec.parameters.iter().any(|(k, _)| k == key) {
-                let what = if wanted {
-                    "is given twice"
-                } else {
-                    "is no parameter of it"
-                };
-                return Err(Error::new(format!("`{parameter}` {what}"))
-                    .at(format!("policy `{name}`"))
-                    .remedy(match info.parameters {
-                        "" => "it has none".to_owned(),
-                        known => format!("write {known}"),
-                    }));
-            }
-            spec.parameters.push((key.to_owned(), value));
-        }
-        Ok(spec)
+        let called: Called = text.parse()?;
+        let info = registry::find(called.name())
+            .ok_or_else(|| called.unknown(registry::all().iter().map(|i| i.name)))?;
+        called.only(info.words, info.keys, info.parameters)?;
+        Ok(Spec { info, called })
     }
 }
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = self.info.name.to_owned();
-        for (index, (key, value)) in self.parameters.iter().enumerate() {
-            text.push(if index == 0 { ':' } else { ',' });
-            text.push_str(key);
-            if let Some(value) = value {
-                text.push('=');
-                text.push_str(value);
-            }
-        }
-        f.pad(&text)
+        self.called.fmt(f)
     }
 }
 

@@ -9,7 +9,7 @@ use analyze::registry::{self, TestInfo};
 use analyze::uniprocessor::edf;
 use analyze::{Guarantee, NotApplicable};
 use model::error::nearest;
-use model::{ClusterSpec, Error, Platform, Result, Timing};
+use model::{Called, ClusterSpec, Error, Platform, Result, Timing};
 
 /// Decides task sets.
 pub trait Judge: Send + Sync {
@@ -50,48 +50,41 @@ impl Policy {
     /// No such policy (suggests the nearest), no such cache, a size that does not divide the processors.
     pub fn find(name: &str, platform: &Platform, guarantee: Guarantee) -> Result<Self> {
         let name = name.trim();
-        let (base, parameters) = name.split_once(':').unwrap_or((name, ""));
-        let mut fit = None;
-        let mut spec = match base {
-            "p-edf" => Some(ClusterSpec::Partitioned),
-            "g-edf" => Some(ClusterSpec::Global),
-            "c-edf" => None,
+        let called: Called = name.parse()?;
+        let fits = ["wfd", "ffd", "bfd", "nfd"];
+        let fit_words = "a heuristic: `wfd`, `ffd`, `bfd` or `nfd`";
+        let spec = match called.name() {
+            "p-edf" => {
+                called.only(&fits, &[], fit_words)?;
+                ClusterSpec::Partitioned
+            }
+            "g-edf" => {
+                called.only(&[], &[], "")?;
+                ClusterSpec::Global
+            }
+            "c-edf" => {
+                let words: Vec<&str> = fits.into_iter().chain(["l#"]).collect();
+                let known = "`c-edf:l3` or `c-edf:size=4`, and a heuristic such as `wfd` behind a comma";
+                called.only(&words, &["size"], known)?;
+                called.needed_clusters()?
+            }
             _ => return Self::of_test(name, platform, guarantee),
         };
-        for parameter in parameters.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let level = parameter.strip_prefix('l').and_then(|l| l.parse().ok());
-            let size = parameter.strip_prefix("size=").and_then(|s| s.parse().ok());
-            match (level, size, parameter.parse::<Fit>()) {
-                (Some(level), _, _) if base == "c-edf" && spec.is_none() => {
-                    spec = Some(ClusterSpec::Level(level))
-                }
-                (_, Some(size), _) if base == "c-edf" && spec.is_none() => {
-                    spec = Some(ClusterSpec::Size(size))
-                }
-                (_, _, Ok(chosen)) if base != "g-edf" && fit.is_none() => fit = Some(chosen),
-                _ => {
-                    return Err(Error::new(format!("policy `{name}`: `{parameter}` is no parameter of it")).remedy(
-                        match base {
-                            "g-edf" => "`g-edf` has none",
-                            "p-edf" => "write a heuristic: `p-edf:wfd`, `ffd`, `bfd` or `nfd`",
-                            _ => "write `c-edf:l3` or `c-edf:size=4`, and a heuristic such as `wfd` behind a comma",
-                        },
-                    ));
-                }
-            }
+        let mut chosen = called.words().filter(|w| fits.contains(w));
+        let fit = chosen.next().map(str::parse::<Fit>).transpose()?;
+        if chosen.next().is_some() {
+            return Err(called
+                .error("two heuristics are given")
+                .remedy("write one of them"));
         }
-        let spec = spec.ok_or_else(|| {
-            Error::new(format!("policy `{name}` does not say which clusters"))
-                .remedy("write `c-edf:l2`, `c-edf:l3` or `c-edf:size=4`")
-        })?;
         let clusters = platform
             .clusters(spec)
-            .map_err(|e| e.at(format!("policy `{name}`")))?;
+            .map_err(|e| e.at(format!("policy `{called}`")))?;
         let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
         let fit = fit.unwrap_or_default();
         Ok(Policy {
-            name: name.to_owned(),
-            label: name.to_uppercase().replace([':', ',', '='], "-"),
+            name: called.to_string(),
+            label: called.to_string().to_uppercase().replace([':', ',', '='], "-"),
             judge: if guarantee == Guarantee::Hard && sizes.iter().any(|s| *s > 1) {
                 Box::new(HardClusters::new(sizes, fit)?)
             } else {
@@ -274,7 +267,8 @@ mod tests {
             ("c-edf", "does not say which clusters"),
             ("c-edf:l4", "no level-4 cache"),
             ("c-edf:size=5", "choose a divisor of 24"),
-            ("c-edf:l2,l3", "`l3` is no parameter"),
+            ("c-edf:l2,l3", "the clusters are not clear"),
+            ("c-edf:l2,wfd,ffd", "two heuristics"),
             ("p-edf:l2", "write a heuristic"),
             ("g-edf:wfd", "has none"),
         ] {

@@ -196,7 +196,7 @@ fn options_that_cannot_be_are_refused_in_one_sentence() {
         ),
         (
             &["--policy", "c-edf"],
-            "--policy: c-edf needs to know its clusters; write `c-edf:l2` for the level of a shared cache or `c-edf:size=4` for a number of processors",
+            "--policy: policy `c-edf`: `c-edf` does not say which clusters; write `c-edf:l2`, `c-edf:l3` or `c-edf:size=4`",
         ),
         (
             &["--policy", "c-edf:size=3"],

@@ -120,6 +120,9 @@ impl Asked<'_> {
             Family::EdfFm | Family::NpsF { .. } => (true, MOST_SHARED, SHARED),
             Family::Pd2 => (true, usize::MAX, SHARED),
         };
+        if matches!(self.family, Family::FixedPriority(_)) && self.clusters.len() < self.cpus.len() {
+            return Some("no test of global fixed priorities is registered".into());
+        }
         if self.family == Family::EdfFm && guarantee == Guarantee::Hard {
             return Some("EDF-fm bounds tardiness, but does not promise that no deadline is missed; ask for soft real time".into());
         }

@@ -2,8 +2,7 @@
 
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
-use model::error::nearest;
-use model::{ClusterSpec, CpuSet, Error, Platform, Result};
+use model::{Called, ClusterSpec, CpuSet, Error, Platform, Result};
 use std::fmt;
 use std::str::FromStr;
 
@@ -131,100 +130,100 @@ impl fmt::Display for Policy {
                 ClusterSpec::Global => "g-edf".to_owned(),
                 other => format!("c-edf:{other}"),
             },
-            Family::FixedPriority(Priority::RateMonotonic) => "p-rm".to_owned(),
-            Family::FixedPriority(Priority::DeadlineMonotonic) => "p-fp:dm".to_owned(),
-            Family::FixedPriority(Priority::Given) => "p-fp".to_owned(),
+            Family::FixedPriority(priority) => match (clusters, priority) {
+                (ClusterSpec::Global, Priority::RateMonotonic) => "g-fp:rm",
+                (ClusterSpec::Global, Priority::DeadlineMonotonic) => "g-fp:dm",
+                (ClusterSpec::Global, Priority::Given) => "g-fp",
+                (_, Priority::RateMonotonic) => "p-rm",
+                (_, Priority::DeadlineMonotonic) => "p-fp:dm",
+                (_, Priority::Given) => "p-fp",
+            }
+            .to_owned(),
             Family::EdfFm => "edf-fm".to_owned(),
             Family::EdfWm => "edf-wm".to_owned(),
             Family::NpsF { delta } => match (clusters, delta) {
                 (ClusterSpec::Global, 1) => "nps-f".to_owned(),
                 (ClusterSpec::Global, _) => format!("nps-f:delta={delta}"),
-                (other, _) => format!("c-nps-f:{other}"),
+                (other, 1) => format!("c-nps-f:{other}"),
+                (other, _) => format!("c-nps-f:{other},delta={delta}"),
             },
             Family::Pd2 => "pd2".to_owned(),
         })
     }
 }
 
-/// The names without parameters.
-const NAMES: [&str; 10] = [
-    "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f", "pd2",
+/// The names without parameters, in the order of documents.
+const NAMES: [&str; 11] = [
+    "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "g-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f", "pd2",
 ];
 
 impl FromStr for Policy {
     type Err = Error;
-    /// Reads `p-edf`, `g-edf`, `c-edf:l2`, `c-edf:size=4`, `p-rm`, `p-fp:dm`, `nps-f:delta=2`, `c-nps-f:l3` and the like.
+    /// Reads `p-edf`, `g-edf`, `c-edf:l2`, `c-edf:size=4`, `p-rm`, `p-fp:dm`, `g-fp:rm`, `nps-f:delta=2`, `c-nps-f:l3` and the like.
     fn from_str(text: &str) -> Result<Self> {
-        let text = text.trim().to_lowercase();
-        let (name, parameter) = match text.split_once(':') {
-            Some((name, parameter)) => (name, Some(parameter)),
-            None => (text.as_str(), None),
-        };
-        let fixed = |f| policy(Family::FixedPriority(f), ClusterSpec::Partitioned);
-        let nps_f = |delta| Family::NpsF { delta };
-        Ok(match (name, parameter) {
-            ("p-edf", None) => Policy::P_EDF,
-            ("g-edf", None) => Policy::G_EDF,
-            ("c-edf", Some(p)) => policy(Family::Edf, clusters(name, &text, p)?),
-            ("c-edf", None) => {
-                return Err(Error::new("c-edf needs to know its clusters")
-                    .remedy("write `c-edf:l2` for the level of a shared cache or `c-edf:size=4` for a number of processors"));
+        let called: Called = text.parse()?;
+        let none = || called.only(&[], &[], "");
+        Ok(match called.name() {
+            "p-edf" => none().map(|()| Policy::P_EDF)?,
+            "g-edf" => none().map(|()| Policy::G_EDF)?,
+            "c-edf" => {
+                called.only(&["l#"], &["size"], "`c-edf:l2`, `c-edf:l3` or `c-edf:size=4`")?;
+                policy(Family::Edf, called.needed_clusters()?)
             }
-            ("p-rm", None) | ("p-fp", Some("rm")) => fixed(Priority::RateMonotonic),
-            ("p-fp", None) => fixed(Priority::Given),
-            ("p-fp", Some("dm")) => fixed(Priority::DeadlineMonotonic),
-            ("p-fp", Some(p)) => {
-                return Err(Error::new(format!("p-fp knows no priorities `{p}`")).remedy(
-                    "write `p-fp` for the order of the set, `p-fp:dm` for shorter deadlines first or `p-rm`",
-                ));
+            "p-rm" => {
+                none()?;
+                policy(
+                    Family::FixedPriority(Priority::RateMonotonic),
+                    ClusterSpec::Partitioned,
+                )
             }
-            ("edf-fm", None) => policy(Family::EdfFm, ClusterSpec::Global),
-            ("edf-wm", None) => policy(Family::EdfWm, ClusterSpec::Global),
-            ("nps-f", None) => policy(nps_f(1), ClusterSpec::Global),
-            ("nps-f", Some(p)) => {
-                let delta = p.strip_prefix("delta=").and_then(|d| d.parse::<u16>().ok());
-                let delta = delta.filter(|d| *d > 0).ok_or_else(|| {
-                    Error::new(format!("`{p}` is no number of slots"))
-                        .at(format!("policy `{text}`"))
-                        .remedy("write `nps-f:delta=1`, or up to 65535 slots per shortest period")
-                })?;
-                policy(nps_f(u32::from(delta)), ClusterSpec::Global)
+            "p-fp" => policy(
+                Family::FixedPriority(priorities(&called)?),
+                ClusterSpec::Partitioned,
+            ),
+            "g-fp" => policy(Family::FixedPriority(priorities(&called)?), ClusterSpec::Global),
+            "edf-fm" => none().map(|()| policy(Family::EdfFm, ClusterSpec::Global))?,
+            "edf-wm" => none().map(|()| policy(Family::EdfWm, ClusterSpec::Global))?,
+            "nps-f" => {
+                let known = "`nps-f:delta=1`, up to 65535 slots per shortest period";
+                called.only(&[], &["delta"], known)?;
+                policy(nps_f(&called, known)?, ClusterSpec::Global)
             }
-            ("c-nps-f", Some(p)) => policy(nps_f(1), clusters(name, &text, p)?),
-            ("c-nps-f", None) => policy(nps_f(1), ClusterSpec::Level(3)),
-            ("pd2", None) => policy(Family::Pd2, ClusterSpec::Global),
-            (name, Some(p)) if NAMES.contains(&name) => {
-                return Err(Error::new(format!("{name} takes no parameter, and `{p}` is one"))
-                    .remedy(format!("write `{name}`")));
+            "c-nps-f" => {
+                let known = "`c-nps-f:l2`, `c-nps-f:l3` (the default) or `c-nps-f:size=4`, and `delta=1` behind a comma";
+                called.only(&["l#"], &["size", "delta"], known)?;
+                let clusters = called.clusters()?.unwrap_or(ClusterSpec::Level(3));
+                policy(nps_f(&called, known)?, clusters)
             }
-            _ => {
-                let remedy = match nearest(name, NAMES) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "policies are p-edf, g-edf, c-edf:l2 (any level), c-edf:size=4, p-rm, p-fp, p-fp:dm, edf-fm, edf-wm, \
-                             nps-f, nps-f:delta=2, c-nps-f:l3, pd2"
-                        .to_owned(),
-                };
-                return Err(Error::new(format!("unknown policy `{name}`")).remedy(remedy));
-            }
+            "pd2" => none().map(|()| policy(Family::Pd2, ClusterSpec::Global))?,
+            _ => return Err(called.unknown(NAMES.into_iter())),
         })
     }
 }
 
-/// Reads `l2` or `size=4`.
-fn clusters(name: &str, text: &str, parameter: &str) -> Result<ClusterSpec> {
-    let level = parameter
-        .strip_prefix('l')
-        .and_then(|l| l.parse().ok())
-        .map(ClusterSpec::Level);
-    let size = parameter
-        .strip_prefix("size=")
-        .and_then(|s| s.parse().ok())
-        .map(ClusterSpec::Size);
-    level.or(size).ok_or_else(|| {
-        Error::new(format!("`{parameter}` makes no clusters"))
-            .at(format!("policy `{text}`"))
-            .remedy(format!(
-                "write `{name}:l2` for the level of a shared cache or `{name}:size=4` for a number of processors"
-            ))
-    })
+/// Those that `dm` and `rm` name; the order of the set if neither is there.
+fn priorities(called: &Called) -> Result<Priority> {
+    let name = called.name();
+    let known = format!(
+        "`{name}` for the order of the set, `{name}:dm` for shorter deadlines first or `{name}:rm` for shorter periods"
+    );
+    called.only(&["dm", "rm"], &[], &known)?;
+    match (called.has("dm"), called.has("rm")) {
+        (false, false) => Ok(Priority::Given),
+        (true, false) => Ok(Priority::DeadlineMonotonic),
+        (false, true) => Ok(Priority::RateMonotonic),
+        (true, true) => Err(called
+            .error("`dm` and `rm` are two orders")
+            .remedy("write one of them")),
+    }
+}
+
+/// NPS-F with its number of slots.
+fn nps_f(called: &Called, known: &str) -> Result<Family> {
+    match called.parsed::<u16>("delta", known)? {
+        Some(0) => Err(called.error("`delta` is zero").remedy("write `delta=1`")),
+        delta => Ok(Family::NpsF {
+            delta: u32::from(delta.unwrap_or(1)),
+        }),
+    }
 }

@@ -222,7 +222,7 @@ fn violation_bound(tasks: &[Timing]) -> Option<u128> {
 }
 
 /// The length of the synchronous busy period, the least w > 0 with w = Σ ⌈w / pᵢ⌉ eᵢ; `None` past the limit of work.
-fn busy_period(tasks: &[Timing], work: &mut Work) -> Option<u128> {
+pub(super) fn busy_period(tasks: &[Timing], work: &mut Work) -> Option<u128> {
     let mut w: u128 = tasks.iter().map(|t| u128::from(t.wcet.nanos())).sum();
     loop {
         let cost = if w >> 64 == 0 { 1 } else { 8 };

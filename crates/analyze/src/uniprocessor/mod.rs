@@ -4,6 +4,7 @@
 //! exceeds [`WORK_LIMIT`] is answered with [`LIMIT`], never a guess and never an endless loop.
 
 pub mod edf;
+pub mod edf_response;
 pub mod fixed_priority;
 
 use crate::verdict::NotApplicable;

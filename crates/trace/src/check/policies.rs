@@ -9,31 +9,11 @@ use crate::check::windows::{Windows, one_each};
 use crate::header::Header;
 use crate::state::State;
 use model::assignment::{Clustered, Slices, Slots, Turns};
-use model::{Assignment, Bytes, CacheKind, CpuId, Duration, Error, Result};
-
-/// A policy as it is written: a name, and behind a colon words and `key=value`, separated by commas.
-struct Spec<'a> {
-    name: &'a str,
-    parameters: &'a str,
-}
-
-impl<'a> Spec<'a> {
-    fn of(policy: &'a str) -> Self {
-        let (name, parameters) = policy.split_once(':').unwrap_or((policy, ""));
-        Spec { name, parameters }
-    }
-    fn has(&self, word: &str) -> bool {
-        self.parameters.split(',').any(|p| p.trim() == word)
-    }
-    fn value(&self, key: &str) -> Option<&'a str> {
-        let mut pairs = self.parameters.split(',').filter_map(|p| p.split_once('='));
-        pairs.find(|(k, _)| k.trim() == key).map(|(_, v)| v.trim())
-    }
-}
+use model::{Assignment, Bytes, CacheKind, Called, CpuId, Duration, Error, Result};
 
 /// Does the policy cut jobs into slices with budgets of their own?
 pub fn has_slices(policy: &str) -> bool {
-    Spec::of(policy).name == "edf-wm"
+    policy.parse::<Called>().is_ok_and(|p| p.name() == "edf-wm")
 }
 
 /// The rule of a stage; `None` for a policy that is not known here.
@@ -48,7 +28,7 @@ pub fn rule(
 ) -> Result<Option<Box<dyn Rule>>> {
     let stage = &header.stages[stage];
     let set = &header.tasks;
-    let spec = Spec::of(&stage.policy);
+    let spec: Called = stage.policy.parse()?;
     let by = |key: &dyn Fn(usize) -> Duration| {
         let mut tasks: Vec<usize> = (0..set.len()).collect();
         tasks.sort_by_key(|t| key(*t));
@@ -67,7 +47,7 @@ pub fn rule(
         Error::new(format!("the trace does not say {what} `{}`", stage.policy))
             .remedy("make it again with this version")
     };
-    let order = match (spec.name, &stage.assignment) {
+    let order = match (spec.name(), &stage.assignment) {
         ("p-edf" | "g-edf" | "c-edf", _) if spec.value("ties") == Some("index") => Order::Plain,
         ("p-edf" | "g-edf" | "c-edf", _) => Order::Deadline,
         ("p-rm", _) => by(&|t| timings[t].period),
@@ -87,7 +67,7 @@ pub fn rule(
         ("pd2" | "ca-edf", _) => {
             let quantum = quantum.ok_or_else(|| needs("how long a quantum is under"))?;
             let processors = header.processors().len();
-            let law = if spec.name == "pd2" {
+            let law = if spec.name() == "pd2" {
                 Law::Fair(Fair::new(set, quantum, processors))
             } else {
                 let cache = match spec.value("cache") {
