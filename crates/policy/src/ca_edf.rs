@@ -13,10 +13,10 @@
 //! Assumes given working set sizes, one for all tasks of a group. Equal sizes: earlier deadline, then lower task index.
 
 use crate::cluster::{Edf, Rank};
-use crate::heap::{Heap, task_of};
 use crate::place::{Nearness, Places};
 use crate::plan::{Plan, Route, Setup};
 use crate::quantum::{Quanta, Seats};
+use crate::queue::{Queue, task_of};
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, NONE, Policy};
@@ -69,8 +69,8 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
             group_of: group_of.clone(),
             wss: wss.clone(),
             deadline: vec![0; tasks],
-            by_deadline: Heap::new(tasks),
-            by_promotion: Heap::new(tasks),
+            by_deadline: Queue::new(tasks),
+            by_promotion: Queue::new(tasks),
             promotion: vec![u128::MAX; tasks],
             promotions: 0,
             phantoms: Phantoms::of(setup.set, cpus.len() as u64, quantum),
@@ -210,9 +210,9 @@ pub struct CaEdf {
     /// Its key in the promotion queue.
     promotion: Vec<u128>,
     /// Eligible jobs in EDF order; between decisions without those that run.
-    by_deadline: Heap,
+    by_deadline: Queue,
     /// Eligible jobs in the order of promotion; likewise.
-    by_promotion: Heap,
+    by_promotion: Queue,
     promotions: u64,
     phantoms: Phantoms,
     seats: Seats,

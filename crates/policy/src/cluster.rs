@@ -6,16 +6,17 @@
 //!
 //! Assumes that the rank of a job is fixed while it is ready.
 
-use crate::heap::{Heap, task_of};
 use crate::place::{Nearness, Places};
 use crate::quantum::Quanta;
+use crate::queue::{Queue, task_of};
+use crate::tournament::Tree;
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{Duration, Instant, TaskId};
 use std::sync::Arc;
 
 /// The priority of a job.
 pub trait Rank {
-    /// Its key, made by [`key`](crate::heap::key): the smallest runs first. Unique among the jobs of a domain.
+    /// Its key, made by [`key`](crate::queue::key): the smallest runs first. Unique among the jobs of a domain.
     fn key(&self, job: &Job) -> u128;
 }
 
@@ -48,7 +49,7 @@ impl Edf {
 impl Rank for Edf {
     #[inline]
     fn key(&self, job: &Job) -> u128 {
-        crate::heap::key(job.deadline.nanos(), self.tie[job.task.index()], job.task)
+        crate::queue::key(job.deadline.nanos(), self.tie[job.task.index()], job.task)
     }
 }
 
@@ -70,7 +71,7 @@ impl Fixed {
 impl Rank for Fixed {
     #[inline]
     fn key(&self, job: &Job) -> u128 {
-        crate::heap::key(0, self.level[job.task.index()], job.task)
+        crate::queue::key(0, self.level[job.task.index()], job.task)
     }
 }
 
@@ -94,126 +95,203 @@ pub struct Cluster<R> {
     near: Nearness,
     /// Decide only at quantum boundaries; `None`: whenever something happens.
     quanta: Option<Quanta>,
+    /// Jobs that became ready since the last decision. Most of them run at once, and never wait.
+    fresh: Vec<u128>,
     /// Ready jobs that do not run, best first.
-    waiting: Heap,
-    /// Ready jobs that run, worst first (keys by [`inverted`]).
-    running: Heap,
+    waiting: Queue,
+    /// By place, the job that runs there, worst first (keys by [`inverted`]). What a free place has is left over from its
+    /// last job and means nothing.
+    running: Tree,
     free: Places,
     free_count: usize,
-    /// By task: where its job runs, or [`NONE`].
-    place_of: Vec<u32>,
-    /// By task: where a job of it last ran, or [`NONE`].
-    last: Vec<u32>,
+    /// By task.
+    seats: Vec<Seat>,
     /// The jobs that are chosen in one decision; here so that a decision allocates nothing.
     chosen: Vec<u128>,
+}
+
+/// Where the job of a task runs and where a job of it last ran, or [`NONE`].
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    place: u32,
+    last: u32,
 }
 
 impl<R: Rank> Cluster<R> {
     /// A cluster of `places` processors for a set of `tasks` tasks. `quantum`: decide only at its multiples.
     pub fn new(rank: R, near: Nearness, places: usize, tasks: usize, quantum: Option<Duration>) -> Self {
+        let nowhere = Seat {
+            place: NONE,
+            last: NONE,
+        };
         Cluster {
             rank,
             near,
             quanta: quantum.map(Quanta::new),
-            waiting: Heap::new(tasks),
-            running: Heap::new(tasks),
+            fresh: Vec::with_capacity(tasks),
+            waiting: Queue::new(tasks),
+            running: Tree::new(places),
             free: Places::all(places),
             free_count: places,
-            place_of: vec![NONE; tasks],
-            last: vec![NONE; tasks],
+            seats: vec![nowhere; tasks],
             chosen: Vec::with_capacity(places),
         }
     }
 
     /// A job became ready, with this key.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, key: u128) {
-        self.waiting.push(key);
+        self.fresh.push(key);
     }
 
     /// A job is no longer ready.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&mut self, task: TaskId) {
-        let place = self.place_of[task.index()];
-        if place == NONE {
-            self.waiting.remove(task);
+        let seat = &mut self.seats[task.index()];
+        if seat.place == NONE {
+            self.leave_queue(task);
         } else {
-            self.running.remove(task);
-            self.vacate(task, place);
+            let place = std::mem::replace(&mut seat.place, NONE);
+            self.free.insert(place);
+            self.free_count += 1;
         }
     }
 
-    #[inline]
-    fn vacate(&mut self, task: TaskId, place: u32) {
-        self.place_of[task.index()] = NONE;
-        self.free.insert(place);
-        self.free_count += 1;
+    #[cold]
+    fn leave_queue(&mut self, task: TaskId) {
+        if !self.waiting.remove(task) {
+            self.fresh.retain(|key| task_of(*key) != task);
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn occupy(&mut self, key: u128, place: u32, out: &mut impl Decisions) {
         let task = task_of(key);
         self.free.remove(place);
         self.free_count -= 1;
-        self.place_of[task.index()] = place;
-        self.last[task.index()] = place;
-        self.running.push(inverted(key));
+        self.seats[task.index()] = Seat { place, last: place };
+        self.running.set(place as usize, inverted(key));
         out.run(place, task);
     }
 
     /// Chooses the jobs that are to run and gives them places.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&mut self, out: &mut impl Decisions) {
-        while let Some(best) = self.waiting.peek() {
-            if self.free_count == self.chosen.len() {
-                // Every free place is spoken for: only the worst running job can make way.
-                match self.running.peek() {
-                    Some(worst) if best < inverted(worst) => {
-                        let victim = task_of(worst);
-                        self.running.pop();
-                        self.vacate(victim, self.place_of[victim.index()]);
-                        self.waiting.pop();
-                        self.waiting.push(inverted(worst));
-                    }
-                    _ => break,
+        if let [only] = self.fresh[..] {
+            if self.free_count == 0 {
+                self.fresh.clear();
+                return self.challenge(only, out);
+            }
+            if self.waiting.is_empty() {
+                self.fresh.clear();
+                return self.settle(only, out);
+            }
+        } else if self.fresh.is_empty() {
+            if self.free_count == 0 || self.waiting.is_empty() {
+                return;
+            }
+            if self.free_count == 1 {
+                if let Some(best) = self.waiting.pop() {
+                    self.settle(best, out);
                 }
+                return;
+            }
+        }
+        self.choose_many(out);
+    }
+
+    /// One more job is ready, and every place is taken.
+    #[inline(always)]
+    fn challenge(&mut self, key: u128, out: &mut impl Decisions) {
+        let worst = inverted(self.running.best());
+        if worst < key {
+            self.waiting.push(key);
+            return;
+        }
+        let seat = &mut self.seats[task_of(worst).index()];
+        let place = std::mem::replace(&mut seat.place, NONE);
+        self.free.insert(place);
+        self.free_count += 1;
+        self.waiting.push(worst);
+        self.occupy(key, place, out);
+    }
+
+    /// Several jobs became ready, or several places are free.
+    #[inline(never)]
+    fn choose_many(&mut self, out: &mut impl Decisions) {
+        self.fresh.sort_unstable();
+        if self.free_count > 0 && self.fresh.len() + self.waiting.len() > self.free_count {
+            // Somebody may have to make way: what is left over in free places must not be taken for a job.
+            for place in self.free.iter() {
+                self.running.set(place as usize, Tree::NEVER);
+            }
+        }
+        let mut fresh = 0;
+        loop {
+            let first = self.fresh.get(fresh).copied().unwrap_or(Tree::NEVER);
+            let waits = self.waiting.peek().unwrap_or(Tree::NEVER);
+            let best = first.min(waits);
+            if best == Tree::NEVER {
+                break;
+            }
+            let displaced = if self.free_count == self.chosen.len() {
+                // Every free place is spoken for: only the worst running job can make way.
+                let running = self.running.best();
+                if running == Tree::NEVER || inverted(running) < best {
+                    break;
+                }
+                Some(inverted(running))
             } else {
+                None
+            };
+            if waits < first {
                 self.waiting.pop();
+            } else {
+                fresh += 1;
+            }
+            if let Some(worst) = displaced {
+                let seat = &mut self.seats[task_of(worst).index()];
+                let place = std::mem::replace(&mut seat.place, NONE);
+                self.running.set(place as usize, Tree::NEVER);
+                self.free.insert(place);
+                self.free_count += 1;
+                self.waiting.push(worst);
             }
             self.chosen.push(best);
         }
-        if let [only] = self.chosen[..] {
-            self.chosen.clear();
-            self.settle(only, out);
-        } else if !self.chosen.is_empty() {
-            self.settle_all(out);
+        for key in self.fresh.drain(..).skip(fresh) {
+            self.waiting.push(key);
         }
+        self.settle_chosen(out);
     }
 
     /// Gives a job the nearest free place.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, key: u128, out: &mut impl Decisions) {
-        let last = self.last[task_of(key).index()];
+        let last = self.seats[task_of(key).index()].last;
         if let Some(place) = self.near.nearest(&self.free, last) {
             self.occupy(key, place, out);
         }
     }
 
     /// First those that can return to where they last ran, then the others, each in the order of rank.
-    fn settle_all(&mut self, out: &mut impl Decisions) {
-        let mut chosen = std::mem::take(&mut self.chosen);
-        chosen.retain(|key| {
-            let last = self.last[task_of(*key).index()];
-            let returns = last != NONE && self.free.contains(last);
-            if returns {
-                self.occupy(*key, last, out);
+    #[inline(always)]
+    fn settle_chosen(&mut self, out: &mut impl Decisions) {
+        let mut rest = 0;
+        for index in 0..self.chosen.len() {
+            let key = self.chosen[index];
+            let last = self.seats[task_of(key).index()].last;
+            if last != NONE && self.free.contains(last) {
+                self.occupy(key, last, out);
+            } else {
+                self.chosen[rest] = key;
+                rest += 1;
             }
-            !returns
-        });
-        for key in chosen.drain(..) {
-            self.settle(key, out);
         }
-        self.chosen = chosen;
+        for index in 0..rest {
+            self.settle(self.chosen[index], out);
+        }
+        self.chosen.clear();
     }
 }
 
@@ -223,7 +301,7 @@ impl<R: Rank> Policy for Cluster<R> {
         self.quanta.is_some()
     }
 
-    #[inline]
+    #[inline(always)]
     fn happen(&mut self, event: Event, _now: Instant) {
         if let Some(quanta) = &mut self.quanta {
             quanta.happen(event);
@@ -235,13 +313,13 @@ impl<R: Rank> Policy for Cluster<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, now: Instant, out: &mut impl Decisions) {
         if let Some(quanta) = &mut self.quanta
             && quanta.begins(now).is_none()
         {
             // Between boundaries only note that the next one is needed.
-            if !self.waiting.is_empty() {
+            if !self.waiting.is_empty() || !self.fresh.is_empty() {
                 out.wake(quanta.next(now));
             }
             return;

@@ -7,9 +7,9 @@
 //! Assumes an assignment whose windows do not exceed the deadline and whose slices are proven to fit; not checked here.
 
 use crate::cluster::{Cluster, Edf};
-use crate::heap::key;
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup};
+use crate::queue::key;
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, Policy};

@@ -12,10 +12,11 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
-pub mod heap;
+
 pub mod place;
 pub mod plan;
 pub mod quantum;
+pub mod queue;
 pub mod registry;
 pub mod spec;
 pub mod tournament;

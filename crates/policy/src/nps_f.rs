@@ -7,8 +7,8 @@
 //! Assumes timetables in which no server is served twice at once; checked here.
 
 use crate::cluster::{Edf, Rank};
-use crate::heap::{Heap, task_of};
 use crate::plan::{Plan, Route, Setup};
+use crate::queue::{Queue, task_of};
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, NONE, Policy};
@@ -171,7 +171,7 @@ pub struct NpsF {
     /// By task.
     server_of: Vec<u32>,
     /// By server: its ready jobs, the running one included.
-    ready: Vec<Heap>,
+    ready: Vec<Queue>,
     /// By server: the place that serves it, or [`NONE`].
     place_of: Vec<u32>,
     /// By place: the server, and the task that runs, or [`NONE`].
@@ -215,7 +215,7 @@ impl NpsF {
         }
         changes.sort_by_key(|c| (c.offset, c.place));
         let tasks = slots.server_of.len();
-        // Heaps are as large as the set only for the servers of this domain.
+        // Queues are as large as the set only for the servers of this domain.
         let here = |server: usize| changes.iter().any(|c| c.server as usize == server);
         NpsF {
             slot: slots.slot.nanos(),
@@ -224,7 +224,7 @@ impl NpsF {
             rank,
             server_of: slots.server_of.clone(),
             ready: (0..servers)
-                .map(|s| Heap::new(if here(s) { tasks } else { 0 }))
+                .map(|s| Queue::new(if here(s) { tasks } else { 0 }))
                 .collect(),
             place_of: vec![NONE; servers],
             serving: vec![NONE; cpus.len()],

@@ -7,10 +7,10 @@
 //! Assumes implicit deadlines, and periods and phases that are multiples of the quantum; WCETs are rounded up to quanta. A
 //! release in the midst of a quantum counts from the next boundary.
 
-use crate::heap::{Heap, key, task_of};
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup};
 use crate::quantum::{Quanta, Seats};
+use crate::queue::{Queue, key, task_of};
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, NONE, Policy};
@@ -134,9 +134,9 @@ pub struct Pd2 {
     /// By task: its next subtask, from 1.
     subtask: Vec<u64>,
     /// Subtasks whose window is open, by priority.
-    open: Heap,
+    open: Queue,
     /// Subtasks whose window opens later, by when.
-    later: Heap,
+    later: Queue,
     seats: Seats,
     chosen: Vec<u32>,
 }
@@ -148,8 +148,8 @@ impl Pd2 {
             quanta: Quanta::new(quantum),
             base: vec![0; tasks],
             subtask: vec![1; tasks],
-            open: Heap::new(tasks),
-            later: Heap::new(tasks),
+            open: Queue::new(tasks),
+            later: Queue::new(tasks),
             seats: Seats::new(near, places, tasks),
             chosen: Vec::with_capacity(places),
             weights,

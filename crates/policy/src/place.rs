@@ -1,15 +1,24 @@
 //! Places of a domain: sets of them, and which are near to which by the caches that they share.
 
 use model::{CpuId, Platform, Resumption};
+use std::hint::select_unpredictable;
 
 /// A set of places, as bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Places(Vec<u64>);
+pub struct Places {
+    /// The first 64 places, and that is all on most machines.
+    first: u64,
+    /// The others.
+    more: Vec<u64>,
+}
 
 impl Places {
     /// None of `count` places.
     pub fn none(count: usize) -> Self {
-        Places(vec![0; count.div_ceil(64).max(1)])
+        Places {
+            first: 0,
+            more: vec![0; count.div_ceil(64).saturating_sub(1)],
+        }
     }
 
     /// All of `count` places.
@@ -21,40 +30,63 @@ impl Places {
         places
     }
 
+    #[inline(always)]
+    fn word(&mut self, place: u32) -> &mut u64 {
+        match place / 64 {
+            0 => &mut self.first,
+            word => &mut self.more[word as usize - 1],
+        }
+    }
+
     /// Puts a place in.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, place: u32) {
-        self.0[place as usize / 64] |= 1 << (place % 64);
+        *self.word(place) |= 1 << (place % 64);
     }
 
     /// Takes a place out.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, place: u32) {
-        self.0[place as usize / 64] &= !(1 << (place % 64));
+        *self.word(place) &= !(1 << (place % 64));
     }
 
     /// Is it in?
-    #[inline]
+    #[inline(always)]
     pub fn contains(&self, place: u32) -> bool {
-        self.0[place as usize / 64] & 1 << (place % 64) != 0
+        let word = match place / 64 {
+            0 => self.first,
+            word => self.more[word as usize - 1],
+        };
+        word & 1 << (place % 64) != 0
     }
 
     /// Is none in?
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
+        self.first == 0 && self.more.iter().all(|word| *word == 0)
+    }
+
+    /// The places, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        let words = std::iter::once(self.first).chain(self.more.iter().copied());
+        words.zip((0u32..).step_by(64)).flat_map(|(word, base)| {
+            (0..64)
+                .filter(move |bit| word & 1 << bit != 0)
+                .map(move |bit| base + bit)
+        })
     }
 
     /// The lowest place.
     #[inline]
     pub fn lowest(&self) -> Option<u32> {
-        lowest(self.0.iter().copied())
+        lowest(std::iter::once(self.first).chain(self.more.iter().copied()))
     }
 
     /// The lowest place that is in both sets.
     #[inline]
     pub fn lowest_also_in(&self, other: &Places) -> Option<u32> {
-        lowest(self.0.iter().zip(&other.0).map(|(a, b)| a & b))
+        let more = self.more.iter().zip(&other.more).map(|(a, b)| a & b);
+        lowest(std::iter::once(self.first & other.first).chain(more))
     }
 }
 
@@ -73,13 +105,17 @@ fn lowest(words: impl Iterator<Item = u64>) -> Option<u32> {
 pub struct Nearness {
     /// Per place, sets that widen: those behind its nearest shared cache, …, behind its outermost shared cache.
     around: Vec<Vec<Places>>,
+    /// The same for domains of at most 64 places: per place a row of `levels` words that widen, from the place itself to
+    /// all; behind the last place a row of all for [`NONE`](crate::NONE). Empty for larger domains.
+    words: Vec<u64>,
+    levels: usize,
 }
 
 impl Nearness {
     /// Of the processors of one domain, in the order of their places.
     pub fn of(platform: &Platform, cpus: &[CpuId]) -> Self {
         let levels = platform.data_levels();
-        let around = cpus
+        let around: Vec<Vec<Places>> = cpus
             .iter()
             .map(|from| {
                 let mut rings: Vec<Places> = Vec::new();
@@ -99,13 +135,44 @@ impl Nearness {
                 rings
             })
             .collect();
-        Nearness { around }
+        let levels = around.iter().map(Vec::len).max().unwrap_or(0) + 2;
+        let words = if cpus.len() <= 64 {
+            let row = |place: usize| {
+                let rings = around[place].iter().map(|ring| ring.first);
+                let all = std::iter::repeat(u64::MAX);
+                std::iter::once(1 << place).chain(rings).chain(all).take(levels)
+            };
+            let rows = (0..cpus.len()).flat_map(row);
+            rows.chain(std::iter::repeat_n(u64::MAX, levels)).collect()
+        } else {
+            Vec::new()
+        };
+        Nearness {
+            around,
+            words,
+            levels,
+        }
     }
 
     /// The place of `free` that is nearest to `from`, the lowest of several; the lowest of all where `from` is
     /// [`NONE`](crate::NONE).
-    #[inline]
+    #[inline(always)]
     pub fn nearest(&self, free: &Places, from: u32) -> Option<u32> {
+        if self.words.is_empty() {
+            return self.nearest_of_many(free, from);
+        }
+        let row = (from as usize).min(self.around.len()) * self.levels;
+        let mut nearest = 0;
+        // The widest first, and the nearest that has one wins: no branch that depends on where jobs ran.
+        for ring in self.words[row..row + self.levels].iter().rev() {
+            let here = free.first & ring;
+            nearest = select_unpredictable(here != 0, here, nearest);
+        }
+        (nearest != 0).then(|| nearest.trailing_zeros())
+    }
+
+    #[cold]
+    fn nearest_of_many(&self, free: &Places, from: u32) -> Option<u32> {
         if let Some(rings) = self.around.get(from as usize) {
             if free.contains(from) {
                 return Some(from);
@@ -150,6 +217,43 @@ mod tests {
         free.remove(3);
         assert_eq!(free.lowest(), Some(100));
         assert_eq!(near.nearest(&Places::none(130), 1), None);
+        assert_eq!(Places::all(130).iter().count(), 130);
         assert!(!Places::all(130).is_empty() && Places::none(130).is_empty());
+    }
+
+    #[test]
+    fn few_places_and_many_are_searched_alike() {
+        let mut platform = Platform::symmetric(8);
+        let cache = |level, shared_by: &str| Cache {
+            level,
+            kind: CacheKind::Unified,
+            size: Some(Bytes::new(1 << 20)),
+            ways: None,
+            line: None,
+            sets: None,
+            shared_by: shared_by.parse().unwrap(),
+        };
+        platform.caches = vec![
+            cache(2, "0-1"),
+            cache(2, "2-3"),
+            cache(2, "4-5"),
+            cache(3, "0-3"),
+            cache(3, "4-7"),
+        ];
+        let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
+        let near = Nearness::of(&platform, &cpus);
+        for bits in 0u32..256 {
+            let mut free = Places::none(8);
+            for place in (0..8).filter(|place| bits & 1 << place != 0) {
+                free.insert(place);
+            }
+            for from in (0..8).chain([crate::NONE]) {
+                assert_eq!(
+                    near.nearest(&free, from),
+                    near.nearest_of_many(&free, from),
+                    "{bits:b} {from}"
+                );
+            }
+        }
     }
 }
