@@ -30,10 +30,42 @@ pub fn read_text(path: &Path) -> Result<String> {
     text_of(bytes).map_err(|e| e.at(path.display()))
 }
 
+/// How the name of a part ends.
+const PART: &str = ".part";
+
+/// Removes parts of this file whose writers are gone. Whatever fails here is left as it is: it is in nobody's way.
+fn remove_left_behind(path: &Path) {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
+        return;
+    };
+    let dir = if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    };
+    let is_part = |other: &str| {
+        other
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('.'))
+            .and_then(|rest| rest.strip_suffix(PART))
+            .is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()))
+    };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_part)
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            // One that cannot be removed stays beside.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A file that appears under its name only when it is complete.
 ///
-/// Writes go to `NAME.part` beside it; [`Aside::finish`] flushes them to disk and renames. Dropped before that, the
-/// part is removed and what was there before stays.
+/// Writes go to `NAME.PID.part` beside it; [`Aside::finish`] flushes them to disk and renames. Dropped before that, the
+/// part is removed and what was there before stays. A part is locked while it is written: one that nobody holds was left
+/// behind by a process that was killed, and the next one that writes the same file removes it.
 pub struct Aside {
     path: PathBuf,
     part: PathBuf,
@@ -50,15 +82,23 @@ impl Aside {
         if let Some(dir) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
             make_dir(dir)?;
         }
+        remove_left_behind(&path);
         let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
+        name.push(format!(".{}{PART}", std::process::id()));
         let part = path.with_file_name(name);
-        let file = File::create(&part).map_err(|e| Error::io(&path, "write the file", &e))?;
-        Ok(Aside {
-            path,
-            part,
-            file: Some(file),
-        })
+        loop {
+            let file = File::create(&part).map_err(|e| Error::io(&path, "write the file", &e))?;
+            // Where files cannot be locked, nobody takes a part for left behind either.
+            let locked = file.lock().is_ok();
+            // Between the two another process may have taken it for left behind.
+            if !locked || part.exists() {
+                return Ok(Aside {
+                    path,
+                    part,
+                    file: Some(file),
+                });
+            }
+        }
     }
 
     /// Completes the file under its name.
@@ -117,4 +157,54 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
         .write_all(bytes.as_ref())
         .map_err(|e| Error::io(path, "write the file", &e))?;
     aside.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names in a directory, sorted.
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_part_that_was_left_behind_goes_and_one_that_is_written_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        // No process has these numbers: their writers were killed. The others are no parts of this file.
+        for name in [
+            "run.json.4194999.part",
+            "run.json.4194998.part",
+            "run.json.x.part",
+            "other.json.4194999.part",
+        ] {
+            fs::write(dir.path().join(name), "half").unwrap();
+        }
+        // One that another process writes at the moment, as its lock says.
+        let busy = File::create(dir.path().join("run.json.4194997.part")).unwrap();
+        busy.lock().unwrap();
+        write(&path, "whole").unwrap();
+        assert_eq!(
+            names(dir.path()),
+            [
+                "other.json.4194999.part",
+                "run.json",
+                "run.json.4194997.part",
+                "run.json.x.part"
+            ]
+        );
+        drop(busy);
+        write(&path, "again").unwrap();
+        assert_eq!(
+            names(dir.path()),
+            ["other.json.4194999.part", "run.json", "run.json.x.part"]
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "again");
+    }
 }

@@ -26,4 +26,4 @@ pub use grid::{Cap, Grid};
 pub use judge::{Judge, Policy};
 pub use results::{Curve, Results};
 pub use run::{Shard, run};
-pub use store::{load, run_in};
+pub use store::{fits_in, load, run_in};

@@ -31,6 +31,25 @@ fn cap_file(dir: &Path, cap: Cap) -> PathBuf {
     dir.join(CAPS).join(format!("{:09.3}.json", cap.to_f64()))
 }
 
+/// Can this study be run, or gone on with, in this directory? Nothing is written.
+///
+/// # Errors
+/// The directory holds another study, or the same with other parameters.
+pub fn fits_in(dir: &Path, study: &Study) -> Result<()> {
+    for (name, text) in files_of(study) {
+        match_if_there(&dir.join(name), &text)?;
+    }
+    Ok(())
+}
+
+/// The files that say which study a directory holds.
+fn files_of(study: &Study) -> [(&'static str, String); 2] {
+    [
+        (PLATFORM, model::platformfile::to_toml(&study.platform)),
+        (DEFINITION, definition(study)),
+    ]
+}
+
 /// Runs a study in a directory, or what of it is missing there.
 ///
 /// # Errors
@@ -38,11 +57,11 @@ fn cap_file(dir: &Path, cap: Cap) -> PathBuf {
 /// stopped (complete caps are kept).
 pub fn run_in(dir: &Path, study: &Study, watch: &dyn Watch) -> Result<Results> {
     let prepared = study.prepare()?;
-    for (name, text) in [
-        (PLATFORM, model::platformfile::to_toml(&study.platform)),
-        (DEFINITION, definition(study)),
-    ] {
-        write_or_match(&dir.join(name), &text)?;
+    for (name, text) in files_of(study) {
+        let path = dir.join(name);
+        if !match_if_there(&path, &text)? {
+            files::write(&path, text)?;
+        }
     }
     let shape = (prepared.policies.len(), prepared.delays.len());
     let mut done = Vec::new();
@@ -76,13 +95,13 @@ pub fn run_in(dir: &Path, study: &Study, watch: &dyn Watch) -> Result<Results> {
     Ok(results)
 }
 
-/// Writes a file, or finds it there with the same text.
-fn write_or_match(path: &Path, text: &str) -> Result<()> {
+/// Is the file there, with this text?
+fn match_if_there(path: &Path, text: &str) -> Result<bool> {
     if !path.exists() {
-        return files::write(path, text);
+        return Ok(false);
     }
     if files::read_text(path)? == text {
-        return Ok(());
+        return Ok(true);
     }
     Err(
         Error::new("the directory holds another study, or the same with other parameters")

@@ -85,7 +85,7 @@ fn a_head_that_is_cut_off_or_damaged_is_an_error_with_its_cause() {
     };
     assert_eq!(
         wrong(0),
-        "test.wtrace: this is not a trace file; give a file that `warmset simulate --trace` or `warmset run` wrote"
+        "test.wtrace: this is not a trace file; give a file that was written as a trace, such as by `warmset simulate --trace FILE`"
     );
     assert_eq!(
         wrong(8),

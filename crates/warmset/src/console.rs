@@ -37,6 +37,11 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
     print(&text)
 }
 
+/// Says something on standard error, which may be closed: a remark is not worth failing for.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// A progress bar on standard error with the time left, and Ctrl-C as a wish to stop.
 ///
 /// The first Ctrl-C asks the work to stop and keep what it has; the second one ends the process.

@@ -8,7 +8,8 @@ mod examples;
 mod pages;
 mod verbs;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -45,21 +46,64 @@ fn usage(e: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = e.render().to_string();
-    if e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = write!(std::io::stderr(), "{text}");
         return ExitCode::from(2);
     }
-    let sentence = text
-        .lines()
-        .take_while(|line| !line.starts_with("Usage:"))
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
-        .collect::<Vec<_>>()
-        .join("; ");
-    let sentence = sentence
-        .trim_start_matches("error: ")
-        .replace(":; ", ": ")
-        .replace("tip: ", "");
-    let _ = writeln!(std::io::stderr(), "warmset: {sentence}; see `warmset --help`");
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let sentence = negative(e, &words).unwrap_or_else(|| {
+        let lines: Vec<&str> = text
+            .lines()
+            .take_while(|line| !line.starts_with("Usage:"))
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+            // How to pass an option as a value is never what was meant.
+            .filter(|line| !line.starts_with("tip: to pass"))
+            .collect();
+        lines
+            .join("; ")
+            .trim_start_matches("error: ")
+            .replace(":; ", ": ")
+            .replace("tip: ", "")
+    });
+    let help = help_of(&words);
+    let _ = writeln!(std::io::stderr(), "warmset: {sentence}; see `{help} --help`");
     ExitCode::from(2)
+}
+
+/// A value such as `-1` looks like an option to the parser: said as what it is, with the option that it was meant for.
+fn negative(e: &clap::Error, words: &[String]) -> Option<String> {
+    let Some(ContextValue::String(argument)) = e.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_number = |text: &str| {
+        text.strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+    };
+    if e.kind() != ErrorKind::UnknownArgument || !is_number(argument) {
+        return None;
+    }
+    // The parser names the first letter only, as if it were a short option.
+    let at = words.iter().position(|w| w.starts_with(argument.as_str()))?;
+    let value = &words[at];
+    match at.checked_sub(1).map(|before| &words[before]) {
+        Some(option) if option.starts_with('-') && !is_number(option) => Some(format!(
+            "`{option}` takes no negative number, and `{value}` is one"
+        )),
+        _ => Some(format!("a negative number such as `{value}` has no meaning here")),
+    }
+}
+
+/// The verb that these words name, as far as they name one: whose help is worth reading.
+fn help_of(words: &[String]) -> String {
+    let mut name = "warmset".to_owned();
+    let mut command = verbs::Cli::command();
+    for word in words {
+        let Some(next) = command.find_subcommand(word).cloned() else {
+            break;
+        };
+        name = format!("{name} {word}");
+        command = next;
+    }
+    name
 }

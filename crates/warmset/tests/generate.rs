@@ -115,7 +115,6 @@ fn what_cannot_be_is_refused_in_one_sentence() {
             "--tasks 3 --total 1.5 --method uunifast",
             "did you mean `uunifast-discard`?",
         ),
-        ("--tasks 3", "nothing says how many processors"),
         ("--until GFB", "required"),
         ("--until GBF -m 4", "did you mean `GFB`?"),
         ("--until GFB -m 4 --deadlines arbitrary", "--until: GFB"),
@@ -167,4 +166,29 @@ fn names_in(dir: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// With a number of tasks alone, a set is for as many processors as its own total utilization needs.
+#[test]
+fn sets_of_so_many_tasks_are_for_as_many_processors_as_each_needs() {
+    let out = generate("--tasks 9 --utilization bimodal-heavy --sets 40")
+        .assert()
+        .success();
+    let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for line in text.lines() {
+        let set: serde_json::Value = serde_json::from_str(line).unwrap();
+        let tasks = set["tasks"].as_array().unwrap();
+        let total: f64 = tasks
+            .iter()
+            .map(|t| t["wcet"].as_f64().unwrap() / t["period"].as_f64().unwrap())
+            .sum();
+        let m = set["m"].as_u64().unwrap();
+        assert!(
+            total <= m as f64 + 1e-9 && total > m as f64 - 1.0 - 1e-9,
+            "{line}"
+        );
+        seen.insert(m);
+    }
+    assert!(seen.len() > 1, "{seen:?}");
 }

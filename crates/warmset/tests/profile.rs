@@ -95,6 +95,12 @@ fn tables_of_averages_and_maxima_make_a_profile() {
     };
     assert_eq!(under_load(&both), under_load("xeon-l7455"));
     assert_eq!(under_load(&one).len(), 4);
+    // Both tables are named as where the curves come from.
+    let written = fs::read_to_string(&both).unwrap();
+    assert!(
+        written.contains("average.csv; SchedCAT table") && written.contains("maximum.csv"),
+        "{written}"
+    );
     // The input stayed as it was, and the same table does not go in twice.
     let again = stderr_of(
         &[

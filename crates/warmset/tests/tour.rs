@@ -61,6 +61,22 @@ fn the_tour_judges_studies_and_reports_and_its_page_can_be_made_again() {
 }
 
 #[test]
+fn a_tour_with_other_parameters_is_refused_before_it_measures() {
+    let dir = tempdir().unwrap();
+    assert!(tour(dir.path(), "xeon-l7455").output().unwrap().status.success());
+    let output = tour(dir.path(), "xeon-l7455")
+        .args(["--seed", "2"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said.contains("holds another study") && !said.contains("2/5"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_said_in_one_line() {
     let dir = tempdir().unwrap();
     let file = dir.path().join("taken");

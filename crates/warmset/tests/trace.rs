@@ -72,11 +72,18 @@ fn a_trace_that_was_cut_off_is_checked_as_far_as_it_goes() {
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 3000]).unwrap();
     let (status, out, _) = warmset(&["trace", "check", "run.wtrace"], dir.path());
-    assert_eq!(status, 0);
+    assert_eq!(status, 1);
     assert!(
-        out.contains("33 events, cut off before its end") && out.contains("note: the trace has no end"),
+        out.contains("33 events, cut off before its end")
+            && out.contains("note: the trace has no end")
+            && out.contains("the answer is no because the trace is not whole"),
         "{out}"
     );
+    let (status, out, _) = warmset(&["trace", "check", "run.wtrace", "--format", "json"], dir.path());
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(status, 1);
+    assert_eq!((&json["clean"], &json["whole"]), (&false.into(), &false.into()));
+    assert_eq!(json["verdict"]["violations"], 0);
 }
 
 #[test]
@@ -135,7 +142,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
         ),
         (
             &["stats", "other"],
-            "warmset: other: this is not a trace file; give a file that `warmset simulate --trace` or `warmset run` wrote",
+            "warmset: other: this is not a trace file; give a file that was written as a trace, such as by `warmset simulate --trace FILE`",
         ),
         (
             &[

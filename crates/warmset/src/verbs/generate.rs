@@ -7,7 +7,7 @@ use generate::{Amount, Deadlines, Fill, Generator, Method, Periods, Range, Recip
 use model::files::Aside;
 use model::taskfile::{MAX_PROCESSORS, to_batch_line, to_toml};
 use model::watch::Watch;
-use model::{Error, Provenance, Ratio, Result, TaskSet};
+use model::{Error, Provenance, Ratio, Result, TaskSet, Timing, exact};
 use rayon::prelude::*;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -67,7 +67,8 @@ pub struct Args {
     /// Add tasks until this test refuses the set, and drop the last one (needs -m)
     #[arg(long, value_name = "TEST", conflicts_with_all = ["cap", "tasks"], requires = "m")]
     until: Option<String>,
-    /// Processors, written into each set; default: the cap or total rounded up
+    /// Processors, written into each set [default: the cap or the total, rounded up; with `--tasks` alone, the total
+    /// utilization of each set, rounded up]
     #[arg(short, long = "processors", value_name = "M")]
     m: Option<u32>,
     /// How many sets
@@ -131,7 +132,7 @@ pub fn run(args: Args) -> Result<Answer> {
                 "# {}, {}\n# {} processors\n\n",
                 version(),
                 args.command(),
-                source.m
+                source.processors(&set)?
             );
             // A reader that closed the pipe has seen enough.
             let _ = output.write(&(head + &to_toml(&set)))?;
@@ -183,25 +184,11 @@ impl Args {
     }
 
     /// As given, or as many as the total utilization needs.
-    fn processors(&self) -> Result<u32> {
+    ///
+    /// `None`: each set its own.
+    fn processors(&self) -> Result<Option<u32>> {
         let needed = self.cap.or(self.total).map(|u| u.num().div_ceil(u.den()).max(1));
-        let m = match (self.m, needed) {
-            (Some(m), _) => u64::from(m),
-            (None, Some(needed)) => needed,
-            (None, None) => {
-                return Err(
-                    Error::new("nothing says how many processors the sets are for").remedy("give `-m M`")
-                );
-            }
-        };
-        u32::try_from(m)
-            .ok()
-            .filter(|m| (1..=MAX_PROCESSORS).contains(m))
-            .ok_or_else(|| {
-                Error::new(format!("{m} processors"))
-                    .at("-m")
-                    .remedy(format!("give a number from 1 to {MAX_PROCESSORS}"))
-            })
+        self.m.map(u64::from).or(needed).map(possible).transpose()
     }
 
     /// The command that makes the same sets again, wherever they were written to.
@@ -240,7 +227,10 @@ impl Args {
             let lines = numbers
                 .clone()
                 .into_par_iter()
-                .map(|number| to_batch_line(&number.into(), source.m, &source.draw(number)?))
+                .map(|number| {
+                    let set = source.draw(number)?;
+                    to_batch_line(&number.into(), source.processors(&set)?, &set)
+                })
                 .collect::<Result<Vec<String>>>()?;
             for (number, mut line) in numbers.zip(lines) {
                 if number == self.first {
@@ -259,6 +249,18 @@ impl Args {
         }
         Ok(())
     }
+}
+
+/// A number of processors that sets can be for.
+fn possible(m: u64) -> Result<u32> {
+    u32::try_from(m)
+        .ok()
+        .filter(|m| (1..=MAX_PROCESSORS).contains(m))
+        .ok_or_else(|| {
+            Error::new(format!("{m} processors"))
+                .at("-m")
+                .remedy(format!("give a number from 1 to {MAX_PROCESSORS}"))
+        })
 }
 
 /// The first line of a file also says where its sets come from; readers of batch lines pass over the key.
@@ -282,19 +284,32 @@ fn version() -> String {
 struct Source {
     generator: Generator,
     until: Option<&'static TestInfo>,
-    m: u32,
+    /// `None`: as many as each set needs.
+    m: Option<u32>,
     seed: u64,
 }
 
 impl Source {
+    /// For how many processors a set is.
+    fn processors(&self, set: &TaskSet) -> Result<u32> {
+        match self.m {
+            Some(m) => Ok(m),
+            None => {
+                let total =
+                    |m: u64| exact::cmp_sum(set.timings().iter().map(Timing::utilization), Ratio::whole(m));
+                possible((1..).find(|m| total(*m).is_le()).unwrap_or(1))
+            }
+        }
+    }
+
     fn draw(&self, number: u64) -> Result<TaskSet> {
-        let Some(test) = self.until else {
+        let Some((test, m)) = self.until.zip(self.m) else {
             return self.generator.draw(self.seed, number);
         };
         // A test that does not apply to the set would end it at any size: say so instead.
         let mut refusal = None;
         let set = self.generator.draw_until(self.seed, number, |tasks| {
-            (test.run)(tasks, self.m).unwrap_or_else(|why| {
+            (test.run)(tasks, m).unwrap_or_else(|why| {
                 refusal = Some(why);
                 false
             })

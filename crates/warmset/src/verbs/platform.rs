@@ -103,5 +103,8 @@ fn write(args: &Args, platform: &Platform) -> Result<()> {
                 .remedy("end the name in `.svg` or `.toml`"));
         }
     };
-    files::write(path, text)
+    files::write(path, text)?;
+    // Standard output holds the platform itself.
+    console::note(&format!("wrote {}", path.display()));
+    Ok(())
 }

@@ -166,8 +166,19 @@ fn import(args: &Import) -> Result<Answer> {
         ),
     };
     let meaning = args.meaning.meaning()?;
-    let (profile, skipped) =
+    let (mut profile, skipped) =
         schedcat::import(&before, &text, &meaning).map_err(|e| e.at(args.table.display()))?;
+    if args.into.is_some() {
+        // Every table stays named: the curves of one profile may come from several.
+        let source = &mut profile.provenance.source;
+        let table = format!("SchedCAT table {}", args.table.display());
+        if !source.split("; ").any(|s| s == table) {
+            *source = match source.is_empty() {
+                true => table,
+                false => format!("{source}; {table}"),
+            };
+        }
+    }
     files::write(&args.output, profilefile::to_toml(&profile))?;
     remark(
         skipped

@@ -119,15 +119,21 @@ fn file_name(id: &str) -> String {
 }
 
 fn material(args: &Args) -> Result<Material> {
-    let mut material = match &args.dir {
-        Some(dir) if !dir.is_dir() => {
-            return Err(Error::new("there is no such directory")
-                .at(dir.display())
-                .remedy("name the directory that `warmset tour` or `warmset measure cpmd -o` wrote"));
-        }
-        Some(dir) => pages::read(dir)?,
-        None => Material::default(),
-    };
+    let mut material =
+        match &args.dir {
+            Some(file) if file.is_file() => {
+                return Err(Error::new("this is a file, and a report is made from a directory")
+                .at(file.display())
+                .remedy("name the directory that it is in; a profile alone is shown with `--profile FILE`"));
+            }
+            Some(dir) if !dir.is_dir() => {
+                return Err(Error::new("there is no such directory")
+                    .at(dir.display())
+                    .remedy("name the directory that `warmset tour` or `warmset measure cpmd -o` wrote"));
+            }
+            Some(dir) => pages::read(dir)?,
+            None => Material::default(),
+        };
     if let Some(name) = &args.profile {
         (material.profile, material.platform) = if Path::new(name).is_file() {
             let path = Path::new(name);

@@ -162,6 +162,10 @@ impl Tour<'_> {
 
     fn stages(&self) -> Result<()> {
         let platform = self.look()?;
+        // What stands in the way of the last stage is said before the long ones.
+        for (dir, study) in self.studies(&platform)? {
+            study::fits_in(&dir, &study)?;
+        }
         self.go_on()?;
         let profile = self.measure(&platform)?;
         self.go_on()?;
@@ -245,14 +249,7 @@ impl Tour<'_> {
 
     fn study(&self, platform: &Platform, profile: &Profile) -> Result<()> {
         self.say("4/5  Comparing policies over random task sets");
-        let mut all = vec![presets::find("ospert10-fig5")?];
-        if platform.usable().len() > 1 {
-            all.push(here(&all[0], platform)?);
-        }
-        for mut study in all {
-            study.sets = self.args.sets;
-            study.seed = self.args.seed;
-            let dir = self.dir(pages::STUDIES).join(&study.name);
+        for (dir, study) in self.studies(platform)? {
             let results = study::run_in(&dir, &study, self.console)?;
             self.console.finish();
             for sentence in studies::sentences(&results, &[profile]).iter().take(2) {
@@ -261,6 +258,22 @@ impl Tour<'_> {
             self.go_on()?;
         }
         Ok(())
+    }
+
+    /// The studies of the tour, each with its directory.
+    fn studies(&self, platform: &Platform) -> Result<Vec<(PathBuf, Study)>> {
+        let mut all = vec![presets::find("ospert10-fig5")?];
+        if platform.usable().len() > 1 {
+            all.push(here(&all[0], platform)?);
+        }
+        Ok(all
+            .into_iter()
+            .map(|mut study| {
+                study.sets = self.args.sets;
+                study.seed = self.args.seed;
+                (self.dir(pages::STUDIES).join(&study.name), study)
+            })
+            .collect())
     }
 
     fn page(&self) -> Result<(PathBuf, Vec<String>)> {

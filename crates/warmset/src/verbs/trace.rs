@@ -34,7 +34,8 @@ enum What {
 }
 
 const CHECK_HELP: &str = "\
-Exit status: 0 no rule is broken; 1 one is, or events were lost; 2 the file cannot be read.
+Exit status: 0 no rule is broken; 1 one is, or events are missing (lost while it was recorded, damaged, or cut off at the
+end); 2 the file cannot be read.
 
 A simulated trace is checked exactly. On a real machine a decision takes effect after a while: it may be overdue by the
 tolerance, which is part of the answer, next to how long decisions were overdue in fact.
@@ -204,31 +205,31 @@ fn check(args: &CheckArgs) -> Result<Answer> {
         let figure = schedule::figure("violation", &title, view, Rows::Processors, 760.0);
         files::write(path, figure.to_svg())?;
     }
+    let clean = verdict.is_clean() && condition.is_whole();
     match args.format {
         Format::Json => {
             #[derive(Serialize)]
             struct Answered<'a> {
                 file: String,
                 origin: Origin,
+                /// No rule is broken, and nothing is missing.
                 clean: bool,
+                whole: bool,
                 condition: Condition,
                 verdict: &'a Verdict,
             }
             print_json(&Answered {
                 file: args.file.display().to_string(),
                 origin: header.origin,
-                clean: verdict.is_clean(),
+                clean,
+                whole: condition.is_whole(),
                 condition,
                 verdict: &verdict,
             })?;
         }
         Format::Table => print(&told(&header, condition, &verdict, picture.as_ref()))?,
     }
-    Ok(if verdict.is_clean() {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    Ok(if clean { Answer::Yes } else { Answer::No })
 }
 
 /// The schedule around a violation.
@@ -285,7 +286,11 @@ fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Optio
         );
     }
     if verdict.is_clean() {
-        text.push_str("no rule is broken\n");
+        text.push_str(if condition.is_whole() {
+            "no rule is broken\n"
+        } else {
+            "no rule is broken in what is there; the answer is no because the trace is not whole\n"
+        });
         return text;
     }
     let _ = writeln!(text, "{} violations", verdict.violations);
