@@ -36,7 +36,7 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     if m == 0 || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
-    Columns::with(tasks, 1, |columns| decide(tasks, m, columns))
+    Columns::<f64>::with(tasks, 1, |columns| decide(tasks, m, columns))
 }
 
 fn decide(tasks: &[Timing], m: u32, columns: &Columns) -> Decision {

@@ -8,7 +8,7 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p; integer time, in the unit of the set (`columns::unit`).
 
-use crate::columns::{self, Budget, Columns, LANES, max, min, round};
+use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;
@@ -51,20 +51,19 @@ fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
     // Long deadlines first: their slacks come first and let the short ones pass.
     let mut sorted = tasks.to_vec();
     sorted.sort_unstable_by_key(|t| std::cmp::Reverse(t.deadline));
-    Columns::with(&sorted, unit, |columns| {
-        if columns.are_exact {
-            iterate(&Fast {
-                m: f64::from(m),
-                columns,
-            })
-        } else {
-            iterate(&Wide {
-                tasks: &sorted,
-                m,
-                unit,
-            })
-        }
-    })
+    decide_in(Width::of(tasks, unit), &sorted, m, unit)
+}
+
+fn decide_in(width: Width, sorted: &[Timing], m: u32, unit: u64) -> Decision {
+    match width {
+        Width::Single => Columns::<f32>::with(sorted, unit, |c| iterate(&mut Fast::new(c, m))),
+        Width::Double => Columns::<f64>::with(sorted, unit, |c| iterate(&mut Fast::new(c, m))),
+        Width::Wide => iterate(&mut Wide {
+            tasks: sorted,
+            m,
+            unit,
+        }),
+    }
 }
 
 /// How the slacks of all tasks give that of one: once in floating point that is exact, once in wide integers.
@@ -77,7 +76,7 @@ trait Slacks {
     /// How many tasks.
     fn len(&self) -> usize;
     /// The slack of task k by those of the others, if it has one.
-    fn of(&self, k: usize, slacks: &[Self::Time]) -> Option<Self::Time>;
+    fn of(&mut self, k: usize, slacks: &[Self::Time]) -> Option<Self::Time>;
 }
 
 /// How many sweeps from above come before the first from below.
@@ -86,7 +85,7 @@ const SWEEPS_FROM_ABOVE: usize = 3;
 /// Closes in on the least fixed point of the slacks from below, as published, and from above: a task that has no slack
 /// even by slacks that are too large will never have one. Most sets are rejected so in little more than one sweep,
 /// where from below it takes ten.
-fn iterate<S: Slacks>(slacks: &S) -> Decision {
+fn iterate<S: Slacks>(slacks: &mut S) -> Decision {
     let mut budget = Budget::new(slacks.len());
     let n = slacks.len();
     let mut above = slacks.largest();
@@ -131,13 +130,25 @@ fn iterate<S: Slacks>(slacks: &S) -> Decision {
     Ok(false)
 }
 
-struct Fast<'c> {
+struct Fast<'c, F> {
     m: f64,
-    columns: &'c Columns,
+    columns: &'c Columns<F>,
+    /// What is to be summed.
+    term: Vec<F>,
 }
 
-impl Slacks for Fast<'_> {
-    type Time = f64;
+impl<'c, F: Float> Fast<'c, F> {
+    fn new(columns: &'c Columns<F>, m: u32) -> Self {
+        Fast {
+            m: f64::from(m),
+            columns,
+            term: vec![F::default(); columns.wcet.len()],
+        }
+    }
+}
+
+impl<F: Float> Slacks for Fast<'_, F> {
+    type Time = F;
 
     fn cost(&self) -> u64 {
         self.columns.n as u64
@@ -145,35 +156,37 @@ impl Slacks for Fast<'_> {
     fn len(&self) -> usize {
         self.columns.n
     }
-    fn largest(&self) -> Vec<f64> {
+    fn largest(&self) -> Vec<F> {
         let c = self.columns;
-        let mut slacks: Vec<f64> = c.deadline.iter().zip(&c.wcet).map(|(d, e)| d - e).collect();
+        let mut slacks: Vec<F> = c.deadline.iter().zip(&c.wcet).map(|(d, e)| *d - *e).collect();
         // The padding has no slack to lose, and never executes.
-        slacks[c.n..].fill(0.0);
+        slacks[c.n..].fill(F::default());
         slacks
     }
-    fn of(&self, k: usize, slacks: &[f64]) -> Option<f64> {
+    fn of(&mut self, k: usize, slacks: &[F]) -> Option<F> {
         let c = self.columns;
-        let (window, wcet) = (c.deadline[k], c.wcet[k]);
-        let most = window - wcet + 1.0;
-        let mut sums = [0.0; LANES];
-        let rows = c.wcet.chunks_exact(LANES).zip(c.period.chunks_exact(LANES));
-        let more = slacks
-            .chunks_exact(LANES)
-            .zip(c.inverse_period.chunks_exact(LANES));
-        for ((wcet, period), (slack, inverse)) in rows.zip(more) {
-            for lane in 0..LANES {
-                let jobs = round(window * inverse[lane] - 0.5);
-                let rest = max(0.0, window - slack[lane] - jobs * period[lane]);
-                let work = jobs * wcet[lane] + min(wcet[lane], rest);
-                sums[lane] += min(work, most);
-            }
-        }
+        let largest = c.deadline[k] - c.wcet[k];
+        let most = largest + F::ONE;
+        interference(c, slacks, c.deadline[k], most, &mut self.term);
         // Task k itself came along with e_k, as its slack is at most D_k − e_k.
-        let others = sums.iter().sum::<f64>() - min(wcet, most);
+        let others = sum(&self.term) - min(c.wcet[k], most).into();
         // Both are below 2^53: a quotient that is not whole stays below the next whole number.
-        let slack = window - wcet - (others / self.m) as u64 as f64;
-        (slack >= 0.0).then_some(slack)
+        let slack = largest - F::of((others / self.m) as u64);
+        (slack >= F::default()).then_some(slack)
+    }
+}
+
+/// min(W_i, D_k − e_k + 1) of every task.
+fn interference<F: Float>(columns: &Columns<F>, slack: &[F], window: F, most: F, term: &mut [F]) {
+    // All of one length, so that the loop becomes vector instructions.
+    let wcet = columns.wcet.as_slice();
+    let n = wcet.len();
+    let (period, inverse) = (&columns.period[..n], &columns.inverse_period[..n]);
+    let (slack, term) = (&slack[..n], &mut term[..n]);
+    for i in 0..n {
+        let jobs = round(window * inverse[i] - F::HALF);
+        let rest = max(F::default(), window - slack[i] - jobs * period[i]);
+        term[i] = min(jobs * wcet[i] + min(wcet[i], rest), most);
     }
 }
 
@@ -196,7 +209,7 @@ impl Slacks for Wide<'_> {
         let slack = |t: &Timing| (t.deadline.nanos() - t.wcet.nanos()) / self.unit;
         self.tasks.iter().map(slack).collect()
     }
-    fn of(&self, k: usize, slacks: &[u64]) -> Option<u64> {
+    fn of(&mut self, k: usize, slacks: &[u64]) -> Option<u64> {
         let window = self.tasks[k].deadline.nanos() / self.unit;
         let largest = window - self.tasks[k].wcet.nanos() / self.unit;
         let most = u128::from(largest) + 1;
@@ -212,5 +225,29 @@ impl Slacks for Wide<'_> {
         u64::try_from(others / u128::from(self.m))
             .ok()
             .and_then(|interference| largest.checked_sub(interference))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_and_wide_numbers_give_the_same_verdicts() {
+        let mut verdicts = [0; 2];
+        for seed in 0..200 {
+            // Up to the longest times that single precision takes.
+            let (tasks, m) = columns::tests::random_set(seed);
+            assert_eq!(Width::of(&tasks, 1), Width::Single);
+            let widths = [Width::Single, Width::Double, Width::Wide];
+            let [single, double, wide] = widths.map(|width| decide_in(width, &tasks, m, 1));
+            assert_eq!(single, double, "{tasks:?} on {m}");
+            // Wide numbers come to the limit earlier.
+            if wide.is_ok() {
+                assert_eq!(single, wide, "{tasks:?} on {m}");
+            }
+            verdicts[usize::from(wide == Ok(true))] += 1;
+        }
+        assert!(verdicts.iter().all(|count| *count > 20), "{verdicts:?}");
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p; integer time, in the unit of the set (`columns::unit`).
 
-use crate::columns::{self, Budget, Columns, LANES, max, min, round};
+use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
 use crate::registry::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,
@@ -29,9 +29,6 @@ pub const INFO: TestInfo = TestInfo {
     run: is_schedulable,
     run_inflated: Some(is_schedulable_in_nanoseconds),
 };
-
-/// Every so many steps of a response time are followed by a leap.
-const PLAIN_STEPS: u64 = 6;
 
 /// The most rounds of slack updates.
 pub const ROUNDS: usize = 25;
@@ -62,22 +59,28 @@ pub fn response_bounds(tasks: &[Timing], m: u32) -> Result<Option<Vec<Duration>>
         return Ok(None);
     }
     let unit = columns::unit(tasks);
-    let interference = Columns::with(tasks, unit, |columns| {
-        let mut budget = Budget::new(tasks.len());
-        if columns.are_exact {
-            let mut analysis = Fast::new(columns, m);
-            let none = vec![0.0; tasks.len()];
-            let found = rounds(&mut analysis, &none, &mut budget)?;
-            Ok(found.map(|times| times.into_iter().map(|t| t as u64).collect()))
-        } else {
-            let mut analysis = Wide::new(tasks, m, unit);
-            rounds(&mut analysis, &vec![0; tasks.len()], &mut budget)
-        }
-    })?;
-    Ok(interference.map(|interference: Vec<u64>| {
+    let interference = bounds_in(Width::of(tasks, unit), tasks, m, unit)?;
+    Ok(interference.map(|interference| {
         let response = |(t, i): (&Timing, u64)| t.wcet.saturating_add(Duration::from_nanos(i * unit));
         tasks.iter().zip(interference).map(response).collect()
     }))
+}
+
+/// The interference of every task in units.
+fn bounds_in(width: Width, tasks: &[Timing], m: u32, unit: u64) -> Result<Option<Vec<u64>>, NotApplicable> {
+    match width {
+        Width::Single => Columns::<f32>::with(tasks, unit, |c| first_bounds(&mut Fast::new(c, m))),
+        Width::Double => Columns::<f64>::with(tasks, unit, |c| first_bounds(&mut Fast::new(c, m))),
+        Width::Wide => first_bounds(&mut Wide::new(tasks, m, unit)),
+    }
+}
+
+/// What the rounds as published find, in units.
+fn first_bounds<A: Analysis>(analysis: &mut A) -> Result<Option<Vec<u64>>, NotApplicable> {
+    let mut budget = Budget::new(analysis.len());
+    let least = analysis.zeros();
+    let found = rounds(analysis, &least, &mut budget)?;
+    Ok(found.map(|times| times.into_iter().map(A::to_whole).collect()))
 }
 
 fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
@@ -85,13 +88,19 @@ fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
     if m == 0 || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
-    Columns::with(tasks, unit, |columns| {
-        if columns.are_exact {
-            is_schedulable_by(&mut Fast::new(columns, m), tasks)
-        } else {
-            is_schedulable_by(&mut Wide::new(tasks, m, unit), tasks)
+    decide_in(Width::of(tasks, unit), tasks, m, unit)
+}
+
+fn decide_in(width: Width, tasks: &[Timing], m: u32, unit: u64) -> Decision {
+    match width {
+        Width::Single => {
+            Columns::<f32>::with(tasks, unit, |c| is_schedulable_by(&mut Fast::new(c, m), tasks))
         }
-    })
+        Width::Double => {
+            Columns::<f64>::with(tasks, unit, |c| is_schedulable_by(&mut Fast::new(c, m), tasks))
+        }
+        Width::Wide => is_schedulable_by(&mut Wide::new(tasks, m, unit), tasks),
+    }
 }
 
 /// The equations of one set: once in floating point that is exact, once in wide integers.
@@ -99,56 +108,29 @@ fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
 /// A response time R is kept as the interference R − e_k, a slack as D_k − R.
 trait Analysis {
     type Time: Copy + Default + PartialOrd;
+    /// A time in units, and back.
+    fn to_whole(time: Self::Time) -> u64;
+    /// As [`Analysis::to_whole`].
+    fn from_whole(whole: u64) -> Self::Time;
     /// What one step costs.
     fn cost(&self) -> u64;
     /// How many tasks.
     fn len(&self) -> usize;
+    /// The processors.
+    fn processors(&self) -> u32;
+    /// No slack for any task, with room for as many times as the columns are padded to.
+    fn zeros(&self) -> Vec<Self::Time>;
     /// D_k − e_k: the most interference, and the most slack.
     fn most(&self, k: usize) -> Self::Time;
     /// The difference of two times, the first of which is the larger.
     fn difference(a: Self::Time, b: Self::Time) -> Self::Time;
-    /// Makes ready for [`Analysis::step`] with task k: the E_i, which do not depend on R.
+    /// Makes ready for [`Analysis::survey`] with task k: the E_i, which do not depend on R.
     fn begin(&mut self, k: usize, slacks: &[Self::Time]);
-    /// ⌊Σ_{i≠k} min(E_i, V_i(R), R − e_k + 1)/m⌋ at R = e_k + `interference`.
-    fn step(&self, k: usize, slacks: &[Self::Time], interference: Self::Time) -> Self::Time;
-    /// As [`Analysis::step`], but as far as there is no solution for certain; see [`leap`].
-    fn leap(&self, k: usize, slacks: &[Self::Time], interference: Self::Time) -> Self::Time;
-}
-
-/// A task in the equation: e_i, p_i, L and E_i.
-type Row = (u64, u64, u128, u128);
-
-/// How far the least solution is at least, from an interference `x` that is no larger: where the sum grows as fast as
-/// m·R, plain steps go unit by unit. The sum grows by one a unit for each of `growing` terms, up to the first bend, and
-/// there is no solution before it has fallen behind.
-fn leap(m: u32, x: u64, rows: impl Iterator<Item = Row>) -> u64 {
-    let most = u128::from(x) + 1;
-    let (mut sum, mut growing, mut bend) = (0_u128, 0_u128, u128::MAX);
-    for (wcet, period, window, by_deadline) in rows {
-        let (wcet, period) = (u128::from(wcet), u128::from(period.max(1)));
-        let rest = window % period;
-        let any = (window / period) * wcet + wcet.min(rest);
-        let cap = any.min(by_deadline);
-        sum += cap.min(most);
-        if most < cap {
-            growing += 1;
-            bend = bend.min(cap - most);
-        } else if rest < wcet && any < by_deadline {
-            growing += 1;
-            bend = bend.min((wcet - rest).min(by_deadline - any));
-        }
-    }
-    let m = u128::from(m);
-    let Some(ahead) = sum.checked_sub(m * most) else {
-        return x;
-    };
-    let far = match m.checked_sub(growing) {
-        _ if growing == 0 => 0,
-        None | Some(0) => bend,
-        Some(gap) => bend.min(ahead / gap + 1),
-    };
-    let next = (u128::from(x) + far).max(sum / m);
-    u64::try_from(next).unwrap_or(u64::MAX)
+    /// Σ_{i≠k} min(E_i, V_i(R), R − e_k + 1) at R = e_k + `interference`, and by how much its terms still grow with R before
+    /// their job or E_i ends; remembers that of each.
+    fn survey(&mut self, interference: Self::Time) -> (u128, u128);
+    /// By how much the terms that were surveyed last grow at least while R grows by `by`, which is within D_k.
+    fn growth(&mut self, by: u64) -> u128;
 }
 
 fn is_schedulable_by<A: Analysis>(analysis: &mut A, tasks: &[Timing]) -> Decision {
@@ -165,20 +147,21 @@ fn is_schedulable_by<A: Analysis>(analysis: &mut A, tasks: &[Timing]) -> Decisio
 /// Does every task pass in the first round? The right side grows with R: if it is within R at R = D_k, there is a
 /// solution below.
 fn passes_at_once<A: Analysis>(analysis: &mut A, budget: &mut Budget) -> Decision {
-    let slacks = vec![A::Time::default(); analysis.len()];
+    let slacks = analysis.zeros();
     for k in 0..analysis.len() {
         budget.spend(2 * analysis.cost())?;
         analysis.begin(k, &slacks);
         let most = analysis.most(k);
-        if analysis.step(k, &slacks, most) > most {
+        let (sum, _) = analysis.survey(most);
+        if sum / u128::from(analysis.processors()) > u128::from(A::to_whole(most)) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The least interference of every task under slacks that are too large, or none if a task fails even so: most rejected
-/// sets are rejected here. What is found is where the rounds may start from.
+/// The interference that every task has at least under slacks that are too large, or none if a task fails even so: most
+/// rejected sets are rejected here. What is found is where the rounds may start from.
 fn least_interference<A: Analysis>(
     analysis: &mut A,
     tasks: &[Timing],
@@ -189,25 +172,26 @@ fn least_interference<A: Analysis>(
     // Long deadlines first: short ones fail by them.
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_unstable_by_key(|k| std::cmp::Reverse(tasks[*k].deadline));
-    let mut slacks: Vec<A::Time> = (0..n).map(|k| analysis.most(k)).collect();
-    let mut least = vec![A::Time::default(); n];
+    let mut least = analysis.zeros();
+    let mut slacks = analysis.zeros();
+    for (k, slack) in slacks[..n].iter_mut().enumerate() {
+        *slack = analysis.most(k);
+    }
     for _ in 0..SWEEPS {
         let mut changed = false;
-        for k in &order {
-            match respond(analysis, *k, &slacks, least[*k], budget)? {
-                None => return Ok(None),
-                Some(interference) if interference > least[*k] => {
-                    least[*k] = interference;
-                    slacks[*k] = A::difference(analysis.most(*k), interference);
-                    changed = true;
-                }
-                Some(_) => {}
+        for &k in &order {
+            let Some(interference) = respond(analysis, k, &slacks, least[k], budget)? else {
+                return Ok(None);
+            };
+            if interference > least[k] {
+                least[k] = interference;
+                slacks[k] = A::difference(analysis.most(k), interference);
+                changed = true;
             }
         }
         if !changed {
             break;
         }
-        order.reverse();
     }
     Ok(Some(least))
 }
@@ -220,7 +204,7 @@ fn rounds<A: Analysis>(
     budget: &mut Budget,
 ) -> Result<Option<Vec<A::Time>>, NotApplicable> {
     let n = analysis.len();
-    let mut slacks = vec![A::Time::default(); n];
+    let mut slacks = analysis.zeros();
     let mut found = vec![A::Time::default(); n];
     for _ in 0..ROUNDS {
         let (mut all, mut changed) = (true, false);
@@ -258,14 +242,9 @@ fn respond<A: Analysis>(
     analysis.begin(k, slacks);
     let most = analysis.most(k);
     let mut interference = from;
-    for step in 1_u64.. {
-        budget.spend(analysis.cost())?;
-        let next = if step % PLAIN_STEPS == 0 {
-            budget.spend(15 * analysis.cost())?;
-            analysis.leap(k, slacks, interference)
-        } else {
-            analysis.step(k, slacks, interference)
-        };
+    loop {
+        budget.spend(3 * analysis.cost())?;
+        let next = step(analysis, interference, most);
         if next > most {
             return Ok(None);
         }
@@ -274,103 +253,193 @@ fn respond<A: Analysis>(
         }
         interference = next;
     }
-    Ok(None)
 }
 
-struct Fast<'c> {
-    m: f64,
-    columns: &'c Columns,
+/// A step from an interference x that is no larger than the least solution: to ⌊Σ/m⌋, or as far ahead as there is no
+/// solution for certain. Where the sum grows nearly as fast as m·R, the former steps are short.
+///
+/// At x + d the sum is at least S(d) = sum + Σ min(d, by how much the term still grows), and there is no solution if
+/// S(d) ≥ m·(x + d + 1). S is concave, so that it is above its chord from 0 to any d: there is none before the chord has
+/// fallen below m·(x + d + 1).
+fn step<A: Analysis>(analysis: &mut A, from: A::Time, most: A::Time) -> A::Time {
+    let (x, m) = (A::to_whole(from), u128::from(analysis.processors()));
+    let (sum, room) = analysis.survey(from);
+    let Some(ahead) = sum.checked_sub(m * (u128::from(x) + 1)) else {
+        return from;
+    };
+    // S is at most the sum and all rooms, so that it has fallen behind at this d; beyond D_k nothing matters.
+    let span = u128::from(A::to_whole(most) - x + 1);
+    let chord = divide(ahead + room, m).min(span);
+    let behind = (m * chord).saturating_sub(analysis.growth(chord as u64));
+    let far = if behind <= ahead {
+        chord
+    } else {
+        divide(ahead * chord, behind)
+    };
+    let next = (u128::from(x) + far + 1).max(divide(sum, m));
+    A::from_whole(u64::try_from(next).unwrap_or(u64::MAX))
+}
+
+/// A quotient, which mostly fits into 64 bits.
+fn divide(a: u128, b: u128) -> u128 {
+    match (u64::try_from(a), u64::try_from(b)) {
+        (Ok(a), Ok(b)) => u128::from(a / b),
+        _ => a / b,
+    }
+}
+
+struct Fast<'c, F> {
+    m: u32,
+    columns: &'c Columns<F>,
     /// D_i − e_i, padded.
-    spare: Vec<f64>,
+    spare: Vec<F>,
+    /// L − R + e_k = e_k + D_i − e_i − s_i for the task at hand, padded.
+    offset: Vec<F>,
     /// E_i for the task at hand, padded; zero for the task itself.
-    by_deadline: Vec<f64>,
-    /// Slacks, padded.
-    slacks: Vec<f64>,
+    by_deadline: Vec<F>,
+    /// By how much each term still grows, padded.
+    room: Vec<F>,
+    /// What is to be summed.
+    term: Vec<F>,
 }
 
-impl<'c> Fast<'c> {
-    fn new(columns: &'c Columns, m: u32) -> Self {
+impl<'c, F: Float> Fast<'c, F> {
+    fn new(columns: &'c Columns<F>, m: u32) -> Self {
         let padded = columns.wcet.len();
-        let mut spare: Vec<f64> = (0..padded)
+        let mut spare: Vec<F> = (0..padded)
             .map(|i| columns.deadline[i] - columns.wcet[i])
             .collect();
-        spare[columns.n..].fill(0.0);
+        spare[columns.n..].fill(F::default());
         Fast {
-            m: f64::from(m),
+            m,
             columns,
             spare,
-            by_deadline: vec![0.0; padded],
-            slacks: vec![0.0; padded],
+            offset: vec![F::default(); padded],
+            by_deadline: vec![F::default(); padded],
+            room: vec![F::default(); padded],
+            term: vec![F::default(); padded],
         }
     }
 }
 
-impl Analysis for Fast<'_> {
-    type Time = f64;
+impl<F: Float> Analysis for Fast<'_, F> {
+    type Time = F;
 
+    fn to_whole(time: F) -> u64 {
+        time.whole()
+    }
+    fn from_whole(whole: u64) -> F {
+        F::of(whole)
+    }
     fn cost(&self) -> u64 {
         self.columns.n as u64
     }
     fn len(&self) -> usize {
         self.columns.n
     }
-    fn most(&self, k: usize) -> f64 {
+    fn processors(&self) -> u32 {
+        self.m
+    }
+    fn zeros(&self) -> Vec<F> {
+        vec![F::default(); self.columns.wcet.len()]
+    }
+    fn most(&self, k: usize) -> F {
         self.spare[k]
     }
-    fn difference(a: f64, b: f64) -> f64 {
+    fn difference(a: F, b: F) -> F {
         a - b
     }
 
-    fn begin(&mut self, k: usize, slacks: &[f64]) {
-        let c = self.columns;
-        self.slacks[..c.n].copy_from_slice(slacks);
-        let window = c.deadline[k];
-        for i in 0..c.wcet.len() {
-            let jobs = round(window * c.inverse_period[i] - 0.5);
-            let rest = max(0.0, window - self.slacks[i] - jobs * c.period[i]);
-            self.by_deadline[i] = jobs * c.wcet[i] + min(c.wcet[i], rest);
-        }
-        self.by_deadline[k] = 0.0;
+    fn begin(&mut self, k: usize, slacks: &[F]) {
+        let row = Row::of(self.columns, &self.spare, slacks);
+        let window = self.columns.deadline[k];
+        row.offset_and_bound(
+            window,
+            self.columns.wcet[k],
+            &mut self.offset,
+            &mut self.by_deadline,
+        );
+        self.by_deadline[k] = F::default();
     }
 
-    fn step(&self, k: usize, _: &[f64], interference: f64) -> f64 {
-        let c = self.columns;
-        let response = c.wcet[k] + interference;
-        let most = interference + 1.0;
-        let mut sums = [0.0; LANES];
-        let rows = c.wcet.chunks_exact(LANES).zip(c.period.chunks_exact(LANES));
-        let more = self
-            .spare
-            .chunks_exact(LANES)
-            .zip(c.inverse_period.chunks_exact(LANES));
-        let bounds = self
-            .slacks
-            .chunks_exact(LANES)
-            .zip(self.by_deadline.chunks_exact(LANES));
-        for (((wcet, period), (spare, inverse)), (slack, by_deadline)) in rows.zip(more).zip(bounds) {
-            for lane in 0..LANES {
-                let window = response + spare[lane] - slack[lane];
-                let jobs = round(window * inverse[lane] - 0.5);
-                let work = jobs * wcet[lane] + min(wcet[lane], window - jobs * period[lane]);
-                sums[lane] += min(min(work, by_deadline[lane]), most);
-            }
-        }
-        // Below 2^53: a quotient that is not whole stays below the next whole number.
-        (sums.iter().sum::<f64>() / self.m) as u64 as f64
+    fn survey(&mut self, interference: F) -> (u128, u128) {
+        let row = Row::of(self.columns, &self.offset, &self.by_deadline);
+        row.terms_and_rooms(interference, &mut self.term, &mut self.room);
+        // By way of 64 bits, which is an instruction.
+        let whole = |column| u128::from(sum(column) as u64);
+        (whole(&self.term), whole(&self.room))
     }
 
-    fn leap(&self, k: usize, _: &[f64], interference: f64) -> f64 {
-        let c = self.columns;
-        let rows = (0..c.n).map(|i| {
-            let window = c.wcet[k] + interference + self.spare[i] - self.slacks[i];
-            (
-                c.wcet[i] as u64,
-                c.period[i] as u64,
-                window as u128,
-                self.by_deadline[i] as u128,
-            )
-        });
-        leap(self.m as u32, interference as u64, rows) as f64
+    fn growth(&mut self, by: u64) -> u128 {
+        let by = F::of(by);
+        for (term, room) in self.term.iter_mut().zip(&self.room) {
+            *term = min(*room, by);
+        }
+        u128::from(sum(&self.term) as u64)
+    }
+}
+
+/// The columns of one loop, all of the same length: e, p, 1/p and two of its own.
+struct Row<'c, F> {
+    wcet: &'c [F],
+    period: &'c [F],
+    inverse: &'c [F],
+    first: &'c [F],
+    second: &'c [F],
+}
+
+impl<'c, F: Float> Row<'c, F> {
+    fn of(columns: &'c Columns<F>, first: &'c [F], second: &'c [F]) -> Self {
+        let n = columns.wcet.len();
+        Row {
+            wcet: &columns.wcet,
+            period: &columns.period[..n],
+            inverse: &columns.inverse_period[..n],
+            first: &first[..n],
+            second: &second[..n],
+        }
+    }
+
+    /// From D_i − e_i and s_i.
+    fn offset_and_bound(&self, window: F, own: F, offset: &mut [F], bound: &mut [F]) {
+        let Row {
+            wcet,
+            period,
+            inverse,
+            first: spare,
+            second: slack,
+        } = *self;
+        let n = wcet.len();
+        let (offset, bound) = (&mut offset[..n], &mut bound[..n]);
+        for i in 0..n {
+            let jobs = round(window * inverse[i] - F::HALF);
+            let rest = max(F::default(), window - slack[i] - jobs * period[i]);
+            bound[i] = jobs * wcet[i] + min(wcet[i], rest);
+            offset[i] = own + spare[i] - slack[i];
+        }
+    }
+
+    /// min(E_i, V_i(R), R − e_k + 1), and by how much it still grows, from the offsets and E_i.
+    fn terms_and_rooms(&self, interference: F, term: &mut [F], room: &mut [F]) {
+        let Row {
+            wcet,
+            period,
+            inverse,
+            first: offset,
+            second: bound,
+        } = *self;
+        let n = wcet.len();
+        let (term, room) = (&mut term[..n], &mut room[..n]);
+        let most = interference + F::ONE;
+        for i in 0..n {
+            let window = interference + offset[i];
+            let jobs = round(window * inverse[i] - F::HALF);
+            let rest = window - jobs * period[i];
+            let whole = jobs * wcet[i];
+            term[i] = min(min(whole + min(wcet[i], rest), bound[i]), most);
+            // R − e_k + 1 grows, and work while its last job executes.
+            room[i] = min(whole + wcet[i], bound[i]) - term[i];
+        }
     }
 }
 
@@ -378,7 +447,9 @@ struct Wide<'t> {
     tasks: &'t [Timing],
     m: u32,
     unit: u64,
+    offset: Vec<u128>,
     by_deadline: Vec<u128>,
+    room: Vec<u128>,
 }
 
 impl<'t> Wide<'t> {
@@ -387,7 +458,9 @@ impl<'t> Wide<'t> {
             tasks,
             m,
             unit,
+            offset: vec![0; tasks.len()],
             by_deadline: vec![0; tasks.len()],
+            room: vec![0; tasks.len()],
         }
     }
 
@@ -405,11 +478,23 @@ impl<'t> Wide<'t> {
 impl Analysis for Wide<'_> {
     type Time = u64;
 
+    fn to_whole(time: u64) -> u64 {
+        time
+    }
+    fn from_whole(whole: u64) -> u64 {
+        whole
+    }
     fn cost(&self) -> u64 {
         16 * self.tasks.len() as u64
     }
     fn len(&self) -> usize {
         self.tasks.len()
+    }
+    fn processors(&self) -> u32 {
+        self.m
+    }
+    fn zeros(&self) -> Vec<u64> {
+        vec![0; self.tasks.len()]
     }
     fn most(&self, k: usize) -> u64 {
         let (wcet, _, deadline) = self.times(k);
@@ -420,36 +505,74 @@ impl Analysis for Wide<'_> {
     }
 
     fn begin(&mut self, k: usize, slacks: &[u64]) {
-        let (_, _, window) = self.times(k);
+        let (own, _, window) = self.times(k);
         for (i, slack) in slacks.iter().enumerate() {
-            let (wcet, period, _) = self.times(i);
+            let (wcet, period, deadline) = self.times(i);
             let rest = (window % period).saturating_sub(*slack);
             self.by_deadline[i] = u128::from(window / period) * u128::from(wcet) + u128::from(wcet.min(rest));
+            self.offset[i] = u128::from(own) + u128::from(deadline - wcet - slack);
         }
         self.by_deadline[k] = 0;
     }
 
-    fn step(&self, k: usize, slacks: &[u64], interference: u64) -> u64 {
-        let response = u128::from(self.times(k).0) + u128::from(interference);
+    fn survey(&mut self, interference: u64) -> (u128, u128) {
         let most = u128::from(interference) + 1;
-        let mut sum = 0_u128;
-        for (i, slack) in slacks.iter().enumerate() {
-            let (wcet, period, deadline) = self.times(i);
-            let (wcet, period) = (u128::from(wcet), u128::from(period));
-            let window = response + u128::from(deadline) - wcet - u128::from(*slack);
-            let work = (window / period) * wcet + wcet.min(window % period);
-            sum += work.min(self.by_deadline[i]).min(most);
+        let (mut sum, mut rooms) = (0, 0);
+        for i in 0..self.tasks.len() {
+            let (work, unfinished) = self.work(i, interference);
+            let term = work.min(self.by_deadline[i]).min(most);
+            let room = (work + unfinished).min(self.by_deadline[i]) - term;
+            sum += term;
+            rooms += room;
+            self.room[i] = room;
         }
-        u64::try_from(sum / u128::from(self.m)).unwrap_or(u64::MAX)
+        (sum, rooms)
     }
 
-    fn leap(&self, k: usize, slacks: &[u64], interference: u64) -> u64 {
-        let response = u128::from(self.times(k).0) + u128::from(interference);
-        let rows = slacks.iter().enumerate().map(|(i, slack)| {
-            let (wcet, period, deadline) = self.times(i);
-            let window = response + u128::from(deadline) - u128::from(wcet) - u128::from(*slack);
-            (wcet, period, window, self.by_deadline[i])
-        });
-        leap(self.m, interference, rows)
+    fn growth(&mut self, by: u64) -> u128 {
+        self.room.iter().map(|room| (*room).min(u128::from(by))).sum()
+    }
+}
+
+impl Wide<'_> {
+    /// V_i, and what its last job still lacks.
+    fn work(&self, i: usize, interference: u64) -> (u128, u128) {
+        let (wcet, period, _) = self.times(i);
+        let (wcet, period) = (u128::from(wcet), u128::from(period));
+        let window = u128::from(interference) + self.offset[i];
+        let rest = window % period;
+        (
+            (window / period) * wcet + wcet.min(rest),
+            wcet.saturating_sub(rest),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_and_wide_numbers_give_the_same_verdicts_and_bounds() {
+        let mut verdicts = [0; 2];
+        for seed in 0..60 {
+            // Up to the longest times that single precision takes.
+            let (tasks, m) = crate::columns::tests::random_set(seed);
+            assert_eq!(Width::of(&tasks, 1), Width::Single);
+            let widths = [Width::Single, Width::Double, Width::Wide];
+            let [single, double, wide] = widths.map(|width| decide_in(width, &tasks, m, 1));
+            assert_eq!(single, double, "{tasks:?} on {m}");
+            // Wide numbers come to the limit earlier.
+            if wide.is_ok() {
+                assert_eq!(single, wide, "{tasks:?} on {m}");
+            }
+            verdicts[usize::from(wide == Ok(true))] += 1;
+            let [single, double, wide] = widths.map(|width| bounds_in(width, &tasks, m, 1));
+            assert_eq!(single, double, "{tasks:?} on {m}");
+            if wide.is_ok() {
+                assert_eq!(single, wide, "{tasks:?} on {m}");
+            }
+        }
+        assert!(verdicts.iter().all(|count| *count > 5), "{verdicts:?}");
     }
 }
