@@ -59,6 +59,7 @@ pub static ALL: &[TestInfo] = &[
     global::gfp_rta::DEADLINE_MONOTONIC,
     global::gfp_rta::GIVEN,
     tardiness::devi_anderson::INFO,
+    tardiness::cache_aware::INFO,
     pd2::INFO,
     pedf::WFD,
     pedf::FFD,

@@ -20,7 +20,9 @@ use crate::queue::{Queue, task_of};
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, NONE, Policy};
-use model::{Bytes, CacheKind, ClusterSpec, Duration, Error, Instant, Ratio, Result, TaskId, TaskSet};
+use model::{
+    Bytes, CacheKind, ClusterSpec, Duration, Error, Instant, Ratio, Result, TaskId, TaskSet, Timing, exact,
+};
 use std::collections::BTreeMap;
 
 /// What is known of it.
@@ -145,13 +147,24 @@ struct Phantoms {
 }
 
 impl Phantoms {
+    /// For the spare utilization of a set in whole quanta: WCETs rounded up, as the rest of a job's last quantum is nobody's,
+    /// and periods rounded down.
     fn of(set: &TaskSet, m: u64, quantum: Duration) -> Self {
-        let fits = |bound: Option<Ratio>| bound.is_some_and(|b| set.cmp_utilization(b).is_le());
+        let quantum = quantum.nanos().max(1);
+        let in_quanta = |t: &Timing| (t.wcet.nanos().div_ceil(quantum), t.period.nanos() / quantum);
+        let fits = |bound: Option<Ratio>| {
+            let shares = set.timings().iter().map(|t| {
+                let (e, p) = in_quanta(t);
+                // A period below the quantum leaves nothing to spare.
+                Ratio::new(e, p).unwrap_or(Ratio::whole(u64::MAX))
+            });
+            bound.is_some_and(|b| exact::cmp_sum(shares, b).is_le())
+        };
         let whole = (1..=m).take_while(|w| fits(Some(Ratio::whole(m - w)))).count() as u64;
         let mut periods: Vec<u64> = set
             .timings()
             .iter()
-            .map(|t| (t.period.nanos() / quantum.nanos().max(1)).clamp(1, u64::MAX / (m + 1)))
+            .map(|t| in_quanta(t).1.clamp(1, u64::MAX / (m + 1)))
             .collect();
         periods.sort_unstable();
         periods.dedup();
@@ -337,7 +350,6 @@ impl Policy for CaEdf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Timing;
 
     #[test]
     fn phantom_tasks_take_the_spare_utilization() {
@@ -351,5 +363,9 @@ mod tests {
         let full = TaskSet::from_timings(vec![Timing::implicit(ms(2), ms(2)); 2]).unwrap();
         assert_eq!(Phantoms::of(&full, 2, ms(1)).eligible(0), 0);
         assert_eq!(Phantoms::of(&full, 1, ms(1)).eligible(0), 0, "overutilized");
+        // What a job leaves of its last quantum is not spare: this set fills two processors.
+        let us = Duration::from_micros;
+        let rounded = TaskSet::from_timings(vec![Timing::implicit(us(1_100), us(2_900)); 2]).unwrap();
+        assert_eq!(Phantoms::of(&rounded, 2, ms(1)).eligible(0), 0);
     }
 }

@@ -1,7 +1,10 @@
 //! Tardiness bounds for global EDF and its kin: bounded for every set that is not over-utilized.
 
+pub mod cache_aware;
 pub mod compliant_vector;
 pub mod devi_anderson;
+mod lag;
+pub mod window_constrained;
 
 use model::{Ratio, Timing, exact};
 

@@ -10,6 +10,7 @@ pub mod fixed_priority;
 pub mod random;
 pub mod simulator;
 pub mod soft;
+pub mod windows;
 
 use model::{Duration, Timing};
 use num_rational::Ratio;

@@ -56,3 +56,32 @@ pub fn random_set(seed: u64) -> (Vec<Task>, i128) {
         .collect();
     (tasks, m)
 }
+
+/// Tasks of implicit deadlines that fill `m` processors, or all but a little of the last one if `light`.
+pub fn full_set(r: &mut Random, m: i128, light: bool) -> Vec<Task> {
+    // All utilizations in twelfths.
+    let mut left = 12 * m - i128::from(light) * r.below(12);
+    let mut tasks = Vec::new();
+    while left > 0 {
+        let p = [2, 3, 4, 6, 12][r.below(5) as usize];
+        let most = (left * p / 12).min(p);
+        let heavy = r.below(3) == 0;
+        let e = match most {
+            0 => {
+                // Less than one unit in this period is left.
+                tasks.push(Task {
+                    e: left.min(12),
+                    p: 12,
+                    d: 12,
+                });
+                left -= left.min(12);
+                continue;
+            }
+            _ if heavy => most,
+            _ => 1 + r.below(most as u64),
+        };
+        tasks.push(Task { e, p, d: p });
+        left -= e * 12 / p;
+    }
+    tasks
+}
