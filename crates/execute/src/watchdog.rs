@@ -1,0 +1,351 @@
+//! The watchdog: a process above all others that ends a run which has lost its way.
+//!
+//! It is a process of its own, so that nothing that happens in the engine's takes it along. Engine and watchdog share a
+//! [`Board`]: dispatchers and the supervisor leave heartbeats there, threads at real-time priority their numbers. When a
+//! heartbeat stops, or the engine's process is gone, the watchdog lowers every such thread; an engine that does not come to
+//! its end soon after that is killed. It changes nothing else and needs nothing but its own memory: after the fork it calls
+//! the kernel and nobody else.
+//!
+//! Who watches the watchdog: the supervisor, which ends the run when it has gone ([`Watchdog::has_died`]).
+
+use crate::kernel::{self, Thread};
+use machine::realtime;
+use model::{Duration, Error, Result};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// More processors than one kernel drives.
+const MAX_BEATS: usize = 1024;
+/// More threads than one run has.
+const MAX_THREADS: usize = 16_384;
+
+/// How patient a watchdog is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// How long a dispatcher may give no sign of life.
+    pub dispatcher: Duration,
+    /// How long ordinary threads may be kept from running.
+    pub ordinary: Duration,
+    /// How long an engine that was told to end may take for it.
+    pub end: Duration,
+}
+
+impl Default for Patience {
+    /// Half a second, two seconds, three seconds.
+    fn default() -> Self {
+        Patience {
+            dispatcher: Duration::from_millis(500),
+            ordinary: Duration::from_secs(2),
+            end: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Why a watchdog ended a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trip {
+    /// The dispatcher of this place in the order of processors stood still.
+    Dispatcher(u32),
+    /// Ordinary threads did not get to run.
+    Ordinary,
+}
+
+/// What engine and watchdog share: plain words, all zero at first.
+#[repr(C)]
+pub struct Board {
+    /// 1 once the watchdog watches, or 2 + the error number that keeps it from doing so.
+    ready: AtomicU32,
+    /// The run is over: the watchdog ends.
+    over: AtomicU32,
+    /// 0, or 1 for ordinary threads, or 2 + the place of the dispatcher.
+    tripped: AtomicU32,
+    /// Is the supervisor's heartbeat watched?
+    supervised: AtomicU32,
+    ordinary: AtomicU64,
+    /// Zero: nobody is there.
+    beats: [AtomicU64; MAX_BEATS],
+    /// Threads at real-time priority; zero: none.
+    threads: [AtomicI32; MAX_THREADS],
+}
+
+impl Board {
+    /// The dispatcher at this place is alive and well.
+    #[inline]
+    pub fn beat(&self, place: usize) {
+        if let Some(beat) = self.beats.get(place) {
+            beat.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    /// The dispatcher at this place has ended.
+    pub fn rest(&self, place: usize) {
+        if let Some(beat) = self.beats.get(place) {
+            beat.store(0, Ordering::Relaxed);
+        }
+    }
+    /// An ordinary thread, which has to come back here again and again, got to run.
+    pub fn ordinary(&self) {
+        self.ordinary.fetch_add(1, Ordering::Relaxed);
+        self.supervised.store(1, Ordering::Relaxed);
+    }
+    /// No ordinary thread comes back here any more.
+    pub fn unsupervised(&self) {
+        self.supervised.store(0, Ordering::Relaxed);
+    }
+    /// The calling thread will be raised: whoever is entered here is lowered when something goes wrong.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn enter(&self) -> Result<Entry<'_>> {
+        let tid = Thread::current().0;
+        let free = |slot: &&AtomicI32| {
+            slot.compare_exchange(0, tid, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        };
+        match self.threads.iter().find(free) {
+            Some(slot) => Ok(Entry(slot)),
+            None => Err(Error::new(format!("a run has at most {MAX_THREADS} threads")).remedy("give fewer tasks")),
+        }
+    }
+    /// Why the watchdog ended the run, if it did.
+    pub fn tripped(&self) -> Option<Trip> {
+        match self.tripped.load(Ordering::Acquire) {
+            0 => None,
+            1 => Some(Trip::Ordinary),
+            place => Some(Trip::Dispatcher(place - 2)),
+        }
+    }
+    /// Makes every thread that is entered an ordinary one.
+    pub fn lower_all(&self) {
+        for slot in &self.threads {
+            let tid = slot.load(Ordering::Relaxed);
+            if tid != 0 {
+                // It fails only where the thread has gone.
+                let _ = Thread(tid).lower();
+            }
+        }
+    }
+}
+
+/// The calling thread's entry on the board; taken out when dropped, which is before the thread ends.
+pub struct Entry<'a>(&'a AtomicI32);
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A board in memory that is shared with forked processes.
+struct Shared(NonNull<Board>);
+
+// SAFETY: the board is made of atomic words and is unmapped only when nobody refers to it any more.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn map() -> io::Result<Self> {
+        // SAFETY: a new mapping of whole pages, filled with zeros, which is a valid board.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Board>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(at.cast::<Board>()) {
+            Some(board) if at != libc::MAP_FAILED => Ok(Shared(board)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `map` with this size, and nobody refers to it any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Board>()) };
+    }
+}
+
+/// A handle to a board, for threads of the engine.
+#[derive(Clone)]
+pub struct BoardRef(Arc<Shared>);
+
+impl std::ops::Deref for BoardRef {
+    type Target = Board;
+    fn deref(&self) -> &Board {
+        // SAFETY: mapped for as long as this lives; only atomic words are read and written.
+        unsafe { self.0.0.as_ref() }
+    }
+}
+
+/// A running watchdog. Dropping it ends it; before that nothing of the run may be left at real-time priority.
+pub struct Watchdog {
+    board: BoardRef,
+    child: libc::pid_t,
+}
+
+impl Watchdog {
+    /// Starts it. Call this before any thread is raised and, best, before any is started.
+    ///
+    /// # Errors
+    /// No right to the highest priority, or no process to be had.
+    pub fn start(patience: Patience) -> Result<Self> {
+        let failed = |e: io::Error| Error::new(format!("cannot start the watchdog: {e}"));
+        let board = BoardRef(Arc::new(Shared::map().map_err(failed)?));
+        // SAFETY: takes no argument.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory only: no lock that another
+        // thread may hold at this moment is touched.
+        let child = unsafe { libc::fork() };
+        match child {
+            -1 => Err(failed(io::Error::last_os_error())),
+            0 => {
+                watch(&board, parent, patience);
+                // SAFETY: ends the process without running anything of the parent's.
+                unsafe { libc::_exit(0) }
+            }
+            _ => {
+                let watchdog = Watchdog { board, child };
+                let ready = &watchdog.board.ready;
+                // It answers at once; a machine that keeps it from answering for so long is not fit for more.
+                for _ in 0..5_000 {
+                    match ready.load(Ordering::Acquire) {
+                        0 => std::thread::sleep(std::time::Duration::from_millis(1)),
+                        1 => return Ok(watchdog),
+                        error => {
+                            let e = io::Error::from_raw_os_error((error - 2) as i32);
+                            return Err(Error::new(format!("the watchdog has no right to its priority: {e}"))
+                                .remedy("run as root, or `sudo setcap cap_sys_nice+ep` on the program"));
+                        }
+                    }
+                }
+                Err(Error::new("the watchdog did not answer").remedy("try again on a machine with less to do"))
+            }
+        }
+    }
+
+    /// The board that it reads.
+    pub fn board(&self) -> BoardRef {
+        self.board.clone()
+    }
+
+    /// Its process.
+    pub fn process(&self) -> i32 {
+        self.child
+    }
+
+    /// Has somebody killed it?
+    pub fn has_died(&self) -> bool {
+        // SAFETY: an all-zero `siginfo_t` is valid, the kernel fills it in; the child stays to be waited for.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let found = libc::waitid(
+                libc::P_PID,
+                self.child as libc::id_t,
+                &mut info,
+                libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
+            );
+            found != 0 || info.si_pid() != 0
+        }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.board.over.store(1, Ordering::Release);
+        // SAFETY: our own child, waited for here only; it looks at `over` every few milliseconds, and the signal speeds it up.
+        unsafe {
+            libc::kill(self.child, libc::SIGKILL);
+            libc::waitpid(self.child, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// How often it looks.
+const STEP: u64 = 20_000_000;
+
+/// What the watchdog's process does until the run is over. Makes system calls only.
+fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
+    // SAFETY: plain system calls on values that live through them. Signals that end programs are for the engine, which ends
+    // the watchdog when it has come to its own end; so they are blocked here.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        libc::prctl(libc::PR_SET_NAME, c"warmset-dog".as_ptr());
+    }
+    if let Err(e) = Thread::current().raise(realtime::WATCHDOG.get()) {
+        let errno = e.raw_os_error().unwrap_or(libc::EPERM);
+        board.ready.store(2 + errno as u32, Ordering::Release);
+        return;
+    }
+    // SAFETY: a call without pointers; without it the first look may wait for memory.
+    unsafe { libc::mlockall(libc::MCL_CURRENT) };
+    board.ready.store(1, Ordering::Release);
+    // How often in a row a heartbeat was not seen, and what was seen last.
+    let mut still = [0u32; MAX_BEATS];
+    let mut seen = [0u64; MAX_BEATS];
+    let (mut ordinary_still, mut ordinary_seen) = (0u64, 0u64);
+    let (mut tripped_at, mut next) = (None, kernel::monotonic());
+    while board.over.load(Ordering::Acquire) == 0 {
+        next += STEP;
+        sleep_until(next);
+        // SAFETY: takes no argument.
+        if unsafe { libc::getppid() } != parent {
+            // The engine has gone, and all of its threads with it.
+            return;
+        }
+        let now = kernel::monotonic();
+        // What was late itself must not blame others: a machine that stood still starts afresh.
+        if now > next + 4 * STEP {
+            next = now;
+            still.fill(0);
+            ordinary_still = 0;
+        }
+        if let Some(at) = tripped_at {
+            if now > at + patience.end.nanos() {
+                // SAFETY: the parent is alive, or the loop would have ended.
+                unsafe { libc::kill(parent, libc::SIGKILL) };
+                return;
+            }
+            board.lower_all();
+            continue;
+        }
+        let mut trip = 0;
+        for place in 0..MAX_BEATS {
+            let beat = board.beats[place].load(Ordering::Relaxed);
+            still[place] = if beat == seen[place] && beat != 0 { still[place] + 1 } else { 0 };
+            seen[place] = beat;
+            if u64::from(still[place]) * STEP > patience.dispatcher.nanos() {
+                trip = 2 + place as u32;
+            }
+        }
+        let ordinary = board.ordinary.load(Ordering::Relaxed);
+        let supervised = board.supervised.load(Ordering::Relaxed) != 0;
+        ordinary_still = if supervised && ordinary == ordinary_seen { ordinary_still + 1 } else { 0 };
+        ordinary_seen = ordinary;
+        if ordinary_still * STEP > patience.ordinary.nanos() {
+            trip = 1;
+        }
+        if trip != 0 {
+            board.lower_all();
+            board.tripped.store(trip, Ordering::Release);
+            tripped_at = Some(now);
+        }
+    }
+}
+
+fn sleep_until(reading: u64) {
+    let at = libc::timespec {
+        tv_sec: (reading / 1_000_000_000) as libc::time_t,
+        tv_nsec: (reading % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `at` lives through the call. Signals are blocked; where it comes back early the next look comes early.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
+}

@@ -1,0 +1,157 @@
+//! The watchdog ends what has lost its way. These tests come before all that raises a thread.
+//!
+//! A run that stands still is played by a process of its own, forked here, so that nothing can reach the test's.
+
+use execute::kernel::{self, Thread};
+use execute::watchdog::{Patience, Trip, Watchdog};
+use model::Duration;
+
+/// Short, so that the tests are; long enough for a machine that has other things to do.
+const PATIENCE: Patience = Patience {
+    dispatcher: Duration::from_millis(400),
+    ordinary: Duration::from_millis(1500),
+    end: Duration::from_millis(300),
+};
+
+/// A watchdog, or the reason why a test is skipped.
+fn watchdog() -> Option<Watchdog> {
+    match Watchdog::start(PATIENCE) {
+        Ok(watchdog) => Some(watchdog),
+        Err(e) => {
+            eprintln!("skipped: {e}");
+            None
+        }
+    }
+}
+
+/// Does this in a process of its own and says how it ended: an exit status, or minus the signal.
+fn in_a_process(what: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the child runs `what` and ends without coming back into the test.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        let status = what();
+        // SAFETY: as above.
+        unsafe { libc::_exit(status) };
+    }
+    let mut status = 0;
+    // SAFETY: our own child.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    match libc::WIFSIGNALED(status) {
+        true => -libc::WTERMSIG(status),
+        false => libc::WEXITSTATUS(status),
+    }
+}
+
+/// Keeps the processor for at most so long; true as soon as `until` holds.
+fn hog(limit: Duration, until: impl Fn() -> bool) -> bool {
+    let end = kernel::monotonic() + limit.nanos();
+    while kernel::monotonic() < end {
+        if until() {
+            return true;
+        }
+    }
+    false
+}
+
+const LIMIT: Duration = Duration::from_secs(3);
+
+#[test]
+fn a_dispatcher_that_stands_still_is_lowered() {
+    let Some(probe) = watchdog() else { return };
+    drop(probe);
+    let status = in_a_process(|| {
+        let Ok(watchdog) = Watchdog::start(PATIENCE) else { return 10 };
+        let board = watchdog.board();
+        let Ok(_entry) = board.enter() else { return 11 };
+        if Thread::current().raise(kernel::DISPATCHER.get()).is_err() {
+            return 12;
+        }
+        board.beat(5);
+        if !hog(LIMIT, || board.tripped() == Some(Trip::Dispatcher(5))) {
+            return 13;
+        }
+        match Thread::current().scheduling() {
+            Ok((libc::SCHED_OTHER, 0)) => 0,
+            _ => 14,
+        }
+    });
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn an_engine_that_does_not_end_after_that_is_killed() {
+    let Some(probe) = watchdog() else { return };
+    drop(probe);
+    let status = in_a_process(|| {
+        let Ok(watchdog) = Watchdog::start(PATIENCE) else { return 10 };
+        let board = watchdog.board();
+        let Ok(_entry) = board.enter() else { return 11 };
+        if Thread::current().raise(kernel::RUN).is_err() {
+            return 12;
+        }
+        board.beat(0);
+        hog(LIMIT, || false);
+        13
+    });
+    assert_eq!(status, -libc::SIGKILL);
+}
+
+#[test]
+fn ordinary_threads_that_are_kept_from_running_end_the_run() {
+    let Some(watchdog) = watchdog() else { return };
+    let board = watchdog.board();
+    board.ordinary();
+    let end = kernel::monotonic() + LIMIT.nanos();
+    while board.tripped().is_none() && kernel::monotonic() < end {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(board.tripped(), Some(Trip::Ordinary));
+}
+
+#[test]
+fn who_gives_signs_of_life_is_left_alone() {
+    let Some(watchdog) = watchdog() else { return };
+    let board = watchdog.board();
+    for _ in 0..60 {
+        board.beat(0);
+        board.ordinary();
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    board.rest(0);
+    board.unsupervised();
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    assert_eq!(board.tripped(), None, "who has ended is not missed");
+    assert!(!watchdog.has_died());
+}
+
+#[test]
+fn a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends() {
+    let Some(watchdog) = watchdog() else { return };
+    // SAFETY: the watchdog is our own child and not yet waited for.
+    unsafe { libc::kill(watchdog.process(), libc::SIGKILL) };
+    let end = kernel::monotonic() + LIMIT.nanos();
+    while !watchdog.has_died() && kernel::monotonic() < end {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(watchdog.has_died());
+
+    let mut pipe = [0; 2];
+    // SAFETY: room for two descriptors.
+    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+    let status = in_a_process(|| {
+        // The watchdog keeps the other end of the pipe open for as long as it lives.
+        let Ok(watchdog) = Watchdog::start(PATIENCE) else { return 10 };
+        // SAFETY: ends this process, not the watchdog's, as somebody else might.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        i32::from(watchdog.has_died())
+    });
+    assert_eq!(status, -libc::SIGKILL);
+    let mut byte = 0u8;
+    // SAFETY: our own descriptors; the read returns when the last writer, the watchdog, has gone.
+    let read = unsafe {
+        libc::close(pipe[1]);
+        libc::read(pipe[0], (&raw mut byte).cast(), 1)
+    };
+    assert_eq!(read, 0, "the watchdog has ended");
+}

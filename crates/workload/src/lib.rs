@@ -1,0 +1,125 @@
+//! What a job does: compute ([`spin`]), walk a working set ([`walk`]); calibrated on the spot ([`calibrate`]).
+//!
+//! A workload is made of equal units. Calibration finds how long a unit takes here and now, so that a job of so many units
+//! lasts as long as its task says.
+
+#![forbid(unsafe_code)]
+
+pub mod calibrate;
+pub mod spin;
+pub mod walk;
+
+pub use calibrate::Calibration;
+
+use model::{Duration, Error, Result, TaskId, TaskSet, Workload};
+use std::sync::atomic::AtomicBool;
+
+/// What the jobs of one task do, one after the other.
+pub trait Work: Send {
+    /// Does the work of job `number` (from 0). Comes back early, the work undone, soon after `stop` was set.
+    fn job(&mut self, number: u64, stop: &AtomicBool);
+}
+
+/// Work that is made of equal units.
+pub trait Units: Send {
+    /// Does so many units, or fewer where `stop` is set.
+    fn units(&mut self, count: u64, stop: &AtomicBool);
+}
+
+/// A job of a fixed number of units.
+pub struct Repeated<U> {
+    units: U,
+    count: u64,
+}
+
+impl<U: Units> Work for Repeated<U> {
+    fn job(&mut self, _number: u64, stop: &AtomicBool) {
+        self.units.units(self.count, stop);
+    }
+}
+
+/// What came of calibrating the workload of a task.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Calibrated {
+    /// How long a unit takes.
+    pub unit: Calibration,
+    /// How many units a job has.
+    pub count: u64,
+    /// How long a job is meant to last.
+    pub length: Duration,
+}
+
+/// Makes the work of a task and calibrates it to last for `length` a job. Takes about 30 ms of processor time.
+///
+/// # Errors
+/// The workload is none that is built in (a program), or needs a working set size that is not given.
+pub fn make(set: &TaskSet, task: TaskId, length: Duration, seed: u64) -> Result<(Box<dyn Work>, Calibrated)> {
+    let details = set.details(task);
+    let workload = details.and_then(|d| d.workload.as_ref()).unwrap_or(&Workload::Spin);
+    let refuse = |cause: &str, remedy: &str| {
+        Err(Error::new(cause).at(format!("task {}", set.name(task))).remedy(remedy))
+    };
+    match workload {
+        Workload::Spin => Ok(repeated(spin::Spin::new(seed), length)),
+        Workload::Walk { write_ratio, pattern } => match set.wss(task) {
+            Some(size) => Ok(repeated(walk::Walk::new(size, *write_ratio, *pattern, seed), length)),
+            None => refuse("a walk needs the size of its working set", "add `wss = \"256KiB\"`"),
+        },
+        Workload::Exec(_) => refuse(
+            "programs cannot be run as a workload within this process",
+            "use `kind = \"spin\"` or `kind = \"walk\"`",
+        ),
+    }
+}
+
+fn repeated<U: Units + 'static>(mut units: U, length: Duration) -> (Box<dyn Work>, Calibrated) {
+    let unit = calibrate::calibrate(&mut units);
+    let count = unit.units_within(length);
+    let calibrated = Calibrated { unit, count, length };
+    (Box::new(Repeated { units, count }), calibrated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::taskfile;
+
+    #[test]
+    fn every_built_in_workload_is_made_and_the_others_are_refused() {
+        let set = taskfile::from_toml(
+            r#"
+            [[task]]
+            name = "a"
+            wcet = "2ms"
+            period = "10ms"
+            [[task]]
+            name = "b"
+            wcet = "1ms"
+            period = "10ms"
+            wss = "64KiB"
+            workload = { kind = "walk", write_ratio = 0.25, pattern = "chase" }
+            [[task]]
+            name = "c"
+            wcet = "1ms"
+            period = "10ms"
+            workload = { kind = "walk" }
+            [[task]]
+            name = "d"
+            wcet = "1ms"
+            period = "10ms"
+            workload = { exec = ["/bin/true"] }
+            "#,
+        )
+        .unwrap();
+        let length = Duration::from_micros(100);
+        for task in [TaskId(0), TaskId(1)] {
+            let (mut work, calibrated) = make(&set, task, length, 1).unwrap();
+            assert!(calibrated.count > 0 && calibrated.unit.low_ps <= calibrated.unit.high_ps);
+            work.job(0, &AtomicBool::new(false));
+        }
+        for (task, cause) in [(TaskId(2), "needs the size"), (TaskId(3), "programs")] {
+            let e = make(&set, task, length, 1).err().unwrap().to_string();
+            assert!(e.contains(cause) && e.contains("task"), "{e}");
+        }
+    }
+}
