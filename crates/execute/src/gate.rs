@@ -68,7 +68,9 @@ pub fn install() -> Result<()> {
 }
 
 /// Makes a gate the one of the calling thread for as long as this lives.
-pub struct Attached<'a>(#[allow(dead_code, reason = "borrowed for as long as the handler may look")] &'a Gate);
+pub struct Attached<'a>(
+    #[allow(dead_code, reason = "borrowed for as long as the handler may look")] &'a Gate,
+);
 
 impl Drop for Attached<'_> {
     fn drop(&mut self) {

@@ -182,8 +182,3 @@ pub fn without_timer_slack() {
     // SAFETY: a call without pointers; a kernel that refuses it keeps its default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
-
-/// The processor that the caller runs on.
-pub fn current_cpu() -> CpuId {
-    machine::clock::current_cpu()
-}

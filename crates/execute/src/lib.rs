@@ -1,6 +1,17 @@
 //! The engine in real time: drives any policy on stock Linux, from user space.
+//!
+//! [`engine`] is a run from beginning to end; [`domain`] does to threads what a policy decides; [`watchdog`] sees to it that
+//! the machine lives. How it works, and why so: the section on real time in ARCHITECTURE.md.
 
 pub mod clock;
+mod dispatcher;
+pub mod domain;
+pub mod engine;
 pub mod gate;
 pub mod kernel;
+mod team;
 pub mod watchdog;
+mod worker;
+
+pub use domain::Enforcement;
+pub use engine::{Ending, Outcome, Settings, levels, run, run_plan};

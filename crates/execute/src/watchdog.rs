@@ -105,7 +105,9 @@ impl Board {
         };
         match self.threads.iter().find(free) {
             Some(slot) => Ok(Entry(slot)),
-            None => Err(Error::new(format!("a run has at most {MAX_THREADS} threads")).remedy("give fewer tasks")),
+            None => {
+                Err(Error::new(format!("a run has at most {MAX_THREADS} threads")).remedy("give fewer tasks"))
+            }
         }
     }
     /// Why the watchdog ended the run, if it did.
@@ -220,12 +222,15 @@ impl Watchdog {
                         1 => return Ok(watchdog),
                         error => {
                             let e = io::Error::from_raw_os_error((error - 2) as i32);
-                            return Err(Error::new(format!("the watchdog has no right to its priority: {e}"))
-                                .remedy("run as root, or `sudo setcap cap_sys_nice+ep` on the program"));
+                            return Err(Error::new(format!(
+                                "the watchdog has no right to its priority: {e}"
+                            ))
+                            .remedy("run as root, or `sudo setcap cap_sys_nice+ep` on the program"));
                         }
                     }
                 }
-                Err(Error::new("the watchdog did not answer").remedy("try again on a machine with less to do"))
+                Err(Error::new("the watchdog did not answer")
+                    .remedy("try again on a machine with less to do"))
             }
         }
     }
@@ -320,7 +325,11 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         let mut trip = 0;
         for place in 0..MAX_BEATS {
             let beat = board.beats[place].load(Ordering::Relaxed);
-            still[place] = if beat == seen[place] && beat != 0 { still[place] + 1 } else { 0 };
+            still[place] = if beat == seen[place] && beat != 0 {
+                still[place] + 1
+            } else {
+                0
+            };
             seen[place] = beat;
             if u64::from(still[place]) * STEP > patience.dispatcher.nanos() {
                 trip = 2 + place as u32;
@@ -328,7 +337,11 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         }
         let ordinary = board.ordinary.load(Ordering::Relaxed);
         let supervised = board.supervised.load(Ordering::Relaxed) != 0;
-        ordinary_still = if supervised && ordinary == ordinary_seen { ordinary_still + 1 } else { 0 };
+        ordinary_still = if supervised && ordinary == ordinary_seen {
+            ordinary_still + 1
+        } else {
+            0
+        };
         ordinary_seen = ordinary;
         if ordinary_still * STEP > patience.ordinary.nanos() {
             trip = 1;
@@ -347,5 +360,12 @@ fn sleep_until(reading: u64) {
         tv_nsec: (reading % 1_000_000_000) as libc::c_long,
     };
     // SAFETY: `at` lives through the call. Signals are blocked; where it comes back early the next look comes early.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &at,
+            std::ptr::null_mut(),
+        )
+    };
 }

@@ -61,7 +61,9 @@ fn a_dispatcher_that_stands_still_is_lowered() {
     let Some(probe) = watchdog() else { return };
     drop(probe);
     let status = in_a_process(|| {
-        let Ok(watchdog) = Watchdog::start(PATIENCE) else { return 10 };
+        let Ok(watchdog) = Watchdog::start(PATIENCE) else {
+            return 10;
+        };
         let board = watchdog.board();
         let Ok(_entry) = board.enter() else { return 11 };
         if Thread::current().raise(kernel::DISPATCHER.get()).is_err() {
@@ -84,7 +86,9 @@ fn an_engine_that_does_not_end_after_that_is_killed() {
     let Some(probe) = watchdog() else { return };
     drop(probe);
     let status = in_a_process(|| {
-        let Ok(watchdog) = Watchdog::start(PATIENCE) else { return 10 };
+        let Ok(watchdog) = Watchdog::start(PATIENCE) else {
+            return 10;
+        };
         let board = watchdog.board();
         let Ok(_entry) = board.enter() else { return 11 };
         if Thread::current().raise(kernel::RUN).is_err() {
@@ -141,7 +145,9 @@ fn a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends() {
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
     let status = in_a_process(|| {
         // The watchdog keeps the other end of the pipe open for as long as it lives.
-        let Ok(watchdog) = Watchdog::start(PATIENCE) else { return 10 };
+        let Ok(watchdog) = Watchdog::start(PATIENCE) else {
+            return 10;
+        };
         // SAFETY: ends this process, not the watchdog's, as somebody else might.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         i32::from(watchdog.has_died())

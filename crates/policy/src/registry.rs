@@ -55,11 +55,13 @@ impl PartialEq for Info {
 impl Eq for Info {}
 
 /// Does something with a plan, whatever policy it is of: so an engine is compiled for each kind of policy on its own.
+///
+/// Policies may be sent to other threads: an engine in real time runs one a domain.
 pub trait Visit {
     /// What comes of it.
     type Out;
     /// Does it.
-    fn visit<P: Policy>(self, plan: Plan<P>) -> Self::Out;
+    fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out;
 }
 
 /// Each line names the file of a policy, which has `INFO`, the type `Machine` and `plan`, and the variant that holds it.

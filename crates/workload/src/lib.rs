@@ -55,15 +55,25 @@ pub struct Calibrated {
 /// The workload is none that is built in (a program), or needs a working set size that is not given.
 pub fn make(set: &TaskSet, task: TaskId, length: Duration, seed: u64) -> Result<(Box<dyn Work>, Calibrated)> {
     let details = set.details(task);
-    let workload = details.and_then(|d| d.workload.as_ref()).unwrap_or(&Workload::Spin);
+    let workload = details
+        .and_then(|d| d.workload.as_ref())
+        .unwrap_or(&Workload::Spin);
     let refuse = |cause: &str, remedy: &str| {
-        Err(Error::new(cause).at(format!("task {}", set.name(task))).remedy(remedy))
+        Err(Error::new(cause)
+            .at(format!("task {}", set.name(task)))
+            .remedy(remedy))
     };
     match workload {
         Workload::Spin => Ok(repeated(spin::Spin::new(seed), length)),
         Workload::Walk { write_ratio, pattern } => match set.wss(task) {
-            Some(size) => Ok(repeated(walk::Walk::new(size, *write_ratio, *pattern, seed), length)),
-            None => refuse("a walk needs the size of its working set", "add `wss = \"256KiB\"`"),
+            Some(size) => Ok(repeated(
+                walk::Walk::new(size, *write_ratio, *pattern, seed),
+                length,
+            )),
+            None => refuse(
+                "a walk needs the size of its working set",
+                "add `wss = \"256KiB\"`",
+            ),
         },
         Workload::Exec(_) => refuse(
             "programs cannot be run as a workload within this process",

@@ -42,7 +42,9 @@ impl Walk {
     /// A working set of this size (at least one line), of which `write_ratio` (between 0 and 1) is written. Its memory is
     /// touched when this returns.
     pub fn new(size: Bytes, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
-        let count = u32::try_from(size.get().div_ceil(LINE)).unwrap_or(u32::MAX).max(1);
+        let count = u32::try_from(size.get().div_ceil(LINE))
+            .unwrap_or(u32::MAX)
+            .max(1);
         let mut lines = vec![Line::default(); count as usize];
         let mut order: Vec<u32> = (0..count).collect();
         if pattern == Pattern::Chase {
@@ -76,7 +78,9 @@ impl Walk {
     #[inline]
     fn visit(&mut self, index: u32) {
         self.due += self.write_part;
-        let Some(line) = self.lines.get_mut(index as usize) else { return };
+        let Some(line) = self.lines.get_mut(index as usize) else {
+            return;
+        };
         if self.due >= WHOLE {
             self.due -= WHOLE;
             line.written = line.written.wrapping_add(1);

@@ -1,0 +1,117 @@
+//! A dispatcher: the thread of a processor that carries the decisions of its domain out, above all jobs.
+//!
+//! It sleeps until it is called (a job has finished on its processor, mail has come) or, as the leader of its domain, until
+//! something is due. The leader alone looks after timers, so that one processor of a domain takes all releases
+//! (the release master of 002 §5.1.1).
+
+use crate::clock::Timestamps;
+use crate::domain::Core;
+use crate::kernel::{self, Thread};
+use crate::team::Team;
+use model::{Duration, Error, Result};
+use policy::Policy;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::JoinHandle;
+
+/// How often a dispatcher gives a sign of life although nothing happens.
+const BEAT: Duration = Duration::from_millis(50);
+/// How often it tries to get the lock before it sleeps for it: whoever has it runs on another processor and is quick.
+const TRIES: u32 = 2_000;
+
+/// Starts the dispatcher of a post. It begins its work once the team knows its timeline and it is called.
+pub(crate) fn start<P: Policy + Send + 'static>(
+    team: &Arc<Team>,
+    core: &Arc<Mutex<Core<P>>>,
+    place: u32,
+) -> Result<JoinHandle<()>> {
+    let (team, core) = (Arc::clone(team), Arc::clone(core));
+    let cpu = team.posts[place as usize].cpu;
+    std::thread::Builder::new()
+        .name(format!("dispatcher {cpu}").chars().take(15).collect())
+        .stack_size(512 << 10)
+        .spawn(move || dispatch(&team, &core, place))
+        .map_err(|e| Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}")))
+}
+
+fn enter<P>(core: &Mutex<Core<P>>) -> MutexGuard<'_, Core<P>> {
+    for _ in 0..TRIES {
+        match core.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
+    core.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn dispatch<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32) {
+    let post = &team.posts[place as usize];
+    let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
+        return;
+    };
+    let thread = Thread::current();
+    let settled = thread
+        .pin(post.cpu)
+        .and_then(|()| thread.raise(kernel::DISPATCHER.get()));
+    if let Err(e) = settled {
+        team.fail(
+            Error::new(format!("cannot dispatch on processor {}: {e}", post.cpu))
+                .remedy("run as root, on processors that are in this process's cpuset"),
+        );
+        return;
+    }
+    kernel::without_timer_slack();
+    post.taken.store(true, Ordering::Release);
+    let is_leader = team.inboxes[post.domain as usize].leader == place;
+    // A policy that panics ends the run, and its dispatcher is not missed by the watchdog.
+    let work = std::panic::AssertUnwindSafe(|| serve(team, core, place, is_leader));
+    if std::panic::catch_unwind(work).is_err() {
+        team.fail(Error::new("the policy panicked").remedy("report it, with the task set"));
+    }
+    team.board.rest(place as usize);
+    // It fails only where the kernel has lost the thread.
+    let _ = thread.lower();
+}
+
+fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32, is_leader: bool) {
+    let post = &team.posts[place as usize];
+    loop {
+        let seen = post.calls();
+        team.board.beat(place as usize);
+        let mut until = kernel::monotonic() + BEAT.nanos();
+        if let Some(timeline) = team.timeline() {
+            let begin = timeline.reading(model::Instant::ZERO);
+            if crate::clock::Monotonic.read() < begin {
+                until = until.min(begin);
+            } else {
+                let mut core = enter(core);
+                if core.ended {
+                    return;
+                }
+                let now = timeline.now();
+                core.step(now);
+                let took = timeline.now().since(now);
+                core.ground.steps.record(took.nanos());
+                let next = core.next();
+                if core.ended {
+                    // The others of the domain end too.
+                    for other in team.posts.iter().filter(|p| p.domain == post.domain) {
+                        other.call();
+                    }
+                    return;
+                }
+                if is_leader {
+                    core.armed = next;
+                    until = until.min(timeline.reading(model::Instant::from_nanos(next)));
+                } else if next < core.armed {
+                    let leader = team.inboxes[post.domain as usize].leader;
+                    team.posts[leader as usize].call();
+                }
+            }
+        } else if team.ending.load(Ordering::Acquire) {
+            return;
+        }
+        post.sleep(seen, until);
+    }
+}

@@ -1,0 +1,354 @@
+//! A scheduling domain in real time: tells its policy what happened, and does to threads what the policy decides.
+//!
+//! One dispatcher at a time is in here, under the domain's lock; domains share nothing but mail. Dispatchers run one a
+//! processor and above all jobs, so that nobody who waits for the lock keeps its holder from running.
+//!
+//! **How a decision becomes true.** A job that is chosen has a thread at priority [`RUN`](kernel::RUN) that may run on its
+//! processor only; a job that was chosen before and is not now has a thread at [`WAIT`](kernel::WAIT) on the processor where
+//! it last ran, so that it does not run there while another is chosen. Where nobody is chosen, all that wait there are led to
+//! their gates. A job that has not begun sleeps. Every change is made by whoever decided it, on its own processor or another's:
+//! the kernel carries it there.
+//!
+//! **Never on two processors** (002 §4.4.2). A thread cannot be; what has to be right is the order. A job is lowered before
+//! another is raised in its place, and changes its processor only after that: the kernel answers when it has left. A job that
+//! finishes while it is being preempted has finished: its domain finds out right after lowering it, and decides again.
+//!
+//! **Who owns a task.** Of all domains, the one in which its current or next job becomes ready; ownership moves with
+//! [`Mail::Task`], at a job boundary (002 §4.1) or when a slice is used up (002 §4.2). The duty to release its next job
+//! moves on its own, from release to release.
+
+mod ground;
+mod show;
+
+pub(crate) use ground::{Fixed, Ground, Parts, Row, prepare};
+
+use crate::kernel;
+use crate::team::{Mail, Team};
+use model::{Duration, Instant, TaskId};
+use policy::tournament::Tournament;
+use policy::{Event, NONE, Policy, Route};
+use std::sync::Arc;
+use trace::Event as Record;
+
+/// What happens to a job that has executed for its WCET and is not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Enforcement {
+    /// It goes on.
+    #[default]
+    Off,
+    /// It is cut short at the next multiple of the quantum; the rest is done by the task's next job.
+    PerQuantum,
+    /// It is cut short at once; the rest is done by the task's next job.
+    Exact,
+}
+
+/// No budget is worth a timer for less.
+const SHORTEST: u64 = 5_000;
+
+/// A domain.
+pub(crate) struct Core<P> {
+    pub policy: P,
+    pub ground: Ground,
+    route: Arc<Route>,
+    /// The next release of each task whose release is this domain's duty.
+    releases: Tournament,
+    /// By task: how many of its jobs are known here to be released.
+    arrived: Vec<u64>,
+    dirty: bool,
+    /// Buffers.
+    mail: Vec<Mail>,
+    finished: Vec<u32>,
+    /// What has just been released, for latencies.
+    fresh: Vec<u32>,
+    /// Has it come to its end?
+    pub ended: bool,
+    /// Until when the leader sleeps.
+    pub armed: u64,
+}
+
+impl<P: Policy> Core<P> {
+    pub fn new(policy: P, ground: Ground, route: Arc<Route>) -> Self {
+        let tasks = ground.rows.len();
+        let mut releases = Tournament::new(tasks);
+        for task in 0..tasks {
+            let id = TaskId(task as u32);
+            let first = ground.release_of(id.0, 0);
+            if route.home(id, 0) == ground.domain && first < ground.horizon {
+                releases.set(task, first.nanos());
+            }
+        }
+        Core {
+            policy,
+            ground,
+            route,
+            releases,
+            arrived: vec![0; tasks],
+            // At the very start it is asked once.
+            dirty: true,
+            mail: Vec::with_capacity(tasks),
+            finished: Vec::with_capacity(tasks),
+            fresh: Vec::with_capacity(tasks),
+            ended: false,
+            armed: 0,
+        }
+    }
+
+    /// When something is due, in nanoseconds of the run.
+    pub fn next(&self) -> u64 {
+        self.releases
+            .key()
+            .min(self.ground.arrivals.key())
+            .min(self.ground.limits.key())
+            .min(self.ground.timer)
+            .min(self.ground.horizon.nanos())
+    }
+
+    /// All that has happened up to now, then the decision.
+    pub fn step(&mut self, now: Instant) {
+        let over =
+            now >= self.ground.horizon || self.ground.team.ending.load(std::sync::atomic::Ordering::Acquire);
+        self.ground.now = now;
+        self.take_mail();
+        self.take_finished();
+        if over {
+            self.ended = true;
+            return;
+        }
+        self.take_limits();
+        while self.ground.arrivals.key() <= now.nanos() {
+            let task = self.ground.arrivals.entry() as u32;
+            self.ground.arrivals.set(task as usize, Tournament::NEVER);
+            self.arrive(task);
+        }
+        if self.ground.timer <= now.nanos() {
+            self.ground.timer = u64::MAX;
+            self.tell(Event::Timer);
+        }
+        while self.releases.key() <= now.nanos() {
+            let task = self.releases.entry() as u32;
+            self.release(task);
+        }
+        self.decide();
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.policy.happen(event, self.ground.now);
+        self.dirty = true;
+    }
+
+    fn decide(&mut self) {
+        while std::mem::take(&mut self.dirty) {
+            self.ground.decisions += 1;
+            self.policy.decide(self.ground.now, &mut self.ground);
+            // Whoever had finished when it was lowered was not preempted.
+            while let Some(task) = self.ground.late.pop() {
+                self.finish(task);
+            }
+        }
+        for task in self.fresh.drain(..) {
+            self.ground.note_prompt(task);
+        }
+        let policy = &self.policy;
+        self.ground.settle(|place| policy.is_deliberately_idle(place));
+    }
+
+    fn take_mail(&mut self) {
+        let team = Arc::clone(&self.ground.team);
+        let mut mail = std::mem::take(&mut self.mail);
+        team.inboxes[self.ground.domain as usize].take_mail(&mut mail);
+        for letter in mail.drain(..) {
+            match letter {
+                Mail::Release { task, number } => {
+                    let at = self.ground.release_of(task, number);
+                    self.arrived[task as usize] = number;
+                    self.releases.set(task as usize, at.nanos());
+                }
+                Mail::Task { task, row, at } => {
+                    self.ground.rows[task as usize] = Row { owned: true, ..row };
+                    if at > self.ground.now {
+                        self.ground.arrivals.set(task as usize, at.nanos());
+                    } else {
+                        self.arrive(task);
+                    }
+                }
+            }
+        }
+        self.mail = mail;
+    }
+
+    /// A task has become this domain's: a part of its job is ready, or its next job if that is released.
+    fn arrive(&mut self, task: u32) {
+        let row = &self.ground.rows[task as usize];
+        if row.current {
+            self.ready(task);
+            self.look_at(task);
+        } else if self.arrived[task as usize] > row.number {
+            self.begin(task);
+        }
+    }
+
+    fn release(&mut self, task: u32) {
+        let number = self.arrived[task as usize];
+        self.arrived[task as usize] = number + 1;
+        let nominal = self.ground.release_of(task, number);
+        self.ground.show_release(task, number, nominal);
+        let next = self.ground.release_of(task, number + 1);
+        self.releases.set(task as usize, Tournament::NEVER);
+        if next < self.ground.horizon {
+            match self.route.home(TaskId(task), number + 1) {
+                home if home == self.ground.domain => self.releases.set(task as usize, next.nanos()),
+                home => {
+                    let letter = Mail::Release {
+                        task,
+                        number: number + 1,
+                    };
+                    self.ground.team.send(home, letter);
+                }
+            }
+        }
+        let row = &self.ground.rows[task as usize];
+        if row.owned && !row.current && row.number == number {
+            self.fresh.push(task);
+            self.begin(task);
+        }
+    }
+
+    /// The next job of a task, which is released, becomes its current one.
+    fn begin(&mut self, task: u32) {
+        let ground = &mut self.ground;
+        let release = ground.release_of(task, ground.rows[task as usize].number);
+        let budget = match ground.enforcement {
+            Enforcement::Off => u64::MAX,
+            _ => ground.fixed[task as usize].wcet.nanos(),
+        };
+        let row = &mut ground.rows[task as usize];
+        row.current = true;
+        row.started = false;
+        row.release = release;
+        row.part = 0;
+        row.executed = 0;
+        row.budget_left = budget;
+        self.ready(task);
+    }
+
+    fn ready(&mut self, task: u32) {
+        let job = self.ground.job(task);
+        if P::SLICES {
+            let slice = self.policy.slice(&job);
+            self.ground.rows[task as usize].slice_left = slice.map_or(u64::MAX, Duration::nanos);
+            if slice.is_some() || job.part > 0 {
+                let cpu = self.ground.cpus[0];
+                let window = self.policy.window(&job);
+                let event = Record::window(self.ground.now, cpu, job.task, job.number, window);
+                self.ground.producer.push(event);
+            }
+        }
+        self.tell(Event::Ready(job));
+    }
+
+    fn take_finished(&mut self) {
+        let team = Arc::clone(&self.ground.team);
+        let mut finished = std::mem::take(&mut self.finished);
+        team.take_finished(self.ground.domain, &mut finished);
+        for task in finished.drain(..) {
+            self.look_at(task);
+        }
+        self.finished = finished;
+    }
+
+    /// Has the worker of a task done something that is not yet known here?
+    fn look_at(&mut self, task: u32) {
+        let row = &self.ground.rows[task as usize];
+        if self.ground.team.workers[task as usize].done() == row.done {
+            return;
+        }
+        if !row.owned {
+            // Its new domain looks when it is ready there.
+            return;
+        }
+        if self.ground.work_done(task) {
+            self.ground.show_completion(task, false);
+            self.finish(task);
+        }
+    }
+
+    /// The current job of a task is complete or cut short; it is shown already, and on no processor any more.
+    fn finish(&mut self, task: u32) {
+        self.tell(Event::Done(TaskId(task)));
+        let row = &mut self.ground.rows[task as usize];
+        row.current = false;
+        row.number += 1;
+        let number = row.number;
+        let home = self.route.home(TaskId(task), number);
+        if home == self.ground.domain {
+            if self.arrived[task as usize] > number {
+                self.begin(task);
+            }
+        } else {
+            self.ground.hand_over(task, home, Instant::ZERO);
+        }
+    }
+
+    /// Running jobs that have reached what they may execute.
+    fn take_limits(&mut self) {
+        while self.ground.limits.key() <= self.ground.now.nanos() {
+            let place = self.ground.limits.entry() as u32;
+            self.ground.limits.set(place as usize, Tournament::NEVER);
+            let task = self.ground.running[place as usize];
+            if task == NONE {
+                continue;
+            }
+            self.ground.account(task);
+            let row = &self.ground.rows[task as usize];
+            let left = row.slice_left.min(row.budget_left);
+            if left > SHORTEST / 2 {
+                // It did not have the processor all the time.
+                self.ground.set_limit(place, task);
+                continue;
+            }
+            let slice = row.slice_left <= row.budget_left;
+            if !self.ground.vacate(place, true) {
+                // It finished at the last moment.
+                while let Some(task) = self.ground.late.pop() {
+                    self.finish(task);
+                }
+            } else if slice {
+                self.ground.show_exhaustion(task, place);
+                self.tell(Event::Exhausted(TaskId(task)));
+            } else {
+                self.ground.cut(task, place);
+                self.finish(task);
+            }
+        }
+    }
+
+    /// Looks for the last time, when all dispatchers have ended: how far the jobs of each task have come, for
+    /// the tasks that are this domain's: the number of the first job that is not done.
+    pub fn unfinished(&mut self) -> Vec<(u32, u64)> {
+        let team = Arc::clone(&self.ground.team);
+        team.inboxes[self.ground.domain as usize].take_mail(&mut self.mail);
+        for letter in std::mem::take(&mut self.mail) {
+            if let Mail::Task { task, row, .. } = letter {
+                self.ground.rows[task as usize] = Row { owned: true, ..row };
+            }
+        }
+        let rows = self.ground.rows.iter().enumerate().filter(|(_, row)| row.owned);
+        rows.map(|(task, row)| (task as u32, row.number)).collect()
+    }
+
+    /// By task: how many jobs were released here at least.
+    pub fn arrived(&self) -> &[u64] {
+        &self.arrived
+    }
+}
+
+/// Converts what the kernel said about a thread into an error of the run.
+#[cold]
+fn trouble(team: &Team, task: u32, doing: &str, error: &std::io::Error) {
+    let thread: kernel::Thread = team.workers[task as usize].thread();
+    team.fail(
+        model::Error::new(format!("cannot {doing} thread {}: {error}", thread.0))
+            .at(format!("task {}", task + 1))
+            .remedy("see `warmset platform` for what this machine permits"),
+    );
+}

@@ -1,0 +1,480 @@
+//! The ground of a domain: its processors, its tasks' threads, and what is done to them.
+
+use super::{Enforcement, SHORTEST, trouble};
+use crate::team::{Mail, Team};
+use crate::{gate, kernel};
+use model::{CpuId, Duration, Instant, TaskId, Timing};
+use policy::tournament::Tournament;
+use policy::{Decisions, Job, NONE};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use trace::Event as Record;
+use trace::recorder::Producer;
+
+/// What never changes about a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fixed {
+    pub phase: Duration,
+    pub period: Duration,
+    pub deadline: Duration,
+    pub wcet: Duration,
+}
+
+impl Fixed {
+    pub fn new(timing: &Timing, phase: Duration) -> Self {
+        Fixed {
+            phase,
+            period: timing.period,
+            deadline: timing.deadline,
+            wcet: timing.wcet,
+        }
+    }
+}
+
+/// A task, its current or next job and its thread. Belongs to one domain at a time and moves with the task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Is the task this domain's? The other fields mean nothing otherwise.
+    pub owned: bool,
+    /// The number of its current job, or of its next one if none is current.
+    pub number: u64,
+    /// Has the task a current job?
+    pub current: bool,
+    /// Was that job shown to have started?
+    pub started: bool,
+    /// Its nominal release.
+    pub release: Instant,
+    /// Which part of it, where it is split.
+    pub part: u32,
+    /// What it has executed, what it may still execute in this part and altogether, in nanoseconds; kept only where there
+    /// are slices or budgets.
+    pub executed: u64,
+    pub slice_left: u64,
+    pub budget_left: u64,
+    /// Processor time of its thread up to which that is accounted for.
+    pub accounted: u64,
+    /// Where it runs (a place of the domain), or [`NONE`].
+    pub place: u32,
+    /// The processor on which its thread last ran, or [`NONE`]: for traces.
+    pub last: u32,
+    /// The processor that its thread may run on, or [`NONE`] at first.
+    pub affinity: u32,
+    /// Has its thread the priority of a chosen job?
+    pub raised: bool,
+    /// Is its gate closed?
+    pub gated: bool,
+    /// Is its thread within a piece of work?
+    pub working: bool,
+    /// How many pieces of work of its worker are known to be done; wraps.
+    pub done: u32,
+    /// How many of its jobs were cut short whose work is not done.
+    pub behind: u32,
+    /// Was it put on a processor as soon as it was released?
+    pub prompt: bool,
+}
+
+impl Row {
+    pub fn new(owned: bool) -> Self {
+        Row {
+            owned,
+            number: 0,
+            current: false,
+            started: false,
+            release: Instant::ZERO,
+            part: 0,
+            executed: 0,
+            slice_left: u64::MAX,
+            budget_left: u64::MAX,
+            accounted: 0,
+            place: NONE,
+            last: NONE,
+            affinity: NONE,
+            raised: false,
+            gated: false,
+            working: false,
+            done: 0,
+            behind: 0,
+            prompt: false,
+        }
+    }
+}
+
+/// What a place shows in the trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shown {
+    Busy,
+    Idle,
+    Deliberate,
+}
+
+/// So many of the latest samples are kept.
+const SAMPLES: usize = 1 << 16;
+
+/// The latest samples of a time, in nanoseconds; memory is set aside at the start.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    kept: Vec<u32>,
+    count: usize,
+}
+
+impl Samples {
+    fn new() -> Self {
+        Samples {
+            kept: Vec::with_capacity(SAMPLES),
+            count: 0,
+        }
+    }
+    pub fn record(&mut self, ns: u64) {
+        let ns = u32::try_from(ns).unwrap_or(u32::MAX);
+        match self.kept.get_mut(self.count % SAMPLES) {
+            Some(slot) => *slot = ns,
+            None => self.kept.push(ns),
+        }
+        self.count += 1;
+    }
+    pub fn all(&self) -> &[u32] {
+        &self.kept
+    }
+}
+
+/// Processors, threads and what is known of them.
+pub(crate) struct Ground {
+    pub team: Arc<Team>,
+    pub domain: u32,
+    /// By place.
+    pub cpus: Vec<CpuId>,
+    /// The dispatcher of the first place.
+    pub first_post: u32,
+    pub fixed: Arc<[Fixed]>,
+    pub rows: Vec<Row>,
+    /// The moment of the present step.
+    pub now: Instant,
+    pub horizon: Instant,
+    pub enforcement: Enforcement,
+    pub quantum: Duration,
+    /// Is execution time to be kept?
+    limited: bool,
+    /// By place: who runs there, or [`NONE`].
+    pub running: Vec<u32>,
+    /// By place: whose threads wait there within a piece of work, at the priority to wait, their gates open.
+    waiting: Vec<Vec<u32>>,
+    pub(super) shown: Vec<Shown>,
+    /// By place: the server that it serves, or [`NONE`].
+    pub(super) serving: Vec<u32>,
+    /// By place: when to look at what its job has executed.
+    pub limits: Tournament,
+    /// By task: when a pushed job becomes ready here.
+    pub arrivals: Tournament,
+    /// When the policy wants to be woken.
+    pub timer: u64,
+    pub producer: Producer,
+    /// Tasks that had finished when they were to be preempted; shown, not yet told.
+    pub late: Vec<u32>,
+    pub decisions: u64,
+    /// How long steps took.
+    pub steps: Samples,
+    /// From release to the first instruction, of jobs that were chosen at once.
+    pub latencies: Samples,
+}
+
+/// What a ground is made of.
+pub(crate) struct Parts {
+    pub team: Arc<Team>,
+    pub domain: u32,
+    pub cpus: Vec<CpuId>,
+    pub first_post: u32,
+    pub fixed: Arc<[Fixed]>,
+    pub rows: Vec<Row>,
+    pub horizon: Instant,
+    pub enforcement: Enforcement,
+    pub quantum: Duration,
+    pub slices: bool,
+    pub producer: Producer,
+}
+
+impl Ground {
+    pub fn new(parts: Parts) -> Self {
+        let (places, tasks) = (parts.cpus.len(), parts.rows.len());
+        Ground {
+            team: parts.team,
+            domain: parts.domain,
+            cpus: parts.cpus,
+            first_post: parts.first_post,
+            fixed: parts.fixed,
+            rows: parts.rows,
+            now: Instant::ZERO,
+            horizon: parts.horizon,
+            enforcement: parts.enforcement,
+            quantum: parts.quantum,
+            limited: parts.slices || parts.enforcement != Enforcement::Off,
+            running: vec![NONE; places],
+            waiting: (0..places).map(|_| Vec::with_capacity(tasks)).collect(),
+            shown: vec![Shown::Busy; places],
+            serving: vec![NONE; places],
+            limits: Tournament::new(places),
+            arrivals: Tournament::new(tasks),
+            timer: u64::MAX,
+            producer: parts.producer,
+            late: Vec::with_capacity(tasks),
+            decisions: 0,
+            steps: Samples::new(),
+            latencies: Samples::new(),
+        }
+    }
+
+    /// The nominal release of a job.
+    pub fn release_of(&self, task: u32, number: u64) -> Instant {
+        let fixed = &self.fixed[task as usize];
+        let since = number.saturating_mul(fixed.period.nanos());
+        Instant::from_nanos(since.saturating_add(fixed.phase.nanos()))
+    }
+
+    /// The absolute deadline of a job.
+    pub fn deadline_of(&self, task: u32, number: u64) -> Instant {
+        let release = self.release_of(task, number).nanos();
+        Instant::from_nanos(release.saturating_add(self.fixed[task as usize].deadline.nanos()))
+    }
+
+    /// The current job of a task as it is told to policies.
+    pub fn job(&self, task: u32) -> Job {
+        let row = &self.rows[task as usize];
+        Job {
+            task: TaskId(task),
+            number: row.number,
+            release: row.release,
+            deadline: self.deadline_of(task, row.number),
+            part: row.part,
+        }
+    }
+
+    /// Gives the task to another domain, where its job or part becomes ready at `at`.
+    pub fn hand_over(&mut self, task: u32, domain: u32, at: Instant) {
+        let row = &mut self.rows[task as usize];
+        row.owned = false;
+        let row = Row { place: NONE, ..*row };
+        self.team.send(domain, Mail::Task { task, row, at });
+    }
+
+    /// Lets the thread of a task run on this place, above all others.
+    fn put_on(&mut self, place: u32, task: u32) {
+        let cpu = self.cpus[place as usize];
+        let team = &self.team;
+        let worker = &team.workers[task as usize];
+        let thread = worker.thread();
+        let row = &mut self.rows[task as usize];
+        if row.affinity != NONE
+            && let Some(before) = self.cpus.iter().position(|c| c.0 == row.affinity)
+        {
+            forget(&mut self.waiting[before], task);
+        }
+        worker.domain.store(self.domain, Ordering::Release);
+        worker.post.store(self.first_post + place, Ordering::Relaxed);
+        // First where, then how high: a queued thread is moved at little cost, a running one is not.
+        if row.affinity != cpu.0 {
+            row.affinity = cpu.0;
+            if let Err(e) = thread.pin(cpu) {
+                trouble(team, task, "move", &e);
+            }
+        }
+        if !row.raised {
+            row.raised = true;
+            if let Err(e) = thread.raise(kernel::RUN) {
+                trouble(team, task, "raise", &e);
+            }
+        }
+        if std::mem::take(&mut row.gated) {
+            worker.gate.open();
+        }
+        if self.limited {
+            row.accounted = thread.time().nanos();
+        }
+        if !row.working {
+            row.working = true;
+            worker.tell();
+        }
+        row.place = place;
+        self.running[place as usize] = task;
+        if self.limited {
+            self.set_limit(place, task);
+        }
+    }
+
+    /// Takes the thread of a place from its priority and, with `stop`, leads it to its gate. False where it had finished
+    /// before that: then it is shown to be complete and added to the late ones.
+    pub fn vacate(&mut self, place: u32, stop: bool) -> bool {
+        let task = self.running[place as usize];
+        if task == NONE {
+            return true;
+        }
+        let team = Arc::clone(&self.team);
+        let worker = &team.workers[task as usize];
+        let row = &mut self.rows[task as usize];
+        row.raised = false;
+        if let Err(e) = worker.thread().raise(kernel::WAIT) {
+            trouble(&team, task, "lower", &e);
+        }
+        if worker.done() != row.done && self.work_done(task) {
+            self.show_completion(task, false);
+            self.late.push(task);
+            return false;
+        }
+        if self.limited {
+            self.account(task);
+        }
+        let row = &mut self.rows[task as usize];
+        row.place = NONE;
+        self.running[place as usize] = NONE;
+        self.limits.set(place as usize, Tournament::NEVER);
+        if stop {
+            self.close(task);
+        } else {
+            self.waiting[place as usize].push(task);
+        }
+        true
+    }
+
+    fn close(&mut self, task: u32) {
+        let worker = &self.team.workers[task as usize];
+        self.rows[task as usize].gated = true;
+        if let Err(e) = worker.gate.close(worker.thread()) {
+            trouble(&self.team, task, "stop", &e);
+        }
+    }
+
+    /// The worker of a task has done a piece of work. Is its job complete with that?
+    pub fn work_done(&mut self, task: u32) -> bool {
+        let worker = &self.team.workers[task as usize];
+        let row = &mut self.rows[task as usize];
+        row.done = row.done.wrapping_add(1);
+        row.working = false;
+        if row.affinity != NONE
+            && let Some(place) = self.cpus.iter().position(|c| c.0 == row.affinity)
+        {
+            forget(&mut self.waiting[place], task);
+        }
+        if row.behind > 0 {
+            // That was left over from a job that was cut short: on with the next one's.
+            row.behind -= 1;
+            if row.place != NONE {
+                row.working = true;
+                worker.tell();
+            }
+            return false;
+        }
+        if std::mem::take(&mut row.prompt) {
+            let began = worker.began.load(Ordering::Relaxed);
+            self.latencies.record(began.saturating_sub(row.release.nanos()));
+        }
+        row.current
+    }
+
+    /// If the job of a task was put on a processor in this step, in which it was released, its latency will count.
+    pub fn note_prompt(&mut self, task: u32) {
+        let row = &mut self.rows[task as usize];
+        row.prompt = row.place != NONE && row.behind == 0;
+    }
+
+    /// The job of a place, which is off its processor, is over although its work is not done.
+    pub fn cut(&mut self, task: u32, place: u32) {
+        self.rows[task as usize].behind += 1;
+        self.show_cut(task, place);
+    }
+
+    /// Adds up what the thread of a task has executed.
+    pub fn account(&mut self, task: u32) {
+        let now = self.team.workers[task as usize].thread().time().nanos();
+        let row = &mut self.rows[task as usize];
+        let time = now.saturating_sub(std::mem::replace(&mut row.accounted, now));
+        row.executed += time;
+        if row.slice_left != u64::MAX {
+            row.slice_left = row.slice_left.saturating_sub(time);
+        }
+        if row.budget_left != u64::MAX {
+            row.budget_left = row.budget_left.saturating_sub(time);
+        }
+    }
+
+    /// When to look next at what the job of a place has executed.
+    pub fn set_limit(&mut self, place: u32, task: u32) {
+        let row = &self.rows[task as usize];
+        let now = self.now.nanos();
+        let at = |left: u64| match left {
+            u64::MAX => u64::MAX,
+            left => now.saturating_add(left.max(SHORTEST)),
+        };
+        let mut budget = at(row.budget_left);
+        if self.enforcement == Enforcement::PerQuantum && budget != u64::MAX {
+            let quantum = self.quantum.nanos().max(1);
+            budget = budget.div_ceil(quantum).saturating_mul(quantum);
+        }
+        self.limits.set(place as usize, at(row.slice_left).min(budget));
+    }
+
+    /// After a decision: leads to their gates all who wait where nobody runs, and shows which places are idle.
+    pub fn settle(&mut self, is_deliberate: impl Fn(u32) -> bool) {
+        for place in 0..self.cpus.len() {
+            if self.running[place] != NONE {
+                continue;
+            }
+            while let Some(task) = self.waiting[place].pop() {
+                self.close(task);
+            }
+            self.show_idle(place as u32, is_deliberate(place as u32));
+        }
+    }
+}
+
+fn forget(list: &mut Vec<u32>, task: u32) {
+    if let Some(at) = list.iter().position(|t| *t == task) {
+        list.swap_remove(at);
+    }
+}
+
+impl Decisions for Ground {
+    fn run(&mut self, place: u32, task: TaskId) {
+        self.take_off(place);
+        // The policy learns of those that have finished when it has decided, and decides again.
+        if !self.late.contains(&task.0) {
+            self.put_on(place, task.0);
+            self.show_start(place, task.0);
+        }
+    }
+
+    fn idle(&mut self, place: u32) {
+        self.take_off(place);
+    }
+
+    fn wake(&mut self, at: Instant) {
+        self.timer = at.nanos();
+    }
+
+    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
+        let row = &mut self.rows[task.index()];
+        row.part = part;
+        if to == self.domain {
+            self.arrivals.set(task.index(), at.max(self.now).nanos());
+        } else {
+            self.hand_over(task.0, to, at);
+        }
+    }
+
+    fn serve(&mut self, place: u32, server: Option<u32>) {
+        self.show_server(place, server);
+    }
+}
+
+impl Ground {
+    fn take_off(&mut self, place: u32) {
+        let task = self.running[place as usize];
+        if task != NONE && self.vacate(place, false) {
+            let number = self.rows[task as usize].number;
+            let event = Record::preemption(self.now, self.cpus[place as usize], TaskId(task), number);
+            self.producer.push(event);
+        }
+    }
+}
+
+/// What has to be ready before any ground is used.
+pub(crate) fn prepare() -> model::Result<()> {
+    gate::install()
+}

@@ -1,0 +1,204 @@
+//! What all threads of a run share: workers, the dispatchers' posts, the domains' inboxes, and how it all ends.
+//!
+//! Nothing here is locked but the mail between domains, which dispatchers alone touch: a job that is preempted at any moment
+//! never keeps a dispatcher waiting.
+
+use crate::clock::Timeline;
+use crate::kernel;
+use crate::watchdog::BoardRef;
+use crate::worker::Worker;
+use model::{CpuId, Error, Instant};
+use policy::NONE;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Where a dispatcher sleeps and is woken.
+#[derive(Debug)]
+pub(crate) struct Post {
+    pub cpu: CpuId,
+    pub domain: u32,
+    /// Counts calls.
+    calls: AtomicU32,
+    /// Is its dispatcher there, on its processor and above all jobs?
+    pub taken: AtomicBool,
+}
+
+impl Post {
+    pub fn new(cpu: CpuId, domain: u32) -> Self {
+        Post {
+            cpu,
+            domain,
+            calls: AtomicU32::new(0),
+            taken: AtomicBool::new(false),
+        }
+    }
+    /// How often its dispatcher was called so far.
+    pub fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Acquire)
+    }
+    /// Calls it.
+    pub fn call(&self) {
+        self.calls.fetch_add(1, Ordering::Release);
+        kernel::futex_wake(&self.calls);
+    }
+    /// Sleeps until a call after the `seen` ones, or a reading of the clock.
+    pub fn sleep(&self, seen: u32, until: u64) {
+        kernel::futex_wait(&self.calls, seen, Some(until));
+    }
+}
+
+/// From one domain to another.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    /// The task is yours from now on; its job, or a part of it, becomes ready at `at`.
+    Task {
+        task: u32,
+        row: crate::domain::Row,
+        at: Instant,
+    },
+    /// Release job `number` of the task.
+    Release { task: u32, number: u64 },
+}
+
+/// What a domain has to look at.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    /// The dispatcher that looks after timers.
+    pub leader: u32,
+    mail: Mutex<Vec<Mail>>,
+    has_mail: AtomicBool,
+    /// The first of a list of workers that have finished; linked by [`Worker::next`].
+    finished: AtomicU32,
+}
+
+impl Inbox {
+    /// With room for so many letters at once.
+    pub fn new(leader: u32, capacity: usize) -> Self {
+        Inbox {
+            leader,
+            mail: Mutex::new(Vec::with_capacity(capacity)),
+            has_mail: AtomicBool::new(false),
+            finished: AtomicU32::new(NONE),
+        }
+    }
+
+    /// Moves all mail to the end of `into`.
+    pub fn take_mail(&self, into: &mut Vec<Mail>) {
+        if self.has_mail.swap(false, Ordering::AcqRel) {
+            into.append(&mut self.mail.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// All who take part in a run.
+pub(crate) struct Team {
+    pub workers: Vec<Worker>,
+    pub posts: Vec<Post>,
+    pub inboxes: Vec<Inbox>,
+    /// Known once everybody is ready.
+    timeline: OnceLock<Timeline>,
+    /// Jobs come back early from now on.
+    pub stop: AtomicBool,
+    /// Dispatchers end from now on.
+    pub ending: AtomicBool,
+    /// Why the run could not go on.
+    fault: OnceLock<Error>,
+    pub board: BoardRef,
+}
+
+impl Team {
+    pub fn new(workers: Vec<Worker>, posts: Vec<Post>, inboxes: Vec<Inbox>, board: BoardRef) -> Self {
+        Team {
+            workers,
+            posts,
+            inboxes,
+            timeline: OnceLock::new(),
+            stop: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            fault: OnceLock::new(),
+            board,
+        }
+    }
+
+    /// Sets the moment of the first release.
+    pub fn begin(&self, timeline: Timeline) {
+        // Set once, by the one who starts the run.
+        let _ = self.timeline.set(timeline);
+    }
+
+    /// The time of the run; zero before it has begun.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        self.timeline.get().map_or(Instant::ZERO, Timeline::now)
+    }
+
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.timeline.get()
+    }
+
+    /// Something went wrong that ends the run; the first of several is told.
+    #[cold]
+    pub fn fail(&self, error: Error) {
+        let _ = self.fault.set(error);
+        self.end();
+    }
+
+    pub fn fault(&self) -> Option<&Error> {
+        self.fault.get()
+    }
+
+    /// Lets all dispatchers end.
+    pub fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+        for post in &self.posts {
+            post.call();
+        }
+    }
+
+    /// Sends a letter to a domain.
+    pub fn send(&self, domain: u32, mail: Mail) {
+        let inbox = &self.inboxes[domain as usize];
+        inbox
+            .mail
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(mail);
+        inbox.has_mail.store(true, Ordering::Release);
+        self.posts[inbox.leader as usize].call();
+    }
+
+    /// Tells the domain of a worker that it has finished. Called by the worker itself.
+    pub fn tell_finished(&self, task: u32) {
+        let worker = &self.workers[task as usize];
+        let inbox = &self.inboxes[worker.domain.load(Ordering::Acquire) as usize];
+        // Who is in the list already will be looked at after this moment.
+        if !worker.listed.swap(true, Ordering::AcqRel) {
+            let mut first = inbox.finished.load(Ordering::Relaxed);
+            loop {
+                worker.next.store(first, Ordering::Relaxed);
+                match inbox
+                    .finished
+                    .compare_exchange_weak(first, task, Ordering::Release, Ordering::Relaxed)
+                {
+                    Ok(_) => break,
+                    Err(now) => first = now,
+                }
+            }
+        }
+        self.posts[worker.post.load(Ordering::Relaxed) as usize].call();
+    }
+
+    /// Takes all workers off the list of a domain; those that finish from now on are on it again.
+    pub fn take_finished(&self, domain: u32, into: &mut Vec<u32>) {
+        let mut task = self.inboxes[domain as usize]
+            .finished
+            .swap(NONE, Ordering::Acquire);
+        while task != NONE {
+            let worker = &self.workers[task as usize];
+            let next = worker.next.load(Ordering::Relaxed);
+            worker.listed.store(false, Ordering::Release);
+            into.push(task);
+            task = next;
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A worker: the thread that does the jobs of one task.
+//!
+//! Between jobs it sleeps on a word that counts what it was told to do. When it has done as much, it says so to its domain. It
+//! never learns whether it runs or waits: that is done to it from outside, by its priority, its affinity and its gate.
+
+use crate::gate::Gate;
+use crate::kernel::{self, Thread};
+use crate::team::Team;
+use model::Error;
+use policy::NONE;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use workload::Work;
+
+/// What a worker and its dispatchers know of each other.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    /// The task's name, for messages.
+    name: String,
+    tid: AtomicI32,
+    /// How many pieces of work it was told to do.
+    told: AtomicU32,
+    /// How many it has done.
+    done: AtomicU32,
+    pub gate: Gate,
+    /// Whose domain to tell.
+    pub domain: AtomicU32,
+    /// Which dispatcher to call.
+    pub post: AtomicU32,
+    /// Is it in a list of finished workers?
+    pub listed: AtomicBool,
+    /// The next one in that list.
+    pub next: AtomicU32,
+    /// When it began what it does, in nanoseconds of the run.
+    pub began: AtomicU64,
+    /// Processor time that the latest finished piece of work took, in nanoseconds.
+    pub used: AtomicU64,
+}
+
+impl Worker {
+    pub fn new(name: String) -> Self {
+        Worker {
+            name,
+            tid: AtomicI32::new(0),
+            told: AtomicU32::new(0),
+            done: AtomicU32::new(0),
+            gate: Gate::default(),
+            domain: AtomicU32::new(0),
+            post: AtomicU32::new(0),
+            listed: AtomicBool::new(false),
+            next: AtomicU32::new(NONE),
+            began: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// Its thread; number 0 before it has started.
+    pub fn thread(&self) -> Thread {
+        Thread(self.tid.load(Ordering::Acquire))
+    }
+
+    /// How many pieces of work it has done; wraps.
+    pub fn done(&self) -> u32 {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Tells it to do one more piece of work.
+    pub fn tell(&self) {
+        self.told.fetch_add(1, Ordering::Release);
+        kernel::futex_wake(&self.told);
+    }
+
+    /// Wakes it, so that it sees that the run is over.
+    pub fn wake(&self) {
+        kernel::futex_wake(&self.told);
+    }
+}
+
+/// Starts the worker of a task. It is an ordinary thread at first.
+pub(crate) fn start(team: &Arc<Team>, task: u32, work: Box<dyn Work>) -> Result<JoinHandle<()>, Error> {
+    let team = Arc::clone(team);
+    let name = &team.workers[task as usize].name;
+    let place = format!("task {name}");
+    std::thread::Builder::new()
+        .name(name.chars().take(15).collect())
+        .stack_size(256 << 10)
+        .spawn(move || live(&team, task, work))
+        .map_err(|e| Error::new(format!("cannot start a thread: {e}")).at(place))
+}
+
+fn live(team: &Team, task: u32, mut work: Box<dyn Work>) {
+    let worker = &team.workers[task as usize];
+    let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
+        return;
+    };
+    let _gate = worker.gate.attach();
+    let thread = Thread::current();
+    worker.tid.store(thread.0, Ordering::Release);
+    let mut done = 0u32;
+    let mut before = machine::clock::thread_time();
+    loop {
+        while worker.told.load(Ordering::Acquire) == done {
+            if team.stop.load(Ordering::Acquire) {
+                return;
+            }
+            kernel::futex_wait(&worker.told, done, None);
+        }
+        worker.began.store(team.now().nanos(), Ordering::Relaxed);
+        let number = u64::from(done);
+        if catch_unwind(AssertUnwindSafe(|| work.job(number, &team.stop))).is_err() {
+            // What it says of itself went to standard error; its memory may be in any state, so it does no more.
+            team.fail(
+                Error::new(format!("job {} panicked", number + 1))
+                    .at(format!("task {}", worker.name))
+                    .remedy("correct its workload"),
+            );
+            return;
+        }
+        if team.stop.load(Ordering::Acquire) {
+            return;
+        }
+        let after = machine::clock::thread_time();
+        worker
+            .used
+            .store(after.saturating_sub(before).nanos(), Ordering::Relaxed);
+        before = after;
+        done = done.wrapping_add(1);
+        worker.done.store(done, Ordering::Release);
+        team.tell_finished(task);
+    }
+}

@@ -1,0 +1,203 @@
+//! What goes wrong ends the run, and the machine lives: afterwards no thread is at real-time priority, and the events up to
+//! that moment are there.
+
+mod support;
+
+use execute::kernel::Thread;
+use execute::watchdog::Patience;
+use execute::{Ending, Settings};
+use model::watch::Watch;
+use model::{Duration, Instant};
+use policy::{Decisions, Event, Job, Plan, Policy, Route};
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::{Live, SpinFor, live, ms, set_of};
+use trace::{EventKind, VecSink};
+use workload::Work;
+
+/// No thread of this process is at real-time priority, and no process was left behind.
+fn all_is_quiet() {
+    for entry in std::fs::read_dir("/proc/self/task").unwrap() {
+        let tid = entry.unwrap().file_name().to_string_lossy().parse().unwrap();
+        // A thread that ends just now is quiet too.
+        if let Ok(scheduling) = Thread(tid).scheduling() {
+            assert_eq!(scheduling, (libc::SCHED_OTHER, 0), "thread {tid}");
+        }
+    }
+    // SAFETY: asks for a child to be waited for; there is none left.
+    assert_eq!(
+        unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) },
+        -1
+    );
+}
+
+fn settings() -> Settings {
+    Settings {
+        horizon: ms(1000),
+        patience: Patience {
+            dispatcher: ms(300),
+            ..Patience::default()
+        },
+        ..Settings::default()
+    }
+}
+
+struct Panics;
+impl Work for Panics {
+    fn job(&mut self, number: u64, _: &AtomicBool) {
+        assert!(number < 3, "on purpose");
+    }
+}
+
+/// Never comes back, whatever it is told.
+struct NeverYields;
+impl Work for NeverYields {
+    fn job(&mut self, number: u64, _: &AtomicBool) {
+        // Ends at last where nobody stops it, so that a broken test does not stay on the machine.
+        let end = machine::clock::thread_time().nanos() + 4_000_000_000;
+        while number >= 2 && machine::clock::thread_time().nanos() < end {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn spin(percent: u64) -> Box<dyn Work> {
+    Box::new(SpinFor(Duration::from_micros(20 * percent)))
+}
+
+#[test]
+fn a_panic_in_a_workload_ends_the_run_and_names_the_task() {
+    let Some(live) = live() else { return };
+    let set = set_of(&[(2, 20), (2, 20)]);
+    let e = live
+        .run_works("g-edf", &set, None, vec![spin(50), Box::new(Panics)], &settings())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(e.contains("task T2") && e.contains("job 4 panicked"), "{e}");
+    all_is_quiet();
+}
+
+#[test]
+fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away() {
+    let Some(live) = live() else { return };
+    let set = set_of(&[(2, 20), (2, 20)]);
+    let assignment = live.assign(&"p-edf".parse().unwrap(), &set);
+    let ran = live
+        .run_works(
+            "p-edf",
+            &set,
+            assignment,
+            vec![spin(50), Box::new(NeverYields)],
+            &settings(),
+        )
+        .unwrap();
+    assert_eq!(ran.outcome.stuck, [model::TaskId(1)]);
+    assert!(ran.verdict.is_clean(), "{:?}", ran.verdict);
+    let done = |task: usize| ran.statistics.tasks[task].jobs;
+    assert_eq!((done(0), done(1)), (50, 2));
+    assert!(ran.statistics.tasks[1].misses > 40, "the jobs behind it are late");
+    all_is_quiet();
+}
+
+/// Decides once, then never comes back from the second decision while it is wanted.
+struct Stuck {
+    decisions: u32,
+}
+static WANTED: AtomicBool = AtomicBool::new(true);
+impl Policy for Stuck {
+    fn happen(&mut self, _: Event, _: Instant) {}
+    fn decide(&mut self, _: Instant, out: &mut impl Decisions) {
+        self.decisions += 1;
+        out.wake(Instant::from_nanos(u64::from(self.decisions) * 50_000_000));
+        while self.decisions == 4 && WANTED.load(Ordering::Relaxed) {}
+    }
+    fn slice(&self, _: &Job) -> Option<Duration> {
+        None
+    }
+}
+
+#[test]
+fn a_dispatcher_that_stands_still_ends_the_run() {
+    let Some(live) = live() else { return };
+    let set = set_of(&[(2, 20)]);
+    let cpus = vec![live.platform.in_cache_order()[1]];
+    let plan = Plan {
+        domains: vec![policy::Domain {
+            cpus,
+            policy: Stuck { decisions: 0 },
+        }],
+        route: Route::Fixed(vec![0]),
+    };
+    let mut sink = VecSink::default();
+    let watch = model::watch::Silent;
+    let run = execute::run_plan(plan, &set, vec![spin(50)], &settings(), &watch, &mut sink, |_| ());
+    let e = run.err().unwrap().to_string();
+    WANTED.store(false, Ordering::Relaxed);
+    assert!(
+        e.contains("the watchdog ended the run: the dispatcher of processor"),
+        "{e}"
+    );
+    assert!(
+        sink.events.iter().any(|e| e.kind == EventKind::Release),
+        "events up to then"
+    );
+    all_is_quiet();
+}
+
+/// Wants to stop after some looks.
+struct Impatient(std::sync::atomic::AtomicU32);
+impl Watch for Impatient {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn note(&self, _: &str) {}
+    fn stopped(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) > 10
+    }
+}
+
+#[test]
+fn who_interrupts_a_run_gets_what_there_is() {
+    let Some(live) = live() else { return };
+    let set = set_of(&[(2, 20), (3, 30)]);
+    let spec: policy::Spec = "g-edf".parse().unwrap();
+    let plan = spec
+        .plan(&policy::Setup {
+            set: &set,
+            platform: &live.platform,
+            assignment: None,
+            quantum: ms(1),
+        })
+        .unwrap();
+    let long = Settings {
+        horizon: Duration::from_secs(100),
+        ..settings()
+    };
+    let (mut sink, watch) = (VecSink::default(), Impatient(0.into()));
+    let outcome = execute::run(
+        plan,
+        &set,
+        vec![spin(50), spin(50)],
+        &long,
+        &watch,
+        &mut sink,
+        |_| (),
+    )
+    .unwrap();
+    assert_eq!(outcome.ending, Ending::Interrupted);
+    assert!(outcome.end < Instant::ZERO + Duration::from_secs(50));
+    assert_eq!(sink.events.last().map(|e| e.kind), Some(EventKind::End));
+    all_is_quiet();
+}
+
+#[test]
+fn without_works_for_all_tasks_or_without_time_nothing_begins() {
+    let live = Live::unlimited();
+    let set = set_of(&[(2, 20), (2, 20)]);
+    for (works, horizon) in [(vec![spin(1)], ms(10)), (vec![spin(1), spin(1)], ms(0))] {
+        let settings = Settings {
+            horizon,
+            ..settings()
+        };
+        assert!(live.run_works("g-edf", &set, None, works, &settings).is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! What live tests share: one run at a time, on two processors, checked by the checker and added up.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use execute::{Outcome, Settings};
+use model::watch::Silent;
+use model::{Assignment, CpuSet, Details, Duration, Error, Platform, Provenance, TaskSet, Timing};
+use policy::registry::Needs;
+use policy::{Setup, Spec};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use trace::check::Options;
+use trace::{Checker, Header, Origin, Stage, Statistics, Summary, VecSink, Verdict};
+use workload::Work;
+
+pub const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A noisy machine with two processors may be so late with a decision.
+pub const TOLERANCE: Duration = ms(20);
+
+/// The right to run for real, one at a time.
+pub struct Live {
+    pub platform: Platform,
+    _alone: MutexGuard<'static, ()>,
+}
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Why nothing can be run here, if so, goes to standard error.
+pub fn live() -> Option<Live> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let refused = |why: String| {
+        eprintln!("skipped: {why}");
+        None
+    };
+    if let Err(e) = machine::realtime::raise(machine::realtime::LOWEST) {
+        return refused(e.to_string());
+    }
+    let machine = match machine::this_machine() {
+        Ok(machine) => machine,
+        Err(e) => return refused(e.to_string()),
+    };
+    let mut platform = machine.platform;
+    let usable = platform.usable();
+    if usable.len() < 2 {
+        return refused("two processors are needed".to_owned());
+    }
+    // Two are enough, and the others stay free for whoever else is at work.
+    let two: CpuSet = platform.in_cache_order().into_iter().take(2).collect();
+    for processor in &mut platform.processors {
+        processor.online &= two.contains(processor.id);
+    }
+    Some(Live {
+        platform,
+        _alone: alone,
+    })
+}
+
+/// What came of a run.
+pub struct Ran {
+    pub outcome: Outcome,
+    pub verdict: Verdict,
+    pub statistics: Summary,
+    pub events: Vec<trace::Event>,
+}
+
+impl Ran {
+    /// No rule broken, nothing lost, nobody stuck.
+    pub fn is_sound(&self) {
+        assert_eq!(self.outcome.lost, 0);
+        assert!(self.outcome.stuck.is_empty());
+        let first: Vec<String> = self.events.iter().take(60).map(ToString::to_string).collect();
+        let broken: Vec<_> = self.verdict.first.iter().map(|v| (v.rule, &v.text)).collect();
+        assert!(self.verdict.is_clean(), "{broken:#?}\n{first:#?}");
+        assert_eq!(self.statistics.senseless_events, 0);
+    }
+}
+
+/// Spins for so much processor time: as exact as the clock, whatever else the machine does.
+pub struct SpinFor(pub Duration);
+
+impl Work for SpinFor {
+    fn job(&mut self, _: u64, stop: &std::sync::atomic::AtomicBool) {
+        let end = machine::clock::thread_time().nanos() + self.0.nanos();
+        while machine::clock::thread_time().nanos() < end && !stop.load(std::sync::atomic::Ordering::Relaxed)
+        {
+        }
+    }
+}
+
+/// A set of (WCET, period) in milliseconds.
+pub fn set_of(tasks: &[(u64, u64)]) -> TaskSet {
+    TaskSet::from_timings(
+        tasks
+            .iter()
+            .map(|(e, p)| Timing::implicit(ms(*e), ms(*p)))
+            .collect(),
+    )
+    .unwrap()
+}
+
+/// A set of (WCET, period, phase) in milliseconds.
+pub fn phased(tasks: &[(u64, u64, u64)]) -> TaskSet {
+    let tasks = tasks.iter().enumerate().map(|(index, (e, p, phase))| {
+        let details = Details {
+            phase: ms(*phase),
+            ..Details::named(format!("T{}", index + 1))
+        };
+        (Timing::implicit(ms(*e), ms(*p)), details)
+    });
+    TaskSet::new(tasks.collect()).unwrap()
+}
+
+impl Live {
+    /// For runs that do not begin.
+    pub fn unlimited() -> Self {
+        Live {
+            platform: Platform::symmetric(2),
+            _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+
+    /// The assignment that a policy needs.
+    pub fn assign(&self, spec: &Spec, set: &TaskSet) -> Option<Assignment> {
+        use analyze::partition::{Fit, Order, pack::Scratch};
+        use analyze::semi::{edf_fm, edf_wm, nps_f};
+        let cpus = self.platform.in_cache_order();
+        let timings = set.timings();
+        match (spec.info().needs)(spec).unwrap() {
+            Needs::Nothing => None,
+            Needs::Clusters(clusters) => {
+                let clusters = self.platform.clusters(clusters).unwrap();
+                let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
+                let mut scratch = Scratch::new();
+                let cluster_of = scratch
+                    .pack(timings, &sizes, Order::DecreasingUtilization, Fit::Worst)
+                    .unwrap()
+                    .to_vec();
+                Some(Assignment::Clustered(model::assignment::Clustered {
+                    clusters,
+                    cluster_of,
+                }))
+            }
+            Needs::Turns => Some(Assignment::Turns(
+                edf_fm::assign(timings, &cpus, edf_fm::Fill::default()).unwrap(),
+            )),
+            Needs::Slices => Some(Assignment::Slices(
+                edf_wm::assign(timings, &cpus, &edf_wm::Settings::default()).unwrap(),
+            )),
+            Needs::Slots { delta, .. } => {
+                let settings = nps_f::Settings {
+                    delta,
+                    ..nps_f::Settings::default()
+                };
+                Some(Assignment::Slots(
+                    nps_f::assign(timings, &[cpus], &settings).unwrap(),
+                ))
+            }
+        }
+    }
+
+    /// Runs a set of (WCET, period) in milliseconds at half of the WCETs.
+    pub fn run(&self, policy: &str, tasks: &[(u64, u64)], length: Duration) -> Ran {
+        let set = set_of(tasks);
+        let assignment = self.assign(&policy.parse().unwrap(), &set);
+        self.run_set(policy, &set, assignment, length, 50)
+    }
+
+    /// Runs a set under an assignment, at `percent` of the WCETs.
+    pub fn run_set(
+        &self,
+        policy: &str,
+        set: &TaskSet,
+        assignment: Option<Assignment>,
+        length: Duration,
+        percent: u64,
+    ) -> Ran {
+        let works = set
+            .timings()
+            .iter()
+            .map(|t| {
+                let time = Duration::from_nanos(t.wcet.nanos() * percent / 100);
+                Box::new(SpinFor(time)) as Box<dyn Work>
+            })
+            .collect();
+        let settings = Settings {
+            horizon: length,
+            ..Settings::default()
+        };
+        self.run_works(policy, set, assignment, works, &settings).unwrap()
+    }
+
+    /// Runs anything.
+    pub fn run_works(
+        &self,
+        policy: &str,
+        set: &TaskSet,
+        assignment: Option<Assignment>,
+        works: Vec<Box<dyn Work>>,
+        settings: &Settings,
+    ) -> Result<Ran, Error> {
+        let spec: Spec = policy.parse()?;
+        let header = Header {
+            origin: Origin::Real,
+            ..Header::simulated(
+                set.clone(),
+                self.platform.clone(),
+                Stage {
+                    policy: policy.to_owned(),
+                    assignment: assignment.clone(),
+                    quantum: spec.quantum(ms(1))?,
+                },
+                Provenance::default(),
+            )
+        };
+        let plan = spec.plan(&Setup {
+            set,
+            platform: &self.platform,
+            assignment: assignment.as_ref(),
+            quantum: ms(1),
+        })?;
+        let options = Options {
+            tolerance: TOLERANCE,
+            ..Options::for_trace(&header)
+        };
+        let checker = Checker::new(header.clone(), options)?;
+        let statistics = Statistics::new(&header, false);
+        let mut sink = (VecSink::default(), (checker, statistics));
+        let outcome = execute::run(plan, set, works, settings, &Silent, &mut sink, |_| ())?;
+        let (events, (checker, statistics)) = sink;
+        Ok(Ran {
+            outcome,
+            verdict: checker.finish(),
+            statistics: statistics.summary(),
+            events: events.events,
+        })
+    }
+}
