@@ -42,8 +42,12 @@ pub enum Enforcement {
     Exact,
 }
 
-/// No budget is worth a timer for less.
-const SHORTEST: u64 = 5_000;
+/// A timer is not set for less, in nanoseconds: the dispatcher that it wakes would take the time that is waited for.
+const SHORTEST: u64 = 100_000;
+/// A slice is used up when so little is left of it; the next one takes that over.
+const NEARLY: u64 = 30_000;
+/// The shortest slice, budget or turn of a server that is policed.
+pub const POLICED: Duration = Duration::from_nanos(2 * SHORTEST);
 
 /// A domain.
 pub(crate) struct Core<P> {
@@ -300,13 +304,12 @@ impl<P: Policy> Core<P> {
             }
             self.ground.account(task);
             let row = &self.ground.rows[task as usize];
-            let left = row.slice_left.min(row.budget_left);
-            if left > SHORTEST / 2 {
+            if row.slice_left > NEARLY && row.budget_left > 0 {
                 // It did not have the processor all the time.
                 self.ground.set_limit(place, task);
                 continue;
             }
-            let slice = row.slice_left <= row.budget_left;
+            let slice = row.budget_left > 0;
             if !self.ground.vacate(place, true) {
                 // It finished at the last moment.
                 while let Some(task) = self.ground.late.pop() {

@@ -70,6 +70,10 @@ pub struct Outcome {
     pub steps: Vec<u32>,
     /// From release to first instruction, of jobs that were chosen at their release, sorted; likewise.
     pub latencies: Vec<u32>,
+    /// By how much a dispatcher woke up too late at most.
+    pub latest: Duration,
+    /// How often one was late by more than 5 ms: something else, such as a hypervisor, had the processor.
+    pub gaps: u64,
     /// Tasks whose work did not come back when it was told to end. Their threads are stopped for good.
     pub stuck: Vec<TaskId>,
 }
@@ -399,6 +403,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
             }
         }
         let lost = collector.finish(end, sink);
+        let lateness = self.team.posts.iter().map(|p| p.lateness());
         steps.sort_unstable();
         latencies.sort_unstable();
         ended.map(|ending| Outcome {
@@ -408,6 +413,8 @@ impl<P: Policy + Send + 'static> Engine<P> {
             decisions,
             steps,
             latencies,
+            latest: Duration::from_nanos(lateness.clone().map(|l| l.0).max().unwrap_or(0)),
+            gaps: lateness.map(|l| l.1).sum(),
             stuck,
         })
     }

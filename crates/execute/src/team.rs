@@ -9,7 +9,7 @@ use crate::watchdog::BoardRef;
 use crate::worker::Worker;
 use model::{CpuId, Error, Instant};
 use policy::NONE;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Where a dispatcher sleeps and is woken.
@@ -21,6 +21,10 @@ pub(crate) struct Post {
     calls: AtomicU32,
     /// Is its dispatcher there, on its processor and above all jobs?
     pub taken: AtomicBool,
+    /// By how much it woke up too late at most, in nanoseconds.
+    latest: AtomicU64,
+    /// How often by more than [`Post::GAP`].
+    gaps: AtomicU64,
 }
 
 impl Post {
@@ -30,7 +34,20 @@ impl Post {
             domain,
             calls: AtomicU32::new(0),
             taken: AtomicBool::new(false),
+            latest: AtomicU64::new(0),
+            gaps: AtomicU64::new(0),
         }
+    }
+
+    /// Something other than this program had the processor for so long.
+    pub const GAP: u64 = 5_000_000;
+
+    /// By how much its dispatcher woke up too late at most, in nanoseconds; how often by more than [`Post::GAP`].
+    pub fn lateness(&self) -> (u64, u64) {
+        (
+            self.latest.load(Ordering::Relaxed),
+            self.gaps.load(Ordering::Relaxed),
+        )
     }
     /// How often its dispatcher was called so far.
     pub fn calls(&self) -> u32 {
@@ -44,6 +61,13 @@ impl Post {
     /// Sleeps until a call after the `seen` ones, or a reading of the clock.
     pub fn sleep(&self, seen: u32, until: u64) {
         kernel::futex_wait(&self.calls, seen, Some(until));
+        let late = kernel::monotonic().saturating_sub(until);
+        if late > self.latest.load(Ordering::Relaxed) {
+            self.latest.store(late, Ordering::Relaxed);
+        }
+        if late > Self::GAP {
+            self.gaps.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 
 mod support;
 
-use support::{live, ms};
+use model::Assignment;
+use model::assignment::{Serve, Slice, Slices, Slots, Timetable};
+use support::{live, ms, set_of};
 
 #[test]
 fn partitioned_edf_keeps_its_rules_and_every_job_is_done() {
@@ -22,4 +24,99 @@ fn global_edf_keeps_its_rules() {
     let run = live.run("g-edf", &[(4, 20), (6, 30), (3, 15), (8, 40), (10, 60)], ms(1500));
     run.is_sound();
     assert!(run.statistics.jobs > 200);
+}
+
+/// Each runs the same tasks, of which none is heavy: nothing has to be split.
+#[test]
+fn every_policy_keeps_its_rules() {
+    let Some(live) = live() else { return };
+    for policy in [
+        "c-edf:l3",
+        "p-rm",
+        "p-fp",
+        "g-fp",
+        "edf-fm",
+        "edf-wm",
+        "nps-f",
+        "pd2",
+        "g-edf:quantum=5ms",
+    ] {
+        let run = live.run(policy, &[(4, 20), (6, 30), (2, 10), (8, 40)], ms(600));
+        println!("{policy}: overdue {:?}", run.verdict.overdue);
+        run.is_sound();
+    }
+}
+
+#[test]
+fn a_task_takes_turns_on_two_processors_under_edf_fm() {
+    let Some(live) = live() else { return };
+    // A task of utilization 0.6 on each of two processors leaves no room for a third one: it is split.
+    let run = live.run("edf-fm", &[(12, 20), (18, 30), (24, 40)], ms(2000));
+    run.is_sound();
+    let split = run.processors_by_job();
+    assert!(
+        split
+            .iter()
+            .any(|jobs| jobs.iter().any(|j| *j == [0]) && jobs.iter().any(|j| *j == [1])),
+        "{split:?}"
+    );
+}
+
+#[test]
+fn jobs_go_through_two_processors_in_windows_under_edf_wm() {
+    let Some(live) = live() else { return };
+    let set = set_of(&[(3, 20), (3, 20), (6, 20)]);
+    let cpus = live.platform.in_cache_order();
+    let slice = |place: usize, budget: u64, window: u64| Slice {
+        cpu: cpus[place],
+        budget: ms(budget),
+        window: ms(window),
+    };
+    let assignment = Assignment::Slices(Slices {
+        tasks: vec![
+            vec![slice(0, 3, 20)],
+            vec![slice(1, 3, 20)],
+            vec![slice(0, 2, 10), slice(1, 4, 10)],
+        ],
+        cpus: cpus.clone(),
+    });
+    let run = live.run_set("edf-wm", &set, Some(assignment), ms(2000), 80);
+    run.is_sound();
+    let t3 = &run.statistics.tasks[2];
+    assert_eq!((t3.jobs, t3.budget_exhausted), (100, 100), "{}", run.statistics);
+    assert_eq!(t3.migrations.values().sum::<u64>(), 100);
+}
+
+/// A server that is handed over from one processor to the other in the middle of every slot, and back at its end.
+#[test]
+fn a_server_changes_processors_in_every_slot_under_nps_f() {
+    let Some(live) = live() else { return };
+    let set = set_of(&[(3, 20), (60, 200), (3, 20)]);
+    let cpus = live.platform.in_cache_order();
+    let serve = |start: u64, end: u64, server: u32| Serve {
+        start: ms(start),
+        end: ms(end),
+        server,
+    };
+    let assignment = Assignment::Slots(Slots {
+        slot: ms(20),
+        server_of: vec![0, 1, 2],
+        timetables: vec![
+            Timetable {
+                cpu: cpus[0],
+                turns: vec![serve(0, 10, 0), serve(10, 20, 1)],
+            },
+            Timetable {
+                cpu: cpus[1],
+                turns: vec![serve(0, 10, 1), serve(10, 18, 2)],
+            },
+        ],
+    });
+    let run = live.run_set("nps-f", &set, Some(assignment), ms(2000), 80);
+    println!("overdue {:?}", run.verdict.overdue);
+    run.is_sound();
+    let t2 = &run.statistics.tasks[1];
+    // 48 ms in pieces of 10 ms, each on the other processor.
+    assert_eq!(t2.jobs, 10);
+    assert!(t2.migrations.values().sum::<u64>() >= 40, "{}", run.statistics);
 }
