@@ -2,8 +2,11 @@
 
 use analyze::Guarantee;
 use analyze::clustered::clustered_edf;
-use analyze::overheads::{Accounted, CacheDelays, Kind, Overheads, Packed, System, account, holds, pack};
+use analyze::overheads::{
+    self, Accounted, CacheDelays, Kind, Overheads, Packed, System, account, holds, pack, quanta,
+};
 use analyze::partition::{Fit, Order};
+use analyze::pd2;
 use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
 use model::assignment::Clustered;
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint, Statistic};
@@ -223,6 +226,48 @@ fn assignments(set: &[Timing], platform: &Platform) -> Vec<Assignment> {
     all
 }
 
+/// Sets that fill several processors, so that tasks are split.
+fn crowded() -> impl Strategy<Value = Vec<Timing>> {
+    let one = (5u64..=40, 5u64..=70).prop_map(|(p, share)| task(p * 10 * share, p * 1_000));
+    prop::collection::vec(one, 2..=8)
+}
+fn small_overheads() -> impl Strategy<Value = Overheads> {
+    (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12).prop_map(|(r, s, c, i, tt, t)| Overheads {
+        release: us(r),
+        scheduling: us(s),
+        context_switch: us(c),
+        ipi_latency: us(i),
+        timer_transfer: us(tt),
+        tick: us(t),
+        ..Overheads::NONE
+    })
+}
+
+/// What each semi-partitioned algorithm assigns with overheads, if it does.
+fn assignments_with(set: &[Timing], m: u32, delta: u32, system: &System<'_>) -> Vec<Assignment> {
+    let cpus = processors(m);
+    let mut all = Vec::new();
+    for fill in [edf_fm::Fill::Full, edf_fm::Fill::Spread] {
+        all.extend(overheads::edf_fm::assign(set, &cpus, fill, system).map(Assignment::Turns));
+    }
+    for fit in [Fit::First, Fit::Worst] {
+        let settings = edf_wm::Settings {
+            fit,
+            ..edf_wm::Settings::default()
+        };
+        all.extend(overheads::edf_wm::assign(set, &cpus, &settings, system).map(Assignment::Slices));
+    }
+    let pairs: Vec<_> = cpus.chunks(2).map(<[_]>::to_vec).collect();
+    for clusters in [vec![cpus], pairs] {
+        let settings = nps_f::Settings {
+            delta,
+            ..nps_f::Settings::default()
+        };
+        all.extend(overheads::nps_f::assign(set, &clusters, &settings, system).map(Assignment::Slots));
+    }
+    all
+}
+
 fn adds_up(set: &[Timing], accounted: &Accounted) {
     for ((t, with), parts) in set.iter().zip(&accounted.inflated).zip(&accounted.parts) {
         assert_eq!(with.wcet, t.wcet.saturating_add(parts.total()));
@@ -328,5 +373,68 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// With nothing to pay for, every algorithm assigns what it assigns without accounting, refusals included.
+    #[test]
+    fn zero_overhead_gives_the_same_assignments(set in crowded(), m in 1u32..=4, sorted in any::<bool>(), delta in 1u32..=3) {
+        let platform = Platform::symmetric(m);
+        let system = System {
+            platform: &platform, overheads: &Overheads::NONE, delays: &CacheDelays::none(set.len()), guarantee: Guarantee::Hard,
+        };
+        let cpus = processors(m);
+        let order = if sorted { Order::DecreasingUtilization } else { Order::Given };
+        for fill in [edf_fm::Fill::Full, edf_fm::Fill::Spread] {
+            prop_assert_eq!(overheads::edf_fm::assign(&set, &cpus, fill, &system), edf_fm::assign(&set, &cpus, fill));
+        }
+        for fit in Fit::ALL {
+            let settings = edf_wm::Settings { order, fit, ..edf_wm::Settings::default() };
+            prop_assert_eq!(overheads::edf_wm::assign(&set, &cpus, &settings, &system), edf_wm::assign(&set, &cpus, &settings));
+        }
+        let pairs: Vec<_> = cpus.chunks(2).map(<[_]>::to_vec).collect();
+        for clusters in [vec![cpus], pairs] {
+            let settings = nps_f::Settings { order, delta, ..nps_f::Settings::default() };
+            prop_assert_eq!(overheads::nps_f::assign(&set, &clusters, &settings, &system), nps_f::assign(&set, &clusters, &settings));
+        }
+        let quantized = quanta::account(&set, &CpuSet::first(m), pd2::QUANTUM, &system);
+        prop_assert_eq!(&quantized.inflated, &set);
+    }
+
+    /// What is assigned with overheads holds with them, and with less.
+    #[test]
+    fn what_is_assigned_with_overheads_holds_with_them(
+        set in crowded(), overheads in small_overheads(), by_task in some_delays(), m in 1u32..=4, hard in any::<bool>(), delta in 1u32..=2,
+    ) {
+        let platform = Platform::symmetric(m);
+        let delays = delays_of(&platform, set.len(), &by_task);
+        let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee };
+        let free = System { overheads: &Overheads::NONE, ..system };
+        for assignment in assignments_with(&set, m, delta, &system) {
+            prop_assert!(holds(&set, &assignment, &system), "{:?}", assignment);
+            prop_assert!(holds(&set, &assignment, &free), "{:?}", assignment);
+            adds_up(&set, &account(&set, &assignment, &system));
+        }
+    }
+
+    /// Quanta: the parts add up, more costs more, and the rounded WCET leaves the execution enough of its quanta.
+    #[test]
+    fn quanta_are_charged_as_they_are_lost(
+        set in sets(), less in small_overheads(), more in small_overheads(), by_task in some_delays(), m in 1u32..=4, hard in any::<bool>(),
+    ) {
+        let platform = Platform::symmetric(m);
+        let delays = delays_of(&platform, set.len(), &by_task);
+        let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
+        let with = |overheads: &Overheads| {
+            let system = System { platform: &platform, overheads, delays: &delays, guarantee };
+            quanta::account(&set, &CpuSet::first(m), pd2::QUANTUM, &system)
+        };
+        let (low, high) = (with(&less), with(&sum(&less, &more)));
+        adds_up(&set, &low);
+        adds_up(&set, &high);
+        for (a, b) in low.inflated.iter().zip(&high.inflated) {
+            prop_assert!(a.wcet <= b.wcet);
+        }
+        prop_assert!(pd2::is_schedulable(&low.inflated, m) == Ok(true) || pd2::is_schedulable(&high.inflated, m) != Ok(true));
     }
 }

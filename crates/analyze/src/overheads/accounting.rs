@@ -176,6 +176,16 @@ impl Interrupts {
     }
 }
 
+impl Interrupts {
+    /// The longest execution that is done within `time` in spite of these: the inverse of [`Interrupts::stretch`].
+    pub(super) fn shrink(&self, time: Duration) -> Duration {
+        let rate: u128 = self.rate.iter().map(|(r, _)| r).sum();
+        let left = (u128::from(time.nanos()) * ONE.saturating_sub(rate).min(ONE - 1)) >> 64;
+        let left = if rate == 0 { time } else { duration(left) };
+        left.saturating_sub(self.once.total())
+    }
+}
+
 fn duration(nanos: u128) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }

@@ -9,9 +9,13 @@
 
 mod account;
 mod accounting;
+pub mod edf_fm;
+pub mod edf_wm;
 mod holds;
 mod kinds;
+pub mod nps_f;
 mod packing;
+pub mod quanta;
 mod slots;
 mod system;
 

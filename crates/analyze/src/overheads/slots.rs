@@ -141,7 +141,13 @@ fn turns_of(assignment: &Slots, servers: usize) -> Vec<Turns> {
 pub(super) struct Laid {
     pub server: Server,
     pub turns: Turns,
-    pub foreign: Vec<Timing>,
+    pub foreign: Vec<TaskId>,
+}
+
+impl Laid {
+    fn foreign(&self, tasks: &[Timing]) -> Vec<Timing> {
+        self.foreign.iter().map(|t| tasks[t.index()]).collect()
+    }
 }
 
 /// The servers of an assignment.
@@ -173,11 +179,7 @@ pub(super) fn lay(tasks: &[Timing], assignment: &Slots, system: &System<'_>) -> 
     for (server, laid) in laid.iter_mut().enumerate() {
         let neighbors = neighbors(assignment, server as u32);
         let of = |s: &u32| members.get(*s as usize).into_iter().flatten();
-        laid.foreign = neighbors
-            .iter()
-            .flat_map(of)
-            .map(|task| tasks[task.index()])
-            .collect();
+        laid.foreign = neighbors.iter().flat_map(of).copied().collect();
     }
     laid
 }
@@ -206,7 +208,7 @@ pub(super) fn is_alone(turns: &Turns, slot: Duration) -> bool {
 pub(super) fn hold(tasks: &[Timing], assignment: &Slots, system: &System<'_>) -> bool {
     lay(tasks, assignment, system)
         .iter()
-        .all(|laid| is_supplied(laid, assignment.slot, system))
+        .all(|laid| is_supplied(tasks, laid, assignment.slot, system))
 }
 
 /// What is left of a server's reserve in a slot.
@@ -223,7 +225,7 @@ fn supply(laid: &Laid, slot: Duration, system: &System<'_>) -> Duration {
     left
 }
 
-fn is_supplied(laid: &Laid, slot: Duration, system: &System<'_>) -> bool {
+pub(super) fn is_supplied(tasks: &[Timing], laid: &Laid, slot: Duration, system: &System<'_>) -> bool {
     let Some(shortest) = laid.server.shortest_period() else {
         return true;
     };
@@ -240,7 +242,8 @@ fn is_supplied(laid: &Laid, slot: Duration, system: &System<'_>) -> bool {
     ) else {
         return false;
     };
-    let demand = laid.server.demand(&laid.foreign, system);
+    let foreign = laid.foreign(tasks);
+    let demand = laid.server.demand(&foreign, system);
     match Ratio::new(supplied, within) {
         Some(bound) => exact::cmp_sum(demand, bound).is_le(),
         None => false,
@@ -261,6 +264,7 @@ pub(super) fn account(tasks: &[Timing], assignment: &Slots, system: &System<'_>)
     let mut pieces: Vec<Piece> = Vec::with_capacity(tasks.len());
     let place_of = |cpu: CpuId| assignment.timetables.iter().position(|t| t.cpu == cpu);
     for laid in lay(tasks, assignment, system) {
+        let foreign = laid.foreign(tasks);
         let reserve: u64 = laid.turns.iter().map(|(_, l)| l.nanos()).sum();
         for (cpu, length) in &laid.turns {
             let Some(place) = place_of(*cpu) else { continue };
@@ -276,7 +280,7 @@ pub(super) fn account(tasks: &[Timing], assignment: &Slots, system: &System<'_>)
             };
             switch.add(Kind::Tick, ticks(*length, system));
             place.lost.add(&switch, assignment.slot, 1.0);
-            let others = laid.server.demand(&laid.foreign, system).map(Ratio::to_f64);
+            let others = laid.server.demand(&foreign, system).map(Ratio::to_f64);
             let interrupts: f64 = others.skip(laid.server.members.len()).sum();
             place.lost[Kind::Release] += interrupts * part;
         }

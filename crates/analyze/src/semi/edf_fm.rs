@@ -100,9 +100,9 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Ref
 }
 
 /// Less than this part of a task is not split off to spread the load.
-const SLIVER: u64 = 100;
+pub(crate) const SLIVER: u64 = 100;
 
-fn turn(first: CpuId, second: CpuId, time: Duration, wcet: Duration) -> Turn {
+pub(crate) fn turn(first: CpuId, second: CpuId, time: Duration, wcet: Duration) -> Turn {
     let common = time.nanos().gcd(&wcet.nanos()).max(1);
     Turn {
         first,
@@ -119,7 +119,7 @@ fn time_left(inside: &[Ratio], cap: Ratio, period: Duration) -> Duration {
     Duration::from_nanos(time.floor().to_integer().to_u64().unwrap_or(0))
 }
 
-fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
+pub(crate) fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
     if fill == Fill::Full || m == 0 {
         return Ratio::ONE;
     }
@@ -135,6 +135,15 @@ fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
 
 /// A bound on the tardiness of every task, in the order of the set, rounded up; zero for migratory tasks.
 pub fn tardiness_bounds(tasks: &[Timing], turns: &Turns) -> Vec<Duration> {
+    tardiness_with(tasks, turns, |task, _| tasks[task].wcet)
+}
+
+/// The same, where a task (by index) executes for so long on a processor.
+pub(crate) fn tardiness_with(
+    tasks: &[Timing],
+    turns: &Turns,
+    execution: impl Fn(usize, CpuId) -> Duration,
+) -> Vec<Duration> {
     let big = |d: Duration| BigRational::from_integer(BigInt::from(d.nanos()));
     let mut bounds = vec![Duration::ZERO; tasks.len()];
     // The fixed tasks of a processor, and the sum of migratory shares and Σ e (f + 1).
@@ -151,17 +160,26 @@ pub fn tardiness_bounds(tasks: &[Timing], turns: &Turns) -> Vec<Duration> {
             let (share, burst) = migratory
                 .entry(cpu)
                 .or_insert_with(|| (BigRational::zero(), BigRational::zero()));
-            *share += t.utilization().to_big() * &part;
-            *burst += big(t.wcet) * (part + BigRational::one());
+            let wcet = execution(index, cpu);
+            *share += Timing { wcet, ..*t }.utilization().to_big() * &part;
+            *burst += big(wcet) * (part + BigRational::one());
         }
     }
     for (cpu, fixed) in fixed {
         let Some((share, burst)) = migratory.get(&cpu) else {
             continue;
         };
-        // Positive: a fixed task has a positive share of the rest.
+        // Positive where the assignment holds: a fixed task has a positive share of the rest.
         let left = BigRational::one() - share;
-        let slack = &left - exact::sum(fixed.iter().map(|i| tasks[*i].utilization()));
+        if left <= BigRational::zero() {
+            fixed.iter().for_each(|i| bounds[*i] = Duration::MAX);
+            continue;
+        }
+        let slack = &left
+            - exact::sum(fixed.iter().map(|i| {
+                let wcet = execution(*i, cpu);
+                Timing { wcet, ..tasks[*i] }.utilization()
+            }));
         for index in fixed {
             let late = (burst - big(tasks[index].period) * &slack) / &left;
             if late > BigRational::zero() {

@@ -64,14 +64,14 @@ const ONE: u128 = 1 << 64;
 
 /// A task or slice with its utilization in units of 2^-64, rounded down and up. The WCET is within deadline and period.
 #[derive(Clone, Copy, Debug)]
-struct Item {
-    timing: Timing,
+pub(crate) struct Item {
+    pub timing: Timing,
     low: u128,
     high: u128,
 }
 
 impl Item {
-    fn new(timing: Timing) -> Option<Self> {
+    pub(crate) fn new(timing: Timing) -> Option<Self> {
         let (e, p) = (timing.wcet, timing.period);
         if e > timing.deadline || e > p || p.is_zero() {
             return None;
@@ -86,9 +86,36 @@ impl Item {
     }
 }
 
+/// Where a slice comes in its job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// Which of the slices, from 0.
+    pub at: usize,
+    /// Which processor (from 0) runs the slice before, for the first one the last.
+    pub before: usize,
+}
+
+/// One processor that accepts tasks and slices: as they are, or with overheads ([`crate::overheads`]). Tasks are given by index.
+pub(crate) trait Host {
+    /// Its total utilization, in units of 2^-64, rounded down.
+    fn load(&self) -> u128;
+    /// How many tasks and slices it has.
+    fn len(&self) -> usize;
+    /// Would EDF hold this whole task, too? A limit counts as no.
+    fn accepts(&mut self, task: u32, item: &Item, work: &mut Work) -> bool;
+    /// Takes a whole task that it accepts.
+    fn add(&mut self, task: u32, item: &Item);
+    /// No slice in this window can be longer. Not below [`Host::longest_slice`].
+    fn slice_at_most(&self, task: u32, slice: &Timing) -> Duration;
+    /// The longest execution in this window, at most `slice.wcet`, that fits and that the work allowed proves to fit.
+    fn longest_slice(&mut self, task: u32, slice: &Timing, work: &mut Work) -> Duration;
+    /// Takes a slice that is not longer. `None`: it cannot be one.
+    fn add_slice(&mut self, task: u32, slice: Timing, position: Position) -> Option<()>;
+}
+
 /// One processor with what it has accepted.
 #[derive(Clone, Debug, Default)]
-struct Processor {
+pub(crate) struct Processor {
     /// Whole tasks, and slices with their window as the deadline.
     tasks: Vec<Timing>,
     /// Sums of the items' utilizations.
@@ -99,8 +126,43 @@ struct Processor {
 }
 
 impl Processor {
-    /// Would EDF hold this one, too? Exact; a limit counts as no.
-    fn accepts(&mut self, item: &Item, work: &mut Work) -> bool {
+    /// One that has accepted these, whose WCETs are within deadlines and periods; `None` if one is not.
+    pub(crate) fn with(tasks: &[Timing]) -> Option<Self> {
+        let mut processor = Processor::default();
+        for t in tasks {
+            processor.push(&Item::new(*t)?);
+        }
+        Some(processor)
+    }
+
+    /// What it has accepted.
+    pub(crate) fn timings(&self) -> &[Timing] {
+        &self.tasks
+    }
+
+    fn push(&mut self, item: &Item) {
+        self.low += item.low;
+        self.high += item.high;
+        self.constrained |= item.timing.deadline < item.timing.period;
+        self.tasks.push(item.timing);
+    }
+
+    /// [`STEPS`] in evaluations of one task's demand.
+    fn limit(&self) -> u64 {
+        STEPS * (self.tasks.len() as u64 + 1)
+    }
+}
+
+impl Host for Processor {
+    fn load(&self) -> u128 {
+        self.low
+    }
+
+    fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    fn accepts(&mut self, _task: u32, item: &Item, work: &mut Work) -> bool {
         if self.low + item.low > ONE {
             return false;
         }
@@ -119,21 +181,17 @@ impl Processor {
         accepted
     }
 
-    /// [`STEPS`] in evaluations of one task's demand.
-    fn limit(&self) -> u64 {
-        STEPS * (self.tasks.len() as u64 + 1)
+    fn add(&mut self, _task: u32, item: &Item) {
+        self.push(item);
     }
 
-    fn add(&mut self, item: &Item) {
-        self.low += item.low;
-        self.high += item.high;
-        self.constrained |= item.timing.deadline < item.timing.period;
-        self.tasks.push(item.timing);
+    fn add_slice(&mut self, _task: u32, slice: Timing, _position: Position) -> Option<()> {
+        self.push(&Item::new(slice)?);
+        Some(())
     }
 
-    /// No slice in this window can be longer, by utilization and by the demand at the window's end. Not below
-    /// [`Processor::longest_slice`].
-    fn slice_at_most(&self, slice: &Timing) -> Duration {
+    /// By utilization and by the demand at the window's end.
+    fn slice_at_most(&self, _task: u32, slice: &Timing) -> Duration {
         let window = slice.deadline;
         let demand = edf::demand(&self.tasks, u128::from(window.nanos()));
         let by_demand = u128::from(window.nanos()).saturating_sub(demand);
@@ -143,9 +201,8 @@ impl Processor {
             .min(Duration::from_nanos(u64::try_from(most).unwrap_or(u64::MAX)))
     }
 
-    /// The longest execution in this window, at most `slice.wcet`, that fits and that the work allowed proves to fit.
-    fn longest_slice(&mut self, slice: &Timing, work: &mut Work) -> Duration {
-        let mut top = self.slice_at_most(slice);
+    fn longest_slice(&mut self, task: u32, slice: &Timing, work: &mut Work) -> Duration {
+        let mut top = self.slice_at_most(task, slice);
         self.tasks.push(Timing { wcet: top, ..*slice });
         let last = self.tasks.len() - 1;
         // Fixed point may have rounded up by as many nanoseconds as there are tasks.
@@ -188,6 +245,16 @@ fn is_overutilized(tasks: &[Timing]) -> bool {
 /// # Errors
 /// The first task that can be neither placed nor split; the limit of work.
 pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<Slices, Refusal> {
+    assign_to(tasks, cpus, &mut vec![Processor::default(); cpus.len()], settings)
+}
+
+/// The same, on processors that accept by their own lights; one for each of `cpus`.
+pub(crate) fn assign_to<H: Host>(
+    tasks: &[Timing],
+    cpus: &[CpuId],
+    processors: &mut [H],
+    settings: &Settings,
+) -> Result<Slices, Refusal> {
     let mut work = Work::of(settings.work);
     let refuse = |index: u32, work: &Work| match work.left() {
         0 => Refusal::Limit,
@@ -195,14 +262,13 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<S
     };
     let mut order = Vec::new();
     settings.order.sort(tasks, &mut order);
-    let mut processors = vec![Processor::default(); cpus.len()];
     let mut slices: Vec<Vec<Slice>> = vec![Vec::new(); tasks.len()];
     let mut from = 0;
     for index in order {
         let t = tasks[index as usize];
         let item = Item::new(t).ok_or(Refusal::Task(index))?;
-        if let Some(p) = choose(&mut processors, &item, settings.fit, from, &mut work) {
-            processors[p].add(&item);
+        if let Some(p) = choose(processors, index, &item, settings.fit, from, &mut work) {
+            processors[p].add(index, &item);
             if settings.fit == Fit::Next {
                 from = p;
             }
@@ -214,21 +280,23 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<S
             continue;
         }
         let parts =
-            split(&mut processors, &t, settings.shortest, &mut work).ok_or_else(|| refuse(index, &work))?;
-        let window = t.deadline.nanos() / parts.len() as u64;
-        for (p, budget) in parts {
-            let slice = Slice {
-                cpu: cpus[p],
-                budget,
-                window: Duration::from_nanos(window),
-            };
-            let part = Item::new(Timing {
-                wcet: budget,
+            split(processors, index, &t, settings.shortest, &mut work).ok_or_else(|| refuse(index, &work))?;
+        let window = Duration::from_nanos(t.deadline.nanos() / parts.len() as u64);
+        for (at, (p, budget)) in parts.iter().enumerate() {
+            let part = Timing {
+                wcet: *budget,
                 period: t.period,
-                deadline: slice.window,
+                deadline: window,
+            };
+            let before = parts[(at + parts.len() - 1) % parts.len()].0;
+            processors[*p]
+                .add_slice(index, part, Position { at, before })
+                .ok_or(Refusal::Task(index))?;
+            slices[index as usize].push(Slice {
+                cpu: cpus[*p],
+                budget: *budget,
+                window,
             });
-            processors[p].add(&part.ok_or(Refusal::Task(index))?);
-            slices[index as usize].push(slice);
         }
     }
     Ok(Slices {
@@ -237,15 +305,16 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<S
     })
 }
 
-fn choose(
-    processors: &mut [Processor],
+fn choose<H: Host>(
+    processors: &mut [H],
+    task: u32,
     item: &Item,
     fit: Fit,
     from: usize,
     work: &mut Work,
 ) -> Option<usize> {
     let count = processors.len();
-    let accepts = |p: &usize| processors[*p].accepts(item, work);
+    let accepts = |p: &usize| processors[*p].accepts(task, item, work);
     match fit {
         Fit::First => (0..count).find(accepts),
         Fit::Next => (from..count).find(accepts),
@@ -253,11 +322,13 @@ fn choose(
             let mut ranked: Vec<usize> = (0..count).collect();
             // Stable: equal loads stay in the order of their numbers.
             if fit == Fit::Worst {
-                ranked.sort_by_key(|p| processors[*p].low);
+                ranked.sort_by_key(|p| processors[*p].load());
             } else {
-                ranked.sort_by_key(|p| std::cmp::Reverse(processors[*p].low));
+                ranked.sort_by_key(|p| std::cmp::Reverse(processors[*p].load()));
             }
-            ranked.into_iter().find(|p| processors[*p].accepts(item, work))
+            ranked
+                .into_iter()
+                .find(|p| processors[*p].accepts(task, item, work))
         }
     }
 }
@@ -271,8 +342,9 @@ struct Offer {
 }
 
 /// Processors and budgets of the fewest slices that hold the task.
-fn split(
-    processors: &mut [Processor],
+fn split<H: Host>(
+    processors: &mut [H],
+    task: u32,
     t: &Timing,
     shortest: Duration,
     work: &mut Work,
@@ -287,7 +359,7 @@ fn split(
             period: t.period,
             deadline: window,
         };
-        if let Some(parts) = longest_slices(processors, &slice, count, t.wcet, shortest, work) {
+        if let Some(parts) = longest_slices(processors, task, &slice, (count, t.wcet), shortest, work) {
             return cut(parts, t.wcet, shortest);
         }
         if work.left() == 0 {
@@ -300,19 +372,19 @@ fn split(
 /// The `count` longest slices in this window, longest first, if none is below `shortest` and they hold `wcet` together.
 ///
 /// Upper bounds go first: a processor's slice is computed only if it may be among the longest.
-fn longest_slices(
-    processors: &mut [Processor],
+fn longest_slices<H: Host>(
+    processors: &mut [H],
+    task: u32,
     slice: &Timing,
-    count: usize,
-    wcet: Duration,
+    (count, wcet): (usize, Duration),
     shortest: Duration,
     work: &mut Work,
 ) -> Option<Vec<(usize, Duration)>> {
     let mut offers: BinaryHeap<Offer> = BinaryHeap::with_capacity(processors.len());
     for (p, processor) in processors.iter().enumerate() {
-        work.spend(processor.tasks.len() as u64 + 1);
+        work.spend(processor.len() as u64 + 1);
         offers.push(Offer {
-            slice: processor.slice_at_most(slice),
+            slice: processor.slice_at_most(task, slice),
             processor: std::cmp::Reverse(p),
             proven: false,
         });
@@ -332,7 +404,7 @@ fn longest_slices(
         }
         let p = offer.processor.0;
         if !offer.proven {
-            let slice = processors[p].longest_slice(slice, work);
+            let slice = processors[p].longest_slice(task, slice, work);
             offers.push(Offer {
                 slice,
                 proven: true,

@@ -13,7 +13,7 @@ use crate::partition::Order;
 use crate::registry::TestInfo;
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Serve, Slots, Timetable};
-use model::{CpuId, Duration, Timing, exact};
+use model::{CpuId, Duration, Ratio, Timing, exact};
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive};
 
@@ -50,9 +50,9 @@ pub enum Refusal {
 }
 
 /// Utilizations in units of 2^-44, rounded up: S (δ + 1) u stays below 2^128 for any slot and δ < 2^16.
-const ONE: u64 = 1 << 44;
+pub(crate) const ONE: u64 = 1 << 44;
 
-fn scaled(t: &Timing) -> u64 {
+pub(crate) fn scaled(t: &Timing) -> u64 {
     let (e, p) = (t.wcet.nanos(), t.period.nanos().max(1));
     // The short division serves all WCETs below 1 ms and the quotient is at most ONE: e ≤ p here.
     match e.checked_mul(ONE) {
@@ -68,7 +68,7 @@ pub fn slot(tasks: &[Timing], delta: u32) -> Option<Duration> {
 }
 
 /// The reserve of a server of utilization `u` (in units of [`ONE`]): ⌈I(δ, u) S⌉.
-fn length(slot: Duration, delta: u32, u: u64) -> u64 {
+pub(crate) fn length(slot: Duration, delta: u32, u: u64) -> u64 {
     let (s, delta) = (u128::from(slot.nanos()), u128::from(delta));
     let inflated = s * (delta + 1) * u128::from(u);
     // At most s, because u ≤ 1.
@@ -77,18 +77,18 @@ fn length(slot: Duration, delta: u32, u: u64) -> u64 {
 
 /// [`length`] of the true utilization of `count` members. `u` is above it by less than one unit a member; only where that
 /// matters is it added exactly.
-fn exact_length<'a>(
+pub(crate) fn exact_length(
     slot: Duration,
     delta: u32,
     u: u64,
     count: u32,
-    members: impl Iterator<Item = &'a Timing>,
+    utilizations: impl Iterator<Item = Ratio>,
 ) -> u64 {
     let high = length(slot, delta, u);
     if length(slot, delta, u.saturating_sub(u64::from(count))) == high {
         return high;
     }
-    let true_u = exact::sum(members.map(Timing::utilization));
+    let true_u = exact::sum(utilizations);
     let delta = BigRational::from_integer(delta.into());
     let inflated = (&delta + BigRational::one()) * &true_u / (true_u + delta);
     let length = inflated * BigRational::from_integer(slot.nanos().into());
@@ -136,7 +136,8 @@ pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) ->
             if packing.cluster_of[server] == c {
                 let members = server_of.iter().zip(tasks).filter(|(s, _)| **s == server as u32);
                 let count = packing.counts[server];
-                let length = exact_length(slot, settings.delta, *load, count, members.map(|(_, t)| t));
+                let utilizations = members.map(|(_, t)| t.utilization());
+                let length = exact_length(slot, settings.delta, *load, count, utilizations);
                 let length = length.max(settings.shortest.nanos());
                 layout.add(server as u32, length).ok_or(Refusal::Servers)?;
             }

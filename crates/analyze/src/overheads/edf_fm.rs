@@ -1,0 +1,189 @@
+//! EDF-fm with overheads: processors are filled with what tasks take there, all overheads included.
+//!
+//! 002 §4.1 and §6.1. Sequential next fit as in [`crate::semi::edf_fm`]; after each placement all tasks of the processor are accounted for
+//! anew, and a task that does not fit becomes migratory with the largest part of its jobs that does. On its second processor it
+//! costs what it costs there.
+//!
+//! A bound on tardiness comes from the same formula, with executions that hold the overheads of the processor.
+
+use super::account::{Accounted, fixed, migratory};
+use super::accounting::{Resident, inflate};
+use super::holds::turns_hold;
+use super::{Piece, System, account};
+use crate::semi::edf_fm::{Fill, Refusal, SLIVER, capacity, tardiness_with, turn};
+use model::assignment::{Turn, Turns};
+use model::{Assignment, CpuId, Duration, Ratio, TaskId, Timing, exact};
+
+/// The processors of every task, and which part of the jobs of a migratory one runs on which, with overheads.
+///
+/// # Errors
+/// The task or the processor that breaks what EDF-fm needs. Deadlines are not looked at.
+pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill, system: &System<'_>) -> Result<Turns, Refusal> {
+    let usual = capacity(tasks, cpus.len(), fill);
+    let mut result = assign_up_to(tasks, cpus, fill, usual, system);
+    if fill == Fill::Spread && !system.is_free() {
+        // The even share is that of the executions: with overheads everybody needs more.
+        for step in 1..=SPREADS {
+            if result.is_ok() {
+                break;
+            }
+            let (num, den) = (usual.num(), usual.den());
+            let more = num + (den - num.min(den)) / SPREADS * step;
+            let cap = Ratio::new(more.min(den), den).unwrap_or(Ratio::ONE);
+            result = assign_up_to(tasks, cpus, fill, cap, system);
+        }
+    }
+    result
+}
+
+/// How many levels between an even share and a full processor are tried.
+const SPREADS: u64 = 8;
+
+/// A processor that is being filled.
+struct Site<'a> {
+    system: &'a System<'a>,
+    residents: Vec<(TaskId, Resident)>,
+    cap: Ratio,
+}
+
+impl Site<'_> {
+    fn pieces(&self) -> Vec<Piece> {
+        let residents: Vec<Resident> = self.residents.iter().map(|(_, r)| *r).collect();
+        let inflated = inflate(&residents, 1, self.system);
+        let with = self.residents.iter().zip(inflated);
+        with.map(|((task, resident), (timing, parts))| Piece {
+            task: *task,
+            place: 0,
+            timing,
+            parts,
+            jobs: resident.jobs,
+        })
+        .collect()
+    }
+
+    fn is_within_cap(&self) -> bool {
+        let pieces = self.pieces();
+        pieces.iter().all(|p| p.timing.wcet <= p.timing.period)
+            && exact::cmp_sum(pieces.iter().map(Piece::utilization), self.cap).is_le()
+    }
+
+    /// Does it hold all of them and this one? If so it is taken.
+    fn takes(&mut self, task: TaskId, resident: Resident) -> bool {
+        self.residents.push((task, resident));
+        let fits = self.is_within_cap() && turns_hold(&self.pieces());
+        if !fits {
+            self.residents.pop();
+        }
+        fits
+    }
+}
+
+fn assign_up_to(
+    tasks: &[Timing],
+    cpus: &[CpuId],
+    fill: Fill,
+    usual: Ratio,
+    system: &System<'_>,
+) -> Result<Turns, Refusal> {
+    let mut turns: Vec<Turn> = Vec::with_capacity(tasks.len());
+    let mut current = 0;
+    let cap_of = |place: usize| {
+        // The last processor takes what roundings and whole tasks have left to it.
+        if place + 1 == cpus.len() {
+            Ratio::ONE
+        } else {
+            usual
+        }
+    };
+    let mut site = Site {
+        system,
+        residents: Vec::new(),
+        cap: cap_of(0),
+    };
+    for (index, t) in tasks.iter().enumerate() {
+        let task = TaskId(index as u32);
+        if t.wcet > t.period {
+            return Err(Refusal::Task(index));
+        }
+        loop {
+            let cpu = *cpus.get(current).ok_or(Refusal::Task(index))?;
+            if site.takes(task, fixed(task, *t, system)) {
+                turns.push(Turn::fixed(cpu));
+                break;
+            }
+            let next = cpus.get(current + 1).copied();
+            let time = next.map_or(Duration::ZERO, |next| {
+                largest_part(&mut site, task, t, (cpu, next))
+            });
+            current += 1;
+            // Spreading evenly is no reason to split off a sliver.
+            let next = match next {
+                Some(next)
+                    if !time.is_zero()
+                        && (fill != Fill::Spread || time.nanos() >= t.wcet.nanos() / SLIVER) =>
+                {
+                    next
+                }
+                _ => {
+                    site.residents.clear();
+                    site.cap = cap_of(current);
+                    continue;
+                }
+            };
+            let rest = t.wcet.saturating_sub(time);
+            let jobs = |time: Duration| (time.nanos(), t.wcet.nanos());
+            let here = migratory(task, *t, (cpu, next), jobs(time), system);
+            site.residents.push((task, here));
+            if !turns_hold(&site.pieces()) {
+                return Err(Refusal::Migratory(current - 1));
+            }
+            site.residents.clear();
+            site.cap = cap_of(current);
+            let there = migratory(task, *t, (cpu, next), jobs(rest), system);
+            site.residents.push((task, there));
+            if !turns_hold(&site.pieces()) {
+                return Err(Refusal::Migratory(current));
+            }
+            turns.push(turn(cpu, next, time, t.wcet));
+            break;
+        }
+    }
+    Ok(Turns {
+        cpus: cpus.to_vec(),
+        tasks: turns,
+    })
+}
+
+/// The largest execution a period, less than the WCET, whose part of the jobs the processor has room for; zero if there is none.
+fn largest_part(site: &mut Site<'_>, task: TaskId, t: &Timing, between: (CpuId, CpuId)) -> Duration {
+    let (mut low, mut high) = (0, t.wcet.nanos().saturating_sub(1));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let jobs = (middle, t.wcet.nanos());
+        let resident = migratory(task, *t, between, jobs, site.system);
+        site.residents.push((task, resident));
+        let fits = site.is_within_cap();
+        site.residents.pop();
+        if fits {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Duration::from_nanos(low)
+}
+
+/// A bound on the tardiness of every task with overheads, in the order of the set, rounded up; zero for migratory tasks.
+pub fn tardiness_bounds(tasks: &[Timing], turns: &Turns, system: &System<'_>) -> Vec<Duration> {
+    let accounted: Accounted = account(tasks, &Assignment::Turns(turns.clone()), system);
+    let mut by_task: Vec<Vec<Piece>> = vec![Vec::new(); tasks.len()];
+    for piece in &accounted.pieces {
+        by_task[piece.task.index()].push(*piece);
+    }
+    tardiness_with(tasks, turns, |task, cpu| {
+        let here = by_task[task]
+            .iter()
+            .find(|p| accounted.places[p.place as usize].processors.contains(cpu));
+        here.map_or(tasks[task].wcet, |p| p.timing.wcet)
+    })
+}
