@@ -1,0 +1,453 @@
+//! What is accepted with overheads keeps its guarantee in a simulation that charges the same overheads (002 §2.4 and Fig. 2.7).
+//!
+//! Random small sets, stretched until they are only just accepted, under every policy: releases at once, with random phases of a
+//! few microseconds or milliseconds, sporadic. `WARMSET_SIMULATED_SETS` says how many sets a policy.
+
+use analyze::Guarantee;
+use analyze::clustered::decide_cluster;
+use analyze::global::{gdm_density, gfp_rta};
+use analyze::overheads::{self, CacheDelays, Overheads, System, account, pack, pack_with, quanta};
+use analyze::partition::{Fit, Order};
+use analyze::pd2;
+use analyze::semi::{edf_fm, edf_wm, nps_f};
+use analyze::uniprocessor::fixed_priority::{self, Priority};
+use model::watch::Silent;
+use model::{
+    Assignment, Cache, CacheKind, ClusterSpec, CpuId, CpuSet, Details, Duration, Platform, Ratio, Resumption,
+    TaskSet, Timing,
+};
+use policy::{Setup, Spec};
+use simulate::{Costs, Execution, Releases, Responses, Scenario, Summary};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n.max(1)
+    }
+    fn among(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+}
+
+fn us(n: u64) -> Duration {
+    Duration::from_micros(n)
+}
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// Pairs share an L2 cache; four share an L3.
+fn platform(m: u32) -> Platform {
+    let cache = |level: u8, cpus: std::ops::Range<u32>| Cache {
+        level,
+        kind: CacheKind::Unified,
+        size: None,
+        ways: None,
+        line: None,
+        sets: None,
+        shared_by: cpus.filter(|c| *c < m).map(CpuId).collect(),
+    };
+    let mut platform = Platform::symmetric(m);
+    for pair in (0..m).step_by(2) {
+        platform.caches.push(cache(2, pair..pair + 2));
+    }
+    if m > 2 {
+        platform.caches.push(cache(3, 0..4));
+    }
+    platform
+}
+
+/// A machine, its costs, and a set whose WCETs are still to be stretched.
+struct Case {
+    platform: Platform,
+    overheads: Overheads,
+    /// By task and kind of resumption.
+    delays: Vec<Vec<u64>>,
+    tasks: Vec<Timing>,
+    phases: Vec<Duration>,
+    scenario: Scenario,
+    delta: u32,
+}
+
+impl Case {
+    fn random(random: &mut Random) -> Self {
+        let m = random.among(1, 4) as u32;
+        let platform = platform(m);
+        let most = [3, 15, 60][random.below(3) as usize];
+        let mut overhead = || {
+            us(if random.below(4) == 0 {
+                0
+            } else {
+                random.below(most + 1)
+            })
+        };
+        let overheads = Overheads {
+            release: overhead(),
+            scheduling: overhead(),
+            context_switch: overhead(),
+            ipi_latency: overhead(),
+            timer_transfer: overhead(),
+            tick: overhead(),
+            tick_period: ms(1),
+        };
+        let count = random.among(1, 3 * u64::from(m) + 1);
+        let kinds = platform.resumptions().len().max(1);
+        let longest = [0, 20, 100][random.below(3) as usize];
+        let mut delays = Vec::new();
+        let mut tasks = Vec::new();
+        let mut phases = Vec::new();
+        let spread = [0, 40, 3_000][random.below(3) as usize];
+        let in_quanta = random.below(2) == 0;
+        for _ in 0..count {
+            let mut delay = 0;
+            delays.push(
+                (0..kinds)
+                    .map(|_| {
+                        delay += random.below(longest + 1);
+                        delay * 1_000
+                    })
+                    .collect(),
+            );
+            let period = match in_quanta {
+                true => random.among(2, 20) * 1_000,
+                false => random.among(1_500, 20_000),
+            };
+            let wcet = period * random.among(5, 70) / 100;
+            tasks.push(Timing::implicit(us(wcet), us(period)));
+            phases.push(us(random.below(spread + 1)));
+        }
+        let releases = match random.below(3) {
+            0 => Releases::Sporadic(Ratio::new(random.below(100), 1_000).unwrap()),
+            _ => Releases::Periodic,
+        };
+        let execution = match random.below(4) {
+            0 => Execution::Uniform(Ratio::new(1, 2).unwrap(), Ratio::ONE),
+            _ => Execution::default(),
+        };
+        let scenario = Scenario {
+            releases,
+            execution,
+            horizon: ms(120),
+            seed: random.below(1 << 30),
+            ..Scenario::default()
+        };
+        let delta = random.among(1, 2) as u32;
+        Case {
+            platform,
+            overheads,
+            delays,
+            tasks,
+            phases,
+            scenario,
+            delta,
+        }
+    }
+
+    /// All WCETs times `per_mille` / 1000.
+    fn stretched(&self, per_mille: u64) -> Vec<Timing> {
+        let stretch = |t: &Timing| Timing {
+            wcet: us((t.wcet.nanos() * per_mille / 1_000_000).max(10)),
+            ..*t
+        };
+        self.tasks.iter().map(stretch).collect()
+    }
+
+    fn cache_delays(&self) -> CacheDelays {
+        let kinds: Vec<Resumption> = self.platform.resumptions();
+        CacheDelays::of(&self.platform, self.tasks.len(), |task, kind| {
+            let at = kinds.iter().position(|k| *k == kind).unwrap_or(0);
+            Ok(Duration::from_nanos(self.delays[task.index()][at]))
+        })
+        .unwrap()
+    }
+
+    fn costs(&self) -> Costs {
+        let o = &self.overheads;
+        Costs {
+            release: o.release.nanos(),
+            scheduling: o.scheduling.nanos(),
+            context_switch: o.context_switch.nanos(),
+            ipi_latency: o.ipi_latency.nanos(),
+            timer_transfer: o.timer_transfer.nanos(),
+            tick: o.tick.nanos(),
+            cpmd: self.delays.clone(),
+            missing: Vec::new(),
+        }
+    }
+
+    fn set(&self, tasks: &[Timing], phased: bool) -> TaskSet {
+        let with = tasks
+            .iter()
+            .zip(&self.phases)
+            .enumerate()
+            .map(|(index, (t, phase))| {
+                let details = Details {
+                    phase: if phased { *phase } else { Duration::ZERO },
+                    ..Details::named(format!("T{}", index + 1))
+                };
+                (*t, details)
+            });
+        TaskSet::new(with.collect()).unwrap()
+    }
+}
+
+/// What a policy needs to run an accepted set.
+struct Accepted {
+    /// What the policy is built for: the set itself, but with quanta to reserve under PD².
+    planned: Vec<Timing>,
+    assignment: Option<Assignment>,
+    /// How late each task may be.
+    tardiness: Vec<Duration>,
+}
+
+type Accept = fn(&Case, &[Timing], &System<'_>) -> Option<Accepted>;
+
+fn in_time(tasks: &[Timing], assignment: Option<Assignment>) -> Option<Accepted> {
+    Some(Accepted {
+        planned: tasks.to_vec(),
+        assignment,
+        tardiness: vec![Duration::ZERO; tasks.len()],
+    })
+}
+
+fn in_clusters(
+    case: &Case,
+    tasks: &[Timing],
+    system: &System<'_>,
+    spec: ClusterSpec,
+    accepts: impl FnMut(&[Timing], u32) -> bool,
+) -> Option<Accepted> {
+    let clusters = case.platform.clusters(spec).ok()?;
+    let packed = pack_with(
+        tasks,
+        &clusters,
+        system,
+        Order::DecreasingUtilization,
+        Fit::First,
+        accepts,
+    )
+    .ok()?;
+    in_time(tasks, Some(Assignment::Clustered(packed.assignment)))
+}
+
+fn by_edf(tasks: &[Timing], size: u32) -> bool {
+    matches!(decide_cluster(tasks, size), Ok(Some(_)))
+}
+
+fn p_edf(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    let clusters = case.platform.clusters(ClusterSpec::Partitioned).ok()?;
+    let packed = pack(tasks, &clusters, system, Order::DecreasingUtilization, Fit::Worst).ok()?;
+    in_time(tasks, Some(Assignment::Clustered(packed.assignment)))
+}
+fn c_edf(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    in_clusters(case, tasks, system, ClusterSpec::Size(2), by_edf)
+}
+fn g_edf(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    in_clusters(case, tasks, system, ClusterSpec::Global, by_edf)
+}
+fn p_rm(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    in_clusters(case, tasks, system, ClusterSpec::Partitioned, |inside, _| {
+        fixed_priority::decide(inside, Priority::RateMonotonic) == Ok(true)
+    })
+}
+fn g_fp(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    in_clusters(case, tasks, system, ClusterSpec::Global, |inside, m| {
+        gfp_rta::is_schedulable(inside, m, Priority::Given) == Ok(true)
+    })
+}
+fn g_dm(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    in_clusters(case, tasks, system, ClusterSpec::Global, |inside, m| {
+        (gdm_density::INFO.run)(inside, m) == Ok(true)
+            || gfp_rta::is_schedulable(inside, m, Priority::DeadlineMonotonic) == Ok(true)
+    })
+}
+fn edf_fm(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    let cpus = case.platform.in_cache_order();
+    let turns = overheads::edf_fm::assign(tasks, &cpus, edf_fm::Fill::Full, system).ok()?;
+    let tardiness = overheads::edf_fm::tardiness_bounds(tasks, &turns, system);
+    let accepted = in_time(tasks, Some(Assignment::Turns(turns)))?;
+    Some(Accepted {
+        tardiness,
+        ..accepted
+    })
+}
+fn edf_wm(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    let cpus = case.platform.in_cache_order();
+    let slices = overheads::edf_wm::assign(tasks, &cpus, &edf_wm::Settings::default(), system).ok()?;
+    in_time(tasks, Some(Assignment::Slices(slices)))
+}
+fn in_slots(case: &Case, tasks: &[Timing], system: &System<'_>, spec: ClusterSpec) -> Option<Accepted> {
+    let cpus = case.platform.in_cache_order();
+    let of = |cluster: &CpuSet| cpus.iter().copied().filter(|c| cluster.contains(*c)).collect();
+    let clusters: Vec<Vec<CpuId>> = case.platform.clusters(spec).ok()?.iter().map(of).collect();
+    let settings = nps_f::Settings {
+        delta: case.delta,
+        ..nps_f::Settings::default()
+    };
+    let slots = overheads::nps_f::assign(tasks, &clusters, &settings, system).ok()?;
+    in_time(tasks, Some(Assignment::Slots(slots)))
+}
+fn nps_f(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    in_slots(case, tasks, system, ClusterSpec::Global)
+}
+fn c_nps_f(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    in_slots(case, tasks, system, ClusterSpec::Size(2))
+}
+fn in_whole_quanta(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    if tasks.iter().any(|t| t.period.nanos() % 1_000_000 != 0) {
+        return None;
+    }
+    let m = case.platform.usable().len() as u32;
+    let planned = quanta::account(tasks, &case.platform.usable(), pd2::QUANTUM, system).inflated;
+    if pd2::is_schedulable(&planned, m) != Ok(true) {
+        return None;
+    }
+    Some(Accepted {
+        planned,
+        ..in_time(tasks, None)?
+    })
+}
+
+const POLICIES: [(&str, Accept); 11] = [
+    ("p-edf", p_edf),
+    ("c-edf:size=2", c_edf),
+    ("g-edf", g_edf),
+    ("p-rm", p_rm),
+    ("g-fp", g_fp),
+    ("g-fp:dm", g_dm),
+    ("edf-fm", edf_fm),
+    ("edf-wm", edf_wm),
+    ("nps-f", nps_f),
+    ("c-nps-f:size=2", c_nps_f),
+    ("pd2", in_whole_quanta),
+];
+
+fn run(case: &Case, policy: &str, tasks: &[Timing], accepted: &Accepted) -> (Summary, Responses) {
+    // Quanta know of no phases within them.
+    let phased = policy != "pd2";
+    let (set, planned) = (case.set(tasks, phased), case.set(&accepted.planned, phased));
+    let setup = Setup {
+        set: &planned,
+        platform: &case.platform,
+        assignment: accepted.assignment.as_ref(),
+        quantum: ms(1),
+    };
+    let plan = policy.parse::<Spec>().unwrap().plan(&setup).unwrap();
+    let mut scenario = case.scenario.clone();
+    if policy == "pd2" {
+        scenario.releases = Releases::Periodic;
+    }
+    let responses = Responses::new(set.len());
+    simulate::simulate(
+        plan,
+        &set,
+        &case.platform,
+        &scenario,
+        Some(&case.costs()),
+        &Silent,
+        responses,
+    )
+    .unwrap()
+}
+
+/// The largest stretch, in steps of a thousandth, that a bisection finds accepted.
+fn stretch(case: &Case, accept: Accept, system: &System<'_>) -> Option<(u64, Accepted)> {
+    let (mut low, mut high) = (0, 4_000);
+    let mut best = None;
+    while low + 2 < high {
+        let middle = (low + high) / 2;
+        match accept(case, &case.stretched(middle), system) {
+            Some(accepted) => {
+                best = Some((middle, accepted));
+                low = middle;
+            }
+            None => high = middle,
+        }
+    }
+    best
+}
+
+#[test]
+fn what_is_accepted_with_overheads_keeps_its_guarantee() {
+    let sets = std::env::var("WARMSET_SIMULATED_SETS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(60);
+    let only = std::env::var("WARMSET_SIMULATED_POLICY").ok();
+    for (index, (policy, accept)) in POLICIES.into_iter().enumerate() {
+        if only.as_ref().is_some_and(|o| o != policy) {
+            continue;
+        }
+        let mut random = Random(0x9e37_79b9_7f4a_7c15 + index as u64);
+        let (mut tried, mut split, mut late) = (0, 0, 0u64);
+        for number in 0..sets {
+            let case = Case::random(&mut random);
+            let delays = case.cache_delays();
+            let system = System {
+                platform: &case.platform,
+                overheads: &case.overheads,
+                delays: &delays,
+                guarantee: Guarantee::Hard,
+            };
+            let Some((per_mille, accepted)) = stretch(&case, accept, &system) else {
+                continue;
+            };
+            let tasks = case.stretched(per_mille);
+            let (summary, _) = run(&case, policy, &tasks, &accepted);
+            tried += 1;
+            split += u64::from(is_split(accepted.assignment.as_ref()));
+            for (task, (seen, bound)) in summary.tasks.iter().zip(&accepted.tardiness).enumerate() {
+                late += u64::from(seen.misses > 0);
+                let fails = if bound.is_zero() {
+                    seen.misses > 0
+                } else {
+                    seen.tardiness_max > *bound
+                };
+                if fails {
+                    let context = accepted
+                        .assignment
+                        .as_ref()
+                        .map(|a| account(&tasks, a, &system).inflated);
+                    panic!(
+                        "{policy}, set {number}: T{} late by {} with a bound of {bound}\nm = {}, {:?}\ntasks {tasks:?}\nphases {:?}\ndelays {:?}\n{:?}\ninflated {context:?}\n{:?}",
+                        task + 1,
+                        seen.tardiness_max,
+                        case.platform.usable().len(),
+                        case.overheads,
+                        case.phases,
+                        case.delays,
+                        accepted.assignment,
+                        case.scenario,
+                    );
+                }
+            }
+        }
+        eprintln!(
+            "{policy}: {tried} sets, {split} with tasks or servers on several processors, {late} tasks late within bounds"
+        );
+        assert!(tried > sets / 8, "{policy}: hardly any set is accepted");
+    }
+}
+
+fn is_split(assignment: Option<&Assignment>) -> bool {
+    match assignment {
+        Some(Assignment::Turns(turns)) => turns.tasks.iter().any(model::assignment::Turn::is_migratory),
+        Some(Assignment::Slices(slices)) => slices.tasks.iter().any(|s| s.len() > 1),
+        Some(Assignment::Slots(slots)) => {
+            let served = slots
+                .timetables
+                .iter()
+                .flat_map(|t| t.turns.iter().map(|s| s.server));
+            let mut servers: Vec<u32> = served.collect();
+            let all = servers.len();
+            servers.sort_unstable();
+            servers.dedup();
+            servers.len() < all
+        }
+        _ => false,
+    }
+}
