@@ -9,7 +9,7 @@
 use crate::place::{Nearness, Places};
 use crate::quantum::Quanta;
 use crate::queue::{Queue, task_of};
-use crate::tournament::Tree;
+use crate::tournament::{Tree, select_key};
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{Duration, Instant, TaskId};
 use std::sync::Arc;
@@ -128,13 +128,14 @@ impl<R: Rank> Cluster<R> {
             rank,
             near,
             quanta: quantum.map(Quanta::new),
-            fresh: Vec::with_capacity(tasks),
+            fresh: Vec::with_capacity(places.max(tasks)),
             waiting: Queue::new(tasks),
             running: Tree::new(places),
             free: Places::all(places),
             free_count: places,
             seats: vec![nowhere; tasks],
-            chosen: Vec::with_capacity(places),
+            // As large as `fresh`, with which it may be exchanged.
+            chosen: Vec::with_capacity(places.max(tasks)),
         }
     }
 
@@ -219,9 +220,28 @@ impl<R: Rank> Cluster<R> {
     /// Several jobs became ready, or several places are free.
     #[inline(never)]
     fn choose_many(&mut self, out: &mut impl Decisions) {
-        self.fresh.sort_unstable();
+        match self.fresh[..] {
+            [a, b] => {
+                let swap = b < a;
+                self.fresh[0] = select_key(swap, b, a);
+                self.fresh[1] = select_key(swap, a, b);
+            }
+            _ => self.fresh.sort_unstable(),
+        }
+        if self.waiting.is_empty() && self.fresh.len() <= self.free_count {
+            // There is a place for everybody.
+            std::mem::swap(&mut self.chosen, &mut self.fresh);
+        } else {
+            self.choose_best();
+        }
+        self.settle_chosen(out);
+    }
+
+    /// Merges who is fresh, in order, with who waits, and lets the worst running jobs make way.
+    #[inline(always)]
+    fn choose_best(&mut self) {
         if self.free_count > 0 && self.fresh.len() + self.waiting.len() > self.free_count {
-            // Somebody may have to make way: what is left over in free places must not be taken for a job.
+            // What is left over in free places must not be taken for a job.
             for place in self.free.iter() {
                 self.running.set(place as usize, Tree::NEVER);
             }
@@ -234,22 +254,21 @@ impl<R: Rank> Cluster<R> {
             if best == Tree::NEVER {
                 break;
             }
-            let displaced = if self.free_count == self.chosen.len() {
+            let mut displaced = Tree::NEVER;
+            if self.free_count == self.chosen.len() {
                 // Every free place is spoken for: only the worst running job can make way.
-                let running = self.running.best();
-                if running == Tree::NEVER || inverted(running) < best {
+                displaced = self.running.best();
+                if displaced == Tree::NEVER || inverted(displaced) < best {
                     break;
                 }
-                Some(inverted(running))
-            } else {
-                None
-            };
+            }
             if waits < first {
                 self.waiting.pop();
             } else {
                 fresh += 1;
             }
-            if let Some(worst) = displaced {
+            if displaced != Tree::NEVER {
+                let worst = inverted(displaced);
                 let seat = &mut self.seats[task_of(worst).index()];
                 let place = std::mem::replace(&mut seat.place, NONE);
                 self.running.set(place as usize, Tree::NEVER);
@@ -262,7 +281,6 @@ impl<R: Rank> Cluster<R> {
         for key in self.fresh.drain(..).skip(fresh) {
             self.waiting.push(key);
         }
-        self.settle_chosen(out);
     }
 
     /// Gives a job the nearest free place.

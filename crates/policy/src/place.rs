@@ -67,12 +67,13 @@ impl Places {
     }
 
     /// The places, ascending.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let words = std::iter::once(self.first).chain(self.more.iter().copied());
         words.zip((0u32..).step_by(64)).flat_map(|(word, base)| {
-            (0..64)
-                .filter(move |bit| word & 1 << bit != 0)
-                .map(move |bit| base + bit)
+            let some = |word: u64| (word != 0).then_some(word);
+            let words = std::iter::successors(some(word), move |word| some(word & (word - 1)));
+            words.map(move |word| base + word.trailing_zeros())
         })
     }
 

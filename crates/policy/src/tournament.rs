@@ -97,11 +97,7 @@ impl Tree {
         let here = &mut self.matches[node >> 1];
         here[node & 1] = winner;
         let other = here[node & 1 ^ 1];
-        // By halves: compilers forget for the whole that this must not become a branch.
-        let wins = other < winner;
-        let above = select_unpredictable(wins, (other >> 64) as u64, (winner >> 64) as u64);
-        let below = select_unpredictable(wins, other as u64, winner as u64);
-        u128::from(above) << 64 | u128::from(below)
+        select_key(other < winner, other, winner)
     }
 
     /// Makes room for twice as many entries.
@@ -111,13 +107,40 @@ impl Tree {
         self.width = 2 * width;
         self.matches.resize(self.width, [Self::NEVER; 2]);
         self.matches.copy_within(width / 2..width, width);
+        self.play_all();
+    }
+
+    /// Gives all entries other keys, by what they are now.
+    #[inline]
+    fn change_all(&mut self, change: impl Fn(usize, u128) -> u128) {
+        let first = self.width / 2;
+        for (pair, keys) in self.matches[first..].iter_mut().enumerate() {
+            for (side, key) in keys.iter_mut().enumerate() {
+                *key = change(2 * pair + side, *key);
+            }
+        }
+        self.play_all();
+    }
+
+    #[inline]
+    fn play_all(&mut self) {
         for node in (2..self.width).rev() {
             let [left, right] = self.matches[node];
-            self.matches[node >> 1][node & 1] = left.min(right);
+            self.matches[node >> 1][node & 1] = select_key(left < right, left, right);
         }
         let [left, right] = self.matches[1];
-        self.best = left.min(right);
+        self.best = select_key(left < right, left, right);
     }
+}
+
+/// `a` if it is first, else `b`; without a branch.
+///
+/// By halves: the compiler forgets for the whole that this must not become a branch.
+#[inline(always)]
+pub(crate) fn select_key(first: bool, a: u128, b: u128) -> u128 {
+    let above = select_unpredictable(first, (a >> 64) as u64, (b >> 64) as u64);
+    let below = select_unpredictable(first, a as u64, b as u64);
+    u128::from(above) << 64 | u128::from(below)
 }
 
 /// A tournament over `n` entries with 64-bit keys; ties go to the lower entry.
@@ -155,6 +178,16 @@ impl Tournament {
     #[inline(always)]
     pub fn entry(&self) -> usize {
         self.0.best() as u64 as usize
+    }
+
+    /// Adds to the keys of those entries that compete and are chosen.
+    #[inline]
+    pub fn delay(&mut self, by: u64, chosen: impl Fn(usize) -> bool) {
+        self.0.change_all(|entry, key| {
+            let time = (key >> 64) as u64;
+            let moves = time != Self::NEVER && chosen(entry);
+            pack(time + if moves { by } else { 0 }, entry)
+        });
     }
 
     /// The key of an entry.

@@ -18,22 +18,25 @@
 //!   each processor and cost what the tick and the rescheduling cost.
 //! - *Under quantum-driven policies* a release is a part of the boundary: it costs the same, and the policy knows of the job
 //!   when the quantum begins.
+//!
+//! Kernel work on whose end nothing depends (the tick above all) is no event where nobody looks at events: the job is moved
+//! back by its length. What reaches the processor in the meantime turns it into an event again ([`Core::disturb`]).
 
 mod decisions;
 mod processor;
 mod show;
 
 use crate::costs::Costs;
+use crate::course::{self, Dirty, Engine, Processors};
 use crate::jobs::Jobs;
 use crate::kernel::{Cpu, Op, Work};
-use crate::observe::Observer;
+use crate::observe::{self, Observer};
 use crate::scenario::Scenario;
-use crate::summary::{Ending, Summary};
+use crate::summary::Summary;
 use model::watch::Watch;
-use model::{CpuId, Duration, Instant, Platform, Result, TaskId, TaskSet};
+use model::{Duration, Instant, Platform, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
 use policy::{Domain, Event, Job, NONE, Plan, Policy, Route};
-use std::collections::VecDeque;
 use trace::{Event as Record, Overhead};
 
 /// Simulates a plan with overheads. Deterministic: same input, same events, same summary.
@@ -51,8 +54,13 @@ pub fn run<P: Policy, O: Observer>(
 ) -> Result<(Summary, O)> {
     let Plan { mut domains, route } = plan;
     costs.check(set, platform)?;
-    let mut core = Core::new(&domains, route, set, platform, scenario, costs, observer)?;
-    let (ending, end) = core.run(&mut domains, watch);
+    let core = Core::new(&domains, route, set, platform, scenario, costs, observer)?;
+    let mut driven = Driven {
+        domains: &mut domains,
+        core,
+    };
+    let (ending, end) = course::run(&mut driven, scenario, watch);
+    let mut core = driven.core;
     if O::EVENTS {
         core.jobs.misses_at(end, &mut core.observer);
         core.observer.event(Record::end(Instant::from_nanos(end)));
@@ -66,8 +74,33 @@ pub fn run<P: Policy, O: Observer>(
     Ok((summary, core.observer))
 }
 
-/// How many instants pass between two looks at the watch.
-const WATCH_EVERY: u32 = 1 << 16;
+/// The engine with the policies that it drives.
+struct Driven<'r, 'a, P, O> {
+    domains: &'r mut [Domain<P>],
+    core: Core<'a, O>,
+}
+
+impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
+    #[inline(always)]
+    fn instant(&mut self, horizon: u64) {
+        self.core.instant(self.domains, horizon);
+    }
+
+    #[inline(always)]
+    fn next(&self) -> u64 {
+        self.core.next()
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, now: u64) {
+        self.core.now = now;
+    }
+
+    #[inline(always)]
+    fn has_missed(&self) -> bool {
+        self.core.jobs.first_miss.is_some()
+    }
+}
 
 struct Core<'a, O> {
     jobs: Jobs<'a>,
@@ -76,11 +109,9 @@ struct Core<'a, O> {
     route: Route,
     observer: O,
     now: u64,
-    /// Dense processors: those of the first domain, then of the second, …
-    ids: Vec<CpuId>,
+    processors: Processors,
+    /// By dense processor.
     cpus: Vec<Cpu>,
-    base: Vec<u32>,
-    domain_of: Vec<u32>,
     /// When a processor's kernel work ends, or its job has to be looked at.
     ends: Tournament,
     /// When an inter-processor interrupt reaches a processor.
@@ -95,9 +126,9 @@ struct Core<'a, O> {
     /// or [`NONE`].
     wanted_at: Vec<u32>,
     loaded_at: Vec<u32>,
-    /// Domains in which something happened, with the processor that decides ([`NONE`]: each for itself).
-    dirty: Vec<(u32, u32)>,
-    is_dirty: Vec<bool>,
+    dirty: Dirty,
+    /// By domain in which something happened: the processor that decides, or [`NONE`]: each for itself.
+    deciding: Vec<u32>,
     /// Processors that may have something to do after the decisions.
     attend: Vec<u32>,
     /// Timers that completions of this instant ask for, by processor and task: served when all completions are taken in.
@@ -117,15 +148,9 @@ impl<'a, O: Observer> Core<'a, O> {
         costs: &'a Costs,
         observer: O,
     ) -> Result<Self> {
-        let ids: Vec<CpuId> = domains.iter().flat_map(|d| d.cpus.iter().copied()).collect();
-        let mut base = Vec::with_capacity(domains.len());
-        let mut domain_of = Vec::with_capacity(ids.len());
-        for (index, domain) in domains.iter().enumerate() {
-            base.push(domain_of.len() as u32);
-            domain_of.extend(domain.cpus.iter().map(|_| index as u32));
-        }
-        let (m, n) = (ids.len(), set.len());
-        let jobs = Jobs::new(set, scenario, platform, &ids, P::SLICES)?;
+        let processors = Processors::of(domains);
+        let (m, n) = (processors.ids.len(), set.len());
+        let jobs = Jobs::new(set, scenario, platform, &processors.ids, P::SLICES)?;
         let mut releases = Tournament::new(n);
         for (task, row) in jobs.rows.iter().enumerate() {
             releases.set(task, row.next_release);
@@ -137,24 +162,8 @@ impl<'a, O: Observer> Core<'a, O> {
             route,
             observer,
             now: 0,
-            ids,
-            cpus: (0..m)
-                .map(|_| Cpu {
-                    work: Work::Idle,
-                    queue: VecDeque::with_capacity(4),
-                    loaded: NONE,
-                    wanted: NONE,
-                    reschedule: false,
-                    since: 0,
-                    reload: 0,
-                    called_at: 0,
-                    // A processor counts as idle from the start.
-                    shown_idle: Some(false),
-                    serving: NONE,
-                })
-                .collect(),
-            base,
-            domain_of,
+            processors,
+            cpus: vec![Cpu::idle(); m],
             ends: Tournament::new(m),
             calls: Tournament::new(m),
             releases,
@@ -167,40 +176,13 @@ impl<'a, O: Observer> Core<'a, O> {
             },
             wanted_at: vec![NONE; n],
             loaded_at: vec![NONE; n],
-            dirty: (0..domains.len() as u32).map(|d| (d, NONE)).collect(),
-            is_dirty: vec![true; domains.len()],
+            dirty: Dirty::all(domains.len()),
+            deciding: vec![NONE; domains.len()],
             attend: (0..m as u32).collect(),
             transfers: Vec::with_capacity(m),
             lost: vec![[0; Overhead::ALL.len()]; n + 1],
             decisions: 0,
         })
-    }
-
-    fn run<P: Policy>(&mut self, domains: &mut [Domain<P>], watch: &impl Watch) -> (Ending, u64) {
-        let horizon = self.scenario.horizon.nanos();
-        let mut until_watch = WATCH_EVERY;
-        let mut told = 0;
-        watch.begin("simulating", horizon / 1_000_000);
-        loop {
-            self.instant(domains, horizon);
-            if self.scenario.stop_at_miss && self.jobs.first_miss.is_some() {
-                return (Ending::Miss, self.now);
-            }
-            let next = self.next();
-            if next > horizon || self.now == horizon {
-                return (Ending::Horizon, horizon);
-            }
-            self.now = next;
-            until_watch -= 1;
-            if until_watch == 0 {
-                until_watch = WATCH_EVERY;
-                watch.advance(self.now / 1_000_000 - told);
-                told = self.now / 1_000_000;
-                if watch.stopped() {
-                    return (Ending::Interrupted, self.now);
-                }
-            }
-        }
     }
 
     #[inline]
@@ -267,7 +249,7 @@ impl<'a, O: Observer> Core<'a, O> {
             let task = self.arrivals.entry() as u32;
             self.arrivals.set(task as usize, Tournament::NEVER);
             let (domain, _, by_call) = self.pushed[task as usize];
-            let cpu = self.base[domain as usize];
+            let cpu = self.processors.base[domain as usize];
             if by_call {
                 self.lost[task as usize][Overhead::IpiLatency as usize] += self.costs.ipi_latency;
                 if O::EVENTS {
@@ -282,9 +264,7 @@ impl<'a, O: Observer> Core<'a, O> {
         }
         if self.next_tick == self.now {
             self.next_tick += self.scenario.quantum.nanos();
-            for cpu in 0..self.cpus.len() as u32 {
-                self.interrupt(cpu, Op::Tick);
-            }
+            self.tick();
         }
         while self.timers.key() == self.now {
             let domain = self.timers.entry() as u32;
@@ -299,9 +279,8 @@ impl<'a, O: Observer> Core<'a, O> {
         domains[domain as usize]
             .policy
             .happen(event, Instant::from_nanos(self.now));
-        if !self.is_dirty[domain as usize] {
-            self.is_dirty[domain as usize] = true;
-            self.dirty.push((domain, cpu));
+        if self.dirty.mark(domain) {
+            self.deciding[domain as usize] = cpu;
         }
     }
 
@@ -314,7 +293,7 @@ impl<'a, O: Observer> Core<'a, O> {
         let cpu = self.releasing(home, task, row.last);
         if O::EVENTS {
             let deadline = Instant::from_nanos(self.now + row.deadline);
-            let (now, id) = (Instant::from_nanos(self.now), self.ids[cpu as usize]);
+            let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
             self.observer
                 .event(Record::release(now, id, TaskId(task), number, deadline));
         }
@@ -329,15 +308,12 @@ impl<'a, O: Observer> Core<'a, O> {
     }
 
     /// The processor whose timer releases a job: where the task last ran, if that is in the domain; else one in turn.
+    #[inline]
     fn releasing(&self, domain: u32, task: u32, last: u32) -> u32 {
-        match self.domain_of.get(last as usize) {
-            Some(d) if *d == domain => last,
-            _ => {
-                let base = self.base[domain as usize];
-                let end = self.base.get(domain as usize + 1).copied();
-                let size = end.unwrap_or(self.cpus.len() as u32) - base;
-                base + task % size
-            }
+        if self.processors.is_in(last, domain) {
+            last
+        } else {
+            self.processors.base[domain as usize] + task % self.processors.size(domain)
         }
     }
 
@@ -353,13 +329,13 @@ impl<'a, O: Observer> Core<'a, O> {
             let slice = policy.slice(&job);
             self.jobs.rows[job.task.index()].slice_left = slice.map_or(u64::MAX, Duration::nanos);
             if O::EVENTS && (slice.is_some() || job.part > 0) {
-                let id = self.ids[self.base[domain as usize] as usize];
+                let id = self.processors.ids[self.processors.base[domain as usize] as usize];
                 let (now, window) = (Instant::from_nanos(self.now), policy.window(&job));
                 self.observer
                     .event(Record::window(now, id, job.task, job.number, window));
             }
         }
-        let deciding = if cpu != NONE && self.domain_of[cpu as usize] == domain {
+        let deciding = if cpu != NONE && self.processors.domain_of[cpu as usize] == domain {
             cpu
         } else {
             NONE
@@ -374,7 +350,7 @@ impl<'a, O: Observer> Core<'a, O> {
         self.pause(cpu);
         self.attend.push(cpu);
         let task = self.cpus[cpu as usize].loaded;
-        let (now, id) = (Instant::from_nanos(self.now), self.ids[cpu as usize]);
+        let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
         let row = &self.jobs.rows[task as usize];
         let number = row.number;
         if reloading {
@@ -385,8 +361,8 @@ impl<'a, O: Observer> Core<'a, O> {
             return;
         }
         self.cpus[cpu as usize].reschedule = true;
-        let domain = self.domain_of[cpu as usize];
-        if row.remaining > 0 && row.budget_left > 0 {
+        let domain = self.processors.domain_of[cpu as usize];
+        if self.jobs.has_slice_only(task) {
             // Only a slice is used up: the policy pushes the job on.
             if O::EVENTS {
                 let budget = Duration::from_nanos(row.executed);
@@ -402,7 +378,7 @@ impl<'a, O: Observer> Core<'a, O> {
         }
         let cut = row.remaining > 0;
         if O::EVENTS {
-            self.show_end(cpu, task, cut);
+            observe::show_end(&mut self.observer, row, TaskId(task), self.now, id, cut);
         }
         let (response, successor) = self.jobs.complete(task, self.now, cut);
         self.observer.completed(task, number, response);
@@ -414,7 +390,7 @@ impl<'a, O: Observer> Core<'a, O> {
         } else if let Route::Alternating(_) = self.route {
             let home = self.route.home(TaskId(task), number.saturating_add(1));
             if home != domain {
-                self.transfers.push((self.base[home as usize], task));
+                self.transfers.push((self.processors.base[home as usize], task));
             }
         }
     }
@@ -441,11 +417,11 @@ impl<'a, O: Observer> Core<'a, O> {
 
     #[inline]
     fn decide<P: Policy>(&mut self, domains: &mut [Domain<P>]) {
-        while let Some((domain, cpu)) = self.dirty.pop() {
-            self.is_dirty[domain as usize] = false;
+        while let Some(domain) = self.dirty.pop() {
+            let cpu = self.deciding[domain as usize];
             self.decisions += 1;
             let mut out = decisions::Out {
-                base: self.base[domain as usize],
+                base: self.processors.base[domain as usize],
                 core: self,
                 domain,
                 deciding: cpu,
@@ -461,10 +437,7 @@ impl<'a, O: Observer> Core<'a, O> {
     fn rearrange(&mut self, cpu: u32, deciding: u32) {
         if deciding == NONE || deciding == cpu {
             self.cpus[cpu as usize].reschedule = true;
-            if !matches!(self.cpus[cpu as usize].work, Work::Kernel(_)) {
-                self.pause(cpu);
-                self.attend.push(cpu);
-            }
+            self.disturb(cpu);
         } else {
             self.call(cpu);
         }

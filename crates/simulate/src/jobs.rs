@@ -8,6 +8,7 @@ use crate::scenario::{Enforcement, LONGEST, Scenario};
 use crate::summary::{Ending, Miss, Summary, TaskSummary};
 use model::{CpuId, Duration, Instant, Platform, Result, Resumption, TaskId, TaskSet};
 use policy::{Job, NONE};
+use std::hint::select_unpredictable;
 use trace::Event as Record;
 
 /// One task and its current job; times in nanoseconds.
@@ -55,6 +56,53 @@ pub(crate) struct Row {
     pub preemptions: u64,
 }
 
+impl Row {
+    #[inline(always)]
+    fn arrive(&mut self, task: u32, scenario: &Scenario) -> u64 {
+        let number = self.arrived;
+        if !self.current && number == self.number {
+            self.release = self.next_release;
+        }
+        self.arrived += 1;
+        self.next_release = scenario.release_after(task, number, self.next_release, self.period);
+        number
+    }
+
+    /// Makes the job of `number` and `release` current.
+    #[inline(always)]
+    fn begin(&mut self, task: u32, scenario: &Scenario, constant_demand: bool, limited: bool) -> Job {
+        self.remaining = if constant_demand {
+            self.demand
+        } else {
+            scenario.demand(task, self.number, self.wcet)
+        };
+        if limited {
+            self.remaining = self.remaining.saturating_add(self.carried).min(LONGEST);
+            self.carried = 0;
+            self.slice_left = u64::MAX;
+            self.budget_left = match scenario.enforcement {
+                Enforcement::Off => u64::MAX,
+                _ => self.wcet,
+            };
+        }
+        self.current = true;
+        self.started = false;
+        self.executed = 0;
+        self.job(task, 0)
+    }
+
+    #[inline(always)]
+    fn job(&self, task: u32, part: u32) -> Job {
+        Job {
+            task: TaskId(task),
+            number: self.number,
+            release: Instant::from_nanos(self.release),
+            deadline: Instant::from_nanos(self.release + self.deadline),
+            part,
+        }
+    }
+}
+
 /// All tasks.
 pub(crate) struct Jobs<'a> {
     pub rows: Vec<Row>,
@@ -65,11 +113,12 @@ pub(crate) struct Jobs<'a> {
     pub first_miss: Option<Miss>,
     /// Migration kinds of the platform.
     kinds: Vec<Resumption>,
-    /// By pair of dense processors, the column of the kind.
-    kind_of: Vec<u8>,
+    /// By pair of dense processors, the column of the kind; one more column for those that are the same.
+    kind_of: Vec<u16>,
     processors: usize,
-    /// By task and kind.
+    /// By task and column.
     migrations: Vec<u64>,
+    columns: usize,
 }
 
 impl<'a> Jobs<'a> {
@@ -118,8 +167,10 @@ impl<'a> Jobs<'a> {
             })
             .collect();
         let (kinds, kind_of) = migration_kinds(platform, cpus);
+        let columns = kinds.len() + 1;
         Ok(Jobs {
-            migrations: vec![0; rows.len() * kinds.len()],
+            migrations: vec![0; rows.len() * columns],
+            columns,
             rows,
             scenario,
             constant_demand: scenario.has_constant_demand(),
@@ -132,28 +183,20 @@ impl<'a> Jobs<'a> {
     }
 
     /// The column of the kind of a migration.
-    #[inline]
+    #[inline(always)]
     pub fn kind(&self, from: u32, to: u32) -> usize {
         usize::from(self.kind_of[from as usize * self.processors + to as usize])
     }
 
     /// The next job of a task is released now: its number. Sets the clock for the one after it.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, task: u32) -> u64 {
         let row = &mut self.rows[task as usize];
-        let number = row.arrived;
-        if !row.current && number == row.number {
-            row.release = row.next_release;
-        }
-        row.arrived += 1;
-        row.next_release = self
-            .scenario
-            .release_after(task, number, row.next_release, row.period);
-        number
+        row.arrive(task, self.scenario)
     }
 
     /// The release of the next job is serviced, at `now`. Gives the job if it becomes current.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&mut self, task: u32, now: u64) -> Option<Job> {
         let row = &mut self.rows[task as usize];
         row.released += 1;
@@ -161,7 +204,14 @@ impl<'a> Jobs<'a> {
             self.overdue(task, now);
             return None;
         }
-        Some(self.begin(task))
+        Some(row.begin(task, self.scenario, self.constant_demand, self.limited))
+    }
+
+    /// The next job of a task is released and serviced at once: its number, and the job if it becomes current.
+    #[inline(always)]
+    pub fn release(&mut self, task: u32, now: u64) -> (u64, Option<Job>) {
+        let number = self.arrive(task);
+        (number, self.admit(task, now))
     }
 
     /// A miss may be known before the late job completes: at the latest when its successor comes.
@@ -183,50 +233,20 @@ impl<'a> Jobs<'a> {
         });
     }
 
-    /// Makes the job of `number` and `release` current.
-    #[inline]
-    fn begin(&mut self, task: u32) -> Job {
-        let row = &mut self.rows[task as usize];
-        row.remaining = if self.constant_demand {
-            row.demand
-        } else {
-            self.scenario.demand(task, row.number, row.wcet)
-        };
-        if self.limited {
-            row.remaining = row.remaining.saturating_add(row.carried).min(LONGEST);
-            row.carried = 0;
-            row.slice_left = u64::MAX;
-            row.budget_left = match self.scenario.enforcement {
-                Enforcement::Off => u64::MAX,
-                _ => row.wcet,
-            };
-        }
-        row.current = true;
-        row.started = false;
-        row.executed = 0;
-        Job {
-            task: TaskId(task),
-            number: row.number,
-            release: Instant::from_nanos(row.release),
-            deadline: Instant::from_nanos(row.release + row.deadline),
-            part: 0,
-        }
-    }
-
     /// The current job as it is told to policies.
     pub fn job(&self, task: u32, part: u32) -> Job {
+        self.rows[task as usize].job(task, part)
+    }
+
+    /// Is a running job that has come to be looked at to go on elsewhere: not complete, and with budget left?
+    #[inline]
+    pub fn has_slice_only(&self, task: u32) -> bool {
         let row = &self.rows[task as usize];
-        Job {
-            task: TaskId(task),
-            number: row.number,
-            release: Instant::from_nanos(row.release),
-            deadline: Instant::from_nanos(row.release + row.deadline),
-            part,
-        }
+        row.remaining > 0 && row.budget_left > 0
     }
 
     /// The current job of a task is complete or cut short. Gives its response time, and its successor if that is released.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&mut self, task: u32, now: u64, cut: bool) -> (u64, Option<Job>) {
         let row = &mut self.rows[task as usize];
         if cut {
@@ -238,11 +258,7 @@ impl<'a> Jobs<'a> {
         row.response_max = row.response_max.max(response);
         row.response_sum += u128::from(response);
         if response > row.deadline {
-            row.misses += 1;
-            row.tardiness_max = row.tardiness_max.max(response - row.deadline);
-            if self.first_miss.is_none() {
-                self.note_miss(task);
-            }
+            self.late(task, response);
         }
         let row = &mut self.rows[task as usize];
         row.current = false;
@@ -253,11 +269,25 @@ impl<'a> Jobs<'a> {
         }
         row.number += 1;
         let successor = row.released > row.number;
-        (response, successor.then(|| self.begin(task)))
+        let (demand, limited) = (self.constant_demand, self.limited);
+        (
+            response,
+            successor.then(|| row.begin(task, self.scenario, demand, limited)),
+        )
+    }
+
+    #[inline(never)]
+    fn late(&mut self, task: u32, response: u64) {
+        let row = &mut self.rows[task as usize];
+        row.misses += 1;
+        row.tardiness_max = row.tardiness_max.max(response - row.deadline);
+        if self.first_miss.is_none() {
+            self.note_miss(task);
+        }
     }
 
     /// A running job of a task leaves its processor unfinished.
-    #[inline]
+    #[inline(always)]
     pub fn stop(&mut self, task: u32, now: u64) {
         let row = &mut self.rows[task as usize];
         row.stopped = now;
@@ -265,28 +295,22 @@ impl<'a> Jobs<'a> {
     }
 
     /// The current job of a task begins to run on a processor. Says on which it ran before, if it ran before.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, task: u32, cpu: u32, now: u64) -> Option<u32> {
         let row = &mut self.rows[task as usize];
-        let last = row.last;
-        row.last = cpu;
-        if !row.started {
-            row.started = true;
-            return None;
-        }
+        let last = std::mem::replace(&mut row.last, cpu);
+        let started = std::mem::replace(&mut row.started, true);
         // A move within one instant is no preemption.
-        if row.stopped == now {
-            row.preemptions -= 1;
-        }
-        if last != cpu {
-            let kind = self.kind(last, cpu);
-            self.migrations[task as usize * self.kinds.len() + kind] += 1;
-        }
-        Some(last)
+        row.preemptions -= u64::from(started & (row.stopped == now));
+        // A job that starts counts as one that stays where it is: so there is no branch here.
+        let from = select_unpredictable(started, last, cpu);
+        let column = self.kind(from, cpu);
+        self.migrations[task as usize * self.columns + column] += 1;
+        started.then_some(last)
     }
 
     /// When the current job has to be looked at if it executes from `now`: complete, or a limit reached.
-    #[inline]
+    #[inline(always)]
     pub fn until(&self, task: u32, now: u64) -> u64 {
         let row = &self.rows[task as usize];
         let whole = now + row.remaining;
@@ -305,7 +329,7 @@ impl<'a> Jobs<'a> {
     }
 
     /// The current job has executed for this long.
-    #[inline]
+    #[inline(always)]
     pub fn execute(&mut self, task: u32, time: u64) {
         let row = &mut self.rows[task as usize];
         row.remaining -= time;
@@ -359,7 +383,6 @@ impl<'a> Jobs<'a> {
             }
             self.rows[task as usize].misses += late;
         }
-        let columns = self.kinds.len();
         let tasks = self
             .rows
             .iter()
@@ -373,7 +396,7 @@ impl<'a> Jobs<'a> {
                 tardiness_max: Duration::from_nanos(row.tardiness_max),
                 misses: row.misses,
                 preemptions: row.preemptions,
-                migrations: self.migrations[task * columns..(task + 1) * columns].to_vec(),
+                migrations: self.migrations[task * self.columns..][..self.kinds.len()].to_vec(),
                 lost: Default::default(),
             })
             .collect();
@@ -399,16 +422,16 @@ const fn spent(left: u64, time: u64) -> u64 {
     }
 }
 
-/// The kinds of migration among processors, and the column of each pair.
-fn migration_kinds(platform: &Platform, cpus: &[CpuId]) -> (Vec<Resumption>, Vec<u8>) {
+/// The kinds of migration among processors, and the column of each pair: behind the kinds for two that are the same.
+fn migration_kinds(platform: &Platform, cpus: &[CpuId]) -> (Vec<Resumption>, Vec<u16>) {
     let mut kinds = platform.resumptions();
     kinds.retain(|kind| *kind != Resumption::Preemption);
     let pairs = cpus
         .iter()
         .flat_map(|from| cpus.iter().map(move |to| (*from, *to)));
-    let of_pair: Vec<Resumption> = pairs.map(|(from, to)| platform.resumption(from, to)).collect();
-    // A level is a u8, so there are at most 257 kinds; pairs on one processor never ask for a column.
-    let column = |kind: &Resumption| kinds.binary_search(kind).unwrap_or(0).min(255) as u8;
-    let kind_of = of_pair.iter().map(column).collect();
+    let of_pair = pairs.map(|(from, to)| platform.resumption(from, to));
+    // A level is a u8, so there are at most 257 kinds.
+    let column = |kind: Resumption| kinds.binary_search(&kind).unwrap_or(kinds.len()) as u16;
+    let kind_of = of_pair.map(column).collect();
     (kinds, kind_of)
 }

@@ -1,5 +1,6 @@
 //! A processor in the engine with overheads: what it does, what waits for it, which job is loaded.
 
+use policy::NONE;
 use std::collections::VecDeque;
 
 /// Work in the kernel.
@@ -15,10 +16,20 @@ pub(crate) enum Op {
     Transfer { task: u32 },
     /// The periodic tick.
     Tick,
+    /// What is left of work on whose end nothing depended until now.
+    Rest,
     /// Choosing what to run; `NONE`: nobody.
     Choose { next: u32 },
     /// Switching to it.
     Switch { next: u32 },
+}
+
+impl Op {
+    /// Does nothing but take time?
+    #[inline(always)]
+    pub const fn has_no_consequence(self) -> bool {
+        matches!(self, Op::Booked { .. } | Op::Transfer { .. } | Op::Tick)
+    }
 }
 
 /// What a processor does.
@@ -46,8 +57,10 @@ pub(crate) struct Cpu {
     pub wanted: u32,
     /// Does it have to reschedule?
     pub reschedule: bool,
-    /// Since when the job reloads or executes.
+    /// Since when the job reloads or executes, moved back by the kernel work that came in between and was no event.
     pub since: u64,
+    /// When kernel work that is no event ends. Until then the processor does that, whatever [`Cpu::work`] says.
+    pub free_at: u64,
     /// How much of the working set is still to be reloaded, in time.
     pub reload: u64,
     /// When the inter-processor interrupt that is under way was sent.
@@ -56,4 +69,33 @@ pub(crate) struct Cpu {
     pub shown_idle: Option<bool>,
     /// The server that it serves, or `NONE`. For observers of events.
     pub serving: u32,
+}
+
+impl Cpu {
+    /// A processor that has never done anything.
+    pub fn idle() -> Self {
+        Cpu {
+            work: Work::Idle,
+            queue: VecDeque::with_capacity(4),
+            loaded: NONE,
+            wanted: NONE,
+            reschedule: false,
+            since: 0,
+            free_at: 0,
+            reload: 0,
+            called_at: 0,
+            // A processor counts as idle from the start.
+            shown_idle: Some(false),
+            serving: NONE,
+        }
+    }
+
+    /// May kernel work on whose end nothing depends be done without an event? Only where nothing is under way or due: a job
+    /// executes, or there is none.
+    #[inline(always)]
+    pub fn is_quiet(&self, now: u64) -> bool {
+        let executes = matches!(self.work, Work::Job);
+        let idles = matches!(self.work, Work::Idle) & (self.loaded == NONE) & !self.reschedule;
+        (executes | idles) & (self.free_at <= now)
+    }
 }

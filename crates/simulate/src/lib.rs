@@ -7,6 +7,7 @@
 
 pub mod costly;
 pub mod costs;
+mod course;
 pub mod ideal;
 mod jobs;
 mod kernel;

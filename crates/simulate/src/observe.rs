@@ -1,6 +1,9 @@
 //! Who watches a simulation: nobody, a trace, the response times of all jobs, their distribution.
 
-use trace::{Event, Sink};
+use crate::jobs::Row;
+use model::{CpuId, Duration, Instant, TaskId};
+use policy::NONE;
+use trace::{Event, Flags, Sink};
 
 /// Watches a simulation. An engine is compiled for each kind of observer, so that what is not watched costs nothing.
 pub trait Observer {
@@ -59,6 +62,46 @@ impl<S: Sink> Observer for Traced<S> {
     #[inline(always)]
     fn event(&mut self, event: Event) {
         self.0.record(event);
+    }
+}
+
+/// Tells of the end of the current job of a task: a budget that is used up if it is cut short, a miss if it is late.
+pub(crate) fn show_end(
+    observer: &mut impl Observer,
+    row: &Row,
+    task: TaskId,
+    now: u64,
+    cpu: CpuId,
+    cut: bool,
+) {
+    let deadline = row.release + row.deadline;
+    let (is_late, now) = (now > deadline, Instant::from_nanos(now));
+    if cut {
+        let budget = Duration::from_nanos(row.wcet);
+        observer.event(Event::budget_exhausted(now, cpu, task, row.number, budget));
+    }
+    if is_late {
+        let deadline = Instant::from_nanos(deadline);
+        observer.event(Event::deadline_miss(now, Some(cpu), task, row.number, deadline));
+    }
+    let done = Event::completion(now, cpu, task, row.number, Duration::from_nanos(row.executed));
+    observer.event(if cut { done.flagged(Flags::CUT) } else { done });
+}
+
+/// Tells that a processor begins, or with `None` ceases, to serve a server.
+pub(crate) fn show_server(
+    observer: &mut impl Observer,
+    serving: &mut u32,
+    now: Instant,
+    cpu: CpuId,
+    server: Option<u32>,
+) {
+    let before = std::mem::replace(serving, server.unwrap_or(NONE));
+    if before != NONE {
+        observer.event(Event::server_end(now, cpu, before));
+    }
+    if let Some(server) = server {
+        observer.event(Event::server_begin(now, cpu, server));
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::Core;
 use crate::kernel::Op;
-use crate::observe::Observer;
+use crate::observe::{self, Observer};
 use model::{Instant, TaskId};
 use policy::{Decisions, NONE};
-use trace::Event as Record;
 
 /// Carries the decisions of one domain out.
 pub(super) struct Out<'c, 'a, O> {
@@ -50,7 +49,7 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
 
     fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
         let core = &mut *self.core;
-        let cpu = core.base[to as usize];
+        let cpu = core.processors.base[to as usize];
         // In time, that processor programs a timer; too late for that, it is called.
         let by_call = at.nanos() <= core.now && core.costs.ipi_latency > 0;
         core.pushed[task.index()] = (to, part, by_call);
@@ -71,14 +70,8 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         if O::EVENTS {
             let core = &mut *self.core;
             let cpu = (self.base + place) as usize;
-            let (now, id) = (Instant::from_nanos(core.now), core.ids[cpu]);
-            let before = std::mem::replace(&mut core.cpus[cpu].serving, server.unwrap_or(NONE));
-            if before != NONE {
-                core.observer.event(Record::server_end(now, id, before));
-            }
-            if let Some(server) = server {
-                core.observer.event(Record::server_begin(now, id, server));
-            }
+            let (now, id) = (Instant::from_nanos(core.now), core.processors.ids[cpu]);
+            observe::show_server(&mut core.observer, &mut core.cpus[cpu].serving, now, id, server);
         }
     }
 }

@@ -12,8 +12,16 @@ impl<O: Observer> Core<'_, O> {
     /// An interrupt reaches a processor.
     #[inline]
     pub(super) fn interrupt(&mut self, cpu: u32, op: Op) {
-        match self.cpus[cpu as usize].work {
+        let here = &self.cpus[cpu as usize];
+        match here.work {
             Work::Kernel(_) => self.cpus[cpu as usize].queue.push_back(op),
+            _ if !O::EVENTS && here.free_at > self.now => {
+                self.rest(cpu);
+                self.cpus[cpu as usize].queue.push_back(op);
+            }
+            _ if !O::EVENTS && op.has_no_consequence() && here.is_quiet(self.now) => {
+                self.work_quietly(cpu, op)
+            }
             _ => {
                 self.pause(cpu);
                 self.begin(cpu, op);
@@ -21,12 +29,90 @@ impl<O: Observer> Core<'_, O> {
         }
     }
 
+    /// The tick interrupts every processor.
+    #[inline]
+    pub(super) fn tick(&mut self) {
+        let (now, tick) = (self.now, self.costs.tick);
+        let nobody = self.lost.len() - 1;
+        if O::EVENTS || self.jobs.limited {
+            for cpu in 0..self.cpus.len() as u32 {
+                self.interrupt(cpu, Op::Tick);
+            }
+            return;
+        }
+        for cpu in 0..self.cpus.len() {
+            let here = &mut self.cpus[cpu];
+            if here.is_quiet(now) {
+                // As `work_quietly`; the ends move all at once below.
+                here.since += tick;
+                here.free_at = now + tick;
+                let slot = (here.loaded as usize).min(nobody);
+                self.lost[slot][Overhead::Tick as usize] += tick;
+            } else {
+                self.interrupt(cpu as u32, Op::Tick);
+            }
+        }
+        let cpus = &self.cpus;
+        self.ends.delay(tick, |cpu| {
+            matches!(cpus[cpu].work, Work::Job) && cpus[cpu].free_at == now + tick
+        });
+    }
+
+    /// Does kernel work on whose end nothing depends: the job, if one executes, goes on so much later.
+    #[inline]
+    fn work_quietly(&mut self, cpu: u32, op: Op) {
+        let (kind, time) = self.cost(op);
+        let slot = self
+            .served(cpu, op)
+            .map_or(self.lost.len() - 1, |(t, _)| t.index());
+        self.lost[slot][kind as usize] += time;
+        let now = self.now;
+        let here = &mut self.cpus[cpu as usize];
+        here.free_at = now + time;
+        if matches!(here.work, Work::Job) {
+            let executed = now - here.since;
+            here.since = here.free_at;
+            self.jobs.execute(here.loaded, executed);
+            self.ends
+                .set(cpu as usize, self.jobs.until(here.loaded, here.since));
+        }
+    }
+
+    /// Makes an event of the end of the kernel work that a processor does without one.
+    #[cold]
+    fn rest(&mut self, cpu: u32) {
+        let free_at = self.cpus[cpu as usize].free_at;
+        self.pause_at(cpu, free_at);
+        self.cpus[cpu as usize].work = Work::Kernel(Op::Rest);
+        self.ends.set(cpu as usize, free_at);
+    }
+
+    /// A processor has something to do besides its job: it goes on to that, after the kernel work that it does.
+    #[inline]
+    pub(super) fn disturb(&mut self, cpu: u32) {
+        let here = &self.cpus[cpu as usize];
+        if matches!(here.work, Work::Kernel(_)) {
+            return;
+        }
+        if !O::EVENTS && here.free_at > self.now {
+            self.rest(cpu);
+        } else {
+            self.pause(cpu);
+            self.attend.push(cpu);
+        }
+    }
+
     /// Stops the execution of the loaded job, if it executes, without taking it off.
     #[inline]
     pub(super) fn pause(&mut self, cpu: u32) {
+        self.pause_at(cpu, self.now);
+    }
+
+    #[inline(always)]
+    fn pause_at(&mut self, cpu: u32, when: u64) {
         let state = &mut self.cpus[cpu as usize];
         if !matches!(state.work, Work::Idle) {
-            let time = self.now - state.since;
+            let time = when - state.since;
             match state.work {
                 Work::Reload => {
                     state.reload -= time;
@@ -44,6 +130,7 @@ impl<O: Observer> Core<'_, O> {
         let task = match op {
             Op::Release { task } | Op::Booked { task } | Op::Arrival { task } | Op::Transfer { task } => task,
             Op::Tick => self.cpus[cpu as usize].loaded,
+            Op::Rest => NONE,
             Op::Choose { next } | Op::Switch { next } => next,
         };
         (task != NONE).then(|| {
@@ -92,6 +179,7 @@ impl<O: Observer> Core<'_, O> {
             }
             Op::Transfer { .. } => (Overhead::TimerTransfer, self.costs.timer_transfer),
             Op::Tick => (Overhead::Tick, self.costs.tick),
+            Op::Rest => (Overhead::Tick, 0),
             Op::Choose { .. } => (Overhead::Scheduling, self.costs.scheduling),
             Op::Switch { .. } => (Overhead::ContextSwitch, self.costs.context_switch),
         }
@@ -115,7 +203,7 @@ impl<O: Observer> Core<'_, O> {
                 let job = self.jobs.job(task, self.pushed[task as usize].1);
                 self.ready(domains, cpu, job);
             }
-            Op::Booked { .. } | Op::Transfer { .. } | Op::Tick => {}
+            Op::Booked { .. } | Op::Transfer { .. } | Op::Tick | Op::Rest => {}
             Op::Choose { next } => {
                 if next != NONE && next != self.cpus[cpu as usize].loaded {
                     if O::EVENTS {
@@ -150,12 +238,12 @@ impl<O: Observer> Core<'_, O> {
             let number = self.jobs.rows[next as usize].number;
             let (now, to, task) = (
                 Instant::from_nanos(self.now),
-                self.ids[cpu as usize],
+                self.processors.ids[cpu as usize],
                 TaskId(next),
             );
             self.observer.event(match before {
                 None => Record::start(now, to, task, number),
-                Some(from) => Record::resumption(now, self.ids[from as usize], to, task, number),
+                Some(from) => Record::resumption(now, self.processors.ids[from as usize], to, task, number),
             });
             if reload > 0 {
                 let begin = Record::overhead_begin(now, to, Overhead::Cpmd, Some((task, number)));
@@ -205,10 +293,7 @@ impl<O: Observer> Core<'_, O> {
             self.show_call(cpu, false);
         }
         self.cpus[cpu as usize].reschedule = true;
-        if !matches!(self.cpus[cpu as usize].work, Work::Kernel(_)) {
-            self.pause(cpu);
-            self.attend.push(cpu);
-        }
+        self.disturb(cpu);
     }
 
     /// A processor that does nothing goes on: with interrupts that wait, with rescheduling, or with its job.
@@ -241,8 +326,14 @@ impl<O: Observer> Core<'_, O> {
             } else if O::EVENTS {
                 self.show_idle(domains, cpu);
             }
-            self.begin(cpu, Op::Choose { next });
-            return;
+            if O::EVENTS || next != self.cpus[cpu as usize].loaded {
+                self.begin(cpu, Op::Choose { next });
+                return;
+            }
+            // Nothing is switched, and nothing depends on when that is found out.
+            let slot = (next as usize).min(self.lost.len() - 1);
+            self.lost[slot][Overhead::Scheduling as usize] += self.costs.scheduling;
+            self.cpus[cpu as usize].free_at = self.now + self.costs.scheduling;
         }
         let state = &mut self.cpus[cpu as usize];
         if state.loaded == NONE {
@@ -251,14 +342,14 @@ impl<O: Observer> Core<'_, O> {
             }
             return;
         }
-        state.since = self.now;
+        state.since = self.now.max(state.free_at);
         if state.reload > 0 {
             state.work = Work::Reload;
-            self.ends.set(cpu as usize, self.now + state.reload);
+            self.ends.set(cpu as usize, state.since + state.reload);
         } else {
             state.work = Work::Job;
             self.ends
-                .set(cpu as usize, self.jobs.until(state.loaded, self.now));
+                .set(cpu as usize, self.jobs.until(state.loaded, state.since));
         }
     }
 
@@ -268,7 +359,7 @@ impl<O: Observer> Core<'_, O> {
         self.jobs.stop(task, self.now);
         if O::EVENTS {
             let number = self.jobs.rows[task as usize].number;
-            let (now, id) = (Instant::from_nanos(self.now), self.ids[cpu as usize]);
+            let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
             if self.cpus[cpu as usize].reload > 0 {
                 let end = Record::overhead_end(now, id, Overhead::Cpmd, Some((TaskId(task), number)));
                 self.observer.event(end);

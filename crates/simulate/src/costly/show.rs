@@ -3,7 +3,7 @@
 use super::Core;
 use crate::kernel::Op;
 use crate::observe::Observer;
-use model::{Duration, Instant, TaskId};
+use model::Instant;
 use policy::{Domain, Policy};
 use trace::{Event as Record, Flags, Overhead};
 
@@ -13,7 +13,7 @@ impl<O: Observer> Core<'_, O> {
             return;
         }
         let job = self.served(cpu, op);
-        let (now, id) = (Instant::from_nanos(self.now), self.ids[cpu as usize]);
+        let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
         self.observer.event(match begins {
             true => Record::overhead_begin(now, id, kind, job),
             false => Record::overhead_end(now, id, kind, job),
@@ -21,42 +21,22 @@ impl<O: Observer> Core<'_, O> {
     }
 
     pub(super) fn show_call(&mut self, cpu: u32, begins: bool) {
-        let (now, id) = (Instant::from_nanos(self.now), self.ids[cpu as usize]);
+        let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
         self.observer.event(match begins {
             true => Record::overhead_begin(now, id, Overhead::IpiLatency, None),
             false => Record::overhead_end(now, id, Overhead::IpiLatency, None),
         });
     }
 
-    pub(super) fn show_end(&mut self, cpu: u32, task: u32, cut: bool) {
-        let row = &self.jobs.rows[task as usize];
-        let (now, cpu) = (Instant::from_nanos(self.now), self.ids[cpu as usize]);
-        let deadline = row.release + row.deadline;
-        let (id, number) = (TaskId(task), row.number);
-        if cut {
-            let budget = Duration::from_nanos(row.wcet);
-            self.observer
-                .event(Record::budget_exhausted(now, cpu, id, number, budget));
-        }
-        if self.now > deadline {
-            let deadline = Instant::from_nanos(deadline);
-            self.observer
-                .event(Record::deadline_miss(now, Some(cpu), id, number, deadline));
-        }
-        let done = Record::completion(now, cpu, id, number, Duration::from_nanos(row.executed));
-        self.observer
-            .event(if cut { done.flagged(Flags::CUT) } else { done });
-    }
-
     /// Tells that a processor has no job, if that is news.
     pub(super) fn show_idle<P: Policy>(&mut self, domains: &[Domain<P>], cpu: u32) {
-        let domain = self.domain_of[cpu as usize];
-        let place = cpu - self.base[domain as usize];
+        let domain = self.processors.domain_of[cpu as usize];
+        let place = cpu - self.processors.base[domain as usize];
         let deliberate = domains[domain as usize].policy.is_deliberately_idle(place);
         if self.cpus[cpu as usize].shown_idle.replace(deliberate) == Some(deliberate) {
             return;
         }
-        let event = Record::idle(Instant::from_nanos(self.now), self.ids[cpu as usize]);
+        let event = Record::idle(Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
         self.observer.event(if deliberate {
             event.flagged(Flags::DELIBERATE)
         } else {

@@ -1,0 +1,130 @@
+//! What both engines share: the processors in a row, and the course of virtual time from instant to instant.
+
+use crate::scenario::Scenario;
+use crate::summary::Ending;
+use model::CpuId;
+use model::watch::Watch;
+use policy::Domain;
+
+/// Dense processors: those of the first domain, then of the second, …
+pub(crate) struct Processors {
+    pub ids: Vec<CpuId>,
+    /// By domain, its first dense processor.
+    pub base: Vec<u32>,
+    /// By dense processor, its domain.
+    pub domain_of: Vec<u32>,
+}
+
+impl Processors {
+    pub fn of<P>(domains: &[Domain<P>]) -> Self {
+        let mut base = Vec::with_capacity(domains.len());
+        let mut domain_of = Vec::new();
+        for (index, domain) in domains.iter().enumerate() {
+            base.push(domain_of.len() as u32);
+            domain_of.extend(domain.cpus.iter().map(|_| index as u32));
+        }
+        Processors {
+            ids: domains.iter().flat_map(|d| d.cpus.iter().copied()).collect(),
+            base,
+            domain_of,
+        }
+    }
+
+    /// Is a dense processor, or `NONE`, one of this domain?
+    #[inline]
+    pub fn is_in(&self, cpu: u32, domain: u32) -> bool {
+        self.domain_of.get(cpu as usize) == Some(&domain)
+    }
+
+    /// How many processors a domain has.
+    #[inline]
+    pub fn size(&self, domain: u32) -> u32 {
+        let end = self.base.get(domain as usize + 1).copied();
+        end.unwrap_or(self.ids.len() as u32) - self.base[domain as usize]
+    }
+}
+
+/// Domains in which something happened at this instant; each is asked once for its decision.
+pub(crate) struct Dirty {
+    domains: Vec<u32>,
+    count: usize,
+    is_dirty: Vec<bool>,
+}
+
+impl Dirty {
+    /// At the very start every domain is asked.
+    pub fn all(domains: usize) -> Self {
+        Dirty {
+            // One more than there can be, so that a domain that is in already can be written again behind the last.
+            domains: (0..domains as u32 + 1).collect(),
+            count: domains,
+            is_dirty: vec![true; domains],
+        }
+    }
+
+    /// Something happened in a domain. Is that news?
+    #[inline(always)]
+    pub fn mark(&mut self, domain: u32) -> bool {
+        let was = std::mem::replace(&mut self.is_dirty[domain as usize], true);
+        self.domains[self.count] = domain;
+        self.count += usize::from(!was);
+        !was
+    }
+
+    /// The domain that was marked last.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        self.count -= 1;
+        let domain = self.domains[self.count];
+        self.is_dirty[domain as usize] = false;
+        Some(domain)
+    }
+}
+
+/// An engine as the course of time sees it.
+pub(crate) trait Engine {
+    /// All that happens at the present instant.
+    fn instant(&mut self, horizon: u64);
+    /// When something happens next.
+    fn next(&self) -> u64;
+    /// Sets the clock.
+    fn advance(&mut self, now: u64);
+    /// Is a deadline miss known?
+    fn has_missed(&self) -> bool;
+}
+
+/// How many instants pass between two looks at the watch.
+const WATCH_EVERY: u32 = 1 << 16;
+
+/// Lets time pass until the horizon, the first miss where the scenario says so, or an interruption. Says why it ended and when.
+#[inline(always)]
+pub(crate) fn run(engine: &mut impl Engine, scenario: &Scenario, watch: &impl Watch) -> (Ending, u64) {
+    let horizon = scenario.horizon.nanos();
+    let mut until_watch = WATCH_EVERY;
+    let (mut now, mut told) = (0, 0);
+    watch.begin("simulating", horizon / 1_000_000);
+    loop {
+        engine.instant(horizon);
+        if scenario.stop_at_miss && engine.has_missed() {
+            return (Ending::Miss, now);
+        }
+        let next = engine.next();
+        if next > horizon || now == horizon {
+            return (Ending::Horizon, horizon);
+        }
+        now = next;
+        engine.advance(now);
+        until_watch -= 1;
+        if until_watch == 0 {
+            until_watch = WATCH_EVERY;
+            watch.advance(now / 1_000_000 - told);
+            told = now / 1_000_000;
+            if watch.stopped() {
+                return (Ending::Interrupted, now);
+            }
+        }
+    }
+}
