@@ -15,7 +15,7 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p, U < m; integer time, in the unit of the set (`columns::unit`).
 
-use crate::columns::{self, Budget};
+use crate::columns::{self, Budget, max};
 use crate::registry::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,
@@ -72,62 +72,88 @@ fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
     if m == 0 || tasks.is_empty() || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
-    let utilizations = tasks.iter().map(Timing::utilization);
-    match exact::cmp_sum(utilizations, Ratio::whole(u64::from(m))) {
-        Ordering::Greater => return Ok(false),
-        Ordering::Equal => {
-            return Err(NotApplicable::Precondition("the total utilization is below m"));
+    let sums = Sums::of(tasks, m, unit);
+    if sums.spare <= 0.0 {
+        let utilizations = tasks.iter().map(Timing::utilization);
+        match exact::cmp_sum(utilizations, Ratio::whole(u64::from(m))) {
+            Ordering::Greater => return Ok(false),
+            Ordering::Equal => {
+                return Err(NotApplicable::Precondition("the total utilization is below m"));
+            }
+            Ordering::Less => {}
         }
-        Ordering::Less => {}
     }
-    let last = last_window(tasks, m, unit);
-    // All that is computed stays within m times the last window and a demand a task, but for the next windows.
-    let longest = tasks.iter().map(|t| t.period.nanos() / unit).max().unwrap_or(0) as f64;
-    let largest = (last + 1.0) * (f64::from(m) + tasks.len() as f64 + 4.0) + 2.0 * longest;
-    if largest < 2.0_f64.powi(62) {
-        Windows::<i64>::new(tasks, m, unit).all_fit(last)
+    let largest = sums.largest_number(tasks.len());
+    if largest < NARROW {
+        Windows::<i32>::new(tasks, m, unit).all_fit(&sums)
+    } else if largest < 2.0_f64.powi(62) {
+        Windows::<i64>::new(tasks, m, unit).all_fit(&sums)
     } else {
-        Windows::<i128>::new(tasks, m, unit).all_fit(last)
+        Windows::<i128>::new(tasks, m, unit).all_fit(&sums)
     }
 }
 
-/// An upper bound of the windows that matter; more than needed by a rounding error.
-fn last_window(tasks: &[Timing], m: u32, unit: u64) -> f64 {
-    let unit = unit as f64;
-    let mut wcets: Vec<f64> = Vec::with_capacity(tasks.len());
-    let (mut utilization, mut early) = (0.0, 0.0);
-    for t in tasks {
-        let wcet = t.wcet.nanos() as f64 / unit;
-        let u = t.wcet.nanos() as f64 / t.period.nanos() as f64;
-        utilization += u;
-        if !t.has_implicit_deadline() {
-            early += u * (t.period.nanos() as f64 - t.deadline.nanos() as f64).max(0.0) / unit;
+/// Below, 32 bits are wide enough, of which four numbers fit into any vector register.
+const NARROW: f64 = (1_u32 << 30) as f64;
+
+/// What bounds the windows that matter, in floating point.
+#[derive(Default)]
+struct Sums {
+    m: f64,
+    /// m − U, or less by the rounding error.
+    spare: f64,
+    /// Σ u_i·(p_i − D_i).
+    early: f64,
+    /// Σ e_i.
+    all: f64,
+    /// The longest WCET.
+    longest: f64,
+    longest_period: f64,
+}
+
+impl Sums {
+    fn of(tasks: &[Timing], m: u32, unit: u64) -> Self {
+        let mut sums = Sums {
+            m: f64::from(m),
+            ..Sums::default()
+        };
+        let mut utilization = 0.0;
+        for t in tasks {
+            let (wcet, period) = (t.wcet.nanos() as f64, t.period.nanos() as f64);
+            let u = wcet / period;
+            utilization += u;
+            if !t.has_implicit_deadline() {
+                sums.early += u * (period - t.deadline.nanos() as f64).max(0.0);
+            }
+            sums.all += wcet;
+            sums.longest = max(sums.longest, wcet);
+            sums.longest_period = max(sums.longest_period, period);
         }
-        wcets.push(wcet);
+        for sum in [
+            &mut sums.early,
+            &mut sums.all,
+            &mut sums.longest,
+            &mut sums.longest_period,
+        ] {
+            *sum /= unit as f64;
+        }
+        sums.spare = sums.m - utilization - utilization * (tasks.len() as f64 + 8.0) * f64::EPSILON;
+        sums
     }
-    let m = f64::from(m);
-    let error = utilization * (tasks.len() as f64 + 8.0) * f64::EPSILON;
-    let spare = (m - utilization - error).max(f64::MIN_POSITIVE);
-    let longest = wcets.iter().copied().fold(0.0, f64::max);
-    let carried = largest_sum(&mut wcets, m as usize - 1, |a, b| b.total_cmp(a));
-    let last = (carried + early + m * longest) * (1.0 + 1e-9) / spare;
-    // Beyond any time there is; the budget ends it before.
-    last.min(2.0_f64.powi(100))
-}
 
-/// The sum of the `count` first in an order.
-fn largest_sum<T: Copy + std::iter::Sum>(
-    values: &mut [T],
-    count: usize,
-    order: impl Fn(&T, &T) -> Ordering,
-) -> T {
-    if count == 0 {
-        return values[..0].iter().copied().sum();
+    /// An upper bound of the windows that matter, more than needed by a rounding error, if the m − 1 largest WCETs sum to
+    /// `carried`.
+    fn last_window(&self, carried: f64) -> f64 {
+        let last = (carried + self.early + self.m * self.longest) * (1.0 + 1e-9);
+        // Beyond any time there is; the budget ends it before.
+        (last / self.spare.max(f64::MIN_POSITIVE)).min(2.0_f64.powi(100))
     }
-    if count < values.len() {
-        values.select_nth_unstable_by(count - 1, order);
+
+    /// A bound of all that is computed: it stays within m times the last window and a demand a task, but for the next windows.
+    fn largest_number(&self, tasks: usize) -> f64 {
+        let last = self.last_window(self.all.min((self.m - 1.0) * self.longest));
+        (last + 1.0) * (self.m + tasks as f64 + 4.0) + 2.0 * self.longest_period
     }
-    values[..count.min(values.len())].iter().copied().sum()
 }
 
 /// The set in integers wide enough for it.
@@ -158,37 +184,40 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
     }
 
     /// Looks at every window up to the last one, the short ones first, as these fail most easily.
-    fn all_fit(&self, last: f64) -> Decision {
+    fn all_fit(&self, sums: &Sums) -> Decision {
         let n = self.wcet.len();
         let mut budget = Budget::new(n);
         let mut scratch = Scratch::new(n);
         let mut next = self.deadline.clone();
-        let carried = largest_sum(&mut self.wcet.clone(), self.carriers, |a, b| b.cmp(a));
+        let all_carried = scratch.largest_wcets(self);
+        let last = sums.last_window(all_carried.to_f64().unwrap_or(f64::INFINITY));
         let (mut demand, mut longest) = (T::zero(), T::zero());
+        let mut following = next.iter().copied().fold(T::max_value(), T::min);
         loop {
             budget.spend(n as u64)?;
-            let window = next.iter().copied().fold(T::max_value(), T::min);
+            let window = following;
             if window.to_f64().is_none_or(|w| w > last) {
                 return Ok(true);
             }
+            following = T::max_value();
             for ((next, wcet), period) in next.iter_mut().zip(&self.wcet).zip(&self.period) {
                 if *next == window {
                     demand = demand + *wcet;
                     *next = window + *period;
                     longest = longest.max(*wcet);
                 }
+                following = following.min(*next);
             }
             let room = self.m * window - (self.m - T::one()) * longest;
-            if demand + carried <= room {
+            if demand + all_carried <= room {
                 continue;
             }
             budget.spend(8 * n as u64)?;
             scratch.fill(self, window);
-            let carried = scratch.carried(self.carriers);
+            let carried = scratch.carried_at_most(self.carriers);
             if demand + carried <= room {
                 continue;
             }
-            let following = next.iter().copied().fold(T::max_value(), T::min);
             for k in 0..n {
                 let fits = demand + carried <= self.m * window - (self.m - T::one()) * self.wcet[k];
                 if self.deadline[k] <= window
@@ -219,12 +248,18 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
         let mut window = first;
         loop {
             budget.spend(8 * self.wcet.len() as u64)?;
-            let (left, clipped) = self.left_over(k, window, scratch);
+            let (without, clipped) = self.spread(k, window, scratch);
+            let growth = T::from(clipped.saturating_sub(1)).unwrap_or_else(T::max_value);
+            let fits = |left: T| left >= T::zero() && (growth.is_zero() || left / growth >= last - window);
+            let room = self.m * (window - self.wcet[k]) - without;
+            let mut left = room - scratch.largest_at_most(self.carriers);
+            if !fits(left) {
+                left = room - scratch.largest(self.carriers);
+            }
             if left < T::zero() {
                 return Ok(false);
             }
-            let growth = T::from(clipped.saturating_sub(1)).unwrap_or_else(T::max_value);
-            if growth.is_zero() || left / growth >= last - window {
+            if fits(left) {
                 if window > first {
                     scratch.fill(self, first);
                 }
@@ -262,25 +297,30 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
         bend
     }
 
-    /// m·(L − e_k) less the left side, and how many tasks have a DBF that is clipped.
-    fn left_over(&self, k: usize, window: T, scratch: &mut Scratch<T>) -> (T, usize) {
-        let wcet = self.wcet[k];
-        let mut sum = T::zero();
-        let mut clipped = 0;
-        for i in 0..self.wcet.len() {
-            let (mut without, mut with) = (scratch.demand[i], scratch.demand_carried[i]);
-            let mut most = window - wcet + T::one();
-            if i == k {
-                without = without - wcet;
-                with = with - wcet;
-                most = window - self.deadline[k];
-            }
-            clipped += usize::from(without > most);
-            sum = sum + without.min(most);
-            scratch.difference[i] = with.min(most) - without.min(most);
+    /// Σ I1_i, and how many tasks have a DBF that is clipped; leaves I2_i − I1_i in `scratch`.
+    fn spread(&self, k: usize, window: T, scratch: &mut Scratch<T>) -> (T, usize) {
+        let n = self.wcet.len();
+        let (demand, carried) = (&scratch.demand[..n], &scratch.demand_carried[..n]);
+        let difference = &mut scratch.difference[..n];
+        let most = window - self.wcet[k] + T::one();
+        let (mut sum, mut clipped) = (T::zero(), T::zero());
+        for i in 0..n {
+            let without = demand[i].min(most);
+            clipped = clipped + if demand[i] > most { T::one() } else { T::zero() };
+            sum = sum + without;
+            difference[i] = carried[i].min(most) - without;
         }
-        sum = sum + scratch.largest(self.carriers);
-        (self.m * (window - wcet) - sum, clipped)
+        // Task k itself is counted otherwise.
+        sum = sum - demand[k].min(most);
+        let is_clipped = demand[k] > most;
+        let most = window - self.deadline[k];
+        let without = (demand[k] - self.wcet[k]).min(most);
+        difference[k] = (carried[k] - self.wcet[k]).min(most) - without;
+        let clipped = clipped.to_usize().unwrap_or(n) - usize::from(is_clipped);
+        (
+            sum + without,
+            clipped + usize::from(demand[k] - self.wcet[k] > most),
+        )
     }
 }
 
@@ -291,6 +331,8 @@ struct Scratch<T> {
     /// L mod p.
     rest: Vec<T>,
     difference: Vec<T>,
+    /// The last of the largest differences, when they were last selected: never negative.
+    least: T,
 }
 
 impl<T: PrimInt + std::iter::Sum> Scratch<T> {
@@ -300,6 +342,7 @@ impl<T: PrimInt + std::iter::Sum> Scratch<T> {
             demand_carried: vec![T::zero(); n],
             rest: vec![T::zero(); n],
             difference: vec![T::zero(); n],
+            least: T::zero(),
         }
     }
 
@@ -320,15 +363,61 @@ impl<T: PrimInt + std::iter::Sum> Scratch<T> {
         }
     }
 
-    /// The largest differences, unclipped.
-    fn carried(&mut self, count: usize) -> T {
+    /// The m − 1 largest WCETs.
+    fn largest_wcets(&mut self, set: &Windows<T>) -> T {
+        self.difference.copy_from_slice(&set.wcet);
+        self.largest(set.carriers)
+    }
+
+    /// At least the sum of the largest differences, unclipped.
+    fn carried_at_most(&mut self, count: usize) -> T {
         for i in 0..self.demand.len() {
             self.difference[i] = self.demand_carried[i] - self.demand[i];
         }
-        self.largest(count)
+        self.largest_at_most(count)
     }
 
+    /// At least the sum of the `count` largest differences, and no more if `least` is the last of them: each is at most
+    /// that and what it is above.
+    fn largest_at_most(&self, count: usize) -> T {
+        let above = self.difference.iter().map(|d| (*d - self.least).max(T::zero()));
+        above.sum::<T>() + self.least * T::from(count).unwrap_or_else(T::max_value)
+    }
+
+    /// The sum of the `count` largest differences.
     fn largest(&mut self, count: usize) -> T {
-        largest_sum(&mut self.difference, count, |a, b| b.cmp(a))
+        let values = &mut self.difference;
+        self.least = T::zero();
+        if count == 0 {
+            return T::zero();
+        }
+        if count < values.len() {
+            let (_, least, _) = values.select_nth_unstable_by(count - 1, |a, b| b.cmp(a));
+            self.least = (*least).max(T::zero());
+        }
+        values[..count.min(values.len())].iter().copied().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_and_wide_integers_give_the_same_verdicts() {
+        let mut verdicts = [0; 2];
+        for seed in 0..300 {
+            let (tasks, m) = columns::tests::random_set(seed);
+            let sums = Sums::of(&tasks, m, 1);
+            if sums.largest_number(tasks.len()) >= NARROW {
+                continue;
+            }
+            let narrow = Windows::<i32>::new(&tasks, m, 1).all_fit(&sums);
+            let wide = Windows::<i64>::new(&tasks, m, 1).all_fit(&sums);
+            let widest = Windows::<i128>::new(&tasks, m, 1).all_fit(&sums);
+            assert_eq!([&narrow, &wide], [&widest, &widest], "{tasks:?} on {m}");
+            verdicts[usize::from(wide == Ok(true))] += 1;
+        }
+        assert!(verdicts.iter().all(|count| *count > 40), "{verdicts:?}");
     }
 }
