@@ -114,6 +114,18 @@ pub(crate) fn turn(first: CpuId, second: CpuId, time: Duration, wcet: Duration) 
 
 /// The largest whole time a period that `inside` leaves of `cap`; shorter than the WCET, since the task did not fit.
 fn time_left(inside: &[Ratio], cap: Ratio, period: Duration) -> Duration {
+    // In units of 2^-64, at least and at most; mostly both give the same whole time.
+    let scale = |r: &Ratio| (u128::from(r.num()) << 64) / u128::from(r.den());
+    let used: u128 = inside.iter().map(scale).sum();
+    if let Some(high) = (scale(&cap) + 1).checked_sub(used)
+        && let Some(low) = high.checked_sub(inside.len() as u128 + 1)
+        && high < 1 << 64
+    {
+        let time = |left: u128| (left * u128::from(period.nanos())) >> 64;
+        if time(low) == time(high) {
+            return Duration::from_nanos(time(low) as u64);
+        }
+    }
     let left = cap.to_big() - exact::sum(inside.iter().copied());
     let time = left * BigRational::from_integer(BigInt::from(period.nanos()));
     Duration::from_nanos(time.floor().to_integer().to_u64().unwrap_or(0))

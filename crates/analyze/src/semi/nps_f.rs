@@ -54,11 +54,8 @@ pub(crate) const ONE: u64 = 1 << 44;
 
 pub(crate) fn scaled(t: &Timing) -> u64 {
     let (e, p) = (t.wcet.nanos(), t.period.nanos().max(1));
-    // The short division serves all WCETs below 1 ms and the quotient is at most ONE: e ≤ p here.
-    match e.checked_mul(ONE) {
-        Some(product) => product.div_ceil(p),
-        None => (u128::from(e) * u128::from(ONE)).div_ceil(u128::from(p)) as u64,
-    }
+    // The quotient is at most ONE: e ≤ p here.
+    (u128::from(e) * u128::from(ONE)).div_ceil(u128::from(p)) as u64
 }
 
 /// The length of slots: S = min p / δ, rounded down; `None` without tasks or δ.
@@ -84,8 +81,14 @@ pub(crate) fn exact_length(
     count: u32,
     utilizations: impl Iterator<Item = Ratio>,
 ) -> u64 {
-    let high = length(slot, delta, u);
-    if length(slot, delta, u.saturating_sub(u64::from(count))) == high {
+    let (s, d) = (u128::from(slot.nanos()), u128::from(delta));
+    let (above, below) = (s * (d + 1) * u128::from(u), u128::from(u) + d * u128::from(ONE));
+    let quotient = above / below;
+    let rest = above - quotient * below;
+    let high = (quotient + u128::from(rest > 0)).min(s) as u64;
+    // I(δ, u) grows by less than (δ + 1) / δ a u, so that the quotient grows by less than this much of its remainder.
+    let error = (s * (d + 1) * (d + 1) / d.max(1) + 1) * u128::from(count);
+    if rest == 0 || rest > error {
         return high;
     }
     let true_u = exact::sum(utilizations);
@@ -100,6 +103,30 @@ pub(crate) fn exact_length(
 /// # Errors
 /// See [`Refusal`]. Deadlines are not looked at.
 pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) -> Result<Slots, Refusal> {
+    let empty = |cpu: &CpuId| Timetable {
+        cpu: *cpu,
+        turns: Vec::new(),
+    };
+    let mut timetables: Vec<Timetable> = clusters.iter().flatten().map(empty).collect();
+    let sizes: Vec<usize> = clusters.iter().map(Vec::len).collect();
+    let (slot, server_of) = lay_out(tasks, &sizes, settings, |cpu, turn| {
+        timetables[cpu].turns.push(turn)
+    })?;
+    Ok(Slots {
+        slot,
+        server_of,
+        timetables,
+    })
+}
+
+/// The slot and the server of every task; every turn of a server is given to `serve` with its processor, by place in the
+/// layout of all clusters. Of these it needs only the sizes.
+fn lay_out(
+    tasks: &[Timing],
+    sizes: &[usize],
+    settings: &Settings,
+    mut serve: impl FnMut(usize, Serve),
+) -> Result<(Duration, Vec<u32>), Refusal> {
     if let Some(heavy) = tasks.iter().position(|t| t.wcet > t.period) {
         return Err(Refusal::Task(heavy as u32));
     }
@@ -112,14 +139,14 @@ pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) ->
     let mut packing = Packing {
         slot,
         settings,
-        room: clusters
+        room: sizes
             .iter()
-            .map(|c| c.len() as u128 * u128::from(slot.nanos()))
+            .map(|cpus| *cpus as u128 * u128::from(slot.nanos()))
             .collect(),
         loads: Vec::new(),
         counts: Vec::new(),
         cluster_of: Vec::new(),
-        most: 2 * clusters.iter().map(Vec::len).sum::<usize>(),
+        most: 2 * sizes.iter().sum::<usize>(),
     };
     let mut server_of = vec![0; tasks.len()];
     for index in order {
@@ -129,11 +156,18 @@ pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) ->
     if packing.room.is_empty() {
         return Err(Refusal::Servers);
     }
-    let mut timetables = Vec::new();
-    for (c, cluster) in clusters.iter().enumerate() {
-        let mut layout = Layout::new(cluster, slot, settings.shortest);
+    let mut before = 0;
+    for (cluster, cpus) in sizes.iter().enumerate() {
+        let mut layout = Layout {
+            cpus: *cpus,
+            slot: slot.nanos(),
+            shortest: settings.shortest.nanos().max(1),
+            at: 0,
+            start: 0,
+            serve: |cpu: usize, turn| serve(before + cpu, turn),
+        };
         for (server, load) in packing.loads.iter().enumerate() {
-            if packing.cluster_of[server] == c {
+            if packing.cluster_of[server] == cluster {
                 let members = server_of.iter().zip(tasks).filter(|(s, _)| **s == server as u32);
                 let count = packing.counts[server];
                 let utilizations = members.map(|(_, t)| t.utilization());
@@ -142,13 +176,9 @@ pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) ->
                 layout.add(server as u32, length).ok_or(Refusal::Servers)?;
             }
         }
-        timetables.append(&mut layout.timetables);
+        before += cpus;
     }
-    Ok(Slots {
-        slot,
-        server_of,
-        timetables,
-    })
+    Ok((slot, server_of))
 }
 
 /// First fit into servers. With several clusters the sum of reserves of each is watched, too; with one the layout shows it.
@@ -206,36 +236,27 @@ impl Packing<'_> {
 }
 
 /// Lays reserves on processors, one after the other.
-struct Layout {
-    timetables: Vec<Timetable>,
+struct Layout<F> {
+    cpus: usize,
     slot: u64,
     shortest: u64,
     at: usize,
     start: u64,
+    serve: F,
 }
 
-impl Layout {
-    fn new(cpus: &[CpuId], slot: Duration, shortest: Duration) -> Self {
-        let empty = |cpu: &CpuId| Timetable {
-            cpu: *cpu,
-            turns: Vec::new(),
-        };
-        Layout {
-            timetables: cpus.iter().map(empty).collect(),
-            slot: slot.nanos(),
-            shortest: shortest.nanos().max(1),
-            at: 0,
-            start: 0,
-        }
-    }
-
+impl<F: FnMut(usize, Serve)> Layout<F> {
     fn serve(&mut self, server: u32, length: u64) -> Option<()> {
+        if self.at >= self.cpus {
+            return None;
+        }
         let end = self.start + length;
-        self.timetables.get_mut(self.at)?.turns.push(Serve {
+        let turn = Serve {
             start: Duration::from_nanos(self.start),
             end: Duration::from_nanos(end),
             server,
-        });
+        };
+        (self.serve)(self.at, turn);
         self.start = end;
         Some(())
     }
@@ -285,7 +306,7 @@ pub const INFO: TestInfo = info(
     "NPS-F",
     "nps-f",
     "First fit into servers of capacity one; accepted if the inflated servers (δ = 1) fit on the processors one after the other.",
-    |tasks, m| decide(tasks, &[super::processors(m)]),
+    |tasks, m| decide(tasks, &[m as usize]),
 );
 
 /// C-NPS-F with δ = 1, clusters of two processors.
@@ -294,12 +315,13 @@ pub const CLUSTERED: TestInfo = info(
     "c-nps-f",
     "NPS-F within clusters, here of two neighboring processors (an odd last one by itself): no server crosses between them.",
     |tasks, m| {
-        let clusters: Vec<Vec<CpuId>> = super::processors(m).chunks(2).map(<[CpuId]>::to_vec).collect();
-        decide(tasks, &clusters)
+        let mut sizes = vec![2; m as usize / 2];
+        sizes.extend((m % 2 == 1).then_some(1));
+        decide(tasks, &sizes)
     },
 );
 
-fn decide(tasks: &[Timing], clusters: &[Vec<CpuId>]) -> Decision {
+fn decide(tasks: &[Timing], sizes: &[usize]) -> Decision {
     verdict::implicit_deadlines(tasks)?;
-    Ok(assign(tasks, clusters, &Settings::default()).is_ok())
+    Ok(lay_out(tasks, sizes, &Settings::default(), |_, _| {}).is_ok())
 }
