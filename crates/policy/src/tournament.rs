@@ -185,8 +185,8 @@ impl Tournament {
     pub fn delay(&mut self, by: u64, chosen: impl Fn(usize) -> bool) {
         self.0.change_all(|entry, key| {
             let time = (key >> 64) as u64;
-            let moves = time != Self::NEVER && chosen(entry);
-            pack(time + if moves { by } else { 0 }, entry)
+            let moves = (time != Self::NEVER) & chosen(entry);
+            pack(time + select_unpredictable(moves, by, 0), entry)
         });
     }
 

@@ -3,14 +3,16 @@
 //! Peers on such a set, wall time, same kind of machine: SchedCAT (C++, G-EDF only, nothing else counted) 8.6 M jobs/s;
 //! SimSo G-EDF 6.6 k, P-EDF 7.2 k, EKG 1.9 k, PD2 0.35 k jobs/s.
 //!
-//! Time is time on the processor (`/proc/self/schedstat`), so that a busy machine does not spoil the figures.
+//! Time is time on the processor (`/proc/self/schedstat`), so that a busy machine does not spoil the figures. At the end a table
+//! has the medians next to what the best known tool manages.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group};
 use model::watch::Silent;
 use model::{Duration, Platform, TaskSet, Timing};
 use policy::{Setup, Spec};
 use simulate::{Costs, Observer, Scenario, Summary, Traced};
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::time::{Duration as Wall, Instant};
 use trace::VecSink;
 
@@ -33,6 +35,25 @@ fn on_processor(start: Instant) -> Wall {
     match stat.split_whitespace().next().and_then(|ns| ns.parse().ok()) {
         Some(ns) => Wall::from_nanos(ns),
         None => start.elapsed(),
+    }
+}
+
+/// What was measured: a name, the peer's figure, and seconds for each element of a run.
+struct Row {
+    name: String,
+    peer: &'static str,
+    seconds: Vec<f64>,
+}
+
+static TABLE: Mutex<Vec<Row>> = Mutex::new(Vec::new());
+
+/// The medians, in millions a second.
+fn print_table() {
+    println!("{:44} {:>10}   best known, millions a second", "", "M/s");
+    for row in TABLE.lock().expect("one thread").iter_mut() {
+        row.seconds.sort_by(f64::total_cmp);
+        let median = row.seconds[row.seconds.len() / 2];
+        println!("{:44} {:10.2}   {}", row.name, 1e-6 / median, row.peer);
     }
 }
 
@@ -96,9 +117,19 @@ impl Case {
         run.expect("a simulation").0
     }
 
-    fn bench(&self, c: &mut Criterion, name: &str, elements: u64, run: impl Fn(&Self) -> Summary) {
+    fn bench(
+        &self,
+        c: &mut Criterion,
+        name: &str,
+        peer: &'static str,
+        elements: u64,
+        run: impl Fn(&Self) -> Summary,
+    ) {
+        let mut seconds = Vec::new();
         let mut group = c.benchmark_group("simulate");
         group.sample_size(20).throughput(Throughput::Elements(elements));
+        group.warm_up_time(Wall::from_millis(500));
+        group.measurement_time(Wall::from_secs(2));
         group.bench_function(name, |b| {
             b.iter_custom(|iterations| {
                 let start = Instant::now();
@@ -106,27 +137,43 @@ impl Case {
                 for _ in 0..iterations {
                     black_box(run(self));
                 }
-                on_processor(start)
+                let time = on_processor(start)
                     .saturating_sub(before)
-                    .max(Wall::from_nanos(1))
+                    .max(Wall::from_nanos(1));
+                seconds.push(time.as_secs_f64() / (iterations * elements) as f64);
+                time
             });
         });
         group.finish();
+        // A filter on the command line may have left it out.
+        if !seconds.is_empty() {
+            TABLE.lock().expect("one thread").push(Row {
+                name: name.to_owned(),
+                peer,
+                seconds,
+            });
+        }
     }
 }
 
 fn speed(c: &mut Criterion) {
-    for (m, n, percent) in [(4, 20, 304), (24, 72, 1824)] {
+    let others = "SchedCAT 8.6 (G-EDF only), SimSo 0.0066";
+    let none = "none: SchedCAT knows no overheads, SimSo is below 0.0066";
+    let trace = "none: SchedCAT keeps no trace, SimSo 0.0066";
+    for (m, n, percent, peers) in [
+        (4, 20, 304, [others, trace, none]),
+        (24, 72, 1824, ["not measured"; 3]),
+    ] {
         let name = |what: &str| format!("g-edf m={m} n={n} {what}, jobs");
         let ideal = Case::new(m, n, percent, "g-edf");
         let jobs = ideal.run(()).completed();
-        ideal.bench(c, &name("ideal"), jobs, |case| case.run(()));
-        ideal.bench(c, &name("trace kept"), jobs, |case| {
+        ideal.bench(c, &name("ideal"), peers[0], jobs, |case| case.run(()));
+        ideal.bench(c, &name("trace kept"), peers[1], jobs, |case| {
             case.run(Traced(VecSink::default()))
         });
         let costly = Case::new(m, n, percent, "g-edf").with_overheads();
         let jobs = costly.run(()).completed();
-        costly.bench(c, &name("all overheads"), jobs, |case| case.run(()));
+        costly.bench(c, &name("all overheads"), peers[2], jobs, |case| case.run(()));
     }
     // Every quantum of every processor that is given to a job.
     let pd2 = Case::new(4, 20, 304, "pd2");
@@ -134,10 +181,19 @@ fn speed(c: &mut Criterion) {
         let per_second = |t: &Timing| t.wcet.nanos().div_ceil(1_000_000) * 1_000_000_000 / t.period.nanos();
         200 * set.timings().iter().map(per_second).sum::<u64>()
     };
-    pd2.bench(c, "pd2 m=4 n=20 ideal, quanta", quanta(&pd2.set), |case| {
-        case.run(())
-    });
+    pd2.bench(
+        c,
+        "pd2 m=4 n=20 ideal, quanta",
+        "SimSo 0.00035 jobs",
+        quanta(&pd2.set),
+        |case| case.run(()),
+    );
 }
 
 criterion_group!(benches, speed);
-criterion_main!(benches);
+
+fn main() {
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+    print_table();
+}

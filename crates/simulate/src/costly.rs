@@ -87,8 +87,28 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     }
 
     #[inline(always)]
-    fn next(&self) -> u64 {
-        self.core.next()
+    fn next(&mut self, horizon: u64) -> u64 {
+        let core = &mut self.core;
+        loop {
+            let next = core
+                .ends
+                .key()
+                .min(core.calls.key())
+                .min(core.releases.key())
+                .min(core.timers.key());
+            let next = if P::SLICES {
+                next.min(core.arrivals.key())
+            } else {
+                next
+            };
+            if O::EVENTS || core.next_tick >= next.min(horizon) {
+                return next.min(core.next_tick);
+            }
+            // Nothing else happens at this instant: a tick alone changes no decision.
+            core.now = core.next_tick;
+            core.next_tick += core.scenario.quantum.nanos();
+            core.tick();
+        }
     }
 
     #[inline(always)]
@@ -109,6 +129,7 @@ struct Core<'a, O> {
     route: Route,
     observer: O,
     now: u64,
+    horizon: u64,
     processors: Processors,
     /// By dense processor.
     cpus: Vec<Cpu>,
@@ -162,13 +183,14 @@ impl<'a, O: Observer> Core<'a, O> {
             route,
             observer,
             now: 0,
+            horizon: scenario.horizon.nanos(),
             processors,
             cpus: vec![Cpu::idle(); m],
             ends: Tournament::new(m),
             calls: Tournament::new(m),
             releases,
             timers: Tournament::new(domains.len()),
-            arrivals: Tournament::new(n),
+            arrivals: Tournament::new(if P::SLICES { n } else { 1 }),
             pushed: vec![(0, 0, false); n],
             next_tick: match costs.tick {
                 0 => u64::MAX,
@@ -183,17 +205,6 @@ impl<'a, O: Observer> Core<'a, O> {
             lost: vec![[0; Overhead::ALL.len()]; n + 1],
             decisions: 0,
         })
-    }
-
-    #[inline]
-    fn next(&self) -> u64 {
-        self.ends
-            .key()
-            .min(self.calls.key())
-            .min(self.releases.key())
-            .min(self.timers.key())
-            .min(self.arrivals.key())
-            .min(self.next_tick)
     }
 
     /// All that happens now, until nothing more does.
@@ -217,8 +228,8 @@ impl<'a, O: Observer> Core<'a, O> {
                     self.proceed(domains, cpu);
                 }
             }
-            if self.ends.key() != self.now && self.calls.key() != self.now && self.arrivals.key() != self.now
-            {
+            let arrives = P::SLICES && self.arrivals.key() == self.now;
+            if !arrives && self.ends.key() != self.now && self.calls.key() != self.now {
                 return;
             }
         }
@@ -245,7 +256,7 @@ impl<'a, O: Observer> Core<'a, O> {
         if self.now >= horizon {
             return;
         }
-        while self.arrivals.key() == self.now {
+        while P::SLICES && self.arrivals.key() == self.now {
             let task = self.arrivals.entry() as u32;
             self.arrivals.set(task as usize, Tournament::NEVER);
             let (domain, _, by_call) = self.pushed[task as usize];
@@ -274,7 +285,7 @@ impl<'a, O: Observer> Core<'a, O> {
     }
 
     /// The policy of a domain learns of an event; `cpu` is the processor that decides.
-    #[inline]
+    #[inline(always)]
     fn tell<P: Policy>(&mut self, domains: &mut [Domain<P>], domain: u32, cpu: u32, event: Event) {
         domains[domain as usize]
             .policy
@@ -436,8 +447,10 @@ impl<'a, O: Observer> Core<'a, O> {
     #[inline]
     fn rearrange(&mut self, cpu: u32, deciding: u32) {
         if deciding == NONE || deciding == cpu {
-            self.cpus[cpu as usize].reschedule = true;
-            self.disturb(cpu);
+            // If it has to already, it is about to.
+            if !std::mem::replace(&mut self.cpus[cpu as usize].reschedule, true) {
+                self.disturb(cpu);
+            }
         } else {
             self.call(cpu);
         }

@@ -88,8 +88,8 @@ impl Dirty {
 pub(crate) trait Engine {
     /// All that happens at the present instant.
     fn instant(&mut self, horizon: u64);
-    /// When something happens next.
-    fn next(&self) -> u64;
+    /// When something happens next that has to be looked at.
+    fn next(&mut self, horizon: u64) -> u64;
     /// Sets the clock.
     fn advance(&mut self, now: u64);
     /// Is a deadline miss known?
@@ -111,7 +111,7 @@ pub(crate) fn run(engine: &mut impl Engine, scenario: &Scenario, watch: &impl Wa
         if scenario.stop_at_miss && engine.has_missed() {
             return (Ending::Miss, now);
         }
-        let next = engine.next();
+        let next = engine.next(horizon);
         if next > horizon || now == horizon {
             return (Ending::Horizon, horizon);
         }

@@ -162,7 +162,7 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     }
 
     #[inline(always)]
-    fn next(&self) -> u64 {
+    fn next(&mut self, _horizon: u64) -> u64 {
         let core = &self.core;
         let next = core.ends.key().min(core.releases.key()).min(core.timers.key());
         if P::SLICES {

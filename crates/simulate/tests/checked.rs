@@ -2,26 +2,11 @@
 
 mod support;
 
-use model::Provenance;
 use simulate::Costs;
-use support::{Instance, POLICIES, Random, instance, units};
-use trace::check::Options;
-use trace::{Checker, Header, Sink, Stage};
+use support::{Instance, POLICIES, Random, instance};
 
 fn check(instance: &Instance, events: &[trace::Event], context: &dyn Fn() -> String) {
-    let spec: policy::Spec = instance.policy.parse().unwrap();
-    let stage = Stage {
-        policy: instance.policy.clone(),
-        assignment: instance.assignment.clone(),
-        quantum: spec.quantum(units(1)).unwrap(),
-    };
-    let header = Header::simulated(instance.set(), instance.platform(), stage, Provenance::default());
-    let options = Options::for_trace(&header);
-    let mut checker = Checker::new(header, options).unwrap();
-    for event in events {
-        checker.record(*event);
-    }
-    let verdict = checker.finish();
+    let verdict = support::check(&instance.header(&instance.scenario()), events);
     assert!(
         verdict.policies == [instance.policy.clone()],
         "{:?}",

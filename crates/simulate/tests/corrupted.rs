@@ -3,43 +3,10 @@
 
 mod support;
 
-use model::{Provenance, Ratio};
+use model::Ratio;
 use simulate::{Enforcement, Execution, Releases, Scenario};
-use support::{Instance, Random, UNIT, instance, units};
-use trace::check::Options;
-use trace::{Checker, Event, EventKind, Header, Sink, Stage, Verdict};
-
-fn header(of: &Instance, scenario: &Scenario) -> Header {
-    let stage = Stage {
-        policy: of.policy.clone(),
-        assignment: of.assignment.clone(),
-        quantum: ["pd2", "ca-edf"]
-            .iter()
-            .any(|p| of.policy.starts_with(p))
-            .then_some(units(1)),
-    };
-    Header {
-        releases: match scenario.releases {
-            Releases::Periodic => trace::Releases::Periodic,
-            Releases::Sporadic(_) => trace::Releases::Sporadic,
-            Releases::Given(_) => trace::Releases::Given,
-        },
-        enforcement: match scenario.enforcement {
-            Enforcement::Off => trace::Enforcement::Off,
-            Enforcement::PerQuantum => trace::Enforcement::Quantum,
-            Enforcement::Exact => trace::Enforcement::Exact,
-        },
-        ..Header::simulated(of.set(), of.platform(), stage, Provenance::default())
-    }
-}
-
-fn check(header: &Header, events: &[Event]) -> Verdict {
-    let mut checker = Checker::new(header.clone(), Options::for_trace(header)).unwrap();
-    for event in events {
-        checker.record(*event);
-    }
-    checker.finish()
-}
+use support::{Instance, Random, UNIT, check, instance};
+use trace::{Event, EventKind, Verdict};
 
 fn told(verdict: &Verdict, events: &[Event]) -> String {
     let Some(first) = verdict.first.first() else {
@@ -76,7 +43,7 @@ fn schedules_with_overruns_and_budgets_are_clean() {
                 ..instance.scenario()
             };
             let (_, _, events) = instance.simulate(&scenario, None);
-            let verdict = check(&header(&instance, &scenario), &events);
+            let verdict = check(&instance.header(&scenario), &events);
             assert!(
                 verdict.is_clean(),
                 "{enforcement:?}, set {set}: {}\n{instance:#?}",
@@ -99,7 +66,7 @@ fn corrupted_schedules_are_caught() {
             let instance = instance(&mut random, policy);
             let scenario = instance.scenario();
             let (_, _, events) = instance.simulate(&scenario, None);
-            let header = header(&instance, &scenario);
+            let header = instance.header(&scenario);
             for i in 0..events.len() - 1 {
                 for (what, mutated) in corruptions(&instance, &events, i) {
                     tried += 1;

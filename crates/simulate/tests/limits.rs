@@ -55,6 +55,27 @@ fn a_simulated_year_does_not_drift() {
     }
 }
 
+/// After 52 weeks, of which each is one hyperperiod, everything is 52 times what it was after one.
+#[test]
+fn every_week_of_a_simulated_year_is_like_the_first() {
+    let timings = vec![minutes(3, 10), minutes(20, 60), minutes(600, 1440), minutes(1, 7)];
+    let weeks = |count: u64| {
+        let scenario = Scenario {
+            horizon: Duration::from_nanos(count * 7 * DAY.nanos()),
+            ..Scenario::default()
+        };
+        run("g-edf", timings.clone(), &scenario, None)
+    };
+    let (one, year) = (weeks(1), weeks(52));
+    assert_eq!(one.misses(), 0);
+    for (one, year) in one.tasks.iter().zip(&year.tasks) {
+        assert_eq!(year.completed, 52 * one.completed);
+        assert_eq!(year.response_sum, 52 * one.response_sum);
+        assert_eq!(year.response_max, one.response_max);
+        assert_eq!(year.preemptions, 52 * one.preemptions);
+    }
+}
+
 #[test]
 fn an_overloaded_set_leaves_a_backlog_that_takes_no_memory_and_is_counted() {
     // Three tasks of utilization one on two processors; the third starves under fixed priorities.

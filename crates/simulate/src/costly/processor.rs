@@ -52,9 +52,10 @@ impl<O: Observer> Core<'_, O> {
                 self.interrupt(cpu as u32, Op::Tick);
             }
         }
-        let cpus = &self.cpus;
+        let (cpus, until) = (&self.cpus, now + tick);
         self.ends.delay(tick, |cpu| {
-            matches!(cpus[cpu].work, Work::Job) && cpus[cpu].free_at == now + tick
+            let here = cpus.get(cpu);
+            here.is_some_and(|here| matches!(here.work, Work::Job) & (here.free_at == until))
         });
     }
 
@@ -210,10 +211,10 @@ impl<O: Observer> Core<'_, O> {
                         self.begin(cpu, Op::Switch { next });
                         return;
                     }
-                    self.load(cpu, next);
+                    self.load(cpu, next, self.now);
                 }
             }
-            Op::Switch { next } => self.load(cpu, next),
+            Op::Switch { next } => self.load(cpu, next, self.now),
         }
         match self.cpus[cpu as usize].queue.pop_front() {
             Some(op) => self.begin(cpu, op),
@@ -222,11 +223,11 @@ impl<O: Observer> Core<'_, O> {
         }
     }
 
-    /// The switch is done: another job is loaded.
-    pub(super) fn load(&mut self, cpu: u32, next: u32) {
+    /// The switch is done, at `now`: another job is loaded.
+    pub(super) fn load(&mut self, cpu: u32, next: u32, now: u64) {
         self.unload(cpu);
         self.cpus[cpu as usize].loaded = next;
-        let before = self.jobs.start(next, cpu, self.now);
+        let before = self.jobs.start(next, cpu, now);
         let reload = match (before, self.costs.cpmd.get(next as usize)) {
             (Some(from), Some(delays)) if from == cpu => delays[0],
             (Some(from), Some(delays)) => delays[1 + self.jobs.kind(from, cpu)],
@@ -237,7 +238,7 @@ impl<O: Observer> Core<'_, O> {
             self.cpus[cpu as usize].shown_idle = None;
             let number = self.jobs.rows[next as usize].number;
             let (now, to, task) = (
-                Instant::from_nanos(self.now),
+                Instant::from_nanos(now),
                 self.processors.ids[cpu as usize],
                 TaskId(next),
             );
@@ -326,14 +327,10 @@ impl<O: Observer> Core<'_, O> {
             } else if O::EVENTS {
                 self.show_idle(domains, cpu);
             }
-            if O::EVENTS || next != self.cpus[cpu as usize].loaded {
+            if O::EVENTS || !self.choose_quietly(cpu, next) {
                 self.begin(cpu, Op::Choose { next });
                 return;
             }
-            // Nothing is switched, and nothing depends on when that is found out.
-            let slot = (next as usize).min(self.lost.len() - 1);
-            self.lost[slot][Overhead::Scheduling as usize] += self.costs.scheduling;
-            self.cpus[cpu as usize].free_at = self.now + self.costs.scheduling;
         }
         let state = &mut self.cpus[cpu as usize];
         if state.loaded == NONE {
@@ -351,6 +348,28 @@ impl<O: Observer> Core<'_, O> {
             self.ends
                 .set(cpu as usize, self.jobs.until(state.loaded, state.since));
         }
+    }
+
+    /// Chooses, and switches if need be, without an event at the end, where nothing depends on when that is: nobody waits for
+    /// the job that was loaded, and the task that is switched to releases no job in the meantime, which would go where this
+    /// one runs. Says whether that is so.
+    #[inline(always)]
+    fn choose_quietly(&mut self, cpu: u32, next: u32) -> bool {
+        let here = &self.cpus[cpu as usize];
+        let mut end = self.now + self.costs.scheduling;
+        let slot = (next as usize).min(self.lost.len() - 1);
+        if next != here.loaded {
+            end += self.costs.context_switch;
+            let overtaken = self.jobs.rows[slot].next_release <= end;
+            if here.loaded != NONE || overtaken || self.scenario.stop_at_miss || end > self.horizon {
+                return false;
+            }
+            self.lost[slot][Overhead::ContextSwitch as usize] += self.costs.context_switch;
+            self.load(cpu, next, end);
+        }
+        self.lost[slot][Overhead::Scheduling as usize] += self.costs.scheduling;
+        self.cpus[cpu as usize].free_at = end;
+        true
     }
 
     /// The loaded job, which does not execute at the moment, is preempted.

@@ -3,10 +3,11 @@
 
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
 use model::watch::Silent;
-use model::{Assignment, Bytes, CpuId, Details, Duration, Instant, Platform, TaskSet, Timing};
+use model::{Assignment, Bytes, CpuId, Details, Duration, Instant, Platform, Provenance, TaskSet, Timing};
 use policy::{Setup, Spec};
-use simulate::{Costs, Responses, Scenario, Summary, Traced};
-use trace::{Event, EventKind, VecSink};
+use simulate::{Costs, Enforcement, Releases, Responses, Scenario, Summary, Traced};
+use trace::check::Options;
+use trace::{Checker, Event, EventKind, Header, Sink, Stage, VecSink, Verdict};
 
 /// One time unit of these tests; small enough to see that nothing depends on it.
 pub const UNIT: u64 = 1000;
@@ -21,8 +22,19 @@ impl Random {
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % n
     }
-    pub fn among(&mut self, low: u64, high: u64) -> u64 {
+}
+
+/// Whoever makes the choices of which an instance is made: chance, or a fuzzer.
+pub trait Choices {
+    fn below(&mut self, n: u64) -> u64;
+    fn among(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
+    }
+}
+
+impl Choices for Random {
+    fn below(&mut self, n: u64) -> u64 {
+        Random::below(self, n)
     }
 }
 
@@ -129,6 +141,40 @@ impl Instance {
     }
 }
 
+impl Instance {
+    /// What a trace of it says in front.
+    pub fn header(&self, scenario: &Scenario) -> Header {
+        let spec: Spec = self.policy.parse().unwrap();
+        let stage = Stage {
+            policy: self.policy.clone(),
+            assignment: self.assignment.clone(),
+            quantum: spec.quantum(units(1)).unwrap(),
+        };
+        Header {
+            releases: match scenario.releases {
+                Releases::Periodic => trace::Releases::Periodic,
+                Releases::Sporadic(_) => trace::Releases::Sporadic,
+                Releases::Given(_) => trace::Releases::Given,
+            },
+            enforcement: match scenario.enforcement {
+                Enforcement::Off => trace::Enforcement::Off,
+                Enforcement::PerQuantum => trace::Enforcement::Quantum,
+                Enforcement::Exact => trace::Enforcement::Exact,
+            },
+            ..Header::simulated(self.set(), self.platform(), stage, Provenance::default())
+        }
+    }
+}
+
+/// What the checker says of a trace.
+pub fn check(header: &Header, events: &[Event]) -> Verdict {
+    let mut checker = Checker::new(header.clone(), Options::for_trace(header)).unwrap();
+    for event in events {
+        checker.record(*event);
+    }
+    checker.finish()
+}
+
 /// The policies with what each needs; those that need an assignment get a random one.
 pub const POLICIES: [&str; 16] = [
     "g-edf",
@@ -150,7 +196,7 @@ pub const POLICIES: [&str; 16] = [
 ];
 
 /// A random instance for a policy.
-pub fn instance(random: &mut Random, policy: &str) -> Instance {
+pub fn instance(random: &mut impl Choices, policy: &str) -> Instance {
     let clustered = policy.starts_with("c-edf");
     let m = if clustered {
         2 * random.among(1, 2)
@@ -200,21 +246,22 @@ fn cpus(m: u64) -> Vec<CpuId> {
     (0..m as u32).map(CpuId).collect()
 }
 
-fn assignment(random: &mut Random, of: &Instance) -> Option<Assignment> {
+fn clusters(m: u64, n: u64, size: u64, random: &mut impl Choices) -> Assignment {
+    Assignment::Clustered(Clustered {
+        clusters: cpus(m)
+            .chunks(size as usize)
+            .map(|c| c.iter().copied().collect())
+            .collect(),
+        cluster_of: (0..n).map(|_| random.below(m / size) as u32).collect(),
+    })
+}
+
+fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
     let (m, n) = (of.m, of.tasks.len() as u64);
     let cpu = |p: u64| CpuId(p as u32);
-    let clusters = |size: u64, random: &mut Random| {
-        Assignment::Clustered(Clustered {
-            clusters: cpus(m)
-                .chunks(size as usize)
-                .map(|c| c.iter().copied().collect())
-                .collect(),
-            cluster_of: (0..n).map(|_| random.below(m / size) as u32).collect(),
-        })
-    };
     match of.policy.split(':').next().unwrap() {
-        "p-edf" | "p-fp" | "p-rm" => Some(clusters(1, random)),
-        "c-edf" => Some(clusters(2, random)),
+        "p-edf" | "p-fp" | "p-rm" => Some(clusters(m, n, 1, random)),
+        "c-edf" => Some(clusters(m, n, 2, random)),
         "edf-fm" => {
             let turn = |_| {
                 let first = random.below(m);
