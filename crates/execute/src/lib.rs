@@ -9,9 +9,10 @@ pub mod domain;
 pub mod engine;
 pub mod gate;
 pub mod kernel;
+pub mod preflight;
 mod team;
 pub mod watchdog;
 mod worker;
 
-pub use domain::Enforcement;
+pub use domain::{Enforcement, POLICED};
 pub use engine::{Ending, Outcome, Settings, levels, run, run_plan};

@@ -8,6 +8,8 @@ mod measure;
 mod platform;
 mod profile;
 mod report;
+mod run;
+mod run_show;
 mod simulate;
 mod simulate_batch;
 mod simulate_show;
@@ -49,6 +51,8 @@ pub enum Verb {
     Generate(generate::Args),
     /// Run a task set in virtual time under a policy
     Simulate(simulate::Args),
+    /// Run a task set for real under a policy
+    Run(run::Args),
     /// Compare policies over many task sets
     Study(study::Args),
     /// Make the page and its figures again from files
@@ -67,6 +71,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Check(args) => check::run(args),
         Verb::Generate(args) => generate::run(args),
         Verb::Simulate(args) => simulate::run(args),
+        Verb::Run(args) => run::run(args),
         Verb::Study(args) => study::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Trace(args) => trace::run(args),

@@ -336,7 +336,7 @@ pub fn assignment_for(
 }
 
 /// The assignment of a file.
-fn assignment_in(file: &Path) -> Result<Assignment> {
+pub fn assignment_in(file: &Path) -> Result<Assignment> {
     serde_json::from_str(&files::read_text(file)?).map_err(|e| {
         Error::new(format!("this is no assignment: {e}"))
             .at(file.display())
@@ -389,7 +389,7 @@ fn execution(text: &str, set: Option<&TaskSet>) -> Result<Execution> {
 }
 
 /// A decimal number as an exact ratio.
-fn part_of(text: &str) -> Result<Ratio> {
+pub fn part_of(text: &str) -> Result<Ratio> {
     let bad = || Error::new(format!("`{text}` is not a part")).remedy("write a number such as `0.8`");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = u32::try_from(fraction.len())
@@ -467,7 +467,7 @@ fn header(
 }
 
 /// The command line without where its results go: the same input gives the same trace, byte for byte.
-fn command() -> String {
+pub fn command() -> String {
     let mut words = vec!["warmset".to_owned()];
     let mut skip = false;
     for word in std::env::args().skip(1) {

@@ -1,0 +1,292 @@
+//! `warmset run`: runs a task set for real, under a policy, and checks what happened.
+
+use super::run_show::{Shown, Workloads};
+use super::simulate::{assignment_for, assignment_in, command, part_of};
+use crate::Answer;
+use crate::console::{Console, Format, print};
+use ::trace::check::Options;
+use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
+use analyze::partition::Fit;
+use execute::preflight::{self, Intent, Level};
+use execute::{Ending, Enforcement, Settings};
+use machine::Machine;
+use machine::settings::Settings as Changed;
+use model::watch::Watch;
+use model::{Assignment, CpuSet, Duration, Error, Provenance, Result, TaskId, TaskSet, files, taskfile};
+use policy::{Setup, Spec};
+use std::path::PathBuf;
+use workload::{Calibrated, Work};
+
+/// Options of `warmset run`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLE, after_long_help = LONG_HELP.as_str())]
+pub struct Args {
+    /// The task set, in TOML
+    tasks: PathBuf,
+    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`
+    #[arg(long, value_name = "POLICY", default_value = "g-edf")]
+    policy: Spec,
+    /// How long
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        default_value = "10s"
+    )]
+    horizon: Duration,
+    /// On these processors only, such as `0-3,8` [default: all that this process may use]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuSet>,
+    /// Who runs where, as JSON, instead of what the tool would assign
+    #[arg(long, value_name = "FILE")]
+    assignment: Option<PathBuf>,
+    /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
+    #[arg(long, value_name = "FIT", default_value = "wfd")]
+    fit: Fit,
+    /// The part of its WCET that a job is calibrated to execute
+    #[arg(long, value_name = "PART", default_value = "0.9")]
+    execution: String,
+    /// What happens to jobs that execute for longer than their WCET
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Enforce::Off)]
+    enforcement: Enforce,
+    /// Length of a quantum, where something happens at quanta
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
+    quantum: Duration,
+    /// How long a decision may be overdue before the checker calls it a violation
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
+    tolerance: Duration,
+    /// Keep idle processors awake during the run, as /dev/cpu_dma_latency permits
+    #[arg(long)]
+    awake: bool,
+    /// Only look whether the run could be, and say what would disturb it
+    #[arg(long)]
+    preflight: bool,
+    /// Write every event to a trace, which can be read while it grows
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Write the answer to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// [`Enforcement`] on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Enforce {
+    /// They go on
+    Off,
+    /// They are cut short at the end of a quantum, the rest is done by the next job
+    Quantum,
+    /// They are cut short at once, the rest is done by the next job
+    Exact,
+}
+
+const EXAMPLE: &str = "\
+Example: ten seconds for real, all events kept, on two processors
+    warmset run tasks.toml --policy g-edf --for 10s --cpus 0-1 --trace run.wtrace";
+
+static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+    let mut policies = String::from("Policies, with parameters after a colon:\n");
+    for info in policy::registry::all() {
+        policies.push_str(&format!("    {:10} {}\n", info.name, info.summary));
+    }
+    let mut levels = String::from("Priorities (SCHED_FIFO):\n");
+    for (who, priority) in execute::levels() {
+        levels.push_str(&format!("    {who:15} {priority}\n"));
+    }
+    format!(
+        "{EXAMPLE}\n\n{policies}\n{levels}\n\
+        What is looked at before is told on standard error; nothing is changed but with `--awake`, and that is restored.\n\
+        A watchdog ends the run when the machine does not answer.\n\n\
+        Exit status 1: a task that is not `soft` missed a deadline, the trace breaks a rule, or events were lost."
+    )
+});
+
+/// Runs the verb.
+pub fn run(args: Args) -> Result<Answer> {
+    let set = taskfile::from_toml(&files::read_text(&args.tasks)?).map_err(|e| e.at(args.tasks.display()))?;
+    let machine = on(machine::this_machine()?, args.cpus.as_ref())?;
+    let platform = &machine.platform;
+    let cpus = platform.in_cache_order();
+    let assignment = match &args.assignment {
+        Some(file) => Some(assignment_in(file)?),
+        None => assignment_for(&args.policy, &set, platform, args.fit)?.map_err(|why| {
+            Error::new(why)
+                .at(args.tasks.display())
+                .remedy("choose another --fit, more processors, or a global policy")
+        })?,
+    };
+    let quantum = args.policy.quantum(args.quantum)?;
+    let enforcement = match args.enforcement {
+        Enforce::Off => Enforcement::Off,
+        Enforce::Quantum => Enforcement::PerQuantum,
+        Enforce::Exact => Enforcement::Exact,
+    };
+    let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
+    let plan = args.policy.plan(&Setup {
+        set: &set,
+        platform,
+        assignment: assignment.as_ref(),
+        quantum: args.quantum,
+    })?;
+    let findings = preflight::look(&Intent {
+        machine: &machine,
+        cpus: &cpus,
+        set: &set,
+        assignment: assignment.as_ref(),
+        part,
+        enforcement,
+        quantum,
+        awake: args.awake,
+    });
+    if args.preflight {
+        print(&super::run_show::preflight(&findings, args.format)?)?;
+        return Ok(match preflight::permit(&findings) {
+            Ok(()) => Answer::Yes,
+            Err(_) => Answer::No,
+        });
+    }
+    let console = Console::new()?;
+    for finding in findings.iter().filter(|f| f.level == Level::Warn) {
+        console.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
+    }
+    preflight::permit(&findings)?;
+    let (works, workloads) = works(&set, part, &console)?;
+    let header = header(&args, &set, &machine, assignment, enforcement, quantum);
+    let options = Options {
+        tolerance: args.tolerance,
+        ..Options::for_trace(&header)
+    };
+    let file = match &args.trace {
+        Some(path) => Some(FileSink::create(path, &header)?),
+        None => None,
+    };
+    let mut sink = (
+        file,
+        (
+            Checker::new(header.clone(), options)?,
+            Statistics::new(&header, false),
+        ),
+    );
+    let settings = Settings {
+        horizon: args.horizon,
+        enforcement,
+        quantum: args.quantum,
+        ..Settings::default()
+    };
+    // Held for the run only: the kernel restores it, whatever happens to this process.
+    let mut changed = Changed::new();
+    if args.awake {
+        changed.keep_processors_awake()?;
+        console.note("processors are kept awake until the end of the run");
+    }
+    let outcome = execute::run(plan, &set, works, &settings, &console, &mut sink, |(file, _)| {
+        if let Some(file) = file {
+            file.flush();
+        }
+    });
+    drop(changed);
+    let (file, (checker, statistics)) = sink;
+    if let Some(file) = file {
+        file.finish()?;
+    }
+    console.finish();
+    let outcome = outcome?;
+    let shown = Shown {
+        policy: args.policy.to_string(),
+        platform: &platform.name,
+        cpus: &cpus,
+        findings: &findings,
+        workloads: &workloads,
+        summary: statistics.summary(),
+        verdict: checker.finish(),
+        outcome: &outcome,
+    };
+    shown.print(args.format, args.output.as_deref())?;
+    if outcome.ending == Ending::Interrupted {
+        return Err(
+            Error::new(format!("the run was interrupted after {}", outcome.end))
+                .remedy("what is shown is true up to then; run it again for the rest"),
+        );
+    }
+    let missed = set.ids().any(|id| {
+        let hard = !set.details(id).is_some_and(|d| d.soft);
+        hard && shown.summary.tasks[id.index()].misses > 0
+    });
+    Ok(match missed || !shown.verdict.is_clean() || outcome.lost > 0 {
+        true => Answer::No,
+        false => Answer::Yes,
+    })
+}
+
+/// The machine with only these processors to use.
+fn on(mut machine: Machine, cpus: Option<&CpuSet>) -> Result<Machine> {
+    if let Some(cpus) = cpus {
+        let usable = machine.platform.usable();
+        if cpus.is_empty() || !cpus.is_subset(&usable) {
+            return Err(
+                Error::new(format!("not all of the processors `{cpus}` can be used"))
+                    .at("--cpus")
+                    .remedy(format!("choose among {usable}")),
+            );
+        }
+        for processor in &mut machine.platform.processors {
+            processor.usable &= cpus.contains(processor.id);
+        }
+    }
+    Ok(machine)
+}
+
+/// What the tasks do, calibrated now.
+fn works(set: &TaskSet, part: model::Ratio, console: &Console) -> Result<(Vec<Box<dyn Work>>, Workloads)> {
+    console.begin("calibrating workloads", set.len() as u64);
+    let mut works = Vec::with_capacity(set.len());
+    let mut calibrated: Vec<(String, Calibrated)> = Vec::with_capacity(set.len());
+    for task in set.ids() {
+        let wcet = u128::from(set.timings()[task.index()].wcet.nanos());
+        let ns = wcet * u128::from(part.num()) / u128::from(part.den());
+        let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
+        let (work, how) = workload::make(set, task, length, u64::from(task.0) + 1)?;
+        works.push(work);
+        calibrated.push((set.name(TaskId(task.0)), how));
+        console.advance(1);
+        if console.stopped() {
+            return Err(Error::new("stopped before the run began"));
+        }
+    }
+    Ok((works, calibrated))
+}
+
+fn header(
+    args: &Args,
+    set: &TaskSet,
+    machine: &Machine,
+    assignment: Option<Assignment>,
+    enforcement: Enforcement,
+    quantum: Option<Duration>,
+) -> Header {
+    let stage = Stage {
+        policy: args.policy.to_string(),
+        assignment,
+        quantum,
+    };
+    let provenance = Provenance {
+        source: format!("warmset {}", env!("CARGO_PKG_VERSION")),
+        command: command(),
+        machine: machine.fact("model").unwrap_or_default().to_owned(),
+        kernel: machine.fact("kernel").unwrap_or_default().to_owned(),
+        settings: machine.settings(),
+        ..Provenance::default()
+    };
+    Header {
+        origin: Origin::Real,
+        enforcement: match enforcement {
+            Enforcement::Off => ::trace::Enforcement::Off,
+            Enforcement::PerQuantum => ::trace::Enforcement::Quantum,
+            Enforcement::Exact => ::trace::Enforcement::Exact,
+        },
+        ..Header::simulated(set.clone(), machine.platform.clone(), stage, provenance)
+    }
+}

@@ -1,0 +1,276 @@
+//! How `warmset run` shows what came of a run: a table for people, a JSON document for machines.
+
+use crate::console::{Format, print, print_json};
+use execute::preflight::{Finding, Level};
+use execute::{Ending, Outcome};
+use model::{CpuId, Duration, Error, Result, files};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+use trace::{Summary, Verdict};
+use workload::Calibrated;
+
+/// The workload of each task, with its name.
+pub type Workloads = Vec<(String, Calibrated)>;
+
+/// What is shown.
+pub struct Shown<'a> {
+    pub policy: String,
+    pub platform: &'a str,
+    pub cpus: &'a [CpuId],
+    pub findings: &'a [Finding],
+    pub workloads: &'a [(String, Calibrated)],
+    pub summary: Summary,
+    pub verdict: Verdict,
+    pub outcome: &'a Outcome,
+}
+
+/// Percentiles of times, in nanoseconds.
+#[derive(Clone, Copy, Serialize)]
+struct Times {
+    count: usize,
+    p50_ns: u32,
+    p99_ns: u32,
+    p999_ns: u32,
+    max_ns: u32,
+}
+
+impl Times {
+    /// Of sorted times.
+    fn of(sorted: &[u32]) -> Self {
+        let at = |part: f64| {
+            let rank = (part * sorted.len() as f64).ceil() as usize;
+            sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+        };
+        Times {
+            count: sorted.len(),
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: at(1.0),
+        }
+    }
+    fn text(self) -> String {
+        let time = |ns: u32| Duration::from_nanos(u64::from(ns)).rounded();
+        format!(
+            "{} at the median, {} at 99 %, {} at 99.9 %, {} at most",
+            time(self.p50_ns),
+            time(self.p99_ns),
+            time(self.p999_ns),
+            time(self.max_ns)
+        )
+    }
+}
+
+#[derive(Serialize)]
+struct Workload<'a> {
+    task: &'a str,
+    units_per_job: u64,
+    unit_median_ps: u64,
+    unit_low_ps: u64,
+    unit_high_ps: u64,
+    job: Duration,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    policy: &'a str,
+    platform: &'a str,
+    processors: Vec<u32>,
+    ended_by: &'static str,
+    ran: Duration,
+    preflight: &'a [Finding],
+    workloads: Vec<Workload<'a>>,
+    summary: &'a Summary,
+    decisions: u64,
+    /// Dispatchers: to take note, decide and carry out.
+    steps: Times,
+    /// Release to first instruction, of jobs that were chosen at their release.
+    latency: Times,
+    longest_gap: Duration,
+    gaps_over_5ms: u64,
+    lost_events: u64,
+    clean: bool,
+    verdict: &'a Verdict,
+}
+
+impl Shown<'_> {
+    /// Prints it, or writes it to a file.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn print(&self, format: Format, output: Option<&Path>) -> Result<()> {
+        let text = match (format, output) {
+            (Format::Table, _) => self.table(),
+            (Format::Json, None) => return print_json(&self.document()),
+            (Format::Json, Some(_)) => json(&self.document())?,
+        };
+        match output {
+            Some(path) => files::write(path, text),
+            None => print(&text),
+        }
+    }
+
+    fn document(&self) -> Document<'_> {
+        let workloads = self.workloads.iter().map(|(task, c)| Workload {
+            task,
+            units_per_job: c.count,
+            unit_median_ps: c.unit.median_ps,
+            unit_low_ps: c.unit.low_ps,
+            unit_high_ps: c.unit.high_ps,
+            job: c.length,
+        });
+        Document {
+            policy: &self.policy,
+            platform: self.platform,
+            processors: self.cpus.iter().map(|c| c.0).collect(),
+            ended_by: match self.outcome.ending {
+                Ending::Horizon => "horizon",
+                Ending::Interrupted => "interrupt",
+            },
+            ran: Duration::from_nanos(self.outcome.end.nanos()),
+            preflight: self.findings,
+            workloads: workloads.collect(),
+            summary: &self.summary,
+            decisions: self.outcome.decisions,
+            steps: Times::of(&self.outcome.steps),
+            latency: Times::of(&self.outcome.latencies),
+            longest_gap: self.outcome.latest,
+            gaps_over_5ms: self.outcome.gaps,
+            lost_events: self.outcome.lost,
+            clean: self.verdict.is_clean(),
+            verdict: &self.verdict,
+        }
+    }
+
+    fn table(&self) -> String {
+        let o = self.outcome;
+        // Writing to a string cannot fail, here and below.
+        let mut text = format!(
+            "{} on {} processors of {}, for real: {}\n",
+            self.policy,
+            self.cpus.len(),
+            self.platform,
+            match o.ending {
+                Ending::Horizon => format!("ran for {}", Duration::from_nanos(o.end.nanos()).rounded()),
+                Ending::Interrupted => format!(
+                    "interrupted after {}",
+                    Duration::from_nanos(o.end.nanos()).rounded()
+                ),
+            }
+        );
+        let _ = write!(text, "{}", self.summary);
+        let uncertain = self
+            .workloads
+            .iter()
+            .map(|(_, c)| c.unit.uncertainty())
+            .fold(0.0, f64::max);
+        let _ = writeln!(
+            text,
+            "\nworkloads calibrated to within {:.1} % (95 % confidence, the worst of {})",
+            100.0 * uncertain,
+            self.workloads.len()
+        );
+        let _ = writeln!(
+            text,
+            "release to first instruction: {}",
+            Times::of(&o.latencies).text()
+        );
+        let _ = writeln!(
+            text,
+            "note, decide and carry out: {} ({} decisions)",
+            Times::of(&o.steps).text(),
+            o.decisions
+        );
+        let _ = match o.gaps {
+            0 => writeln!(
+                text,
+                "dispatchers woke up {} too late at most",
+                o.latest.rounded()
+            ),
+            n => writeln!(
+                text,
+                "{n} times a dispatcher woke up more than 5 ms too late, up to {}: something else had the processor",
+                o.latest.rounded()
+            ),
+        };
+        for task in &o.stuck {
+            let _ = writeln!(
+                text,
+                "a job of task {} did not come back when it was told to end",
+                task.0 + 1
+            );
+        }
+        self.verdict_text(&mut text);
+        text
+    }
+
+    fn verdict_text(&self, text: &mut String) {
+        let v = &self.verdict;
+        let time = |ns: u64| Duration::from_nanos(ns).rounded();
+        let rules = match v.policies.as_slice() {
+            [] => "of every schedule".to_owned(),
+            names => format!("of every schedule and of {}", names.join(", ")),
+        };
+        let _ = match (v.violations, v.lost) {
+            (0, 0) => writeln!(
+                text,
+                "checked {} events: the rules {rules} are kept within {}",
+                v.events,
+                time(v.tolerance_ns)
+            ),
+            (n, lost) => writeln!(
+                text,
+                "checked {} events: the rules {rules} are broken {n} times within {} ({lost} events lost)",
+                v.events,
+                time(v.tolerance_ns)
+            ),
+        };
+        if v.overdue.count > 0 {
+            let _ = writeln!(
+                text,
+                "{} decisions were overdue: {} at the median, {} at 99.9 %, {} at most",
+                v.overdue.count,
+                time(v.overdue.median_ns),
+                time(v.overdue.p999_ns),
+                time(v.overdue.max_ns)
+            );
+        }
+        for violation in v.first.iter().take(5) {
+            let _ = writeln!(text, "  {}: {}", violation.rule, violation.text);
+        }
+        for note in &v.notes {
+            let _ = writeln!(text, "note: {note}");
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(|e| Error::new(format!("the result cannot be written as JSON: {e}")))
+}
+
+/// The findings of a preflight alone.
+///
+/// # Errors
+/// They cannot be written as JSON.
+pub fn preflight(findings: &[Finding], format: Format) -> Result<String> {
+    if format == Format::Json {
+        return json(&findings);
+    }
+    let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for f in findings {
+        let mark = match f.level {
+            Level::Fine => "ok",
+            Level::Warn => "warning",
+            Level::Refuse => "refused",
+        };
+        let _ = writeln!(text, "{:<width$}  {mark:<7}  {}", f.name, f.seen);
+        if !f.remedy.is_empty() {
+            let _ = writeln!(text, "{:<width$}           {}", "", f.remedy);
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,233 @@
+//! `warmset run`, end to end: for a second or two each, one at a time; skipped with the reason where there are no rights.
+
+use assert_cmd::Command;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const TASKS: &str = r#"
+[[task]]
+name = "camera"
+wcet = "4ms"
+period = "20ms"
+[[task]]
+name = "filter"
+wcet = "6ms"
+period = "40ms"
+wss = "64KiB"
+workload = { kind = "walk", write_ratio = 0.25, pattern = "chase" }
+"#;
+
+fn warmset(dir: &Path, tasks: &str, args: &[&str]) -> assert_cmd::assert::Assert {
+    std::fs::write(dir.join("tasks.toml"), tasks).unwrap();
+    Command::cargo_bin("warmset")
+        .unwrap()
+        .current_dir(dir)
+        .args(args)
+        .assert()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The right to run for real, one test at a time.
+fn live() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().unwrap();
+    let looked = warmset(
+        dir.path(),
+        TASKS,
+        &["run", "tasks.toml", "--preflight", "--format", "json"],
+    );
+    let found: serde_json::Value = serde_json::from_slice(&looked.get_output().stdout).unwrap();
+    let refused = found.as_array().unwrap().iter().find(|f| f["level"] == "refuse");
+    match refused {
+        Some(finding) => {
+            eprintln!("skipped: {}", finding["seen"]);
+            None
+        }
+        None => Some(alone),
+    }
+}
+
+/// A run of a minute, begun, with its process.
+fn begun(dir: &Path) -> Child {
+    std::fs::write(dir.join("tasks.toml"), TASKS).unwrap();
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin("warmset"))
+        .current_dir(dir)
+        .args([
+            "run",
+            "tasks.toml",
+            "--for",
+            "60s",
+            "--trace",
+            "run.wtrace",
+            "--tolerance",
+            "10s",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has begun when its first second is in the trace.
+    let until = Instant::now() + Duration::from_secs(20);
+    let size = || std::fs::metadata(dir.join("run.wtrace")).map_or(0, |m| m.len());
+    while size() < 20_000 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+/// The child processes of a run: its watchdog.
+fn children(child: &Child) -> Vec<i32> {
+    let pid = child.id();
+    std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+        .unwrap()
+        .split_whitespace()
+        .map(|p| p.parse().unwrap())
+        .collect()
+}
+
+fn send(pid: i32, signal: &str) {
+    let done = std::process::Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(done.unwrap().success());
+}
+
+/// The trace can be read as far as it goes.
+fn is_readable(dir: &Path) -> String {
+    let stats = warmset(dir, TASKS, &["trace", "stats", "run.wtrace", "--format", "json"]).success();
+    text(&stats.get_output().stdout)
+}
+
+#[test]
+fn a_set_runs_for_real_and_its_trace_is_checked() {
+    let Some(_alone) = live() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "run",
+        "tasks.toml",
+        "--policy",
+        "p-edf",
+        "--for",
+        "1s",
+        "--trace",
+        "run.wtrace",
+        "--tolerance",
+        "500ms",
+        "--format",
+        "json",
+    ];
+    let ran = warmset(dir.path(), TASKS, &args);
+    let document: serde_json::Value = serde_json::from_slice(&ran.get_output().stdout).unwrap();
+    assert_eq!(document["clean"], true, "{document:#}");
+    assert_eq!(document["lost_events"], 0);
+    let jobs: Vec<u64> = document["summary"]["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["released"].as_u64().unwrap())
+        .collect();
+    assert_eq!(jobs, [50, 25]);
+    assert!(document["workloads"][1]["units_per_job"].as_u64().unwrap() > 0);
+    let check = ["trace", "check", "run.wtrace", "--tolerance", "500ms"];
+    let checked = warmset(dir.path(), TASKS, &check).success();
+    let told = text(&checked.get_output().stdout);
+    assert!(told.contains("real trace of 2 tasks under p-edf"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_before_anything_begins() {
+    let dir = tempfile::tempdir().unwrap();
+    let heavy = "[[task]]\nname = \"a\"\nwcet = \"99ms\"\nperiod = \"100ms\"\n";
+    let program =
+        "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\nworkload = { exec = [\"/bin/true\"] }\n";
+    let quantum = ["run", "tasks.toml", "--policy", "pd2", "--quantum", "50us"];
+    for (tasks, args, cause) in [
+        (
+            heavy,
+            &["run", "tasks.toml", "--policy", "p-edf", "--execution", "1"][..],
+            "99.0 % of 1 processor",
+        ),
+        (program, &["run", "tasks.toml"], "task a: programs cannot be run"),
+        (
+            TASKS,
+            &["run", "tasks.toml", "--cpus", "4000"],
+            "--cpus: not all of the processors `4000`",
+        ),
+        (
+            TASKS,
+            &["run", "tasks.toml", "--execution", "much"],
+            "--execution: `much` is not a part",
+        ),
+        (TASKS, &quantum, "a quantum lasts 50us"),
+    ] {
+        let refused = warmset(dir.path(), tasks, args).code(2);
+        let told = text(&refused.get_output().stderr);
+        let right = told.contains("real-time priority");
+        assert!(told.contains(cause) || right, "{cause}: {told}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_shows_what_there_is() {
+    let Some(_alone) = live() else { return };
+    for signal in ["-INT", "-TERM"] {
+        let dir = tempfile::tempdir().unwrap();
+        let child = begun(dir.path());
+        send(child.id() as i32, signal);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(2));
+        assert!(
+            text(&ended.stdout).contains("for real: interrupted after"),
+            "{ended:?}"
+        );
+        assert!(
+            text(&ended.stderr).contains("the run was interrupted"),
+            "{ended:?}"
+        );
+        is_readable(dir.path());
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read() {
+    let Some(_alone) = live() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = begun(dir.path());
+    let dogs = children(&child);
+    assert_eq!(dogs.len(), 1);
+    send(child.id() as i32, "-KILL");
+    child.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    let lives = || Path::new(&format!("/proc/{}/task", dogs[0])).exists();
+    while lives() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", dogs[0])).unwrap_or_default();
+    // Whoever inherits it may take its time to bury it.
+    assert!(
+        !lives() || state.contains(") Z "),
+        "the watchdog lives on: {state}"
+    );
+    assert!(is_readable(dir.path()).contains("camera"));
+}
+
+#[test]
+fn a_run_without_its_watchdog_ends() {
+    let Some(_alone) = live() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let child = begun(dir.path());
+    send(children(&child)[0], "-KILL");
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(
+        text(&ended.stderr).contains("the watchdog was killed"),
+        "{ended:?}"
+    );
+    is_readable(dir.path());
+}
