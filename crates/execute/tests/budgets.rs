@@ -13,7 +13,7 @@ use workload::Work;
 struct Overruns(Duration);
 impl Work for Overruns {
     fn job(&mut self, number: u64, stop: &AtomicBool) {
-        let percent = if number % 4 == 0 { 150 } else { 50 };
+        let percent = if number.is_multiple_of(4) { 150 } else { 50 };
         SpinFor(Duration::from_nanos(self.0.nanos() * percent / 100)).job(number, stop);
     }
 }
