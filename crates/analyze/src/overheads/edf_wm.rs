@@ -136,6 +136,9 @@ impl Host for Site<'_> {
     }
 
     fn accepts(&mut self, task: u32, item: &Item, work: &mut Work) -> bool {
+        if !self.inflated.may_accept(item) {
+            return false;
+        }
         let resident = fixed(TaskId(task), item.timing, self.books.system);
         let mut all = self.with(resident);
         let Some(last) = all.pop().and_then(Item::new) else {

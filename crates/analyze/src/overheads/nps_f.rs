@@ -74,6 +74,8 @@ struct Packed {
     cluster: usize,
     load: u64,
     need: u64,
+    /// The utilization of its processor that the worst mapping costs, in units of [`ONE`].
+    worst: u64,
 }
 
 struct Sizing<'a> {
@@ -143,17 +145,17 @@ impl Sizing<'_> {
             let u = scaled(&self.tasks[index as usize]);
             let mut is_placed = false;
             for server in &mut servers {
-                if server.load + u > ONE {
+                if server.load.max(server.worst) + u > ONE {
                     continue;
                 }
                 server.members.push(task);
                 server.load += u;
                 let left = &mut room[server.cluster];
-                if let Some(need) = self.need(server)
+                if let Some((need, worst)) = self.need(server)
                     && (!is_clustered || u128::from(need) <= *left + u128::from(server.need))
                 {
                     *left = (*left + u128::from(server.need)).saturating_sub(u128::from(need));
-                    server.need = need;
+                    (server.need, server.worst) = (need, worst);
                     is_placed = true;
                     break;
                 }
@@ -171,11 +173,17 @@ impl Sizing<'_> {
                 cluster,
                 load: u,
                 need: 0,
+                worst: 0,
             };
             let found = (0..self.clusters.len()).find_map(|cluster| {
                 let server = alone(cluster);
-                let need = self.need(&server)?;
-                (!is_clustered || u128::from(need) <= room[cluster]).then_some(Packed { need, ..server })
+                let (need, worst) = self.need(&server)?;
+                let fits = !is_clustered || u128::from(need) <= room[cluster];
+                fits.then_some(Packed {
+                    need,
+                    worst,
+                    ..server
+                })
             });
             let server = found.ok_or(Refusal::Task(index))?;
             let left = &mut room[server.cluster];
@@ -185,16 +193,26 @@ impl Sizing<'_> {
         Ok(servers)
     }
 
-    /// What a server takes of a slot if it is mapped as a whole. `None`: handed over in every slot it would outgrow it.
-    fn need(&self, server: &Packed) -> Option<u64> {
+    /// What a server takes of a slot if it is mapped as a whole, and what it uses at worst. `None`: handed over in every slot it would
+    /// outgrow it.
+    fn need(&self, server: &Packed) -> Option<(u64, u64)> {
         if self.system.is_free() {
             let net = length(self.slot, self.settings.delta, server.load);
-            return Some(net.max(self.settings.shortest.nanos()));
+            return Some((net.max(self.settings.shortest.nanos()), server.load));
         }
         let worst = self.server(&server.members, &self.ways[server.cluster], true);
         self.reserve(&worst, &[], 2)?;
+        let used = worst
+            .demand(&[], self.system)
+            .map(scaled_ratio)
+            .map(u128::from)
+            .sum::<u128>();
+        // Roundings of a unit each must not refuse what fits exactly.
+        let used = u64::try_from(used)
+            .ok()?
+            .saturating_sub(server.members.len() as u64 + 1);
         let best = self.server(&server.members, &[Resumption::Preemption], false);
-        self.reserve(&best, &[], 1)
+        Some((self.reserve(&best, &[], 1)?, used))
     }
 
     /// Server after server on processor after processor, each cluster by itself.

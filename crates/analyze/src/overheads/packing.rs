@@ -41,7 +41,8 @@ pub fn pack(
 /// policy.
 ///
 /// # Errors
-/// The index of the first task, in the order of placement, that no cluster takes.
+/// The index of the first task, in the order of placement, that no cluster takes; where there is only one cluster it is asked once, for
+/// all tasks, and the last one is named.
 pub fn pack_with(
     tasks: &[Timing],
     clusters: &[CpuSet],
@@ -54,7 +55,7 @@ pub fn pack_with(
     let ways: Vec<_> = clusters.iter().map(|c| ways(system.platform, c.iter())).collect();
     let mut residents: Vec<Resident> = Vec::new();
     let mut inside: Vec<Timing> = Vec::new();
-    let cluster_of = partition_with(tasks, &sizes, order, fit, |cluster, ids| {
+    let mut takes = |cluster: usize, ids: &[u32]| {
         residents.clear();
         residents.extend(ids.iter().map(|id| {
             let delay = system.delays.longest(TaskId(*id), &ways[cluster]);
@@ -64,7 +65,20 @@ pub fn pack_with(
         let inflated = inflate(&residents, sizes[cluster] as usize, system);
         inside.extend(inflated.into_iter().map(|(timing, _)| timing));
         accepts(&inside, sizes[cluster])
-    })?;
+    };
+    let cluster_of = match sizes[..] {
+        [_] => {
+            let mut all = Vec::new();
+            order.sort(tasks, &mut all);
+            let last = all.last().copied().unwrap_or(0);
+            all.sort_unstable();
+            if !takes(0, &all) {
+                return Err(last);
+            }
+            vec![0; tasks.len()]
+        }
+        _ => partition_with(tasks, &sizes, order, fit, takes)?,
+    };
     let assignment = Clustered {
         clusters: clusters.to_vec(),
         cluster_of,

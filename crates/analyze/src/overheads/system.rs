@@ -103,8 +103,12 @@ fn kinds(platform: &Platform) -> Vec<Resumption> {
 
 /// The ways in which a job can resume that stays among these processors, in order.
 pub fn ways(platform: &Platform, cpus: impl Iterator<Item = CpuId>) -> Vec<Resumption> {
-    let all = platform.resumptions().len();
     let cpus: Vec<CpuId> = cpus.collect();
+    // Of many processors most pairs say nothing new: stop when all ways are known.
+    let all = match cpus.len() {
+        0..=8 => usize::MAX,
+        _ => platform.resumptions().len(),
+    };
     let mut ways = vec![Resumption::Preemption];
     for (at, from) in cpus.iter().enumerate() {
         for to in &cpus[at + 1..] {

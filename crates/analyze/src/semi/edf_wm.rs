@@ -135,6 +135,11 @@ impl Processor {
         Some(processor)
     }
 
+    /// Does utilization leave room, as far as is known without adding exactly?
+    pub(crate) fn may_accept(&self, item: &Item) -> bool {
+        self.low + item.low <= ONE
+    }
+
     /// What it has accepted.
     pub(crate) fn timings(&self) -> &[Timing] {
         &self.tasks
@@ -163,7 +168,7 @@ impl Host for Processor {
     }
 
     fn accepts(&mut self, _task: u32, item: &Item, work: &mut Work) -> bool {
-        if self.low + item.low > ONE {
+        if !self.may_accept(item) {
             return false;
         }
         let surely_fits = self.high + item.high <= ONE;

@@ -80,6 +80,15 @@ fn assignments(set: &[Timing], platform: &Platform) -> Vec<Assignment> {
     all
 }
 
+/// Zero, small, around powers of two, up to 2^62.
+fn extreme() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0u64),
+        0u64..100_000,
+        (0u32..=62, -1i64..=1).prop_map(|(bits, by)| (1u64 << bits).saturating_add_signed(by))
+    ]
+}
+
 /// Sets that fill several processors, so that tasks are split.
 fn crowded() -> impl Strategy<Value = Vec<Timing>> {
     let one = (5u64..=40, 5u64..=70).prop_map(|(p, share)| task(p * 10 * share, p * 1_000));
@@ -319,5 +328,45 @@ proptest! {
                 prop_assert_eq!(holds(&set, &assignment, &system), slow);
             }
         }
+    }
+
+    /// Times up to the longest and overheads beyond any sense: an answer, whatever it is, and never a smaller WCET.
+    #[test]
+    fn nothing_overflows(
+        times in prop::collection::vec((extreme(), extreme()), 1..6), costs in prop::collection::vec(extreme(), 8),
+        m in 1u32..=3, hard in any::<bool>(),
+    ) {
+        let ns = model::Duration::from_nanos;
+        let set: Vec<Timing> = times.iter().map(|(e, p)| Timing::implicit(ns((*e).min(*p)), ns((*p).max(1)))).collect();
+        let overheads = Overheads {
+            release: ns(costs[0]),
+            scheduling: ns(costs[1]),
+            context_switch: ns(costs[2]),
+            ipi_latency: ns(costs[3]),
+            timer_transfer: ns(costs[4]),
+            tick: ns(costs[5]),
+            tick_period: ns(costs[6]),
+        };
+        let platform = Platform::symmetric(m);
+        let delays = CacheDelays::any_way(&platform, &vec![ns(costs[7]); set.len()]);
+        let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee };
+        let mut all = assignments(&set, &platform);
+        all.extend(assignments_with(&set, m, 1, &system));
+        for assignment in all {
+            let accounted = account(&set, &assignment, &system);
+            adds_up(&set, &accounted);
+            for (t, with) in set.iter().zip(&accounted.inflated) {
+                prop_assert!(t.wcet <= with.wcet);
+            }
+            if let Assignment::Turns(turns) = &assignment {
+                prop_assert_eq!(overheads::edf_fm::tardiness_bounds(&set, turns, &system).len(), set.len());
+            }
+            if !matches!(assignment, Assignment::Clustered(_)) {
+                let _ = holds(&set, &assignment, &system);
+            }
+        }
+        let quantum = ns(costs[6]);
+        adds_up(&set, &quanta::account(&set, &CpuSet::first(m), quantum, &system));
     }
 }
