@@ -104,6 +104,7 @@ impl Case {
         let mut phases = Vec::new();
         let spread = [0, 40, 3_000][random.below(3) as usize];
         let in_quanta = random.below(2) == 0;
+        let tightness = [0, 10, 60][random.below(3) as usize];
         for _ in 0..count {
             let mut delay = 0;
             delays.push(
@@ -119,7 +120,11 @@ impl Case {
                 false => random.among(1_500, 20_000),
             };
             let wcet = period * random.among(5, 70) / 100;
-            tasks.push(Timing::implicit(us(wcet), us(period)));
+            let deadline = period * random.among(100 - tightness, 100) / 100;
+            tasks.push(Timing {
+                deadline: us(deadline),
+                ..Timing::implicit(us(wcet), us(period))
+            });
             phases.push(us(random.below(spread + 1)));
         }
         let releases = match random.below(3) {
@@ -149,10 +154,11 @@ impl Case {
         }
     }
 
-    /// All WCETs times `per_mille` / 1000.
-    fn stretched(&self, per_mille: u64) -> Vec<Timing> {
+    /// All WCETs times `per_mille` / 1000; deadlines are periods where the test wants that.
+    fn stretched(&self, per_mille: u64, policy: usize) -> Vec<Timing> {
         let stretch = |t: &Timing| Timing {
             wcet: us((t.wcet.nanos() * per_mille / 1_000_000).max(10)),
+            deadline: if POLICIES[policy].2 { t.deadline } else { t.period },
             ..*t
         };
         self.tasks.iter().map(stretch).collect()
@@ -335,19 +341,20 @@ fn in_whole_quanta(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option
     })
 }
 
-const POLICIES: [(&str, Accept); 12] = [
-    ("p-edf", p_edf),
-    ("c-edf:size=2", c_edf),
-    ("g-edf", g_edf),
-    ("p-rm", p_rm),
-    ("g-fp", g_fp),
-    ("g-fp:dm", g_dm),
-    ("edf-fm", edf_fm),
-    ("edf-wm", edf_wm),
-    ("nps-f", nps_f),
-    ("c-nps-f:size=2", c_nps_f),
-    ("pd2", in_whole_quanta),
-    ("g-edf", g_edf_soft),
+/// Policy, test, and whether deadlines may be shorter than periods.
+const POLICIES: [(&str, Accept, bool); 12] = [
+    ("p-edf", p_edf, true),
+    ("c-edf:size=2", c_edf, true),
+    ("g-edf", g_edf, true),
+    ("p-rm", p_rm, true),
+    ("g-fp", g_fp, true),
+    ("g-fp:dm", g_dm, true),
+    ("edf-fm", edf_fm, false),
+    ("edf-wm", edf_wm, true),
+    ("nps-f", nps_f, false),
+    ("c-nps-f:size=2", c_nps_f, false),
+    ("pd2", in_whole_quanta, false),
+    ("g-edf", g_edf_soft, false),
 ];
 
 fn run(case: &Case, policy: &str, tasks: &[Timing], accepted: &Accepted) -> Summary {
@@ -372,12 +379,12 @@ fn run(case: &Case, policy: &str, tasks: &[Timing], accepted: &Accepted) -> Summ
 }
 
 /// The largest stretch, in steps of a thousandth, that a bisection finds accepted.
-fn stretch(case: &Case, accept: Accept, system: &System<'_>) -> Option<(u64, Accepted)> {
+fn stretch(case: &Case, policy: usize, system: &System<'_>) -> Option<(u64, Accepted)> {
     let (mut low, mut high) = (0, 4_000);
     let mut best = None;
     while low + 2 < high {
         let middle = (low + high) / 2;
-        match accept(case, &case.stretched(middle), system) {
+        match POLICIES[policy].1(case, &case.stretched(middle, policy), system) {
             Some(accepted) => {
                 best = Some((middle, accepted));
                 low = middle;
@@ -399,7 +406,7 @@ struct Outcome {
 }
 
 fn play(index: usize, sets: u64, charged: impl Fn(&Case) -> (Overheads, CacheDelays)) -> Outcome {
-    let (policy, accept) = POLICIES[index];
+    let policy = POLICIES[index].0;
     let mut random = Random(0x9e37_79b9_7f4a_7c15 + index as u64);
     let mut outcome = Outcome {
         accepted: 0,
@@ -416,10 +423,10 @@ fn play(index: usize, sets: u64, charged: impl Fn(&Case) -> (Overheads, CacheDel
             delays: &delays,
             guarantee: Guarantee::Hard,
         };
-        let Some((per_mille, accepted)) = stretch(&case, accept, &system) else {
+        let Some((per_mille, accepted)) = stretch(&case, index, &system) else {
             continue;
         };
-        let tasks = case.stretched(per_mille);
+        let tasks = case.stretched(per_mille, index);
         let summary = run(&case, policy, &tasks, &accepted);
         outcome.accepted += 1;
         outcome.split += u64::from(is_split(accepted.assignment.as_ref()));
@@ -454,7 +461,7 @@ fn what_is_accepted_with_overheads_keeps_its_guarantee() {
         .and_then(|n| n.parse().ok())
         .unwrap_or(80);
     let only = given("WARMSET_SIMULATED_POLICY");
-    for (index, (policy, _)) in POLICIES.iter().enumerate() {
+    for (index, (policy, _, _)) in POLICIES.iter().enumerate() {
         if only.as_ref().is_some_and(|o| o != policy) {
             continue;
         }
@@ -486,7 +493,7 @@ fn what_is_accepted_with_overheads_keeps_its_guarantee() {
 /// judged exactly or nearly so.
 #[test]
 fn what_is_accepted_without_overheads_does_not() {
-    for (index, (policy, _)) in POLICIES.iter().enumerate() {
+    for (index, (policy, _, _)) in POLICIES.iter().enumerate() {
         if policy.starts_with("c-edf") || policy.starts_with("g-") {
             // Their tests leave more room than overheads take.
             continue;
