@@ -1,8 +1,8 @@
 //! What everything costs in an assignment: every task, every processor or cluster, every overhead.
 //!
 //! 002 §6.1. Clusters: P-, C- and G-EDF and fixed priorities alike. Turns (EDF-fm): a migratory task is charged on each of its
-//! processors for what it brings there: its part of the releases, a timer transfer for each, a migration instead of a preemption when a
-//! job begins. Slices (EDF-WM): every slice is released, scheduled and switched to by itself; the processor of the
+//! processors for what it brings there: its part of the releases, a timer transfer for each, an IPI where that comes too late, a migration
+//! instead of a preemption when a job begins. Slices (EDF-WM): every slice is released, scheduled and switched to by itself; the processor of the
 //! next slice programs a timer for it, a slice that is handed over late comes with an IPI, and each begins with the delay of the migration
 //! from the processor before, the first one with that from the last.
 
@@ -217,7 +217,7 @@ pub(super) fn fixed(task: TaskId, timing: Timing, system: &System<'_>) -> Reside
 }
 
 /// A task on one of two processors on which its jobs take turns. A timer may be transferred as soon as the job before is complete, and
-/// that never misses: up to a period early.
+/// that never misses: up to a period early. If that is too late for a timer, the job is handed over by an IPI.
 pub(super) fn migratory(
     task: TaskId,
     timing: Timing,
@@ -231,6 +231,7 @@ pub(super) fn migratory(
         beginning: system.delays.delay(task, way).max(stays),
         jobs,
         transfers: Some(timing.period),
+        calls: 1,
         ..Resident::whole(timing, stays, stays)
     }
 }

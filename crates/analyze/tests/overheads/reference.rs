@@ -81,6 +81,7 @@ fn parts(set: &[Timing], assignment: &Assignment, by_task: &[(u64, u64)]) -> Opt
                         is_whole: false,
                         begins: stays + more,
                         early: Some(time(set[task].period)),
+                        calls: 1,
                         ..part(task, at(&turns.cpus, cpu))
                     });
                 }
