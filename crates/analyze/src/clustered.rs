@@ -9,7 +9,7 @@
 
 use crate::partition::{Fit, Order, Scratch as PackScratch};
 use crate::registry::{self, TestInfo};
-use crate::uniprocessor::edf;
+use crate::uniprocessor::{Work, edf};
 use crate::verdict::{Guarantee, NotApplicable};
 use model::Timing;
 use serde::Serialize;
@@ -63,8 +63,17 @@ pub const THOROUGH_TASKS: usize = 2_000;
 /// # Errors
 /// `Ok(None)`: refused. An error: the exact test hit its limit.
 pub fn decide_cluster(tasks: &[Timing], size: u32) -> Result<Option<&'static str>, NotApplicable> {
+    decide_cluster_within(tasks, size, &mut Work::new())
+}
+
+/// [`decide_cluster`] with a limit of work for exact tests that many clusters share.
+fn decide_cluster_within(
+    tasks: &[Timing],
+    size: u32,
+    work: &mut Work,
+) -> Result<Option<&'static str>, NotApplicable> {
     if size == 1 {
-        return edf::decide(tasks).map(|yes| yes.then_some(BY_EXACT_EDF));
+        return edf::decide_within(tasks, work).map(|yes| yes.then_some(BY_EXACT_EDF));
     }
     if tasks.is_empty() {
         return Ok(Some(BY_PACKING));
@@ -147,7 +156,11 @@ impl Scratch {
             return true; // U ≤ 1 on each processor is what packing made.
         }
         self.buckets.fill(tasks, cluster_of, sizes.len());
-        (0..sizes.len()).all(|c| matches!(decide_cluster(self.buckets.cluster(c), sizes[c]), Ok(Some(_))))
+        let mut work = Work::new();
+        (0..sizes.len()).all(|c| {
+            let decided = decide_cluster_within(self.buckets.cluster(c), sizes[c], &mut work);
+            matches!(decided, Ok(Some(_)))
+        })
     }
 }
 
@@ -192,11 +205,12 @@ pub fn decide_assigned(
     buckets.fill(tasks, cluster_of, sizes.len());
     let mut accepted_by = Vec::with_capacity(sizes.len());
     let mut failure = None;
+    let mut work = Work::new();
     for (c, size) in sizes.iter().enumerate() {
         let tasks = buckets.cluster(c);
         let by = match guarantee {
             Guarantee::Soft => Ok(is_not_overutilized(tasks, *size).then_some(BY_PACKING)),
-            Guarantee::Hard => decide_cluster(tasks, *size),
+            Guarantee::Hard => decide_cluster_within(tasks, *size, &mut work),
         };
         if failure.is_none() {
             failure = match by {

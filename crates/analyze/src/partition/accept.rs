@@ -9,7 +9,7 @@ use super::loads::{Loads, scaled};
 use super::pack::NOWHERE;
 use super::{Fit, Order};
 use crate::uniprocessor::fixed_priority::Priority;
-use crate::uniprocessor::{edf, fixed_priority};
+use crate::uniprocessor::{LIMIT, Work, edf, fixed_priority};
 use crate::verdict::Decision;
 use model::Timing;
 
@@ -25,9 +25,14 @@ pub enum Acceptance {
 impl Acceptance {
     /// Do these tasks meet their deadlines on one processor?
     pub fn decide(self, tasks: &[Timing]) -> Decision {
+        self.decide_within(tasks, &mut Work::new())
+    }
+
+    /// [`Acceptance::decide`] with a limit of work of one's own.
+    pub fn decide_within(self, tasks: &[Timing], work: &mut Work) -> Decision {
         match self {
-            Acceptance::Edf => edf::decide(tasks),
-            Acceptance::FixedPriority(priority) => fixed_priority::decide(tasks, priority),
+            Acceptance::Edf => edf::decide_within(tasks, work),
+            Acceptance::FixedPriority(priority) => fixed_priority::decide_within(tasks, priority, work),
         }
     }
 }
@@ -45,12 +50,40 @@ pub fn partition(
     fit: Fit,
     acceptance: Acceptance,
 ) -> Result<Vec<u32>, u32> {
+    let decide = |members: &[Timing]| acceptance.decide(members) == Ok(true);
+    partition_by(tasks, processors, order, fit, decide)
+}
+
+/// [`partition`], or no, or that the work of all placements together is beyond the limit of one test.
+pub fn decide_partition(
+    tasks: &[Timing],
+    processors: u32,
+    order: Order,
+    fit: Fit,
+    acceptance: Acceptance,
+) -> Decision {
+    let mut work = Work::new();
+    let decide = |members: &[Timing]| acceptance.decide_within(members, &mut work) == Ok(true);
+    match partition_by(tasks, processors, order, fit, decide) {
+        Ok(_) => Ok(true),
+        Err(_) if work.left() == 0 => Err(LIMIT),
+        Err(_) => Ok(false),
+    }
+}
+
+fn partition_by(
+    tasks: &[Timing],
+    processors: u32,
+    order: Order,
+    fit: Fit,
+    mut decide: impl FnMut(&[Timing]) -> bool,
+) -> Result<Vec<u32>, u32> {
     let mut members: Vec<Timing> = Vec::new();
     partition_with(tasks, &vec![1; processors as usize], order, fit, |_, ids| {
         members.clear();
         // In the order of the set, so that ties of priority are broken as everywhere.
         members.extend(ids.iter().map(|i| tasks[*i as usize]));
-        acceptance.decide(&members) == Ok(true)
+        decide(&members)
     })
 }
 

@@ -19,7 +19,7 @@ pub const EXACT_PLACEMENTS: usize = 5_000;
 pub const TOO_MANY_PLACEMENTS: crate::NotApplicable =
     crate::NotApplicable::Limit("5000 tasks, each placed by the exact test of a whole processor");
 
-pub use accept::{Acceptance, partition};
+pub use accept::{Acceptance, decide_partition, partition};
 pub use pack::Scratch;
 
 use model::{Error, Result, Timing};

@@ -4,7 +4,7 @@
 //! response times of all its tasks with that one stay within their deadlines. A rejected set may be schedulable with
 //! another partition.
 
-use super::{Acceptance, EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS, partition};
+use super::{Acceptance, EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS, decide_partition};
 use crate::registry::TestInfo;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::{Decision, Exactness, Guarantee};
@@ -49,7 +49,7 @@ fn decide(tasks: &[Timing], m: u32, priority: Priority) -> Decision {
         return Err(TOO_MANY_PLACEMENTS);
     }
     let acceptance = Acceptance::FixedPriority(priority);
-    Ok(partition(tasks, m, Order::DecreasingUtilization, Fit::First, acceptance).is_ok())
+    decide_partition(tasks, m, Order::DecreasingUtilization, Fit::First, acceptance)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Ref
     let mut turns: Vec<Turn> = Vec::with_capacity(tasks.len());
     let mut current = 0;
     // What is on the current processor, as time a period; and the total utilization of its migratory tasks.
-    let mut inside: Vec<Ratio> = Vec::new();
+    let mut inside = Inside::default();
     let mut migratory: Vec<Ratio> = Vec::new();
     for (index, t) in tasks.iter().enumerate() {
         if t.wcet > t.period {
@@ -66,15 +66,14 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Ref
             // The last processor takes what roundings and whole tasks have left to it.
             let is_last = current + 1 == cpus.len();
             let cap = if is_last { Ratio::ONE } else { usual };
-            let with = inside.iter().copied().chain(std::iter::once(own));
-            if exact::cmp_sum(with, cap) != Ordering::Greater {
+            if inside.takes(own, cap) {
                 inside.push(own);
                 turns.push(Turn::fixed(cpu));
                 break;
             }
-            let left = time_left(&inside, cap, t.period);
+            let left = time_left(&inside.shares, cap, t.period);
             current += 1;
-            inside.clear();
+            inside = Inside::default();
             // Spreading evenly is no reason to split off a sliver.
             if left.is_zero() || (fill == Fill::Spread && left.nanos() < t.wcet.nanos() / SLIVER) {
                 migratory.clear();
@@ -88,7 +87,9 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Ref
             migratory.clear();
             migratory.push(own);
             let rest = t.wcet.saturating_sub(left);
-            inside.extend(Ratio::new(rest.nanos(), t.period.nanos()));
+            if let Some(share) = Ratio::new(rest.nanos(), t.period.nanos()) {
+                inside.push(share);
+            }
             turns.push(turn(cpu, next, left, t.wcet));
             break;
         }
@@ -97,6 +98,35 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Ref
         cpus: cpus.to_vec(),
         tasks: turns,
     })
+}
+
+/// The shares of a processor, with their sum in floating point, so that most tasks are decided without adding all of them.
+#[derive(Default)]
+struct Inside {
+    shares: Vec<Ratio>,
+    about: f64,
+}
+
+impl Inside {
+    fn push(&mut self, share: Ratio) {
+        self.about += share.to_f64();
+        self.shares.push(share);
+    }
+
+    /// Is the sum with this one at most `cap`? Exactly.
+    fn takes(&self, own: Ratio, cap: Ratio) -> bool {
+        let about = self.about + own.to_f64();
+        // Each share is off by at most three units of the last place, each addition by one.
+        let error = (about + 1.0) * (self.shares.len() as f64 + 16.0) * f64::EPSILON;
+        if about + error < cap.to_f64() {
+            return true;
+        }
+        if about - error > cap.to_f64() {
+            return false;
+        }
+        let with = self.shares.iter().copied().chain(std::iter::once(own));
+        exact::cmp_sum_exactly(with, cap).is_le()
+    }
 }
 
 /// Less than this part of a task is not split off to spread the load.

@@ -16,13 +16,18 @@ use std::cmp::Ordering;
 ///
 /// No tasks need no time: yes.
 pub fn decide(tasks: &[Timing]) -> Decision {
+    decide_within(tasks, &mut Work::new())
+}
+
+/// [`decide`] with a limit of work of one's own.
+pub fn decide_within(tasks: &[Timing], work: &mut Work) -> Decision {
     if tasks.iter().any(|t| t.wcet > t.deadline) {
         return Ok(false);
     }
     if exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::ONE) == Ordering::Greater {
         return Ok(false);
     }
-    decide_by_demand(tasks)
+    decide_by_demand_within(tasks, work)
 }
 
 /// [`decide`] for a set that is known to have U ≤ 1 and no WCET above its deadline.

@@ -111,13 +111,17 @@ pub fn response_times(tasks: &[Timing], priority: Priority) -> Vec<Response> {
 
 /// Do fixed priorities meet every deadline? Exact; see [`LIMIT`].
 pub fn decide(tasks: &[Timing], priority: Priority) -> Decision {
+    decide_within(tasks, priority, &mut Work::new())
+}
+
+/// [`decide`] with a limit of work of one's own.
+pub fn decide_within(tasks: &[Timing], priority: Priority, work: &mut Work) -> Decision {
     if exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::ONE) == Ordering::Greater {
         return Ok(false);
     }
     let mut higher: Vec<Timing> = Vec::with_capacity(tasks.len());
-    let mut work = Work::new();
     for index in priority.order(tasks) {
-        match respond(&tasks[index], &higher, &mut work) {
+        match respond(&tasks[index], &higher, work) {
             Response::Within(_) => higher.push(tasks[index]),
             Response::Late => return Ok(false),
             Response::Limit => return Err(LIMIT),
