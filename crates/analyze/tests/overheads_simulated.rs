@@ -10,13 +10,13 @@ use analyze::overheads::{self, CacheDelays, Overheads, System, account, pack, pa
 use analyze::partition::{Fit, Order};
 use analyze::pd2;
 use analyze::semi::{edf_fm, edf_wm, nps_f};
-use analyze::tardiness::devi_anderson;
+use analyze::tardiness::{cache_aware, devi_anderson};
 use analyze::uniprocessor::fixed_priority::{self, Priority};
 use model::assignment::Clustered;
 use model::watch::Silent;
 use model::{
-    Assignment, Cache, CacheKind, ClusterSpec, CpuId, CpuSet, Details, Duration, Platform, Ratio, Resumption,
-    TaskSet, Timing,
+    Assignment, Bytes, Cache, CacheKind, ClusterSpec, CpuId, CpuSet, Details, Duration, Platform, Ratio,
+    Resumption, TaskSet, Timing,
 };
 use policy::{Setup, Spec};
 use simulate::{Costs, Execution, Releases, Scenario, Summary, TaskSummary};
@@ -195,6 +195,7 @@ impl Case {
             .map(|(index, (t, phase))| {
                 let details = Details {
                     phase: if phased { *phase } else { Duration::ZERO },
+                    wss: Some(Bytes::new(1 << 20)),
                     ..Details::named(format!("T{}", index + 1))
                 };
                 (*t, details)
@@ -341,8 +342,23 @@ fn in_whole_quanta(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option
     })
 }
 
+/// Soft, in quanta: as many are reserved as with PD², tardiness as with those.
+fn cache_aware_soft(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
+    let m = case.platform.usable().len() as u32;
+    let planned = quanta::account(tasks, &case.platform.usable(), pd2::QUANTUM, system).inflated;
+    if tasks.iter().any(|t| t.period.nanos() % 1_000_000 != 0) || planned.iter().any(|t| t.wcet > t.period) {
+        return None;
+    }
+    let tardiness = cache_aware::tardiness_bounds(&planned, m, pd2::QUANTUM).ok()??;
+    Some(Accepted {
+        planned,
+        tardiness,
+        ..in_time(tasks, None)?
+    })
+}
+
 /// Policy, test, and whether deadlines may be shorter than periods.
-const POLICIES: [(&str, Accept, bool); 12] = [
+const POLICIES: [(&str, Accept, bool); 13] = [
     ("p-edf", p_edf, true),
     ("c-edf:size=2", c_edf, true),
     ("g-edf", g_edf, true),
@@ -355,11 +371,13 @@ const POLICIES: [(&str, Accept, bool); 12] = [
     ("c-nps-f:size=2", c_nps_f, false),
     ("pd2", in_whole_quanta, false),
     ("g-edf", g_edf_soft, false),
+    ("ca-edf:cache=1GiB", cache_aware_soft, false),
 ];
 
 fn run(case: &Case, policy: &str, tasks: &[Timing], accepted: &Accepted) -> Summary {
     // Quanta know of no phases within them.
-    let phased = policy != "pd2";
+    let in_quanta = policy == "pd2" || policy.starts_with("ca-edf");
+    let phased = !in_quanta;
     let (set, planned) = (case.set(tasks, phased), case.set(&accepted.planned, phased));
     let setup = Setup {
         set: &planned,
@@ -369,7 +387,7 @@ fn run(case: &Case, policy: &str, tasks: &[Timing], accepted: &Accepted) -> Summ
     };
     let plan = policy.parse::<Spec>().unwrap().plan(&setup).unwrap();
     let mut scenario = case.scenario.clone();
-    if policy == "pd2" {
+    if in_quanta {
         scenario.releases = Releases::Periodic;
     }
     let costs = case.costs();
@@ -494,7 +512,7 @@ fn what_is_accepted_with_overheads_keeps_its_guarantee() {
 #[test]
 fn what_is_accepted_without_overheads_does_not() {
     for (index, (policy, _, _)) in POLICIES.iter().enumerate() {
-        if policy.starts_with("c-edf") || policy.starts_with("g-") {
+        if policy.starts_with("c-edf") || policy.starts_with("g-") || policy.starts_with("ca-") {
             // Their tests leave more room than overheads take.
             continue;
         }

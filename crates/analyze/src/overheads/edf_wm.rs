@@ -136,7 +136,9 @@ impl Host for Site<'_> {
     }
 
     fn accepts(&mut self, task: u32, item: &Item, work: &mut Work) -> bool {
-        if !self.inflated.may_accept(item) {
+        // Accounting anew for everybody here is work as well.
+        let cost = self.residents.len() as u64 + 1;
+        if !self.inflated.may_accept(item) || !(self.books.is_free || work.spend(cost)) {
             return false;
         }
         let resident = fixed(TaskId(task), item.timing, self.books.system);
