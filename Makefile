@@ -29,7 +29,7 @@ smoke:
 
 ## Speed against the figures of other tools, in one run on one machine.
 bench:
-	$(CARGO) bench --locked --workspace
+	$(CARGO) bench --locked --workspace --bench '*'
 
 clean:
 	$(CARGO) clean

@@ -19,25 +19,25 @@ const PEERS: &[(&str, &str, &str, &str)] = &[
         "BAK",
         "256k EVA",
         "460k EVA",
-        "two products a pair of tasks, two pairs at a time",
+        "filling the columns, and three products for each pair of the first task that fails",
     ),
     (
         "BCL",
         "197k EVA",
         "163k EVA",
-        "a job count a pair of tasks, two pairs at a time",
+        "filling the columns, and a job count for each pair of the first task that fails",
     ),
     (
         "BCLI",
         "3.3k SchedCAT",
         "6.5k SchedCAT",
-        "as BCL, in one sweep and a half where a set is rejected",
+        "a job count a pair of tasks, in single precision, four pairs at a time; a little more than one sweep of all pairs where a set is rejected",
     ),
     (
         "BAR",
         "1.0k SchedCAT",
         "2.2k SchedCAT",
-        "one division a task and window; a selection where windows are short",
+        "a scan of the tasks a window; a division a task and a sum a pair of tasks where windows are short",
     ),
     (
         "LOAD",
@@ -49,7 +49,7 @@ const PEERS: &[(&str, &str, &str, &str)] = &[
         "RTA",
         "36 SchedCAT",
         "182 SchedCAT",
-        "steps of the response times, a job count a pair of tasks in each",
+        "steps of the response times, a job count a pair of tasks in each, four pairs at a time; two sweeps of some six steps where a set is rejected",
     ),
     (
         "FFDBF",
@@ -67,13 +67,13 @@ const PEERS: &[(&str, &str, &str, &str)] = &[
         "EDF-WM",
         "none",
         "none",
-        "one division and a scan of the processors a task; where a task is split, a bisection over QPA a processor",
+        "a list of slices, a sort, and a scan of the processors a task; where a task is split, one pass of QPA a processor",
     ),
     (
         "NPS-F",
         "none",
         "none",
-        "one division a task, and a scan of the servers",
+        "one division of 128 bits a task and a server, and a scan of the servers a task",
     ),
 ];
 

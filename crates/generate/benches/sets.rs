@@ -6,6 +6,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use generate::{Amount, Deadlines, Fill, Method, Random, Range, Recipe};
 use model::Ratio;
+use std::time::Duration;
 
 fn sets(c: &mut Criterion) {
     let cap = |utilizations: &str, cap| Amount::Cap {
@@ -20,6 +21,9 @@ fn sets(c: &mut Criterion) {
         range: Range::ALL,
     };
     let mut group = c.benchmark_group("draw");
+    group
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
     for (name, amount) in [
         ("uniform-medium, cap 12", cap("uniform-medium", 12)),
         ("uniform-heavy, cap 24", cap("uniform-heavy", 24)),

@@ -2,13 +2,18 @@
 //!
 //! Peer: SchedCAT judges 28,000 to 42,000 sets a second by GFB, its fastest test, on one core and at one delay.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use model::watch::Silent;
+use std::time::Duration;
 use study::presets;
 
 fn studies(c: &mut Criterion) {
     let mut group = c.benchmark_group("sets");
-    group.sample_size(10);
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(5))
+        .sampling_mode(SamplingMode::Flat);
     for name in ["ospert10-fig5", "bastoni11-fig6.4b"] {
         let mut study = presets::find(name).unwrap();
         study.sets = 16;
