@@ -311,7 +311,7 @@ fn meant(cause: &str) -> Option<Error> {
 /// # Errors
 /// Not JSON, not a set; names the column or the task, not the line, which the caller knows.
 pub fn from_batch_line(line: &str) -> Result<BatchSet> {
-    if let Some(at) = line.bytes().position(|b| b == 0) {
+    if let Some(at) = line.find('\0') {
         return Err(Error::new("the line holds a NUL byte")
             .at(format!("column {}", at + 1))
             .remedy("give a text file"));
