@@ -61,6 +61,7 @@ pub fn run<P: Policy, O: Observer>(
     };
     let (ending, end) = course::run(&mut driven, scenario, watch);
     let mut core = driven.core;
+    core.stop_at(end);
     if O::EVENTS {
         core.jobs.misses_at(end, &mut core.observer);
         core.observer.event(Record::end(Instant::from_nanos(end)));
@@ -264,7 +265,7 @@ impl<'a, O: Observer> Core<'a, O> {
             if by_call {
                 self.lost[task as usize][Overhead::IpiLatency as usize] += self.costs.ipi_latency;
                 if O::EVENTS {
-                    self.show_call(cpu, false);
+                    self.show_call(cpu, task, false);
                 }
             }
             self.interrupt(cpu, Op::Arrival { task });

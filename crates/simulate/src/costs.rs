@@ -2,7 +2,8 @@
 
 use crate::scenario::LONGEST;
 use model::profile::OverheadKind;
-use model::{Bytes, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskSet};
+use model::{Bytes, Duration, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskSet};
+use trace::Charges;
 
 /// The costs of one run. All times in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -98,6 +99,25 @@ impl Costs {
                 .push("no task has a working set size: no cache delay is charged".to_owned());
         }
         Ok(costs)
+    }
+
+    /// What the head of a trace says of them, with the time from tick to tick.
+    pub fn charges(&self, tick_period: Duration) -> Charges {
+        let time = Duration::from_nanos;
+        Charges {
+            release: time(self.release),
+            scheduling: time(self.scheduling),
+            context_switch: time(self.context_switch),
+            ipi_latency: time(self.ipi_latency),
+            timer_transfer: time(self.timer_transfer),
+            tick: time(self.tick),
+            tick_period,
+            cpmd: self
+                .cpmd
+                .iter()
+                .map(|row| row.iter().copied().map(time).collect())
+                .collect(),
+        }
     }
 
     /// Is nothing charged?

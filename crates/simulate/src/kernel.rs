@@ -61,6 +61,8 @@ pub(crate) struct Cpu {
     pub since: u64,
     /// When kernel work that is no event ends. Until then the processor does that, whatever [`Cpu::work`] says.
     pub free_at: u64,
+    /// What that work is.
+    pub quiet: Op,
     /// How much of the working set is still to be reloaded, in time.
     pub reload: u64,
     /// When the inter-processor interrupt that is under way was sent.
@@ -82,6 +84,7 @@ impl Cpu {
             reschedule: false,
             since: 0,
             free_at: 0,
+            quiet: Op::Tick,
             reload: 0,
             called_at: 0,
             // A processor counts as idle from the start.

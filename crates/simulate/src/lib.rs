@@ -1,10 +1,11 @@
 //! The engine in virtual time: drives any policy, with or without overheads, exactly and fast.
 //!
-//! [`ideal`] schedules without overheads, [`costly`] with those of [`costs`]; [`scenario`] says when jobs come and how long they take; [`observe`] watches;
+//! [`ideal`] schedules without overheads, [`costly`] with those of [`costs`]; [`scenario`] says when jobs come and how long they take, [`chance`] from which distributions; [`observe`] watches;
 //! [`summary`] is what is counted. Time is in nanoseconds; the same input gives the same schedule.
 
 #![forbid(unsafe_code)]
 
+pub mod chance;
 pub mod costly;
 pub mod costs;
 mod course;
@@ -16,8 +17,9 @@ mod random;
 pub mod scenario;
 pub mod summary;
 
+pub use chance::Chance;
 pub use costs::Costs;
-pub use observe::{Distribution, Observer, Responses, Traced};
+pub use observe::{Distributions, Observer, Responses, Traced};
 pub use scenario::{Enforcement, Execution, Releases, Scenario};
 pub use summary::{Ending, Miss, Summary, TaskSummary};
 

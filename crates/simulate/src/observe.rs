@@ -1,8 +1,10 @@
-//! Who watches a simulation: nobody, a trace, the response times of all jobs, their distribution.
+//! Who watches a simulation: nobody, a trace, the response times of all jobs, how they are distributed.
 
 use crate::jobs::Row;
-use model::{CpuId, Duration, Instant, TaskId};
+use model::{CpuId, Duration, Instant, TaskId, TaskSet};
 use policy::NONE;
+use trace::stats::Distribution;
+use trace::summary::Spread;
 use trace::{Event, Flags, Sink};
 
 /// Watches a simulation. An engine is compiled for each kind of observer, so that what is not watched costs nothing.
@@ -129,102 +131,37 @@ impl Observer for Responses {
     }
 }
 
-/// The distribution of response times, in bounded memory: percentiles are exact to one part in 64.
-///
-/// Buckets: values below 64 ns each on its own, then 64 buckets for each power of two.
+/// How response times and tardiness are distributed, task by task: as statistics of a trace have it.
 #[derive(Clone, Debug)]
-pub struct Distribution {
-    counts: Vec<Vec<u64>>,
+pub struct Distributions {
+    /// By task: relative deadline in nanoseconds, response times, tardiness.
+    of: Vec<(u64, Distribution, Distribution)>,
 }
 
-const FINE: u32 = 6;
-
-impl Distribution {
-    /// For this many tasks.
-    pub fn new(tasks: usize) -> Self {
-        Distribution {
-            counts: vec![Vec::new(); tasks],
+impl Distributions {
+    /// For the jobs of this set.
+    pub fn new(set: &TaskSet) -> Self {
+        let deadlines = set.timings().iter().map(|t| t.deadline.nanos());
+        Distributions {
+            of: deadlines
+                .map(|d| (d, Distribution::default(), Distribution::default()))
+                .collect(),
         }
     }
 
-    /// The response time in nanoseconds that `percent` of the jobs of a task do not exceed, from above, by at most 1/64;
-    /// `None` if no job completed.
-    pub fn percentile(&self, task: usize, percent: f64) -> Option<u64> {
-        let counts = &self.counts[task];
-        let total: u64 = counts.iter().sum();
-        if total == 0 {
-            return None;
-        }
-        let wanted = ((percent / 100.0 * total as f64).ceil() as u64).clamp(1, total);
-        let mut seen = 0;
-        for (bucket, count) in counts.iter().enumerate() {
-            seen += count;
-            if seen >= wanted {
-                return Some(highest_of(bucket));
-            }
-        }
-        None
+    /// Response times and tardiness of the completed jobs of a task.
+    pub fn spreads(&self, task: usize) -> (Spread, Spread) {
+        let (_, response, tardiness) = &self.of[task];
+        (response.spread(), tardiness.spread())
     }
 }
 
-fn bucket_of(value: u64) -> usize {
-    let exponent = (u64::BITS - value.leading_zeros()).saturating_sub(FINE + 1);
-    ((u64::from(exponent) << FINE) + (value >> exponent)) as usize
-}
-
-fn highest_of(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    let exponent = (bucket >> FINE).saturating_sub(1);
-    let mantissa = bucket - (exponent << FINE);
-    ((u128::from(mantissa) + 1) << exponent)
-        .saturating_sub(1)
-        .min(u128::from(u64::MAX)) as u64
-}
-
-impl Observer for Distribution {
+impl Observer for Distributions {
     const EVENTS: bool = false;
     #[inline]
     fn completed(&mut self, task: u32, _number: u64, response: u64) {
-        let bucket = bucket_of(response);
-        let counts = &mut self.counts[task as usize];
-        if counts.len() <= bucket {
-            counts.resize(bucket + 1, 0);
-        }
-        counts[bucket] += 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_hold_their_values_to_one_part_in_64() {
-        let (mut last, mut last_value) = (0, 0);
-        for value in (1..3000).chain((0..60).map(|e| 3u64 << e)).chain([u64::MAX]) {
-            let bucket = bucket_of(value);
-            let highest = highest_of(bucket);
-            assert!(
-                highest >= value && highest - value <= value / 64,
-                "{value}: {highest}"
-            );
-            if value == last_value + 1 {
-                assert!(bucket == last || bucket == last + 1, "{value}");
-                last = bucket;
-                last_value = value;
-            }
-        }
-    }
-
-    #[test]
-    fn percentiles_are_those_of_the_sample() {
-        let mut d = Distribution::new(1);
-        for value in 1..=50 {
-            d.completed(0, value, value);
-        }
-        assert_eq!(d.percentile(0, 50.0), Some(25));
-        assert_eq!(d.percentile(0, 99.0), Some(50));
-        assert_eq!(d.percentile(0, 0.0), Some(1));
-        assert_eq!(Distribution::new(1).percentile(0, 50.0), None);
+        let (deadline, responses, tardiness) = &mut self.of[task as usize];
+        responses.record(Duration::from_nanos(response));
+        tardiness.record(Duration::from_nanos(response.saturating_sub(*deadline)));
     }
 }

@@ -26,6 +26,25 @@ pub fn up_to(bits: u64, most: u64) -> u64 {
     ((u128::from(bits) * (u128::from(most) + 1)) >> 64) as u64
 }
 
+/// More numbers from the bits of one draw, for what needs several: SplitMix64 from there on.
+#[derive(Clone, Debug)]
+pub struct Sequence(u64);
+
+impl Sequence {
+    /// The one that begins with these bits.
+    pub const fn new(bits: u64) -> Self {
+        Sequence(bits)
+    }
+
+    /// Uniform in [0, 1), a multiple of 2⁻⁵³.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        let bits = mix(self.0);
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+}
+
 #[inline]
 const fn mix(z: u64) -> u64 {
     let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);

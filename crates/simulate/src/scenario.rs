@@ -1,6 +1,7 @@
 //! What is simulated besides the policy: when jobs are released, how long they execute, what happens to overruns, how long
 //! the simulation lasts.
 
+use crate::chance::{Chance, MOST};
 use crate::random::{self, Stream};
 use model::{Duration, Error, Ratio, Result, TaskSet};
 
@@ -12,6 +13,8 @@ pub enum Releases {
     Periodic,
     /// One period and a random gap apart, uniform from zero to this part of the period.
     Sporadic(Ratio),
+    /// One period and a random gap apart, a part of the period from this distribution.
+    SporadicBy(Chance),
     /// At these instants, in nanoseconds since the start, ascending, for each task.
     Given(Vec<Vec<u64>>),
 }
@@ -23,8 +26,14 @@ pub enum Execution {
     Fraction(Ratio),
     /// Uniform between these parts of the WCET.
     Uniform(Ratio, Ratio),
+    /// A part of the WCET from this distribution, rounded up.
+    Drawn(Chance),
+    /// One of these parts of the WCET, rounded up, each as likely as its weight says.
+    Discrete(Vec<(Ratio, u64)>),
     /// These times in nanoseconds, for each task, job by job, and from the beginning again.
     Given(Vec<Vec<u64>>),
+    /// One of these times in nanoseconds, for each task, each as likely as its weight says: a histogram of what was measured.
+    Sampled(Vec<Vec<(u64, u64)>>),
 }
 
 impl Default for Execution {
@@ -119,7 +128,7 @@ impl Scenario {
                 );
             }
             Releases::Given(lists) => {
-                fits(set, lists, "releases")?;
+                fits(set, lists.len(), "releases")?;
                 if let Some((task, _)) = lists
                     .iter()
                     .enumerate()
@@ -132,8 +141,23 @@ impl Scenario {
             }
             _ => {}
         }
+        if let Execution::Discrete(parts) = &self.execution {
+            weighed(parts.iter().map(|(_, weight)| *weight))?;
+        }
+        if let Execution::Sampled(lists) = &self.execution {
+            fits(set, lists.len(), "execution times")?;
+            for (task, list) in lists.iter().enumerate() {
+                weighed(list.iter().map(|(_, weight)| *weight))
+                    .map_err(|e| e.at(format!("task {}", task + 1)))?;
+                if list.iter().any(|(time, _)| *time == 0) {
+                    return Err(Error::new("an execution time is zero")
+                        .at(format!("task {}", task + 1))
+                        .remedy("give positive times"));
+                }
+            }
+        }
         if let Execution::Given(lists) = &self.execution {
-            fits(set, lists, "execution times")?;
+            fits(set, lists.len(), "execution times")?;
             if let Some((task, _)) = lists
                 .iter()
                 .enumerate()
@@ -157,6 +181,16 @@ impl Scenario {
             ))
             .remedy("give the smaller part first")),
             Execution::Uniform(_, high) => Ok(part_of(wcet.nanos(), *high)),
+            Execution::Drawn(chance) => Ok(drawn_part(wcet.nanos(), chance.high(), MOST)),
+            Execution::Discrete(parts) => Ok(parts
+                .iter()
+                .map(|(part, _)| part_of(wcet.nanos(), *part))
+                .max()
+                .unwrap_or(0)),
+            Execution::Sampled(lists) => {
+                let times = lists.get(task).into_iter().flatten();
+                Ok(times.map(|(time, _)| *time).max().unwrap_or(0))
+            }
             Execution::Given(lists) => Ok(lists.get(task).and_then(|l| l.iter().max()).copied().unwrap_or(0)),
         }
     }
@@ -174,6 +208,10 @@ impl Scenario {
                     part_of(period, *part).min(LONGEST)
                 };
                 release + period + random::up_to(bits, longest)
+            }
+            Releases::SporadicBy(chance) => {
+                let part = chance.draw(random::draw(self.seed, Stream::Gap, task, number));
+                release + period + ((part * period as f64) as u64).min(LONGEST)
             }
             Releases::Given(lists) => usize::try_from(number + 1)
                 .ok()
@@ -201,6 +239,18 @@ impl Scenario {
                 let bits = random::draw(self.seed, Stream::Execution, task, number);
                 low + random::up_to(bits, high - low)
             }
+            Execution::Drawn(chance) => {
+                let part = chance.draw(random::draw(self.seed, Stream::Execution, task, number));
+                drawn_part(wcet, part, chance.high())
+            }
+            Execution::Discrete(parts) => {
+                let bits = random::draw(self.seed, Stream::Execution, task, number);
+                part_of(wcet, chosen(parts, bits, Ratio::ONE))
+            }
+            Execution::Sampled(lists) => {
+                let bits = random::draw(self.seed, Stream::Execution, task, number);
+                chosen(&lists[task as usize], bits, wcet).max(1)
+            }
             Execution::Given(lists) => {
                 let list = &lists[task as usize];
                 list[(number % list.len() as u64) as usize]
@@ -212,7 +262,9 @@ impl Scenario {
     pub fn may_overrun(&self) -> bool {
         match &self.execution {
             Execution::Fraction(part) | Execution::Uniform(_, part) => *part > Ratio::ONE,
-            Execution::Given(_) => true,
+            Execution::Drawn(chance) => chance.high() > 1.0,
+            Execution::Discrete(parts) => parts.iter().any(|(part, _)| *part > Ratio::ONE),
+            Execution::Given(_) | Execution::Sampled(_) => true,
         }
     }
 
@@ -222,16 +274,43 @@ impl Scenario {
     }
 }
 
-fn fits(set: &TaskSet, lists: &[Vec<u64>], what: &str) -> Result<()> {
-    if lists.len() == set.len() {
+fn fits(set: &TaskSet, lists: usize, what: &str) -> Result<()> {
+    if lists == set.len() {
         return Ok(());
     }
     Err(Error::new(format!(
-        "there are {what} for {} tasks, and {} tasks",
-        lists.len(),
+        "there are {what} for {lists} tasks, and {} tasks",
         set.len()
     ))
     .remedy("give one line for each task"))
+}
+
+/// Can one be chosen by these weights?
+fn weighed(mut weights: impl Iterator<Item = u64>) -> Result<()> {
+    match weights.try_fold(0_u64, u64::checked_add) {
+        Some(1..) => Ok(()),
+        _ => Err(Error::new("the weights add up to nothing, or to more than 2^64")
+            .remedy("give each value a weight such as `1`, and at least one a positive one")),
+    }
+}
+
+/// One of the values, by weight; random bits say which. `none` if there is none, which [`Scenario::check`] refuses.
+fn chosen<T: Copy>(values: &[(T, u64)], bits: u64, none: T) -> T {
+    let all: u64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut left = random::up_to(bits, all.saturating_sub(1));
+    for (value, weight) in values {
+        if left < *weight {
+            return *value;
+        }
+        left -= weight;
+    }
+    none
+}
+
+/// A part of a time, rounded up, at least 1 ns; the same on every machine.
+fn drawn_part(time: u64, part: f64, most: f64) -> u64 {
+    let whole = |part: f64| libm::ceil(part * time as f64) as u64;
+    whole(part).min(whole(most)).max(1)
 }
 
 /// A part of a time, rounded up, at least 1 ns; saturates.
@@ -243,6 +322,63 @@ pub(crate) fn part_of(time: u64, part: Ratio) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of 100,000 jobs, how many execute for each time.
+    fn counts(execution: Execution, wcet: u64) -> std::collections::BTreeMap<u64, u32> {
+        let scenario = Scenario {
+            execution,
+            ..Scenario::default()
+        };
+        let mut counts = std::collections::BTreeMap::new();
+        for job in 0..100_000 {
+            *counts.entry(scenario.demand(0, job, wcet)).or_default() += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn values_come_as_often_as_their_weights_say() {
+        let part = |tenths| Ratio::new(tenths, 10).unwrap();
+        let discrete = counts(
+            Execution::Discrete(vec![(part(5), 90), (part(10), 9), (part(15), 1)]),
+            1000,
+        );
+        let sampled = counts(
+            Execution::Sampled(vec![vec![(500, 90), (1000, 9), (1500, 1)]]),
+            1000,
+        );
+        assert_eq!(discrete, sampled);
+        let found: Vec<(u64, u32)> = discrete.into_iter().collect();
+        for ((time, count), (wanted, share)) in found.iter().zip([(500, 0.9), (1000, 0.09), (1500, 0.01)]) {
+            let expected: f64 = 100_000.0 * share;
+            assert_eq!(*time, wanted);
+            assert!(
+                (f64::from(*count) - expected).abs() < 5.0 * expected.sqrt(),
+                "{time}: {count}"
+            );
+        }
+    }
+
+    #[test]
+    fn gaps_and_times_of_distributions_stay_within_their_ends() {
+        let scenario = Scenario {
+            releases: Releases::SporadicBy(Chance::parse("exponential:0.5", MOST).unwrap()),
+            execution: Execution::Drawn("normal:0.7,0.2@0.4-1".parse().unwrap()),
+            ..Scenario::default()
+        };
+        let (mut gaps, mut times) = (0, 0);
+        for job in 0..20_000 {
+            let time = scenario.demand(0, job, 1_000);
+            assert!((400..=1_000).contains(&time), "{time}");
+            times += time;
+            let next = scenario.release_after(0, job, 5, 10_000);
+            assert!(next >= 10_005);
+            gaps += next - 10_005;
+        }
+        // Half a period, and the mean of what is left of the normal distribution.
+        assert!((gaps / 20_000).abs_diff(5_000) < 200, "{gaps}");
+        assert!((times / 20_000).abs_diff(700) < 20, "{times}");
+    }
 
     #[test]
     fn parts_round_up() {

@@ -1,7 +1,9 @@
 //! What came of a simulation, counted while it ran.
 
-use model::{Duration, Instant, Resumption, TaskId};
+use crate::observe::Distributions;
+use model::{Duration, Instant, Resumption, TaskId, TaskSet};
 use trace::Overhead;
+use trace::summary::by_overhead;
 
 /// What came of the jobs of one task.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -78,6 +80,39 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// What the statistics of a trace of the same run would say, in the same form.
+    pub fn added_up(&self, set: &TaskSet, distributions: &Distributions) -> trace::Summary {
+        let tasks = set.ids().zip(&self.tasks).map(|(id, t)| {
+            let (response, tardiness) = distributions.spreads(id.index());
+            let kinds = self.kinds.iter().map(Resumption::to_string);
+            trace::summary::TaskSummary {
+                task: set.name(id),
+                soft: set.details(id).is_some_and(|d| d.soft),
+                released: t.released,
+                jobs: t.completed,
+                unfinished: t.released - t.completed,
+                misses: t.misses,
+                cut: t.cut,
+                response,
+                tardiness,
+                preemptions: t.preemptions,
+                migrations: kinds.zip(t.migrations.iter().copied()).collect(),
+                lost_ns: by_overhead(t.lost.map(Duration::nanos)),
+                recorded: None,
+            }
+        });
+        trace::Summary {
+            horizon_ns: self.end.nanos(),
+            jobs: self.completed(),
+            misses: self.misses(),
+            preemptions: self.preemptions(),
+            migrations: self.migrations(),
+            lost_to_no_task_ns: by_overhead(self.lost.map(Duration::nanos)),
+            tasks: tasks.collect(),
+            recorded: None,
+        }
+    }
+
     /// Jobs completed, of all tasks.
     pub fn completed(&self) -> u64 {
         self.tasks.iter().map(|t| t.completed).sum()

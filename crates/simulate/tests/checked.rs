@@ -4,9 +4,15 @@ mod support;
 
 use simulate::Costs;
 use support::{Instance, POLICIES, Random, instance};
+use trace::Header;
 
-fn check(instance: &Instance, events: &[trace::Event], context: &dyn Fn() -> String) {
-    let verdict = support::check(&instance.header(&instance.scenario()), events);
+fn check(instance: &Instance, costs: Option<&Costs>, events: &[trace::Event], context: &dyn Fn() -> String) {
+    let scenario = instance.scenario();
+    let header = Header {
+        charges: costs.map(|c| c.charges(scenario.quantum)),
+        ..instance.header(&scenario)
+    };
+    let verdict = support::check(&header, events);
     assert!(
         verdict.policies == [instance.policy.clone()],
         "{:?}",
@@ -27,7 +33,7 @@ fn without_overheads_no_rule_is_broken() {
         for set in 0..120 {
             let instance = instance(&mut random, policy);
             let (_, _, events) = instance.simulate(&instance.scenario(), None);
-            check(&instance, &events, &|| {
+            check(&instance, None, &events, &|| {
                 format!("{policy}, set {set}: {instance:#?}")
             });
         }
@@ -55,7 +61,7 @@ fn check_with_overheads(policy: &str, seed: u64, sets: u32, most: u64) {
             missing: Vec::new(),
         };
         let (_, _, events) = instance.simulate(&instance.scenario(), Some(&costs));
-        check(&instance, &events, &|| {
+        check(&instance, Some(&costs), &events, &|| {
             format!("{policy}, set {set}: {costs:?} {instance:#?}")
         });
     }

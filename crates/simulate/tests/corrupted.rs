@@ -4,9 +4,9 @@
 mod support;
 
 use model::Ratio;
-use simulate::{Enforcement, Execution, Releases, Scenario};
+use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
 use support::{Instance, Random, UNIT, check, instance};
-use trace::{Event, EventKind, Verdict};
+use trace::{Event, EventKind, Header, Overhead, Verdict};
 
 fn told(verdict: &Verdict, events: &[Event]) -> String {
     let Some(first) = verdict.first.first() else {
@@ -94,6 +94,130 @@ fn corrupted_schedules_are_caught() {
         first.join("\n")
     );
     assert!(tried > 10_000, "{tried}");
+}
+
+/// Corruptions of what a simulation is charged for: every overhead longer, shorter, left out, made up, or for somebody else.
+#[test]
+fn corrupted_overheads_are_caught() {
+    let (mut tried, mut missed) = (0, Vec::new());
+    for (index, policy) in [
+        "g-edf",
+        "p-edf",
+        "c-edf:size=2",
+        "edf-fm",
+        "edf-wm",
+        "nps-f",
+        "pd2",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let mut random = Random(0x0bad_cafe_f00d + index as u64);
+        for _ in 0..2 {
+            let mut instance = instance(&mut random, policy);
+            instance.horizon = 40;
+            let scenario = instance.scenario();
+            let kinds = instance.platform().resumptions().len();
+            let costs = Costs {
+                release: 1 + random.below(60),
+                scheduling: 1 + random.below(60),
+                context_switch: 1 + random.below(60),
+                ipi_latency: 1 + random.below(60),
+                timer_transfer: 1 + random.below(60),
+                tick: 1 + random.below(20),
+                cpmd: (0..instance.tasks.len())
+                    .map(|_| (0..kinds).map(|_| 1 + random.below(200)).collect())
+                    .collect(),
+                missing: Vec::new(),
+            };
+            let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+            let header = Header {
+                charges: Some(costs.charges(scenario.quantum)),
+                ..instance.header(&scenario)
+            };
+            let clean = check(&header, &events);
+            assert!(
+                clean.is_clean(),
+                "{policy}: {}\n{instance:#?}",
+                told(&clean, &events)
+            );
+            let end = events[events.len() - 1].time;
+            for (begin, e) in events.iter().enumerate() {
+                // What is still under way at the end is nobody's to judge.
+                let Some(length) = events[begin..].iter().position(|b| {
+                    b.kind == EventKind::OverheadEnd && b.argument == e.argument && b.cpu() == e.cpu()
+                }) else {
+                    continue;
+                };
+                let close = begin + length;
+                if e.kind != EventKind::OverheadBegin || events[close].time >= end {
+                    continue;
+                }
+                // An interrupt, or a decision that changes nothing, may be missing without a trace.
+                let mine = |b: &&Event| b.cpu() == e.cpu();
+                let switches = events[close + 1..].iter().find(mine);
+                let leaves = events[..begin]
+                    .iter()
+                    .filter(mine)
+                    .rev()
+                    .take_while(|b| b.time == e.time);
+                let silent = match e.overhead_kind() {
+                    Some(Overhead::Scheduling) => {
+                        switches.and_then(Event::overhead_kind) != Some(Overhead::ContextSwitch)
+                            && !leaves.into_iter().any(|b| b.kind.takes_off())
+                    }
+                    // The release of a slice, which its window tells.
+                    Some(Overhead::Release) => !events.iter().any(|b| {
+                        b.kind == EventKind::Release && (b.task, b.job, b.cpu()) == (e.task, e.job, e.cpu())
+                    }),
+                    kind => kind == Some(Overhead::IpiLatency),
+                };
+                let mut try_it = |what: &str, patch: &dyn Fn(&mut Vec<Event>)| {
+                    let mut mutated = events.clone();
+                    patch(&mut mutated);
+                    tried += 1;
+                    if check(&header, &mutated).is_clean() {
+                        missed.push(format!("{policy}: {what}: {e}"));
+                    }
+                };
+                if !silent {
+                    try_it("left out", &|all| {
+                        all.remove(close);
+                        all.remove(begin);
+                    });
+                }
+                try_it("twice", &|all| {
+                    all.insert(close + 1, events[close]);
+                    all.insert(close + 1, *e);
+                });
+                let shifted = |event: &Event, by: i64| {
+                    let mut words = event.to_words();
+                    words[0] = words[0].saturating_add_signed(by);
+                    Event::from_words(words).unwrap()
+                };
+                try_it("longer", &|all| all[close] = shifted(&events[close], 1));
+                try_it("shorter", &|all| all[close] = shifted(&events[close], -1));
+                try_it("later", &|all| all[begin] = shifted(e, 1));
+                let other = |event: &Event| {
+                    let mut words = event.to_words();
+                    words[2] = (words[2] + 1) % 7;
+                    Event::from_words(words).unwrap()
+                };
+                try_it("another one", &|all| {
+                    all[begin] = other(e);
+                    all[close] = other(&events[close]);
+                });
+            }
+        }
+    }
+    let first: Vec<&str> = missed.iter().take(12).map(String::as_str).collect();
+    assert!(
+        missed.is_empty(),
+        "{} of {tried} not caught:\n{}",
+        missed.len(),
+        first.join("\n")
+    );
+    assert!(tried > 5_000, "{tried}");
 }
 
 fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static str, Vec<Event>)> {

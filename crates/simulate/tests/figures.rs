@@ -265,30 +265,74 @@ fn figure_2_of_003(policy: &str) -> Instance {
 #[test]
 fn figure_2_a_of_003_global_edf_thrashes_in_five_quanta_of_eight() {
     // Ties by task alone: U2, released later than X1, goes before it at time 4.
-    let drawn = picture(&figure_2_of_003("g-edf:ties=index"));
-    let sizes = [3, 2, 2, 4, 4];
-    let thrashes = |t: usize| {
-        let on: Vec<usize> = (0..2)
-            .filter_map(|c| {
-                (drawn[c].as_bytes()[t] as char)
-                    .to_digit(10)
-                    .map(|d| d as usize - 1)
-            })
-            .collect();
-        let one_task = on.iter().all(|t| *t >= 3);
-        on.iter().map(|t| sizes[*t]).sum::<u64>() > 4 && !one_task
+    let of = figure_2_of_003("g-edf:ties=index");
+    let (summary, _, events) = of.simulate(&of.scenario(), None);
+    // Quantum by quantum, the jobs that run; the second hyperperiod as the first.
+    let expected: [&[&str]; 8] = [
+        &["T1", "U1"],
+        &["V1", "W1"],
+        &["T2", "W1"],
+        &["X1"],
+        &["T3", "U2"],
+        &["V2", "X1"],
+        &["T4"],
+        &[],
+    ];
+    let table = occupancy(&events, of.m, of.horizon);
+    for (quantum, cpus) in table.iter().enumerate() {
+        let name = |task: u32| {
+            let number = quantum as u64 / of.tasks[task as usize].period + 1;
+            // In the second hyperperiod the jobs count on.
+            let first = number - (quantum as u64 / 8) * (8 / of.tasks[task as usize].period);
+            format!("{}{first}", ["T", "U", "V", "W", "X"][task as usize])
+        };
+        let mut jobs: Vec<String> = cpus.iter().flatten().copied().map(name).collect();
+        jobs.sort();
+        assert_eq!(jobs, expected[quantum % 8], "quantum {quantum}");
+    }
+    // T 768 KiB, U and V 512 KiB, W and X together one set of more than T's, in quarters of a MiB.
+    let size = |job: &str| match &job[..1] {
+        "T" => 3,
+        "U" | "V" => 2,
+        _ => 4,
     };
-    assert_eq!((0..8).filter(|t| thrashes(*t)).count(), 5, "{drawn:?}");
-    let at = |t: usize| [drawn[0].as_bytes()[t], drawn[1].as_bytes()[t]].map(char::from);
-    let pairs = [0, 1, 2, 4, 5].map(|t| {
-        let mut pair = at(t);
-        pair.sort_unstable();
-        pair
-    });
-    assert_eq!(
-        pairs,
-        [['1', '2'], ['3', '4'], ['1', '4'], ['1', '2'], ['3', '5']]
-    );
+    let thrashes = |jobs: &&&[&str]| jobs.iter().map(|job| size(job)).sum::<u64>() > 4;
+    assert_eq!(expected.iter().filter(thrashes).count(), 5, "62.5 % of the time");
+    assert_eq!(summary.misses(), 0);
+    // Event by event, the first eight quanta.
+    let told: Vec<String> = events
+        .iter()
+        .filter(|e| e.time.nanos() <= 8 * UNIT && e.kind != trace::EventKind::Release)
+        .filter(|e| e.time.nanos() < 8 * UNIT || e.kind.takes_off())
+        .map(|e| e.to_string())
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    0ms P0 start T1^1
+    0ms P1 start T2^1
+    1us P0 completion T1^1 executed 1us
+    1us P1 completion T2^1 executed 1us
+    1us P0 start T3^1
+    1us P1 start T4^1
+    2us P0 completion T3^1 executed 1us
+    2us P0 start T1^2
+    3us P0 completion T1^2 executed 1us
+    3us P1 completion T4^1 executed 2us
+    3us P0 start T5^1
+    3us P1 idle
+    4us P0 preemption T5^1
+    4us P0 start T1^3
+    4us P1 start T2^2
+    5us P0 completion T1^3 executed 1us
+    5us P1 completion T2^2 executed 1us
+    5us P0 start T3^2
+    5us P1 migration T5^1 from P0
+    6us P0 completion T3^2 executed 1us
+    6us P1 completion T5^1 executed 2us
+    6us P0 start T1^4
+    6us P1 idle
+    7us P0 completion T1^4 executed 1us
+    7us P0 idle
+    ");
 }
 
 #[test]

@@ -65,6 +65,29 @@ pub struct Stage {
     pub quantum: Option<Duration>,
 }
 
+/// What a simulation is charged for: how long each overhead lasts (002 §2.4).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Charges {
+    /// Servicing a release.
+    pub release: Duration,
+    /// Choosing the next job.
+    pub scheduling: Duration,
+    /// Switching to it.
+    pub context_switch: Duration,
+    /// From sending an inter-processor interrupt until it arrives.
+    pub ipi_latency: Duration,
+    /// Programming a timer for another processor.
+    pub timer_transfer: Duration,
+    /// Servicing the tick.
+    pub tick: Duration,
+    /// The time from tick to tick.
+    pub tick_period: Duration,
+    /// Cache delay by task, then by the platform's ways to resume, in their order; empty: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpmd: Vec<Vec<Duration>>,
+}
+
 /// The head of a trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Header {
@@ -82,6 +105,8 @@ pub struct Header {
     pub releases: Releases,
     /// What happens to overruns.
     pub enforcement: Enforcement,
+    /// What a simulation is charged for, where it is charged at all.
+    pub charges: Option<Charges>,
 }
 
 /// As it stands in a file.
@@ -96,6 +121,8 @@ struct Written {
     stages: Vec<Stage>,
     releases: Releases,
     enforcement: Enforcement,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    charges: Option<Charges>,
 }
 
 impl Header {
@@ -109,6 +136,7 @@ impl Header {
             stages: vec![stage],
             releases: Releases::default(),
             enforcement: Enforcement::default(),
+            charges: None,
         }
     }
 
@@ -130,6 +158,7 @@ impl Header {
             stages: self.stages.clone(),
             releases: self.releases,
             enforcement: self.enforcement,
+            charges: self.charges.clone(),
         })
         .map_err(|e| Error::new(format!("the head of the trace cannot be written as JSON: {e}")))
     }
@@ -154,6 +183,7 @@ impl Header {
             stages: written.stages,
             releases: written.releases,
             enforcement: written.enforcement,
+            charges: written.charges,
         })
     }
 }

@@ -140,6 +140,8 @@ pub struct Span {
     pub doing: Doing,
     /// The job that was on it or, if there was none, the one that the overhead served.
     pub job: Option<(TaskId, u64)>,
+    /// The job on whose behalf it was: the one that executed, or that the overhead served, if any.
+    pub serves: Option<(TaskId, u64)>,
     /// From when.
     pub from: Instant,
     /// Until when.
@@ -388,16 +390,16 @@ impl State {
             }
             None => None,
         };
-        let job = job.or(processor.overheads.last().and_then(|open| open.job));
-        let doing = match processor.overheads.last() {
-            Some(open) => Doing::Overhead(open.overhead),
-            None if job.is_some() => Doing::Executing,
+        let (doing, serves) = match processor.overheads.last() {
+            Some(open) => (Doing::Overhead(open.overhead), open.job),
+            None if job.is_some() => (Doing::Executing, job),
             None => return,
         };
         observer.span(Span {
             cpu,
             doing,
-            job,
+            job: job.or(serves),
+            serves,
             from,
             to: until,
         });
@@ -509,13 +511,22 @@ impl State {
                     "an interrupt arrives that was not sent".to_owned(),
                 ));
             };
+            // Whom it serves may be known only when it arrives.
+            let job = sent.job.or(opened.job);
             observer.span(Span {
                 cpu,
                 doing: Doing::Overhead(overhead),
-                job: sent.job,
+                job,
+                serves: job,
                 from: sent.since,
                 to: event.time,
             });
+            if sent.job.is_some() && sent.job != opened.job {
+                return Err(fault(
+                    "overhead",
+                    "the interrupt that arrives served another job when it was sent".to_owned(),
+                ));
+            }
             return Ok(());
         }
         if begins {
@@ -528,9 +539,16 @@ impl State {
             processor.overheads.push(opened);
             return Ok(());
         }
-        let open = processor.overheads.last().map(|open| open.overhead);
-        if open == Some(overhead) {
+        let last = processor.overheads.last().copied();
+        let open = last.map(|open| open.overhead);
+        if let Some(last) = last.filter(|last| last.overhead == overhead) {
             processor.overheads.pop();
+            if last.job != opened.job {
+                return Err(fault(
+                    "overhead",
+                    "it ends for another job than it began for".to_owned(),
+                ));
+            }
             return Ok(());
         }
         // Close it anyway if it is open further out, so that one lost end does not spoil the rest.

@@ -1,18 +1,19 @@
 //! What a schedule adds up to, task by task and job by job.
 //!
-//! Definitions are those of 002 §2.1: response time is completion − release, tardiness max(0, completion − deadline), a job
-//! that goes on where it was has suffered a preemption, elsewhere a migration, told apart by the nearest cache that both
-//! processors share (000 §3). Time lost to an overhead (002 §2.4) is charged to the job that is on the processor meanwhile; if
-//! there is none, to the job that the overhead serves.
+//! Definitions are those of 002 §2.1: response time is completion − release, tardiness max(0, completion − deadline); a job
+//! that leaves its processor unfinished is preempted, unless it goes on elsewhere in the same instant; one that goes on
+//! elsewhere migrates, and migrations are told apart by the nearest cache that both processors share (000 §3). Time lost to an
+//! overhead (002 §2.4) is charged to the task on whose behalf it was, whoever is delayed by it. The simulator counts the same
+//! without events: [`Summary`] is one for both.
 
 use crate::event::{Event, EventKind, Flags};
 use crate::header::{Header, Origin};
 use crate::overhead::Overhead;
 use crate::sink::Sink;
 use crate::state::{Doing, Job, Observer, Span, State};
-use crate::summary::{ProcessorSummary, Spread, Summary, TaskSummary};
+use crate::summary::{ProcessorSummary, Recorded, Spread, Summary, TaskRecord, TaskSummary, by_overhead};
 use hdrhistogram::Histogram;
-use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId};
+use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId, TaskSet};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -128,11 +129,11 @@ pub struct JobRow {
     pub cpu: CpuId,
     /// How long it executed, without overheads.
     pub executed: Duration,
-    /// How often it went on where it was.
+    /// How often it was taken off unfinished, but for moves within an instant.
     pub preemptions: u32,
     /// How often it went on elsewhere.
     pub migrations: u32,
-    /// Time lost to each overhead.
+    /// Time lost to each overhead on its behalf.
     pub lost: [Duration; 7],
     /// Was it cut short?
     pub cut: bool,
@@ -183,7 +184,8 @@ struct Current {
     start: Instant,
     preemptions: u32,
     migrations: u32,
-    lost: [Duration; 7],
+    /// When it was last taken off.
+    stopped: Option<Instant>,
 }
 
 #[derive(Clone, Default)]
@@ -199,6 +201,18 @@ struct TaskTally {
     executed: u128,
     lost: [u128; 7],
     current: Current,
+    /// By pending job for which time was lost, so much; the releases of later jobs are handled before the first is done.
+    lost_by: Vec<(u64, [Duration; 7])>,
+}
+
+impl TaskTally {
+    /// A job runs again: if it left its processor in this very instant, it only moved.
+    fn went_on(&mut self, now: Instant) {
+        if self.current.stopped.take() == Some(now) {
+            self.preemptions -= 1;
+            self.current.preemptions -= 1;
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -209,7 +223,7 @@ struct CpuTally {
 
 /// Adds up a schedule while it is recorded or read.
 pub struct Statistics {
-    names: Vec<String>,
+    set: TaskSet,
     platform: Platform,
     state: State,
     tally: Tally,
@@ -221,6 +235,8 @@ struct Tally {
     tasks: Vec<TaskTally>,
     cpus: Vec<CpuTally>,
     rows: Option<Vec<JobRow>>,
+    /// Lost on behalf of no task.
+    lost: [u128; 7],
     /// Where the event in hand happens, and its flags.
     cpu: CpuId,
     flags: Flags,
@@ -240,10 +256,22 @@ impl Observer for Tally {
                 if overhead.occupies_processor() {
                     self.cpus[span.cpu.index()].overheads += u128::from(length.nanos());
                 }
-                if let Some((task, _)) = span.job {
-                    let task = &mut self.tasks[task.index()];
-                    task.lost[overhead as usize] += u128::from(length.nanos());
-                    let lost = &mut task.current.lost[overhead as usize];
+                let task = span.serves.and_then(|(task, job)| {
+                    let task = self.tasks.get_mut(task.index())?;
+                    Some((task, job))
+                });
+                let Some((task, job)) = task else {
+                    self.lost[overhead as usize] += u128::from(length.nanos());
+                    return;
+                };
+                task.lost[overhead as usize] += u128::from(length.nanos());
+                if self.rows.is_some() {
+                    let at = task.lost_by.iter().position(|(number, _)| *number == job);
+                    let at = at.unwrap_or_else(|| {
+                        task.lost_by.push((job, [Duration::ZERO; 7]));
+                        task.lost_by.len() - 1
+                    });
+                    let lost = &mut task.lost_by[at].1[overhead as usize];
                     *lost = lost.saturating_add(length);
                 }
             }
@@ -258,6 +286,9 @@ impl Observer for Tally {
         tally.cut += u64::from(cut);
         let current = std::mem::take(&mut tally.current);
         if let Some(rows) = &mut self.rows {
+            let of = tally.lost_by.iter().find(|(number, _)| *number == job.number);
+            let lost = of.map(|(_, lost)| *lost).unwrap_or_default();
+            tally.lost_by.retain(|(number, _)| *number > job.number);
             rows.push(JobRow {
                 task,
                 job: job.number,
@@ -269,7 +300,7 @@ impl Observer for Tally {
                 executed,
                 preemptions: current.preemptions,
                 migrations: current.migrations,
-                lost: current.lost,
+                lost,
                 cut,
             });
         }
@@ -285,14 +316,19 @@ impl Statistics {
             Origin::Simulated => Duration::ZERO,
             Origin::Real => Duration::MAX,
         };
-        let state = State::new(header, tolerance);
+        let mut state = State::new(header, tolerance);
+        state.has_slices = header
+            .stages
+            .iter()
+            .any(|stage| crate::check::policies::has_slices(&stage.policy));
         Statistics {
-            names: set.ids().map(|t| set.name(t)).collect(),
+            set: set.clone(),
             platform: header.platform.clone(),
             tally: Tally {
                 tasks: vec![TaskTally::default(); set.len()],
                 cpus: vec![CpuTally::default(); state.processors.len()],
                 rows: rows.then(Vec::new),
+                lost: [0; 7],
                 cpu: CpuId(0),
                 flags: Flags::NONE,
             },
@@ -309,29 +345,36 @@ impl Statistics {
 
     /// What it adds up to.
     pub fn summary(&self) -> Summary {
+        let mut kinds = self.platform.resumptions();
+        kinds.retain(|kind| *kind != Resumption::Preemption);
         let tasks = self
             .tally
             .tasks
             .iter()
-            .zip(&self.names)
+            .zip(self.set.ids())
             .zip(&self.state.tasks)
-            .map(|((t, name), state)| TaskSummary {
-                task: name.clone(),
+            .map(|((t, id), state)| TaskSummary {
+                task: self.set.name(id),
+                soft: self.set.details(id).is_some_and(|d| d.soft),
                 released: t.released,
                 jobs: t.response.count(),
                 unfinished: state.pending.len() as u64,
                 misses: t.misses,
                 cut: t.cut,
-                budget_exhausted: t.exhausted,
                 response: t.response.spread(),
                 tardiness: t.tardiness.spread(),
                 preemptions: t.preemptions,
-                migrations: t.migrations.iter().map(|(k, n)| (k.to_string(), *n)).collect(),
-                executed_ns: clamp(t.executed),
-                lost_ns: named(&t.lost),
+                migrations: kinds
+                    .iter()
+                    .map(|k| (k.to_string(), t.migrations.get(k).copied().unwrap_or(0)))
+                    .collect(),
+                lost_ns: by_overhead(t.lost.map(clamp)),
+                recorded: Some(TaskRecord {
+                    executed_ns: clamp(t.executed),
+                    budget_exhausted: t.exhausted,
+                }),
             })
             .collect::<Vec<_>>();
-        let horizon = self.state.now;
         let processors = self
             .tally
             .cpus
@@ -345,32 +388,25 @@ impl Statistics {
             })
             .collect();
         Summary {
-            horizon_ns: horizon.nanos(),
+            horizon_ns: self.state.now.nanos(),
             jobs: tasks.iter().map(|t| t.jobs).sum(),
             misses: tasks.iter().map(|t| t.misses).sum(),
             preemptions: tasks.iter().map(|t| t.preemptions).sum(),
             migrations: tasks.iter().map(|t| t.migrations.values().sum::<u64>()).sum(),
-            policy_switches: self.switches,
-            lost_events: self.state.lost,
-            senseless_events: self.senseless,
+            lost_to_no_task_ns: by_overhead(self.tally.lost.map(clamp)),
             tasks,
-            processors,
+            recorded: Some(Recorded {
+                policy_switches: self.switches,
+                lost_events: self.state.lost,
+                senseless_events: self.senseless,
+                processors,
+            }),
         }
     }
 }
 
 fn clamp(ns: u128) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
-}
-
-/// The overheads that took any time, by name.
-fn named(lost: &[u128; 7]) -> BTreeMap<&'static str, u64> {
-    Overhead::ALL
-        .iter()
-        .zip(lost)
-        .filter(|(_, ns)| **ns > 0)
-        .map(|(o, ns)| (o.name(), clamp(*ns)))
-        .collect()
 }
 
 impl Sink for Statistics {
@@ -389,15 +425,18 @@ impl Sink for Statistics {
             kind if !kind.has_job() || event.task.index() >= tasks.len() => {}
             EventKind::Release => tasks[event.task.index()].released += 1,
             EventKind::Start => tasks[event.task.index()].current.start = event.time,
-            EventKind::Resumption => {
+            EventKind::Preemption => {
                 let t = &mut tasks[event.task.index()];
                 t.preemptions += 1;
                 t.current.preemptions += 1;
+                t.current.stopped = Some(event.time);
             }
+            EventKind::Resumption => tasks[event.task.index()].went_on(event.time),
             EventKind::Migration => {
                 let from = CpuId(u32::try_from(event.argument).unwrap_or(u32::MAX));
                 let kind = self.platform.resumption(from, event.cpu().unwrap_or_default());
                 let t = &mut tasks[event.task.index()];
+                t.went_on(event.time);
                 *t.migrations.entry(kind).or_default() += 1;
                 t.current.migrations += 1;
             }

@@ -1,4 +1,5 @@
-//! A schedule added up: plain data for JSON, and as tables for people.
+//! A schedule added up: plain data for JSON, and as tables for people. The same for a simulation that counted as it went and
+//! for a trace that is read.
 
 use crate::overhead::Overhead;
 use serde::Serialize;
@@ -28,6 +29,8 @@ pub struct Spread {
 pub struct TaskSummary {
     /// Its name.
     pub task: String,
+    /// May it miss deadlines?
+    pub soft: bool,
     /// Jobs released.
     pub released: u64,
     /// Jobs finished.
@@ -38,20 +41,28 @@ pub struct TaskSummary {
     pub misses: u64,
     /// Jobs that were cut short.
     pub cut: u64,
-    /// How often a budget was used up.
-    pub budget_exhausted: u64,
     /// Response times of finished jobs.
     pub response: Spread,
     /// Tardiness of finished jobs.
     pub tardiness: Spread,
-    /// How often a job went on where it was.
+    /// How often a job was taken off its processor unfinished, but for moves to another one in the same instant.
     pub preemptions: u64,
-    /// How often a job went on elsewhere, by what of its cache it kept.
+    /// How often a job went on elsewhere than it last ran, by what of its cache it kept: every kind that the platform has.
     pub migrations: BTreeMap<String, u64>,
+    /// Time lost to each overhead on behalf of the task.
+    pub lost_ns: BTreeMap<&'static str, u64>,
+    /// What only a trace tells.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<TaskRecord>,
+}
+
+/// What only a trace tells of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskRecord {
     /// Time executed, without overheads.
     pub executed_ns: u64,
-    /// Time lost to each overhead.
-    pub lost_ns: BTreeMap<&'static str, u64>,
+    /// How often a budget, or that of a slice, was used up.
+    pub budget_exhausted: u64,
 }
 
 /// A processor, added up. What is left to the horizon it was idle.
@@ -78,16 +89,32 @@ pub struct Summary {
     pub preemptions: u64,
     /// Migrations of all tasks.
     pub migrations: u64,
+    /// Time lost to overheads on behalf of no task.
+    pub lost_to_no_task_ns: BTreeMap<&'static str, u64>,
+    /// Task by task, in the order of the set.
+    pub tasks: Vec<TaskSummary>,
+    /// What only a trace tells.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
+}
+
+/// What only a trace tells of a schedule.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Recorded {
     /// How often the policy changed.
     pub policy_switches: u64,
     /// Events that were lost: all numbers are too low then.
     pub lost_events: u64,
     /// Events that no schedule can have: the trace is wrong, `warmset trace check` says where.
     pub senseless_events: u64,
-    /// Task by task, in the order of the set.
-    pub tasks: Vec<TaskSummary>,
     /// Processor by processor.
     pub processors: Vec<ProcessorSummary>,
+}
+
+/// The overheads that took any time, by name.
+pub fn by_overhead(lost: impl IntoIterator<Item = u64>) -> BTreeMap<&'static str, u64> {
+    let named = Overhead::ALL.iter().map(|o| o.name()).zip(lost);
+    named.filter(|(_, ns)| *ns > 0).collect()
 }
 
 /// A time for people: three significant digits.
@@ -143,32 +170,12 @@ fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} jobs in {}: {} deadlines missed, {} preemptions, {} migrations",
-            self.jobs,
-            short(self.horizon_ns),
-            self.misses,
-            self.preemptions,
-            self.migrations
-        )?;
-        if self.lost_events > 0 {
-            writeln!(
-                f,
-                "{} events were lost: every number is too low",
-                self.lost_events
-            )?;
-        }
-        if self.senseless_events > 0 {
-            writeln!(
-                f,
-                "{} events make no sense: see `warmset trace check`",
-                self.senseless_events
-            )?;
-        }
-        writeln!(f)?;
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+impl Summary {
+    fn task_table(&self) -> String {
         let mut kinds: Vec<&str> = self
             .tasks
             .iter()
@@ -179,7 +186,7 @@ impl fmt::Display for Summary {
         let head = [
             "task",
             "jobs",
-            "late",
+            "missed",
             "mean",
             "median",
             "99 %",
@@ -190,19 +197,20 @@ impl fmt::Display for Summary {
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         rows[0].extend(kinds.iter().map(|k| (*k).to_owned()));
         for t in &self.tasks {
+            let time = |ns| if t.jobs == 0 { "-".to_owned() } else { short(ns) };
             let mut row = vec![
-                t.task.clone(),
+                format!("{}{}", t.task, if t.soft { " (soft)" } else { "" }),
                 if t.unfinished > 0 {
                     format!("{}+{}", t.jobs, t.unfinished)
                 } else {
                     t.jobs.to_string()
                 },
                 t.misses.to_string(),
-                short(t.response.mean_ns),
-                short(t.response.p50_ns),
-                short(t.response.p99_ns),
-                short(t.response.max_ns),
-                short(t.tardiness.max_ns),
+                time(t.response.mean_ns),
+                time(t.response.p50_ns),
+                time(t.response.p99_ns),
+                time(t.response.max_ns),
+                time(t.tardiness.max_ns),
                 t.preemptions.to_string(),
             ];
             row.extend(
@@ -212,25 +220,35 @@ impl fmt::Display for Summary {
             );
             rows.push(row);
         }
-        f.write_str(&aligned(&rows))?;
-        let overheads: Vec<Overhead> = Overhead::ALL
-            .into_iter()
-            .filter(|o| self.tasks.iter().any(|t| t.lost_ns.contains_key(o.name())))
+        aligned(&rows)
+    }
+
+    /// Who lost how much time to which overhead; nothing if nobody did.
+    fn lost_table(&self) -> Option<String> {
+        let lost = || {
+            let tasks = self.tasks.iter().map(|t| (t.task.as_str(), &t.lost_ns));
+            tasks.chain([("no task", &self.lost_to_no_task_ns)])
+        };
+        let overheads: Vec<&str> = Overhead::ALL
+            .iter()
+            .map(|o| o.name())
+            .filter(|o| lost().any(|(_, lost)| lost.contains_key(o)))
             .collect();
-        if !overheads.is_empty() {
-            let mut rows = vec![vec!["time lost".to_owned(), "executed".to_owned()]];
-            rows[0].extend(overheads.iter().map(|o| o.name().to_owned()));
-            for t in &self.tasks {
-                let mut row = vec![t.task.clone(), short(t.executed_ns)];
-                row.extend(
-                    overheads
-                        .iter()
-                        .map(|o| short(t.lost_ns.get(o.name()).copied().unwrap_or(0))),
-                );
-                rows.push(row);
-            }
-            write!(f, "\n{}", aligned(&rows))?;
+        if overheads.is_empty() {
+            return None;
         }
+        let mut rows = vec![vec!["time lost".to_owned()]];
+        rows[0].extend(overheads.iter().map(|o| (*o).to_owned()));
+        for (name, lost) in lost() {
+            let mut row = vec![name.to_owned()];
+            let of = |o: &&str| short(lost.get(*o).copied().unwrap_or(0));
+            row.extend(overheads.iter().map(of));
+            rows.push(row);
+        }
+        Some(aligned(&rows))
+    }
+
+    fn processor_table(&self, processors: &[ProcessorSummary]) -> String {
         let part = |ns: u64| {
             let percent = 100.0 * ns as f64 / self.horizon_ns.max(1) as f64;
             format!("{percent:.1} %")
@@ -240,7 +258,7 @@ impl fmt::Display for Summary {
                 .map(str::to_owned)
                 .to_vec(),
         ];
-        for p in &self.processors {
+        for p in processors {
             let idle = self
                 .horizon_ns
                 .saturating_sub(p.executed_ns)
@@ -252,7 +270,45 @@ impl fmt::Display for Summary {
                 part(idle),
             ]);
         }
-        write!(f, "\n{}", aligned(&rows))
+        aligned(&rows)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} in {}: {} missed, {}, {}",
+            count(self.jobs, "job"),
+            short(self.horizon_ns),
+            count(self.misses, "deadline"),
+            count(self.preemptions, "preemption"),
+            count(self.migrations, "migration")
+        )?;
+        if let Some(recorded) = &self.recorded {
+            if recorded.lost_events > 0 {
+                writeln!(
+                    f,
+                    "{} events were lost: every number is too low",
+                    recorded.lost_events
+                )?;
+            }
+            if recorded.senseless_events > 0 {
+                writeln!(
+                    f,
+                    "{} events make no sense: see `warmset trace check`",
+                    recorded.senseless_events
+                )?;
+            }
+        }
+        write!(f, "\n{}", self.task_table())?;
+        if let Some(table) = self.lost_table() {
+            write!(f, "\n{table}")?;
+        }
+        match &self.recorded {
+            Some(recorded) => write!(f, "\n{}", self.processor_table(&recorded.processors)),
+            None => Ok(()),
+        }
     }
 }
 

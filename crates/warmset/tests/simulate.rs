@@ -44,12 +44,13 @@ fn a_set_is_simulated_and_shown() {
     insta::assert_snapshot!(text(&assert.get_output().stdout), @r"
     g-edf on symmetric:m=2: 24ms simulated
     no deadline missed
+    18 jobs in 24ms: 0 deadlines missed, 4 preemptions, 2 migrations
 
-    task       jobs  response max        mean  p99  tardiness  misses  preempted  memory migr.
-    T1            8           2ms         2ms  2ms        0ms       0          0             0
-    T2            3           7ms         6ms  7ms        0ms       0          4             2
-    T3            4           1ms         1ms  1ms        0ms       0          0             0
-    T4 (soft)     3           6ms  5666.666us  6ms        0ms       0          0             0
+    task       jobs  missed    mean  median  99 %  max response  max tardiness  preempted  memory-migration
+    T1            8       0     2ms     2ms   2ms           2ms              0          0                 0
+    T2            3       0     6ms     6ms   7ms           7ms              0          4                 2
+    T3            4       0     1ms     1ms   1ms           1ms              0          0                 0
+    T4 (soft)   3+1       0  5.67ms     6ms   6ms           6ms              0          0                 0
     ");
 }
 
@@ -82,9 +83,119 @@ fn json_is_one_document() {
     let args = ["simulate", "tasks.toml", "-m", "2", "--format", "json"];
     let assert = warmset(dir.path(), &args).success();
     let document: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
-    assert_eq!(document["tasks"][3]["name"], "T4");
+    assert_eq!(document["tasks"][3]["task"], "T4");
     assert_eq!(document["ended_by"], "horizon");
-    assert_eq!(document["simulated"], "168ms");
+    assert_eq!(document["horizon_ns"], 168_000_000);
+}
+
+/// Everything that `simulate` says in numbers, `trace stats` says of its trace.
+#[test]
+fn the_statistics_of_a_trace_are_those_of_its_simulation() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = TASKS.replace("period =", "wss = \"64KiB\"\nperiod =");
+    std::fs::write(dir.path().join("wss.toml"), tasks).unwrap();
+    let args = [
+        "simulate",
+        "wss.toml",
+        "--platform",
+        "xeon-l7455",
+        "--profile",
+        "xeon-l7455",
+        "--policy",
+        "c-edf:size=2",
+        "--for",
+        "999ms",
+        "--releases",
+        "sporadic:exponential:0.5",
+        "--execution",
+        "gumbel:0.7,0.1@0.2-1.1",
+        "--enforcement",
+        "exact",
+        "--trace",
+        "run.wtrace",
+        "--format",
+        "json",
+    ];
+    let json = |assert: assert_cmd::assert::Assert| -> serde_json::Value {
+        let output = assert.get_output();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+    };
+    let simulated = json(warmset(dir.path(), &args));
+    warmset(dir.path(), &["trace", "check", "run.wtrace"]).success();
+    let added_up = json(warmset(dir.path(), &["trace", "stats", "run.wtrace", "--format", "json"]).success());
+    let in_numbers = |of: &serde_json::Value, keys: &serde_json::Value| {
+        let keys = keys.as_object().unwrap().keys();
+        keys.map(|key| of[key].clone()).collect::<Vec<_>>()
+    };
+    for key in [
+        "horizon_ns",
+        "jobs",
+        "misses",
+        "preemptions",
+        "migrations",
+        "lost_to_no_task_ns",
+    ] {
+        assert_eq!(simulated[key], added_up[key], "{key}");
+    }
+    for task in 0..4 {
+        let (one, other) = (&simulated["tasks"][task], &added_up["tasks"][task]);
+        assert_eq!(in_numbers(one, one), in_numbers(other, one), "{one:#}\n{other:#}");
+        assert!(
+            one["lost_ns"]["cpmd"].as_u64().is_some() || one["preemptions"] == 0,
+            "{one:#}"
+        );
+    }
+    // And so do the tables.
+    let table = |args: &[&str]| text(&warmset(dir.path(), args).get_output().stdout);
+    let of_trace = table(&["trace", "stats", "run.wtrace"]);
+    let of_run = table(&args[..args.len() - 4]);
+    let tables = of_run.split_once("\n\n").unwrap().1;
+    assert!(of_trace.contains(tables.trim_end()), "{of_run}\n{of_trace}");
+}
+
+#[test]
+fn execution_times_come_from_distributions_and_samples() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("times.txt"),
+        "1ms*9 2ms\n3ms # the second task\n500us*3 1ms\n5ms 4ms*2\n",
+    )
+    .unwrap();
+    for (how, largest) in [
+        ("normal:0.5,0.2", 2_000_000),
+        ("weibull:2,0.4@0.1-0.9", 1_800_000),
+        ("exponential:0.3", 2_000_000),
+        ("discrete:0.25=9,0.75=1", 1_500_000),
+        ("sample:times.txt", 2_000_000),
+    ] {
+        let args = [
+            "simulate",
+            "tasks.toml",
+            "-m",
+            "4",
+            "--execution",
+            how,
+            "--for",
+            "3s",
+            "--format",
+            "json",
+        ];
+        let assert = warmset(dir.path(), &args).success();
+        let document: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+        // On a processor of its own the first task's response times are its execution times.
+        let response = &document["tasks"][0]["response"];
+        let longest = response["max_ns"].as_u64().unwrap();
+        assert!(
+            (largest * 3 / 4..=largest).contains(&longest),
+            "{how}: {response}"
+        );
+        assert!(
+            response["mean_ns"].as_u64() < response["max_ns"].as_u64(),
+            "{how}: {response}"
+        );
+        let again = warmset(dir.path(), &args).success();
+        assert_eq!(again.get_output().stdout, assert.get_output().stdout, "{how}");
+    }
 }
 
 #[test]
@@ -235,6 +346,43 @@ fn what_cannot_be_simulated_is_refused_in_one_sentence() {
         (
             &["simulate", "tasks.toml", "-m", "2", "--execution", "2..1"],
             "are no range",
+        ),
+        (
+            &[
+                "simulate",
+                "tasks.toml",
+                "-m",
+                "2",
+                "--execution",
+                "norml:0.5,0.1",
+            ],
+            "--execution: there is no distribution `norml`; did you mean `normal`?",
+        ),
+        (
+            &["simulate", "tasks.toml", "-m", "2", "--execution", "discrete:0.5"],
+            "`0.5` is not PART=WEIGHT",
+        ),
+        (
+            &[
+                "simulate",
+                "tasks.toml",
+                "-m",
+                "2",
+                "--execution",
+                "discrete:0.5=0",
+            ],
+            "the weights add up to nothing",
+        ),
+        (
+            &[
+                "simulate",
+                "tasks.toml",
+                "-m",
+                "2",
+                "--releases",
+                "sporadic:exponential:0",
+            ],
+            "the mean is 0",
         ),
         (
             &["simulate", "tasks.toml", "-m", "2", "--releases", "nowhere.txt"],

@@ -56,7 +56,7 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         if by_call {
             core.arrivals.set(task.index(), core.now + core.costs.ipi_latency);
             if O::EVENTS {
-                core.show_call(cpu, true);
+                core.show_call(cpu, task.0, true);
             }
         } else {
             core.arrivals.set(task.index(), at.nanos().max(core.now));

@@ -46,6 +46,7 @@ impl<O: Observer> Core<'_, O> {
                 // As `work_quietly`; the ends move all at once below.
                 here.since += tick;
                 here.free_at = now + tick;
+                here.quiet = Op::Tick;
                 let slot = (here.loaded as usize).min(nobody);
                 self.lost[slot][Overhead::Tick as usize] += tick;
             } else {
@@ -70,6 +71,7 @@ impl<O: Observer> Core<'_, O> {
         let now = self.now;
         let here = &mut self.cpus[cpu as usize];
         here.free_at = now + time;
+        here.quiet = op;
         if matches!(here.work, Work::Job) {
             let executed = now - here.since;
             here.since = here.free_at;
@@ -170,6 +172,53 @@ impl<O: Observer> Core<'_, O> {
             self.ends.set(cpu as usize, self.now + time + switching);
         }
         self.cpus[cpu as usize].work = Work::Kernel(op);
+    }
+
+    /// The simulation ends in the midst of what processors do: what was charged for later is not lost any more, what was
+    /// reloaded so far is.
+    pub(super) fn stop_at(&mut self, end: u64) {
+        self.now = end;
+        for cpu in 0..self.cpus.len() as u32 {
+            let here = &self.cpus[cpu as usize];
+            let (quiet, left) = (here.quiet, here.free_at.saturating_sub(end));
+            if left > 0 {
+                // Work that is no event; what it delays has not begun again.
+                let slot = self.served(cpu, quiet);
+                let slot = slot.map_or(self.lost.len() - 1, |(t, _)| t.index());
+                let of_switch = match quiet {
+                    Op::Switch { .. } => left.min(self.costs.context_switch),
+                    _ => 0,
+                };
+                let (kind, _) = match quiet {
+                    // With the choice before it.
+                    Op::Switch { next } => self.cost(Op::Choose { next }),
+                    other => self.cost(other),
+                };
+                self.lost[slot][Overhead::ContextSwitch as usize] -= of_switch;
+                self.lost[slot][kind as usize] -= left - of_switch;
+                continue;
+            }
+            let Work::Kernel(op) = here.work else {
+                self.pause(cpu);
+                continue;
+            };
+            let (kind, _) = self.cost(op);
+            let slot = self
+                .served(cpu, op)
+                .map_or(self.lost.len() - 1, |(t, _)| t.index());
+            let switching = match op {
+                Op::Choose { next } if next != NONE && next != self.cpus[cpu as usize].loaded => {
+                    self.costs.context_switch
+                }
+                _ => 0,
+            };
+            // The switch was charged with the choice; where events are shown it is still to begin.
+            let later = if O::EVENTS { switching } else { 0 };
+            let ahead = self.ends.key_of(cpu as usize).saturating_sub(end) + later;
+            let of_switch = ahead.min(switching);
+            self.lost[slot][Overhead::ContextSwitch as usize] -= of_switch;
+            self.lost[slot][kind as usize] -= ahead - of_switch;
+        }
     }
 
     #[inline]
@@ -276,7 +325,8 @@ impl<O: Observer> Core<'_, O> {
         self.calls.set(cpu as usize, self.now + self.costs.ipi_latency);
         self.cpus[cpu as usize].called_at = self.now;
         if O::EVENTS && self.costs.ipi_latency > 0 {
-            self.show_call(cpu, true);
+            // Whom it is for may change until it arrives.
+            self.show_call(cpu, NONE, true);
         }
     }
 
@@ -291,7 +341,7 @@ impl<O: Observer> Core<'_, O> {
         };
         self.lost[slot][Overhead::IpiLatency as usize] += self.now - self.cpus[cpu as usize].called_at;
         if O::EVENTS && self.costs.ipi_latency > 0 {
-            self.show_call(cpu, false);
+            self.show_call(cpu, wanted, false);
         }
         self.cpus[cpu as usize].reschedule = true;
         self.disturb(cpu);
@@ -368,7 +418,12 @@ impl<O: Observer> Core<'_, O> {
             self.load(cpu, next, end);
         }
         self.lost[slot][Overhead::Scheduling as usize] += self.costs.scheduling;
-        self.cpus[cpu as usize].free_at = end;
+        let here = &mut self.cpus[cpu as usize];
+        here.free_at = end;
+        here.quiet = match end - self.now > self.costs.scheduling {
+            true => Op::Switch { next },
+            false => Op::Choose { next },
+        };
         true
     }
 

@@ -3,8 +3,8 @@
 use super::Core;
 use crate::kernel::Op;
 use crate::observe::Observer;
-use model::Instant;
-use policy::{Domain, Policy};
+use model::{Instant, TaskId};
+use policy::{Domain, NONE, Policy};
 use trace::{Event as Record, Flags, Overhead};
 
 impl<O: Observer> Core<'_, O> {
@@ -20,11 +20,13 @@ impl<O: Observer> Core<'_, O> {
         });
     }
 
-    pub(super) fn show_call(&mut self, cpu: u32, begins: bool) {
+    /// An inter-processor interrupt is sent or arrives, on behalf of a task if one is known then.
+    pub(super) fn show_call(&mut self, cpu: u32, task: u32, begins: bool) {
         let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
+        let job = (task != NONE).then(|| (TaskId(task), self.jobs.rows[task as usize].number));
         self.observer.event(match begins {
-            true => Record::overhead_begin(now, id, Overhead::IpiLatency, None),
-            false => Record::overhead_end(now, id, Overhead::IpiLatency, None),
+            true => Record::overhead_begin(now, id, Overhead::IpiLatency, job),
+            false => Record::overhead_end(now, id, Overhead::IpiLatency, job),
         });
     }
 

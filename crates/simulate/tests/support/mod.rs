@@ -153,7 +153,7 @@ impl Instance {
         Header {
             releases: match scenario.releases {
                 Releases::Periodic => trace::Releases::Periodic,
-                Releases::Sporadic(_) => trace::Releases::Sporadic,
+                Releases::Sporadic(_) | Releases::SporadicBy(_) => trace::Releases::Sporadic,
                 Releases::Given(_) => trace::Releases::Given,
             },
             enforcement: match scenario.enforcement {

@@ -5,13 +5,15 @@
 //!
 //! After lost events nothing can be said for certain: the checker stops there and says how many events it did not check.
 
+mod charges;
 mod domains;
-mod policies;
+pub(crate) mod policies;
 mod priority;
 mod quanta;
 mod servers;
 mod windows;
 
+use crate::check::charges::Charged;
 use crate::event::{Event, EventKind};
 use crate::header::Header;
 use crate::sink::Sink;
@@ -147,6 +149,7 @@ pub struct Checker {
     options: Options,
     state: State,
     rule: Option<Box<dyn Rule>>,
+    charged: Option<Charged>,
     found: Found,
     events: u64,
     unchecked: u64,
@@ -164,9 +167,14 @@ impl Checker {
     /// An assignment that does not fit its policy, its platform or its tasks.
     pub fn new(header: Header, options: Options) -> Result<Self> {
         let state = State::new(&header, options.tolerance);
+        // On a real machine overheads take the time that they take.
+        let slices = header.stages.iter().any(|s| policies::has_slices(&s.policy));
+        let charges = header.charges.clone().filter(|_| state.is_simulated());
+        let charged = charges.map(|c| Charged::new(c, &header.platform, slices, state.processors.len()));
         let mut checker = Checker {
             state,
             rule: None,
+            charged,
             found: Found::default(),
             events: 0,
             unchecked: 0,
@@ -256,10 +264,13 @@ impl Checker {
         if let Err(fault) = self.state.settle() {
             self.report(fault, from, None);
         }
+        if let Some(charged) = &mut self.charged {
+            charged.hold(from, &self.state, &mut self.found.faults);
+        }
         if let Some(rule) = &mut self.rule {
             rule.hold(from, to, &self.state, &mut self.found);
-            self.take_found(from, None);
         }
+        self.take_found(from, None);
     }
 
     fn take_found(&mut self, time: Instant, event: Option<&Event>) {
@@ -322,6 +333,9 @@ impl Sink for Checker {
         if event.time > self.state.now {
             self.hold(event.time);
         }
+        if let Some(charged) = &mut self.charged {
+            charged.event(&event, &self.state, &mut self.found.faults);
+        }
         if let Err(fault) = self.state.take(&event, &mut Nobody) {
             self.report(fault, event.time, Some(&event));
         }
@@ -340,8 +354,8 @@ impl Sink for Checker {
         }
         if let Some(rule) = &mut self.rule {
             rule.event(&event, &self.state, &mut self.found);
-            self.take_found(event.time, Some(&event));
         }
+        self.take_found(event.time, Some(&event));
         self.events += 1;
     }
 }

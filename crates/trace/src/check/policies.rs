@@ -20,7 +20,7 @@ pub fn has_slices(policy: &str) -> bool {
 ///
 /// # Errors
 /// The assignment is missing, is of the wrong kind, or does not fit the tasks or the platform.
-pub fn rule(
+pub(super) fn rule(
     header: &Header,
     stage: usize,
     state: &State,

@@ -12,6 +12,7 @@ mod run;
 mod run_show;
 mod simulate;
 mod simulate_batch;
+mod simulate_inputs;
 mod simulate_show;
 mod study;
 mod tour;

@@ -1,7 +1,8 @@
 //! `warmset run`: runs a task set for real, under a policy, and checks what happened.
 
 use super::run_show::{Shown, Workloads};
-use super::simulate::{assignment_for, assignment_in, command, part_of};
+use super::simulate::{assignment_for, assignment_in, command};
+use super::simulate_inputs::part_of;
 use crate::Answer;
 use crate::console::{Console, Format, print};
 use ::trace::check::Options;

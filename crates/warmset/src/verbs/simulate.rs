@@ -1,6 +1,6 @@
 //! `warmset simulate`: runs a task set in virtual time under a policy and says what came of its jobs.
 
-use super::{simulate_batch, simulate_show};
+use super::{simulate_batch, simulate_inputs, simulate_show};
 use crate::Answer;
 use crate::console::{Console, Format};
 use analyze::partition::pack::Scratch;
@@ -10,12 +10,12 @@ use model::assignment::Clustered;
 use model::files::Aside;
 use model::watch::Watch;
 use model::{
-    Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Load, Platform, Profile, Provenance, Ratio,
-    Result, Statistic, TaskSet, files, taskfile,
+    Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Load, Platform, Profile, Provenance, Result,
+    Statistic, TaskSet, files, taskfile,
 };
 use policy::registry::Needs;
 use policy::{Setup, Spec};
-use simulate::{Costs, Distribution, Ending, Enforcement, Execution, Releases, Scenario, Summary, Traced};
+use simulate::{Costs, Distributions, Ending, Enforcement, Execution, Releases, Scenario, Summary, Traced};
 use std::path::{Path, PathBuf};
 use trace::{FileSink, Header, Stage};
 
@@ -50,10 +50,10 @@ pub struct Args {
     /// How long to simulate [default: one hyperperiod, at most 60 s]
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     horizon: Option<Duration>,
-    /// `periodic`, `sporadic:PART` (gaps up to that part of a period), or a file with release times
+    /// `periodic`, `sporadic:PART` (gaps up to that part of a period), `sporadic:DISTRIBUTION`, or a file with release times
     #[arg(long, value_name = "HOW", default_value = "periodic")]
     releases: String,
-    /// A part of the WCET (`0.8`), a range of parts (`0.5..1.2`), or a file with execution times
+    /// A part of the WCET (`0.8`), a range of parts (`0.5..1.2`), a distribution of parts (`normal:0.7,0.1`), or a file
     #[arg(long, value_name = "HOW", default_value = "1")]
     execution: String,
     /// What happens to jobs that execute for longer than their WCET
@@ -124,7 +124,8 @@ static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
         policies.push_str(&format!("    {:10} {}\n", info.name, info.summary));
     }
     format!(
-        "{EXAMPLE}\n\n{policies}\nExit status 1: a task that is not `soft` missed a deadline.\n\n{}",
+        "{EXAMPLE}\n\n{policies}\n{}\n\nExit status 1: a task that is not `soft` missed a deadline.\n\n{}",
+        simulate_inputs::HELP,
         simulate_batch::HELP
     )
 });
@@ -147,8 +148,8 @@ pub fn run(args: Args) -> Result<Answer> {
         ..Scenario::default()
     };
     if let Some(batch) = &args.batch {
-        scenario.releases = releases(&args.releases, None)?;
-        scenario.execution = execution(&args.execution, None)?;
+        scenario.releases = simulate_inputs::releases(&args.releases, None)?;
+        scenario.execution = simulate_inputs::execution(&args.execution, None)?;
         return simulate_batch::run(
             batch,
             &args.policy,
@@ -163,8 +164,8 @@ pub fn run(args: Args) -> Result<Answer> {
     };
     let set = taskfile::from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))?;
     let platform = platform(&args)?;
-    scenario.releases = releases(&args.releases, Some(&set))?;
-    scenario.execution = execution(&args.execution, Some(&set))?;
+    scenario.releases = simulate_inputs::releases(&args.releases, Some(&set))?;
+    scenario.execution = simulate_inputs::execution(&args.execution, Some(&set))?;
     scenario.horizon = args.horizon.unwrap_or_else(|| match args.brute_force {
         true => LONGEST_DEFAULT,
         false => default_horizon(&set),
@@ -190,19 +191,22 @@ pub fn run(args: Args) -> Result<Answer> {
     for missing in costs.iter().flat_map(|c| &c.missing) {
         console.note(missing);
     }
-    let distribution = Distribution::new(set.len());
-    let (summary, distribution) = match &args.trace {
-        None => simulate::simulate(plan, &set, &platform, &scenario, costs, &console, distribution)?,
+    let distributions = Distributions::new(&set);
+    let (summary, distributions) = match &args.trace {
+        None => simulate::simulate(plan, &set, &platform, &scenario, costs, &console, distributions)?,
         Some(file) => {
             let quantum = args.policy.quantum(args.quantum)?;
-            let header = header(&args, &set, &platform, assignment.clone(), &scenario, quantum);
+            let header = Header {
+                charges: costs.as_ref().map(|c| c.charges(args.quantum)),
+                ..header(&args, &set, &platform, assignment.clone(), &scenario, quantum)
+            };
             // Aside: a trace of before stays until this one is whole.
             let sink = FileSink::new(Aside::create(file)?, file, &header)?;
-            let observer = (distribution, Traced(sink));
-            let (summary, (distribution, Traced(sink))) =
+            let observer = (distributions, Traced(sink));
+            let (summary, (distributions, Traced(sink))) =
                 simulate::simulate(plan, &set, &platform, &scenario, costs, &console, observer)?;
             sink.finish()?.finish()?;
-            (summary, distribution)
+            (summary, distributions)
         }
     };
     console.finish();
@@ -211,7 +215,7 @@ pub fn run(args: Args) -> Result<Answer> {
         platform: platform.name.clone(),
         set: &set,
         summary: &summary,
-        distribution: &distribution,
+        added_up: summary.added_up(&set, &distributions),
         scenario: &scenario,
     };
     shown.print(args.format, args.output.as_deref())?;
@@ -363,74 +367,6 @@ fn costs(args: &Args, set: &TaskSet, platform: &Platform) -> Result<Option<Costs
         .map_err(|e| e.at("--profile"))
 }
 
-fn releases(text: &str, set: Option<&TaskSet>) -> Result<Releases> {
-    let at = |e: Error| e.at("--releases");
-    match (text, text.strip_prefix("sporadic:")) {
-        ("periodic", _) => Ok(Releases::Periodic),
-        ("sporadic", _) => Ok(Releases::Sporadic(Ratio::ONE)),
-        (_, Some(part)) => part_of(part).map(Releases::Sporadic).map_err(at),
-        _ => lists(text, set).map(Releases::Given).map_err(at),
-    }
-}
-
-fn execution(text: &str, set: Option<&TaskSet>) -> Result<Execution> {
-    let at = |e: Error| e.at("--execution");
-    let numeric = |t: &str| t.starts_with(|c: char| c.is_ascii_digit());
-    match text.split_once("..") {
-        Some((low, high)) if numeric(low) && numeric(high) => {
-            let low = part_of(low).map_err(at)?;
-            Ok(Execution::Uniform(low, part_of(high).map_err(at)?))
-        }
-        None if numeric(text) && !Path::new(text).exists() => {
-            part_of(text).map(Execution::Fraction).map_err(at)
-        }
-        _ => lists(text, set).map(Execution::Given).map_err(at),
-    }
-}
-
-/// A decimal number as an exact ratio.
-pub fn part_of(text: &str) -> Result<Ratio> {
-    let bad = || Error::new(format!("`{text}` is not a part")).remedy("write a number such as `0.8`");
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = u32::try_from(fraction.len())
-        .ok()
-        .filter(|d| *d <= 12)
-        .ok_or_else(bad)?;
-    let number = format!("{whole}{fraction}");
-    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(bad());
-    }
-    Ratio::new(number.parse().map_err(|_| bad())?, 10u64.pow(digits)).ok_or_else(bad)
-}
-
-/// Times from a file: a line for each task in the order of the set, `#` starts a remark.
-fn lists(path: &str, set: Option<&TaskSet>) -> Result<Vec<Vec<u64>>> {
-    let Some(set) = set else {
-        return Err(Error::new("a batch has no times from a file").remedy("give a number, or leave it out"));
-    };
-    let text = files::read_text(Path::new(path))?;
-    let mut lists = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        let times: Result<Vec<u64>> = line
-            .split_whitespace()
-            .map(|word| word.parse::<Duration>().map(Duration::nanos))
-            .collect();
-        lists.push(times.map_err(|e| e.at(format!("{path}:{}", index + 1)))?);
-    }
-    if lists.len() != set.len() {
-        return Err(
-            Error::new(format!("{} lines of times for {} tasks", lists.len(), set.len()))
-                .at(path)
-                .remedy("give one line for each task, in the order of the set"),
-        );
-    }
-    Ok(lists)
-}
-
 fn header(
     args: &Args,
     set: &TaskSet,
@@ -453,7 +389,7 @@ fn header(
     Header {
         releases: match scenario.releases {
             Releases::Periodic => trace::Releases::Periodic,
-            Releases::Sporadic(_) => trace::Releases::Sporadic,
+            Releases::Sporadic(_) | Releases::SporadicBy(_) => trace::Releases::Sporadic,
             Releases::Given(_) => trace::Releases::Given,
         },
         enforcement: match scenario.enforcement {

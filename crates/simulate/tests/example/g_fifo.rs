@@ -1,0 +1,40 @@
+//! Global first in, first out: of all ready jobs those that were released first run.
+//!
+//! Equal releases: the lower task index.
+
+use crate::Job;
+use crate::cluster::{Cluster, Rank};
+use crate::plan::{Plan, Setup};
+use crate::queue::key;
+use crate::registry::{Info, Needs};
+use crate::spec::Spec;
+use model::Result;
+
+/// What is known of it.
+pub static INFO: Info = Info {
+    name: "g-fifo",
+    summary: "global first in, first out",
+    parameters: "",
+    words: &[],
+    keys: &[],
+    quantum_driven: false,
+    needs: |_| Ok(Needs::Nothing),
+};
+
+/// Its state machine.
+pub type Machine = Cluster<Fifo>;
+
+/// Builds it.
+pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
+    setup.global(&Fifo, None)
+}
+
+/// Earlier releases first.
+#[derive(Clone, Copy, Debug)]
+pub struct Fifo;
+
+impl Rank for Fifo {
+    fn key(&self, job: &Job) -> u128 {
+        key(job.release.nanos(), 0, job.task)
+    }
+}
