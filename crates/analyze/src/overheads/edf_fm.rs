@@ -67,14 +67,36 @@ impl Site<'_> {
             && exact::cmp_sum(pieces.iter().map(Piece::utilization), self.cap).is_le()
     }
 
-    /// Does it hold all of them and this one? If so it is taken.
-    fn takes(&mut self, task: TaskId, resident: Resident) -> bool {
-        self.residents.push((task, resident));
-        let fits = self.is_within_cap() && turns_hold(&self.pieces());
-        if !fits {
-            self.residents.pop();
+    /// Takes as many of these, one after the other, as it holds; how many. Found by doubling and bisection: whoever comes, the others
+    /// do not cost less.
+    fn take_from(&mut self, tasks: &[Timing], range: std::ops::Range<usize>) -> usize {
+        let before = self.residents.len();
+        let (mut fits, mut step, mut beyond) = (0, 1, range.len() + 1);
+        while fits + 1 < beyond {
+            let count = match beyond <= range.len() {
+                true => fits + (beyond - fits) / 2,
+                false => (fits + step).min(range.len()),
+            };
+            step *= 2;
+            self.fill(before, tasks, range.start..range.start + count);
+            if self.is_within_cap() && turns_hold(&self.pieces()) {
+                fits = count;
+            } else {
+                beyond = count;
+            }
         }
+        self.fill(before, tasks, range.start..range.start + fits);
         fits
+    }
+
+    /// Keeps the first few and adds these.
+    fn fill(&mut self, keep: usize, tasks: &[Timing], range: std::ops::Range<usize>) {
+        self.residents.truncate(keep);
+        for index in range {
+            let task = TaskId(index as u32);
+            self.residents
+                .push((task, fixed(task, tasks[index], self.system)));
+        }
     }
 }
 
@@ -100,53 +122,47 @@ fn assign_up_to(
         residents: Vec::new(),
         cap: cap_of(0),
     };
-    for (index, t) in tasks.iter().enumerate() {
-        let task = TaskId(index as u32);
-        if t.wcet > t.period {
+    let heavy = tasks.iter().position(|t| t.wcet > t.period);
+    let end = heavy.unwrap_or(tasks.len());
+    let mut index = 0;
+    while index < tasks.len() {
+        let cpu = *cpus.get(current).ok_or(Refusal::Task(index))?;
+        let count = site.take_from(tasks, index..end);
+        turns.extend(std::iter::repeat_n(Turn::fixed(cpu), count));
+        index += count;
+        let Some(t) = tasks.get(index) else { break };
+        if index == end {
             return Err(Refusal::Task(index));
         }
-        loop {
-            let cpu = *cpus.get(current).ok_or(Refusal::Task(index))?;
-            if site.takes(task, fixed(task, *t, system)) {
-                turns.push(Turn::fixed(cpu));
-                break;
-            }
-            let next = cpus.get(current + 1).copied();
-            let time = next.map_or(Duration::ZERO, |next| {
-                largest_part(&mut site, task, t, (cpu, next))
-            });
-            current += 1;
-            // Spreading evenly is no reason to split off a sliver.
-            let next = match next {
-                Some(next)
-                    if !time.is_zero()
-                        && (fill != Fill::Spread || time.nanos() >= t.wcet.nanos() / SLIVER) =>
-                {
-                    next
-                }
-                _ => {
-                    site.residents.clear();
-                    site.cap = cap_of(current);
-                    continue;
-                }
-            };
-            let rest = t.wcet.saturating_sub(time);
-            let jobs = |time: Duration| (time.nanos(), t.wcet.nanos());
-            let here = migratory(task, *t, (cpu, next), jobs(time), system);
-            site.residents.push((task, here));
-            if !turns_hold(&site.pieces()) {
-                return Err(Refusal::Migratory(current - 1));
-            }
+        let task = TaskId(index as u32);
+        let next = cpus.get(current + 1).copied();
+        let time = next.map_or(Duration::ZERO, |next| {
+            largest_part(&mut site, task, t, (cpu, next))
+        });
+        current += 1;
+        // Spreading evenly is no reason to split off a sliver.
+        let is_split = !time.is_zero() && (fill != Fill::Spread || time.nanos() >= t.wcet.nanos() / SLIVER);
+        let Some(next) = next.filter(|_| is_split) else {
             site.residents.clear();
             site.cap = cap_of(current);
-            let there = migratory(task, *t, (cpu, next), jobs(rest), system);
-            site.residents.push((task, there));
-            if !turns_hold(&site.pieces()) {
-                return Err(Refusal::Migratory(current));
-            }
-            turns.push(turn(cpu, next, time, t.wcet));
-            break;
+            continue;
+        };
+        let rest = t.wcet.saturating_sub(time);
+        let jobs = |time: Duration| (time.nanos(), t.wcet.nanos());
+        let here = migratory(task, *t, (cpu, next), jobs(time), system);
+        site.residents.push((task, here));
+        if !turns_hold(&site.pieces()) {
+            return Err(Refusal::Migratory(current - 1));
         }
+        site.residents.clear();
+        site.cap = cap_of(current);
+        let there = migratory(task, *t, (cpu, next), jobs(rest), system);
+        site.residents.push((task, there));
+        if !turns_hold(&site.pieces()) {
+            return Err(Refusal::Migratory(current));
+        }
+        turns.push(turn(cpu, next, time, t.wcet));
+        index += 1;
     }
     Ok(Turns {
         cpus: cpus.to_vec(),

@@ -16,7 +16,7 @@ use model::assignment::{Serve, Slots, Timetable};
 use model::{CpuId, Duration, Ratio, Resumption, TaskId, Timing};
 
 /// The servers of every task and their reserves, with overheads; `clusters` are processors in the order of the layout, one list
-/// for NPS-F.
+/// for NPS-F. Each placement accounts for its server anew: the time grows with the square of the tasks of a server.
 ///
 /// # Errors
 /// See [`Refusal`]. Deadlines are not looked at.

@@ -38,7 +38,8 @@ pub fn pack(
 }
 
 /// Packs a set so that `accepts(its tasks with their overheads, how many processors it has)` is true of every cluster, whatever the
-/// policy.
+/// policy. Bins are tried by what executions leave of them, and each placement accounts for its bin anew: with more than some thousand tasks
+/// in a bin this takes long.
 ///
 /// # Errors
 /// The index of the first task, in the order of placement, that no cluster takes; where there is only one cluster it is asked once, for
