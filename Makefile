@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build test lint unit smoke bench clean
+.PHONY: tour build test lint unit smoke bench soak clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -30,6 +30,10 @@ smoke:
 ## Speed against the figures of other tools, in one run on one machine.
 bench:
 	$(CARGO) bench --locked --workspace --bench '*'
+
+## An hour for real, with the right to real-time priorities: no rule broken, no event lost, no growth of memory.
+soak: build
+	sh tests/soak.sh $(WARMSET) $(or $(FOR),1h)
 
 clean:
 	$(CARGO) clean
