@@ -30,14 +30,16 @@ impl Choices for Bytes<'_> {
 
 fn scenario(choices: &mut Bytes<'_>, instance: &Instance) -> Scenario {
     let part = |n| Ratio::new(n, 10).expect("a ratio");
+    // PD2 promises its windows to jobs that keep to their WCET.
+    let longest = if instance.policy == "pd2" { 10 } else { 15 };
     Scenario {
         releases: match choices.below(3) {
             0 => Releases::Sporadic(part(choices.among(1, 20))),
             _ => Releases::Periodic,
         },
         execution: match choices.below(3) {
-            0 => Execution::Uniform(part(choices.among(1, 5)), part(choices.among(5, 15))),
-            1 => Execution::Fraction(part(choices.among(5, 15))),
+            0 => Execution::Uniform(part(choices.among(1, 5)), part(choices.among(5, longest))),
+            1 => Execution::Fraction(part(choices.among(5, longest))),
             _ => Execution::default(),
         },
         enforcement: match choices.below(3) {

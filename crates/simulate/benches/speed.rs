@@ -158,8 +158,8 @@ impl Case {
 
 fn speed(c: &mut Criterion) {
     let others = "SchedCAT 8.6 (G-EDF only), SimSo 0.0066";
-    let none = "none: SchedCAT knows no overheads, SimSo is below 0.0066";
-    let trace = "none: SchedCAT keeps no trace, SimSo 0.0066";
+    let trace = "SimSo 0.0066; SchedCAT keeps no trace";
+    let none = "SchedCAT simulates no overheads";
     for (m, n, percent, peers) in [
         (4, 20, 304, [others, trace, none]),
         (24, 72, 1824, ["not measured"; 3]),
