@@ -53,6 +53,8 @@ pub(crate) struct Prepared {
     pub delays: Vec<Duration>,
     /// What every WCET grows by, for each delay.
     pub inflation: Vec<Duration>,
+    /// What of that is there without a delay.
+    pub overhead: Duration,
     pub policies: Vec<Policy>,
     pub processors: u32,
 }
@@ -113,6 +115,7 @@ impl Study {
             generators,
             delays,
             inflation,
+            overhead: self.overhead,
             policies,
             processors,
         })

@@ -3,13 +3,14 @@
 //! 000 §5 and 002 §6.3: P-EDF and C-EDF pack by worst-fit decreasing; hard clusters pass any of five major tests for G-EDF;
 //! soft ones must not be over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none.
 
+use crate::brute_force::BruteForce;
 use analyze::clustered::Scratch;
 use analyze::partition::{Fit, Order, Scratch as PackScratch};
 use analyze::registry::{self, TestInfo};
 use analyze::uniprocessor::edf;
 use analyze::{Guarantee, NotApplicable};
 use model::error::nearest;
-use model::{Called, ClusterSpec, Error, Platform, Result, Timing};
+use model::{Called, ClusterSpec, Duration, Error, Platform, Result, Timing};
 
 /// Decides task sets.
 pub trait Judge: Send + Sync {
@@ -18,6 +19,19 @@ pub trait Judge: Send + Sync {
     /// # Errors
     /// The test does not apply to such sets.
     fn accepts(&self, tasks: &[Timing], scratch: &mut Scratch) -> Result<bool, NotApplicable>;
+
+    /// Does it charge delays itself, where they occur? Then it is asked [`Judge::survives`] instead, at every delay.
+    fn charges_delays(&self) -> bool {
+        false
+    }
+
+    /// Is the guarantee shown for a set as it was drawn, with this delay? For those that charge it themselves.
+    ///
+    /// # Errors
+    /// The set cannot be judged.
+    fn survives(&self, _tasks: &[Timing], _delay: Duration) -> model::Result<bool> {
+        Ok(false)
+    }
 
     /// Does longer execution never turn a no into a yes? Then the largest delay is found by bisection; else every delay
     /// is asked. Say yes only with a proof: packing heuristics have anomalies.
@@ -44,12 +58,19 @@ impl Policy {
     }
 
     /// The policy of a name on a platform: `p-edf`, `p-edf:ffd`, `g-edf`, `c-edf:l2`, `c-edf:size=4`, `c-edf:l2,bfd`, or
-    /// a test of the registry such as `GFB`, which is then run on all processors.
+    /// a test of the registry such as `GFB`, which is then run on all processors; `brute-force:g-edf` simulates.
     ///
     /// # Errors
     /// No such policy (suggests the nearest), no such cache, a size that does not divide the processors.
     pub fn find(name: &str, platform: &Platform, guarantee: Guarantee) -> Result<Self> {
         let name = name.trim();
+        if let Some(simulated) = name.strip_prefix("brute-force:") {
+            return Ok(Policy {
+                name: name.to_owned(),
+                label: format!("{}-BF", simulated.to_uppercase().replace([':', ',', '='], "-")),
+                judge: Box::new(BruteForce::new(simulated, platform)?),
+            });
+        }
         let called: Called = name.parse()?;
         let fits = ["wfd", "ffd", "bfd", "nfd"];
         let fit_words = "a heuristic: `wfd`, `ffd`, `bfd` or `nfd`";

@@ -12,6 +12,7 @@
 //! # Ok::<(), model::Error>(())
 //! ```
 
+pub mod brute_force;
 mod definition;
 pub mod file;
 mod grid;

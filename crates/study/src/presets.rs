@@ -1,6 +1,6 @@
 //! The studies of the papers, by name. To add one: a line in [`presets`].
 //!
-//! 000 §5, Fig. 5; 002 §6.2.2, Fig. 6.1, and §6.3, Fig. 6.2 to 6.5. All on the 24 processors of `xeon-l7455`, caps 1 to 24
+//! 000 §5, Fig. 5; 002 §6.2.2, Fig. 6.1, and §6.3, Fig. 6.2 to 6.5, the hard ones with their brute-force curves too. All on the 24 processors of `xeon-l7455`, caps 1 to 24
 //! by 0.25 and delays 0 to 2000 µs by 100 µs (002 §6.3). Overheads other than D, which the papers charge as measured on their
 //! machine, are left out.
 
@@ -12,6 +12,7 @@ use model::error::nearest;
 use model::{Duration, Error, Platform, Result};
 
 /// How a preset differs from the others.
+#[derive(Clone)]
 struct Preset {
     name: String,
     title: String,
@@ -21,6 +22,8 @@ struct Preset {
     periods: &'static str,
     /// The only delay, in microseconds; else the whole range.
     delay: Option<u64>,
+    /// Global and clustered EDF by simulation, on a coarse grid: 60 simulated seconds take their time.
+    brute_force: bool,
 }
 
 /// The sets of each cap where nothing else is said: as many as in 002 §6.3 where that takes seconds, fewer where the
@@ -49,6 +52,7 @@ fn presets() -> Vec<Preset> {
         utilizations: utilizations.to_owned(),
         periods,
         delay: None,
+        brute_force: false,
     };
     let soft_heavy_short = |name, source| weighted(name, source, Guarantee::Soft, "uniform-heavy", "short");
     let mut all = vec![
@@ -73,6 +77,14 @@ fn presets() -> Vec<Preset> {
                 &format!("{shape}-{weight}"),
                 "moderate",
             ));
+            if guarantee == Guarantee::Hard
+                && let Some(mut preset) = all.last().cloned()
+            {
+                preset.name.push_str("-bf");
+                preset.title.push_str(", brute force");
+                preset.brute_force = true;
+                all.push(preset);
+            }
         }
     }
     all
@@ -83,7 +95,17 @@ impl Preset {
         let us = Duration::from_micros;
         let delays = match self.delay {
             Some(d) => Grid::<Duration>::new(us(d), us(d), us(100))?,
+            None if self.brute_force => Grid::<Duration>::new(us(0), us(2000), us(500))?,
             None => Grid::<Duration>::new(us(0), us(2000), us(100))?,
+        };
+        let policies = match self.brute_force {
+            true => [
+                "p-edf",
+                "brute-force:g-edf",
+                "brute-force:c-edf:l2",
+                "brute-force:c-edf:l3",
+            ],
+            false => ["p-edf", "g-edf", "c-edf:l2", "c-edf:l3"],
         };
         let cap = Cap::from_thousandths;
         Ok(Study {
@@ -91,17 +113,23 @@ impl Preset {
             title: self.title.clone(),
             source: self.source.to_owned(),
             platform: Platform::builtin("xeon-l7455")?,
-            policies: ["p-edf", "g-edf", "c-edf:l2", "c-edf:l3"]
-                .map(str::to_owned)
-                .to_vec(),
+            policies: policies.map(str::to_owned).to_vec(),
             guarantee: self.guarantee,
             utilizations: self.utilizations.parse()?,
             periods: self.periods.parse()?,
             deadlines: Deadlines::Implicit,
             fill: Fill::Drop,
-            caps: Grid::<Cap>::new(cap(1_000), cap(24_000), cap(250))?,
+            caps: Grid::<Cap>::new(
+                cap(1_000),
+                cap(24_000),
+                cap(if self.brute_force { 1_000 } else { 250 }),
+            )?,
             delays,
-            sets: default_sets(self.guarantee),
+            sets: if self.brute_force {
+                10
+            } else {
+                default_sets(self.guarantee)
+            },
             seed: 1,
             charge: 1,
             overhead: Duration::ZERO,

@@ -140,6 +140,14 @@ impl Worker {
         })?;
         for (policy, accepted) in prepared.policies.iter().zip(accepted) {
             let judge = policy.judge();
+            self.inflate(prepared.overhead);
+            if judge.charges_delays() {
+                for (delay, count) in prepared.delays.iter().zip(accepted) {
+                    let kept = judge.survives(&self.inflated, *delay);
+                    *count += u32::from(kept.map_err(|e| e.at(format!("`{}`", policy.name())))?);
+                }
+                continue;
+            }
             let mut accepts = |at: usize| {
                 self.inflate(prepared.inflation[at]);
                 judge.accepts(&self.inflated, &mut self.scratch).map_err(|why| {
