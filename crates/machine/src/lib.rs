@@ -6,6 +6,7 @@ pub mod clock;
 pub mod detect;
 pub mod facts;
 pub mod interrupts;
+pub mod memory;
 pub mod probe;
 pub mod realtime;
 pub mod render;

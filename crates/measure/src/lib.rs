@@ -5,7 +5,6 @@ pub mod destinations;
 pub mod disturb;
 pub mod journal;
 pub mod line;
-pub mod memory;
 pub mod placement;
 pub mod plan;
 pub mod pollute;
@@ -17,3 +16,5 @@ pub mod statistics;
 pub mod summary;
 pub mod system;
 pub mod walk;
+
+pub use machine::memory;

@@ -21,6 +21,7 @@
 
 pub mod assignment;
 pub mod axis;
+pub mod colors;
 pub mod cpmd;
 pub mod findings;
 pub mod page;

@@ -3,6 +3,8 @@
 mod check;
 mod check_batch;
 mod check_table;
+mod color;
+mod color_find;
 mod generate;
 mod measure;
 mod platform;
@@ -58,6 +60,8 @@ pub enum Verb {
     Study(study::Args),
     /// Make the page and its figures again from files
     Report(report::Args),
+    /// Partition caches by page colors: find them, prove that they act
+    Color(color::Args),
     /// Check, add up or export a recorded schedule
     Trace(trace::Args),
 }
@@ -75,6 +79,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Run(args) => run::run(args),
         Verb::Study(args) => study::run(args),
         Verb::Report(args) => report::run(args),
+        Verb::Color(args) => color::run(args),
         Verb::Trace(args) => trace::run(args),
     }
 }

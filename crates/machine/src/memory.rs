@@ -15,6 +15,8 @@ pub struct Area {
 
 // Safety: the area is owned by this value alone; whoever holds it decides which thread uses it.
 unsafe impl Send for Area {}
+// Safety: a shared area gives out its address and flushes lines; reading and writing is left to who holds the pointer.
+unsafe impl Sync for Area {}
 
 /// The bytes that share a cache line on the machines that this runs on, or divide one.
 pub const LINE: usize = 64;
@@ -44,7 +46,7 @@ impl Area {
                 "cannot map {size} of memory: {}",
                 std::io::Error::last_os_error()
             ))
-            .remedy("free memory, or measure smaller working sets"));
+            .remedy("free memory, or ask for less"));
         }
         // Safety: advice about the mapping that was just made. A kernel without huge pages answers with an error that
         // changes nothing.

@@ -1,0 +1,129 @@
+//! Pages in memory and the frames behind them: addresses that live as long as their mapping, and `/proc/self/pagemap`.
+//!
+//! Source: the kernel's `pagemap.rst`. Frame numbers are zero for who lacks CAP_SYS_ADMIN. In a virtual machine they
+//! number the guest's frames: whoever reads colors from them must prove by timing that they act.
+
+use crate::geometry::PAGE;
+use machine::memory::Area;
+use std::fs::File;
+use std::marker::PhantomData;
+use std::os::unix::fs::FileExt;
+
+/// A page that is mapped, present and readable for as long as `'a`.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    at: *const u8,
+    _mapping: PhantomData<&'a ()>,
+}
+
+// SAFETY: a page is only ever read, one volatile word at a time, whose value nothing depends on.
+unsafe impl Send for Page<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Page<'_> {}
+
+impl<'a> Page<'a> {
+    /// A page of an area.
+    ///
+    /// # Panics
+    /// The area has no such page.
+    pub fn of(area: &'a Area, index: usize) -> Self {
+        assert!(
+            (index + 1) * PAGE <= area.size(),
+            "page {index} is outside of the area"
+        );
+        Page {
+            // SAFETY: within the area, which lives for `'a`.
+            at: unsafe { area.base().cast::<u8>().add(index * PAGE) },
+            _mapping: PhantomData,
+        }
+    }
+
+    /// A page by its address.
+    ///
+    /// # Safety
+    /// A whole page is mapped and readable there for as long as `'a`.
+    pub unsafe fn at(address: *const u8) -> Self {
+        Page {
+            at: address,
+            _mapping: PhantomData,
+        }
+    }
+
+    /// Where it is.
+    pub fn address(self) -> usize {
+        self.at as usize
+    }
+
+    /// Reads the word at an offset.
+    #[inline(always)]
+    pub fn read(self, offset: usize) -> u64 {
+        debug_assert!(offset + 8 <= PAGE);
+        // SAFETY: within the page (callers step through its lines), which is mapped for `'a`.
+        unsafe { self.at.add(offset).cast::<u64>().read_volatile() }
+    }
+}
+
+/// All pages of an area.
+pub fn pages(area: &Area) -> Vec<Page<'_>> {
+    (0..area.size() / PAGE).map(|i| Page::of(area, i)).collect()
+}
+
+/// Which frames are behind pages.
+#[derive(Debug)]
+pub struct FrameNumbers(File);
+
+impl FrameNumbers {
+    /// Of this process; `None` where the system tells no frame numbers.
+    pub fn of_this_process() -> Option<Self> {
+        let numbers = FrameNumbers(File::open("/proc/self/pagemap").ok()?);
+        let here = Box::new(1_u64);
+        let page = (&raw const *here as usize) & !(PAGE - 1);
+        numbers.of_address(page).map(|_| numbers)
+    }
+
+    /// The frame behind an address; `None` where nothing is present or the number is withheld.
+    pub fn of_address(&self, address: usize) -> Option<u64> {
+        const PRESENT: u64 = 1 << 63;
+        const FRAME: u64 = (1 << 55) - 1;
+        let mut entry = [0; 8];
+        self.0
+            .read_exact_at(&mut entry, (address / PAGE * 8) as u64)
+            .ok()?;
+        let entry = u64::from_ne_bytes(entry);
+        (entry & PRESENT != 0 && entry & FRAME != 0).then_some(entry & FRAME)
+    }
+
+    /// The frames of pages, in their order.
+    pub fn of(&self, pages: &[Page<'_>]) -> Vec<Option<u64>> {
+        pages.iter().map(|p| self.of_address(p.address())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Bytes;
+
+    #[test]
+    fn pages_of_an_area_follow_each_other() {
+        let area = Area::map(Bytes::from_kib(16)).unwrap();
+        let pages = pages(&area);
+        assert_eq!(pages.len(), 4);
+        assert!(pages.windows(2).all(|w| w[1].address() - w[0].address() == PAGE));
+        assert_eq!(pages[3].read(0), 1, "mapping wrote the first word");
+    }
+
+    #[test]
+    fn frames_of_different_pages_differ() {
+        let Some(numbers) = FrameNumbers::of_this_process() else {
+            eprintln!("skipped: frame numbers are withheld (no CAP_SYS_ADMIN)");
+            return;
+        };
+        let area = Area::map(Bytes::from_kib(64)).unwrap();
+        let mut frames: Vec<u64> = numbers.of(&pages(&area)).into_iter().flatten().collect();
+        assert_eq!(frames.len(), 16);
+        frames.sort_unstable();
+        frames.dedup();
+        assert_eq!(frames.len(), 16);
+    }
+}

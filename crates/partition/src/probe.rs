@@ -1,0 +1,261 @@
+//! Is a page still in the cache? Asked by time, page by page: the primitive that all of finding colors stands on.
+//!
+//! All lines of a page are read one after the other, each address depending on the value before, in an order that no
+//! prefetcher follows. A page is timed as a whole: a counter that steps by more than one says nothing of a single line,
+//! and where the offset of lines is hashed, pages compete as wholes while lines of one offset do not.
+
+use crate::frame::Page;
+use crate::geometry::{Geometry, PAGE};
+use machine::clock::Clock;
+use machine::memory::LINE;
+use model::{Error, Result};
+use std::hint::black_box;
+
+/// A page by its number in the list that a [`Judge`] knows.
+pub type PageId = u32;
+
+/// Tells whether reading some pages drives others out of a cache. A measurement may err; who asks repeats.
+pub trait Judge {
+    /// Reads the victims, then the whole set, and says of each victim whether it was driven out. At most
+    /// [`Judge::batch`] victims, so that they do not drive out each other.
+    fn evicted(&mut self, victims: &[PageId], set: &[PageId]) -> Vec<bool>;
+    /// How many victims may be asked about at once.
+    fn batch(&self) -> usize;
+}
+
+/// Lines of a page.
+const LINES: usize = PAGE / LINE;
+
+/// The order in which lines are timed: a fixed permutation without steady strides.
+const ORDER: [u16; LINES] = order();
+
+const fn order() -> [u16; LINES] {
+    let mut order = [0_u16; LINES];
+    let mut i = 0;
+    while i < LINES {
+        order[i] = (i * LINE) as u16;
+        i += 1;
+    }
+    let mut state = 0x9e37_79b9_u32;
+    let mut i = LINES - 1;
+    while i > 0 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let j = (state >> 16) as usize % (i + 1);
+        let kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+        i -= 1;
+    }
+    order
+}
+
+/// Reads all lines of a page, as fast as may be.
+#[inline(always)]
+pub fn read(page: Page<'_>) {
+    let mut offset = 0;
+    while offset < PAGE {
+        page.read(offset);
+        offset += LINE;
+    }
+}
+
+/// Ticks that reading all lines of a page takes, one after the other.
+#[inline(never)]
+pub fn time<C: Clock>(clock: C, page: Page<'_>) -> u64 {
+    let nothing = black_box(0_usize);
+    let mut step = 0;
+    let start = clock.stamp();
+    for offset in ORDER {
+        // The next address depends on this value, though only by nothing.
+        step = page.read(usize::from(offset) + step) as usize & nothing;
+    }
+    black_box(step);
+    clock.stamp().saturating_sub(start)
+}
+
+/// What reading a page takes, in ticks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// When it is in the cache in question.
+    pub hit: u64,
+    /// When it is not.
+    pub miss: u64,
+}
+
+impl Times {
+    /// From which time on a page was not there.
+    ///
+    /// Hits hardly vary while misses do, by what prefetchers save and by what a busy machine adds: the threshold stays
+    /// near to the hits.
+    pub fn threshold(self) -> u64 {
+        self.hit + (self.miss.saturating_sub(self.hit) * 2 / 5).min(self.hit * 3 / 5)
+    }
+    /// How many times longer a page takes that is not there.
+    pub fn ratio(self) -> f64 {
+        self.miss as f64 / self.hit.max(1) as f64
+    }
+}
+
+/// Below this ratio, hits and misses cannot be told apart.
+pub const LEAST_RATIO: f64 = 1.3;
+
+/// Measures both times on pages that together are at least twice the cache.
+///
+/// `below` is the number of pages to read so that caches of lower levels are empty of a page.
+///
+/// # Errors
+/// There is no difference to see.
+pub fn calibrate<C: Clock>(clock: C, pages: &[Page<'_>], below: usize, cache: &Geometry) -> Result<Times> {
+    const TRIES: usize = 24;
+    let stride = (pages.len() / TRIES).max(1);
+    let mut hits = Vec::new();
+    let mut misses = Vec::new();
+    for victim in (0..pages.len()).step_by(stride) {
+        read(pages[victim]);
+        for next in 1..=below.min(pages.len() - 1) {
+            read(pages[(victim + next) % pages.len()]);
+        }
+        hits.push(time(clock, pages[victim]));
+        for next in 1..pages.len() {
+            read(pages[(victim + next) % pages.len()]);
+        }
+        misses.push(time(clock, pages[victim]));
+    }
+    hits.sort_unstable();
+    misses.sort_unstable();
+    // Interruptions only add: both are told by the faster ones.
+    let times = Times {
+        hit: hits[hits.len() / 4],
+        miss: misses[misses.len() / 4],
+    };
+    if times.ratio() < LEAST_RATIO {
+        return Err(Error::new(format!(
+            "pages in the {} and pages driven out of it cannot be told apart: reading one takes {:.2} times as long",
+            cache.name(),
+            times.ratio()
+        ))
+        .remedy("look again when the machine is idle; if it stays so, this cache does not act as the platform says"));
+    }
+    Ok(times)
+}
+
+/// Judges by time.
+pub struct Timed<'a, C> {
+    clock: C,
+    pages: Vec<Page<'a>>,
+    threshold: u64,
+    batch: usize,
+    /// Sets up to this size are read twice: caches do not replace strictly the oldest.
+    twice: usize,
+}
+
+impl<'a, C: Clock> Timed<'a, C> {
+    /// Over these pages, in a cache of this geometry.
+    pub fn new(clock: C, pages: Vec<Page<'a>>, times: Times, cache: &Geometry) -> Self {
+        Timed {
+            clock,
+            pages,
+            threshold: times.threshold(),
+            batch: (cache.ways as usize / 2).clamp(1, 8),
+            twice: cache.ways as usize * 8,
+        }
+    }
+}
+
+impl<C: Clock> Judge for Timed<'_, C> {
+    fn evicted(&mut self, victims: &[PageId], set: &[PageId]) -> Vec<bool> {
+        for v in victims {
+            read(self.pages[*v as usize]);
+        }
+        let passes = if set.len() <= self.twice { 2 } else { 1 };
+        for _ in 0..passes {
+            for page in set {
+                read(self.pages[*page as usize]);
+            }
+        }
+        victims
+            .iter()
+            .map(|v| time(self.clock, self.pages[*v as usize]) >= self.threshold)
+            .collect()
+    }
+    fn batch(&self) -> usize {
+        self.batch
+    }
+}
+
+/// A cache in software that replaces the oldest, with measurements that err: what the logic is tested on.
+#[cfg(test)]
+pub mod fake {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// See the module.
+    #[allow(missing_docs, reason = "for tests alone")]
+    pub struct Fake {
+        pub colors: Vec<u16>,
+        pub ways: usize,
+        /// One measurement in so many says evicted where the page is still there.
+        pub disturbed: u32,
+        pub asked: u64,
+        random: ChaCha8Rng,
+    }
+
+    impl Fake {
+        /// Pages of random colors.
+        pub fn new(pages: usize, colors: u16, ways: usize, disturbed: u32, seed: u64) -> Self {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            Fake {
+                colors: (0..pages).map(|_| random.random_range(0..colors)).collect(),
+                ways,
+                disturbed,
+                asked: 0,
+                random,
+            }
+        }
+    }
+
+    impl Judge for Fake {
+        fn evicted(&mut self, victims: &[PageId], set: &[PageId]) -> Vec<bool> {
+            assert!(victims.len() <= self.batch());
+            self.asked += 1;
+            victims
+                .iter()
+                .map(|v| {
+                    let color = self.colors[*v as usize];
+                    let rivals = set
+                        .iter()
+                        .filter(|p| *p != v && self.colors[**p as usize] == color)
+                        .count();
+                    rivals >= self.ways
+                        || (self.disturbed > 0 && self.random.random_range(0..self.disturbed) == 0)
+                })
+                .collect()
+        }
+        fn batch(&self) -> usize {
+            (self.ways / 2).max(1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_timed_once() {
+        let mut order = ORDER;
+        order.sort_unstable();
+        assert!(order.iter().enumerate().all(|(i, o)| usize::from(*o) == i * LINE));
+        let ascending = ORDER.windows(2).filter(|w| w[1] == w[0] + LINE as u16).count();
+        assert!(ascending < 4, "a prefetcher would follow {ORDER:?}");
+    }
+
+    #[test]
+    fn a_threshold_lies_between_hit_and_miss() {
+        let times = Times { hit: 100, miss: 200 };
+        assert_eq!(times.threshold(), 140);
+        assert_eq!(Times { hit: 100, miss: 900 }.threshold(), 160, "near to the hits");
+        assert!(times.ratio() > LEAST_RATIO);
+    }
+}

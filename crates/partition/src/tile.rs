@@ -1,0 +1,305 @@
+//! Tiles: small files in memory whose pages all have one color, the unit in which memory is given out.
+//!
+//! A client maps a file, not frames. So frames are sorted once, when tiles are made: frames of one color are freed and
+//! at once allocated again for a file. The system hands out single free frames again, last freed first, before it splits larger
+//! blocks; where something came between, it shows when the pages of the tile are checked, and the tile is dropped. From
+//! then on a tile keeps its frames: it is locked, and its size is sealed.
+//!
+//! A tile is one's own again when nobody else has it open or mapped. A lease (fcntl(2), `F_SETLEASE`) tells exactly
+//! that, also of a mapping that a child inherited: it is granted only where no other open file refers to it, and a mapping
+//! holds its open file.
+
+use crate::colors::Color;
+use crate::frame::{FrameNumbers, Page, pages};
+use crate::geometry::PAGE;
+use crate::palette::Palette;
+use machine::memory::Area;
+use model::watch::Watch;
+use model::{Bytes, CpuSet, Error, Result};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Pages of a tile.
+pub const TILE_PAGES: usize = 16;
+/// Bytes of a tile.
+pub const TILE: usize = TILE_PAGES * PAGE;
+
+/// Frames of one color, as a file that can be mapped.
+#[derive(Debug)]
+pub struct Tile {
+    /// Its color.
+    pub color: Color,
+    /// Our own open file: the only one when nobody holds the tile.
+    file: File,
+    /// Our own mapping, locked.
+    base: *mut u8,
+    /// The frames behind it, where the system tells.
+    frames: Vec<Option<u64>>,
+}
+
+// SAFETY: the mapping is owned by this value alone, and only touched through it.
+unsafe impl Send for Tile {}
+
+fn last_error(doing: &str) -> Error {
+    Error::new(format!("cannot {doing}: {}", std::io::Error::last_os_error()))
+}
+
+impl Tile {
+    /// A file of fresh pages, all present; its color is still to be checked.
+    fn create(color: Color) -> Result<Self> {
+        // SAFETY: the name is a C string; the flags ask for nothing that needs more arguments.
+        let fd = unsafe {
+            libc::memfd_create(
+                c"warmset-color".as_ptr(),
+                libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
+            )
+        };
+        if fd < 0 {
+            return Err(last_error("make a file in memory")
+                .remedy("raise the number of open files: `ulimit -n`, 1 for each 64 KiB"));
+        }
+        // SAFETY: the descriptor was made just now and belongs to nobody else.
+        let made = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: calls with plain numbers on an open file.
+        let sized = unsafe {
+            libc::ftruncate(fd, TILE as libc::off_t) == 0
+                && libc::fcntl(
+                    fd,
+                    libc::F_ADD_SEALS,
+                    libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL,
+                ) == 0
+        };
+        if !sized {
+            return Err(last_error("size a file in memory"));
+        }
+        // Opened anew by name: the file as it was made is not counted among the open ones by leases.
+        let file = open(&made, true)?;
+        // SAFETY: a new shared mapping of a file of this size, whose result is checked.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                TILE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(last_error("map a tile")
+                .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB"));
+        }
+        let tile = Tile {
+            color,
+            file,
+            base: base.cast(),
+            frames: Vec::new(),
+        };
+        for page in 0..TILE_PAGES {
+            // SAFETY: within the mapping. Writing allocates the frame.
+            unsafe { tile.base.add(page * PAGE).write_volatile(0) };
+        }
+        // SAFETY: the mapping that was just made. Where locking is refused, moved pages are noticed instead.
+        unsafe { libc::mlock(tile.base.cast(), TILE) };
+        Ok(tile)
+    }
+
+    fn pages(&self) -> Vec<Page<'_>> {
+        (0..TILE_PAGES)
+            // SAFETY: mapped as long as the tile lives.
+            .map(|i| unsafe { Page::at(self.base.add(i * PAGE)) })
+            .collect()
+    }
+
+    /// An open file for someone else: to read and write, or only to read.
+    ///
+    /// # Errors
+    /// Too many files are open.
+    pub fn open(&self, writable: bool) -> Result<File> {
+        open(&self.file, writable)
+    }
+
+    /// Has nobody else it open or mapped?
+    pub fn is_alone(&self) -> bool {
+        let fd = self.file.as_raw_fd();
+        // SAFETY: calls with plain numbers on an open file.
+        unsafe {
+            let alone = libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) == 0;
+            if alone {
+                libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK);
+            }
+            alone
+        }
+    }
+
+    /// Are the frames still those that were sorted? Yes where the system tells no frames.
+    pub fn is_intact(&self, numbers: Option<&FrameNumbers>) -> bool {
+        match numbers {
+            Some(numbers) => numbers.of(&self.pages()) == self.frames,
+            None => true,
+        }
+    }
+
+    /// Clears it. Only for tiles that nobody holds.
+    pub fn zero(&mut self) {
+        // SAFETY: the whole of the mapping, which this value owns.
+        unsafe { std::ptr::write_bytes(self.base, 0, TILE) };
+    }
+
+    /// Is every byte zero?
+    pub fn is_zero(&self) -> bool {
+        // SAFETY: the whole of the mapping; nobody else writes while it is ours.
+        unsafe { std::slice::from_raw_parts(self.base, TILE) }
+            .iter()
+            .all(|b| *b == 0)
+    }
+}
+
+impl Drop for Tile {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is owned by this value.
+        unsafe { libc::munmap(self.base.cast(), TILE) };
+    }
+}
+
+fn open(file: &impl AsRawFd, writable: bool) -> Result<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    OpenOptions::new()
+        .read(true)
+        .write(writable)
+        .open(&path)
+        .map_err(|e| Error::io(path, "open a tile", &e))
+}
+
+/// Makes tiles of all colors out of so much memory. Runs on one processor, so that frames freed there come back there.
+///
+/// What could not be kept together, about one page in twenty and the rest of the last tile of each color, goes back to
+/// the system.
+///
+/// # Errors
+/// There is not as much memory; the processor cannot be used; too many files or mappings; the user stopped it.
+pub fn make(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
+    std::thread::scope(|scope| {
+        let maker = scope.spawn(|| {
+            machine::realtime::pin(&CpuSet::from_iter([palette.cpu]))?;
+            make_here(palette, size, on, watch)
+        });
+        maker
+            .join()
+            .unwrap_or_else(|_| Err(Error::new("making tiles broke off: a defect of this program")))
+    })
+}
+
+fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
+    let area = Area::map(size)?;
+    let sorted = palette.sort(&pages(&area), on, watch)?;
+    let numbers = FrameNumbers::of_this_process();
+    // SAFETY: the whole of the area; unlocked, so that pages can be given back one by one.
+    unsafe { libc::munlock(area.base().cast(), area.size()) };
+    let mut by_color: BTreeMap<Color, Vec<usize>> = BTreeMap::new();
+    for (page, color) in sorted.iter().enumerate() {
+        if let Some(color) = color {
+            by_color.entry(*color).or_default().push(page);
+        }
+    }
+    let mut tiles: Vec<Tile> = Vec::new();
+    // Kept until the end: frames given back now would be the first to come again.
+    let mut aside: Vec<Tile> = Vec::new();
+    for (color, own) in by_color {
+        if watch.stopped() {
+            return Err(Error::new("stopped before all tiles were made"));
+        }
+        for group in own.chunks_exact(TILE_PAGES) {
+            let before: Option<HashSet<u64>> = numbers.as_ref().map(|numbers| {
+                group
+                    .iter()
+                    .filter_map(|p| numbers.of_address(Page::of(&area, *p).address()))
+                    .collect()
+            });
+            for page in group {
+                // SAFETY: a page of the area; its contents are not needed any more.
+                unsafe {
+                    libc::madvise(
+                        area.base().byte_add(page * PAGE).cast(),
+                        PAGE,
+                        libc::MADV_DONTNEED,
+                    )
+                };
+            }
+            let mut tile = Tile::create(color)?;
+            if let (Some(numbers), Some(before)) = (&numbers, before) {
+                tile.frames = numbers.of(&tile.pages());
+                // Something came between: these are other frames.
+                if tile.frames.iter().any(|f| f.is_none_or(|f| !before.contains(&f))) {
+                    aside.push(tile);
+                    continue;
+                }
+            }
+            tiles.push(tile);
+        }
+    }
+    // Asked again by time, as tiles: what was moved meanwhile, or could not be told by its frame, shows here.
+    let all: Vec<Page<'_>> = tiles.iter().flat_map(Tile::pages).collect();
+    let again = palette.sort(&all, on, watch)?;
+    let mut verdicts = again
+        .chunks(TILE_PAGES)
+        .map(<[_]>::to_vec)
+        .collect::<Vec<_>>()
+        .into_iter();
+    drop(all);
+    tiles.retain(|tile| {
+        // A page that measurements leave open is believed; one that has another color is not.
+        verdicts
+            .next()
+            .is_some_and(|colors| colors.iter().flatten().all(|c| *c == tile.color))
+    });
+    Ok(tiles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::IntoRawFd;
+
+    #[test]
+    fn a_tile_is_alone_until_someone_opens_it_and_again_when_nobody_maps_it() {
+        let tile = Tile::create(Color(0)).unwrap();
+        assert!(tile.is_alone());
+        for writable in [true, false] {
+            let theirs = tile.open(writable).unwrap();
+            assert!(!tile.is_alone());
+            let fd = theirs.into_raw_fd();
+            // SAFETY: a mapping of the file, unmapped below; the descriptor is closed once.
+            unsafe {
+                let map = libc::mmap(
+                    std::ptr::null_mut(),
+                    TILE,
+                    libc::PROT_READ,
+                    libc::MAP_SHARED,
+                    fd,
+                    0,
+                );
+                assert_ne!(map, libc::MAP_FAILED);
+                libc::close(fd);
+                assert!(!tile.is_alone(), "a mapping holds it, writable: {writable}");
+                libc::munmap(map, TILE);
+            }
+            assert!(tile.is_alone());
+        }
+    }
+
+    #[test]
+    fn a_tile_cannot_be_resized_and_is_zero_at_first_and_after_clearing() {
+        let mut tile = Tile::create(Color(3)).unwrap();
+        assert!(tile.is_zero());
+        let theirs = tile.open(true).unwrap();
+        assert!(theirs.set_len(0).is_err());
+        assert!(theirs.set_len(1 << 20).is_err());
+        std::os::unix::fs::FileExt::write_all_at(&theirs, b"secret", 5000).unwrap();
+        drop(theirs);
+        assert!(!tile.is_zero());
+        tile.zero();
+        assert!(tile.is_zero());
+    }
+}
