@@ -362,6 +362,11 @@ impl Ledger {
             .collect()
     }
 
+    /// Is this tile returning?
+    pub fn is_returning(&self, id: TileId) -> bool {
+        self.tiles.get(&id).is_some_and(|t| t.1 == State::Returning)
+    }
+
     /// A returning tile is nobody's and zero: it is free again.
     pub fn returned(&mut self, id: TileId) {
         if let Some((color, state)) = self.tiles.get_mut(&id)
@@ -374,7 +379,7 @@ impl Ledger {
 
     /// A returning tile no longer has its frames: it is struck off.
     pub fn lost(&mut self, id: TileId) {
-        if self.tiles.get(&id).is_some_and(|t| t.1 == State::Returning) {
+        if self.is_returning(id) {
             self.tiles.remove(&id);
         }
     }

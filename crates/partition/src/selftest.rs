@@ -157,7 +157,7 @@ fn step(points: &[Point]) -> Option<u32> {
         .map(|p| p.pages)
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
     match values.len() {

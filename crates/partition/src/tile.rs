@@ -46,8 +46,11 @@ fn last_error(doing: &str) -> Error {
 }
 
 impl Tile {
-    /// A file of fresh pages, all present; its color is still to be checked.
-    fn create(color: Color) -> Result<Self> {
+    /// A file of fresh zeroed pages, all present. Its color is what the caller says: [`make`] makes it true.
+    ///
+    /// # Errors
+    /// No more files or mappings can be had.
+    pub fn fresh(color: Color) -> Result<Self> {
         // SAFETY: the name is a C string; the flags ask for nothing that needs more arguments.
         let fd = unsafe {
             libc::memfd_create(
@@ -136,8 +139,8 @@ impl Tile {
     /// Are the frames still those that were sorted? Yes where the system tells no frames.
     pub fn is_intact(&self, numbers: Option<&FrameNumbers>) -> bool {
         match numbers {
-            Some(numbers) => numbers.of(&self.pages()) == self.frames,
-            None => true,
+            Some(numbers) if !self.frames.is_empty() => numbers.of(&self.pages()) == self.frames,
+            _ => true,
         }
     }
 
@@ -170,6 +173,28 @@ fn open(file: &impl AsRawFd, writable: bool) -> Result<File> {
         .write(writable)
         .open(&path)
         .map_err(|e| Error::io(path, "open a tile", &e))
+}
+
+/// Allows this process to open a file for each tile of so much memory, as far as it may.
+pub fn allow_files(size: Bytes) {
+    let wanted = size.get() / TILE as u64 * 2 + 4096;
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` lives through the calls. Where raising is refused, making tiles says so when it comes to that.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < wanted {
+            limit.rlim_cur = wanted;
+            limit.rlim_max = limit.rlim_max.max(wanted);
+            if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0
+                && libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0
+            {
+                limit.rlim_cur = limit.rlim_max;
+                libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+            }
+        }
+    }
 }
 
 /// Makes tiles of all colors out of so much memory. Runs on one processor, so that frames freed there come back there.
@@ -227,7 +252,7 @@ fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> 
                     )
                 };
             }
-            let mut tile = Tile::create(color)?;
+            let mut tile = Tile::fresh(color)?;
             if let (Some(numbers), Some(before)) = (&numbers, before) {
                 tile.frames = numbers.of(&tile.pages());
                 // Something came between: these are other frames.
@@ -264,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_tile_is_alone_until_someone_opens_it_and_again_when_nobody_maps_it() {
-        let tile = Tile::create(Color(0)).unwrap();
+        let tile = Tile::fresh(Color(0)).unwrap();
         assert!(tile.is_alone());
         for writable in [true, false] {
             let theirs = tile.open(writable).unwrap();
@@ -291,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_tile_cannot_be_resized_and_is_zero_at_first_and_after_clearing() {
-        let mut tile = Tile::create(Color(3)).unwrap();
+        let mut tile = Tile::fresh(Color(3)).unwrap();
         assert!(tile.is_zero());
         let theirs = tile.open(true).unwrap();
         assert!(theirs.set_len(0).is_err());

@@ -56,7 +56,7 @@ fn a_first_level_has_one_color() {
         .platform
         .data_cache(1, cpu)
         .and_then(|c| Some((c.size?, c.ways?)));
-    if !cache.is_some_and(|(size, ways)| size.get() / u64::from(ways) <= 4096) {
+    if cache.is_none_or(|(size, ways)| size.get() / u64::from(ways) > 4096) {
         eprintln!("skipped: this machine's first level is not known, or has colors");
         return;
     }
@@ -69,4 +69,15 @@ fn what_does_not_exist_is_refused() {
     assert!(refusal(&["find", "--level", "9"]).contains("level-9"));
     assert!(refusal(&["selftest", "--cpu", "8000"]).contains("--cpu"));
     assert!(refusal(&["find", "--sort", "12"]).contains("unit"));
+}
+
+#[test]
+fn who_asks_where_nobody_serves_is_told_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("none.sock");
+    let socket = socket.to_str().unwrap();
+    let e = refusal(&["list", "--socket", socket]);
+    assert!(e.contains("none.sock") && e.contains("color serve"), "{e}");
+    assert!(refusal(&["grant", "root", "0-3", "--socket", socket]).contains("uid:NUMBER"));
+    assert!(refusal(&["grant", "uid:0", "3-1", "--socket", socket]).contains("set of colors"));
 }

@@ -1,6 +1,6 @@
 //! `warmset color`: partitions caches by page colors.
 
-use super::color_find;
+use super::{color_experiment, color_find, color_serve};
 use crate::Answer;
 use model::Result;
 
@@ -18,6 +18,18 @@ enum What {
     Find(color_find::FindArgs),
     /// Show whether colors act: access time against the number of pages of one color and of many
     Selftest(color_find::SelftestArgs),
+    /// Measure what a partition is worth: a filter beside a flooder of the cache
+    Experiment(color_experiment::Args),
+    /// Hold memory sorted by color and give it out over a socket
+    Serve(color_serve::ServeArgs),
+    /// Grant colors of a running server to a process, a user or a group
+    Grant(color_serve::GrantArgs),
+    /// Take colors back
+    TakeBack(color_serve::TakeBackArgs),
+    /// Put a process into a group
+    Join(color_serve::JoinArgs),
+    /// Show who has what
+    List(color_serve::ListArgs),
 }
 
 /// Runs the verb.
@@ -25,5 +37,11 @@ pub fn run(args: Args) -> Result<Answer> {
     match args.what {
         What::Find(args) => color_find::find(&args),
         What::Selftest(args) => color_find::selftest(&args),
+        What::Experiment(args) => color_experiment::run(&args),
+        What::Serve(args) => color_serve::serve(&args),
+        What::Grant(args) => color_serve::grant(args),
+        What::TakeBack(args) => color_serve::take_back(args),
+        What::Join(args) => color_serve::join(args),
+        What::List(args) => color_serve::list(&args),
     }
 }

@@ -4,7 +4,9 @@ mod check;
 mod check_batch;
 mod check_table;
 mod color;
+mod color_experiment;
 mod color_find;
+mod color_serve;
 mod generate;
 mod measure;
 mod platform;
@@ -60,7 +62,7 @@ pub enum Verb {
     Study(study::Args),
     /// Make the page and its figures again from files
     Report(report::Args),
-    /// Partition caches by page colors: find them, prove that they act
+    /// Partition caches by page colors: find them, prove that they act, give memory out by color
     Color(color::Args),
     /// Check, add up or export a recorded schedule
     Trace(trace::Args),

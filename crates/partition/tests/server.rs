@@ -1,0 +1,284 @@
+//! The memory server, live: what clients get, what comes back when they die, and what is never handed out twice.
+
+use model::watch::{Silent, Watch};
+use model::{Bytes, CpuSet};
+use partition::client::Connection;
+use partition::ledger::{Holder, Summary};
+use partition::protocol::{Answer, Request};
+use partition::server::Server;
+use partition::tile::{TILE, TILE_PAGES, Tile};
+use partition::{Color, Colors, finder, tile};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Stops when told.
+#[derive(Default)]
+struct Until(AtomicBool);
+
+impl Watch for Until {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn note(&self, text: &str) {
+        eprintln!("{text}");
+    }
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A server that runs until this is dropped.
+struct Running {
+    until: Arc<Until>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    socket: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Running {
+    fn start(colors: u16, tiles: Vec<Tile>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("color.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let until = Arc::new(Until::default());
+        let theirs = Arc::clone(&until);
+        let server = Server::new(colors, tiles);
+        let thread = std::thread::spawn(move || server.serve(&listener, &*theirs).unwrap());
+        Running {
+            until,
+            thread: Some(thread),
+            socket,
+            _dir: dir,
+        }
+    }
+    fn connect(&self) -> Connection {
+        Connection::open(&self.socket).unwrap()
+    }
+    fn operator(&self, request: &Request) -> Answer {
+        self.connect().ask(request).unwrap()
+    }
+    fn grant_me(&self, colors: &str) {
+        // SAFETY: a call without arguments.
+        let uid = unsafe { libc::geteuid() };
+        self.operator(&Request::Grant {
+            holder: Holder::Uid(uid),
+            colors: colors.parse().unwrap(),
+            pages: None,
+        });
+    }
+    fn summary(&self) -> Summary {
+        match self.operator(&Request::List {}) {
+            Answer::List { summary } => summary,
+            other => panic!("{other:?}"),
+        }
+    }
+    /// Pages that are free, held, returning.
+    fn pages(&self) -> (u64, u64, u64) {
+        self.summary()
+            .pages
+            .iter()
+            .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2))
+    }
+    /// Waits until as many pages are free.
+    fn wait_for_free(&self, pages: u64) -> bool {
+        (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            self.pages().0 == pages
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.until.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Tiles whose colors nobody checked: for all that does not depend on the cache.
+fn claimed(colors: u16, each: usize) -> Vec<Tile> {
+    (0..colors)
+        .flat_map(|c| (0..each).map(move |_| Tile::fresh(Color(c)).unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_client_gets_zeroed_memory_of_what_was_granted_and_nothing_else() {
+    let server = Running::start(4, claimed(4, 4));
+    let mut client = server.connect();
+    assert_eq!(client.colors().unwrap(), (Colors::new(), 4));
+    let one: Colors = "1".parse().unwrap();
+    let e = client.map(&one, Bytes::from_kib(64)).unwrap_err().to_string();
+    assert!(e.contains("color 1 is not granted"), "{e}");
+    server.grant_me("1-2");
+    let memory = client.map(&"1-2".parse().unwrap(), Bytes::from_kib(100)).unwrap();
+    assert_eq!(memory.size(), 2 * TILE);
+    assert_eq!(memory.color_of(0), Some(Color(1)));
+    assert_eq!(memory.color_of(TILE_PAGES), Some(Color(2)));
+    for i in 0..memory.size() {
+        // SAFETY: within the memory, which is this test's alone.
+        unsafe {
+            assert_eq!(memory.base().add(i).read(), 0);
+            memory.base().add(i).write(0xaa);
+        }
+    }
+    client.give_back(memory).unwrap();
+    assert_eq!(server.pages(), (16 * TILE_PAGES as u64, 0, 0));
+    let again = client.map(&"1-2".parse().unwrap(), Bytes::from_kib(512)).unwrap();
+    // SAFETY: as above.
+    let bytes = unsafe { std::slice::from_raw_parts(again.base(), again.size()) };
+    assert!(bytes.iter().all(|b| *b == 0), "what was written before shows");
+    let e = client.map(&one, Bytes::from_kib(64)).unwrap_err().to_string();
+    assert!(e.contains("are free"), "{e}");
+}
+
+#[test]
+fn memory_of_a_dead_client_stays_away_while_a_child_maps_it() {
+    let server = Running::start(1, claimed(1, 2));
+    server.grant_me("0");
+    let all = 2 * TILE_PAGES as u64;
+    let mut client = server.connect();
+    let memory = client.map(&"0".parse().unwrap(), Bytes::from_kib(64)).unwrap();
+    // SAFETY: the child only waits and ends, without running anything of this process.
+    let child = unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::pause();
+            libc::_exit(0);
+        }
+        child
+    };
+    assert!(child > 0);
+    drop(memory);
+    drop(client);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    // The child inherited the connection, too: to the server, the client lives.
+    assert_ne!(server.pages().0, all, "a tile that is mapped was taken in");
+    // SAFETY: ends and reaps the child made above.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    assert!(server.wait_for_free(all), "{:?}", server.pages());
+}
+
+#[test]
+fn memory_outlives_the_server() {
+    let server = Running::start(1, claimed(1, 2));
+    server.grant_me("0");
+    let mut client = server.connect();
+    let memory = client.map(&"0".parse().unwrap(), Bytes::from_kib(128)).unwrap();
+    // SAFETY: within the memory, which is this test's alone.
+    unsafe { memory.base().add(70_000).write(7) };
+    drop(server);
+    // SAFETY: as above.
+    unsafe {
+        assert_eq!(memory.base().add(70_000).read(), 7);
+        memory.base().write(8);
+    }
+    let e = client.colors().unwrap_err().to_string();
+    assert!(e.contains("is gone"), "{e}");
+}
+
+/// 64 clients at once that end at any moment: nothing is lost, nothing is handed to two, nothing is left unzeroed.
+#[test]
+fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
+    use rand::{RngExt, SeedableRng};
+    const ROUNDS: usize = 25;
+    let server = Running::start(8, claimed(8, 24));
+    server.grant_me("0-7");
+    let all = 8 * 24 * TILE_PAGES as u64;
+    let clash = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for id in 0..64_u64 {
+            let (server, clash) = (&server, &clash);
+            scope.spawn(move || {
+                let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(id);
+                for round in 0..ROUNDS as u64 {
+                    let mut client = server.connect();
+                    for _ in 0..random.random_range(1..4) {
+                        let color = Colors::from_iter([Color(random.random_range(0..8))]);
+                        let Ok(memory) = client.map(&color, Bytes::from_kib(random.random_range(1..200)))
+                        else {
+                            continue;
+                        };
+                        let mark = id << 32 | round << 8 | 1;
+                        for word in (0..memory.size() / 8).step_by(61) {
+                            // SAFETY: within the memory; if it is another's too, that is what shows here.
+                            unsafe {
+                                let place = memory.base().cast::<u64>().add(word);
+                                if place.read_volatile() != 0 {
+                                    clash.store(true, Ordering::Relaxed);
+                                }
+                                place.write_volatile(mark);
+                            }
+                        }
+                        std::thread::yield_now();
+                        for word in (0..memory.size() / 8).step_by(61) {
+                            // SAFETY: as above.
+                            if unsafe { memory.base().cast::<u64>().add(word).read_volatile() } != mark {
+                                clash.store(true, Ordering::Relaxed);
+                            }
+                        }
+                        if random.random_range(0..3) == 0 {
+                            client.give_back(memory).unwrap();
+                        }
+                    }
+                    // The rest returns because the connection ends.
+                }
+            });
+        }
+    });
+    assert!(!clash.load(Ordering::Relaxed), "memory was shared, or not zeroed");
+    assert!(server.wait_for_free(all), "{:?} of {all}", server.pages());
+}
+
+#[test]
+fn what_is_handed_out_has_the_color_that_it_is_said_to_have() {
+    let machine = machine::this_machine().unwrap();
+    let Some(cpu) = machine.platform.usable().lowest() else {
+        return;
+    };
+    let level = machine.platform.data_levels().into_iter().find(|level| {
+        partition::Geometry::of(&machine.platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok())
+    });
+    let Some(level) = level else {
+        eprintln!("skipped: no cache of this machine has colors");
+        return;
+    };
+    let palette = match partition::find(&machine.platform, level, cpu, &Silent) {
+        Ok(palette) if palette.confidence > 0.9 => palette,
+        Ok(palette) => {
+            return eprintln!(
+                "skipped: the machine is too busy, confidence {}",
+                palette.confidence
+            );
+        }
+        Err(e) => return eprintln!("skipped: {e}"),
+    };
+    let on = CpuSet::from_iter([cpu]);
+    let tiles = tile::make(&palette, Bytes::from_mib(16), &on, &Silent).unwrap();
+    if tiles.len() < usize::from(palette.colors()) {
+        eprintln!("skipped: only {} tiles could be kept together", tiles.len());
+        return;
+    }
+    let server = Running::start(palette.colors(), tiles);
+    server.grant_me(&format!("0-{}", palette.colors() - 1));
+    let mut checked = 0;
+    for color in (0..palette.colors()).map(Color) {
+        let Ok(memory) = server
+            .connect()
+            .map(&Colors::from_iter([color]), Bytes::from_kib(64))
+        else {
+            continue;
+        };
+        let seen = palette.sort(&memory.pages(), &on, &Silent).unwrap();
+        let wrong = seen.iter().flatten().filter(|c| **c != color).count();
+        assert!(wrong <= 1, "{wrong} pages of color {color} have another");
+        checked += 1;
+    }
+    assert!(checked > 0);
+}

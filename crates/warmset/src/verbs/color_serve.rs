@@ -1,0 +1,254 @@
+//! `warmset color serve` and what the operator says to it: the memory server.
+
+use super::color_find::{alike, find_palette, keep_pages};
+use crate::Answer;
+use crate::console::{Console, Format, print, print_json};
+use model::watch::Watch;
+use model::{Bytes, Error, Result};
+use partition::client::Connection;
+use partition::ledger::{Holder, Summary};
+use partition::protocol::{Answer as Said, Request};
+use partition::server::Server;
+use partition::{Colors, tile};
+use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+const SERVE_HELP: &str = "\
+Clients connect to the socket; the kernel says who they are. They get memory of colors that were granted to their process,
+user or group, and nothing else. Root and the user that runs the server are the operator. Ends with Ctrl-C; memory that
+clients map stays with them.
+
+Example: warmset color serve --size 256MiB";
+
+/// Options of `warmset color serve`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = SERVE_HELP)]
+pub struct ServeArgs {
+    /// How much memory to sort and give out
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    size: Bytes,
+    /// The level of the cache [default: the first one that has colors]
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<u8>,
+    /// The processor whose cache it is [default: the first one]
+    #[arg(long, value_name = "NUMBER")]
+    cpu: Option<u32>,
+    /// Where clients connect [default: /run/warmset-color.sock, or warmset-color.sock in XDG_RUNTIME_DIR]
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+}
+
+/// Where the server is.
+#[derive(clap::Args, Debug)]
+struct Where {
+    /// The server's socket [default: as for `serve`]
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+}
+
+const GRANT_HELP: &str = "\
+Grants are exclusive: a color is one holder's.
+
+Examples:
+  warmset color grant uid:1000 0-3,8 --size 4MiB
+  warmset color grant group:video 0xf0";
+
+/// Options of `warmset color grant`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = GRANT_HELP)]
+pub struct GrantArgs {
+    /// To whom: `pid:NUMBER`, `uid:NUMBER` or `group:NAME`
+    holder: Holder,
+    /// Which colors: ranges (`0-3,8`) or a bitmap (`0x10f`)
+    colors: Colors,
+    /// The most memory that the holder's processes may have together [default: no limit]
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Bytes>,
+    #[command(flatten)]
+    server: Where,
+}
+
+/// Options of `warmset color take-back`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Refused while a process holds memory of them.\n\nExample: warmset color take-back uid:1000 8"
+)]
+pub struct TakeBackArgs {
+    /// From whom
+    holder: Holder,
+    /// Which colors
+    colors: Colors,
+    #[command(flatten)]
+    server: Where,
+}
+
+/// Options of `warmset color join`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset color join video 4711")]
+pub struct JoinArgs {
+    /// The group
+    group: String,
+    /// The process
+    pid: u32,
+    #[command(flatten)]
+    server: Where,
+}
+
+/// Options of `warmset color list`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset color list --format json")]
+pub struct ListArgs {
+    #[command(flatten)]
+    server: Where,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+fn socket_of(asked: Option<&PathBuf>) -> PathBuf {
+    const NAME: &str = "warmset-color.sock";
+    match (asked, std::env::var_os("XDG_RUNTIME_DIR")) {
+        (Some(path), _) => path.clone(),
+        (None, Some(dir)) if !dir.is_empty() => Path::new(&dir).join(NAME),
+        _ => Path::new("/run").join(NAME),
+    }
+}
+
+/// A socket that is removed when this is dropped.
+struct Socket(PathBuf);
+
+impl Socket {
+    fn bind(path: PathBuf) -> Result<(Self, UnixListener)> {
+        if UnixStream::connect(&path).is_ok() {
+            return Err(Error::new("a memory server is running there")
+                .at(path.display())
+                .remedy("end it, or choose another socket with `--socket`"));
+        }
+        use std::os::unix::fs::FileTypeExt;
+        // What a server that was killed left behind; nothing else is removed.
+        if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_socket()) {
+            std::fs::remove_file(&path).map_err(|e| Error::io(&path, "remove the old socket", &e))?;
+        }
+        let listener = UnixListener::bind(&path).map_err(|e| Error::io(&path, "make the socket", &e))?;
+        let socket = Socket(path);
+        // Anyone may connect: who it is decides what is given.
+        std::fs::set_permissions(&socket.0, std::fs::Permissions::from_mode(0o666))
+            .map_err(|e| Error::io(&socket.0, "open the socket to all users", &e))?;
+        Ok((socket, listener))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Nothing more can be done about a socket that cannot be removed; the next server will.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// `warmset color serve`.
+pub fn serve(args: &ServeArgs) -> Result<Answer> {
+    let platform = machine::this_machine()?.platform;
+    let console = Console::new()?;
+    let (socket, listener) = Socket::bind(socket_of(args.socket.as_ref()))?;
+    tile::allow_files(args.size);
+    let settings = keep_pages(&console);
+    let palette = find_palette(&platform, args.level, args.cpu, &console)?;
+    let tiles = tile::make(&palette, args.size, &alike(&platform, &palette), &console)?;
+    console.finish();
+    let held = Bytes::new((tiles.len() * tile::TILE) as u64);
+    console.note(&format!(
+        "serving {held} in {} colors of the {} (by {}, confidence {:.3}) at {}; {} went back to the system",
+        palette.colors(),
+        palette.cache.name(),
+        palette.how,
+        palette.confidence,
+        socket.0.display(),
+        Bytes::new(args.size.get().saturating_sub(held.get()))
+    ));
+    let server = Server::new(palette.colors(), tiles);
+    server.serve(&listener, &console)?;
+    drop(settings);
+    Ok(Answer::Yes)
+}
+
+fn tell(server: &Where, request: &Request) -> Result<Said> {
+    Connection::open(&socket_of(server.socket.as_ref()))?.ask(request)
+}
+
+/// `warmset color grant`.
+pub fn grant(args: GrantArgs) -> Result<Answer> {
+    let request = Request::Grant {
+        holder: args.holder,
+        colors: args.colors,
+        pages: args.size.map(|s| s.get() / partition::geometry::PAGE as u64),
+    };
+    tell(&args.server, &request).map(|_| Answer::Yes)
+}
+
+/// `warmset color take-back`.
+pub fn take_back(args: TakeBackArgs) -> Result<Answer> {
+    let request = Request::TakeBack {
+        holder: args.holder,
+        colors: args.colors,
+    };
+    tell(&args.server, &request).map(|_| Answer::Yes)
+}
+
+/// `warmset color join`.
+pub fn join(args: JoinArgs) -> Result<Answer> {
+    let request = Request::Join {
+        pid: args.pid,
+        group: args.group,
+    };
+    tell(&args.server, &request).map(|_| Answer::Yes)
+}
+
+/// `warmset color list`.
+pub fn list(args: &ListArgs) -> Result<Answer> {
+    let Said::List { summary } = tell(&args.server, &Request::List {})? else {
+        return Err(Error::new("the memory server answered something else")
+            .remedy("use the same version on both sides"));
+    };
+    match args.format {
+        Format::Json => print_json(&summary)?,
+        Format::Table => print(&list_text(&summary))?,
+    }
+    Ok(Answer::Yes)
+}
+
+fn list_text(summary: &Summary) -> String {
+    // Writing into a string cannot fail.
+    let mut text = String::new();
+    let sum = summary
+        .pages
+        .iter()
+        .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2));
+    let _ = writeln!(
+        text,
+        "{} colors; pages: {} free, {} held, {} returning",
+        summary.colors, sum.0, sum.1, sum.2
+    );
+    for grant in &summary.grants {
+        let limit = grant
+            .pages
+            .map_or_else(String::new, |pages| format!(", at most {pages} pages"));
+        let _ = writeln!(text, "{}: colors {}{limit}", grant.holder, grant.colors);
+    }
+    for client in &summary.clients {
+        let _ = writeln!(
+            text,
+            "process {} of user {}: {} pages, may use colors {}",
+            client.peer.pid,
+            client.peer.uid,
+            client.pages,
+            if client.colors.is_empty() {
+                "none".to_owned()
+            } else {
+                client.colors.to_string()
+            }
+        );
+    }
+    text
+}
