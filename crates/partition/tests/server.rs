@@ -187,7 +187,11 @@ fn memory_outlives_the_server() {
 #[test]
 fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
     use rand::{RngExt, SeedableRng};
-    const ROUNDS: usize = 25;
+    // WARMSET_ROUNDS=160 makes it more than 10,000 clients.
+    let rounds: u64 = std::env::var("WARMSET_ROUNDS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(25);
     let server = Running::start(8, claimed(8, 24));
     server.grant_me("0-7");
     let all = 8 * 24 * TILE_PAGES as u64;
@@ -197,7 +201,7 @@ fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
             let (server, clash) = (&server, &clash);
             scope.spawn(move || {
                 let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(id);
-                for round in 0..ROUNDS as u64 {
+                for round in 0..rounds {
                     let mut client = server.connect();
                     for _ in 0..random.random_range(1..4) {
                         let color = Colors::from_iter([Color(random.random_range(0..8))]);
