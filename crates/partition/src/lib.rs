@@ -9,6 +9,7 @@ pub mod evict;
 pub mod finder;
 pub mod frame;
 pub mod geometry;
+pub mod holder;
 pub mod isolation;
 pub mod ledger;
 pub mod palette;
