@@ -111,14 +111,20 @@ pub fn permit(findings: &[Finding]) -> Result<()> {
 }
 
 fn capability(machine: &Machine, name: &'static str, grave: Level) -> Finding {
-    match machine.capability(name) {
-        Some(c) if c.state == State::Yes => Finding::fine(name, c.seen.clone()),
-        Some(c) if c.state == State::No => Finding {
+    let Some(c) = machine.capability(name) else {
+        return Finding::warn(name, "the machine does not tell", "try it");
+    };
+    let remedy = match c.remedy.as_str() {
+        "" => "see `warmset platform`",
+        remedy => remedy,
+    };
+    match c.state {
+        State::Yes => Finding::fine(name, c.seen.clone()),
+        State::No => Finding {
             level: grave,
-            ..Finding::warn(name, c.seen.clone(), c.remedy.clone())
+            ..Finding::warn(name, c.seen.clone(), remedy)
         },
-        Some(c) => Finding::warn(name, c.seen.clone(), c.remedy.clone()),
-        None => Finding::warn(name, "the machine does not tell", "try it"),
+        _ => Finding::warn(name, c.seen.clone(), remedy),
     }
 }
 
@@ -332,6 +338,7 @@ mod tests {
             std::fs::create_dir_all(&topology).unwrap();
             std::fs::write(topology.join("core_id"), "0\n").unwrap();
             std::fs::write(topology.join("physical_package_id"), "0\n").unwrap();
+            std::fs::write(topology.join("core_cpus_list"), "0-1\n").unwrap();
         }
         let cpus = dir.join("sys/devices/system/cpu");
         for list in ["online", "possible", "present"] {
