@@ -8,6 +8,7 @@
 pub mod edf;
 pub mod fixed_priority;
 pub mod random;
+pub mod semi;
 pub mod simulator;
 pub mod soft;
 pub mod windows;
