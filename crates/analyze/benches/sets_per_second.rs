@@ -51,7 +51,7 @@ const PEERS: &[(&str, &str, &str, &str)] = &[
         "RTA",
         "36 SchedCAT",
         "182 SchedCAT",
-        "steps of the response times, a job count a pair of tasks in each, four pairs at a time; two sweeps of some six steps where a set is rejected",
+        "steps of the response times, a job count a pair of tasks in each, four pairs at a time; two sweeps of a few steps where a set is rejected",
     ),
     (
         "FFDBF",

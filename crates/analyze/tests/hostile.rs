@@ -80,6 +80,16 @@ fn a_full_system_is_decided_and_one_nanosecond_more_refused() {
 }
 
 #[test]
+fn no_tasks_miss_no_deadline() {
+    for test in registry::ALL {
+        let answer = (test.run)(&[], 4);
+        if test.policy == "g-edf" {
+            assert_ne!(answer, Ok(false), "{}", test.name);
+        }
+    }
+}
+
+#[test]
 fn a_million_tasks_and_a_thousand_processors_are_decided_or_named() {
     let light: Vec<Timing> = (0..1_000_000_u64)
         .map(|i| {

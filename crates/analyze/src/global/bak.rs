@@ -34,7 +34,7 @@ pub const INFO: TestInfo = TestInfo {
 /// A deadline beyond its period; too many pairs of tasks.
 pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     constrained_deadlines(tasks)?;
-    if m == 0 || !tasks_are_feasible(tasks) {
+    if m == 0 || tasks.is_empty() || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
     Columns::<f64>::with(tasks, 1, |columns| decide(tasks, m, columns))

@@ -45,7 +45,7 @@ pub fn is_schedulable_in_nanoseconds(tasks: &[Timing], m: u32) -> Decision {
 
 fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
     constrained_deadlines(tasks)?;
-    if m == 0 || !tasks_are_feasible(tasks) {
+    if m == 0 || tasks.is_empty() || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
     // Long deadlines first: their slacks come first and let the short ones pass.

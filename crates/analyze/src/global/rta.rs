@@ -30,6 +30,9 @@ pub const INFO: TestInfo = TestInfo {
     run_inflated: Some(is_schedulable_in_nanoseconds),
 };
 
+/// A step goes at least this part of the way to where it could.
+const CHORD: u128 = 16;
+
 /// The most rounds of slack updates.
 pub const ROUNDS: usize = 25;
 
@@ -85,7 +88,7 @@ fn first_bounds<A: Analysis>(analysis: &mut A) -> Result<Option<Vec<u64>>, NotAp
 
 fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
     constrained_deadlines(tasks)?;
-    if m == 0 || !tasks_are_feasible(tasks) {
+    if m == 0 || tasks.is_empty() || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
     decide_in(Width::of(tasks, unit), tasks, m, unit)
@@ -243,8 +246,7 @@ fn respond<A: Analysis>(
     let most = analysis.most(k);
     let mut interference = from;
     loop {
-        budget.spend(3 * analysis.cost())?;
-        let next = step(analysis, interference, most);
+        let next = step(analysis, interference, most, budget)?;
         if next > most {
             return Ok(None);
         }
@@ -261,23 +263,36 @@ fn respond<A: Analysis>(
 /// At x + d the sum is at least S(d) = sum + Σ min(d, by how much the term still grows), and there is no solution if
 /// S(d) ≥ m·(x + d + 1). S is concave, so that it is above its chord from 0 to any d: there is none before the chord has
 /// fallen below m·(x + d + 1).
-fn step<A: Analysis>(analysis: &mut A, from: A::Time, most: A::Time) -> A::Time {
+fn step<A: Analysis>(
+    analysis: &mut A,
+    from: A::Time,
+    most: A::Time,
+    budget: &mut Budget,
+) -> Result<A::Time, NotApplicable> {
+    budget.spend(3 * analysis.cost())?;
     let (x, m) = (A::to_whole(from), u128::from(analysis.processors()));
     let (sum, room) = analysis.survey(from);
     let Some(ahead) = sum.checked_sub(m * (u128::from(x) + 1)) else {
-        return from;
+        return Ok(from);
     };
     // S is at most the sum and all rooms, so that it has fallen behind at this d; beyond D_k nothing matters.
     let span = u128::from(A::to_whole(most) - x + 1);
-    let chord = divide(ahead + room, m).min(span);
-    let behind = (m * chord).saturating_sub(analysis.growth(chord as u64));
-    let far = if behind <= ahead {
-        chord
-    } else {
-        divide(ahead * chord, behind)
+    let mut chord = divide(ahead + room, m).min(span);
+    let far = loop {
+        let behind = (m * chord).saturating_sub(analysis.growth(chord as u64));
+        if behind <= ahead {
+            break chord;
+        }
+        let far = divide(ahead * chord, behind);
+        // Where many terms grow for a while and then stop, a long chord is far below S.
+        if far >= chord / CHORD {
+            break far;
+        }
+        budget.spend(analysis.cost())?;
+        chord /= CHORD;
     };
     let next = (u128::from(x) + far + 1).max(divide(sum, m));
-    A::from_whole(u64::try_from(next).unwrap_or(u64::MAX))
+    Ok(A::from_whole(u64::try_from(next).unwrap_or(u64::MAX)))
 }
 
 /// A quotient, which mostly fits into 64 bits.
