@@ -1,9 +1,10 @@
 //! Does a color isolate? The digital filter beside the flooder on one processor (001 §5.1 and §5.2, Fig. 4; §5.3).
 //!
 //! A filter of n coefficients runs for short, and a flooder reads and writes all of the cache between its activations.
-//! Unpredictability is c_max / c_min: the longest activation after a flood against the shortest alone. Four ways:
+//! Unpredictability is c_max / c_min: the longest activation after a flood against the shortest alone. Five ways:
 //! *alone* (nobody floods), *unpartitioned* (the flooder has pages of all colors), *partitioned* (it has none of the
-//! filter's), *single writer* (§5.3: it may read pages of the filter's colors but not write them).
+//! filter's), *single writer* (§5.3: it may read pages of the filter's colors but not write them), *translations* (only
+//! the translations of the filter's addresses are lost, which are nobody's color: 001 §4.2).
 //!
 //! 001 turns interrupts off while a task is active. Here they stay on; a [`Witness`] tells which activations were
 //! interrupted, from the beginning of the flood on, and these are left out and counted.
@@ -37,14 +38,18 @@ pub enum Scenario {
     Partitioned,
     /// The same, and pages of the filter's colors are read but not written.
     SingleWriter,
+    /// One line of each page of the partitioned flood is read: hardly any of the cache is used, but the translations of
+    /// addresses are lost. What a partition cannot keep.
+    Translations,
 }
 
 /// All scenarios, in the order in which they are shown.
-pub const SCENARIOS: [Scenario; 4] = [
+pub const SCENARIOS: [Scenario; 5] = [
     Scenario::Alone,
     Scenario::Unpartitioned,
     Scenario::Partitioned,
     Scenario::SingleWriter,
+    Scenario::Translations,
 ];
 
 /// The filter of one size.
@@ -57,7 +62,7 @@ pub struct Row {
     /// The shortest activation alone: median over the runs, in nanoseconds.
     pub least_ns: f64,
     /// c_max / c_min of each scenario, in the order of [`SCENARIOS`]: medians over the runs.
-    pub unpredictability: [f64; 4],
+    pub unpredictability: [f64; 5],
     /// Activations that were interrupted and left out.
     pub interrupted: u64,
     /// Activations that count.
@@ -210,6 +215,14 @@ fn flood(written: &[Page<'_>], read: &[Page<'_>]) {
     }
 }
 
+/// Reads one line of each page, a different one from page to page.
+#[inline(never)]
+fn translate(pages: &[Page<'_>]) {
+    for (place, page) in pages.iter().enumerate() {
+        page.read(place * LINE % PAGE);
+    }
+}
+
 fn run<C: Clock>(
     clock: C,
     palette: &Palette,
@@ -257,11 +270,11 @@ fn run<C: Clock>(
             .remedy("give it more colors"));
         }
         let mut filter = Filter::new(&pages, taps);
-        let mut ratios: [Vec<f64>; 4] = Default::default();
+        let mut ratios: [Vec<f64>; 5] = Default::default();
         let mut least = Vec::new();
         let (mut interrupted, mut counted) = (0, 0);
         for run in 0..runs {
-            let mut longest = [0_u64; 4];
+            let mut longest = [0_u64; 5];
             let mut shortest = u64::MAX;
             for activation in 0..activations * SCENARIOS.len() {
                 if watch.stopped() {
@@ -278,6 +291,7 @@ fn run<C: Clock>(
                     Scenario::Unpartitioned => flood(&all, &[]),
                     Scenario::Partitioned => flood(&others, &[]),
                     Scenario::SingleWriter => flood(&others, &rivals),
+                    Scenario::Translations => translate(&others),
                 }
                 let start = clock.stamp();
                 black_box(filter.step(run as f64));
@@ -356,7 +370,7 @@ mod tests {
             coefficients: 1,
             wss: Bytes::from_kib(wss),
             least_ns: 1.0,
-            unpredictability: [1.0; 4],
+            unpredictability: [1.0; 5],
             interrupted: 0,
             counted: 1,
         };

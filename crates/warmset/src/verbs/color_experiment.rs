@@ -95,6 +95,7 @@ fn text_of(isolation: &Isolation) -> String {
             isolation::Scenario::Unpartitioned => "unpartitioned",
             isolation::Scenario::Partitioned => "partitioned",
             isolation::Scenario::SingleWriter => "single-writer",
+            isolation::Scenario::Translations => "translations",
         };
         let _ = write!(text, " {name:>14}");
     }
