@@ -57,6 +57,17 @@ pub fn global_tests() -> impl Iterator<Item = &'static TestInfo> {
 
 /// A larger cluster is tested by GFB alone: the other tests look at pairs of tasks.
 pub const THOROUGH_TASKS: usize = 2_000;
+/// A larger cluster is not tested by RTA, which looks at all pairs many times and mostly ends at its limit there.
+pub const ITERATED_TASKS: usize = 500;
+
+/// Is this test for G-EDF asked about a cluster of so many tasks?
+pub(crate) fn is_asked(test: &TestInfo, tasks: usize) -> bool {
+    match test.name {
+        "GFB" => true,
+        "RTA" => tasks <= ITERATED_TASKS,
+        _ => tasks <= THOROUGH_TASKS,
+    }
+}
 
 /// Decides one cluster of `size` processors, hard. `Ok` names the accepting test.
 ///
@@ -79,7 +90,7 @@ fn decide_cluster_within(
         return Ok(Some(BY_PACKING));
     }
     Ok(global_tests()
-        .filter(|t| tasks.len() <= THOROUGH_TASKS || t.name == "GFB")
+        .filter(|t| is_asked(t, tasks.len()))
         .find(|t| t.decide_inflated(tasks, size) == Ok(true))
         .map(|t| t.name))
 }
@@ -252,7 +263,7 @@ fn is_not_overutilized(tasks: &[Timing], size: u32) -> bool {
 }
 
 /// The accepting test that comes last in the registry: the hardest cluster needed it.
-fn last_resort(accepted_by: &[Option<&'static str>]) -> &'static str {
+pub(crate) fn last_resort(accepted_by: &[Option<&'static str>]) -> &'static str {
     let rank = |name: &str| {
         registry::ALL
             .iter()

@@ -20,7 +20,7 @@ pub struct Share {
     pub name: String,
     /// Its own utilization.
     pub utilization: f64,
-    /// What cache delay and overheads add.
+    /// What overheads add, and what is reserved beyond.
     pub overhead: f64,
 }
 
@@ -56,7 +56,7 @@ pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
     draw(&root, &sheet, title, shown, height)
         .map_err(|e| Error::new(format!("the figure `{id}` cannot be drawn: {e}")))?;
     let mut caption = "Each bar is one cluster of processors, which schedules its tasks by itself; a full bar is all of its \
-                       time. The orange end of a piece is what cache delay adds to the task."
+                       time. The orange end of a piece is what overheads add to the task."
         .to_owned();
     if bars.len() > shown.len() {
         caption += &format!(" The first {} of {} bars are drawn.", shown.len(), bars.len());
@@ -131,7 +131,7 @@ fn draw(
     // The legend.
     let entries = [
         ("a task", Ink::Sky, 0.35),
-        ("what cache delay adds to it", Ink::Vermilion, 1.0),
+        ("what overheads add to it", Ink::Vermilion, 1.0),
     ];
     let mut x = 8.0;
     for (name, ink, opacity) in entries {

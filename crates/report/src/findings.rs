@@ -259,7 +259,14 @@ pub struct Verdict {
     pub inflated: Option<f64>,
     /// The largest delay of one preemption or migration at which the set still passes.
     pub largest_delay: Option<Duration>,
+    /// By how much execution times may grow until that turns, or have to shrink: `+12.3 %`, `at least +5.0 %`.
+    pub growth: Option<String>,
+    /// What is lost to each overhead, in processors.
+    pub lost: Vec<(String, f64)>,
 }
+
+/// Of more policies than these reasons are not told one by one.
+const MANY: usize = 4;
 
 /// Which policies keep a load, and why the others do not. `promise` is what passing means, as `no deadline is missed`.
 pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise: &str) -> Vec<String> {
@@ -291,15 +298,16 @@ pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise
             list(&no)
         ),
     }];
+    // Of many policies the table tells.
     for v in verdicts
         .iter()
-        .filter(|v| v.passes != Some(true) && !v.reason.is_empty())
+        .filter(|v| verdicts.len() <= MANY && v.passes != Some(true) && !v.reason.is_empty())
     {
         all.push(format!("{}: {}.", v.policy, v.reason.trim_end_matches('.')));
     }
     let robust = verdicts
         .iter()
-        .filter(|v| v.passes == Some(true))
+        .filter(|v| v.passes == Some(true) && v.growth.is_none())
         .filter_map(|v| Some((v.largest_delay?, v)))
         .fold(None, |best: Option<(Duration, &Verdict)>, next| match best {
             Some(b) if b.0 >= next.0 => Some(b),

@@ -59,6 +59,8 @@ pub struct Judged {
     pub tasks: (Vec<String>, Vec<Vec<String>>),
     /// The verdicts.
     pub verdicts: Vec<Verdict>,
+    /// Tables to unfold: heading, header, rows.
+    pub details: Vec<(String, Vec<String>, Vec<Vec<String>>)>,
     /// Pictures of assignments.
     pub figures: Vec<Shown>,
     /// The command that says it again.
@@ -431,7 +433,8 @@ fn judged(part: &Judged) -> String {
     text += &sentences(&part.findings, "");
     if !part.verdicts.is_empty() {
         text += "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>shown?</th><th>by</th>\
-                 <th class=\"n\">utilization with delays</th><th class=\"n\">passes up to a delay of</th><th>why</th></tr></thead>\n<tbody>\n";
+                 <th class=\"n\">execution may grow</th><th class=\"n\">utilization with overheads</th>\
+                 <th class=\"n\">lost to overheads</th><th class=\"n\">passes up to a delay of</th><th>why</th></tr></thead>\n<tbody>\n";
         for v in &part.verdicts {
             let (class, word) = match v.passes {
                 Some(true) => ("yes", "yes"),
@@ -440,10 +443,16 @@ fn judged(part: &Judged) -> String {
             };
             let _ = writeln!(
                 text,
-                "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+                "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
                 escape(&v.policy),
                 escape(&v.test),
+                escape(v.growth.as_deref().unwrap_or("–")),
                 v.inflated.map_or_else(|| "–".to_owned(), words::three),
+                if v.lost.is_empty() {
+                    "–".to_owned()
+                } else {
+                    words::three(v.lost.iter().map(|(_, u)| u).sum())
+                },
                 v.largest_delay
                     .map_or_else(|| "–".to_owned(), |d| words::time(Delay::from(d))),
                 coded(&v.reason)
@@ -454,6 +463,9 @@ fn judged(part: &Judged) -> String {
     let (header, rows) = &part.tasks;
     if !rows.is_empty() {
         text += &details("The tasks", &table(header, rows));
+    }
+    for (heading, header, rows) in &part.details {
+        text += &details(heading, &table(header, rows));
     }
     text += &figures(&part.figures);
     if !part.command.is_empty() {

@@ -147,6 +147,8 @@ fn verdict(policy: &str, passes: Option<bool>, reason: &str, largest: Option<u64
         reason: reason.to_owned(),
         inflated: Some(3.1),
         largest_delay: largest.map(Duration::from_micros),
+        growth: None,
+        lost: Vec::new(),
     }
 }
 

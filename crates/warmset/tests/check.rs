@@ -163,6 +163,7 @@ fn a_reading_beyond_the_profile_is_flagged() {
         "p-edf",
     ]);
     assert_eq!(status, 0);
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         out.contains(
             "extrapolated: the working set of `huge` (64MiB) is outside of what the profile measured"
@@ -301,7 +302,7 @@ fn a_hundred_thousand_tasks_are_judged() {
     let (status, out, _) = Case::new("[[task]]\nwcet = \"1us\"\nperiod = \"20ms\"\n".repeat(100_000))
         .check(&["--platform", "xeon-l7455"]);
     assert_eq!(status, 0);
-    assert!(out.contains("and 4160 more"), "{out}");
+    assert!(out.contains("and 4156 more"), "{out}");
 }
 
 #[test]

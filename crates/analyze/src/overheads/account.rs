@@ -8,7 +8,7 @@
 
 use super::accounting::{Resident, inflate};
 use super::kinds::{Lost, Parts};
-use super::{System, slots, ways};
+use super::{System, slots};
 use model::assignment::{Clustered, Slices, Turns};
 use model::{Assignment, CpuSet, Duration, Ratio, TaskId, Timing};
 use serde::Serialize;
@@ -165,7 +165,7 @@ pub(super) fn clusters(tasks: &[Timing], assignment: &Clustered, system: &System
     let ways: Vec<_> = assignment
         .clusters
         .iter()
-        .map(|cpus| ways(system.platform, cpus.iter()))
+        .map(|cpus| system.ways(cpus.iter()))
         .collect();
     for (index, (t, c)) in tasks.iter().zip(&assignment.cluster_of).enumerate() {
         let task = TaskId(index as u32);
@@ -225,7 +225,7 @@ pub(super) fn migratory(
     jobs: (u64, u64),
     system: &System<'_>,
 ) -> Resident {
-    let way = system.platform.resumption(first, second);
+    let way = system.resumption(first, second);
     let stays = system.delays.preemption(task);
     Resident {
         beginning: system.delays.delay(task, way).max(stays),
@@ -248,7 +248,7 @@ fn slices(tasks: &[Timing], assignment: &Slices, system: &System<'_>) -> Vec<Hou
                 1 => fixed(task, *t, system),
                 count => {
                     let before = slices[(at + count - 1) % count].cpu;
-                    let way = system.platform.resumption(before, slice.cpu);
+                    let way = system.resumption(before, slice.cpu);
                     let timing = Timing {
                         wcet: slice.budget,
                         period: t.period,

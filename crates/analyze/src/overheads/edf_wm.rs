@@ -5,9 +5,9 @@
 //! found for the worst case, that it comes from the farthest processor and its timer as early as can be; once the
 //! slices have their order, each is charged for the migration that it really makes.
 
+use super::System;
 use super::account::{fixed, sliced};
 use super::accounting::{Interrupts, Resident, inflate, inflate_one, own_of, sections, top_two};
-use super::{System, ways};
 use crate::semi::edf_wm::{Host, Item, Position, Processor, Refusal, STEPS, Settings, assign_to};
 use crate::uniprocessor::{Work, edf};
 use model::assignment::Slices;
@@ -26,7 +26,7 @@ pub fn assign(
     let books = Books {
         tasks,
         cpus,
-        ways: ways(system.platform, cpus.iter().copied()),
+        ways: system.ways(cpus.iter().copied()),
         system,
         is_free: system.is_free(),
     };
@@ -183,10 +183,7 @@ impl Host for Site<'_> {
 
     fn add_slice(&mut self, task: u32, slice: Timing, position: Position) -> Option<()> {
         let books = self.books;
-        let way = books
-            .system
-            .platform
-            .resumption(books.cpus[position.before], self.cpu);
+        let way = books.system.resumption(books.cpus[position.before], self.cpu);
         let whole = &books.tasks[task as usize];
         let resident = sliced(TaskId(task), slice, whole, position.at, &[way], books.system);
         self.settle(resident)

@@ -9,8 +9,8 @@
 //! have neighbors that it was not sized for, it is sized anew with those and everything is mapped again. What comes out has been
 //! checked as a whole ([`super::holds`]).
 
+use super::System;
 use super::slots::{self, Server};
-use super::{System, ways};
 use crate::semi::nps_f::{ONE, Refusal, Settings, exact_length, length, scaled, slot};
 use model::assignment::{Serve, Slots, Timetable};
 use model::{CpuId, Duration, Ratio, Resumption, TaskId, Timing};
@@ -36,10 +36,7 @@ pub fn assign(
     let sizing = Sizing {
         tasks,
         clusters,
-        ways: clusters
-            .iter()
-            .map(|c| ways(system.platform, c.iter().copied()))
-            .collect(),
+        ways: clusters.iter().map(|c| system.ways(c.iter().copied())).collect(),
         slot,
         settings,
         system,
@@ -253,7 +250,7 @@ impl Sizing<'_> {
                 return layout.serve(index, length);
             }
             let (here, next) = (layout.cpu(0)?, layout.cpu(1)?);
-            let way = self.system.platform.resumption(here, next);
+            let way = self.system.resumption(here, next);
             let split = self.server(&server.members, &[Resumption::Preemption, way], true);
             let length = self.reserve(&split, foreign, 2)?;
             let switch = split.switch.total().nanos();

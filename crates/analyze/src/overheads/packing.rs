@@ -4,7 +4,7 @@
 //! over-utilizes it, the placement is rolled back and the next bin is tried.
 
 use super::accounting::{Resident, inflate};
-use super::{Accounted, System, account, ways};
+use super::{Accounted, System, account};
 use crate::clustered::decide_cluster;
 use crate::partition::accept::partition_with;
 use crate::partition::{Fit, Order};
@@ -53,7 +53,7 @@ pub fn pack_with(
     mut accepts: impl FnMut(&[Timing], u32) -> bool,
 ) -> Result<Packed, u32> {
     let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-    let ways: Vec<_> = clusters.iter().map(|c| ways(system.platform, c.iter())).collect();
+    let ways: Vec<_> = clusters.iter().map(|c| system.ways(c.iter())).collect();
     let mut residents: Vec<Resident> = Vec::new();
     let mut inside: Vec<Timing> = Vec::new();
     let mut takes = |cluster: usize, ids: &[u32]| {

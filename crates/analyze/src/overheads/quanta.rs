@@ -13,7 +13,7 @@
 
 use super::accounting::{Resident, own_of};
 use super::kinds::{Kind, Lost, Parts};
-use super::{Accounted, Piece, Place, System, ways};
+use super::{Accounted, Piece, Place, System};
 use crate::verdict::Guarantee;
 use model::{CpuSet, Duration, TaskId, Timing};
 
@@ -21,7 +21,7 @@ use model::{CpuSet, Duration, TaskId, Timing};
 ///
 /// WCETs that no number of quanta holds become [`Duration::MAX`]. A quantum of zero counts as a nanosecond.
 pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &System<'_>) -> Accounted {
-    let ways = ways(system.platform, cpus.iter());
+    let ways = system.ways(cpus.iter());
     let residents: Vec<Resident> = tasks
         .iter()
         .enumerate()

@@ -13,10 +13,10 @@
 //! switch to it and the ticks. What is left of its reserve, x of every slot S, supplies U L if
 //! δ x ≥ U ((δ + 1) S − x) with δ = ⌊min p / S⌋, which is the inflation of NPS-F solved for U (002 §4.3).
 
+use super::System;
 use super::account::{Accounted, Piece, Place, by_task};
 use super::accounting::{Resident, own_of, top_two};
 use super::kinds::{Kind, Lost, Parts};
-use super::{System, ways};
 use crate::verdict::Guarantee;
 use model::assignment::Slots;
 use model::{CpuId, CpuSet, Duration, Ratio, Resumption, TaskId, Timing, exact};
@@ -168,7 +168,7 @@ pub(super) fn lay(tasks: &[Timing], assignment: &Slots, system: &System<'_>) -> 
         .zip(&turns)
         .map(|(members, turns)| {
             let cpus: CpuSet = turns.iter().map(|(cpu, _)| *cpu).collect();
-            let ways = ways(system.platform, cpus.iter());
+            let ways = system.ways(cpus.iter());
             Laid {
                 server: Server::new(tasks, members.clone(), &ways, cpus.len() > 1, system),
                 turns: turns.clone(),

@@ -3,6 +3,7 @@
 use super::Overheads;
 use crate::verdict::Guarantee;
 use model::{CpuId, Duration, Platform, Result, Resumption, TaskId};
+use std::sync::Arc;
 
 /// All that accounting has to know besides tasks and assignment.
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +25,77 @@ impl System<'_> {
     }
 }
 
+impl System<'_> {
+    /// How a job goes on that was on one processor and comes to another.
+    pub fn resumption(&self, from: CpuId, to: CpuId) -> Resumption {
+        let known = self.delays.map.resumption(from, to);
+        known.unwrap_or_else(|| self.platform.resumption(from, to))
+    }
+
+    /// The ways in which a job can resume that stays among these processors, in order.
+    pub fn ways(&self, cpus: impl Iterator<Item = CpuId>) -> Vec<Resumption> {
+        let all = self.delays.map.kinds.len().max(1);
+        let cpus: Vec<CpuId> = cpus.collect();
+        let mut ways = vec![Resumption::Preemption];
+        for (at, from) in cpus.iter().enumerate() {
+            for to in &cpus[at + 1..] {
+                let way = self.resumption(*from, *to);
+                if !ways.contains(&way) {
+                    ways.push(way);
+                }
+            }
+            if ways.len() == all {
+                break;
+            }
+        }
+        ways.sort_unstable();
+        ways
+    }
+}
+
+/// Who is how far from whom: asking the platform takes a search through all caches.
+#[derive(PartialEq, Eq, Debug)]
+struct Map {
+    /// The ways to resume that the platform has, a preemption first.
+    kinds: Vec<Resumption>,
+    /// Rows and columns of `ways` by processor number.
+    places: Vec<Option<usize>>,
+    count: usize,
+    ways: Vec<Resumption>,
+}
+
+impl Map {
+    fn of(platform: &Platform) -> Self {
+        let cpus: Vec<CpuId> = platform.usable().iter().collect();
+        let mut places = vec![None; cpus.last().map_or(0, |c| c.index() + 1)];
+        let mut ways = Vec::with_capacity(cpus.len() * cpus.len());
+        for (at, from) in cpus.iter().enumerate() {
+            places[from.index()] = Some(at);
+            ways.extend(cpus.iter().map(|to| platform.resumption(*from, *to)));
+        }
+        let mut kinds = ways.clone();
+        kinds.push(Resumption::Preemption);
+        kinds.sort_unstable();
+        kinds.dedup();
+        Map {
+            kinds,
+            places,
+            count: cpus.len(),
+            ways,
+        }
+    }
+
+    fn resumption(&self, from: CpuId, to: CpuId) -> Option<Resumption> {
+        let place = |cpu: CpuId| self.places.get(cpu.index()).copied().flatten();
+        self.ways.get(place(from)? * self.count + place(to)?).copied()
+    }
+}
+
 /// The cache delay of every task by the kind of resumption: a preemption, or a migration through some cache or memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheDelays {
-    kinds: Vec<Resumption>,
-    /// By task, then by kind.
+    map: Arc<Map>,
+    /// By task, then by kind; a row without kinds costs nothing.
     rows: Vec<Vec<Duration>>,
 }
 
@@ -36,18 +103,25 @@ impl CacheDelays {
     /// Resuming costs nothing, however it happens.
     pub fn none(tasks: usize) -> Self {
         CacheDelays {
-            kinds: Vec::new(),
+            map: Arc::new(Map::of(&Platform::symmetric(0))),
             rows: vec![Vec::new(); tasks],
         }
     }
 
     /// Every task with its own delay, the same however it resumes.
     pub fn any_way(platform: &Platform, delays: &[Duration]) -> Self {
-        let kinds = kinds(platform);
-        CacheDelays {
-            rows: delays.iter().map(|d| vec![*d; kinds.len()]).collect(),
-            kinds,
-        }
+        Self::on(Arc::new(Map::of(platform)), delays)
+    }
+
+    /// On the same platform every task with a delay of its own, the same however it resumes.
+    #[must_use]
+    pub fn instead(&self, delays: &[Duration]) -> Self {
+        Self::on(Arc::clone(&self.map), delays)
+    }
+
+    fn on(map: Arc<Map>, delays: &[Duration]) -> Self {
+        let rows = delays.iter().map(|d| vec![*d; map.kinds.len()]).collect();
+        CacheDelays { map, rows }
     }
 
     /// Asks `delay` for every task and every way to resume that the platform has.
@@ -59,10 +133,13 @@ impl CacheDelays {
         tasks: usize,
         mut delay: impl FnMut(TaskId, Resumption) -> Result<Duration>,
     ) -> Result<Self> {
-        let kinds = kinds(platform);
-        let mut row = |task: u32| kinds.iter().map(|kind| delay(TaskId(task), *kind)).collect();
+        let map = Map::of(platform);
+        let mut row = |task: u32| map.kinds.iter().map(|kind| delay(TaskId(task), *kind)).collect();
         let rows = (0..tasks as u32).map(&mut row).collect::<Result<_>>()?;
-        Ok(CacheDelays { kinds, rows })
+        Ok(CacheDelays {
+            map: Arc::new(map),
+            rows,
+        })
     }
 
     /// Is every delay zero?
@@ -72,7 +149,7 @@ impl CacheDelays {
 
     /// The delay of a task that resumes in this way. Zero for a way that the platform does not have.
     pub fn delay(&self, task: TaskId, kind: Resumption) -> Duration {
-        let at = self.kinds.iter().position(|k| *k == kind);
+        let at = self.map.kinds.iter().position(|k| *k == kind);
         at.and_then(|at| self.rows.get(task.index())?.get(at))
             .copied()
             .unwrap_or_default()
@@ -91,36 +168,4 @@ impl CacheDelays {
             .max()
             .unwrap_or_default()
     }
-}
-
-fn kinds(platform: &Platform) -> Vec<Resumption> {
-    let mut kinds = platform.resumptions();
-    if !kinds.contains(&Resumption::Preemption) {
-        kinds.insert(0, Resumption::Preemption);
-    }
-    kinds
-}
-
-/// The ways in which a job can resume that stays among these processors, in order.
-pub fn ways(platform: &Platform, cpus: impl Iterator<Item = CpuId>) -> Vec<Resumption> {
-    let cpus: Vec<CpuId> = cpus.collect();
-    // Of many processors most pairs say nothing new: stop when all ways are known.
-    let all = match cpus.len() {
-        0..=8 => usize::MAX,
-        _ => platform.resumptions().len(),
-    };
-    let mut ways = vec![Resumption::Preemption];
-    for (at, from) in cpus.iter().enumerate() {
-        for to in &cpus[at + 1..] {
-            if ways.len() >= all {
-                break;
-            }
-            let way = platform.resumption(*from, *to);
-            if !ways.contains(&way) {
-                ways.push(way);
-            }
-        }
-    }
-    ways.sort_unstable();
-    ways
 }

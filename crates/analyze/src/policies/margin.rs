@@ -1,13 +1,13 @@
-//! The largest cache delay with which a set still passes.
+//! How far a set can go until its verdict turns: the largest cache delay, and the growth of WCETs.
 //!
-//! Definition: the largest D such that for every D′ ≤ D some assignment that the heuristics find on the way there passes with all WCETs
-//! longer by D′. Packing is not monotone in D, so it is not searched: an assignment found at one delay is kept and its own largest delay
-//! found by bisection, which its tests allow (all are monotone in the WCETs; and where a sufficient test were not, EDF is
-//! predictable, so that what is guaranteed at D is guaranteed at every smaller one). One nanosecond beyond it the set is packed again,
-//! until that fails.
+//! Definition: the largest x such that for every x′ ≤ x (from where the search began) some assignment that the heuristics find on the way
+//! there holds. Packing is not monotone in x, so it is not searched: an assignment found at one x is kept and its own largest x found by
+//! bisection, which its tests allow (all are monotone in WCETs and delays; and where a sufficient test were not, EDF is
+//! predictable, so that what is guaranteed for longer execution is for shorter). One step beyond it the set is packed again,
+//! until that fails. Work is bounded by the number of assignments that are tried, so that the answer is the same everywhere.
 
-use super::pack_and_decide;
-use crate::clustered::decide_assigned;
+use super::place::Found;
+use super::question::{Point, Question, STEPS};
 use crate::verdict::Guarantee;
 use model::{Duration, Timing};
 use serde::Serialize;
@@ -17,93 +17,139 @@ use serde::Serialize;
 pub struct Margin {
     /// With this delay a job, the same for every task, the set still passes.
     pub cpmd: Duration,
-    /// Does it fail one nanosecond beyond? If not, [`PACKINGS`] packings did not find out.
+    /// Does it fail one nanosecond beyond? If not, the search ended before it found out.
     pub exact: bool,
 }
 
-/// How many different packings are followed.
+/// How much longer (or shorter) WCETs may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Growth {
+    /// With all WCETs in this many thousandths of those given, rounded up to nanoseconds, the set passes.
+    pub thousandths: u64,
+    /// Does it fail with one thousandth more? If not, the search ended before it found out.
+    pub exact: bool,
+}
+
+impl Growth {
+    /// As a factor of the WCETs.
+    pub fn factor(self) -> f64 {
+        self.thousandths as f64 / STEPS as f64
+    }
+}
+
+/// How many different assignments are followed.
 const PACKINGS: usize = 64;
 
-/// The largest delay, or `None` where the set fails without any.
-pub(super) fn largest_cpmd(tasks: &[Timing], sizes: &[u32], guarantee: Guarantee) -> Option<Margin> {
-    // Beyond this a single job is too long, whoever it shares with.
-    let ceiling = tasks
-        .iter()
-        .map(|t| match guarantee {
-            Guarantee::Hard => t.deadline.min(t.period).saturating_sub(t.wcet),
-            Guarantee::Soft => t.period.saturating_sub(t.wcet),
-        })
-        .min()?;
-    let mut inflated = Vec::with_capacity(tasks.len());
-    let mut passed: Option<Duration> = None;
+/// The largest x from `from` up to `ceiling`, and whether the next fails; `None` where `from` itself fails.
+fn climb<A>(
+    (from, ceiling): (u64, u64),
+    probes: u64,
+    find: impl Fn(u64) -> Option<A>,
+    holds: impl Fn(u64, &A) -> bool,
+) -> Option<(u64, bool)> {
+    let mut left = probes;
+    let mut passed: Option<u64> = None;
     for _ in 0..PACKINGS {
         let next = match passed {
-            None => Duration::ZERO,
-            Some(d) if d >= ceiling => return Some(Margin { cpmd: d, exact: true }),
-            Some(d) => d.saturating_add(Duration::from_nanos(1)),
+            None => from,
+            Some(x) if x >= ceiling => return Some((x, true)),
+            Some(x) if left == 0 => return Some((x, false)),
+            Some(x) => x + 1,
         };
-        inflate(tasks, next, &mut inflated);
-        let (verdict, _) = pack_and_decide(&inflated, sizes, guarantee);
-        let Some(cluster_of) = verdict.cluster_of.filter(|_| verdict.schedulable) else {
-            return passed.map(|cpmd| Margin { cpmd, exact: true });
+        let Some(found) = find(next) else {
+            return passed.map(|x| (x, true));
         };
-        let holds = |d: u64, inflated: &mut Vec<Timing>| {
-            inflate(tasks, Duration::from_nanos(d), inflated);
-            decide_assigned(inflated, sizes, &cluster_of, guarantee).schedulable
-        };
-        let (mut low, mut high) = (next.nanos(), ceiling.nanos().max(next.nanos()));
-        while low < high {
+        left = left.saturating_sub(1);
+        let (mut low, mut high) = (next, ceiling.max(next));
+        while low < high && left > 0 {
+            left -= 1;
             let middle = low + (high - low).div_ceil(2);
-            if holds(middle, &mut inflated) {
+            if holds(middle, &found) {
                 low = middle;
             } else {
                 high = middle - 1;
             }
         }
-        passed = Some(Duration::from_nanos(low));
+        passed = Some(low);
     }
-    passed.map(|cpmd| Margin { cpmd, exact: false })
+    passed.map(|x| (x, false))
 }
 
-/// The largest delay at which `assigns` finds an assignment, by bisection; `None` where it finds none without any.
-///
-/// What is assigned for a delay bears every shorter one: budgets, shares, reserves and weights are upper bounds. Where finding is not
-/// monotone, this is a delay at which it succeeds and beyond which, by one nanosecond, it does not. `coarse` tries six delays only,
-/// in steps of a 64th of the longest that is worth a try: for assignments that may take long.
-pub(super) fn largest_assigned(
-    tasks: &[Timing],
-    coarse: bool,
-    mut assigns: impl FnMut(&[Timing]) -> bool,
-) -> Option<Margin> {
-    let ceiling = tasks
-        .iter()
-        .map(|t| t.deadline.min(t.period).saturating_sub(t.wcet).nanos())
-        .min()?;
-    let mut inflated = Vec::with_capacity(tasks.len());
-    let mut passes = |d: u64| {
-        inflate(tasks, Duration::from_nanos(d), &mut inflated);
-        assigns(&inflated)
+/// Beyond this a single job is too long, whoever it shares with.
+fn room(t: &Timing, guarantee: Guarantee) -> Duration {
+    match guarantee {
+        Guarantee::Hard => t.deadline.min(t.period),
+        Guarantee::Soft => t.period,
+    }
+}
+
+/// The largest delay, or `None` where the set fails without any.
+pub(super) fn largest_cpmd(question: &Question<'_>) -> Option<Margin> {
+    let room = |t: &Timing| room(t, question.guarantee).saturating_sub(t.wcet);
+    let ceiling = question.set.timings().iter().map(room).min()?.nanos();
+    let at = |d: u64| {
+        question.case(Point {
+            cpmd: Some(Duration::from_nanos(d)),
+            ..Point::GIVEN
+        })
     };
-    if !passes(0) {
-        return None;
-    }
-    let step = if coarse { (ceiling / 64).max(1) } else { 1 };
-    let (mut low, mut high) = (0, ceiling / step);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if passes(middle * step) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
+    let (cpmd, exact) = climb(
+        (0, ceiling),
+        question.probes(),
+        |d| question.find(&at(d)),
+        |d, found: &Found| question.holds(&at(d), &found.assignment),
+    )?;
     Some(Margin {
-        cpmd: Duration::from_nanos(low * step),
-        exact: step == 1,
+        cpmd: Duration::from_nanos(cpmd),
+        exact,
     })
 }
 
-fn inflate(tasks: &[Timing], by: Duration, into: &mut Vec<Timing>) {
-    into.clear();
-    into.extend(tasks.iter().map(|t| t.inflated(by)));
+/// The growth until a yes turns into a no, or the cut until a no turns into a yes; `None` where no cut helps.
+pub(super) fn growth(question: &Question<'_>, holds_now: bool) -> Option<Growth> {
+    let at = |thousandths: u64| {
+        question.case(Point {
+            thousandths,
+            ..Point::GIVEN
+        })
+    };
+    if !holds_now {
+        return cut(question, &|k| question.find(&at(k)).is_some());
+    }
+    // No job beyond its deadline, and no more work than there are processors.
+    let of_task = |t: &Timing| {
+        let room = u128::from(room(t, question.guarantee).nanos()) * u128::from(STEPS);
+        u64::try_from(room / u128::from(t.wcet.nanos().max(1))).unwrap_or(u64::MAX)
+    };
+    let by_task = question.set.timings().iter().map(of_task).min()?;
+    let total = question.set.utilization_f64();
+    let by_all = (question.cpus.len() as f64 / total.max(1e-12) * STEPS as f64).ceil();
+    // A float beyond 64 bits becomes the largest integer; rounding up leaves the ceiling safe by one step.
+    let ceiling = by_task.min((by_all as u64).saturating_add(1)).max(STEPS);
+    let (thousandths, exact) = climb(
+        (STEPS, ceiling),
+        question.probes(),
+        |k| question.find(&at(k)),
+        |k, found: &Found| question.holds(&at(k), &found.assignment),
+    )?;
+    Some(Growth { thousandths, exact })
+}
+
+/// By bisection, a factor below one with which the set passes, and with one step more it does not.
+fn cut(question: &Question<'_>, passes: &dyn Fn(u64) -> bool) -> Option<Growth> {
+    let mut left = question.probes();
+    let (mut low, mut high) = (0, STEPS);
+    while high - low > 1 && left > 0 {
+        left -= 1;
+        let middle = low + (high - low) / 2;
+        if passes(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low > 0).then_some(Growth {
+        thousandths: low,
+        exact: high - low == 1,
+    })
 }

@@ -1,55 +1,40 @@
 //! A task set judged under policies on a platform, with what the platform costs: verdicts, assignments, what is left to spare.
 //!
-//! 000 §2: a set is schedulable with cache delay if it passes a test with every WCET longer by the delay of one preemption or migration,
-//! e′ = e + D; which D depends on what the policy can do to a job: P-EDF only preempts, C-EDF also migrates within the
-//! cluster, G-EDF everywhere. Hard guarantees take the maximum, soft ones the average (002 §6.3).
+//! Two rules of inflation (`docs/overheads.md`). 000 §2: a set is schedulable with cache delay if it passes a test with every WCET longer
+//! by the delay of one preemption or migration, e′ = e + D; which D depends on what the policy can do to a job: P-EDF only preempts
+//! it, C-EDF also migrates it within the cluster, G-EDF everywhere. 002 §6.1: all seven overheads, by assignment. A profile that has
+//! overheads is judged by the second rule, all else by the first. Hard guarantees take the maximum, soft ones the average (002 §6.3).
 //!
-//! Packing is heuristic: the heuristics are tried in a fixed order (worst, first, best, next fit, in decreasing utilization) and the first
-//! that passes is shown. The semi-partitioned policies and PD2 come with assignments of their own (`assigned`).
+//! Packing is heuristic: all ways are tried in a fixed order (`place`) and the first that holds is shown.
 
-mod assigned;
+mod answers;
+mod bounds;
 mod costs;
 mod margin;
 mod name;
+mod picture;
+mod place;
+mod question;
 mod rank;
+mod split;
 
-pub use costs::{Charge, Costs};
-pub use margin::Margin;
+pub use answers::{Answer, TestAnswer};
+pub use bounds::TaskBound;
+pub use costs::{Costs, Rule};
+pub use margin::{Growth, Margin};
 pub use name::{Family, Policy};
+pub use picture::{Cluster, Loss, Placed};
 
-use crate::clustered::{self, ClusteredVerdict, Failure};
-use crate::partition::{Fit, Order};
+use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
-use model::assignment::Clustered;
-use model::{Assignment, CpuSet, Duration, Platform, Result, TaskId, TaskSet, Timing};
+use model::watch::Watch;
+use model::{Assignment, Duration, Error, Platform, Result, TaskSet, Timing};
+use place::Found;
+use question::{Case, Pieces, Point, Question};
 use serde::Serialize;
 
 /// What stands for the test of a policy that was not judged: a precondition fails or a limit is exceeded.
 pub const NOT_JUDGED: &str = "not judged";
-
-/// A task in its cluster.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Placed {
-    /// Its number in the set, from 0.
-    pub task: TaskId,
-    /// Its name.
-    pub name: String,
-    /// Its own utilization.
-    pub utilization: f64,
-    /// What cache delay adds to it.
-    pub overhead: f64,
-}
-
-/// A cluster and its tasks.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Cluster {
-    /// Its processors.
-    pub processors: CpuSet,
-    /// The test that accepts it, if one does.
-    pub accepted_by: Option<&'static str>,
-    /// Its tasks, in the order of the set.
-    pub tasks: Vec<Placed>,
-}
 
 /// What a policy does for the set.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -64,18 +49,28 @@ pub struct PolicyVerdict {
     pub heuristic: Option<String>,
     /// In a plain sentence: why, or why not.
     pub reason: String,
+    /// What every test and every packing of the policy says.
+    pub tests: Vec<TestAnswer>,
     /// Total utilization with the WCETs as given.
     pub utilization: f64,
-    /// Total utilization with WCETs inflated by cache delay.
-    pub inflated_utilization: f64,
+    /// Total utilization with overheads; `None` where they depend on an assignment and there is none.
+    pub inflated_utilization: Option<f64>,
+    /// What of the platform is lost to each overhead, in the assignment that is shown.
+    pub lost: Vec<Loss>,
     /// The longest cache delay charged to a job.
     pub charged: Duration,
     /// How much cache delay a job of every task may have for the set still to pass; `None`: it fails without any.
     pub largest_cpmd: Option<Margin>,
-    /// Does one delay a job cover all that the policy does to caches? Not where jobs are cut into slices, slots or quanta.
+    /// How much longer WCETs may be for the set still to pass, or how much shorter they must be; `None`: no cut helps.
+    pub growth: Option<Growth>,
+    /// Is all charged that the policy does to caches? Not by the rule of one delay where jobs are cut into slices, slots or quanta.
     pub cpmd_covered: bool,
-    /// What one must know to trust this verdict: readings beyond what was measured.
+    /// Is that so for all assignments that the largest CPMD and the growth rest on, too?
+    pub margins_covered: bool,
+    /// What one must know to trust this verdict: readings beyond what was measured, overheads that are not in the profile.
     pub notes: Vec<String>,
+    /// How late the jobs of each task can finish, if the set passes.
+    pub tasks: Vec<TaskBound>,
     /// Who runs where, if every task found a place.
     pub clusters: Vec<Cluster>,
     /// The same for engines.
@@ -93,9 +88,11 @@ pub struct Judgment {
     /// How many processors it has for this.
     pub processors: usize,
     /// How many tasks the set has.
-    pub tasks: usize,
+    pub task_count: usize,
     /// Their total utilization.
     pub utilization: f64,
+    /// How overheads lengthen WCETs.
+    pub rule: Rule,
     /// What was charged, in words.
     pub costs: String,
     /// In a plain sentence: which policy comes first, and why.
@@ -115,190 +112,180 @@ impl Judgment {
 ///
 /// # Errors
 /// A policy that the platform has no clusters for; a delay that the profile does not have or a task's missing working set size;
-/// names what would help.
+/// names what would help. `watch` wants it to end.
 pub fn judge(
     set: &TaskSet,
     platform: &Platform,
     policies: &[Policy],
     guarantee: Guarantee,
     costs: &Costs<'_>,
+    watch: &dyn Watch,
 ) -> Result<Judgment> {
-    let mut verdicts = policies
-        .iter()
-        .map(|policy| match policy.family {
-            Family::Edf => judge_edf(set, platform, *policy, guarantee, costs),
-            _ => assigned::judge(set, platform, *policy, guarantee, costs),
-        })
-        .collect::<Result<Vec<_>>>()?;
+    watch.begin("Judging policies", STAGES * policies.len() as u64);
+    let mut verdicts = Vec::with_capacity(policies.len());
+    for policy in policies {
+        let question = Question::new(set, platform, *policy, guarantee, costs)?;
+        verdicts.push(judge_one(&question, watch)?);
+    }
     rank::sort(&mut verdicts);
     Ok(Judgment {
         guarantee,
         platform: platform.name.clone(),
         processors: platform.usable().len(),
-        tasks: set.len(),
+        task_count: set.len(),
         utilization: set.utilization_f64(),
+        rule: costs.rule(),
         costs: costs.describe(guarantee),
         advice: rank::advise(&verdicts),
         policies: verdicts,
     })
 }
 
-fn judge_edf(
-    set: &TaskSet,
-    platform: &Platform,
-    policy: Policy,
-    guarantee: Guarantee,
-    costs: &Costs<'_>,
-) -> Result<PolicyVerdict> {
-    let clusters = platform
-        .clusters(policy.clusters)
-        .map_err(|e| e.at(format!("policy `{policy}`")))?;
-    let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-    let charge = costs.charge(set, platform, &clusters, guarantee)?;
-    let inflated: Vec<Timing> = set
-        .timings()
-        .iter()
-        .zip(&charge.delays)
-        .map(|(t, d)| t.inflated(*d))
-        .collect();
-    let (verdict, fit) = pack_and_decide(&inflated, &sizes, guarantee);
-    let largest_cpmd = margin::largest_cpmd(set.timings(), &sizes, guarantee);
-    let placed = place(set, &clusters, &verdict, &charge);
-    Ok(PolicyVerdict {
-        policy: policy.to_string(),
-        schedulable: verdict.schedulable,
-        decided_by: verdict.decided_by,
-        heuristic: (sizes.len() > 1).then(|| fit.to_string()),
-        reason: explain(set, &inflated, &clusters, &verdict, guarantee),
-        utilization: utilization(set.timings()),
-        inflated_utilization: utilization(&inflated),
-        charged: charge.delays.iter().copied().max().unwrap_or_default(),
-        largest_cpmd,
+/// Verdict, tests, largest delay, growth.
+const STAGES: u64 = 4;
+
+/// One stage is done; may the next begin?
+fn go_on(watch: &dyn Watch) -> Result<()> {
+    watch.advance(1);
+    if watch.stopped() {
+        return Err(Error::new("stopped before every policy was judged")
+            .remedy("let it run, or ask for fewer policies with `--policy`"));
+    }
+    Ok(())
+}
+
+fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict> {
+    let case = question.case(Point::GIVEN);
+    let mut verdict = PolicyVerdict {
+        policy: question.policy.to_string(),
+        schedulable: false,
+        decided_by: NOT_JUDGED,
+        heuristic: None,
+        reason: String::new(),
+        tests: Vec::new(),
+        utilization: question.set.utilization_f64(),
+        inflated_utilization: None,
+        lost: Vec::new(),
+        charged: question.bill.delays.iter().copied().max().unwrap_or_default(),
+        largest_cpmd: None,
+        growth: None,
         cpmd_covered: true,
-        notes: charge.notes,
-        clusters: placed,
-        assignment: verdict
-            .cluster_of
-            .map(|cluster_of| Assignment::Clustered(Clustered { clusters, cluster_of })),
-    })
+        margins_covered: true,
+        notes: question.bill.notes.clone(),
+        tasks: Vec::new(),
+        clusters: Vec::new(),
+        assignment: None,
+    };
+    if question.bill.rule == Rule::OneDelay {
+        verdict.inflated_utilization = Some(utilization(&question.inflated(&case)));
+        verdict.margins_covered = matches!(
+            question.policy.family,
+            Family::Edf | Family::FixedPriority(_) | Family::EdfFm
+        );
+        verdict.cpmd_covered = verdict.margins_covered;
+    }
+    if let Some(why) = question.precondition() {
+        verdict.reason = format!("{NOT_JUDGED}: {why}");
+        for _ in 0..STAGES {
+            go_on(watch)?;
+        }
+        return Ok(verdict);
+    }
+    let found = question.find(&case);
+    let pieces = found.as_ref().map(|f| question.pieces(&case, &f.assignment));
+    go_on(watch)?;
+    match (&found, &pieces) {
+        (Some(found), Some(pieces)) => show(&mut verdict, question, &case, found, pieces),
+        _ => {
+            verdict.decided_by = answers::refusing(question, &case);
+            verdict.reason = place::refusal(question, &case);
+        }
+    }
+    verdict.tests = answers::all(question, &case, pieces.as_ref());
+    go_on(watch)?;
+    verdict.largest_cpmd = margin::largest_cpmd(question);
+    go_on(watch)?;
+    verdict.growth = margin::growth(question, verdict.schedulable);
+    go_on(watch)?;
+    Ok(verdict)
+}
+
+/// Fills in what an assignment that holds has to show.
+fn show(verdict: &mut PolicyVerdict, question: &Question<'_>, case: &Case, found: &Found, pieces: &Pieces) {
+    let accepted_by = answers::accepting(question, pieces);
+    verdict.schedulable = true;
+    verdict.decided_by = answers::deciding(question, &accepted_by);
+    verdict.heuristic = found.packing.map(|p| p.to_string());
+    verdict.cpmd_covered = found.uncovered.is_none();
+    verdict.clusters = picture::clusters(question, case, &found.assignment, pieces, &accepted_by);
+    verdict.lost = picture::losses(
+        pieces,
+        &found.assignment,
+        question.policy.family,
+        &verdict.clusters,
+    );
+    let lost: f64 = verdict.lost.iter().map(|l| l.utilization).sum();
+    verdict.inflated_utilization = Some(verdict.utilization + lost);
+    verdict.tasks = bounds::all(question, &found.assignment, pieces);
+    verdict.reason = praise(verdict, question, found);
+    verdict.assignment = Some(found.assignment.clone());
 }
 
 fn utilization(tasks: &[Timing]) -> f64 {
     tasks.iter().map(|t| t.utilization().to_f64()).sum()
 }
 
-/// The first heuristic that passes; if none does, the first one.
-fn pack_and_decide(tasks: &[Timing], sizes: &[u32], guarantee: Guarantee) -> (ClusteredVerdict, Fit) {
-    let decide = |fit| clustered::clustered_edf(tasks, sizes, Order::DecreasingUtilization, fit, guarantee);
-    let first = decide(Fit::Worst);
-    if first.schedulable || sizes.len() == 1 {
-        return (first, Fit::Worst);
-    }
-    Fit::ALL[1..]
+/// Why the guarantee is shown.
+fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> String {
+    let late = verdict
+        .tasks
         .iter()
-        .map(|fit| (decide(*fit), *fit))
-        .find(|(verdict, _)| verdict.schedulable)
-        .unwrap_or((first, Fit::Worst))
-}
-
-fn place(set: &TaskSet, clusters: &[CpuSet], verdict: &ClusteredVerdict, charge: &Charge) -> Vec<Cluster> {
-    let Some(cluster_of) = &verdict.cluster_of else {
-        return Vec::new();
-    };
-    place_by(set, clusters, cluster_of, &verdict.accepted_by, charge)
-}
-
-fn place_by(
-    set: &TaskSet,
-    clusters: &[CpuSet],
-    cluster_of: &[u32],
-    accepted_by: &[Option<&'static str>],
-    charge: &Charge,
-) -> Vec<Cluster> {
-    let mut placed: Vec<Cluster> = clusters
-        .iter()
-        .enumerate()
-        .map(|(c, processors)| Cluster {
-            processors: processors.clone(),
-            accepted_by: accepted_by.get(c).copied().flatten(),
-            tasks: Vec::new(),
-        })
-        .collect();
-    for ((task, c), timing) in set.ids().zip(cluster_of).zip(set.timings()) {
-        let delay = charge.delays[task.index()].nanos() as f64;
-        placed[*c as usize].tasks.push(Placed {
-            task,
-            name: set.name(task),
-            utilization: timing.utilization().to_f64(),
-            overhead: delay / timing.period.nanos() as f64,
-        });
-    }
-    placed
-}
-
-/// Why, or why not, in a sentence.
-fn explain(
-    set: &TaskSet,
-    inflated: &[Timing],
-    clusters: &[CpuSet],
-    verdict: &ClusteredVerdict,
-    guarantee: Guarantee,
-) -> String {
-    let where_ = |c: u32| {
-        let cpus = &clusters[c as usize];
-        match cpus.len() {
-            1 => format!("processor {cpus}"),
-            _ => format!("processors {cpus}"),
+        .map(|t| t.tardiness)
+        .max()
+        .unwrap_or_default();
+    let bounded_for_all = verdict.tasks.len() == question.set.len();
+    let mut text = match (question.policy.family, question.guarantee, &found.assignment) {
+        (Family::FixedPriority(priority), _, _) => format!(
+            "every deadline is met: {}, with {}",
+            if question.is_global_fixed() {
+                format!("shown by {}", verdict.decided_by)
+            } else {
+                "response times on each processor are exact".to_owned()
+            },
+            match priority {
+                Priority::RateMonotonic => "shorter periods first",
+                Priority::DeadlineMonotonic => "shorter deadlines first",
+                Priority::Given => "priorities in the order of the set",
+            }
+        ),
+        (_, _, Assignment::Turns(turns)) => {
+            let migratory = turns.tasks.iter().filter(|t| t.is_migratory()).count();
+            format!(
+                "tardiness is at most {}; {} spread over two processors each, job by job",
+                late.rounded(),
+                split::tasks_are(migratory)
+            )
         }
-    };
-    match (&verdict.failure, guarantee) {
-        (None, Guarantee::Hard) if clusters.iter().all(|c| c.len() == 1) => {
-            "every deadline is met: EDF on each processor is decided exactly".to_owned()
+        (Family::Edf, Guarantee::Soft, _) if bounded_for_all => {
+            format!(
+                "tardiness is bounded, by {}: nobody is asked for more than there is",
+                late.rounded()
+            )
         }
-        (None, Guarantee::Hard) => format!("every deadline is met: shown by {}", verdict.decided_by),
-        (None, Guarantee::Soft) => {
+        (Family::Edf, Guarantee::Soft, _) => {
             "tardiness is bounded: no processor or cluster is asked for more than it has".to_owned()
         }
-        (Some(Failure::Task(task)), _) => {
-            let t = &inflated[*task as usize];
-            let name = set.name(TaskId(*task));
-            if t.wcet > t.period {
-                format!(
-                    "`{name}` needs {} every {}: more than one processor",
-                    t.wcet, t.period
-                )
-            } else {
-                let u = t.utilization().to_f64();
-                match clusters {
-                    [_] => format!(
-                        "there is no room for `{name}`, which needs {u:.3} of a processor: the set asks for more than there is"
-                    ),
-                    _ => format!(
-                        "`{name}` needs {u:.3} of a processor, and none has as much left by any of the heuristics"
-                    ),
-                }
-            }
+        (Family::Edf, Guarantee::Hard, _) if question.clusters.iter().all(|c| c.len() == 1) => {
+            "every deadline is met: EDF on each processor is decided exactly".to_owned()
         }
-        (Some(Failure::Cluster(c)), _) => {
-            if let Some(late) = inflated.iter().position(|t| t.wcet > t.deadline) {
-                let t = &inflated[late];
-                format!(
-                    "`{}` needs {} within {}: more than there is time for",
-                    set.name(TaskId(late as u32)),
-                    t.wcet.rounded(),
-                    t.deadline.rounded()
-                )
-            } else if clusters[*c as usize].len() == 1 {
-                format!("on {} a deadline is missed", where_(*c))
-            } else {
-                format!(
-                    "no test shows that {} meet every deadline; they may or may not",
-                    where_(*c)
-                )
-            }
-        }
-        (Some(Failure::Limit(c)), _) => {
-            format!("{} is undecided: {}", where_(*c), crate::uniprocessor::LIMIT)
-        }
+        (Family::Pd2, _, _) => format!(
+            "every deadline is met if releases wait for the start of a quantum of {}",
+            crate::pd2::QUANTUM
+        ),
+        _ => format!("every deadline is met: shown by {}", verdict.decided_by),
+    };
+    if let Some(uncovered) = &found.uncovered {
+        text += &format!("; one delay a job is charged, and more may occur: {uncovered}");
     }
+    text
 }

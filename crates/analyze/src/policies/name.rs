@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub enum Family {
     /// P-EDF, C-EDF, G-EDF.
     Edf,
-    /// Partitioned, by fixed priorities.
+    /// By fixed priorities, partitioned or global.
     FixedPriority(Priority),
     /// EDF-fm (002 §4.1).
     EdfFm,
@@ -59,7 +59,7 @@ impl Policy {
     }
 
     /// Every policy that can give the guarantee on the platform: [`Policy::all_on`], partitioned fixed priorities and, on
-    /// several processors, the semi-partitioned ones (EDF-fm for soft guarantees alone) and PD2.
+    /// several processors, global ones, the semi-partitioned ones (EDF-fm for soft guarantees alone) and PD2.
     ///
     /// # Errors
     /// The platform has no usable processor.
@@ -75,9 +75,15 @@ impl Policy {
             let nps_f = Family::NpsF { delta: 1 };
             policies.extend([global(Family::EdfWm), global(nps_f)]);
             policies.extend(levels(platform)?.map(|c| policy(nps_f, c)));
-            policies.push(global(Family::Pd2));
+            let dm = Family::FixedPriority(Priority::DeadlineMonotonic);
+            policies.extend([global(dm), global(Family::Pd2)]);
         }
         Ok(policies)
+    }
+
+    /// Is a task cut into parts that live on different processors?
+    pub fn is_split(&self) -> bool {
+        matches!(self.family, Family::EdfFm | Family::EdfWm | Family::NpsF { .. })
     }
 
     /// Reads a list such as `p-edf,g-edf,c-edf:l2`, each policy once.

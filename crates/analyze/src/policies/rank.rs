@@ -1,11 +1,12 @@
 //! Which policy comes first for a set, and why, in a sentence.
 //!
-//! Those that hold the set come before those that do not; among them those for which one delay a job covers all that they do to caches
-//! before those for which it does not (their spare delay says less); among them the one with most cache delay to spare a job (what it bears less
-//! what it is charged), then the one that loses less utilization, then the one that migrates less.
+//! Those that hold the set come before those that do not; among them those of which all is charged that they do to a job, however it is
+//! assigned, before those of which it is not (their margins say less); among them the one under which WCETs may grow most, with what the policy costs; then the one
+//! that loses less to overheads; then the one that keeps tasks on fewer processors. Of those that do not hold it, the one that needs the
+//! smallest cut comes first.
 
-use super::{NOT_JUDGED, PolicyVerdict};
-use model::{Duration, TaskId};
+use super::{Growth, NOT_JUDGED, PolicyVerdict};
+use model::TaskId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -17,23 +18,25 @@ pub(super) fn sort(verdicts: &mut [PolicyVerdict]) {
             (
                 Reverse(v.schedulable),
                 v.decided_by == NOT_JUDGED,
-                !v.cpmd_covered,
-                Reverse(spare(v)),
+                !v.margins_covered,
+                Reverse(thousandths(v)),
             )
         };
         key(a)
             .cmp(&key(b))
-            .then(a.inflated_utilization.total_cmp(&b.inflated_utilization))
+            .then(lost(a).total_cmp(&lost(b)))
             .then(widths.get(&a.policy).cmp(&widths.get(&b.policy)))
     });
 }
 
-/// What a policy bears less what it is charged, in nanoseconds; below all others where it fails without any delay.
-fn spare(v: &PolicyVerdict) -> i128 {
-    match v.largest_cpmd {
-        Some(m) => i128::from(m.cpmd.nanos()) - i128::from(v.charged.nanos()),
-        None => i128::MIN,
-    }
+fn thousandths(v: &PolicyVerdict) -> u64 {
+    v.growth.map_or(0, |g| g.thousandths)
+}
+
+/// What overheads take, in processors; rounded so that sums in another order stay equal.
+fn lost(v: &PolicyVerdict) -> f64 {
+    let with = v.inflated_utilization.unwrap_or(f64::INFINITY);
+    ((with - v.utilization) * 1e9).round() / 1e9
 }
 
 /// On how many processors a task may run, at most.
@@ -47,9 +50,19 @@ fn widest(v: &PolicyVerdict) -> usize {
     homes.into_values().max().unwrap_or(0)
 }
 
-fn spare_text(v: &PolicyVerdict) -> String {
-    let spare = spare(v).clamp(0, i128::from(u64::MAX));
-    Duration::from_nanos(u64::try_from(spare).unwrap_or(u64::MAX)).rounded()
+/// `3.4 %`, or `at least 3.4 %`.
+fn percent(growth: Growth) -> String {
+    let tenths = growth.thousandths.saturating_sub(1_000);
+    let least = if growth.exact { "" } else { "at least " };
+    format!("{least}{}.{} %", tenths / 10, tenths % 10)
+}
+
+/// How much WCETs could grow, as a clause.
+fn room(v: &PolicyVerdict) -> String {
+    match v.growth {
+        Some(g) if g.thousandths > 1_000 => format!("WCETs could grow by {}", percent(g)),
+        _ => "WCETs could not grow by a thousandth".to_owned(),
+    }
 }
 
 /// Which policy comes first, and why. The verdicts are sorted.
@@ -58,65 +71,57 @@ pub(super) fn advise(verdicts: &[PolicyVerdict]) -> String {
         return "no policy was asked for".to_owned();
     };
     let holding = verdicts.iter().filter(|v| v.schedulable).count();
+    let name = &best.policy;
     match (holding, verdicts) {
-        (0, [only]) => format!("{} is not shown to hold this set: {}", only.policy, only.reason),
-        (0, _) => match best.largest_cpmd {
-            Some(m) => format!(
-                "no policy is shown to hold this set; {} comes nearest and would pass with a cache delay of at most {}, but is charged {}",
-                best.policy,
-                m.cpmd.rounded(),
-                best.charged.rounded()
+        (0, [only]) => format!("{name} is not shown to hold this set: {}", only.reason),
+        (0, _) => match best.growth {
+            Some(g) => format!(
+                "no policy is shown to hold this set; {name} comes nearest and would with WCETs of {}.{} % of these",
+                g.thousandths / 10,
+                g.thousandths % 10
             ),
             None => format!(
-                "no policy is shown to hold this set, not even without cache delay; under {} {}",
-                best.policy, best.reason
+                "no policy is shown to hold this set, not even with far shorter WCETs; under {name} {}",
+                best.reason
             ),
         },
-        (1, [only]) => format!(
-            "{} holds this set, with {} of cache delay a job to spare",
-            only.policy,
-            spare_text(only)
-        ),
+        (1, [_]) => format!("{name} holds this set; {}", room(best)),
         (1, _) => format!(
-            "{} is the only one of these policies shown to hold this set",
-            best.policy
+            "{name} is the only one of these policies shown to hold this set; {}",
+            room(best)
         ),
         _ => {
             let second = &verdicts[1];
-            if best.cpmd_covered && !second.cpmd_covered {
+            let other = &second.policy;
+            if best.margins_covered && !second.margins_covered {
                 format!(
-                    "{} comes first: one cache delay a job, of which it leaves {} to spare, covers all that it does to a job, and that is not so for {}",
-                    best.policy,
-                    spare_text(best),
-                    second.policy
+                    "{name} comes first: {}, and one cache delay a job covers all that it does to a job, which is not so for {other}",
+                    room(best)
                 )
-            } else if spare(second) < spare(best) {
+            } else if thousandths(second) < thousandths(best) {
+                match second.growth {
+                    Some(g) if g.thousandths > 1_000 => format!(
+                        "{name} comes first: {} before it fails, under {other} by {}",
+                        room(best),
+                        percent(g)
+                    ),
+                    _ => format!(
+                        "{name} comes first: {} before it fails, and not at all under {other}",
+                        room(best)
+                    ),
+                }
+            } else if lost(best) < lost(second) {
                 format!(
-                    "{} comes first: it leaves {} of cache delay a job to spare, {} leaves {}",
-                    best.policy,
-                    spare_text(best),
-                    second.policy,
-                    spare_text(second)
+                    "{name} comes first: it holds the set like {other} and loses less to overheads; {}",
+                    room(best)
                 )
-            } else if best.inflated_utilization < second.inflated_utilization {
+            } else if widest(best) < widest(second) {
                 format!(
-                    "{} comes first: it holds the set like {} and loses less to cache delay",
-                    best.policy, second.policy
-                )
-            } else if widest(second) <= widest(best) {
-                format!(
-                    "{} and {} hold this set alike, with {} of cache delay a job to spare",
-                    best.policy,
-                    second.policy,
-                    spare_text(best)
+                    "{name} comes first: it leaves as much to spare as {other}, and keeps tasks on fewer processors; {}",
+                    room(best)
                 )
             } else {
-                format!(
-                    "{} comes first: it leaves as much to spare as {}, {} of cache delay a job, and keeps tasks on fewer processors",
-                    best.policy,
-                    second.policy,
-                    spare_text(best)
-                )
+                format!("{name} and {other} hold this set alike; {}", room(best))
             }
         }
     }

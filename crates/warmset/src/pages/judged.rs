@@ -2,7 +2,8 @@
 
 use crate::examples;
 use analyze::Guarantee;
-use analyze::policies::{self, Costs, Judgment, Policy, PolicyVerdict};
+use analyze::policies::{self, Answer, Costs, Growth, Judgment, Policy, PolicyVerdict};
+use model::watch::Watch;
 use model::{Delay, Load, Platform, Profile, Result, TaskSet};
 use report::assignment::{self, Bar, Share};
 use report::findings::{self, Verdict};
@@ -42,14 +43,15 @@ fn load(profile: &Profile) -> Load {
 ///
 /// # Errors
 /// The profile lacks a delay, a task its working set size.
-pub fn judge(tasks: &Tasks, platform: &Platform, profile: &Profile) -> Result<Judgment> {
+pub fn judge(tasks: &Tasks, platform: &Platform, profile: &Profile, watch: &dyn Watch) -> Result<Judgment> {
     let costs = Costs {
         profile: Some(profile),
         load: load(profile),
         ..Costs::NONE
     };
-    let all = Policy::all_on(platform)?;
-    policies::judge(&tasks.set, platform, &all, guarantee(&tasks.set), &costs)
+    let guarantee = guarantee(&tasks.set);
+    let all = Policy::all_for(platform, guarantee)?;
+    policies::judge(&tasks.set, platform, &all, guarantee, &costs, watch)
         .map_err(|e| e.at(format!("task set `{}`", tasks.name)))
 }
 
@@ -68,25 +70,88 @@ pub fn sentences(judgment: &Judgment) -> Vec<String> {
         Guarantee::Soft => "no job is late by more than a bounded time",
     };
     let verdicts: Vec<Verdict> = judgment.policies.iter().map(verdict).collect();
-    findings::verdicts(
+    let mut said = findings::verdicts(
         &verdicts,
         judgment.utilization,
         judgment.processors as u32,
         promise,
-    )
+    );
+    said.push(words::capital(&judgment.advice) + ".");
+    said
+}
+
+/// `+12.3 %`, with a mark where more may be possible.
+fn growth(growth: Growth) -> String {
+    let (sign, by) = match growth.thousandths.checked_sub(1_000) {
+        Some(by) => ("+", by),
+        None => ("−", 1_000 - growth.thousandths),
+    };
+    let least = if growth.exact { "" } else { "at least " };
+    format!("{least}{sign}{}.{} %", by / 10, by % 10)
+}
+
+/// What each test says, how late each task can be, and where capacity goes, of one policy.
+fn details(v: &PolicyVerdict) -> Vec<(String, Vec<String>, Vec<Vec<String>>)> {
+    let header = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    let tests = v.tests.iter().map(|t| {
+        let says = match t.says {
+            Answer::Yes => "yes",
+            Answer::No => "no",
+            Answer::NotApplicable => "does not apply",
+        };
+        vec![
+            t.test.clone(),
+            says.to_owned(),
+            t.detail.clone().unwrap_or_default(),
+        ]
+    });
+    let bounds = v.tasks.iter().map(|t| {
+        let least = if t.exact { "" } else { "at most " };
+        vec![
+            t.name.clone(),
+            words::duration(t.deadline),
+            format!("{least}{}", words::time(Delay::from(t.response))),
+            words::time(Delay::from(t.tardiness)),
+            t.by.to_owned(),
+        ]
+    });
+    let lost = v.lost.iter().filter(|l| l.utilization > 0.0);
+    let lost = lost.map(|l| vec![l.to.to_owned(), format!("{:.4}", l.utilization)]);
+    let name = label(&v.policy);
+    let mut all = vec![
+        (
+            format!("{name}: what each test and packing says"),
+            header(&["test or packing", "shown?", "remark"]),
+            tests.collect::<Vec<_>>(),
+        ),
+        (
+            format!("{name}: how late jobs can finish"),
+            header(&["task", "deadline", "done after", "late by", "by"]),
+            bounds.collect(),
+        ),
+        (
+            format!("{name}: what is lost to each overhead"),
+            header(&["overhead", "processors"]),
+            lost.collect(),
+        ),
+    ];
+    all.retain(|(_, _, rows)| !rows.is_empty());
+    all
 }
 
 fn verdict(v: &PolicyVerdict) -> Verdict {
     Verdict {
         policy: label(&v.policy),
-        passes: Some(v.schedulable),
+        passes: (v.decided_by != policies::NOT_JUDGED).then_some(v.schedulable),
         test: match &v.heuristic {
             Some(heuristic) => format!("{}, {heuristic}", v.decided_by),
             None => v.decided_by.to_owned(),
         },
         reason: v.reason.clone(),
-        inflated: Some(v.inflated_utilization),
+        inflated: v.inflated_utilization,
         largest_delay: v.largest_cpmd.map(|m| m.cpmd),
+        growth: v.growth.map(growth),
+        lost: v.lost.iter().map(|l| (l.to.to_owned(), l.utilization)).collect(),
     }
 }
 
@@ -99,9 +164,10 @@ pub fn section(
     dir: &str,
     platform: &Platform,
     profile: &Profile,
+    watch: &dyn Watch,
     figures: &mut Vec<Figure>,
 ) -> Result<Judged> {
-    let judgment = judge(tasks, platform, profile)?;
+    let judgment = judge(tasks, platform, profile, watch)?;
     let mut shown = Vec::new();
     for v in &judgment.policies {
         if v.clusters.iter().all(|c| c.tasks.is_empty()) {
@@ -137,9 +203,10 @@ pub fn section(
         .max()
         .unwrap_or_default();
     said.push(format!(
-        "A job is charged one delay, at most {}: {}.",
-        words::time(Delay::from(charged)),
-        judgment.costs
+        "By the rule of {}. Charged are {}; a cache delay is at most {}.",
+        judgment.rule.words(),
+        judgment.costs,
+        words::time(Delay::from(charged))
     ));
     Ok(Judged {
         title: words::capital(&tasks.name),
@@ -153,6 +220,7 @@ pub fn section(
             rows.collect(),
         ),
         verdicts: judgment.policies.iter().map(verdict).collect(),
+        details: judgment.policies.iter().flat_map(details).collect(),
         figures: vec![Shown {
             figures: shown,
             command: String::new(),

@@ -142,7 +142,7 @@ pub fn place(name: &str) -> String {
 ///
 /// # Errors
 /// A figure cannot be drawn.
-pub fn make(material: &Material) -> Result<Made> {
+pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made> {
     let mut made = Made {
         page: ReportData {
             title: "What a cold cache costs here, and which scheduler keeps up".to_owned(),
@@ -192,7 +192,14 @@ pub fn make(material: &Material) -> Result<Made> {
     compare(material, &mut made)?;
     if let (Some(platform), Some(profile)) = (&material.platform, &material.profile) {
         for tasks in &material.tasks {
-            let part = judged::section(tasks, &material.place(), platform, profile, &mut made.figures)?;
+            let part = judged::section(
+                tasks,
+                &material.place(),
+                platform,
+                profile,
+                watch,
+                &mut made.figures,
+            )?;
             made.page
                 .summary
                 .extend(part.findings.first().map(|s| format!("{}: {s}", part.title)));

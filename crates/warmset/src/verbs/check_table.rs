@@ -1,58 +1,90 @@
-//! A judgment for people: a table of policies, and the assignment of the first one as a picture.
+//! A judgment for people: a table of policies, and of the first one (or of all) what each test says, how late each task can be, who
+//! runs where, and what overheads take.
 
 use analyze::Guarantee;
-use analyze::policies::{Cluster, Judgment, NOT_JUDGED, PolicyVerdict};
+use analyze::policies::{Answer, Cluster, Growth, Judgment, NOT_JUDGED, PolicyVerdict};
 use model::{Assignment, CpuSet, Profile};
 use std::fmt::Write;
 
-/// The most clusters and tasks of a cluster that are drawn; JSON has all.
+/// The most clusters, tasks and tasks of a cluster that are shown; JSON has all.
 const MOST_CLUSTERS: usize = 32;
-const MOST_NAMES: usize = 8;
+const MOST_TASKS: usize = 24;
+const MOST_NAMES: usize = 12;
 /// Tasks of a cluster beyond which letters tell nothing any more.
 const LETTERS: usize = 26;
 /// Characters of a processor's bar.
 const BAR: usize = 40;
+/// Lines are broken there, so that they fit the narrowest of terminals.
+const WIDTH: usize = 80;
 
-/// The judgment of the set in `file` as text.
-pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>) -> String {
+/// The judgment of the set in `file` as text; `explain`: with the details of every policy.
+pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain: bool) -> String {
     let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        out,
+    let mut say = |text: &str| paragraph(&mut out, text, 0);
+    say(&format!(
         "{file}: {} with utilization {:.3}, on {} ({})",
-        count(judgment.tasks, "task"),
+        count(judgment.task_count, "task"),
         judgment.utilization,
         judgment.platform,
         count(judgment.processors, "processor"),
-    );
-    let _ = writeln!(
-        out,
+    ));
+    say(&format!(
         "asked: {}",
         match judgment.guarantee {
             Guarantee::Hard => "hard real time, no deadline may be missed",
             Guarantee::Soft => "soft real time, tardiness must be bounded",
         }
-    );
-    let _ = writeln!(out, "charged: {}", judgment.costs);
+    ));
+    say(&format!("charged: {}", judgment.costs));
+    say(&format!("rule: {}", judgment.rule.words()));
     if let Some(profile) = profile.filter(|p| p.platform != judgment.platform) {
-        let _ = writeln!(
-            out,
+        say(&format!(
             "note: the delays were measured on {}, not on {}",
             profile.platform, judgment.platform
-        );
+        ));
     }
-    let _ = writeln!(out, "\n{}.\n", judgment.advice);
+    out.push('\n');
+    paragraph(&mut out, &format!("{}.", judgment.advice), 0);
+    out.push('\n');
     table(&mut out, &judgment.policies);
     for verdict in &judgment.policies {
-        let _ = writeln!(out, "  {}: {}", verdict.policy, verdict.reason);
+        paragraph(&mut out, &format!("  {}: {}", verdict.policy, verdict.reason), 4);
         for note in &verdict.notes {
-            let _ = writeln!(out, "    {note}");
+            paragraph(&mut out, &format!("    (!) {note}"), 8);
         }
     }
-    if let Some(best) = judgment.policies.iter().find(|v| !v.clusters.is_empty()) {
-        picture(&mut out, best);
+    let best = judgment.policies.iter().find(|v| v.schedulable);
+    if explain {
+        judgment.policies.iter().for_each(|v| details(&mut out, v));
+    } else if let Some(best) = best {
+        details(&mut out, best);
+        if judgment.policies.len() > 1 {
+            out.push_str("\n`--explain` shows the same for every policy, `--format json` all there is.\n");
+        }
     }
     out
+}
+
+/// Writes a paragraph, broken between words; lines after the first are indented by `indent`.
+fn paragraph(out: &mut String, text: &str, indent: usize) {
+    let lead = text.len() - text.trim_start().len();
+    let mut line = " ".repeat(lead);
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            line = " ".repeat(indent);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    out.push_str(&line);
+    out.push('\n');
 }
 
 fn count(n: usize, noun: &str) -> String {
@@ -63,56 +95,30 @@ fn count(n: usize, noun: &str) -> String {
     }
 }
 
-fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
-    let mut rows = vec![
-        [
-            "policy",
-            "holds",
-            "decided by",
-            "U",
-            "U with delay",
-            "charged",
-            "largest CPMD",
-        ]
-        .map(str::to_owned),
-    ];
-    for v in verdicts {
-        let by = match &v.heuristic {
-            Some(heuristic) if v.schedulable => format!("{}, {heuristic}", v.decided_by),
-            _ => v.decided_by.to_owned(),
-        };
-        rows.push([
-            v.policy.clone(),
-            match v.schedulable {
-                true => "yes",
-                false if v.decided_by == NOT_JUDGED => "-",
-                false => "no",
-            }
-            .to_owned(),
-            by,
-            format!("{:.3}", v.utilization),
-            format!("{:.3}", v.inflated_utilization),
-            format!(
-                "{}{}",
-                v.charged.rounded(),
-                if v.notes.is_empty() { "" } else { " (!)" }
-            ),
-            match v.largest_cpmd {
-                Some(m) if m.exact => m.cpmd.rounded(),
-                Some(m) => format!("at least {}", m.cpmd.rounded()),
-                None if v.decided_by == NOT_JUDGED => "-".to_owned(),
-                None => "fails without".to_owned(),
-            },
-        ]);
-    }
-    let widths: Vec<usize> = (0..rows[0].len())
+/// `+12.3 %`, `-7.0 %`, with a mark where more may be possible.
+fn growth(growth: Option<Growth>) -> String {
+    let Some(g) = growth else {
+        return "never".to_owned();
+    };
+    let (sign, by) = match g.thousandths.checked_sub(1_000) {
+        Some(by) => ("+", by),
+        None => ("-", 1_000 - g.thousandths),
+    };
+    let least = if g.exact { "" } else { ">= " };
+    format!("{least}{sign}{}.{} %", by / 10, by % 10)
+}
+
+/// Columns of words to the left, of numbers to the right.
+fn aligned(out: &mut String, rows: &[Vec<String>], words: usize, indent: usize) {
+    let columns = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns)
         .map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0))
         .collect();
-    for row in &rows {
-        let mut line = String::new();
+    for row in rows {
+        let mut line = " ".repeat(indent);
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            // Words to the left, numbers to the right.
-            let _ = if at < 3 {
+            // Writing to a String cannot fail.
+            let _ = if at < words {
                 write!(line, "{cell:<width$}  ")
             } else {
                 write!(line, "{cell:>width$}  ")
@@ -120,25 +126,139 @@ fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
+}
+
+fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
+    let header = [
+        "policy",
+        "holds",
+        "decided by",
+        "growth",
+        "U + lost",
+        "largest CPMD",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for v in verdicts {
+        let judged = v.decided_by != NOT_JUDGED;
+        let dash = || "-".to_owned();
+        rows.push(vec![
+            v.policy.clone(),
+            match v.schedulable {
+                true => "yes",
+                false if !judged => "-",
+                false => "no",
+            }
+            .to_owned(),
+            v.decided_by.to_owned(),
+            if judged { growth(v.growth) } else { dash() },
+            v.inflated_utilization.map_or_else(dash, |u| format!("{u:.3}")),
+            match v.largest_cpmd {
+                Some(m) if m.exact => m.cpmd.rounded(),
+                Some(m) => format!(">= {}", m.cpmd.rounded()),
+                None if !judged => dash(),
+                None => "none".to_owned(),
+            },
+        ]);
+    }
+    aligned(out, &rows, 3, 0);
+    out.push('\n');
+    let legend = "growth: by how much all WCETs may grow until that turns, or have to shrink. U + lost: utilization with \
+                  overheads. largest CPMD: the longest cache delay a job, with which it holds.";
+    paragraph(out, legend, 0);
     out.push('\n');
 }
 
-/// One bar a cluster: letters for tasks (`#` for very many), `+` for what cache delay adds, dots for what is left.
-fn picture(out: &mut String, verdict: &PolicyVerdict) {
-    let _ = writeln!(
-        out,
-        "\nWho runs where under {}{} (a letter for each task, + {}, . idle):",
-        verdict.policy,
-        match &verdict.heuristic {
-            Some(heuristic) => format!(", by {heuristic}"),
-            None => String::new(),
-        },
-        match (verdict.decided_by, &verdict.assignment) {
-            ("PD2", _) => "cache delay and rounding to quanta",
-            (_, Some(Assignment::Slots(_))) => "cache delay and what servers reserve beyond",
-            _ => "cache delay",
+/// All that there is to say of one policy.
+fn details(out: &mut String, verdict: &PolicyVerdict) {
+    if !verdict.tests.is_empty() {
+        tests(out, verdict);
+    }
+    if !verdict.tasks.is_empty() {
+        bounds(out, verdict);
+    }
+    if !verdict.clusters.is_empty() {
+        picture(out, verdict);
+        losses(out, verdict);
+    }
+}
+
+fn tests(out: &mut String, verdict: &PolicyVerdict) {
+    let _ = writeln!(out, "\nWhat each test and packing says of {}:", verdict.policy);
+    for (answer, says) in [
+        (Answer::Yes, "yes"),
+        (Answer::No, "no"),
+        (Answer::NotApplicable, "does not apply"),
+    ] {
+        let these = verdict.tests.iter().filter(|t| t.says == answer);
+        let named: Vec<String> = these
+            .map(|t| match &t.detail {
+                Some(detail) => format!("{} ({detail})", t.test),
+                None => t.test.clone(),
+            })
+            .collect();
+        if !named.is_empty() {
+            paragraph(out, &format!("  {says}: {}", named.join("; ")), 6);
         }
+    }
+}
+
+fn bounds(out: &mut String, verdict: &PolicyVerdict) {
+    let _ = writeln!(out, "\nHow late jobs can finish under {}:", verdict.policy);
+    let mut rows = vec![
+        ["task", "by", "deadline", "done after", "late by"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for t in verdict.tasks.iter().take(MOST_TASKS) {
+        rows.push(vec![
+            t.name.clone(),
+            t.by.to_owned(),
+            t.deadline.rounded(),
+            format!("{}{}", if t.exact { "" } else { "<= " }, t.response.rounded()),
+            t.tardiness.rounded(),
+        ]);
+    }
+    aligned(out, &rows, 2, 2);
+    if verdict.tasks.len() > MOST_TASKS {
+        let more = verdict.tasks.len() - MOST_TASKS;
+        let _ = writeln!(out, "  … and {more} more; `--format json` has all");
+    }
+}
+
+fn losses(out: &mut String, verdict: &PolicyVerdict) {
+    let lost: Vec<String> = verdict
+        .lost
+        .iter()
+        .filter(|l| l.utilization > 0.0)
+        .map(|l| match l.utilization {
+            u if u < 0.0005 => format!("{} below 0.001", l.to),
+            u => format!("{} {u:.3}", l.to),
+        })
+        .collect();
+    let text = match lost.is_empty() {
+        true => "Lost to overheads: nothing.".to_owned(),
+        false => format!("Lost to overheads, in processors: {}.", lost.join(", ")),
+    };
+    paragraph(out, &text, 2);
+}
+
+/// One bar a cluster: letters for tasks (`#` for very many), `+` for what overheads add, dots for what is left.
+fn picture(out: &mut String, verdict: &PolicyVerdict) {
+    let by = verdict
+        .heuristic
+        .as_ref()
+        .map_or(String::new(), |h| format!(", by {h}"));
+    let plus = match &verdict.assignment {
+        Some(Assignment::Slots(_)) => "overheads and what servers reserve beyond",
+        _ if verdict.policy == "pd2" => "overheads and rounding to quanta",
+        _ => "overheads",
+    };
+    let title = format!(
+        "Who runs where under {}{by} (a letter for each task, + {plus}, . idle):",
+        verdict.policy
     );
+    out.push('\n');
+    paragraph(out, &title, 2);
     let label = |c: &Cluster| format!("P{}", c.processors);
     let (busy, idle): (Vec<&Cluster>, Vec<&Cluster>) =
         verdict.clusters.iter().partition(|c| !c.tasks.is_empty());
@@ -148,53 +268,43 @@ fn picture(out: &mut String, verdict: &PolicyVerdict) {
         let (load, overhead) = cluster.tasks.iter().fold((0.0, 0.0), |(load, overhead), t| {
             (load + t.utilization, overhead + t.overhead)
         });
-        let _ = write!(
+        let _ = writeln!(
             out,
             "  {:<width$} [{}] {load:.3} + {overhead:.3} of {}",
             label(cluster),
             bar(cluster),
             cluster.processors.len(),
         );
-        let all = cluster.tasks.len();
-        let crowded = all > LETTERS;
-        let mut names: Vec<String> = cluster
-            .tasks
-            .iter()
-            .zip(letters())
-            .take(if all > MOST_NAMES {
-                MOST_NAMES - 1
-            } else {
-                MOST_NAMES
-            })
-            .map(|(t, letter)| {
-                if crowded {
-                    t.name.clone()
-                } else {
-                    format!("{letter}={}", t.name)
-                }
-            })
-            .collect();
-        if all > names.len() {
-            names.push(format!("and {} more", all - names.len()));
-        }
-        let _ = writeln!(
-            out,
-            "{}{}",
-            if names.is_empty() { "" } else { "  " },
-            names.join(" ")
-        );
+        let indent = width + 4;
+        paragraph(out, &format!("{}{}", " ".repeat(indent), names(cluster)), indent);
     }
     if busy.len() > shown.len() {
-        let _ = writeln!(
-            out,
-            "  … and {} more; `--format json` has all",
-            busy.len() - shown.len()
-        );
+        let more = busy.len() - shown.len();
+        let _ = writeln!(out, "  … and {more} more; `--format json` has all");
     }
     if !idle.is_empty() {
         let cpus = idle.iter().flat_map(|c| c.processors.iter()).collect::<CpuSet>();
         let _ = writeln!(out, "  nothing to do: P{cpus}");
     }
+}
+
+fn names(cluster: &Cluster) -> String {
+    let all = cluster.tasks.len();
+    let crowded = all > LETTERS;
+    let most = if all > MOST_NAMES {
+        MOST_NAMES - 1
+    } else {
+        MOST_NAMES
+    };
+    let name = |(t, letter): (&analyze::policies::Placed, char)| match crowded {
+        true => t.name.clone(),
+        false => format!("{letter}={}", t.name),
+    };
+    let mut names: Vec<String> = cluster.tasks.iter().zip(letters()).take(most).map(name).collect();
+    if all > names.len() {
+        names.push(format!("and {} more", all - names.len()));
+    }
+    names.join(" ")
 }
 
 fn letters() -> impl Iterator<Item = char> {

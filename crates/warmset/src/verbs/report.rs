@@ -1,7 +1,7 @@
 //! `warmset report`: makes the page and its figures again from the files of a directory.
 
 use crate::Answer;
-use crate::console::{Format, print, print_json};
+use crate::console::{Console, Format, print, print_json};
 use crate::pages::{self, Material};
 use model::{Error, Platform, Profile, Result, files, profilefile};
 use report::Figure;
@@ -50,7 +50,9 @@ struct Written {
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     let material = material(&args)?;
-    let mut made = pages::make(&material)?;
+    let console = Console::new()?;
+    let mut made = pages::make(&material, &console)?;
+    console.finish();
     if let Some(dir) = &args.dir {
         made.page.next = super::tour::next(dir);
     }

@@ -239,7 +239,8 @@ impl Tour<'_> {
             };
             let path = self.dir(pages::TASKS).join(format!("{}.toml", tasks.name));
             files::write(&path, taskfile::to_toml(&tasks.set))?;
-            let judgment = judged::judge(&tasks, platform, profile)?;
+            let judgment = judged::judge(&tasks, platform, profile, self.console)?;
+            self.console.finish();
             if let Some(sentence) = judged::sentences(&judgment).first() {
                 self.say(&format!("     {}: {sentence}", tasks.name));
             }
@@ -278,7 +279,7 @@ impl Tour<'_> {
 
     fn page(&self) -> Result<(PathBuf, Vec<String>)> {
         self.say("5/5  Writing the report");
-        let mut made = pages::make(&pages::read(&self.args.output)?)?;
+        let mut made = pages::make(&pages::read(&self.args.output)?, self.console)?;
         made.page.next = next(&self.args.output);
         let path = self.dir("index.html");
         files::write(&path, report::page::page(&made.page))?;

@@ -1,0 +1,243 @@
+//! What every test and every packing of a policy says: not only the one that decided.
+
+use super::Family;
+use super::place::{self, Packing, clustered};
+use super::question::{Case, Pieces, Question};
+use crate::clustered as cluster_tests;
+use crate::global::gfp_rta;
+use crate::registry;
+use crate::semi::{edf_fm, edf_wm, nps_f};
+use crate::uniprocessor::fixed_priority::Priority;
+use crate::verdict::{Decision, Guarantee};
+use crate::{pd2, tardiness};
+use model::{Assignment, Timing};
+use serde::Serialize;
+
+/// What a test or a packing says of the set with its overheads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The guarantee is shown.
+    Yes,
+    /// It is not.
+    No,
+    /// A precondition fails, or a limit is exceeded.
+    NotApplicable,
+}
+
+/// A test or packing, and what it says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TestAnswer {
+    /// Its name in the registry, or that of the packing heuristic.
+    pub test: String,
+    /// Yes, no, or not applicable.
+    pub says: Answer,
+    /// Why not, or of how many clusters it is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Exact response times on every processor decided.
+pub(super) const BY_RESPONSE: &str = "exact response times";
+/// Every test for global fixed priorities refused.
+const BY_ANY_FIXED: &str = "every test for g-fp";
+
+fn answer(test: &str, says: Decision) -> TestAnswer {
+    TestAnswer {
+        test: test.to_owned(),
+        says: match says {
+            Ok(true) => Answer::Yes,
+            Ok(false) => Answer::No,
+            Err(_) => Answer::NotApplicable,
+        },
+        detail: says.err().map(|why| why.to_string()),
+    }
+}
+
+/// The tests for clusters of several processors under a policy, each with what it says of `tasks` on `size`.
+fn tests(question: &Question<'_>, tasks: &[Timing], size: u32) -> Vec<(&'static str, Decision)> {
+    match (question.policy.family, question.guarantee) {
+        (Family::FixedPriority(priority), _) => fixed_tests(priority, tasks, size),
+        (_, Guarantee::Hard) => cluster_tests::global_tests()
+            .filter(|t| cluster_tests::is_asked(t, tasks.len()))
+            .map(|t| (t.name, t.decide_inflated(tasks, size)))
+            .collect(),
+        (_, Guarantee::Soft) => vec![
+            (cluster_tests::BY_PACKING, Ok(tardiness::is_bounded(tasks, size))),
+            (
+                tardiness::devi_anderson::INFO.name,
+                tardiness::devi_anderson::is_schedulable(tasks, size),
+            ),
+        ],
+    }
+}
+
+/// The tests for global fixed priorities that are for these priorities.
+pub(super) fn fixed_tests(priority: Priority, tasks: &[Timing], size: u32) -> Vec<(&'static str, Decision)> {
+    // With deadlines equal to periods the two orders are one.
+    let implicit = tasks.iter().all(Timing::has_implicit_deadline);
+    match priority {
+        Priority::DeadlineMonotonic => deadline_monotonic(tasks, size),
+        Priority::RateMonotonic if implicit => deadline_monotonic(tasks, size),
+        _ => vec![(
+            gfp_rta::GIVEN.name,
+            gfp_rta::is_schedulable(tasks, size, priority),
+        )],
+    }
+}
+
+fn deadline_monotonic(tasks: &[Timing], size: u32) -> Vec<(&'static str, Decision)> {
+    let all = registry::ALL.iter().filter(|t| t.policy == "g-fp:dm");
+    all.map(|t| (t.name, t.decide_inflated(tasks, size))).collect()
+}
+
+/// What each says.
+pub(super) fn all(question: &Question<'_>, case: &Case, pieces: Option<&Pieces>) -> Vec<TestAnswer> {
+    let holds = pieces.is_some();
+    if !matches!(question.policy.family, Family::Edf | Family::FixedPriority(_)) {
+        return vec![answer(by_family(question), Ok(holds))];
+    }
+    let mut answers = Vec::new();
+    let packings = place::packings(question);
+    if question.clusters.len() > 1 {
+        answers.extend(packings.iter().map(|p| of_packing(question, case, *p)));
+    }
+    if question.clusters.iter().all(|c| c.len() == 1) {
+        if question.clusters.len() == 1 {
+            answers.push(answer(by_family(question), Ok(holds)));
+        }
+        return answers;
+    }
+    // The tests are asked about the assignment that holds, or about the first that does not.
+    let first;
+    let pieces = match (pieces, packings.first()) {
+        (Some(pieces), _) => pieces,
+        (None, Some(packing)) => {
+            let Ok(cluster_of) = place::pack(question, case, *packing) else {
+                return answers;
+            };
+            first = question.pieces(case, &clustered(question, cluster_of));
+            &first
+        }
+        (None, None) => return answers,
+    };
+    let mut rows: Vec<(&'static str, Vec<Decision>)> = Vec::new();
+    for (here, cpus) in pieces.by_place().iter().zip(&pieces.places) {
+        if here.is_empty() {
+            continue;
+        }
+        let inside: Vec<Timing> = here.iter().map(|p| p.timing).collect();
+        for (name, says) in tests(question, &inside, cpus.len() as u32) {
+            match rows.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, all)) => all.push(says),
+                None => rows.push((name, vec![says])),
+            }
+        }
+    }
+    answers.extend(rows.into_iter().map(|(name, says)| {
+        let yes = says.iter().filter(|s| **s == Ok(true)).count();
+        let mut sum = answer(
+            name,
+            match says.iter().find(|s| s.is_err()) {
+                Some(why) if yes == 0 => why.clone(),
+                _ => Ok(yes == says.len()),
+            },
+        );
+        if says.len() > 1 && sum.detail.is_none() && yes < says.len() {
+            sum.detail = Some(format!("{yes} of {} clusters", says.len()));
+        }
+        sum
+    }));
+    answers
+}
+
+fn of_packing(question: &Question<'_>, case: &Case, packing: Packing) -> TestAnswer {
+    let (says, detail) = match place::pack(question, case, packing) {
+        Err(task) => (
+            Answer::No,
+            Some(format!(
+                "`{}` finds no place",
+                question.set.name(model::TaskId(task))
+            )),
+        ),
+        Ok(cluster_of) => match question.holds(case, &clustered(question, cluster_of)) {
+            true => (Answer::Yes, None),
+            false => (
+                Answer::No,
+                Some("all find a place, and not all pass there".to_owned()),
+            ),
+        },
+    };
+    TestAnswer {
+        test: packing.to_string(),
+        says,
+        detail,
+    }
+}
+
+/// The test of each place that accepts it.
+pub(super) fn accepting(question: &Question<'_>, pieces: &Pieces) -> Vec<Option<&'static str>> {
+    let inside = pieces.by_place();
+    let of_place = |(here, cpus): (&Vec<&crate::overheads::Piece>, &model::CpuSet)| {
+        let size = cpus.len() as u32;
+        let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
+        match (question.policy.family, question.guarantee) {
+            (Family::Edf, Guarantee::Soft) => question
+                .place_holds(&tasks, size)
+                .then_some(cluster_tests::BY_PACKING),
+            (Family::Edf, Guarantee::Hard) => cluster_tests::decide_cluster(&tasks, size).ok().flatten(),
+            (Family::FixedPriority(priority), _) if size > 1 => {
+                let tests = fixed_tests(priority, &tasks, size);
+                tests
+                    .into_iter()
+                    .find(|(_, says)| *says == Ok(true))
+                    .map(|(name, _)| name)
+            }
+            _ => Some(by_family(question)),
+        }
+    };
+    inside.iter().zip(&pieces.places).map(of_place).collect()
+}
+
+/// The test that decides for a policy without clusters to choose tests for.
+pub(super) fn by_family(question: &Question<'_>) -> &'static str {
+    match question.policy.family {
+        Family::Edf => cluster_tests::BY_EXACT_EDF,
+        Family::FixedPriority(_) if question.is_global_fixed() => BY_ANY_FIXED,
+        Family::FixedPriority(_) => BY_RESPONSE,
+        Family::EdfFm => edf_fm::INFO.name,
+        Family::EdfWm => edf_wm::INFO.name,
+        Family::NpsF { .. } if question.clusters.len() > 1 => nps_f::CLUSTERED.name,
+        Family::NpsF { .. } => nps_f::INFO.name,
+        Family::Pd2 => pd2::INFO.name,
+    }
+}
+
+/// Which test refused, where no assignment holds.
+pub(super) fn refusing(question: &Question<'_>, case: &Case) -> &'static str {
+    if question.policy.family != Family::Edf {
+        return by_family(question);
+    }
+    let packing = place::packings(question).first().copied();
+    let placed = packing.is_some_and(|p| place::pack(question, case, p).is_ok());
+    match question.guarantee {
+        Guarantee::Soft => cluster_tests::BY_PACKING,
+        Guarantee::Hard if !placed => cluster_tests::BY_PACKING,
+        Guarantee::Hard if question.clusters.iter().all(|c| c.len() == 1) => cluster_tests::BY_EXACT_EDF,
+        Guarantee::Hard => cluster_tests::BY_SUFFICIENT,
+    }
+}
+
+/// Who decided an assignment that holds: the last resort among its places.
+pub(super) fn deciding(question: &Question<'_>, accepted_by: &[Option<&'static str>]) -> &'static str {
+    match question.policy.family {
+        Family::Edf => cluster_tests::last_resort(accepted_by),
+        Family::FixedPriority(_) if question.is_global_fixed() => cluster_tests::last_resort(accepted_by),
+        _ => by_family(question),
+    }
+}
+
+/// Is it an assignment in slots, whose reserve is more than its tasks need?
+pub(super) fn has_reserve(assignment: &Assignment) -> bool {
+    matches!(assignment, Assignment::Slots(_))
+}

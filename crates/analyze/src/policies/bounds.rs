@@ -1,0 +1,175 @@
+//! How late every task's jobs can finish: response times and tardiness, exact where a theorem gives them.
+//!
+//! One processor: exact response times under EDF (Spuri 1996) and fixed priorities (Lehoczky 1990). Several: the response-time
+//! analysis of Bertogna and Cirinei 2007 for hard guarantees; for soft ones the smaller of the compliant-vector bound and that of Devi
+//! and Anderson. EDF-fm: tardiness of 002 §4.1. EDF-WM: the windows of all slices but the last, and the last one's response there.
+//! All others meet their deadlines, and that is their bound. Times hold for the WCETs with overheads, in the assignment that is shown.
+
+use super::costs::Rule;
+use super::question::{Pieces, Point, Question};
+use super::{Family, answers};
+use crate::global::{gfp_rta, rta};
+use crate::overheads::{self, Piece};
+use crate::semi::edf_fm;
+use crate::tardiness::{compliant_vector, devi_anderson};
+use crate::uniprocessor::fixed_priority::{self, Response};
+use crate::uniprocessor::{Work, edf_response};
+use crate::verdict::Guarantee;
+use model::{Assignment, Duration, TaskId, Timing};
+use serde::Serialize;
+
+/// How late the jobs of a task can finish.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskBound {
+    /// Its number in the set, from 0.
+    pub task: TaskId,
+    /// Its name.
+    pub name: String,
+    /// When a job is due after its release.
+    pub deadline: Duration,
+    /// When it is done after its release, at most.
+    pub response: Duration,
+    /// How much later than due, at most.
+    pub tardiness: Duration,
+    /// Can a job be as late as that? Else this is an upper bound.
+    pub exact: bool,
+    /// The analysis that says so.
+    pub by: &'static str,
+}
+
+/// The work of all response times on one processor.
+const RESPONSE_WORK: u64 = 1 << 21;
+/// Larger clusters get no bounds of their own: the analyses look at pairs of tasks, many times, or add up many fractions.
+const MOST_IN_CLUSTER: usize = 200;
+
+/// A response, whether it is exact, and who says so.
+type Said = (Duration, bool, &'static str);
+
+/// The bounds of all tasks for which there is one, in the order of the set.
+pub(super) fn all(question: &Question<'_>, assignment: &Assignment, pieces: &Pieces) -> Vec<TaskBound> {
+    let count = question.set.len();
+    let mut said: Vec<Option<Said>> = vec![None; count];
+    match assignment {
+        Assignment::Turns(turns) => {
+            let case = question.case(Point::GIVEN);
+            let tasks = question.inflated(&case);
+            let late = match question.bill.rule {
+                Rule::OneDelay => edf_fm::tardiness_bounds(&tasks, turns),
+                Rule::AllOverheads => {
+                    overheads::edf_fm::tardiness_bounds(&case.tasks, turns, &question.system(&case))
+                }
+            };
+            for ((said, late), t) in said.iter_mut().zip(late).zip(&tasks) {
+                *said = Some((t.deadline.saturating_add(late), false, edf_fm::INFO.name));
+            }
+        }
+        Assignment::Slices(slices) => {
+            let mut responses = Vec::new();
+            for here in pieces.by_place() {
+                let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
+                let times = edf_response::response_times(&tasks, &mut Work::of(RESPONSE_WORK));
+                for (at, piece) in here.iter().enumerate() {
+                    responses.push((*piece, times.as_ref().map(|t| t[at])));
+                }
+            }
+            for (index, parts) in slices.tasks.iter().enumerate() {
+                let Some((last, before)) = parts.split_last() else {
+                    continue;
+                };
+                let waited: Duration = before.iter().map(|s| s.window).sum();
+                let is_last = |piece: &Piece| {
+                    piece.task.index() == index && pieces.places[piece.place as usize].contains(last.cpu)
+                };
+                let own = responses
+                    .iter()
+                    .find(|(piece, _)| is_last(piece))
+                    .and_then(|(_, r)| *r);
+                let exact = before.is_empty() && own.is_some();
+                let response = waited.saturating_add(own.unwrap_or(last.window));
+                said[index] = Some((response, exact, "EDF response times"));
+            }
+        }
+        Assignment::Slots(_) => {}
+        Assignment::Clustered(_) if question.policy.family == Family::Pd2 => {}
+        Assignment::Clustered(_) => {
+            for (here, cpus) in pieces.by_place().iter().zip(&pieces.places) {
+                let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
+                let bounds = of_place(question, &tasks, cpus.len() as u32);
+                for (piece, bound) in here.iter().zip(bounds) {
+                    said[piece.task.index()] = bound;
+                }
+            }
+        }
+    }
+    let decided = answers::by_family(question);
+    let bound = |(task, said): (TaskId, Option<Said>)| {
+        let deadline = question.set.timings()[task.index()].deadline;
+        let (response, exact, by) = match (said, question.guarantee, assignment) {
+            (Some(said), _, _) => said,
+            // What meets every deadline is done by then.
+            (None, Guarantee::Hard, _) | (None, _, Assignment::Slots(_)) => (deadline, false, decided),
+            (None, Guarantee::Soft, _) if question.policy.family == Family::Pd2 => (deadline, false, decided),
+            (None, Guarantee::Soft, _) => return None,
+        };
+        Some(TaskBound {
+            task,
+            name: question.set.name(task),
+            deadline,
+            response,
+            tardiness: response.saturating_sub(deadline),
+            exact,
+            by,
+        })
+    };
+    question.set.ids().zip(said).filter_map(bound).collect()
+}
+
+/// The responses on one processor or cluster, in order.
+fn of_place(question: &Question<'_>, tasks: &[Timing], size: u32) -> Vec<Option<Said>> {
+    let none = || vec![None; tasks.len()];
+    let each = |times: Vec<Duration>, exact: bool, by: &'static str| {
+        times.into_iter().map(|t| Some((t, exact, by))).collect()
+    };
+    match (question.policy.family, question.guarantee) {
+        (Family::FixedPriority(priority), _) if size == 1 => {
+            let times = fixed_priority::response_times(tasks, priority);
+            let said = |r| match r {
+                Response::Within(time) => Some((time, true, answers::BY_RESPONSE)),
+                _ => None,
+            };
+            times.into_iter().map(said).collect()
+        }
+        (Family::FixedPriority(priority), _) if tasks.len() <= MOST_IN_CLUSTER => {
+            match gfp_rta::response_bounds(tasks, size, priority) {
+                Ok(Some(times)) => each(times, false, gfp_rta::GIVEN.name),
+                _ => none(),
+            }
+        }
+        (_, _) if size == 1 => match edf_response::response_times(tasks, &mut Work::of(RESPONSE_WORK)) {
+            Some(times) => each(times, true, "EDF response times"),
+            None => none(),
+        },
+        (_, _) if tasks.len() > MOST_IN_CLUSTER => none(),
+        (_, Guarantee::Hard) => match rta::response_bounds(tasks, size) {
+            Ok(Some(times)) => each(times, false, rta::INFO.name),
+            _ => none(),
+        },
+        (_, Guarantee::Soft) => {
+            let vector = compliant_vector::response_bounds(tasks, size).ok().flatten();
+            let late = devi_anderson::tardiness_bounds(tasks, size).ok().flatten();
+            let by_vector = |at: usize| {
+                let time = vector.as_ref()?.get(at)?;
+                Some((*time, false, "compliant vector"))
+            };
+            let by_lateness = |at: usize, t: &Timing| {
+                let late = late.as_ref()?.get(at)?;
+                Some((t.deadline.saturating_add(*late), false, devi_anderson::INFO.name))
+            };
+            let smaller = |(at, t): (usize, &Timing)| {
+                let both = [by_vector(at), by_lateness(at, t)];
+                both.into_iter().flatten().min_by_key(|(time, _, _)| *time)
+            };
+            tasks.iter().enumerate().map(smaller).collect()
+        }
+    }
+}

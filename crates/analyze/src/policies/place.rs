@@ -1,0 +1,251 @@
+//! Placing a set: every way of packing that is tried, in its order, and the first that holds.
+//!
+//! Worst, first, best and next fit in decreasing utilization (002 §6.3); by utilization alone, and then, where deadlines are shorter than
+//! periods, with the test of the policy at every placement. With 002's accounting every placement is tested with the overheads
+//! of all who live there (002 §6.1).
+
+use super::costs::Rule;
+use super::question::{Case, Question};
+use super::{Family, split};
+use crate::overheads;
+use crate::partition::accept::partition_with;
+use crate::partition::{EXACT_PLACEMENTS, Fit, Order, Scratch};
+use crate::uniprocessor::Work;
+use crate::verdict::Guarantee;
+use model::assignment::Clustered;
+use model::{Assignment, Ratio, Timing, exact};
+use std::fmt;
+
+/// The most evaluations of one task's demand for one placement.
+pub(super) const PLACEMENT_WORK: u64 = 1 << 22;
+/// The most for a whole packing; past it no place accepts anything.
+const PACKING_WORK: u64 = 1 << 26;
+/// The most tasks of which clusters of several processors take each by their tests, which look at pairs of tasks.
+const TESTED_IN_CLUSTERS: usize = 60;
+
+/// An assignment that holds.
+pub(super) struct Found {
+    pub assignment: Assignment,
+    pub packing: Option<Packing>,
+    /// What one delay a job does not cover.
+    pub uncovered: Option<String>,
+}
+
+/// A way of packing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Packing {
+    fit: Fit,
+    /// Is the whole place tested when a task joins it, or does utilization decide?
+    tested: bool,
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.fit)?;
+        if self.tested {
+            f.write_str(", tested at each placement")?;
+        }
+        Ok(())
+    }
+}
+
+/// All ways that are tried, in order.
+pub(super) fn packings(question: &Question<'_>) -> Vec<Packing> {
+    let with = |tested: bool| Fit::ALL.into_iter().map(move |fit| Packing { fit, tested });
+    let tasks = question.set.timings();
+    if question.clusters.len() == 1 {
+        return with(false).take(1).collect();
+    }
+    let alone = question.clusters.iter().all(|c| c.len() == 1);
+    let may_test = match question.guarantee {
+        Guarantee::Hard if !alone => tasks.len() <= TESTED_IN_CLUSTERS,
+        _ => tasks.len() <= EXACT_PLACEMENTS,
+    };
+    let is_edf = question.policy.family == Family::Edf;
+    if !is_edf || (question.bill.rule == Rule::AllOverheads && may_test) {
+        return with(true).collect();
+    }
+    let utilization_suffices =
+        question.guarantee == Guarantee::Soft || (alone && tasks.iter().all(|t| t.deadline >= t.period));
+    if utilization_suffices || !may_test {
+        return with(false).collect();
+    }
+    with(false).chain(with(true)).collect()
+}
+
+/// The cluster of every task, packed in one way; not yet known to hold.
+///
+/// # Errors
+/// The first task, in the order of placement, that no cluster takes.
+pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Result<Vec<u32>, u32> {
+    if question.clusters.len() == 1 {
+        return Ok(vec![0; case.tasks.len()]);
+    }
+    let sizes: Vec<u32> = question.clusters.iter().map(|c| c.len() as u32).collect();
+    let order = Order::DecreasingUtilization;
+    let mut work = Work::of(PACKING_WORK);
+    match (packing.tested, question.bill.rule) {
+        (false, rule) => {
+            let inflated = question.inflated(case);
+            let tasks = match rule {
+                Rule::OneDelay => &inflated,
+                Rule::AllOverheads => &case.tasks,
+            };
+            let mut scratch = Scratch::new();
+            scratch
+                .pack(tasks, &sizes, order, packing.fit)
+                .map(<[u32]>::to_vec)
+        }
+        (true, Rule::OneDelay) => {
+            let inflated = question.inflated(case);
+            let mut inside: Vec<Timing> = Vec::new();
+            partition_with(&inflated, &sizes, order, packing.fit, |cluster, ids| {
+                inside.clear();
+                // In the order of the set, so that ties of priority are broken as everywhere.
+                inside.extend(ids.iter().map(|i| inflated[*i as usize]));
+                question.accepts(&inside, sizes[cluster], &mut work)
+            })
+        }
+        (true, Rule::AllOverheads) => overheads::pack_with(
+            &case.tasks,
+            &question.clusters,
+            &question.system(case),
+            order,
+            packing.fit,
+            |inside, size| question.accepts(inside, size, &mut work),
+        )
+        .map(|packed| packed.assignment.cluster_of),
+    }
+}
+
+/// The first assignment that holds.
+pub(super) fn find(question: &Question<'_>, case: &Case) -> Option<Found> {
+    if !matches!(question.policy.family, Family::Edf | Family::FixedPriority(_)) {
+        return split::assign(question, case).ok();
+    }
+    if is_hopeless(question, &question.inflated(case)) {
+        return None;
+    }
+    packings(question).into_iter().find_map(|packing| {
+        let cluster_of = pack(question, case, packing).ok()?;
+        let assignment = clustered(question, cluster_of);
+        question.holds(case, &assignment).then(|| Found {
+            assignment,
+            packing: (question.clusters.len() > 1).then_some(packing),
+            uncovered: None,
+        })
+    })
+}
+
+/// An assignment to the clusters of the policy.
+pub(super) fn clustered(question: &Question<'_>, cluster_of: Vec<u32>) -> Assignment {
+    Assignment::Clustered(Clustered {
+        clusters: question.clusters.clone(),
+        cluster_of,
+    })
+}
+
+/// Is a job longer than its deadline or period, whoever it shares with?
+fn is_hopeless(question: &Question<'_>, tasks: &[Timing]) -> bool {
+    question.guarantee == Guarantee::Hard && tasks.iter().any(|t| t.wcet > t.deadline)
+        || tasks.iter().any(|t| t.wcet > t.period)
+}
+
+/// Why no assignment was found, in a clause.
+pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
+    if !matches!(question.policy.family, Family::Edf | Family::FixedPriority(_)) {
+        return split::assign(question, case).err().unwrap_or_default();
+    }
+    let inflated = question.inflated(case);
+    let set = question.set;
+    let name = |index: usize| set.name(model::TaskId(index as u32));
+    if let Some(heavy) = inflated.iter().position(|t| t.wcet > t.period) {
+        let t = &inflated[heavy];
+        return format!(
+            "`{}` needs {} every {}: more than one processor",
+            name(heavy),
+            t.wcet.rounded(),
+            t.period.rounded()
+        );
+    }
+    if question.guarantee == Guarantee::Hard
+        && let Some(late) = inflated.iter().position(|t| t.wcet > t.deadline)
+    {
+        let t = &inflated[late];
+        return format!(
+            "`{}` needs {} within {}: more than there is time for",
+            name(late),
+            t.wcet.rounded(),
+            t.deadline.rounded()
+        );
+    }
+    let m = question.cpus.len();
+    if exact::cmp_sum(inflated.iter().map(Timing::utilization), Ratio::whole(m as u64)).is_gt() {
+        let u: f64 = inflated.iter().map(|t| t.utilization().to_f64()).sum();
+        return format!("the set asks for {u:.3} of {m} processors");
+    }
+    // The first way that failed is told of.
+    let Some(first) = packings(question).first().copied() else {
+        return String::new();
+    };
+    let several = question.clusters.len() > 1;
+    let overheads = match question.bill.rule {
+        Rule::OneDelay => "",
+        Rule::AllOverheads => ", with the overheads of all who live there",
+    };
+    match pack(question, case, first) {
+        Err(task) => {
+            let t = &inflated[task as usize];
+            let (name, u) = (name(task as usize), t.utilization().to_f64());
+            if !first.tested {
+                format!(
+                    "`{name}` needs {u:.3} of a processor, and none has as much left by any of the heuristics; another packing may"
+                )
+            } else {
+                format!(
+                    "`{name}`, which needs {} within {}, finds no place that passes{overheads}, by any of the heuristics; another \
+                     packing may hold",
+                    t.wcet.rounded(),
+                    t.deadline.min(t.period).rounded()
+                )
+            }
+        }
+        Ok(cluster_of) => {
+            let pieces = question.pieces(case, &clustered(question, cluster_of));
+            let inside = pieces.by_place();
+            let failing = inside.iter().zip(&pieces.places).find(|(here, cpus)| {
+                let timings: Vec<Timing> = here.iter().map(|p| p.timing).collect();
+                !question.place_holds(&timings, cpus.len() as u32)
+            });
+            let Some((here, cpus)) = failing else {
+                return String::new();
+            };
+            let load: f64 = here.iter().map(|p| p.timing.utilization().to_f64()).sum();
+            let another = if several { "; another packing may hold" } else { "" };
+            if load > cpus.len() as f64 {
+                return match several {
+                    true => format!(
+                        "processors {cpus} are asked for {load:.3} of {}{another}",
+                        cpus.len()
+                    ),
+                    false => format!(
+                        "the set asks for {load:.3} of {} processors{}",
+                        cpus.len(),
+                        if question.bill.rule == Rule::AllOverheads {
+                            " with overheads"
+                        } else {
+                            ""
+                        }
+                    ),
+                };
+            }
+            match (cpus.len(), question.policy.family) {
+                (1, Family::Edf) => format!("on processor {cpus} a deadline is missed{another}"),
+                (1, _) => format!("on processor {cpus} a response time is too long{another}"),
+                _ => format!(
+                    "no test shows that processors {cpus} meet every deadline; they may or may not{another}"
+                ),
+            }
+        }
+    }
+}

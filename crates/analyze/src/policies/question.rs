@@ -1,0 +1,379 @@
+//! One set under one policy at one price: finding an assignment that holds, and asking whether one still does.
+//!
+//! Everything that is searched (the largest cache delay, the growth of WCETs) asks here, so that it means what the verdict means.
+
+use super::answers::fixed_tests;
+use super::costs::{Bill, Rule};
+use super::place::{self, Found};
+use super::{Costs, Family, Policy};
+use crate::overheads::{self, CacheDelays, Kind, Lost, Parts, Piece, System};
+use crate::partition::Acceptance;
+use crate::uniprocessor::{Work, edf, fixed_priority};
+use crate::verdict::{Guarantee, NotApplicable, implicit_deadlines};
+use crate::{clustered, pd2};
+use model::{Assignment, CpuId, CpuSet, Duration, Platform, Ratio, Result, TaskId, TaskSet, Timing, exact};
+
+/// The most tasks of which every placement is decided by the exact test of a processor.
+const PLACED: NotApplicable =
+    NotApplicable::Limit("1000 tasks, each placed by the exact test of a processor, many times over");
+const MOST_PLACED: usize = 1_000;
+/// The most tasks that are put into shares or servers.
+const SHARED: NotApplicable = NotApplicable::Limit("2000 tasks, put into shares or servers many times over");
+const MOST_SHARED: usize = 2_000;
+
+/// A set, a policy, and what the platform charges for it.
+pub(super) struct Question<'a> {
+    pub set: &'a TaskSet,
+    pub platform: &'a Platform,
+    pub policy: Policy,
+    pub guarantee: Guarantee,
+    pub clusters: Vec<CpuSet>,
+    pub cpus: Vec<CpuId>,
+    pub bill: Bill,
+}
+
+/// WCETs and delays to ask about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// WCETs in thousandths of those given, rounded up.
+    pub thousandths: u64,
+    /// The cache delay of every task, whatever it does; `None`: as the bill says.
+    pub cpmd: Option<Duration>,
+}
+
+impl Point {
+    /// The set as it is.
+    pub const GIVEN: Point = Point {
+        thousandths: STEPS,
+        cpmd: None,
+    };
+}
+
+/// Steps of a factor of one.
+pub(super) const STEPS: u64 = 1_000;
+
+/// The tasks at a point.
+pub(super) struct Case {
+    /// Without overheads.
+    pub tasks: Vec<Timing>,
+    /// The delay of each under [`Rule::OneDelay`].
+    pub delays: Vec<Duration>,
+    cache: Option<CacheDelays>,
+}
+
+/// Who lives where, with overheads.
+pub(super) struct Pieces {
+    pub pieces: Vec<Piece>,
+    pub places: Vec<CpuSet>,
+    /// What is lost to each overhead; `None` where it is what the pieces say.
+    lost: Option<Lost>,
+}
+
+impl Pieces {
+    /// The pieces of every place, in the order of the set.
+    pub fn by_place(&self) -> Vec<Vec<&Piece>> {
+        let mut inside: Vec<Vec<&Piece>> = vec![Vec::new(); self.places.len()];
+        for piece in &self.pieces {
+            inside[piece.place as usize].push(piece);
+        }
+        inside
+    }
+
+    /// What is lost to each overhead, in processors.
+    pub fn lost(&self) -> Lost {
+        self.lost.unwrap_or_else(|| {
+            let mut lost = Lost::default();
+            for piece in &self.pieces {
+                let part = piece.jobs.0 as f64 / piece.jobs.1.max(1) as f64;
+                lost.add(&piece.parts, piece.timing.period, part);
+            }
+            lost
+        })
+    }
+}
+
+impl<'a> Question<'a> {
+    /// # Errors
+    /// A policy that the platform has no clusters for; a delay that the profile lacks; a task's missing working set size.
+    pub fn new(
+        set: &'a TaskSet,
+        platform: &'a Platform,
+        policy: Policy,
+        guarantee: Guarantee,
+        costs: &Costs<'_>,
+    ) -> Result<Self> {
+        let clusters = platform
+            .clusters(policy.clusters)
+            .map_err(|e| e.at(format!("policy `{policy}`")))?;
+        let bill = costs.bill(set, platform, policy, &clusters, guarantee)?;
+        Ok(Question {
+            set,
+            platform,
+            policy,
+            guarantee,
+            clusters,
+            cpus: platform.in_cache_order(),
+            bill,
+        })
+    }
+
+    /// Why the policy cannot be asked, as a clause.
+    pub fn precondition(&self) -> Option<String> {
+        let tasks = self.set.timings();
+        let (implicit, most, limit) = match self.policy.family {
+            Family::Edf => (false, usize::MAX, PLACED),
+            Family::FixedPriority(_) | Family::EdfWm => (false, MOST_PLACED, PLACED),
+            Family::EdfFm | Family::NpsF { .. } => (true, MOST_SHARED, SHARED),
+            Family::Pd2 => (true, usize::MAX, SHARED),
+        };
+        if self.policy.family == Family::EdfFm && self.guarantee == Guarantee::Hard {
+            return Some("EDF-fm bounds tardiness, but does not promise that no deadline is missed; ask for soft real time".into());
+        }
+        if let (true, Err(NotApplicable::ImplicitDeadlines(task))) = (implicit, implicit_deadlines(tasks)) {
+            return Some(format!(
+                "it needs deadlines equal to periods, and `{}` has another",
+                self.set.name(TaskId(task as u32))
+            ));
+        }
+        if self.is_global_fixed()
+            && let Some(late) = tasks.iter().position(|t| !t.has_constrained_deadline())
+        {
+            return Some(format!(
+                "its tests need deadlines within periods, and `{}` has a longer one",
+                self.set.name(TaskId(late as u32))
+            ));
+        }
+        (tasks.len() > most).then(|| limit.to_string())
+    }
+
+    /// Fixed priorities on several processors together?
+    pub fn is_global_fixed(&self) -> bool {
+        matches!(self.policy.family, Family::FixedPriority(_)) && self.clusters.iter().any(|c| c.len() > 1)
+    }
+
+    /// How many assignments and tests of assignments may be tried in one search: fewer for more tasks.
+    pub fn probes(&self) -> u64 {
+        (20_000 / self.set.len().max(1) as u64).clamp(8, 400)
+    }
+
+    /// The set at a point.
+    pub fn case(&self, point: Point) -> Case {
+        let scale = |t: &Timing| {
+            let wcet = u128::from(t.wcet.nanos()) * u128::from(point.thousandths);
+            let wcet = u64::try_from(wcet.div_ceil(u128::from(STEPS))).unwrap_or(u64::MAX);
+            Timing {
+                wcet: Duration::from_nanos(wcet),
+                ..*t
+            }
+        };
+        let delays = match point.cpmd {
+            Some(d) => vec![d; self.set.len()],
+            None => self.bill.delays.clone(),
+        };
+        Case {
+            tasks: self.set.timings().iter().map(scale).collect(),
+            cache: point.cpmd.map(|_| self.bill.cache.instead(&delays)),
+            delays,
+        }
+    }
+
+    /// All that 002's accounting has to know.
+    pub fn system<'b>(&'b self, case: &'b Case) -> System<'b> {
+        System {
+            platform: self.platform,
+            overheads: &self.bill.overheads,
+            delays: case.cache.as_ref().unwrap_or(&self.bill.cache),
+            guarantee: self.guarantee,
+        }
+    }
+
+    /// e′ = e + D for every task.
+    pub fn inflated(&self, case: &Case) -> Vec<Timing> {
+        let both = case.tasks.iter().zip(&case.delays);
+        both.map(|(t, d)| t.inflated(*d)).collect()
+    }
+
+    /// The first assignment that holds.
+    pub fn find(&self, case: &Case) -> Option<Found> {
+        place::find(self, case)
+    }
+
+    /// Does this assignment still hold? Monotone: never with longer WCETs or delays if not with shorter ones.
+    pub fn holds(&self, case: &Case, assignment: &Assignment) -> bool {
+        match (assignment, self.bill.rule) {
+            _ if self.policy.family == Family::Pd2 => return self.find(case).is_some(),
+            (Assignment::Clustered(_), _) => {}
+            // What one delay makes longer is assigned anew: budgets and reserves are part of the assignment.
+            (_, Rule::OneDelay) => return self.find(case).is_some(),
+            (Assignment::Slices(_), Rule::AllOverheads) => return self.find(case).is_some(),
+            (_, Rule::AllOverheads) => {
+                return overheads::holds(&case.tasks, assignment, &self.system(case));
+            }
+        }
+        let pieces = self.pieces(case, assignment);
+        let mut inside = Vec::new();
+        pieces.by_place().iter().zip(&pieces.places).all(|(here, cpus)| {
+            inside.clear();
+            inside.extend(here.iter().map(|p| p.timing));
+            self.place_holds(&inside, cpus.len() as u32)
+        })
+    }
+
+    /// Does one processor or cluster hold these tasks, which have their overheads?
+    pub fn place_holds(&self, tasks: &[Timing], size: u32) -> bool {
+        match (self.policy.family, self.guarantee) {
+            (Family::FixedPriority(priority), _) if size > 1 => fixed_tests(priority, tasks, size)
+                .iter()
+                .any(|(_, says)| *says == Ok(true)),
+            (Family::FixedPriority(priority), _) => fixed_priority::decide(tasks, priority) == Ok(true),
+            (_, Guarantee::Soft) => {
+                tasks.iter().all(|t| t.wcet <= t.period)
+                    && exact::cmp_sum(
+                        tasks.iter().map(Timing::utilization),
+                        Ratio::whole(u64::from(size)),
+                    )
+                    .is_le()
+            }
+            (_, Guarantee::Hard) => matches!(clustered::decide_cluster(tasks, size), Ok(Some(_))),
+        }
+    }
+
+    /// The exact test by which a processor takes a task, with counted work.
+    pub fn accepts(&self, tasks: &[Timing], size: u32, work: &mut Work) -> bool {
+        match (self.policy.family, self.guarantee) {
+            (Family::FixedPriority(priority), _) if size == 1 => {
+                Acceptance::FixedPriority(priority).decide(tasks) == Ok(true)
+            }
+            (Family::Edf, Guarantee::Hard) if size == 1 => {
+                tasks.iter().all(|t| t.wcet <= t.deadline)
+                    && exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::ONE).is_le()
+                    && work.lend(place::PLACEMENT_WORK, |w| edf::decide_by_demand_within(tasks, w))
+                        == Ok(true)
+            }
+            _ => {
+                // The tests of clusters count their own work; what is counted here is that they are asked.
+                let size_squared = (tasks.len() * tasks.len()) as u64;
+                work.spend(size_squared) && self.place_holds(tasks, size)
+            }
+        }
+    }
+
+    /// Who lives where with which overheads.
+    pub fn pieces(&self, case: &Case, assignment: &Assignment) -> Pieces {
+        match self.bill.rule {
+            Rule::AllOverheads => {
+                let system = self.system(case);
+                let accounted = match self.policy.family {
+                    Family::Pd2 => {
+                        let all: CpuSet = self.cpus.iter().copied().collect();
+                        overheads::quanta::account(&case.tasks, &all, pd2::QUANTUM, &system)
+                    }
+                    _ => overheads::account(&case.tasks, assignment, &system),
+                };
+                let lost = matches!(assignment, Assignment::Slots(_)).then(|| accounted.lost());
+                Pieces {
+                    pieces: accounted.pieces,
+                    places: accounted.places.into_iter().map(|p| p.processors).collect(),
+                    lost,
+                }
+            }
+            Rule::OneDelay => self.pieces_with_one_delay(case, assignment),
+        }
+    }
+
+    fn pieces_with_one_delay(&self, case: &Case, assignment: &Assignment) -> Pieces {
+        let alone = |cpus: &[CpuId]| cpus.iter().map(|c| std::iter::once(*c).collect()).collect();
+        let piece = |index: usize, place: usize, timing: Timing, delay: Duration, jobs: (u64, u64)| {
+            let mut parts = Parts::default();
+            parts.add(Kind::Cpmd, delay);
+            Piece {
+                task: TaskId(index as u32),
+                place: place as u32,
+                timing,
+                parts,
+                jobs,
+            }
+        };
+        let inflated = self.inflated(case);
+        let whole =
+            |index: usize, place: usize| piece(index, place, inflated[index], case.delays[index], (1, 1));
+        let place_of = |cpus: &[CpuId], cpu: CpuId| cpus.iter().position(|c| *c == cpu).unwrap_or(0);
+        let mut pieces = Vec::with_capacity(inflated.len());
+        let places = match assignment {
+            Assignment::Clustered(c) => {
+                pieces.extend(
+                    c.cluster_of
+                        .iter()
+                        .enumerate()
+                        .map(|(i, p)| whole(i, *p as usize)),
+                );
+                c.clusters.clone()
+            }
+            Assignment::Turns(turns) => {
+                for (index, turn) in turns.tasks.iter().enumerate() {
+                    let rest = turn.whole.saturating_sub(turn.part);
+                    let shares = [(turn.first, turn.part), (turn.second, rest)];
+                    for (cpu, part) in &shares[..if turn.is_migratory() { 2 } else { 1 }] {
+                        let place = place_of(&turns.cpus, *cpu);
+                        let (timing, delay) = (inflated[index], case.delays[index]);
+                        let jobs = if turn.is_migratory() {
+                            (*part, turn.whole)
+                        } else {
+                            (1, 1)
+                        };
+                        pieces.push(piece(index, place, timing, delay, jobs));
+                    }
+                }
+                alone(&turns.cpus)
+            }
+            Assignment::Slices(slices) => {
+                for (index, parts) in slices.tasks.iter().enumerate() {
+                    let mut left = case.delays[index];
+                    for (at, slice) in parts.iter().enumerate() {
+                        // The delay is spread over the slices as the execution is; the last one takes what is left.
+                        let share = u128::from(case.delays[index].nanos()) * u128::from(slice.budget.nanos())
+                            / u128::from(inflated[index].wcet.nanos().max(1));
+                        let share = Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX));
+                        let delay = if at + 1 == parts.len() {
+                            left
+                        } else {
+                            share.min(left)
+                        };
+                        let delay = delay.min(slice.budget);
+                        left = left.saturating_sub(delay);
+                        let timing = Timing {
+                            wcet: slice.budget,
+                            deadline: slice.window,
+                            period: inflated[index].period,
+                        };
+                        pieces.push(piece(
+                            index,
+                            place_of(&slices.cpus, slice.cpu),
+                            timing,
+                            delay,
+                            (1, 1),
+                        ));
+                    }
+                }
+                alone(&slices.cpus)
+            }
+            Assignment::Slots(slots) => {
+                // A server's tasks are drawn where it is served; here each has its first place.
+                for (index, server) in slots.server_of.iter().enumerate() {
+                    let here = |t: &model::assignment::Timetable| t.turns.iter().any(|s| s.server == *server);
+                    pieces.push(whole(index, slots.timetables.iter().position(here).unwrap_or(0)));
+                }
+                slots
+                    .timetables
+                    .iter()
+                    .map(|t| std::iter::once(t.cpu).collect())
+                    .collect()
+            }
+        };
+        Pieces {
+            pieces,
+            places,
+            lost: None,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Policies with an assignment of their own: EDF-fm, EDF-WM, NPS-F, C-NPS-F, PD2.
+//!
+//! By 000's rule each is asked about e′ = e + D as the others. That covers what a policy does to caches where a job delays at most one
+//! other, by its release; a job cut into slices (EDF-WM), slots (NPS-F) or quanta (PD2) is delayed more often, and the
+//! verdict says so. 002's rule charges what each assignment really causes.
+
+use super::Family;
+use super::costs::Rule;
+use super::place::{Found, clustered};
+use super::question::{Case, Question};
+use crate::overheads;
+use crate::pd2;
+use crate::semi::{edf_fm, edf_wm, nps_f};
+use model::{Assignment, CpuId, CpuSet, TaskId, Timing};
+
+/// The work of one assignment in slices.
+const SPLIT_WORK: u64 = 1 << 24;
+
+/// The assignment, or why there is none, in a clause.
+pub(super) fn assign(question: &Question<'_>, case: &Case) -> Result<Found, String> {
+    match question.policy.family {
+        Family::EdfFm => turns(question, case),
+        Family::EdfWm => slices(question, case),
+        Family::NpsF { delta } => slots(question, case, delta),
+        _ => quanta(question, case),
+    }
+}
+
+/// `index` of a task with what it needs, and what becomes of it.
+fn refuse(question: &Question<'_>, tasks: &[Timing], index: u32, what: &str) -> String {
+    let t = &tasks[index as usize];
+    let name = question.set.name(TaskId(index));
+    let (within, per) = (t.deadline.min(t.period).rounded(), t.wcet.rounded());
+    format!("`{name}`, which needs {per} within {within}, {what}")
+}
+
+fn found(assignment: Assignment, uncovered: Option<String>) -> Found {
+    Found {
+        assignment,
+        packing: None,
+        uncovered,
+    }
+}
+
+/// What refusals show: with one delay a job, or as they are where overheads depend on the place.
+fn shown(question: &Question<'_>, case: &Case) -> Vec<Timing> {
+    match question.bill.rule {
+        Rule::OneDelay => question.inflated(case),
+        Rule::AllOverheads => case.tasks.clone(),
+    }
+}
+
+/// What follows a refusal where overheads are not in the numbers.
+fn besides(question: &Question<'_>) -> &'static str {
+    match question.bill.rule {
+        Rule::OneDelay => "",
+        Rule::AllOverheads => " with the overheads there",
+    }
+}
+
+fn turns(question: &Question<'_>, case: &Case) -> Result<Found, String> {
+    let tasks = shown(question, case);
+    let mut first = None;
+    for fill in [edf_fm::Fill::Full, edf_fm::Fill::Spread] {
+        let assigned = match question.bill.rule {
+            Rule::OneDelay => edf_fm::assign(&tasks, &question.cpus, fill),
+            Rule::AllOverheads => {
+                overheads::edf_fm::assign(&tasks, &question.cpus, fill, &question.system(case))
+            }
+        };
+        match assigned {
+            Ok(turns) => return Ok(found(Assignment::Turns(turns), None)),
+            Err(why) => first = first.or(Some(why)),
+        }
+    }
+    Err(match first {
+        Some(edf_fm::Refusal::Task(index)) => refuse(
+            question,
+            &tasks,
+            index as u32,
+            &format!("fits on no two processors that are left{}", besides(question)),
+        ),
+        Some(edf_fm::Refusal::Migratory(place)) => format!(
+            "the migrating tasks of processor {} ask for more than all of it",
+            question.cpus.get(place).copied().unwrap_or_default().0
+        ),
+        None => String::new(),
+    })
+}
+
+fn slices(question: &Question<'_>, case: &Case) -> Result<Found, String> {
+    let tasks = shown(question, case);
+    let settings = edf_wm::Settings {
+        work: SPLIT_WORK,
+        ..edf_wm::Settings::default()
+    };
+    let is_free = question.bill.rule == Rule::OneDelay;
+    let assigned = match is_free {
+        true => edf_wm::assign(&tasks, &question.cpus, &settings),
+        false => overheads::edf_wm::assign(&tasks, &question.cpus, &settings, &question.system(case)),
+    };
+    match assigned {
+        Ok(slices) => {
+            let split = slices.tasks.iter().filter(|s| s.len() > 1).count();
+            let most = slices.tasks.iter().map(Vec::len).max().unwrap_or(1);
+            let uncovered = (split > 0 && is_free).then(|| {
+                format!(
+                    "{} cut into slices, of at most {most} processors a job",
+                    tasks_are(split)
+                )
+            });
+            Ok(found(Assignment::Slices(slices), uncovered))
+        }
+        Err(edf_wm::Refusal::Task(index)) => Err(refuse(
+            question,
+            &tasks,
+            index,
+            &format!("fits nowhere, whole or in slices{}", besides(question)),
+        )),
+        Err(edf_wm::Refusal::Limit) => Err(format!("undecided: {}", edf_wm::LIMIT)),
+    }
+}
+
+fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, String> {
+    let tasks = shown(question, case);
+    let of = |c: &CpuSet| {
+        let cpus = question.cpus.iter().copied();
+        cpus.filter(|cpu| c.contains(*cpu)).collect()
+    };
+    let clusters: Vec<Vec<CpuId>> = question.clusters.iter().map(of).collect();
+    let settings = nps_f::Settings {
+        delta,
+        ..nps_f::Settings::default()
+    };
+    let is_free = question.bill.rule == Rule::OneDelay;
+    let assigned = match is_free {
+        true => nps_f::assign(&tasks, &clusters, &settings),
+        false => overheads::nps_f::assign(&tasks, &clusters, &settings, &question.system(case)),
+    };
+    match assigned {
+        Ok(slots) => {
+            let uncovered =
+                is_free.then(|| format!("servers take turns in every slot of {}", slots.slot.rounded()));
+            Ok(found(Assignment::Slots(slots), uncovered))
+        }
+        Err(nps_f::Refusal::Task(index)) => {
+            let what = format!("fits in no server{}", besides(question));
+            Err(refuse(question, &tasks, index, &what))
+        }
+        Err(nps_f::Refusal::Servers) => Err(format!(
+            "the servers need more{} than the processors have",
+            besides(question)
+        )),
+        Err(nps_f::Refusal::Slot) => Err(format!(
+            "the slot, a part of the shortest period, is shorter than the shortest reserve, {}",
+            settings.shortest
+        )),
+    }
+}
+
+/// The tasks with what they reserve: by 000's rule with one delay, by 002's with what every quantum loses.
+pub(super) fn in_quanta(question: &Question<'_>, case: &Case) -> Vec<Timing> {
+    match question.bill.rule {
+        Rule::OneDelay => question.inflated(case),
+        Rule::AllOverheads => {
+            let all: CpuSet = question.cpus.iter().copied().collect();
+            overheads::quanta::account(&case.tasks, &all, pd2::QUANTUM, &question.system(case)).inflated
+        }
+    }
+}
+
+fn quanta(question: &Question<'_>, case: &Case) -> Result<Found, String> {
+    let tasks = in_quanta(question, case);
+    if let Some(heavy) = tasks
+        .iter()
+        .position(|t| pd2::is_schedulable(&[*t], 1) != Ok(true))
+    {
+        let why = format!("needs more than a processor in whole quanta of {}", pd2::QUANTUM);
+        return Err(refuse(question, &tasks, heavy as u32, &why));
+    }
+    if pd2::is_schedulable(&tasks, question.cpus.len() as u32) != Ok(true) {
+        return Err(format!(
+            "in whole quanta of {} the tasks ask for more than there is",
+            pd2::QUANTUM
+        ));
+    }
+    let uncovered = (question.bill.rule == Rule::OneDelay).then(|| {
+        format!(
+            "a job may be preempted at the end of every quantum of {}",
+            pd2::QUANTUM
+        )
+    });
+    Ok(found(clustered(question, vec![0; tasks.len()]), uncovered))
+}
+
+/// So many tasks, as a subject.
+pub(super) fn tasks_are(count: usize) -> String {
+    match count {
+        0 => "no task is".to_owned(),
+        1 => "1 task is".to_owned(),
+        n => format!("{n} tasks are"),
+    }
+}
