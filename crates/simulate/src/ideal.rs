@@ -12,7 +12,7 @@ use model::watch::Watch;
 use model::{CpuId, Duration, Instant, Platform, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
 use policy::{Decisions, Domain, Event, Job, NONE, Plan, Policy, Route};
-use trace::{Event as Record, Flags};
+use trace::Event as Record;
 
 /// Simulates a plan. Deterministic: same input, same events, same summary.
 ///
@@ -299,15 +299,9 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
             let domain = core.processors.domain_of[cpu as usize] as usize;
             let place = cpu - core.processors.base[domain];
             let deliberate = self.domains[domain].policy.is_deliberately_idle(place);
-            if core.cpus[cpu as usize].shown_idle.replace(deliberate) == Some(deliberate) {
-                continue;
-            }
-            let event = Record::idle(Instant::from_nanos(core.now), core.processors.ids[cpu as usize]);
-            core.observer.event(if deliberate {
-                event.flagged(Flags::DELIBERATE)
-            } else {
-                event
-            });
+            let (now, id) = (Instant::from_nanos(core.now), core.processors.ids[cpu as usize]);
+            let shown = &mut core.cpus[cpu as usize].shown_idle;
+            observe::show_idle(&mut core.observer, shown, now, id, deliberate);
         }
     }
 }

@@ -90,6 +90,25 @@ pub(crate) fn show_end(
     observer.event(if cut { done.flagged(Flags::CUT) } else { done });
 }
 
+/// Tells that a processor has no job, if that is news: if it was not told before with the same reason.
+pub(crate) fn show_idle(
+    observer: &mut impl Observer,
+    shown: &mut Option<bool>,
+    now: Instant,
+    cpu: CpuId,
+    deliberate: bool,
+) {
+    if shown.replace(deliberate) == Some(deliberate) {
+        return;
+    }
+    let event = Event::idle(now, cpu);
+    observer.event(if deliberate {
+        event.flagged(Flags::DELIBERATE)
+    } else {
+        event
+    });
+}
+
 /// Tells that a processor begins, or with `None` ceases, to serve a server.
 pub(crate) fn show_server(
     observer: &mut impl Observer,

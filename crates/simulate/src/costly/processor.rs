@@ -64,9 +64,7 @@ impl<O: Observer> Core<'_, O> {
     #[inline]
     fn work_quietly(&mut self, cpu: u32, op: Op) {
         let (kind, time) = self.cost(op);
-        let slot = self
-            .served(cpu, op)
-            .map_or(self.lost.len() - 1, |(t, _)| t.index());
+        let slot = self.account(cpu, op);
         self.lost[slot][kind as usize] += time;
         let now = self.now;
         let here = &mut self.cpus[cpu as usize];
@@ -147,19 +145,30 @@ impl<O: Observer> Core<'_, O> {
         })
     }
 
-    /// Begins kernel work on a processor that does none.
-    #[inline]
-    pub(super) fn begin(&mut self, cpu: u32, op: Op) {
-        let (kind, time) = self.cost(op);
-        let slot = self
-            .served(cpu, op)
-            .map_or(self.lost.len() - 1, |(t, _)| t.index());
-        let switching = match op {
+    /// The row of the time lost to kernel work: that of the task that it is done for, or of nobody.
+    #[inline(always)]
+    fn account(&self, cpu: u32, op: Op) -> usize {
+        self.served(cpu, op)
+            .map_or(self.lost.len() - 1, |(task, _)| task.index())
+    }
+
+    /// How long the switch takes that follows a choice.
+    #[inline(always)]
+    fn switching(&self, cpu: u32, op: Op) -> u64 {
+        match op {
             Op::Choose { next } if next != NONE && next != self.cpus[cpu as usize].loaded => {
                 self.costs.context_switch
             }
             _ => 0,
-        };
+        }
+    }
+
+    /// Begins kernel work on a processor that does none.
+    #[inline]
+    pub(super) fn begin(&mut self, cpu: u32, op: Op) {
+        let (kind, time) = self.cost(op);
+        let slot = self.account(cpu, op);
+        let switching = self.switching(cpu, op);
         if !matches!(op, Op::Switch { .. }) {
             self.lost[slot][kind as usize] += time;
             self.lost[slot][Overhead::ContextSwitch as usize] += switching;
@@ -183,8 +192,7 @@ impl<O: Observer> Core<'_, O> {
             let (quiet, left) = (here.quiet, here.free_at.saturating_sub(end));
             if left > 0 {
                 // Work that is no event; what it delays has not begun again.
-                let slot = self.served(cpu, quiet);
-                let slot = slot.map_or(self.lost.len() - 1, |(t, _)| t.index());
+                let slot = self.account(cpu, quiet);
                 let of_switch = match quiet {
                     Op::Switch { .. } => left.min(self.costs.context_switch),
                     _ => 0,
@@ -203,15 +211,8 @@ impl<O: Observer> Core<'_, O> {
                 continue;
             };
             let (kind, _) = self.cost(op);
-            let slot = self
-                .served(cpu, op)
-                .map_or(self.lost.len() - 1, |(t, _)| t.index());
-            let switching = match op {
-                Op::Choose { next } if next != NONE && next != self.cpus[cpu as usize].loaded => {
-                    self.costs.context_switch
-                }
-                _ => 0,
-            };
+            let slot = self.account(cpu, op);
+            let switching = self.switching(cpu, op);
             // The switch was charged with the choice; where events are shown it is still to begin.
             let later = if O::EVENTS { switching } else { 0 };
             let ahead = self.ends.key_of(cpu as usize).saturating_sub(end) + later;

@@ -2,10 +2,10 @@
 
 use super::Core;
 use crate::kernel::Op;
-use crate::observe::Observer;
+use crate::observe::{self, Observer};
 use model::{Instant, TaskId};
 use policy::{Domain, NONE, Policy};
-use trace::{Event as Record, Flags, Overhead};
+use trace::{Event as Record, Overhead};
 
 impl<O: Observer> Core<'_, O> {
     pub(super) fn show_overhead(&mut self, cpu: u32, kind: Overhead, op: Op, begins: bool) {
@@ -35,14 +35,8 @@ impl<O: Observer> Core<'_, O> {
         let domain = self.processors.domain_of[cpu as usize];
         let place = cpu - self.processors.base[domain as usize];
         let deliberate = domains[domain as usize].policy.is_deliberately_idle(place);
-        if self.cpus[cpu as usize].shown_idle.replace(deliberate) == Some(deliberate) {
-            return;
-        }
-        let event = Record::idle(Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
-        self.observer.event(if deliberate {
-            event.flagged(Flags::DELIBERATE)
-        } else {
-            event
-        });
+        let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
+        let shown = &mut self.cpus[cpu as usize].shown_idle;
+        observe::show_idle(&mut self.observer, shown, now, id, deliberate);
     }
 }
