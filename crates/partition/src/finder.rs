@@ -58,9 +58,9 @@ pub fn find(platform: &Platform, level: u8, cpu: CpuId, watch: &dyn Watch) -> Re
             machine::realtime::pin(&CpuSet::from_iter([cpu]))?;
             #[cfg(target_arch = "x86_64")]
             if let Ok(tsc) = machine::clock::counter() {
-                return find_with(tsc, &cache, below, cpu, watch);
+                return in_pools(tsc, &cache, below, cpu, watch);
             }
-            find_with(Monotonic, &cache, below, cpu, watch)
+            in_pools(Monotonic, &cache, below, cpu, watch)
         });
         search.join().unwrap_or_else(|_| {
             Err(Error::new(
@@ -98,15 +98,37 @@ pub fn colorable(cache: &Geometry) -> Result<()> {
     Ok(())
 }
 
-fn find_with<C: Clock>(
+/// Searches a pool, and larger ones where a color is missing: what others gave back by colors comes in colors.
+fn in_pools<C: Clock>(
     clock: C,
     cache: &Geometry,
     below: u64,
     cpu: CpuId,
     watch: &dyn Watch,
 ) -> Result<Palette> {
+    let mut palette = find_with(clock, 1, cache, below, cpu, watch)?;
+    for larger in [2, 4] {
+        if palette.colors() == cache.colors {
+            break;
+        }
+        let again = find_with(clock, larger, cache, below, cpu, watch)?;
+        if again.confidence > palette.confidence {
+            palette = again;
+        }
+    }
+    Ok(palette)
+}
+
+fn find_with<C: Clock>(
+    clock: C,
+    times_the_pool: usize,
+    cache: &Geometry,
+    below: u64,
+    cpu: CpuId,
+    watch: &dyn Watch,
+) -> Result<Palette> {
     let began = Instant::now();
-    let area = Area::map(Bytes::new((pool_pages(cache) * PAGE) as u64))?;
+    let area = Area::map(Bytes::new((pool_pages(cache) * times_the_pool * PAGE) as u64))?;
     let found = {
         let pool = pages(&area);
         // Twice what lower levels hold, so that nothing of a page is left there.
