@@ -6,7 +6,7 @@ mod reference;
 
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
-use model::{CpuId, Timing};
+use model::{CpuId, Duration, Timing};
 use reference::random::{Random, count, full_set, random_set};
 use reference::semi::{self, Place};
 use reference::{Q, Task, whole};
@@ -89,7 +89,8 @@ fn nps_f_accepts_what_its_inflated_servers_leave_room_for() {
             let settings = nps_f::Settings {
                 delta: delta as u32,
                 order: Order::Given,
-                ..nps_f::Settings::default()
+                // The default leaves idle what is too short to be policed.
+                shortest: Duration::from_nanos(1),
             };
             let ours = nps_f::assign(&timings(&tasks), &[processors(m as u32)], &settings).is_ok();
             let needed = semi::nps_f(&tasks, delta, true);
