@@ -310,12 +310,12 @@ impl<'a, O: Observer> Core<'a, O> {
                 .event(Record::release(now, id, TaskId(task), number, deadline));
         }
         if domains[home as usize].policy.is_quantum_driven() {
-            self.interrupt(cpu, Op::Booked { task });
+            self.interrupt(cpu, Op::Booked { task, number });
             if let Some(job) = self.jobs.admit(task, self.now) {
                 self.ready(domains, NONE, job);
             }
         } else {
-            self.interrupt(cpu, Op::Release { task });
+            self.interrupt(cpu, Op::Release { task, number });
         }
     }
 

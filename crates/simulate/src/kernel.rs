@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     /// Servicing a release; the policy learns of the job at its end.
-    Release { task: u32 },
+    Release { task: u32, number: u64 },
     /// Servicing a release of which the policy knows already.
-    Booked { task: u32 },
+    Booked { task: u32, number: u64 },
     /// Servicing the release of the next slice of a job.
     Arrival { task: u32 },
     /// Programming the timer that will release the next job or slice here.

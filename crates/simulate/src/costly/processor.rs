@@ -129,7 +129,10 @@ impl<O: Observer> Core<'_, O> {
     /// The job that kernel work is done for, if any.
     pub(super) fn served(&self, cpu: u32, op: Op) -> Option<(TaskId, u64)> {
         let task = match op {
-            Op::Release { task } | Op::Booked { task } | Op::Arrival { task } | Op::Transfer { task } => task,
+            Op::Release { task, .. }
+            | Op::Booked { task, .. }
+            | Op::Arrival { task }
+            | Op::Transfer { task } => task,
             Op::Tick => self.cpus[cpu as usize].loaded,
             Op::Rest => NONE,
             Op::Choose { next } | Op::Switch { next } => next,
@@ -137,8 +140,7 @@ impl<O: Observer> Core<'_, O> {
         (task != NONE).then(|| {
             let row = &self.jobs.rows[task as usize];
             let number = match op {
-                Op::Release { .. } => row.released,
-                Op::Booked { .. } => row.arrived.saturating_sub(1),
+                Op::Release { number, .. } | Op::Booked { number, .. } => number,
                 _ => row.number,
             };
             (TaskId(task), number)
@@ -245,7 +247,7 @@ impl<O: Observer> Core<'_, O> {
         }
         self.cpus[cpu as usize].work = Work::Idle;
         match op {
-            Op::Release { task } => {
+            Op::Release { task, .. } => {
                 if let Some(job) = self.jobs.admit(task, self.now) {
                     self.ready(domains, cpu, job);
                 }
