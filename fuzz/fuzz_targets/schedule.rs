@@ -93,7 +93,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         events == instance.simulate(&scenario, costs.as_ref()).2,
         "two traces"
     );
-    if let Some(costs) = &costs {
+    // Free costs would go to the engine without any, which may name another of two first misses.
+    if let Some(costs) = costs.as_ref().filter(|costs| !costs.are_free()) {
         let unseen = instance.simulate_untraced(&scenario, costs);
         assert!(
             unseen == (summary, responses),
