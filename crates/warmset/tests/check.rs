@@ -151,6 +151,23 @@ fn a_set_of_soft_tasks_is_asked_for_bounded_tardiness() {
     assert_eq!(case.check(&[&on[..], &["--hard"]].concat()).0, 1);
 }
 
+/// Tasks that fill two processors: x = (2 + 2)/(2 − 2/3), (2 + 2 + 2)/2 + 2 quanta and one (docs/tardiness.md).
+#[test]
+fn the_cache_aware_scheduler_is_asked_for_bounded_tardiness_alone() {
+    let case = Case::new("[[task]]\nwcet = \"2ms\"\nperiod = \"3ms\"\n".repeat(3));
+    let on = |more: &[&str]| case.check(&[&["--platform", "symmetric:m=2"], more].concat());
+    let (status, out, err) = on(&["--soft", "--policy", "ca-edf"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    insta::assert_snapshot!(out);
+    let (status, out, err) = on(&["--hard", "--policy", "ca-edf"]);
+    assert_eq!((status, err.as_str()), (1, ""));
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "not judged: ca-edf bounds tardiness, but does not promise that no deadline is missed";
+    assert!(words.contains(why), "{out}");
+    assert!(on(&["--soft"]).1.contains("ca-edf"));
+    assert!(!on(&["--hard"]).1.contains("ca-edf"));
+}
+
 #[test]
 fn a_reading_beyond_the_profile_is_flagged() {
     let case = Case::new("[[task]]\nname = \"huge\"\nwcet = \"1ms\"\nperiod = \"10s\"\nwss = \"64MiB\"\n");

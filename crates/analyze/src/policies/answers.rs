@@ -210,6 +210,7 @@ pub(super) fn by_family(question: &Question<'_>) -> &'static str {
         Family::NpsF { .. } if question.clusters.len() > 1 => nps_f::CLUSTERED.name,
         Family::NpsF { .. } => nps_f::INFO.name,
         Family::Pd2 => pd2::INFO.name,
+        Family::CaEdf => tardiness::cache_aware::INFO.name,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One processor: exact response times under EDF (Spuri 1996) and fixed priorities (Lehoczky 1990). Several: the response-time
 //! analysis of Bertogna and Cirinei 2007 for hard guarantees; for soft ones the smaller of the compliant-vector bound and that of Devi
-//! and Anderson. EDF-fm: tardiness of 002 §4.1. EDF-WM: the windows of all slices but the last, and the last one's response there.
+//! and Anderson. The cache-aware scheduler: WC. EDF-fm: tardiness of 002 §4.1. EDF-WM: the windows of all slices but the last, and the last one's response there.
 //! All others meet their deadlines, and that is their bound. Times hold for the WCETs with overheads, in the assignment that is shown.
 
 use super::costs::Rule;
@@ -11,7 +11,7 @@ use super::{Family, answers};
 use crate::global::{gfp_rta, rta};
 use crate::overheads::{self, Piece};
 use crate::semi::edf_fm;
-use crate::tardiness::{compliant_vector, devi_anderson};
+use crate::tardiness::{cache_aware, compliant_vector, devi_anderson};
 use crate::uniprocessor::fixed_priority::{self, Response};
 use crate::uniprocessor::{Work, edf_response};
 use crate::verdict::Guarantee;
@@ -131,6 +131,17 @@ fn of_place(question: &Question<'_>, tasks: &[Timing], size: u32) -> Vec<Option<
         times.into_iter().map(|t| Some((t, exact, by))).collect()
     };
     match (question.policy.family, question.guarantee) {
+        (Family::CaEdf, _) => {
+            let late = cache_aware::tardiness_bounds(tasks, size, cache_aware::QUANTUM);
+            let Ok(Some(late)) = late else {
+                return none();
+            };
+            let done = tasks
+                .iter()
+                .zip(late)
+                .map(|(t, late)| t.deadline.saturating_add(late));
+            each(done.collect(), false, cache_aware::INFO.name)
+        }
         (Family::FixedPriority(priority), _) if size == 1 => {
             let times = fixed_priority::response_times(tasks, priority);
             let said = |r| match r {

@@ -278,6 +278,11 @@ fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> St
         (Family::Edf, Guarantee::Hard, _) if question.clusters.iter().all(|c| c.len() == 1) => {
             "every deadline is met: EDF on each processor is decided exactly".to_owned()
         }
+        (Family::CaEdf, _, _) => format!(
+            "tardiness is bounded, by {}: in whole quanta of {} nobody is asked for more than there is",
+            late.rounded(),
+            crate::tardiness::cache_aware::QUANTUM
+        ),
         (Family::Pd2, _, _) => format!(
             "every deadline is met if releases wait for the start of a quantum of {}",
             crate::pd2::QUANTUM

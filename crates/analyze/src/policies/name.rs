@@ -2,7 +2,8 @@
 
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
-use model::{Called, ClusterSpec, CpuSet, Error, Platform, Result};
+use crate::{pd2, tardiness::cache_aware};
+use model::{Called, ClusterSpec, CpuSet, Duration, Error, Platform, Result};
 use std::fmt;
 use std::str::FromStr;
 
@@ -24,6 +25,26 @@ pub enum Family {
     },
     /// PD2 with quanta of a millisecond.
     Pd2,
+    /// The cache-aware scheduler (003 §3.1) with quanta of a millisecond.
+    CaEdf,
+}
+
+impl Family {
+    /// How long the quanta are in which it decides; `None` where it does not decide in quanta.
+    pub const fn quantum(self) -> Option<Duration> {
+        match self {
+            Family::Pd2 => Some(pd2::QUANTUM),
+            Family::CaEdf => Some(cache_aware::QUANTUM),
+            Family::Edf | Family::FixedPriority(_) | Family::EdfFm | Family::EdfWm | Family::NpsF { .. } => {
+                None
+            }
+        }
+    }
+
+    /// Does it bound tardiness and promise no more?
+    pub const fn is_soft_only(self) -> bool {
+        matches!(self, Family::EdfFm | Family::CaEdf)
+    }
 }
 
 /// A policy to judge.
@@ -59,7 +80,8 @@ impl Policy {
     }
 
     /// Every policy that can give the guarantee on the platform: [`Policy::all_on`], partitioned fixed priorities and, on
-    /// several processors, global ones, the semi-partitioned ones (EDF-fm for soft guarantees alone) and PD2.
+    /// several processors, global ones, the semi-partitioned ones (EDF-fm for soft guarantees alone), PD2 and, for soft guarantees
+    /// alone, the cache-aware scheduler.
     ///
     /// # Errors
     /// The platform has no usable processor.
@@ -77,6 +99,9 @@ impl Policy {
             policies.extend(levels(platform)?.map(|c| policy(nps_f, c)));
             let dm = Family::FixedPriority(Priority::DeadlineMonotonic);
             policies.extend([global(dm), global(Family::Pd2)]);
+            if guarantee == Guarantee::Soft {
+                policies.push(global(Family::CaEdf));
+            }
         }
         Ok(policies)
     }
@@ -154,13 +179,15 @@ impl fmt::Display for Policy {
                 (other, _) => format!("c-nps-f:{other},delta={delta}"),
             },
             Family::Pd2 => "pd2".to_owned(),
+            Family::CaEdf => "ca-edf".to_owned(),
         })
     }
 }
 
 /// The names without parameters, in the order of documents.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "g-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f", "pd2",
+    "ca-edf",
 ];
 
 impl FromStr for Policy {
@@ -202,6 +229,7 @@ impl FromStr for Policy {
                 policy(nps_f(&called, known)?, clusters)
             }
             "pd2" => none().map(|()| policy(Family::Pd2, ClusterSpec::Global))?,
+            "ca-edf" => none().map(|()| policy(Family::CaEdf, ClusterSpec::Global))?,
             _ => return Err(called.unknown(NAMES.into_iter())),
         })
     }

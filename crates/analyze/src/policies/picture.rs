@@ -80,8 +80,8 @@ pub(super) fn clusters(
         let overhead = piece.parts.total().nanos() as f64 / period * part;
         let mut taken = piece.timing.utilization().to_f64() * part;
         let own = taken - overhead;
-        if question.policy.family == Family::Pd2 {
-            taken = pd2::weight(&piece.timing, pd2::QUANTUM).map_or(taken, |w| w.to_f64());
+        if let Some(quantum) = question.policy.family.quantum() {
+            taken = pd2::weight(&piece.timing, quantum).map_or(taken, |w| w.to_f64());
         }
         drawn[piece.place as usize]
             .tasks
@@ -105,7 +105,7 @@ pub(super) fn losses(
             utilization,
         })
         .collect();
-    if answers::has_reserve(assignment) || family == Family::Pd2 {
+    if answers::has_reserve(assignment) || family.quantum().is_some() {
         let all: f64 = drawn.iter().flat_map(|c| &c.tasks).map(|t| t.overhead).sum();
         losses.push(Loss {
             to: "reserve",

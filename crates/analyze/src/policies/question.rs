@@ -6,11 +6,11 @@ use super::answers::fixed_tests;
 use super::costs::{Bill, Rule};
 use super::place::{self, Found};
 use super::{Costs, Family, Policy};
+use crate::clustered;
 use crate::overheads::{self, CacheDelays, Kind, Lost, Parts, Piece, System};
 use crate::partition::Acceptance;
 use crate::uniprocessor::{Work, edf, fixed_priority};
 use crate::verdict::{Guarantee, NotApplicable, implicit_deadlines};
-use crate::{clustered, pd2};
 use model::{Assignment, CpuId, CpuSet, Duration, Platform, Ratio, Result, TaskId, TaskSet, Timing, exact};
 
 /// The most tasks of which every placement is decided by the exact test of a processor.
@@ -124,10 +124,16 @@ impl<'a> Question<'a> {
             Family::Edf => (false, usize::MAX, PLACED),
             Family::FixedPriority(_) | Family::EdfWm => (false, MOST_PLACED, PLACED),
             Family::EdfFm | Family::NpsF { .. } => (true, MOST_SHARED, SHARED),
-            Family::Pd2 => (true, usize::MAX, SHARED),
+            Family::Pd2 | Family::CaEdf => (true, usize::MAX, SHARED),
         };
-        if self.policy.family == Family::EdfFm && self.guarantee == Guarantee::Hard {
-            return Some("EDF-fm bounds tardiness, but does not promise that no deadline is missed; ask for soft real time".into());
+        if self.policy.family.is_soft_only() && self.guarantee == Guarantee::Hard {
+            let name = match self.policy.family {
+                Family::EdfFm => "EDF-fm".to_owned(),
+                _ => self.policy.to_string(),
+            };
+            return Some(format!(
+                "{name} bounds tardiness, but does not promise that no deadline is missed; ask for soft real time"
+            ));
         }
         if let (true, Err(NotApplicable::ImplicitDeadlines(task))) = (implicit, implicit_deadlines(tasks)) {
             return Some(format!(
@@ -201,7 +207,7 @@ impl<'a> Question<'a> {
     /// Does this assignment still hold? Monotone: never with longer WCETs or delays if not with shorter ones.
     pub fn holds(&self, case: &Case, assignment: &Assignment) -> bool {
         match (assignment, self.bill.rule) {
-            _ if self.policy.family == Family::Pd2 => return self.find(case).is_some(),
+            _ if self.policy.family.quantum().is_some() => return self.find(case).is_some(),
             (Assignment::Clustered(_), _) => {}
             // What one delay makes longer is assigned anew: budgets and reserves are part of the assignment.
             (_, Rule::OneDelay) => return self.find(case).is_some(),
@@ -263,12 +269,12 @@ impl<'a> Question<'a> {
         match self.bill.rule {
             Rule::AllOverheads => {
                 let system = self.system(case);
-                let accounted = match self.policy.family {
-                    Family::Pd2 => {
+                let accounted = match self.policy.family.quantum() {
+                    Some(quantum) => {
                         let all: CpuSet = self.cpus.iter().copied().collect();
-                        overheads::quanta::account(&case.tasks, &all, pd2::QUANTUM, &system)
+                        overheads::quanta::account(&case.tasks, &all, quantum, &system)
                     }
-                    _ => overheads::account(&case.tasks, assignment, &system),
+                    None => overheads::account(&case.tasks, assignment, &system),
                 };
                 let lost = matches!(assignment, Assignment::Slots(_)).then(|| accounted.lost());
                 Pieces {

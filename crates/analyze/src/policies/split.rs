@@ -1,7 +1,7 @@
-//! Policies with an assignment of their own: EDF-fm, EDF-WM, NPS-F, C-NPS-F, PD2.
+//! Policies with an assignment of their own: EDF-fm, EDF-WM, NPS-F, C-NPS-F; and those in quanta: PD2, the cache-aware scheduler.
 //!
 //! By 000's rule each is asked about e′ = e + D as the others. That covers what a policy does to caches where a job delays at most one
-//! other, by its release; a job cut into slices (EDF-WM), slots (NPS-F) or quanta (PD2) is delayed more often, and the
+//! other, by its release; a job cut into slices (EDF-WM), slots (NPS-F) or quanta (PD2, ca-edf) is delayed more often, and the
 //! verdict says so. 002's rule charges what each assignment really causes.
 
 use super::Family;
@@ -11,7 +11,8 @@ use super::question::{Case, Question};
 use crate::overheads;
 use crate::pd2;
 use crate::semi::{edf_fm, edf_wm, nps_f};
-use model::{Assignment, CpuId, CpuSet, TaskId, Timing};
+use crate::tardiness::cache_aware;
+use model::{Assignment, CpuId, CpuSet, Duration, TaskId, Timing};
 
 /// The work of one assignment in slices.
 const SPLIT_WORK: u64 = 1 << 24;
@@ -22,7 +23,7 @@ pub(super) fn assign(question: &Question<'_>, case: &Case) -> Result<Found, Stri
         Family::EdfFm => turns(question, case),
         Family::EdfWm => slices(question, case),
         Family::NpsF { delta } => slots(question, case, delta),
-        _ => quanta(question, case),
+        family => quanta(question, case, family.quantum().unwrap_or(pd2::QUANTUM)),
     }
 }
 
@@ -159,37 +160,33 @@ fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, Stri
 }
 
 /// The tasks with what they reserve: by 000's rule with one delay, by 002's with what every quantum loses.
-pub(super) fn in_quanta(question: &Question<'_>, case: &Case) -> Vec<Timing> {
+fn in_quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Vec<Timing> {
     match question.bill.rule {
         Rule::OneDelay => question.inflated(case),
         Rule::AllOverheads => {
             let all: CpuSet = question.cpus.iter().copied().collect();
-            overheads::quanta::account(&case.tasks, &all, pd2::QUANTUM, &question.system(case)).inflated
+            overheads::quanta::account(&case.tasks, &all, quantum, &question.system(case)).inflated
         }
     }
 }
 
-fn quanta(question: &Question<'_>, case: &Case) -> Result<Found, String> {
-    let tasks = in_quanta(question, case);
-    if let Some(heavy) = tasks
-        .iter()
-        .position(|t| pd2::is_schedulable(&[*t], 1) != Ok(true))
-    {
-        let why = format!("needs more than a processor in whole quanta of {}", pd2::QUANTUM);
+fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Found, String> {
+    let tasks = in_quanta(question, case, quantum);
+    let test = match question.policy.family {
+        Family::CaEdf => cache_aware::is_schedulable,
+        _ => pd2::is_schedulable,
+    };
+    if let Some(heavy) = tasks.iter().position(|t| test(&[*t], 1) != Ok(true)) {
+        let why = format!("needs more than a processor in whole quanta of {quantum}");
         return Err(refuse(question, &tasks, heavy as u32, &why));
     }
-    if pd2::is_schedulable(&tasks, question.cpus.len() as u32) != Ok(true) {
+    if test(&tasks, question.cpus.len() as u32) != Ok(true) {
         return Err(format!(
-            "in whole quanta of {} the tasks ask for more than there is",
-            pd2::QUANTUM
+            "in whole quanta of {quantum} the tasks ask for more than there is"
         ));
     }
-    let uncovered = (question.bill.rule == Rule::OneDelay).then(|| {
-        format!(
-            "a job may be preempted at the end of every quantum of {}",
-            pd2::QUANTUM
-        )
-    });
+    let uncovered = (question.bill.rule == Rule::OneDelay)
+        .then(|| format!("a job may be preempted at the end of every quantum of {quantum}"));
     Ok(found(clustered(question, vec![0; tasks.len()]), uncovered))
 }
 

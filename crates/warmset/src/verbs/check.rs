@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "batch")]
     soft: bool,
     /// Policies to judge: p-edf, g-edf, c-edf:l2, c-edf:size=2, p-rm, p-fp (order of the set), p-fp:dm, g-fp:dm, edf-fm, edf-wm,
-    /// nps-f, nps-f:delta=2, c-nps-f:l3, pd2 [default: all that the platform's caches and the guarantee suggest]
+    /// nps-f, nps-f:delta=2, c-nps-f:l3, pd2, ca-edf (soft only) [default: all that the platform's caches and the guarantee suggest]
     #[arg(long, value_name = "NAMES", conflicts_with = "batch")]
     policy: Option<String>,
     /// Show the tests, the bounds of each task and the assignment of every policy, not of the first only

@@ -250,7 +250,7 @@ fn picture(out: &mut String, verdict: &PolicyVerdict) {
         .map_or(String::new(), |h| format!(", by {h}"));
     let plus = match &verdict.assignment {
         Some(Assignment::Slots(_)) => "overheads and what servers reserve beyond",
-        _ if verdict.policy == "pd2" => "overheads and rounding to quanta",
+        _ if matches!(verdict.policy.as_str(), "pd2" | "ca-edf") => "overheads and rounding to quanta",
         _ => "overheads",
     };
     let title = format!(

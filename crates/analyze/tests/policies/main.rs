@@ -1,5 +1,7 @@
 //! Judging under policies: what is charged, what is left to spare, and that more delay never helps.
 
+mod cache_aware;
+
 use analyze::Guarantee;
 use analyze::policies::{Answer, Costs, Judgment, Policy, Rule};
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
@@ -134,6 +136,7 @@ fn names_of_policies_read_and_write_back() {
         "c-nps-f:l3",
         "c-nps-f:size=2,delta=4",
         "pd2",
+        "ca-edf",
     ] {
         assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
     }
@@ -142,6 +145,7 @@ fn names_of_policies_read_and_write_back() {
         ("c-edf:x", "`x` is no parameter of it"),
         ("p-edf:l2", "`l2` is no parameter of it"),
         ("edf-wm:l2", "it has none"),
+        ("ca-edf:l2", "it has none"),
         ("p-fp:edf", "`edf` is no parameter of it"),
         ("nps-f:delta=0", "`delta` is zero"),
         ("rr", "unknown policy `rr`"),
@@ -190,7 +194,7 @@ proptest! {
     }
 }
 
-const ASSIGNED: &str = "p-rm,p-fp,p-fp:dm,edf-fm,edf-wm,nps-f,nps-f:delta=3,c-nps-f:size=2,pd2";
+const ASSIGNED: &str = "p-rm,p-fp,p-fp:dm,edf-fm,edf-wm,nps-f,nps-f:delta=3,c-nps-f:size=2,pd2,ca-edf";
 
 /// Three tasks of 2/3 on two processors: no partition holds them, splitting and quanta do.
 #[test]
@@ -198,7 +202,7 @@ fn what_no_partition_holds_is_held_by_splitting() {
     let set = TaskSet::from_timings(vec![Timing::implicit(ms(20), ms(30)); 3]).unwrap();
     let platform = Platform::symmetric(2);
     for (guarantee, expected) in [
-        (Guarantee::Soft, "edf-fm edf-wm pd2"),
+        (Guarantee::Soft, "ca-edf edf-fm edf-wm pd2"),
         (Guarantee::Hard, "edf-wm pd2"),
     ] {
         let judged = judge(
@@ -233,7 +237,7 @@ fn a_broken_precondition_is_said_in_a_sentence() {
     let mut timings = vec![Timing::implicit(ms(1), ms(30)); 2];
     timings[1].deadline = ms(20);
     let set = TaskSet::from_timings(timings).unwrap();
-    let policies = Policy::list("edf-fm,nps-f,pd2,edf-wm,p-fp").unwrap();
+    let policies = Policy::list("edf-fm,nps-f,pd2,ca-edf,edf-wm,p-fp").unwrap();
     let judged = judge(
         &set,
         &Platform::symmetric(2),
@@ -285,6 +289,7 @@ proptest! {
                 "nps-f" => Some("NPS-F"),
                 "c-nps-f:size=2" if pairs > 1 => Some("C-NPS-F"),
                 "pd2" => Some("PD2"),
+                "ca-edf" => Some("WC"),
                 _ => None,
             };
             if let Some(name) = test {
