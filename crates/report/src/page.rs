@@ -432,7 +432,7 @@ fn judged(part: &Judged) -> String {
     );
     text += &sentences(&part.findings, "");
     if !part.verdicts.is_empty() {
-        text += "<div class=\"scroll\"><table><thead><tr><th>policy</th><th>shown?</th><th>by</th>\
+        text += "<div class=\"scroll\"><table class=\"verdicts\"><thead><tr><th>policy</th><th>shown?</th><th>by</th>\
                  <th class=\"n\">execution may grow</th><th class=\"n\">utilization with overheads</th>\
                  <th class=\"n\">lost to overheads</th><th class=\"n\">passes up to a delay of</th><th>why</th></tr></thead>\n<tbody>\n";
         for v in &part.verdicts {
@@ -443,7 +443,7 @@ fn judged(part: &Judged) -> String {
             };
             let _ = writeln!(
                 text,
-                "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+                "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"why\">{}</td></tr>",
                 escape(&v.policy),
                 escape(&v.test),
                 escape(v.growth.as_deref().unwrap_or("–")),

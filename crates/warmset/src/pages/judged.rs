@@ -76,8 +76,20 @@ pub fn sentences(judgment: &Judgment) -> Vec<String> {
         judgment.processors as u32,
         promise,
     );
-    said.push(words::capital(&judgment.advice) + ".");
+    said.push(words::capital(&labeled(&judgment.advice, judgment)) + ".");
     said
+}
+
+/// A sentence that names policies as the page does.
+fn labeled(sentence: &str, judgment: &Judgment) -> String {
+    let word = |word: &str| {
+        let name = word.trim_end_matches([',', ';', '.']);
+        match judgment.policies.iter().any(|v| v.policy == name) {
+            true => label(name) + &word[name.len()..],
+            false => word.to_owned(),
+        }
+    };
+    sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// `+12.3 %`, with a mark where more may be possible.
