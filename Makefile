@@ -22,9 +22,9 @@ lint:
 unit:
 	$(CARGO) test --locked --workspace
 
-## The main commands on real input, end to end.
+## The main commands on real input, end to end; by the binary that the tests have built, not a second one.
 smoke:
-	$(CARGO) build --locked -p warmset
+	$(CARGO) test --locked --workspace --no-run
 	sh tests/smoke.sh target/debug/warmset
 
 ## Speed against the figures of other tools, in one run on one machine.
