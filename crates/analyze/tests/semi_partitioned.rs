@@ -195,6 +195,20 @@ fn example_4_3_1_servers_of_nps_f() {
     assert_eq!(600_000 - 593_782, 6_218);
 }
 
+/// 1/3 + 2/3 = 1 and 3 · 1/3 = 1: no ratio of these is a binary fraction, and rounding must not open a second server.
+#[test]
+fn nps_f_fills_a_server_to_exactly_one_and_no_further() {
+    let third = Timing::implicit(units(1), units(3));
+    let two_thirds = Timing::implicit(units(2), units(3));
+    for run in [nps_f::INFO.run, nps_f::CLUSTERED.run] {
+        assert_eq!(run(&[two_thirds, third], 1), Ok(true));
+        assert_eq!(run(&[third; 3], 1), Ok(true));
+        assert_eq!(run(&[two_thirds, third, two_thirds, third], 2), Ok(true));
+        let above = Timing::implicit(third.wcet + Duration::from_nanos(1), third.period);
+        assert_eq!(run(&[two_thirds, above], 1), Ok(false));
+    }
+}
+
 #[test]
 fn nps_f_needs_the_sum_of_inflated_servers() {
     // δ = 1: I(1, 2/3) = 4/5; five of them fit on four processors, exactly, six do not.

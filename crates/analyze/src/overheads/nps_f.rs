@@ -11,7 +11,7 @@
 
 use super::System;
 use super::slots::{self, Server};
-use crate::semi::nps_f::{ONE, Refusal, Settings, exact_length, length, scaled, slot};
+use crate::semi::nps_f::{ONE, Refusal, Settings, exact_length, joined, length, scaled, slot};
 use model::assignment::{Serve, Slots, Timetable};
 use model::{CpuId, Duration, Ratio, Resumption, TaskId, Timing};
 
@@ -94,8 +94,8 @@ impl Sizing<'_> {
         let foreign: Vec<Timing> = foreign.iter().map(|t| self.tasks[t.index()]).collect();
         let demand = server.demand(&foreign, self.system);
         let load = demand.clone().map(|u| u128::from(scaled_ratio(u))).sum::<u128>();
-        let load = u64::try_from(load).ok().filter(|load| *load <= ONE)?;
         let count = demand.clone().count() as u32;
+        let load = joined(0, u64::try_from(load).ok()?, count.into(), demand.clone())?;
         let net = exact_length(self.slot, self.settings.delta, load, count, demand);
         let fixed = server
             .switch
@@ -142,11 +142,18 @@ impl Sizing<'_> {
             let u = scaled(&self.tasks[index as usize]);
             let mut is_placed = false;
             for server in &mut servers {
-                if server.load.max(server.worst) + u > ONE {
+                if server.worst + u > ONE && !self.system.is_free() {
                     continue;
                 }
+                let count = server.members.len() as u64 + 1;
+                let members = server.members.iter().chain([&task]);
+                let utilizations = members.map(|t| self.tasks[t.index()].utilization());
+                let before = server.load;
+                let Some(load) = joined(before, u, count, utilizations) else {
+                    continue;
+                };
                 server.members.push(task);
-                server.load += u;
+                server.load = load;
                 let left = &mut room[server.cluster];
                 if let Some((need, worst)) = self.need(server)
                     && (!is_clustered || u128::from(need) <= *left + u128::from(server.need))
@@ -157,7 +164,7 @@ impl Sizing<'_> {
                     break;
                 }
                 server.members.pop();
-                server.load -= u;
+                server.load = before;
             }
             if is_placed {
                 continue;

@@ -58,6 +58,24 @@ pub(crate) fn scaled(t: &Timing) -> u64 {
     (u128::from(e) * u128::from(ONE)).div_ceil(u128::from(p)) as u64
 }
 
+/// The load of a server that one task of `u` joins, in units of [`ONE`]; `None` where that is more than one processor.
+///
+/// Loads are above the true sum by less than a unit a member. Only where that decides are the `count` `utilizations`, the
+/// newcomer's among them, added exactly.
+pub(crate) fn joined(
+    load: u64,
+    u: u64,
+    count: u64,
+    utilizations: impl Iterator<Item = Ratio> + Clone,
+) -> Option<u64> {
+    let sum = load + u;
+    if sum <= ONE {
+        return Some(sum);
+    }
+    let is_close = sum - ONE < count;
+    (is_close && exact::cmp_sum(utilizations, Ratio::ONE).is_le()).then_some(ONE)
+}
+
 /// The length of slots: S = min p / δ, rounded down; `None` without tasks or δ.
 pub fn slot(tasks: &[Timing], delta: u32) -> Option<Duration> {
     let shortest = tasks.iter().map(|t| t.period.nanos()).min()?;
@@ -148,10 +166,15 @@ fn lay_out(
         cluster_of: Vec::new(),
         most: 2 * sizes.iter().sum::<usize>(),
     };
-    let mut server_of = vec![0; tasks.len()];
+    let mut server_of = vec![u32::MAX; tasks.len()];
     for index in order {
-        let u = scaled(&tasks[index as usize]);
-        server_of[index as usize] = packing.place(u).ok_or(Refusal::Task(index))?;
+        let new = &tasks[index as usize];
+        let members = |server: u32| {
+            let all = server_of.iter().zip(tasks).filter(move |(s, _)| **s == server);
+            all.map(|(_, t)| t.utilization()).chain([new.utilization()])
+        };
+        let server = packing.place(scaled(new), members).ok_or(Refusal::Task(index))?;
+        server_of[index as usize] = server;
     }
     if packing.room.is_empty() {
         return Err(Refusal::Servers);
@@ -200,22 +223,28 @@ impl Packing<'_> {
         length(self.slot, self.settings.delta, load).max(self.settings.shortest.nanos())
     }
 
-    fn place(&mut self, u: u64) -> Option<u32> {
+    /// The server that a task joins; `members` are the utilizations in a server that it would join, with its own.
+    fn place<M: Iterator<Item = Ratio> + Clone>(
+        &mut self,
+        u: u64,
+        members: impl Fn(u32) -> M,
+    ) -> Option<u32> {
         let clustered = self.room.len() > 1;
         for server in 0..self.loads.len() {
             let load = self.loads[server];
-            if load + u > ONE {
+            let count = u64::from(self.counts[server]) + 1;
+            let Some(with) = joined(load, u, count, members(server as u32)) else {
                 continue;
-            }
+            };
             if clustered {
-                let more = u128::from(self.length(load + u).saturating_sub(self.length(load)));
+                let more = u128::from(self.length(with).saturating_sub(self.length(load)));
                 let room = &mut self.room[self.cluster_of[server]];
                 match room.checked_sub(more) {
                     Some(left) => *room = left,
                     None => continue,
                 }
             }
-            self.loads[server] += u;
+            self.loads[server] = with;
             self.counts[server] += 1;
             return Some(server as u32);
         }
