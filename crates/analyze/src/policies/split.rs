@@ -31,8 +31,14 @@ pub(super) fn assign(question: &Question<'_>, case: &Case) -> Result<Found, Stri
 fn refuse(question: &Question<'_>, tasks: &[Timing], index: u32, what: &str) -> String {
     let t = &tasks[index as usize];
     let name = question.set.name(TaskId(index));
-    let (within, per) = (t.deadline.min(t.period).rounded(), t.wcet.rounded());
-    format!("`{name}`, which needs {per} within {within}, {what}")
+    let within = t.deadline.min(t.period).rounded();
+    if t.wcet == Duration::MAX {
+        return format!("`{name}`, for which overheads leave no time within {within}, {what}");
+    }
+    format!(
+        "`{name}`, which needs {} within {within}, {what}",
+        t.wcet.rounded()
+    )
 }
 
 fn found(assignment: Assignment, uncovered: Option<String>) -> Found {
