@@ -14,6 +14,7 @@ mod profile;
 mod report;
 mod run;
 mod run_show;
+mod scheduling;
 mod simulate;
 mod simulate_batch;
 mod simulate_inputs;

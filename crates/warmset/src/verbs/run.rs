@@ -1,20 +1,18 @@
 //! `warmset run`: runs a task set for real, under a policy, and checks what happened.
 
 use super::run_show::{Shown, Workloads};
-use super::simulate::{assignment_for, assignment_in, command};
+use super::scheduling::{self, Scheduling};
 use super::simulate_inputs::part_of;
 use crate::Answer;
 use crate::console::{Console, Format, print};
 use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
-use analyze::partition::Fit;
 use execute::preflight::{self, Intent, Level};
 use execute::{Ending, Enforcement, Settings};
 use machine::Machine;
 use machine::settings::Settings as Changed;
 use model::watch::Watch;
-use model::{Assignment, CpuSet, Duration, Error, Provenance, Result, TaskId, TaskSet, files, taskfile};
-use policy::{Setup, Spec};
+use model::{CpuSet, Duration, Error, Provenance, Result, TaskId, TaskSet, files, taskfile};
 use std::path::PathBuf;
 use workload::{Calibrated, Work};
 
@@ -24,9 +22,8 @@ use workload::{Calibrated, Work};
 pub struct Args {
     /// The task set, in TOML
     tasks: PathBuf,
-    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`
-    #[arg(long, value_name = "POLICY", default_value = "g-edf")]
-    policy: Spec,
+    #[command(flatten)]
+    scheduling: Scheduling,
     /// How long
     #[arg(
         long = "for",
@@ -38,21 +35,9 @@ pub struct Args {
     /// On these processors only, such as `0-3,8` [default: all that this process may use]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
-    /// Who runs where, as JSON, instead of what the tool would assign
-    #[arg(long, value_name = "FILE")]
-    assignment: Option<PathBuf>,
-    /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
-    #[arg(long, value_name = "FIT", default_value = "wfd")]
-    fit: Fit,
     /// The part of its WCET that a job is calibrated to execute
     #[arg(long, value_name = "PART", default_value = "0.9")]
     execution: String,
-    /// What happens to jobs that execute for longer than their WCET
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Enforce::Off)]
-    enforcement: Enforce,
-    /// Length of a quantum, where something happens at quanta
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
-    quantum: Duration,
     /// How long a decision may be overdue before the checker calls it a violation
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
     tolerance: Duration,
@@ -73,26 +58,12 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// [`Enforcement`] on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Enforce {
-    /// They go on
-    Off,
-    /// They are cut short at the end of a quantum, the rest is done by the next job
-    Quantum,
-    /// They are cut short at once, the rest is done by the next job
-    Exact,
-}
-
 const EXAMPLE: &str = "\
 Example: ten seconds for real, all events kept, on two processors
     warmset run tasks.toml --policy g-edf --for 10s --cpus 0-1 --trace run.wtrace";
 
 static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
-    let mut policies = String::from("Policies, with parameters after a colon:\n");
-    for info in policy::registry::all() {
-        policies.push_str(&format!("    {:10} {}\n", info.name, info.summary));
-    }
+    let policies = scheduling::policies();
     let mut levels = String::from("Priorities (SCHED_FIFO):\n");
     for (who, priority) in execute::levels() {
         levels.push_str(&format!("    {who:15} {priority}\n"));
@@ -111,27 +82,12 @@ pub fn run(args: Args) -> Result<Answer> {
     let machine = on(machine::this_machine()?, args.cpus.as_ref())?;
     let platform = &machine.platform;
     let cpus = platform.in_cache_order();
-    let assignment = match &args.assignment {
-        Some(file) => Some(assignment_in(file)?),
-        None => assignment_for(&args.policy, &set, platform, args.fit)?.map_err(|why| {
-            Error::new(why)
-                .at(args.tasks.display())
-                .remedy("choose another --fit, more processors, or a global policy")
-        })?,
-    };
-    let quantum = args.policy.quantum(args.quantum)?;
-    let enforcement = match args.enforcement {
-        Enforce::Off => Enforcement::Off,
-        Enforce::Quantum => Enforcement::PerQuantum,
-        Enforce::Exact => Enforcement::Exact,
-    };
+    let how = &args.scheduling;
+    let assignment = how.assignment(&set, platform, &args.tasks)?;
+    let stage = how.stage(assignment.clone())?;
+    let enforcement = Enforcement::from(how.enforcement);
     let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
-    let plan = args.policy.plan(&Setup {
-        set: &set,
-        platform,
-        assignment: assignment.as_ref(),
-        quantum: args.quantum,
-    })?;
+    let plan = how.policy.plan(&how.setup(&set, platform, assignment.as_ref()))?;
     let findings = preflight::look(&Intent {
         machine: &machine,
         cpus: &cpus,
@@ -139,7 +95,7 @@ pub fn run(args: Args) -> Result<Answer> {
         assignment: assignment.as_ref(),
         part,
         enforcement,
-        quantum,
+        quantum: stage.quantum,
         awake: args.awake,
     });
     if args.preflight {
@@ -155,7 +111,7 @@ pub fn run(args: Args) -> Result<Answer> {
     }
     preflight::permit(&findings)?;
     let (works, workloads) = works(&set, part, &console)?;
-    let header = header(&args, &set, &machine, assignment, enforcement, quantum);
+    let header = header(&set, &machine, stage, enforcement);
     let options = Options {
         tolerance: args.tolerance,
         ..Options::for_trace(&header)
@@ -174,7 +130,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let settings = Settings {
         horizon: args.horizon,
         enforcement,
-        quantum: args.quantum,
+        quantum: how.quantum,
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.
@@ -196,7 +152,7 @@ pub fn run(args: Args) -> Result<Answer> {
     console.finish();
     let outcome = outcome?;
     let shown = Shown {
-        policy: args.policy.to_string(),
+        policy: how.policy.to_string(),
         platform: &platform.name,
         cpus: &cpus,
         findings: &findings,
@@ -260,26 +216,12 @@ fn works(set: &TaskSet, part: model::Ratio, console: &Console) -> Result<(Vec<Bo
     Ok((works, calibrated))
 }
 
-fn header(
-    args: &Args,
-    set: &TaskSet,
-    machine: &Machine,
-    assignment: Option<Assignment>,
-    enforcement: Enforcement,
-    quantum: Option<Duration>,
-) -> Header {
-    let stage = Stage {
-        policy: args.policy.to_string(),
-        assignment,
-        quantum,
-    };
+fn header(set: &TaskSet, machine: &Machine, stage: Stage, enforcement: Enforcement) -> Header {
     let provenance = Provenance {
-        source: format!("warmset {}", env!("CARGO_PKG_VERSION")),
-        command: command(),
         machine: machine.fact("model").unwrap_or_default().to_owned(),
         kernel: machine.fact("kernel").unwrap_or_default().to_owned(),
         settings: machine.settings(),
-        ..Provenance::default()
+        ..scheduling::provenance()
     };
     Header {
         origin: Origin::Real,

@@ -1,13 +1,12 @@
 //! `warmset simulate --batch`: many task sets, one line of response times each (DESIGN, "Task sets").
 
-use super::simulate::{assignment_for, default_horizon};
+use super::scheduling::{Scheduling, assignment_for};
+use super::simulate::default_horizon;
 use crate::{Answer, batch};
-use analyze::partition::Fit;
 use model::assignment::Clustered;
 use model::taskfile::BatchSet;
 use model::watch::Silent;
 use model::{Assignment, CpuId, Duration, Error, Platform, Result};
-use policy::{Setup, Spec};
 use simulate::{Responses, Scenario};
 use std::fmt::Write;
 use std::path::Path;
@@ -29,28 +28,26 @@ for p-edf, p-rm and p-fp its \"assign\" fixes the processor of every task. A set
 /// What [`batch::run`] cannot do; a set that the policy cannot run.
 pub fn run(
     batch: &str,
-    spec: &Spec,
-    fit: Fit,
+    how: &Scheduling,
     horizon: Option<Duration>,
     scenario: &Scenario,
     output: Option<&Path>,
 ) -> Result<Answer> {
     batch::run("Simulating task sets", batch, output, |set| {
-        answer(set, spec, fit, horizon, scenario)
+        answer(set, how, horizon, scenario)
     })
 }
 
 fn answer(
     batch: &BatchSet,
-    spec: &Spec,
-    fit: Fit,
+    how: &Scheduling,
     horizon: Option<Duration>,
     scenario: &Scenario,
 ) -> Result<String> {
     let platform = Platform::symmetric(batch.m);
     let assignment = match &batch.assign {
         Some(processors) => Some(given(processors, batch)?),
-        None => match assignment_for(spec, &batch.set, &platform, fit)? {
+        None => match assignment_for(&how.policy, &batch.set, &platform, how.fit)? {
             Ok(assignment) => assignment,
             Err(_) => {
                 return Ok(format!(
@@ -60,12 +57,9 @@ fn answer(
             }
         },
     };
-    let plan = spec.plan(&Setup {
-        set: &batch.set,
-        platform: &platform,
-        assignment: assignment.as_ref(),
-        quantum: scenario.quantum,
-    })?;
+    let plan = how
+        .policy
+        .plan(&how.setup(&batch.set, &platform, assignment.as_ref()))?;
     let scenario = Scenario {
         horizon: batch
             .horizon
