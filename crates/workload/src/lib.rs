@@ -1,4 +1,5 @@
-//! What a job does: compute ([`spin`]), walk a working set ([`walk`]); calibrated on the spot ([`calibrate`]).
+//! What a job does: compute ([`spin`]), walk a working set ([`walk`]); calibrated on the spot ([`calibrate`]). And what the
+//! tasks of 001 §5 compute: [`filter`], [`cosine`], [`fourier`], [`matrix`], each in memory that the caller gives.
 //!
 //! A workload is made of equal units. Calibration finds how long a unit takes here and now, so that a job of so many units
 //! lasts as long as its task says.
@@ -6,12 +7,16 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+pub mod cosine;
+pub mod filter;
+pub mod fourier;
+pub mod matrix;
 pub mod spin;
 pub mod walk;
 
 pub use calibrate::Calibration;
 
-use model::{Duration, Error, Result, TaskId, TaskSet, Workload};
+use model::{Bytes, Duration, Error, Result, TaskId, TaskSet, Workload};
 use std::sync::atomic::AtomicBool;
 
 /// What the jobs of one task do, one after the other.
@@ -87,6 +92,20 @@ fn repeated<U: Units + 'static>(mut units: U, length: Duration) -> (Box<dyn Work
     let count = unit.units_within(length);
     let calibrated = Calibrated { unit, count, length };
     (Box::new(Repeated { units, count }), calibrated)
+}
+
+/// The first `doubles` of the memory that somebody gave.
+fn room<'a>(memory: &'a mut [f64], doubles: usize, who: &str) -> Result<&'a mut [f64]> {
+    let bytes = |doubles: usize| Bytes::new((doubles * size_of::<f64>()) as u64);
+    let given = memory.len();
+    memory.get_mut(..doubles).ok_or_else(|| {
+        Error::new(format!(
+            "{who} needs {} of memory and is given {}",
+            bytes(doubles),
+            bytes(given)
+        ))
+        .remedy("make it smaller, or give it more")
+    })
 }
 
 #[cfg(test)]
