@@ -5,7 +5,7 @@ mod support;
 use execute::{Enforcement, Settings};
 use model::Duration;
 use std::sync::atomic::AtomicBool;
-use support::{Live, Ran, SpinFor, live, ms, set_of};
+use support::{Live, Ran, SpinFor, ms, set_of};
 use trace::{EventKind, Flags};
 use workload::Work;
 
@@ -43,10 +43,8 @@ fn executed(ran: &Ran) -> Vec<(bool, Duration)> {
     ran.events.iter().filter(done).map(of).collect()
 }
 
-#[test]
-fn without_enforcement_jobs_go_on() {
-    let Some(live) = live() else { return };
-    let ran = run(&live, Enforcement::Off);
+fn without_enforcement_jobs_go_on(live: &Live) {
+    let ran = run(live, Enforcement::Off);
     assert_eq!(ran.statistics.tasks[0].cut, 0);
     assert_eq!(
         executed(&ran).iter().filter(|(_, time)| *time >= ms(12)).count(),
@@ -54,10 +52,8 @@ fn without_enforcement_jobs_go_on() {
     );
 }
 
-#[test]
-fn exact_budgets_cut_jobs_short_and_their_successors_do_the_rest() {
-    let Some(live) = live() else { return };
-    let ran = run(&live, Enforcement::Exact);
+fn exact_budgets_cut_jobs_short_and_their_successors_do_the_rest(live: &Live) {
+    let ran = run(live, Enforcement::Exact);
     let t1 = &ran.statistics.tasks[0];
     // Every fourth job leaves half a WCET to the next, which needs all of its own budget then, or a little more.
     assert!(t1.cut >= 10 && t1.cut <= 20, "{}", t1.cut);
@@ -67,13 +63,17 @@ fn exact_budgets_cut_jobs_short_and_their_successors_do_the_rest() {
     }
 }
 
-#[test]
-fn budgets_by_quanta_end_at_their_boundaries() {
-    let Some(live) = live() else { return };
-    let ran = run(&live, Enforcement::PerQuantum);
+fn budgets_by_quanta_end_at_their_boundaries(live: &Live) {
+    let ran = run(live, Enforcement::PerQuantum);
     let cut = |e: &&trace::Event| e.kind == EventKind::BudgetExhausted;
     let cuts: Vec<u64> = ran.events.iter().filter(cut).map(|e| e.time.nanos()).collect();
     assert!(cuts.len() >= 10, "{}", cuts.len());
     let late = 2 * ran.outcome.latest.nanos() + 2_000_000;
     assert!(cuts.iter().all(|t| t % 4_000_000 <= late), "{cuts:?}");
 }
+
+live_tests!(
+    without_enforcement_jobs_go_on,
+    exact_budgets_cut_jobs_short_and_their_successors_do_the_rest,
+    budgets_by_quanta_end_at_their_boundaries
+);

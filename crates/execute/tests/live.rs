@@ -1,4 +1,4 @@
-//! Runs for real: order and invariants, never times. Without rights they are skipped, with the reason.
+//! Runs for real: order and invariants, never times. Without rights they are reported as ignored, with the reason.
 //!
 //! One at a time, each for a second or two, with little for the processors to do.
 
@@ -6,11 +6,9 @@ mod support;
 
 use model::Assignment;
 use model::assignment::{Serve, Slice, Slices, Slots, Timetable};
-use support::{live, ms, set_of};
+use support::{Live, ms, set_of};
 
-#[test]
-fn partitioned_edf_keeps_its_rules_and_every_job_is_done() {
-    let Some(live) = live() else { return };
+fn partitioned_edf_keeps_its_rules_and_every_job_is_done(live: &Live) {
     let run = live.run("p-edf", &[(4, 20), (6, 30), (3, 15), (8, 40)], ms(1500));
     run.is_sound();
     assert_eq!(run.statistics.migrations, 0);
@@ -18,38 +16,38 @@ fn partitioned_edf_keeps_its_rules_and_every_job_is_done() {
     assert_eq!(released, 75 + 50 + 100 + 38);
 }
 
-#[test]
-fn global_edf_keeps_its_rules() {
-    let Some(live) = live() else { return };
+fn global_edf_keeps_its_rules(live: &Live) {
     let run = live.run("g-edf", &[(4, 20), (6, 30), (3, 15), (8, 40), (10, 60)], ms(1500));
     run.is_sound();
     assert!(run.statistics.jobs > 200);
 }
 
-/// Each runs the same tasks, of which none is heavy: nothing has to be split.
-#[test]
-fn every_policy_keeps_its_rules() {
-    let Some(live) = live() else { return };
-    for policy in [
-        "c-edf:l3",
-        "p-rm",
-        "p-fp",
-        "g-fp",
-        "edf-fm",
-        "edf-wm",
-        "nps-f",
-        "pd2",
-        "g-edf:quantum=5ms",
-    ] {
-        let run = live.run(policy, &[(4, 20), (6, 30), (2, 10), (8, 40)], ms(600));
-        println!("{policy}: overdue {:?}", run.verdict.overdue);
-        run.is_sound();
+/// Runs tasks of which none is heavy: nothing has to be split.
+fn keeps_its_rules(live: &Live, policy: &str) {
+    let run = live.run(policy, &[(4, 20), (6, 30), (2, 10), (8, 40)], ms(600));
+    run.is_sound();
+}
+
+fn c_edf_keeps_its_rules(live: &Live) {
+    keeps_its_rules(live, "c-edf:l3");
+}
+fn fixed_priorities_keep_their_rules(live: &Live) {
+    for policy in ["p-rm", "p-fp", "g-fp"] {
+        keeps_its_rules(live, policy);
+    }
+}
+fn policies_that_could_split_tasks_keep_their_rules(live: &Live) {
+    for policy in ["edf-fm", "edf-wm", "nps-f"] {
+        keeps_its_rules(live, policy);
+    }
+}
+fn policies_by_quanta_keep_their_rules(live: &Live) {
+    for policy in ["pd2", "g-edf:quantum=5ms"] {
+        keeps_its_rules(live, policy);
     }
 }
 
-#[test]
-fn a_task_takes_turns_on_two_processors_under_edf_fm() {
-    let Some(live) = live() else { return };
+fn a_task_takes_turns_on_two_processors_under_edf_fm(live: &Live) {
     // A task of utilization 0.6 on each of two processors leaves no room for a third one: it is split.
     let run = live.run("edf-fm", &[(12, 20), (18, 30), (24, 40)], ms(2000));
     run.is_sound();
@@ -62,9 +60,7 @@ fn a_task_takes_turns_on_two_processors_under_edf_fm() {
     );
 }
 
-#[test]
-fn jobs_go_through_two_processors_in_windows_under_edf_wm() {
-    let Some(live) = live() else { return };
+fn jobs_go_through_two_processors_in_windows_under_edf_wm(live: &Live) {
     let set = set_of(&[(3, 20), (3, 20), (6, 20)]);
     let cpus = live.platform.in_cache_order();
     let slice = |place: usize, budget: u64, window: u64| Slice {
@@ -89,9 +85,7 @@ fn jobs_go_through_two_processors_in_windows_under_edf_wm() {
 }
 
 /// A server that is handed over from one processor to the other in the middle of every slot, and back at its end.
-#[test]
-fn a_server_changes_processors_in_every_slot_under_nps_f() {
-    let Some(live) = live() else { return };
+fn a_server_changes_processors_in_every_slot_under_nps_f(live: &Live) {
     let set = set_of(&[(3, 20), (60, 200), (3, 20)]);
     let cpus = live.platform.in_cache_order();
     let serve = |start: u64, end: u64, server: u32| Serve {
@@ -114,10 +108,21 @@ fn a_server_changes_processors_in_every_slot_under_nps_f() {
         ],
     });
     let run = live.run_set("nps-f", &set, Some(assignment), ms(2000), 80);
-    println!("overdue {:?}", run.verdict.overdue);
     run.is_sound();
     let t2 = &run.statistics.tasks[1];
     // 48 ms in pieces of 10 ms, each on the other processor.
     assert_eq!(t2.jobs, 10);
     assert!(t2.migrations.values().sum::<u64>() >= 40, "{}", run.statistics);
 }
+
+live_tests!(
+    partitioned_edf_keeps_its_rules_and_every_job_is_done,
+    global_edf_keeps_its_rules,
+    c_edf_keeps_its_rules,
+    fixed_priorities_keep_their_rules,
+    policies_that_could_split_tasks_keep_their_rules,
+    policies_by_quanta_keep_their_rules,
+    a_task_takes_turns_on_two_processors_under_edf_fm,
+    jobs_go_through_two_processors_in_windows_under_edf_wm,
+    a_server_changes_processors_in_every_slot_under_nps_f
+);

@@ -10,7 +10,7 @@ use model::watch::Watch;
 use model::{Duration, Instant};
 use policy::{Decisions, Event, Job, Plan, Policy, Route};
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{Live, SpinFor, live, ms, set_of};
+use support::{Live, SpinFor, ms, set_of};
 use trace::{EventKind, VecSink};
 use workload::Work;
 
@@ -62,9 +62,7 @@ fn spin(percent: u64) -> Box<dyn Work> {
     Box::new(SpinFor(Duration::from_micros(20 * percent)))
 }
 
-#[test]
-fn a_panic_in_a_workload_ends_the_run_and_names_the_task() {
-    let Some(live) = live() else { return };
+fn a_panic_in_a_workload_ends_the_run_and_names_the_task(live: &Live) {
     let set = set_of(&[(2, 20), (2, 20)]);
     let e = live
         .run_works("g-edf", &set, None, vec![spin(50), Box::new(Panics)], &settings())
@@ -75,9 +73,7 @@ fn a_panic_in_a_workload_ends_the_run_and_names_the_task() {
     all_is_quiet();
 }
 
-#[test]
-fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away() {
-    let Some(live) = live() else { return };
+fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away(live: &Live) {
     let set = set_of(&[(2, 20), (2, 20)]);
     let assignment = live.assign(&"p-edf".parse().unwrap(), &set);
     let ran = live
@@ -116,9 +112,7 @@ impl Policy for Stuck {
     }
 }
 
-#[test]
-fn a_dispatcher_that_stands_still_ends_the_run() {
-    let Some(live) = live() else { return };
+fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
     let set = set_of(&[(2, 20)]);
     let cpus = vec![live.platform.in_cache_order()[1]];
     let plan = Plan {
@@ -155,9 +149,7 @@ impl Watch for Impatient {
     }
 }
 
-#[test]
-fn who_interrupts_a_run_gets_what_there_is() {
-    let Some(live) = live() else { return };
+fn who_interrupts_a_run_gets_what_there_is(live: &Live) {
     let set = set_of(&[(2, 20), (3, 30)]);
     let spec: policy::Spec = "g-edf".parse().unwrap();
     let plan = spec
@@ -189,9 +181,7 @@ fn who_interrupts_a_run_gets_what_there_is() {
     all_is_quiet();
 }
 
-#[test]
-fn without_works_for_all_tasks_or_without_time_nothing_begins() {
-    let live = Live::unlimited();
+fn without_works_for_all_tasks_or_without_time_nothing_begins(live: &Live) {
     let set = set_of(&[(2, 20), (2, 20)]);
     for (works, horizon) in [(vec![spin(1)], ms(10)), (vec![spin(1), spin(1)], ms(0))] {
         let settings = Settings {
@@ -201,3 +191,11 @@ fn without_works_for_all_tasks_or_without_time_nothing_begins() {
         assert!(live.run_works("g-edf", &set, None, works, &settings).is_err());
     }
 }
+
+live_tests!(
+    a_panic_in_a_workload_ends_the_run_and_names_the_task,
+    a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away,
+    a_dispatcher_that_stands_still_ends_the_run,
+    who_interrupts_a_run_gets_what_there_is,
+    without_works_for_all_tasks_or_without_time_nothing_begins
+);

@@ -2,9 +2,12 @@
 //!
 //! A run that stands still is played by a process of its own, forked here, so that nothing can reach the test's.
 
+mod support;
+
 use execute::kernel::{self, Thread};
 use execute::watchdog::{Patience, Trip, Watchdog};
 use model::Duration;
+use support::Live;
 
 /// Short, so that the tests are; long enough for a machine that has other things to do.
 const PATIENCE: Patience = Patience {
@@ -13,15 +16,8 @@ const PATIENCE: Patience = Patience {
     end: Duration::from_millis(300),
 };
 
-/// A watchdog, or the reason why a test is skipped.
-fn watchdog() -> Option<Watchdog> {
-    match Watchdog::start(PATIENCE) {
-        Ok(watchdog) => Some(watchdog),
-        Err(e) => {
-            eprintln!("skipped: {e}");
-            None
-        }
-    }
+fn watchdog() -> Watchdog {
+    Watchdog::start(PATIENCE).unwrap()
 }
 
 /// Does this in a process of its own and says how it ended: an exit status, or minus the signal.
@@ -56,10 +52,7 @@ fn hog(limit: Duration, until: impl Fn() -> bool) -> bool {
 
 const LIMIT: Duration = Duration::from_secs(3);
 
-#[test]
-fn a_dispatcher_that_stands_still_is_lowered() {
-    let Some(probe) = watchdog() else { return };
-    drop(probe);
+fn a_dispatcher_that_stands_still_is_lowered(_: &Live) {
     let status = in_a_process(|| {
         let Ok(watchdog) = Watchdog::start(PATIENCE) else {
             return 10;
@@ -81,10 +74,7 @@ fn a_dispatcher_that_stands_still_is_lowered() {
     assert_eq!(status, 0);
 }
 
-#[test]
-fn an_engine_that_does_not_end_after_that_is_killed() {
-    let Some(probe) = watchdog() else { return };
-    drop(probe);
+fn an_engine_that_does_not_end_after_that_is_killed(_: &Live) {
     let status = in_a_process(|| {
         let Ok(watchdog) = Watchdog::start(PATIENCE) else {
             return 10;
@@ -101,9 +91,8 @@ fn an_engine_that_does_not_end_after_that_is_killed() {
     assert_eq!(status, -libc::SIGKILL);
 }
 
-#[test]
-fn ordinary_threads_that_are_kept_from_running_end_the_run() {
-    let Some(watchdog) = watchdog() else { return };
+fn ordinary_threads_that_are_kept_from_running_end_the_run(_: &Live) {
+    let watchdog = watchdog();
     let board = watchdog.board();
     board.ordinary();
     let end = kernel::monotonic() + LIMIT.nanos();
@@ -113,9 +102,8 @@ fn ordinary_threads_that_are_kept_from_running_end_the_run() {
     assert_eq!(board.tripped(), Some(Trip::Ordinary));
 }
 
-#[test]
-fn who_gives_signs_of_life_is_left_alone() {
-    let Some(watchdog) = watchdog() else { return };
+fn who_gives_signs_of_life_is_left_alone(_: &Live) {
+    let watchdog = watchdog();
     let board = watchdog.board();
     for _ in 0..60 {
         board.beat(0);
@@ -129,9 +117,8 @@ fn who_gives_signs_of_life_is_left_alone() {
     assert!(!watchdog.has_died());
 }
 
-#[test]
-fn a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends() {
-    let Some(watchdog) = watchdog() else { return };
+fn a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends(_: &Live) {
+    let watchdog = watchdog();
     // SAFETY: the watchdog is our own child and not yet waited for.
     unsafe { libc::kill(watchdog.process(), libc::SIGKILL) };
     let end = kernel::monotonic() + LIMIT.nanos();
@@ -161,3 +148,11 @@ fn a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends() {
     };
     assert_eq!(read, 0, "the watchdog has ended");
 }
+
+live_tests!(
+    a_dispatcher_that_stands_still_is_lowered,
+    an_engine_that_does_not_end_after_that_is_killed,
+    ordinary_threads_that_are_kept_from_running_end_the_run,
+    who_gives_signs_of_life_is_left_alone,
+    a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends
+);

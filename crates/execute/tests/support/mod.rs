@@ -1,12 +1,15 @@
 //! What live tests share: one run at a time, on two processors, checked by the checker and added up.
+//!
+//! A file of live tests has a `main` of its own ([`live_tests`]): what cannot be run here is reported as ignored, with the reason.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use execute::{Outcome, Settings};
+use libtest_mimic::{Arguments, Completion, Trial};
 use model::watch::Silent;
 use model::{Assignment, CpuSet, Details, Duration, Error, Platform, Provenance, TaskSet, Timing};
 use policy::registry::Needs;
 use policy::{Setup, Spec};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::ExitCode;
 use trace::check::Options;
 use trace::{Checker, Header, Origin, Sink, Stage, Statistics, Summary, VecSink, Verdict};
 use workload::Work;
@@ -18,42 +21,63 @@ pub const fn ms(ms: u64) -> Duration {
 /// A noisy machine with two processors may be so late with a decision, besides the gaps that were seen.
 pub const TOLERANCE: Duration = ms(20);
 
-/// The right to run for real, one at a time.
+/// The processors that runs have.
 pub struct Live {
     pub platform: Platform,
-    _alone: MutexGuard<'static, ()>,
 }
 
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// Why nothing can be run here, if so, goes to standard error.
-pub fn live() -> Option<Live> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let refused = |why: String| {
-        eprintln!("skipped: {why}");
-        None
-    };
-    if let Err(e) = machine::realtime::raise(machine::realtime::LOWEST) {
-        return refused(e.to_string());
-    }
-    let machine = match machine::this_machine() {
-        Ok(machine) => machine,
-        Err(e) => return refused(e.to_string()),
-    };
-    let mut platform = machine.platform;
-    let usable = platform.usable();
-    if usable.len() < 2 {
-        return refused("two processors are needed".to_owned());
+/// Why nothing can be run for real here, if so.
+pub fn live() -> Result<Live, String> {
+    // On a thread of its own, which takes its rights with it.
+    let tried = std::thread::spawn(|| machine::realtime::raise(machine::realtime::WATCHDOG).map(drop));
+    tried.join().unwrap().map_err(|e| e.to_string())?;
+    let mut platform = machine::this_machine().map_err(|e| e.to_string())?.platform;
+    if platform.usable().len() < 2 {
+        return Err("two processors are needed".to_owned());
     }
     // Two are enough, and the others stay free for whoever else is at work.
     let two: CpuSet = platform.in_cache_order().into_iter().take(2).collect();
     for processor in &mut platform.processors {
         processor.online &= two.contains(processor.id);
     }
-    Some(Live {
-        platform,
-        _alone: alone,
-    })
+    Ok(Live { platform })
+}
+
+/// A test that asserts what it has to, or says why this machine cannot tell today.
+pub type Test = fn(&Live) -> Completion;
+
+/// Runs tests one after the other.
+pub fn main(tests: impl IntoIterator<Item = (String, Test)>) -> ExitCode {
+    let trial = |(name, test): (String, Test)| {
+        Trial::ignorable_test(name, move || {
+            Ok(match live() {
+                Ok(live) => test(&live),
+                Err(why) => Completion::ignored_with(why),
+            })
+        })
+    };
+    let trials = tests.into_iter().map(trial).collect();
+    let arguments = Arguments {
+        test_threads: Some(1),
+        ..Arguments::from_args()
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The `main` of a file of live tests, each a `fn(&Live)`.
+#[macro_export]
+macro_rules! live_tests {
+    ($($name:ident),+ $(,)?) => {
+        fn main() -> std::process::ExitCode {
+            support::main([$((
+                stringify!($name).to_owned(),
+                (|live| {
+                    $name(live);
+                    libtest_mimic::Completion::Completed
+                }) as support::Test,
+            )),+])
+        }
+    };
 }
 
 /// What came of a run.
@@ -131,14 +155,6 @@ pub fn phased(tasks: &[(u64, u64, u64)]) -> TaskSet {
 }
 
 impl Live {
-    /// For runs that do not begin.
-    pub fn unlimited() -> Self {
-        Live {
-            platform: Platform::symmetric(2),
-            _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
-        }
-    }
-
     /// The assignment that a policy needs.
     pub fn assign(&self, spec: &Spec, set: &TaskSet) -> Option<Assignment> {
         use analyze::partition::{Fit, Order, pack::Scratch};
