@@ -3,12 +3,16 @@
 use crate::colors::{Color, Colors};
 use crate::frame::Page;
 use crate::geometry::PAGE;
+use crate::holder::{Access, Holder};
 use crate::ledger::TileId;
 use crate::protocol::{self, Answer, Request};
 use crate::socket::{Lines, send};
 use crate::tile::{TILE, TILE_PAGES};
+use crate::violation;
 use model::{Bytes, Error, Result};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -68,17 +72,36 @@ impl Connection {
     /// As [`Connection::ask`].
     pub fn colors(&mut self) -> Result<(Colors, u16)> {
         match self.ask(&Request::Colors {})? {
-            Answer::Colors { colors, of } => Ok((colors, of)),
+            Answer::Colors { colors, of, .. } => Ok((colors, of)),
             other => Err(unexpected(&other)),
         }
     }
 
-    fn take(&mut self, color: Color, pages: u64) -> Result<Vec<(TileId, OwnedFd)>> {
-        self.send(&Request::Take { color, pages })?;
+    /// The colors of others that this process may read pages of (001 §5.3).
+    ///
+    /// # Errors
+    /// As [`Connection::ask`].
+    pub fn read_only_colors(&mut self) -> Result<Colors> {
+        match self.ask(&Request::Colors {})? {
+            Answer::Colors { read_only, .. } => Ok(read_only),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Takes whole tiles: their numbers and open files; and whose color it is, where they are only to be read.
+    /// `contents` fills tiles that are to be read.
+    fn take(&mut self, wanted: &Wanted<'_>) -> Result<(Vec<Tile>, Option<Holder>)> {
+        let request = Request::Take {
+            color: wanted.color,
+            pages: (wanted.tiles * TILE_PAGES) as u64,
+            access: wanted.access,
+        };
+        let files: Vec<File> = wanted.contents.map(in_memory).transpose()?.into_iter().collect();
+        send(self.lines.stream(), &protocol::line(&request), &files).map_err(|e| gone(&e))?;
         let mut taken = Vec::new();
         loop {
             match self.receive()? {
-                Answer::Tiles { tiles, more } => {
+                Answer::Tiles { tiles, more, owner } => {
                     let files = self.lines.files();
                     if files.len() != tiles.len() {
                         return Err(
@@ -88,7 +111,7 @@ impl Connection {
                     }
                     taken.extend(tiles.into_iter().zip(files));
                     if !more {
-                        return Ok(taken);
+                        return Ok((taken, owner));
                     }
                 }
                 other => return Err(unexpected(&other)),
@@ -101,38 +124,76 @@ impl Connection {
     /// # Errors
     /// The server refuses; no room in the address space.
     pub fn map(&mut self, colors: &Colors, size: Bytes) -> Result<Memory> {
+        self.map_as(colors, size, None)
+    }
+
+    /// Maps pages of others' colors to read them: filled from `contents`, the rest zero. Whoever writes to them is ended
+    /// with SIGSEGV; [`crate::violation::report`] names color and owner first.
+    ///
+    /// # Errors
+    /// The server refuses; no room in the address space.
+    pub fn map_read_only(&mut self, colors: &Colors, size: Bytes, contents: &[u8]) -> Result<Memory> {
+        self.map_as(colors, size, Some(contents))
+    }
+
+    /// With contents: to read.
+    fn map_as(&mut self, colors: &Colors, size: Bytes, contents: Option<&[u8]>) -> Result<Memory> {
         let tiles = usize::try_from(size.get()).unwrap_or(usize::MAX).div_ceil(TILE);
         if colors.is_empty() || tiles == 0 {
             return Err(Error::new("no memory or no colors are asked for").remedy("name a size and colors"));
         }
+        let access = match contents {
+            Some(_) => Access::ReadOnly,
+            None => Access::Full,
+        };
         let number = colors.len();
-        let mut taken: Vec<Vec<(TileId, OwnedFd)>> = Vec::new();
+        let mut taken: Vec<(Color, Vec<Tile>, Option<Holder>)> = Vec::new();
         for (place, color) in colors.iter().enumerate() {
             let share = tiles / number + usize::from(place < tiles % number);
+            let own: Option<Vec<u8>> = contents.map(|bytes| {
+                let parts = bytes.chunks(TILE).skip(place).step_by(number);
+                parts.flatten().copied().collect()
+            });
             let got = if share == 0 {
-                Ok(Vec::new())
+                Ok((Vec::new(), None))
             } else {
-                self.take(color, (share * TILE_PAGES) as u64)
+                self.take(&Wanted {
+                    color,
+                    tiles: share,
+                    access,
+                    contents: own.as_deref(),
+                })
             };
             match got {
-                Ok(got) => taken.push(got.into_iter().rev().collect()),
+                Ok((got, owner)) => taken.push((color, got, owner)),
                 Err(e) => {
                     // All or nothing.
-                    let tiles: Vec<TileId> = taken.iter().flatten().map(|(id, _)| *id).collect();
+                    let tiles: Vec<TileId> = taken.iter().flat_map(|t| &t.1).map(|(id, _)| *id).collect();
                     drop(taken);
                     self.return_tiles(&tiles)?;
                     return Err(e);
                 }
             }
         }
-        let mut in_turn = Vec::new();
-        for place in 0..tiles {
-            let which = place % number;
-            if let (Some(tile), Some(color)) = (taken[which].pop(), colors.iter().nth(which)) {
-                in_turn.push((color, tile));
-            }
+        let owners = taken
+            .iter()
+            .filter_map(|(color, _, owner)| Some((*color, owner.clone()?)))
+            .collect();
+        let mut each: Vec<_> = taken
+            .into_iter()
+            .map(|(color, tiles, _)| (color, tiles.into_iter()))
+            .collect();
+        let in_turn: Vec<(Color, Tile)> = (0..tiles)
+            .filter_map(|place| {
+                let (color, tiles) = each.get_mut(place % number)?;
+                Some((*color, tiles.next()?))
+            })
+            .collect();
+        let memory = Memory::of(in_turn, access)?;
+        if access == Access::ReadOnly {
+            violation::watch(&memory, owners, self.lines.stream());
         }
-        Memory::of(in_turn)
+        Ok(memory)
     }
 
     /// Gives memory back before the connection ends.
@@ -156,6 +217,31 @@ impl Connection {
     }
 }
 
+/// A tile as it comes: its number and its open file.
+type Tile = (TileId, OwnedFd);
+
+/// What is asked of the server.
+struct Wanted<'a> {
+    color: Color,
+    tiles: usize,
+    access: Access,
+    contents: Option<&'a [u8]>,
+}
+
+/// A file that holds these bytes.
+fn in_memory(bytes: &[u8]) -> Result<File> {
+    let failed = |e: std::io::Error| Error::new(format!("cannot make a file in memory: {e}"));
+    // SAFETY: the name is a C string; the flags ask for nothing that needs more arguments.
+    let fd = unsafe { libc::memfd_create(c"warmset-contents".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(failed(std::io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor was made just now and belongs to nobody else.
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    file.write_all_at(bytes, 0).map_err(failed)?;
+    Ok(file)
+}
+
 fn gone(e: &std::io::Error) -> Error {
     Error::new(format!("the memory server is gone: {e}"))
         .remedy("memory that it gave stays; connect again for more")
@@ -171,6 +257,7 @@ fn unexpected(answer: &Answer) -> Error {
 pub struct Memory {
     base: *mut u8,
     tiles: Vec<(Color, TileId)>,
+    access: Access,
 }
 
 // SAFETY: the mapping is owned by this value; whoever holds it decides which thread uses it.
@@ -179,7 +266,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    fn of(tiles: Vec<(Color, (TileId, OwnedFd))>) -> Result<Self> {
+    fn of(tiles: Vec<(Color, Tile)>, access: Access) -> Result<Self> {
         let size = tiles.len() * TILE;
         let failed = || {
             Error::new(format!(
@@ -205,6 +292,11 @@ impl Memory {
         let memory = Memory {
             base: base.cast(),
             tiles: tiles.iter().map(|(color, (id, _))| (*color, *id)).collect(),
+            access,
+        };
+        let protection = match access {
+            Access::Full => libc::PROT_READ | libc::PROT_WRITE,
+            Access::ReadOnly => libc::PROT_READ,
         };
         for (place, (_, (_, file))) in tiles.iter().enumerate() {
             // SAFETY: replaces a part of the reservation that is ours alone.
@@ -212,7 +304,7 @@ impl Memory {
                 libc::mmap(
                     memory.base.add(place * TILE).cast(),
                     TILE,
-                    libc::PROT_READ | libc::PROT_WRITE,
+                    protection,
                     libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE,
                     file.as_raw_fd(),
                     0,
@@ -233,6 +325,24 @@ impl Memory {
     pub fn size(&self) -> usize {
         self.tiles.len() * TILE
     }
+    /// To use, or to read only.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+    /// What is in it.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped as long as this lives; the server gives a tile to one client alone and touches it again only when
+        // nobody maps it, and who writes through the pointer must not hold this.
+        unsafe { std::slice::from_raw_parts(self.base, self.size()) }
+    }
+    /// What is in it, to be written; empty where it may only be read.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match self.access {
+            // SAFETY: as above, and it is borrowed for writing here.
+            Access::Full => unsafe { std::slice::from_raw_parts_mut(self.base, self.size()) },
+            Access::ReadOnly => &mut [],
+        }
+    }
     /// The color of a page.
     pub fn color_of(&self, page: usize) -> Option<Color> {
         self.tiles.get(page / TILE_PAGES).map(|(color, _)| *color)
@@ -248,6 +358,9 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        if self.access == Access::ReadOnly {
+            violation::forget(self);
+        }
         // SAFETY: the mapping is owned by this value.
         unsafe { libc::munmap(self.base.cast(), self.size()) };
     }

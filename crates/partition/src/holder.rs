@@ -5,6 +5,31 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
+/// What a holder may do with pages of a color.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Read and write: one holder only.
+    #[default]
+    Full,
+    /// Read: what others may do with pages of a protected color (001 §5.3, single-writer partitioning).
+    ReadOnly,
+}
+
+impl Access {
+    /// For the default of a message.
+    pub fn is_full(&self) -> bool {
+        *self == Access::Full
+    }
+    /// Behind a sentence about what is granted.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Access::Full => "",
+            Access::ReadOnly => " to read",
+        }
+    }
+}
+
 /// Whom colors are granted to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Holder {

@@ -5,7 +5,7 @@
 //! made sure yet that it is not mapped any more. Only free tiles are handed out, so that no tile is ever held twice.
 
 use crate::colors::{Color, Colors};
-pub use crate::holder::Holder;
+pub use crate::holder::{Access, Holder};
 use crate::tile::TILE_PAGES;
 use model::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ pub type TileId = u32;
 /// A connection of a client.
 pub type ClientId = u64;
 
+/// The most attempts to write that are remembered, by process and color.
+const MOST_VIOLATIONS: usize = 256;
+
 /// What was granted to one holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Grant {
@@ -23,6 +26,9 @@ pub struct Grant {
     pub holder: Holder,
     /// Which colors.
     pub colors: Colors,
+    /// For what: exclusively, or to read beside the one holder who may write (001 §5.3).
+    #[serde(default)]
+    pub access: Access,
     /// The most pages that its clients may hold together; `None`: as many as there are.
     pub pages: Option<u64>,
 }
@@ -39,7 +45,7 @@ pub struct Peer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Free,
-    Held(ClientId),
+    Held(ClientId, Access),
     Returning,
 }
 
@@ -49,10 +55,24 @@ pub struct Ledger {
     colors: u16,
     tiles: BTreeMap<TileId, (Color, State)>,
     free: Vec<Vec<TileId>>,
-    grants: BTreeMap<Holder, Grant>,
+    grants: BTreeMap<(Holder, Access), Grant>,
     groups: BTreeMap<u32, BTreeSet<String>>,
     clients: BTreeMap<ClientId, Peer>,
+    violations: Vec<Violation>,
     next: ClientId,
+}
+
+/// Attempts of a process to write where it may only read.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Violation {
+    /// Who.
+    pub peer: Peer,
+    /// A page of which color.
+    pub color: Color,
+    /// Whose color it is.
+    pub owner: Option<Holder>,
+    /// How often.
+    pub count: u64,
 }
 
 /// What the books say, for the operator.
@@ -66,6 +86,9 @@ pub struct Summary {
     pub clients: Vec<Client>,
     /// Pages of each color: free, held, returning.
     pub pages: Vec<(u64, u64, u64)>,
+    /// Attempts to write where it was only allowed to read, the latest processes last.
+    #[serde(default)]
+    pub violations: Vec<Violation>,
 }
 
 /// A connected client.
@@ -75,6 +98,9 @@ pub struct Client {
     pub peer: Peer,
     /// The colors that it may use.
     pub colors: Colors,
+    /// The colors that it may only read.
+    #[serde(default)]
+    pub read_only: Colors,
     /// Pages that it holds.
     pub pages: u64,
 }
@@ -89,6 +115,7 @@ impl Ledger {
             grants: BTreeMap::new(),
             groups: BTreeMap::new(),
             clients: BTreeMap::new(),
+            violations: Vec::new(),
             next: 0,
         };
         for (id, color) in tiles {
@@ -100,29 +127,43 @@ impl Ledger {
         ledger
     }
 
-    /// Grants colors, in addition to what the holder has.
+    /// Grants colors, in addition to what the holder has. To write: to one holder only. To read: to any number of holders,
+    /// beside the one who may write (001 §5.3).
     ///
     /// # Errors
     /// A color is beyond the last, or is another's.
-    pub fn grant(&mut self, holder: Holder, colors: &Colors, pages: Option<u64>) -> Result<()> {
+    pub fn grant(
+        &mut self,
+        holder: Holder,
+        colors: &Colors,
+        pages: Option<u64>,
+        access: Access,
+    ) -> Result<()> {
         colors.check(self.colors)?;
         if colors.is_empty() {
             return Err(Error::new("no colors are named").remedy("name some, such as `0-3`"));
         }
-        for other in self.grants.values().filter(|g| g.holder != holder) {
-            let both = other.colors.intersection(colors);
-            if !both.is_empty() {
-                return Err(
-                    Error::new(format!("colors {both} are granted to {}", other.holder))
-                        .remedy("take them back first, or choose others: grants are exclusive"),
-                );
+        if access == Access::Full {
+            for other in self.exclusive().filter(|g| g.holder != holder) {
+                let both = other.colors.intersection(colors);
+                if !both.is_empty() {
+                    return Err(
+                        Error::new(format!("colors {both} are granted to {}", other.holder)).remedy(
+                            "take them back first, grant them to be read only, or choose others: grants are exclusive",
+                        ),
+                    );
+                }
             }
         }
-        let grant = self.grants.entry(holder.clone()).or_insert(Grant {
-            holder,
-            colors: Colors::new(),
-            pages: None,
-        });
+        let grant = self
+            .grants
+            .entry((holder.clone(), access))
+            .or_insert_with(|| Grant {
+                holder,
+                colors: Colors::new(),
+                access,
+                pages: None,
+            });
         grant.colors = grant.colors.union(colors);
         if pages.is_some() {
             grant.pages = pages;
@@ -130,30 +171,47 @@ impl Ledger {
         Ok(())
     }
 
+    fn exclusive(&self) -> impl Iterator<Item = &Grant> {
+        self.grants.values().filter(|g| g.access == Access::Full)
+    }
+
+    /// Who has a color for himself.
+    pub fn owner_of(&self, color: Color) -> Option<&Holder> {
+        self.exclusive()
+            .find(|g| g.colors.contains(color))
+            .map(|g| &g.holder)
+    }
+
     /// Takes colors back.
     ///
     /// # Errors
     /// They were not granted to the holder, or clients still hold memory of them.
-    pub fn take_back(&mut self, holder: &Holder, colors: &Colors) -> Result<()> {
+    pub fn take_back(&mut self, holder: &Holder, colors: &Colors, access: Access) -> Result<()> {
+        let key = (holder.clone(), access);
         let granted = self
             .grants
-            .get(holder)
+            .get(&key)
             .map(|g| g.colors.clone())
             .unwrap_or_default();
         let missing = colors.difference(&granted);
         if colors.is_empty() || !missing.is_empty() {
-            return Err(
-                Error::new(format!("colors {missing} are not granted to {holder}"))
-                    .remedy(format!("it has {}", shown(&granted))),
-            );
+            return Err(Error::new(format!(
+                "colors {missing} are not granted to {holder}{}",
+                access.suffix()
+            ))
+            .remedy(format!("it has {}", shown(&granted))));
         }
         let held: BTreeSet<u32> = self
             .tiles
             .values()
             .filter_map(|(color, state)| match state {
-                State::Held(client) if colors.contains(*color) => self.clients.get(client).map(|p| p.pid),
+                State::Held(client, how) if colors.contains(*color) && *how == access => {
+                    self.clients.get(client).copied()
+                }
                 _ => None,
             })
+            .filter(|peer| self.speaks_for(*peer, holder))
+            .map(|peer| peer.pid)
             .collect();
         if let Some(pid) = held.first() {
             return Err(Error::new(format!(
@@ -162,20 +220,21 @@ impl Ledger {
             ))
             .remedy("let them give it back, or end them"));
         }
-        if self
-            .tiles
-            .values()
-            .any(|(color, state)| *state == State::Returning && colors.contains(*color))
+        if access == Access::Full
+            && self
+                .tiles
+                .values()
+                .any(|(color, state)| *state == State::Returning && colors.contains(*color))
         {
             return Err(Error::new(format!(
                 "memory of colors {colors} is still mapped by a process that inherited it"
             ))
             .remedy("end the children of the client that held it"));
         }
-        if let Some(grant) = self.grants.get_mut(holder) {
+        if let Some(grant) = self.grants.get_mut(&key) {
             grant.colors = grant.colors.difference(colors);
             if grant.colors.is_empty() {
-                self.grants.remove(holder);
+                self.grants.remove(&key);
             }
         }
         Ok(())
@@ -186,6 +245,21 @@ impl Ledger {
         self.groups.entry(pid).or_default().insert(group);
     }
 
+    /// The processes that something was granted to, or that joined a group.
+    pub fn processes(&self) -> BTreeSet<u32> {
+        let granted = self.grants.keys().filter_map(|(holder, _)| match holder {
+            Holder::Pid(pid) => Some(*pid),
+            _ => None,
+        });
+        granted.chain(self.groups.keys().copied()).collect()
+    }
+
+    /// A process has ended: its number may be another's next time.
+    pub fn ended(&mut self, pid: u32) {
+        self.groups.remove(&pid);
+        self.grants.retain(|(holder, _), _| *holder != Holder::Pid(pid));
+    }
+
     /// A client connects.
     pub fn connect(&mut self, peer: Peer) -> ClientId {
         self.next += 1;
@@ -193,42 +267,80 @@ impl Ledger {
         self.next
     }
 
-    fn grants_of(&self, client: ClientId) -> impl Iterator<Item = &Grant> {
-        let peer = self.clients.get(&client).copied();
-        self.grants.values().filter(move |grant| {
-            peer.is_some_and(|peer| match &grant.holder {
-                Holder::Pid(pid) => *pid == peer.pid,
-                Holder::Uid(uid) => *uid == peer.uid,
-                Holder::Group(name) => self.groups.get(&peer.pid).is_some_and(|g| g.contains(name)),
-            })
-        })
+    /// Does what was granted to a holder hold for this process?
+    fn speaks_for(&self, peer: Peer, holder: &Holder) -> bool {
+        match holder {
+            Holder::Pid(pid) => *pid == peer.pid,
+            Holder::Uid(uid) => *uid == peer.uid,
+            Holder::Group(name) => self.groups.get(&peer.pid).is_some_and(|g| g.contains(name)),
+        }
     }
 
-    /// The colors that a client may use.
-    pub fn colors_of(&self, client: ClientId) -> Colors {
+    fn grants_of(&self, client: ClientId) -> impl Iterator<Item = &Grant> {
+        let peer = self.clients.get(&client).copied();
+        self.grants
+            .values()
+            .filter(move |grant| peer.is_some_and(|peer| self.speaks_for(peer, &grant.holder)))
+    }
+
+    /// The colors that were granted to a client, to use or to read only.
+    pub fn colors_of(&self, client: ClientId, access: Access) -> Colors {
         self.grants_of(client)
+            .filter(|grant| grant.access == access)
             .fold(Colors::new(), |all, grant| all.union(&grant.colors))
     }
 
-    /// Pages held in the colors of a grant: grants are exclusive, so that they are its holder's.
+    /// May a client read pages of a color and not write them?
+    pub fn may_only_read(&self, client: ClientId, color: Color) -> bool {
+        !self.colors_of(client, Access::Full).contains(color)
+            && self.colors_of(client, Access::ReadOnly).contains(color)
+    }
+
+    /// Pages held under a grant.
     fn pages_held(&self, grant: &Grant) -> u64 {
-        let held = |(color, state): &&(Color, State)| {
-            matches!(state, State::Held(_)) && grant.colors.contains(*color)
+        let held = |(color, state): &&(Color, State)| match state {
+            State::Held(client, access) => {
+                *access == grant.access
+                    && grant.colors.contains(*color)
+                    && self
+                        .clients
+                        .get(client)
+                        .is_some_and(|peer| self.speaks_for(*peer, &grant.holder))
+            }
+            _ => false,
         };
         self.tiles.values().filter(held).count() as u64 * TILE_PAGES as u64
     }
 
-    /// Gives a client at least so many pages of a color, in whole tiles.
+    /// Gives a client at least so many pages of a color, in whole tiles: to use, or only to read.
     ///
     /// # Errors
-    /// The color is not the client's, the quota is used up, or there is not as much.
-    pub fn take(&mut self, client: ClientId, color: Color, pages: u64) -> Result<Vec<TileId>> {
+    /// The color is not the client's, or only to read; the quota is used up; there is not as much.
+    pub fn take(
+        &mut self,
+        client: ClientId,
+        color: Color,
+        pages: u64,
+        access: Access,
+    ) -> Result<Vec<TileId>> {
         Colors::from_iter([color]).check(self.colors)?;
-        let Some(grant) = self.grants_of(client).find(|g| g.colors.contains(color)) else {
-            return Err(
-                Error::new(format!("color {color} is not granted to this process"))
-                    .remedy(format!("it may use {}", shown(&self.colors_of(client)))),
-            );
+        let granted = self
+            .grants_of(client)
+            .find(|g| g.access == access && g.colors.contains(color));
+        let Some(grant) = granted else {
+            if access == Access::Full && self.may_only_read(client, color) {
+                return Err(Error::new(format!(
+                    "color {color} belongs to {}: this process may only read it",
+                    self.owner_of(color)
+                        .map_or_else(|| "nobody".to_owned(), ToString::to_string)
+                ))
+                .remedy("ask for it read-only, or ask the operator for other colors"));
+            }
+            return Err(Error::new(format!(
+                "color {color} is not granted to this process{}",
+                access.suffix()
+            ))
+            .remedy(format!("it may use {}", shown(&self.colors_of(client, access)))));
         };
         let tiles = pages.div_ceil(TILE_PAGES as u64);
         let wanted = tiles.saturating_mul(TILE_PAGES as u64);
@@ -255,10 +367,31 @@ impl Ledger {
         let taken = free.split_off(rest);
         for id in &taken {
             if let Some((_, state)) = self.tiles.get_mut(id) {
-                *state = State::Held(client);
+                *state = State::Held(client, access);
             }
         }
         Ok(taken)
+    }
+
+    /// A client wrote, or wanted to, where it may only read. Kept after its end, for the operator.
+    pub fn wrote(&mut self, client: ClientId, color: Color) {
+        let Some(peer) = self.clients.get(&client).copied() else {
+            return;
+        };
+        let known = |v: &&mut Violation| v.peer == peer && v.color == color;
+        if let Some(violation) = self.violations.iter_mut().find(known) {
+            violation.count += 1;
+            return;
+        }
+        if self.violations.len() == MOST_VIOLATIONS {
+            self.violations.remove(0);
+        }
+        self.violations.push(Violation {
+            peer,
+            color,
+            owner: self.owner_of(color).cloned(),
+            count: 1,
+        });
     }
 
     /// A client gives tiles back; they are returning from now on.
@@ -267,7 +400,7 @@ impl Ledger {
     /// One of them is not the client's; nothing is given back then.
     pub fn give_back(&mut self, client: ClientId, tiles: &[TileId]) -> Result<()> {
         for id in tiles {
-            if self.tiles.get(id).map(|t| t.1) != Some(State::Held(client)) {
+            if !matches!(self.tiles.get(id), Some((_, State::Held(holder, _))) if *holder == client) {
                 return Err(Error::new(format!("tile {id} is not held by this process"))
                     .remedy("give back what was taken over this connection"));
             }
@@ -282,15 +415,9 @@ impl Ledger {
 
     /// A client is gone: all that it held is returning.
     pub fn disconnect(&mut self, client: ClientId) {
-        if let Some(peer) = self.clients.remove(&client)
-            && !self.clients.values().any(|p| p.pid == peer.pid)
-        {
-            // The number may be another process's next time.
-            self.groups.remove(&peer.pid);
-            self.grants.remove(&Holder::Pid(peer.pid));
-        }
+        self.clients.remove(&client);
         for (_, state) in self.tiles.values_mut() {
-            if *state == State::Held(client) {
+            if matches!(state, State::Held(holder, _) if *holder == client) {
                 *state = State::Returning;
             }
         }
@@ -334,7 +461,7 @@ impl Ledger {
             let row = &mut pages[color.index()];
             match state {
                 State::Free => row.0 += TILE_PAGES as u64,
-                State::Held(_) => row.1 += TILE_PAGES as u64,
+                State::Held(..) => row.1 += TILE_PAGES as u64,
                 State::Returning => row.2 += TILE_PAGES as u64,
             }
         }
@@ -346,12 +473,18 @@ impl Ledger {
                 .iter()
                 .map(|(id, peer)| Client {
                     peer: *peer,
-                    colors: self.colors_of(*id),
-                    pages: self.tiles.values().filter(|t| t.1 == State::Held(*id)).count() as u64
+                    colors: self.colors_of(*id, Access::Full),
+                    read_only: self.colors_of(*id, Access::ReadOnly),
+                    pages: self
+                        .tiles
+                        .values()
+                        .filter(|t| matches!(t.1, State::Held(holder, _) if holder == *id))
+                        .count() as u64
                         * TILE_PAGES as u64,
                 })
                 .collect(),
             pages,
+            violations: self.violations.clone(),
         }
     }
 }
@@ -365,187 +498,4 @@ fn shown(colors: &Colors) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn ledger() -> Ledger {
-        Ledger::new(8, (0..80).map(|id| (id, Color((id % 8) as u16))))
-    }
-    fn colors(text: &str) -> Colors {
-        text.parse().unwrap()
-    }
-    const PEER: Peer = Peer { pid: 7, uid: 1000 };
-
-    #[test]
-    fn a_color_is_granted_to_one_holder_only() {
-        let mut books = ledger();
-        books.grant(Holder::Uid(1), &colors("0-3"), None).unwrap();
-        let e = books
-            .grant(Holder::Uid(2), &colors("3-4"), None)
-            .unwrap_err()
-            .to_string();
-        assert!(e.contains("colors 3 are granted to uid:1"), "{e}");
-        books.take_back(&Holder::Uid(1), &colors("3")).unwrap();
-        books.grant(Holder::Uid(2), &colors("3-4"), None).unwrap();
-        assert!(books.grant(Holder::Uid(2), &colors("8"), None).is_err());
-    }
-
-    #[test]
-    fn a_client_takes_what_was_granted_within_its_quota() {
-        let mut books = ledger();
-        let client = books.connect(PEER);
-        assert!(
-            books
-                .take(client, Color(1), 1)
-                .unwrap_err()
-                .to_string()
-                .contains("no colors")
-        );
-        books.grant(Holder::Uid(1000), &colors("1"), Some(32)).unwrap();
-        assert_eq!(books.take(client, Color(1), 17).unwrap().len(), 2);
-        let e = books.take(client, Color(1), 1).unwrap_err().to_string();
-        assert!(e.contains("quota of 32"), "{e}");
-        assert!(
-            books
-                .take(client, Color(2), 1)
-                .unwrap_err()
-                .to_string()
-                .contains("colors 1")
-        );
-        assert!(
-            books
-                .take(client, Color(9), 1)
-                .unwrap_err()
-                .to_string()
-                .contains("beyond the last")
-        );
-    }
-
-    #[test]
-    fn colors_that_are_in_use_are_not_taken_back() {
-        let mut books = ledger();
-        let client = books.connect(PEER);
-        books.join(7, "video".to_owned());
-        let group = Holder::Group("video".to_owned());
-        books.grant(group.clone(), &colors("0-1"), None).unwrap();
-        let tiles = books.take(client, Color(1), 16).unwrap();
-        assert!(
-            books
-                .take_back(&group, &colors("1"))
-                .unwrap_err()
-                .to_string()
-                .contains("process 7")
-        );
-        books.give_back(client, &tiles).unwrap();
-        assert!(
-            books
-                .take_back(&group, &colors("1"))
-                .unwrap_err()
-                .to_string()
-                .contains("still mapped")
-        );
-        books.returned(tiles[0]);
-        books.take_back(&group, &colors("1")).unwrap();
-        assert_eq!(books.colors_of(client), colors("0"));
-    }
-
-    #[test]
-    fn a_grant_to_a_process_ends_with_it() {
-        let mut books = ledger();
-        let client = books.connect(PEER);
-        books.grant(Holder::Pid(7), &colors("2"), None).unwrap();
-        books.disconnect(client);
-        books.grant(Holder::Uid(5), &colors("2"), None).unwrap();
-    }
-
-    #[test]
-    fn more_than_there_is_is_refused_with_what_is_free() {
-        let mut books = ledger();
-        let client = books.connect(PEER);
-        books.grant(Holder::Uid(1000), &colors("0"), None).unwrap();
-        for pages in [161, u64::MAX] {
-            assert!(
-                books
-                    .take(client, Color(0), pages)
-                    .unwrap_err()
-                    .to_string()
-                    .contains("160 are free")
-            );
-        }
-        assert_eq!(books.take(client, Color(0), 160).unwrap().len(), 10);
-    }
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Connect,
-        Take(usize, u16, u64),
-        GiveBack(usize),
-        Kill(usize),
-        Return,
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let step = prop_oneof![
-            Just(Step::Connect),
-            (0usize..8, 0u16..9, 0u64..60).prop_map(|(c, color, n)| Step::Take(c, color, n)),
-            (0usize..8).prop_map(Step::GiveBack),
-            (0usize..8).prop_map(Step::Kill),
-            Just(Step::Return),
-        ];
-        prop::collection::vec(step, 0..200)
-    }
-
-    proptest! {
-        /// No tile is lost and none is held by two, whatever clients do and whenever they die.
-        #[test]
-        fn no_tile_is_lost_or_held_twice(steps in steps()) {
-            let mut books = ledger();
-            books.grant(Holder::Uid(1000), &colors("0-7"), Some(600)).unwrap();
-            let mut clients: Vec<(ClientId, Vec<TileId>)> = Vec::new();
-            for step in steps {
-                match step {
-                    Step::Connect => clients.push((books.connect(PEER), Vec::new())),
-                    Step::Take(c, color, pages) => {
-                        let number = clients.len().max(1);
-                        if let Some((client, own)) = clients.get_mut(c % number) {
-                            let before: Vec<TileId> = own.clone();
-                            if let Ok(tiles) = books.take(*client, Color(color), pages) {
-                                prop_assert!(tiles.iter().all(|t| !before.contains(t)));
-                                own.extend(tiles);
-                            }
-                        }
-                    }
-                    Step::GiveBack(c) => {
-                        let number = clients.len().max(1);
-                        if let Some((client, own)) = clients.get_mut(c % number) {
-                            let tiles = std::mem::take(own);
-                            prop_assert!(books.give_back(*client, &tiles).is_ok());
-                            prop_assert!(tiles.is_empty() || books.give_back(*client, &tiles).is_err());
-                        }
-                    }
-                    Step::Kill(c) => {
-                        if !clients.is_empty() {
-                            let (client, _) = clients.remove(c % clients.len());
-                            books.disconnect(client);
-                        }
-                    }
-                    Step::Return => {
-                        for id in books.returning() {
-                            books.returned(id);
-                        }
-                    }
-                }
-                let mut held: Vec<TileId> = clients.iter().flat_map(|c| c.1.clone()).collect();
-                let number = held.len();
-                held.sort_unstable();
-                held.dedup();
-                prop_assert_eq!(held.len(), number, "a tile is held twice");
-                let pages = books.summary().pages;
-                let all: u64 = pages.iter().map(|(f, h, r)| f + h + r).sum();
-                prop_assert_eq!(all, 80 * TILE_PAGES as u64, "a tile is lost");
-                prop_assert_eq!(pages.iter().map(|p| p.1).sum::<u64>(), (number * TILE_PAGES) as u64);
-            }
-        }
-    }
-}
+mod tests;

@@ -14,12 +14,14 @@ pub mod isolation;
 pub mod ledger;
 pub mod palette;
 pub mod probe;
+pub mod process;
 pub mod protocol;
 pub mod selftest;
 pub mod server;
 pub mod socket;
 pub mod sort;
 pub mod tile;
+pub mod violation;
 
 pub use colors::{Color, Colors};
 pub use finder::find;

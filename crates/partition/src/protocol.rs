@@ -3,7 +3,7 @@
 //! A line of answers to `take` carries as many open files as it names tiles (SCM_RIGHTS, unix(7)).
 
 use crate::colors::{Color, Colors};
-use crate::ledger::{Holder, Summary, TileId};
+use crate::ledger::{Access, Holder, Summary, TileId};
 use model::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,14 @@ pub enum Request {
         color: Color,
         /// At least so many pages.
         pages: u64,
+        /// To use or to read. A file that is sent along fills pages to read, from its beginning; others are zero.
+        #[serde(default, skip_serializing_if = "Access::is_full")]
+        access: Access,
+    },
+    /// I wrote to a page that I may only read, and am being ended for it. Not answered.
+    Wrote {
+        /// The page's color.
+        color: Color,
     },
     /// I do not use these any more.
     GiveBack {
@@ -39,6 +47,9 @@ pub enum Request {
         /// How many pages at most.
         #[serde(default)]
         pages: Option<u64>,
+        /// Exclusively, or to read.
+        #[serde(default, skip_serializing_if = "Access::is_full")]
+        access: Access,
     },
     /// The operator takes colors back.
     TakeBack {
@@ -46,6 +57,9 @@ pub enum Request {
         holder: Holder,
         /// Which.
         colors: Colors,
+        /// What was granted exclusively, or to read.
+        #[serde(default, skip_serializing_if = "Access::is_full")]
+        access: Access,
     },
     /// The operator puts a process into a group.
     Join {
@@ -62,7 +76,9 @@ impl Request {
     /// Is it for the operator alone?
     pub fn is_operators(&self) -> bool {
         match self {
-            Request::Colors {} | Request::Take { .. } | Request::GiveBack { .. } => false,
+            Request::Colors {} | Request::Take { .. } | Request::Wrote { .. } | Request::GiveBack { .. } => {
+                false
+            }
             Request::Grant { .. } | Request::TakeBack { .. } | Request::Join { .. } | Request::List {} => {
                 true
             }
@@ -82,6 +98,9 @@ pub enum Answer {
         colors: Colors,
         /// Of how many.
         of: u16,
+        /// The colors that it may only read.
+        #[serde(default, skip_serializing_if = "Colors::is_empty")]
+        read_only: Colors,
     },
     /// Tiles, whose files come with this line.
     Tiles {
@@ -89,6 +108,9 @@ pub enum Answer {
         tiles: Vec<TileId>,
         /// Do more lines follow?
         more: bool,
+        /// Whose color it is, where the client may only read it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<Holder>,
     },
     /// Who has what.
     List {
@@ -142,15 +164,25 @@ mod tests {
         assert_eq!(
             text(&Request::Take {
                 color: Color(3),
-                pages: 64
+                pages: 64,
+                access: Access::Full,
             }),
             "{\"do\":\"take\",\"color\":3,\"pages\":64}\n"
+        );
+        assert_eq!(
+            text(&Request::Take {
+                color: Color(3),
+                pages: 64,
+                access: Access::ReadOnly,
+            }),
+            "{\"do\":\"take\",\"color\":3,\"pages\":64,\"access\":\"read-only\"}\n"
         );
         assert_eq!(
             text(&Request::Grant {
                 holder: Holder::Uid(1000),
                 colors: "0-3,8".parse().unwrap(),
-                pages: None
+                pages: None,
+                access: Access::Full,
             }),
             "{\"do\":\"grant\",\"holder\":\"uid:1000\",\"colors\":\"0-3,8\",\"pages\":null}\n"
         );
@@ -164,11 +196,14 @@ mod tests {
             Request::Take {
                 color: Color(0),
                 pages: 1,
+                access: Access::ReadOnly,
             },
+            Request::Wrote { color: Color(2) },
             Request::GiveBack { tiles: vec![1, 2] },
             Request::TakeBack {
                 holder: Holder::Group("a".to_owned()),
                 colors: "0".parse().unwrap(),
+                access: Access::Full,
             },
             Request::Join {
                 pid: 1,

@@ -6,14 +6,17 @@
 //! touches what clients map: when it ends, their memory stays as it is and goes back to the system with them.
 
 use crate::frame::FrameNumbers;
-use crate::ledger::{ClientId, Ledger, Peer, TileId};
+use crate::ledger::{Access, ClientId, Holder, Ledger, Peer, TileId};
+use crate::process;
 use crate::protocol::{self, Answer, Request, TILES_AT_ONCE};
 use crate::socket::{Lines, peer, send};
-use crate::tile::Tile;
+use crate::tile::{TILE, Tile};
 use model::watch::Watch;
 use model::{Error, Result};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,6 +44,26 @@ pub struct Server {
 struct Books {
     ledger: Ledger,
     tiles: BTreeMap<TileId, Tile>,
+    /// Processes in the ledger, and when they began: a number may be given to another process later.
+    began: BTreeMap<u32, u64>,
+}
+
+impl Books {
+    /// Keeps in mind which process has this number.
+    fn know(&mut self, pid: u32) -> Result<()> {
+        let began = process::began(pid).ok_or_else(|| {
+            Error::new(format!("there is no process {pid}"))
+                .remedy("start it first, or name its user or a group")
+        })?;
+        if self
+            .began
+            .insert(pid, began)
+            .is_some_and(|before| before != began)
+        {
+            self.ledger.ended(pid);
+        }
+        Ok(())
+    }
 }
 
 impl Server {
@@ -54,6 +77,7 @@ impl Server {
             books: Mutex::new(Books {
                 ledger: Ledger::new(colors, tiles.iter().map(|(id, tile)| (*id, tile.color))),
                 tiles,
+                began: BTreeMap::new(),
             }),
             numbers: FrameNumbers::of_this_process(),
             colors,
@@ -85,6 +109,7 @@ impl Server {
                     Err(_) => {
                         // Nobody knocks, or no file is left for who does.
                         std::thread::sleep(TICK / 4);
+                        self.forget_ended();
                         self.take_in(watch);
                     }
                 }
@@ -132,12 +157,14 @@ impl Server {
                 }
                 Ok(None) | Err(_) => return,
             };
-            // Files that a client sends along are not wanted.
-            drop(lines.files());
-            let answered = protocol::parse(&line).and_then(|request| self.act(client, peer, request));
+            // What a client sends along is the contents of pages to read; more is not wanted.
+            let contents = lines.files().into_iter().next().map(File::from);
+            let answered =
+                protocol::parse(&line).and_then(|request| self.act(client, peer, request, contents));
             let sent = match answered {
                 Ok(Reply::Line(answer)) => send(lines.stream(), &protocol::line(&answer), &[]),
-                Ok(Reply::Tiles(tiles)) => self.hand_out(lines.stream(), &tiles),
+                Ok(Reply::Tiles(out)) => self.hand_out(lines.stream(), &out),
+                Ok(Reply::Nothing) => Ok(()),
                 Err(e) => {
                     let why = e.to_string();
                     send(lines.stream(), &protocol::line(&Answer::Refused { why }), &[])
@@ -149,7 +176,7 @@ impl Server {
         }
     }
 
-    fn act(&self, client: ClientId, peer: Peer, request: Request) -> Result<Reply> {
+    fn act(&self, client: ClientId, peer: Peer, request: Request, contents: Option<File>) -> Result<Reply> {
         if request.is_operators() && peer.uid != 0 && peer.uid != self.operator {
             return Err(Error::new(format!("user {} is not the operator", peer.uid))
                 .remedy("ask as root or as the user that runs the server"));
@@ -157,18 +184,39 @@ impl Server {
         let mut books = self.books();
         match request {
             Request::Colors {} => Ok(Reply::Line(Answer::Colors {
-                colors: books.ledger.colors_of(client),
+                colors: books.ledger.colors_of(client, Access::Full),
                 of: self.colors,
+                read_only: books.ledger.colors_of(client, Access::ReadOnly),
             })),
-            Request::Take { color, pages } => match books.ledger.take(client, color, pages) {
-                Ok(tiles) => Ok(Reply::Tiles(tiles)),
-                Err(_) => {
-                    // What was given back a moment ago may do.
-                    drop(books);
-                    self.take_in(&model::watch::Silent);
-                    self.books().ledger.take(client, color, pages).map(Reply::Tiles)
+            Request::Take { color, pages, access } => {
+                let owner = books.ledger.owner_of(color).cloned();
+                if access == Access::Full && books.ledger.may_only_read(client, color) {
+                    books.ledger.wrote(client, color);
                 }
-            },
+                let taken = books.ledger.take(client, color, pages, access);
+                drop(books);
+                let tiles = match taken {
+                    Ok(tiles) => tiles,
+                    Err(_) => {
+                        // What was given back a moment ago may do.
+                        self.take_in(&model::watch::Silent);
+                        self.books().ledger.take(client, color, pages, access)?
+                    }
+                };
+                if let (Some(file), Access::ReadOnly) = (contents, access) {
+                    self.fill(&tiles, &file)
+                        .inspect_err(|_| drop(self.books().ledger.give_back(client, &tiles)))?;
+                }
+                Ok(Reply::Tiles(Out {
+                    tiles,
+                    access,
+                    owner: owner.filter(|_| access == Access::ReadOnly),
+                }))
+            }
+            Request::Wrote { color } => {
+                books.ledger.wrote(client, color);
+                Ok(Reply::Nothing)
+            }
             Request::GiveBack { tiles } => {
                 books.ledger.give_back(client, &tiles)?;
                 drop(books);
@@ -179,17 +227,26 @@ impl Server {
                 holder,
                 colors,
                 pages,
+                access,
             } => {
-                books.ledger.grant(holder, &colors, pages)?;
+                if let Holder::Pid(pid) = holder {
+                    books.know(pid)?;
+                }
+                books.ledger.grant(holder, &colors, pages, access)?;
                 Ok(Reply::Line(Answer::Done))
             }
-            Request::TakeBack { holder, colors } => {
+            Request::TakeBack {
+                holder,
+                colors,
+                access,
+            } => {
                 drop(books);
                 self.take_in(&model::watch::Silent);
-                self.books().ledger.take_back(&holder, &colors)?;
+                self.books().ledger.take_back(&holder, &colors, access)?;
                 Ok(Reply::Line(Answer::Done))
             }
             Request::Join { pid, group } => {
+                books.know(pid)?;
                 books.ledger.join(pid, group);
                 Ok(Reply::Line(Answer::Done))
             }
@@ -199,22 +256,52 @@ impl Server {
         }
     }
 
-    /// Sends tiles, some at a time. A client that does not get all of them is cut off, and they return.
-    fn hand_out(&self, stream: &UnixStream, tiles: &[TileId]) -> std::io::Result<()> {
-        if tiles.is_empty() {
-            let none = Answer::Tiles {
-                tiles: Vec::new(),
-                more: false,
-            };
-            return send(stream, &protocol::line(&none), &[]);
+    /// Fills tiles with what a client sent, as far as it goes. The books are free meanwhile: a file may be slow.
+    fn fill(&self, tiles: &[TileId], file: &File) -> Result<()> {
+        let unreadable = |e: &std::io::Error| {
+            Error::new(format!("what was sent to fill the pages cannot be read: {e}"))
+                .remedy("send an ordinary file that is open to be read")
+        };
+        if !file.metadata().is_ok_and(|m| m.is_file()) {
+            return Err(unreadable(&std::io::Error::from(ErrorKind::InvalidInput)));
         }
-        let mut rest = tiles.chunks(TILES_AT_ONCE).peekable();
+        let mut bytes = vec![0; TILE];
+        for (place, id) in tiles.iter().enumerate() {
+            let mut length = 0;
+            while length < TILE {
+                match file.read_at(&mut bytes[length..], (place * TILE + length) as u64) {
+                    Ok(0) => break,
+                    Ok(some) => length += some,
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(e) => return Err(unreadable(&e)),
+                }
+            }
+            if let Some(tile) = self.books().tiles.get_mut(id) {
+                tile.fill(&bytes[..length]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends tiles, some at a time. A client that does not get all of them is cut off, and they return.
+    fn hand_out(&self, stream: &UnixStream, out: &Out) -> std::io::Result<()> {
+        let answer = |tiles: &[TileId], more| {
+            protocol::line(&Answer::Tiles {
+                tiles: tiles.to_vec(),
+                more,
+                owner: out.owner.clone(),
+            })
+        };
+        if out.tiles.is_empty() {
+            return send(stream, &answer(&[], false), &[]);
+        }
+        let mut rest = out.tiles.chunks(TILES_AT_ONCE).peekable();
         while let Some(part) = rest.next() {
             let files = {
                 let books = self.books();
                 part.iter()
                     .filter_map(|id| books.tiles.get(id))
-                    .map(|tile| tile.open(true))
+                    .map(|tile| tile.open(out.access))
                     .collect::<Result<Vec<_>>>()
             };
             let files = match files {
@@ -225,13 +312,21 @@ impl Server {
                     return Err(std::io::Error::other(e));
                 }
             };
-            let answer = Answer::Tiles {
-                tiles: part.to_vec(),
-                more: rest.peek().is_some(),
-            };
-            send(stream, &protocol::line(&answer), &files)?;
+            send(stream, &answer(part, rest.peek().is_some()), &files)?;
         }
         Ok(())
+    }
+
+    /// Forgets grants to processes that have ended.
+    fn forget_ended(&self) {
+        let mut books = self.books();
+        let Books { ledger, began, .. } = &mut *books;
+        for pid in ledger.processes() {
+            if process::began(pid) != began.get(&pid).copied() {
+                ledger.ended(pid);
+                began.remove(&pid);
+            }
+        }
     }
 
     /// Takes in what is returning and nobody maps any more.
@@ -240,7 +335,7 @@ impl Server {
         for id in returning {
             let mut books = self.books();
             // It may have been taken in, and handed out again, since.
-            let Books { ledger, tiles } = &mut *books;
+            let Books { ledger, tiles, .. } = &mut *books;
             if !ledger.is_returning(id) {
                 continue;
             }
@@ -264,5 +359,14 @@ impl Server {
 
 enum Reply {
     Line(Answer),
-    Tiles(Vec<TileId>),
+    Tiles(Out),
+    Nothing,
+}
+
+/// Tiles on their way to a client.
+struct Out {
+    tiles: Vec<TileId>,
+    access: Access,
+    /// Whose color it is, where it is only to be read.
+    owner: Option<Holder>,
 }

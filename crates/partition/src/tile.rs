@@ -12,6 +12,7 @@
 use crate::colors::Color;
 use crate::frame::{FrameNumbers, Page, pages};
 use crate::geometry::PAGE;
+use crate::holder::Access;
 use crate::palette::Palette;
 use machine::memory::Area;
 use model::watch::Watch;
@@ -76,6 +77,10 @@ impl Tile {
         if !sized {
             return Err(last_error("size a file in memory"));
         }
+        // SAFETY: a call with plain numbers on an open file. For its owner alone: it is handed on open, not by name.
+        if unsafe { libc::fchmod(fd, 0o600) } != 0 {
+            return Err(last_error("set the mode of a file in memory"));
+        }
         // Opened anew by name: the file as it was made is not counted among the open ones by leases.
         let file = open(&made, true)?;
         // SAFETY: a new shared mapping of a file of this size, whose result is checked.
@@ -115,12 +120,27 @@ impl Tile {
             .collect()
     }
 
-    /// An open file for someone else: to read and write, or only to read.
+    /// An open file for someone else: to read and write, or only to read. Whoever has it to read cannot map it to write,
+    /// nor open it anew to write, unless he may override the modes of files.
     ///
     /// # Errors
     /// Too many files are open.
-    pub fn open(&self, writable: bool) -> Result<File> {
-        open(&self.file, writable)
+    pub fn open(&self, access: Access) -> Result<File> {
+        self.allow(access)?;
+        open(&self.file, access == Access::Full)
+    }
+
+    /// Who owns the file may open it anew in this way only.
+    fn allow(&self, access: Access) -> Result<()> {
+        let mode = match access {
+            Access::Full => 0o600,
+            Access::ReadOnly => 0o400,
+        };
+        // SAFETY: a call with plain numbers on an open file.
+        match unsafe { libc::fchmod(self.file.as_raw_fd(), mode) } {
+            0 => Ok(()),
+            _ => Err(last_error("set the mode of a tile")),
+        }
     }
 
     /// Has nobody else it open or mapped?
@@ -148,6 +168,12 @@ impl Tile {
     pub fn zero(&mut self) {
         // SAFETY: the whole of the mapping, which this value owns.
         unsafe { std::ptr::write_bytes(self.base, 0, TILE) };
+    }
+
+    /// Fills it from its beginning. Only for tiles that nobody maps yet.
+    pub fn fill(&mut self, bytes: &[u8]) {
+        // SAFETY: within the mapping, which this value owns.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base, bytes.len().min(TILE)) };
     }
 
     /// Is every byte zero?
@@ -291,8 +317,8 @@ mod tests {
     fn a_tile_is_alone_until_someone_opens_it_and_again_when_nobody_maps_it() {
         let tile = Tile::fresh(Color(0)).unwrap();
         assert!(tile.is_alone());
-        for writable in [true, false] {
-            let theirs = tile.open(writable).unwrap();
+        for access in [Access::Full, Access::ReadOnly] {
+            let theirs = tile.open(access).unwrap();
             assert!(!tile.is_alone());
             let fd = theirs.into_raw_fd();
             // SAFETY: a mapping of the file, unmapped below; the descriptor is closed once.
@@ -307,7 +333,7 @@ mod tests {
                 );
                 assert_ne!(map, libc::MAP_FAILED);
                 libc::close(fd);
-                assert!(!tile.is_alone(), "a mapping holds it, writable: {writable}");
+                assert!(!tile.is_alone(), "a mapping holds it: {access:?}");
                 libc::munmap(map, TILE);
             }
             assert!(tile.is_alone());
@@ -318,7 +344,7 @@ mod tests {
     fn a_tile_cannot_be_resized_and_is_zero_at_first_and_after_clearing() {
         let mut tile = Tile::fresh(Color(3)).unwrap();
         assert!(tile.is_zero());
-        let theirs = tile.open(true).unwrap();
+        let theirs = tile.open(Access::Full).unwrap();
         assert!(theirs.set_len(0).is_err());
         assert!(theirs.set_len(1 << 20).is_err());
         std::os::unix::fs::FileExt::write_all_at(&theirs, b"secret", 5000).unwrap();

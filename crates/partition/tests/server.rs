@@ -1,109 +1,13 @@
 //! The memory server, live: what clients get, what comes back when they die, and what is never handed out twice.
 
-use model::watch::{Silent, Watch};
+mod running;
+
+use model::watch::Silent;
 use model::{Bytes, CpuSet};
-use partition::client::Connection;
-use partition::ledger::{Holder, Summary};
-use partition::protocol::{Answer, Request};
-use partition::server::Server;
-use partition::tile::{TILE, TILE_PAGES, Tile};
+use partition::tile::{TILE, TILE_PAGES};
 use partition::{Color, Colors, finder, tile};
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
-use std::sync::Arc;
+use running::{Running, claimed};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Stops when told.
-#[derive(Default)]
-struct Until(AtomicBool);
-
-impl Watch for Until {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-    fn note(&self, text: &str) {
-        eprintln!("{text}");
-    }
-    fn stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// A server that runs until this is dropped.
-struct Running {
-    until: Arc<Until>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    socket: PathBuf,
-    _dir: tempfile::TempDir,
-}
-
-impl Running {
-    fn start(colors: u16, tiles: Vec<Tile>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let socket = dir.path().join("color.sock");
-        let listener = UnixListener::bind(&socket).unwrap();
-        let until = Arc::new(Until::default());
-        let theirs = Arc::clone(&until);
-        let server = Server::new(colors, tiles);
-        let thread = std::thread::spawn(move || server.serve(&listener, &*theirs).unwrap());
-        Running {
-            until,
-            thread: Some(thread),
-            socket,
-            _dir: dir,
-        }
-    }
-    fn connect(&self) -> Connection {
-        Connection::open(&self.socket).unwrap()
-    }
-    fn operator(&self, request: &Request) -> Answer {
-        self.connect().ask(request).unwrap()
-    }
-    fn grant_me(&self, colors: &str) {
-        // SAFETY: a call without arguments.
-        let uid = unsafe { libc::geteuid() };
-        self.operator(&Request::Grant {
-            holder: Holder::Uid(uid),
-            colors: colors.parse().unwrap(),
-            pages: None,
-        });
-    }
-    fn summary(&self) -> Summary {
-        match self.operator(&Request::List {}) {
-            Answer::List { summary } => summary,
-            other => panic!("{other:?}"),
-        }
-    }
-    /// Pages that are free, held, returning.
-    fn pages(&self) -> (u64, u64, u64) {
-        self.summary()
-            .pages
-            .iter()
-            .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2))
-    }
-    /// Waits until as many pages are free.
-    fn wait_for_free(&self, pages: u64) -> bool {
-        (0..200).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            self.pages().0 == pages
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.until.0.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-/// Tiles whose colors nobody checked: for all that does not depend on the cache.
-fn claimed(colors: u16, each: usize) -> Vec<Tile> {
-    (0..colors)
-        .flat_map(|c| (0..each).map(move |_| Tile::fresh(Color(c)).unwrap()))
-        .collect()
-}
 
 #[test]
 fn a_client_gets_zeroed_memory_of_what_was_granted_and_nothing_else() {

@@ -59,6 +59,20 @@ pub struct Calibrated {
 /// # Errors
 /// The workload is none that is built in (a program), or needs a working set size that is not given.
 pub fn make(set: &TaskSet, task: TaskId, length: Duration, seed: u64) -> Result<(Box<dyn Work>, Calibrated)> {
+    make_in(set, task, length, seed, None)
+}
+
+/// As [`make`], with the working set of a walk in `store` where there is one: such as memory of the task's colors.
+///
+/// # Errors
+/// As [`make`]; the store is not as large as the working set.
+pub fn make_in(
+    set: &TaskSet,
+    task: TaskId,
+    length: Duration,
+    seed: u64,
+    store: Option<Box<dyn walk::Store>>,
+) -> Result<(Box<dyn Work>, Calibrated)> {
     let details = set.details(task);
     let workload = details
         .and_then(|d| d.workload.as_ref())
@@ -70,12 +84,22 @@ pub fn make(set: &TaskSet, task: TaskId, length: Duration, seed: u64) -> Result<
     };
     match workload {
         Workload::Spin => Ok(repeated(spin::Spin::new(seed), length)),
-        Workload::Walk { write_ratio, pattern } => match set.wss(task) {
-            Some(size) => Ok(repeated(
+        Workload::Walk { write_ratio, pattern } => match (set.wss(task), store) {
+            (Some(size), None) => Ok(repeated(
                 walk::Walk::new(size, *write_ratio, *pattern, seed),
                 length,
             )),
-            None => refuse(
+            (Some(size), Some(mut store)) => match store.lines().len() as u64 {
+                lines if lines == size.get().div_ceil(walk::LINE).max(1) => Ok(repeated(
+                    walk::Walk::over(store, *write_ratio, *pattern, seed),
+                    length,
+                )),
+                lines => refuse(
+                    &format!("its working set of {size} is given memory of {lines} lines"),
+                    "give it as much memory as its working set",
+                ),
+            },
+            (None, _) => refuse(
                 "a walk needs the size of its working set",
                 "add `wss = \"256KiB\"`",
             ),
@@ -146,6 +170,17 @@ mod tests {
             assert!(calibrated.count > 0 && calibrated.unit.low_ps <= calibrated.unit.high_ps);
             work.job(0, &AtomicBool::new(false));
         }
+        let store = |lines| Some(Box::new(vec![walk::Line::default(); lines]) as Box<dyn walk::Store>);
+        let (mut work, _) = make_in(&set, TaskId(1), length, 1, store(1024)).unwrap();
+        work.job(0, &AtomicBool::new(false));
+        let e = make_in(&set, TaskId(1), length, 1, store(1000))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            e.contains("working set of 64KiB is given memory of 1000 lines"),
+            "{e}"
+        );
         for (task, cause) in [(TaskId(2), "needs the size"), (TaskId(3), "programs")] {
             let e = make(&set, task, length, 1).err().unwrap().to_string();
             assert!(e.contains(cause) && e.contains("task"), "{e}");

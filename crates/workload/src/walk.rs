@@ -19,16 +19,44 @@ const LOOK_EVERY: u64 = 1024;
 /// What a write ratio of one is.
 const WHOLE: u32 = 1 << 16;
 
-#[repr(align(64))]
-#[derive(Clone, Copy, Default)]
-struct Line {
+/// One line of a working set. Any bytes are a valid one.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Line {
+    /// The line that comes after it.
     next: u32,
+    /// How often it was written.
     written: u32,
+    rest: [u32; 14],
+}
+
+/// Where a working set lies: memory that is its owner's alone, such as memory of one color.
+pub trait Store: Send {
+    /// All of its lines, as many every time.
+    fn lines(&mut self) -> &mut [Line];
+}
+
+impl Store for Vec<Line> {
+    fn lines(&mut self) -> &mut [Line] {
+        self
+    }
+}
+
+/// The next place at random: every line comes once before any comes again.
+#[inline]
+fn drawn(mut at: u32, mask: u32, count: usize) -> u32 {
+    loop {
+        // Full period for a modulus that is a power of two: odd increment, multiplier ≡ 1 (mod 4).
+        at = at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) & mask;
+        if (at as usize) < count {
+            return at;
+        }
+    }
 }
 
 /// Walks; a unit is the visit of one line.
 pub struct Walk {
-    lines: Vec<Line>,
+    store: Box<dyn Store>,
     pattern: Pattern,
     /// How much of a write comes due with every line, in parts of [`WHOLE`].
     write_part: u32,
@@ -45,59 +73,61 @@ impl Walk {
         let count = u32::try_from(size.get().div_ceil(LINE))
             .unwrap_or(u32::MAX)
             .max(1);
-        let mut lines = vec![Line::default(); count as usize];
+        Self::over(
+            Box::new(vec![Line::default(); count as usize]),
+            write_ratio,
+            pattern,
+            seed,
+        )
+    }
+
+    /// As [`Walk::new`], over memory that the caller gives: all of it is the working set. A store without lines is walked
+    /// by doing nothing.
+    pub fn over(mut store: Box<dyn Store>, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
+        let lines = store.lines();
+        let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (0..count).collect();
         if pattern == Pattern::Chase {
             order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
         }
         for (place, line) in order.iter().enumerate() {
-            lines[*line as usize].next = order[(place + 1) % order.len()];
+            lines[*line as usize] = Line {
+                next: order[(place + 1) % order.len()],
+                ..Line::default()
+            };
         }
         Walk {
-            lines,
+            store,
             pattern,
             write_part: (write_ratio.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32,
             due: 0,
             at: 0,
-            mask: count.checked_next_power_of_two().map_or(u32::MAX, |p| p - 1),
+            mask: count
+                .max(1)
+                .checked_next_power_of_two()
+                .map_or(u32::MAX, |p| p - 1),
         }
     }
 
-    /// The next line at random: every line comes once before any comes again.
-    #[inline]
-    fn drawn(&mut self) -> u32 {
-        loop {
-            // Full period for a modulus that is a power of two: odd increment, multiplier ≡ 1 (mod 4).
-            self.at = self.at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) & self.mask;
-            if (self.at as usize) < self.lines.len() {
-                return self.at;
-            }
-        }
-    }
-
-    #[inline]
-    fn visit(&mut self, index: u32) {
-        self.due += self.write_part;
-        let Some(line) = self.lines.get_mut(index as usize) else {
+    fn steps(&mut self, number: u64) {
+        let lines = self.store.lines();
+        if lines.is_empty() {
             return;
-        };
-        if self.due >= WHOLE {
-            self.due -= WHOLE;
-            line.written = line.written.wrapping_add(1);
-        } else {
-            black_box(line.written);
         }
-    }
-
-    fn step(&mut self) {
-        let index = match self.pattern {
-            Pattern::Random => self.drawn(),
-            Pattern::Sequential | Pattern::Chase => {
-                self.at = self.lines[self.at as usize].next;
-                self.at
+        for _ in 0..number {
+            self.at = match self.pattern {
+                Pattern::Random => drawn(self.at, self.mask, lines.len()),
+                Pattern::Sequential | Pattern::Chase => lines[self.at as usize].next,
+            };
+            let line = &mut lines[self.at as usize];
+            self.due += self.write_part;
+            if self.due >= WHOLE {
+                self.due -= WHOLE;
+                line.written = line.written.wrapping_add(1);
+            } else {
+                black_box(line.written);
             }
-        };
-        self.visit(index);
+        }
     }
 }
 
@@ -106,9 +136,7 @@ impl Units for Walk {
         let mut left = count;
         while left > 0 && !stop.load(Ordering::Relaxed) {
             let now = left.min(LOOK_EVERY);
-            for _ in 0..now {
-                self.step();
-            }
+            self.steps(now);
             left -= now;
         }
     }
@@ -127,14 +155,14 @@ mod tests {
             ], seed in any::<u64>(),
         ) {
             let mut walk = Walk::new(Bytes::new(lines * LINE), f64::from(ratio) / 8.0, pattern, seed);
-            prop_assert_eq!(walk.lines.len() as u64, lines);
+            prop_assert_eq!(walk.store.lines().len() as u64, lines);
             let mut seen = vec![0; lines as usize];
             for _ in 0..3 * lines {
-                walk.step();
+                walk.steps(1);
                 seen[walk.at as usize] += 1;
             }
             prop_assert!(seen.iter().all(|s| *s == 3), "{:?}", seen);
-            let written: u64 = walk.lines.iter().map(|l| u64::from(l.written)).sum();
+            let written: u64 = walk.store.lines().iter().map(|l| u64::from(l.written)).sum();
             prop_assert_eq!(written, 3 * lines * u64::from(ratio) / 8);
         }
     }

@@ -6,7 +6,7 @@ use crate::console::{Console, Format, print, print_json};
 use model::watch::Watch;
 use model::{Bytes, Error, Result};
 use partition::client::Connection;
-use partition::ledger::{Holder, Summary};
+use partition::ledger::{Access, Holder, Summary};
 use partition::protocol::{Answer as Said, Request};
 use partition::server::Server;
 use partition::{Colors, tile};
@@ -49,7 +49,8 @@ struct Where {
 }
 
 const GRANT_HELP: &str = "\
-Grants are exclusive: a color is one holder's.
+Grants are exclusive: a color is one holder's. Others may be granted to read pages of it (--read-only): they take part of that
+cache, but what they leave there never has to be written back.
 
 Examples:
   warmset color grant uid:1000 0-3,8 --size 4MiB
@@ -66,6 +67,9 @@ pub struct GrantArgs {
     /// The most memory that the holder's processes may have together [default: no limit]
     #[arg(long, value_name = "SIZE")]
     size: Option<Bytes>,
+    /// To read only, beside the one holder who may write: its cache lines stay clean
+    #[arg(long)]
+    read_only: bool,
     #[command(flatten)]
     server: Where,
 }
@@ -80,6 +84,9 @@ pub struct TakeBackArgs {
     holder: Holder,
     /// Which colors
     colors: Colors,
+    /// What was granted to read only
+    #[arg(long)]
+    read_only: bool,
     #[command(flatten)]
     server: Where,
 }
@@ -173,6 +180,10 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
+fn access(read_only: bool) -> Access {
+    if read_only { Access::ReadOnly } else { Access::Full }
+}
+
 fn tell(server: &Where, request: &Request) -> Result<Said> {
     Connection::open(&socket_of(server.socket.as_ref()))?.ask(request)
 }
@@ -183,6 +194,7 @@ pub fn grant(args: GrantArgs) -> Result<Answer> {
         holder: args.holder,
         colors: args.colors,
         pages: args.size.map(|s| s.get() / partition::geometry::PAGE as u64),
+        access: access(args.read_only),
     };
     tell(&args.server, &request).map(|_| Answer::Yes)
 }
@@ -192,6 +204,7 @@ pub fn take_back(args: TakeBackArgs) -> Result<Answer> {
     let request = Request::TakeBack {
         holder: args.holder,
         colors: args.colors,
+        access: access(args.read_only),
     };
     tell(&args.server, &request).map(|_| Answer::Yes)
 }
@@ -234,12 +247,16 @@ fn list_text(summary: &Summary) -> String {
         let limit = grant
             .pages
             .map_or_else(String::new, |pages| format!(", at most {pages} pages"));
-        let _ = writeln!(text, "{}: colors {}{limit}", grant.holder, grant.colors);
+        let only = match grant.access {
+            Access::Full => "",
+            Access::ReadOnly => ", to read only",
+        };
+        let _ = writeln!(text, "{}: colors {}{only}{limit}", grant.holder, grant.colors);
     }
     for client in &summary.clients {
         let _ = writeln!(
             text,
-            "process {} of user {}: {} pages, may use colors {}",
+            "process {} of user {}: {} pages, may use colors {}{}",
             client.peer.pid,
             client.peer.uid,
             client.pages,
@@ -247,7 +264,26 @@ fn list_text(summary: &Summary) -> String {
                 "none".to_owned()
             } else {
                 client.colors.to_string()
+            },
+            if client.read_only.is_empty() {
+                String::new()
+            } else {
+                format!(", read colors {}", client.read_only)
             }
+        );
+    }
+    for violation in &summary.violations {
+        let _ = writeln!(
+            text,
+            "process {} of user {} tried to write to color {} {} times, which belongs to {}",
+            violation.peer.pid,
+            violation.peer.uid,
+            violation.color,
+            violation.count,
+            violation
+                .owner
+                .as_ref()
+                .map_or_else(|| "nobody".to_owned(), ToString::to_string)
         );
     }
     text

@@ -1,0 +1,277 @@
+//! What the books must hold, whatever clients do.
+
+use super::*;
+use proptest::prelude::*;
+
+fn ledger() -> Ledger {
+    Ledger::new(8, (0..80).map(|id| (id, Color((id % 8) as u16))))
+}
+fn colors(text: &str) -> Colors {
+    text.parse().unwrap()
+}
+const PEER: Peer = Peer { pid: 7, uid: 1000 };
+
+#[test]
+fn a_color_is_granted_to_one_holder_only() {
+    let mut books = ledger();
+    books
+        .grant(Holder::Uid(1), &colors("0-3"), None, Access::Full)
+        .unwrap();
+    let e = books
+        .grant(Holder::Uid(2), &colors("3-4"), None, Access::Full)
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("colors 3 are granted to uid:1"), "{e}");
+    books
+        .take_back(&Holder::Uid(1), &colors("3"), Access::Full)
+        .unwrap();
+    books
+        .grant(Holder::Uid(2), &colors("3-4"), None, Access::Full)
+        .unwrap();
+    assert!(
+        books
+            .grant(Holder::Uid(2), &colors("8"), None, Access::Full)
+            .is_err()
+    );
+}
+
+#[test]
+fn a_client_takes_what_was_granted_within_its_quota() {
+    let mut books = ledger();
+    let client = books.connect(PEER);
+    assert!(
+        books
+            .take(client, Color(1), 1, Access::Full)
+            .unwrap_err()
+            .to_string()
+            .contains("no colors")
+    );
+    books
+        .grant(Holder::Uid(1000), &colors("1"), Some(32), Access::Full)
+        .unwrap();
+    assert_eq!(books.take(client, Color(1), 17, Access::Full).unwrap().len(), 2);
+    let e = books
+        .take(client, Color(1), 1, Access::Full)
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("quota of 32"), "{e}");
+    assert!(
+        books
+            .take(client, Color(2), 1, Access::Full)
+            .unwrap_err()
+            .to_string()
+            .contains("colors 1")
+    );
+    assert!(
+        books
+            .take(client, Color(9), 1, Access::Full)
+            .unwrap_err()
+            .to_string()
+            .contains("beyond the last")
+    );
+}
+
+#[test]
+fn colors_that_are_in_use_are_not_taken_back() {
+    let mut books = ledger();
+    let client = books.connect(PEER);
+    books.join(7, "video".to_owned());
+    let group = Holder::Group("video".to_owned());
+    books
+        .grant(group.clone(), &colors("0-1"), None, Access::Full)
+        .unwrap();
+    let tiles = books.take(client, Color(1), 16, Access::Full).unwrap();
+    assert!(
+        books
+            .take_back(&group, &colors("1"), Access::Full)
+            .unwrap_err()
+            .to_string()
+            .contains("process 7")
+    );
+    books.give_back(client, &tiles).unwrap();
+    assert!(
+        books
+            .take_back(&group, &colors("1"), Access::Full)
+            .unwrap_err()
+            .to_string()
+            .contains("still mapped")
+    );
+    books.returned(tiles[0]);
+    books.take_back(&group, &colors("1"), Access::Full).unwrap();
+    assert_eq!(books.colors_of(client, Access::Full), colors("0"));
+}
+
+#[test]
+fn a_grant_to_a_process_ends_with_it() {
+    let mut books = ledger();
+    let client = books.connect(PEER);
+    books
+        .grant(Holder::Pid(7), &colors("2"), None, Access::Full)
+        .unwrap();
+    books.disconnect(client);
+    assert_eq!(books.processes().into_iter().collect::<Vec<_>>(), [7]);
+    let e = books.grant(Holder::Uid(5), &colors("2"), None, Access::Full);
+    assert!(e.is_err(), "a connection that ended is not a process that ended");
+    books.ended(7);
+    books
+        .grant(Holder::Uid(5), &colors("2"), None, Access::Full)
+        .unwrap();
+}
+
+#[test]
+fn more_than_there_is_is_refused_with_what_is_free() {
+    let mut books = ledger();
+    let client = books.connect(PEER);
+    books
+        .grant(Holder::Uid(1000), &colors("0"), None, Access::Full)
+        .unwrap();
+    for pages in [161, u64::MAX] {
+        assert!(
+            books
+                .take(client, Color(0), pages, Access::Full)
+                .unwrap_err()
+                .to_string()
+                .contains("160 are free")
+        );
+    }
+    assert_eq!(books.take(client, Color(0), 160, Access::Full).unwrap().len(), 10);
+}
+
+/// 001 §5.3.
+#[test]
+fn others_read_a_protected_color_and_whoever_wants_to_write_is_refused_and_remembered() {
+    let mut books = ledger();
+    books
+        .grant(Holder::Uid(1), &colors("0-1"), None, Access::Full)
+        .unwrap();
+    books
+        .grant(Holder::Uid(1000), &colors("1"), Some(16), Access::ReadOnly)
+        .unwrap();
+    let owner = books.connect(Peer { pid: 5, uid: 1 });
+    let reader = books.connect(PEER);
+    assert_eq!(books.colors_of(reader, Access::Full), Colors::new());
+    assert_eq!(books.colors_of(reader, Access::ReadOnly), colors("1"));
+    assert_eq!(
+        books.take(reader, Color(1), 1, Access::ReadOnly).unwrap().len(),
+        1
+    );
+    for _ in 0..2 {
+        let e = books
+            .take(reader, Color(1), 1, Access::Full)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("color 1 belongs to uid:1: this process may only read it"),
+            "{e}"
+        );
+        assert!(books.may_only_read(reader, Color(1)));
+        books.wrote(reader, Color(1));
+    }
+    let e = books
+        .take(reader, Color(0), 1, Access::Full)
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("not granted"), "{e}");
+    // What is only read counts against the reader's quota, not the owner's.
+    let e = books
+        .take(reader, Color(1), 1, Access::ReadOnly)
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("quota of 16 of uid:1000"), "{e}");
+    assert_eq!(books.take(owner, Color(1), 16, Access::Full).unwrap().len(), 1);
+    let violations = books.summary().violations;
+    assert_eq!(violations.len(), 1);
+    assert_eq!((violations[0].peer, violations[0].count), (PEER, 2));
+    assert_eq!(violations[0].owner, Some(Holder::Uid(1)));
+    // The owner's grant is taken back apart from the reader's.
+    assert!(
+        books
+            .take_back(&Holder::Uid(1), &colors("1"), Access::Full)
+            .is_err()
+    );
+    books.disconnect(owner);
+    for id in books.returning() {
+        books.returned(id);
+    }
+    books
+        .take_back(&Holder::Uid(1), &colors("1"), Access::Full)
+        .unwrap();
+    let e = books
+        .take_back(&Holder::Uid(1000), &colors("1"), Access::ReadOnly)
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("process 7"), "{e}");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Connect,
+    Take(usize, u16, u64),
+    GiveBack(usize),
+    Kill(usize),
+    Return,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        Just(Step::Connect),
+        (0usize..8, 0u16..9, 0u64..60).prop_map(|(c, color, n)| Step::Take(c, color, n)),
+        (0usize..8).prop_map(Step::GiveBack),
+        (0usize..8).prop_map(Step::Kill),
+        Just(Step::Return),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+proptest! {
+    /// No tile is lost and none is held by two, whatever clients do and whenever they die.
+    #[test]
+    fn no_tile_is_lost_or_held_twice(steps in steps()) {
+        let mut books = ledger();
+        books.grant(Holder::Uid(1000), &colors("0-7"), Some(600), Access::Full).unwrap();
+        let mut clients: Vec<(ClientId, Vec<TileId>)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Connect => clients.push((books.connect(PEER), Vec::new())),
+                Step::Take(c, color, pages) => {
+                    let number = clients.len().max(1);
+                    if let Some((client, own)) = clients.get_mut(c % number) {
+                        let before: Vec<TileId> = own.clone();
+                        if let Ok(tiles) = books.take(*client, Color(color), pages, Access::Full) {
+                            prop_assert!(tiles.iter().all(|t| !before.contains(t)));
+                            own.extend(tiles);
+                        }
+                    }
+                }
+                Step::GiveBack(c) => {
+                    let number = clients.len().max(1);
+                    if let Some((client, own)) = clients.get_mut(c % number) {
+                        let tiles = std::mem::take(own);
+                        prop_assert!(books.give_back(*client, &tiles).is_ok());
+                        prop_assert!(tiles.is_empty() || books.give_back(*client, &tiles).is_err());
+                    }
+                }
+                Step::Kill(c) => {
+                    if !clients.is_empty() {
+                        let (client, _) = clients.remove(c % clients.len());
+                        books.disconnect(client);
+                    }
+                }
+                Step::Return => {
+                    for id in books.returning() {
+                        books.returned(id);
+                    }
+                }
+            }
+            let mut held: Vec<TileId> = clients.iter().flat_map(|c| c.1.clone()).collect();
+            let number = held.len();
+            held.sort_unstable();
+            held.dedup();
+            prop_assert_eq!(held.len(), number, "a tile is held twice");
+            let pages = books.summary().pages;
+            let all: u64 = pages.iter().map(|(f, h, r)| f + h + r).sum();
+            prop_assert_eq!(all, 80 * TILE_PAGES as u64, "a tile is lost");
+            prop_assert_eq!(pages.iter().map(|p| p.1).sum::<u64>(), (number * TILE_PAGES) as u64);
+        }
+    }
+}

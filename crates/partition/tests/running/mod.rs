@@ -1,0 +1,107 @@
+//! A memory server that runs for as long as a test needs it.
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use model::watch::Watch;
+use partition::Color;
+use partition::client::Connection;
+use partition::ledger::{Access, Holder, Summary};
+use partition::protocol::{Answer, Request};
+use partition::server::Server;
+use partition::tile::Tile;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Stops when told.
+#[derive(Default)]
+pub struct Until(AtomicBool);
+
+impl Watch for Until {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn note(&self, text: &str) {
+        eprintln!("{text}");
+    }
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A server that runs until this is dropped.
+pub struct Running {
+    until: Arc<Until>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    pub socket: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Running {
+    pub fn start(colors: u16, tiles: Vec<Tile>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("color.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let until = Arc::new(Until::default());
+        let theirs = Arc::clone(&until);
+        let server = Server::new(colors, tiles);
+        let thread = std::thread::spawn(move || server.serve(&listener, &*theirs).unwrap());
+        Running {
+            until,
+            thread: Some(thread),
+            socket,
+            _dir: dir,
+        }
+    }
+    pub fn connect(&self) -> Connection {
+        Connection::open(&self.socket).unwrap()
+    }
+    pub fn operator(&self, request: &Request) -> Answer {
+        self.connect().ask(request).unwrap()
+    }
+    pub fn grant_me(&self, colors: &str) {
+        // SAFETY: a call without arguments.
+        let uid = unsafe { libc::geteuid() };
+        self.operator(&Request::Grant {
+            holder: Holder::Uid(uid),
+            colors: colors.parse().unwrap(),
+            pages: None,
+            access: Access::Full,
+        });
+    }
+    pub fn summary(&self) -> Summary {
+        match self.operator(&Request::List {}) {
+            Answer::List { summary } => summary,
+            other => panic!("{other:?}"),
+        }
+    }
+    /// Pages that are free, held, returning.
+    pub fn pages(&self) -> (u64, u64, u64) {
+        self.summary()
+            .pages
+            .iter()
+            .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2))
+    }
+    /// Waits until as many pages are free.
+    pub fn wait_for_free(&self, pages: u64) -> bool {
+        (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            self.pages().0 == pages
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.until.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Tiles whose colors nobody checked: for all that does not depend on the cache.
+pub fn claimed(colors: u16, each: usize) -> Vec<Tile> {
+    (0..colors)
+        .flat_map(|c| (0..each).map(move |_| Tile::fresh(Color(c)).unwrap()))
+        .collect()
+}
