@@ -50,12 +50,14 @@ const fn order() -> [u16; LINES] {
 }
 
 /// Reads all lines of a page, as fast as may be.
+///
+/// Not one after the other: what a prefetcher brought in ahead of a scan does not drive out what is in use. On an EPYC (family
+/// 25, model 17) a page stays in the L2 of 1 MiB while 4 MiB are read in ascending order, and is gone when they are
+/// read in this one.
 #[inline(always)]
 pub fn read(page: Page<'_>) {
-    let mut offset = 0;
-    while offset < PAGE {
-        page.read(offset);
-        offset += LINE;
+    for offset in ORDER {
+        page.read(usize::from(offset));
     }
 }
 
