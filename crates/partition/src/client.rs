@@ -14,7 +14,16 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Where the memory server's socket usually is: in `/run`, or in `XDG_RUNTIME_DIR` where that is set.
+pub fn usual_socket() -> PathBuf {
+    const NAME: &str = "warmset-color.sock";
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(dir) if !dir.is_empty() => Path::new(&dir).join(NAME),
+        _ => Path::new("/run").join(NAME),
+    }
+}
 
 /// A connection to the memory server.
 #[derive(Debug)]
@@ -119,6 +128,20 @@ impl Connection {
         }
     }
 
+    /// Takes tiles of a color to use, as numbers and files: for who maps them where it needs them.
+    ///
+    /// # Errors
+    /// The server refuses; too few files can be opened.
+    pub fn take_tiles(&mut self, color: Color, tiles: usize) -> Result<Vec<(TileId, OwnedFd)>> {
+        let wanted = Wanted {
+            color,
+            tiles,
+            access: Access::Full,
+            contents: None,
+        };
+        self.take(&wanted).map(|(taken, _)| taken)
+    }
+
     /// Maps zeroed memory of at least this size in these colors, one after the other by tiles of 64 KiB.
     ///
     /// # Errors
@@ -206,7 +229,11 @@ impl Connection {
         self.return_tiles(&tiles)
     }
 
-    fn return_tiles(&mut self, tiles: &[TileId]) -> Result<()> {
+    /// Gives tiles back, which are not mapped any more.
+    ///
+    /// # Errors
+    /// One of them was not taken over this connection; the server is gone.
+    pub fn return_tiles(&mut self, tiles: &[TileId]) -> Result<()> {
         for part in tiles.chunks(4096) {
             match self.ask(&Request::GiveBack { tiles: part.to_vec() })? {
                 Answer::Done => {}

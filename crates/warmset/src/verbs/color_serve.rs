@@ -13,7 +13,7 @@ use partition::{Colors, tile};
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const SERVE_HELP: &str = "\
 Clients connect to the socket; the kernel says who they are. They get memory of colors that were granted to their process,
@@ -115,12 +115,7 @@ pub struct ListArgs {
 }
 
 fn socket_of(asked: Option<&PathBuf>) -> PathBuf {
-    const NAME: &str = "warmset-color.sock";
-    match (asked, std::env::var_os("XDG_RUNTIME_DIR")) {
-        (Some(path), _) => path.clone(),
-        (None, Some(dir)) if !dir.is_empty() => Path::new(&dir).join(NAME),
-        _ => Path::new("/run").join(NAME),
-    }
+    asked.cloned().unwrap_or_else(partition::client::usual_socket)
 }
 
 /// A socket that is removed when this is dropped.
