@@ -114,6 +114,9 @@ impl<P: Policy> Core<P> {
         self.ground.now = now;
         self.take_mail();
         self.take_finished();
+        if self.ground.team.inboxes[self.ground.domain as usize].is_untidy() {
+            self.ground.tidy();
+        }
         if over {
             self.ended = true;
             return;
@@ -221,9 +224,10 @@ impl<P: Policy> Core<P> {
     fn begin(&mut self, task: u32) {
         let ground = &mut self.ground;
         let release = ground.release_of(task, ground.rows[task as usize].number);
+        let fixed = &ground.fixed[task as usize];
         let budget = match ground.enforcement {
-            Enforcement::Off => u64::MAX,
-            _ => ground.fixed[task as usize].wcet.nanos(),
+            Enforcement::Off if !fixed.budgeted => u64::MAX,
+            _ => fixed.wcet.nanos(),
         };
         let row = &mut ground.rows[task as usize];
         row.current = true;
@@ -310,7 +314,10 @@ impl<P: Policy> Core<P> {
                 continue;
             }
             let slice = row.budget_left > 0;
-            if !self.ground.vacate(place, true) {
+            if !self
+                .ground
+                .vacate(place, slice || self.ground.stops_beyond_budget(task))
+            {
                 // It finished at the last moment.
                 while let Some(task) = self.ground.late.pop() {
                     self.finish(task);

@@ -5,10 +5,12 @@
 
 use crate::clock::{Monotonic, Timeline, Timestamps};
 use crate::domain::{self, Core, Enforcement, Fixed, Ground, Row};
+use crate::keeper::Keeper;
+use crate::program::{Performer, ProgramEnd};
 use crate::team::{Inbox, Post, Team};
 use crate::watchdog::{Patience, Trip, Watchdog};
 use crate::worker::{self, Worker};
-use crate::{dispatcher, kernel};
+use crate::{dispatcher, kernel, sentinel};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
@@ -17,7 +19,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use trace::recorder::{self, Collector};
 use trace::{Event as Record, Sink};
-use workload::Work;
 
 /// Everything about a run but the policy and the work.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,8 @@ pub enum Ending {
     Horizon,
     /// The user asked for it.
     Interrupted,
+    /// All tasks were programs, and all of them have come to their end.
+    ProgramsEnded,
 }
 
 /// What came of a run besides its trace. Times in nanoseconds.
@@ -76,9 +79,11 @@ pub struct Outcome {
     pub gaps: u64,
     /// Tasks whose work did not come back when it was told to end. Their threads are stopped for good.
     pub stuck: Vec<TaskId>,
+    /// What became of the programs among the tasks, in the order of the tasks.
+    pub programs: Vec<ProgramEnd>,
 }
 
-/// Runs a plan of any policy. `works`: what the jobs of each task do. `flush` is called every second, so that what the sink
+/// Runs a plan of any policy. `works`: who does the jobs of each task. `flush` is called every second, so that what the sink
 /// keeps can be made safe.
 ///
 /// # Errors
@@ -87,7 +92,7 @@ pub struct Outcome {
 pub fn run<S: Sink>(
     plan: AnyPlan,
     set: &TaskSet,
-    works: Vec<Box<dyn Work>>,
+    works: Vec<impl Into<Performer>>,
     settings: &Settings,
     watch: &impl Watch,
     sink: &mut S,
@@ -95,7 +100,7 @@ pub fn run<S: Sink>(
 ) -> Result<Outcome> {
     struct Run<'a, W, S, F> {
         set: &'a TaskSet,
-        works: Vec<Box<dyn Work>>,
+        works: Vec<Performer>,
         settings: &'a Settings,
         watch: &'a W,
         sink: &'a mut S,
@@ -117,7 +122,7 @@ pub fn run<S: Sink>(
     }
     plan.visit(Run {
         set,
-        works,
+        works: works.into_iter().map(Into::into).collect(),
         settings,
         watch,
         sink,
@@ -132,12 +137,13 @@ pub fn run<S: Sink>(
 pub fn run_plan<P: Policy + Send + 'static, S: Sink>(
     plan: Plan<P>,
     set: &TaskSet,
-    works: Vec<Box<dyn Work>>,
+    works: Vec<impl Into<Performer>>,
     settings: &Settings,
     watch: &impl Watch,
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
+    let works: Vec<Performer> = works.into_iter().map(Into::into).collect();
     if works.len() != set.len() {
         return Err(
             Error::new(format!("{} works for {} tasks", works.len(), set.len())).remedy("give one each"),
@@ -165,7 +171,11 @@ struct Engine<P> {
     team: Arc<Team>,
     cores: Vec<Arc<Mutex<Core<P>>>>,
     dispatchers: Vec<JoinHandle<()>>,
-    workers: Vec<JoinHandle<()>>,
+    /// One a processor, where there are programs.
+    sentinels: Vec<JoinHandle<()>>,
+    /// By task; none where a program does its jobs.
+    workers: Vec<Option<JoinHandle<()>>>,
+    keeper: Keeper,
     collector: Option<Collector>,
 }
 
@@ -180,15 +190,16 @@ impl<P: Policy + Send + 'static> Engine<P> {
     fn build(
         plan: Plan<P>,
         set: &TaskSet,
-        works: Vec<Box<dyn Work>>,
+        works: Vec<Performer>,
         settings: &Settings,
         watchdog: &Watchdog,
     ) -> Result<Self> {
+        let is_program = |id: TaskId| matches!(works[id.index()], Performer::Program(_));
         let fixed: Arc<[Fixed]> = set
             .ids()
             .map(|id| {
                 let phase = set.details(id).map_or(Duration::ZERO, |d| d.phase);
-                Fixed::new(&set.timings()[id.index()], phase)
+                Fixed::new(&set.timings()[id.index()], phase, is_program(id))
             })
             .collect();
         let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
@@ -206,7 +217,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
         for ((index, domain), producer) in plan.domains.into_iter().enumerate().zip(producers) {
             let rows = set
                 .ids()
-                .map(|id| Row::new(route.home(id, 0) == index as u32))
+                .map(|id| Row::new(route.home(id, 0) == index as u32, is_program(id)))
                 .collect();
             let places = domain.cpus.len() as u32;
             let ground = Ground::new(domain::Parts {
@@ -220,6 +231,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
                 enforcement: settings.enforcement,
                 quantum: settings.quantum,
                 slices: P::SLICES,
+                programs: set.ids().any(is_program),
                 producer,
             });
             first_post += places;
@@ -230,7 +242,12 @@ impl<P: Policy + Send + 'static> Engine<P> {
             team,
             cores,
             dispatchers: Vec::new(),
+            sentinels: Vec::new(),
             workers: Vec::new(),
+            keeper: Keeper::new(match set.ids().any(is_program) {
+                true => watchdog.board().mark(),
+                false => String::new(),
+            }),
             collector: Some(collector),
         };
         match engine.start(works) {
@@ -242,9 +259,22 @@ impl<P: Policy + Send + 'static> Engine<P> {
         }
     }
 
-    fn start(&mut self, works: Vec<Box<dyn Work>>) -> Result<()> {
+    fn start(&mut self, works: Vec<Performer>) -> Result<()> {
         for (task, work) in works.into_iter().enumerate() {
-            self.workers.push(worker::start(&self.team, task as u32, work)?);
+            let task = task as u32;
+            self.workers.push(match work {
+                Performer::Work(work) => Some(worker::start(&self.team, task, work)?),
+                Performer::Program(launch) => {
+                    self.keeper.launch(&self.team, task, launch)?;
+                    None
+                }
+            });
+        }
+        let guarded = self.workers.iter().any(Option::is_none);
+        if guarded {
+            for place in 0..self.team.posts.len() {
+                self.sentinels.push(sentinel::start(&self.team, place as u32)?);
+            }
         }
         for (place, post) in self.team.posts.iter().enumerate() {
             let core = &self.cores[post.domain as usize];
@@ -253,8 +283,9 @@ impl<P: Policy + Send + 'static> Engine<P> {
         }
         // Everybody is at his place before anything begins.
         let ready = |team: &Team| {
-            team.workers.iter().all(|w| w.thread().0 != 0)
-                && team.posts.iter().all(|p| p.taken.load(Ordering::Acquire))
+            let at_post =
+                |p: &Post| p.taken.load(Ordering::Acquire) && (!guarded || p.guarded.load(Ordering::Acquire));
+            team.workers.iter().all(Worker::is_ready) && team.posts.iter().all(at_post)
         };
         while !ready(&self.team) {
             if let Some(e) = self.team.fault() {
@@ -290,6 +321,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
             std::thread::sleep(LOOK);
             let now = timeline.now();
             self.collect(now, sink);
+            self.keeper.look(&self.team);
             if now.since(flushed) >= Duration::from_secs(1) {
                 flushed = now;
                 flush(sink);
@@ -311,6 +343,9 @@ impl<P: Policy + Send + 'static> Engine<P> {
             }
             if watch.stopped() {
                 return Ok(Ending::Interrupted);
+            }
+            if self.keeper.ended() == self.team.workers.len() {
+                return Ok(Ending::ProgramsEnded);
             }
             if self.dispatchers.iter().all(JoinHandle::is_finished) {
                 return Ok(Ending::Horizon);
@@ -340,34 +375,35 @@ impl<P: Policy + Send + 'static> Engine<P> {
     }
 
     /// Lets all threads end, and puts those away that do not.
-    fn dismiss(&mut self) -> Vec<TaskId> {
+    fn dismiss(&mut self) -> (Vec<TaskId>, Vec<ProgramEnd>) {
         let board = self.team.board.clone();
         self.team.end();
         wait_for(&self.dispatchers);
         // Nobody decides any more, or the watchdog has lowered who does.
         board.lower_all();
         self.team.stop.store(true, Ordering::Release);
-        for worker in &self.team.workers {
-            worker.gate.open();
+        wait_for(&self.sentinels);
+        for worker in self.team.workers.iter().filter(|w| w.program().is_none()) {
+            worker.open();
             worker.wake();
         }
-        wait_for(&self.workers);
+        wait_for(self.workers.iter().flatten());
         let mut stuck = Vec::new();
         for (task, thread) in self.workers.iter().enumerate() {
-            if !thread.is_finished() {
-                let worker = &self.team.workers[task];
+            if thread.as_ref().is_some_and(|t| !t.is_finished()) {
                 // It fails where the thread ends after all.
-                let _ = worker.gate.close(worker.thread());
+                let _ = self.team.workers[task].close();
                 stuck.push(TaskId(task as u32));
             }
         }
-        stuck
+        let programs = self.keeper.end(&self.team);
+        (stuck, programs)
     }
 
     /// After everything: threads put away, the rest of the events handed on.
     fn end<S: Sink>(mut self, ended: Result<Ending>, sink: &mut S) -> Result<Outcome> {
         let now = self.team.now();
-        let stuck = self.dismiss();
+        let (stuck, programs) = self.dismiss();
         let Some(mut collector) = self.collector.take() else {
             return Err(Error::new("the run has ended before"));
         };
@@ -416,23 +452,25 @@ impl<P: Policy + Send + 'static> Engine<P> {
             latest: Duration::from_nanos(lateness.clone().map(|l| l.0).max().unwrap_or(0)),
             gaps: lateness.map(|l| l.1).sum(),
             stuck,
+            programs,
         })
     }
 }
 
-fn wait_for(threads: &[JoinHandle<()>]) {
+fn wait_for<'a>(threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
     let until = std::time::Instant::now() + GRACE;
-    while !threads.iter().all(JoinHandle::is_finished) && std::time::Instant::now() < until {
+    while !threads.clone().into_iter().all(JoinHandle::is_finished) && std::time::Instant::now() < until {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 
 /// Keeps the priority levels in one place for those who show them.
-pub fn levels() -> [(&'static str, i32); 4] {
+pub fn levels() -> [(&'static str, i32); 5] {
     [
         ("watchdog", machine::realtime::WATCHDOG.get()),
         ("dispatchers", kernel::DISPATCHER.get()),
         ("chosen jobs", kernel::RUN),
+        ("sentinels", kernel::SENTINEL),
         ("preempted jobs", kernel::WAIT),
     ]
 }

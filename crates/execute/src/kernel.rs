@@ -3,7 +3,7 @@
 //! Plain calls with plain answers; what they mean together is in [`crate::domain`]. Linux 5.10 and later, any processor.
 //!
 //! Priorities, all of `SCHED_FIFO`: the watchdog above the dispatchers, these above [`RUN`] (a job that was chosen), this
-//! above [`WAIT`] (a job that was chosen before and is not now). Below threaded interrupt handlers (50), so that
+//! above [`SENTINEL`] and [`WAIT`] (a job that was chosen before and is not now). Below threaded interrupt handlers (50), so that
 //! disks and networks live.
 
 use machine::realtime::{self, Priority};
@@ -15,8 +15,10 @@ use std::sync::atomic::AtomicU32;
 pub const DISPATCHER: Priority = realtime::HIGHEST;
 /// The priority of a job that was chosen.
 pub const RUN: i32 = 40;
+/// The priority of sentinels: a sentinel runs where the program that was chosen does not want its processor.
+pub const SENTINEL: i32 = 39;
 /// The priority of a job that was preempted.
-pub const WAIT: i32 = 39;
+pub const WAIT: i32 = 38;
 
 /// A thread of this process or another, as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +52,14 @@ impl Thread {
     /// No right, or no such thread.
     pub fn raise(self, priority: i32) -> io::Result<()> {
         self.schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
+    }
+
+    /// As [`Thread::raise`], and what it starts inherits the priority.
+    ///
+    /// # Errors
+    /// No right, or no such thread.
+    pub fn raise_with_heirs(self, priority: i32) -> io::Result<()> {
+        self.schedule(libc::SCHED_FIFO, priority)
     }
 
     /// Makes it an ordinary thread.
@@ -118,6 +128,12 @@ impl Thread {
         // scheduler's clock.
         Duration::from_nanos(nanos(!self.0 << 3 | 6))
     }
+}
+
+/// The processor time that a process has used with all its threads, in nanoseconds; 0 where it has gone.
+pub fn process_time(process: libc::pid_t) -> u64 {
+    // As in `Thread::time`, without the bit for a thread.
+    nanos(!process << 3 | 2)
 }
 
 fn nanos(clock: libc::clockid_t) -> u64 {

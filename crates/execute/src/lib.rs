@@ -7,12 +7,18 @@ pub mod clock;
 mod dispatcher;
 pub mod domain;
 pub mod engine;
+mod family;
 pub mod gate;
+mod keeper;
 pub mod kernel;
 pub mod preflight;
+mod procfs;
+mod program;
+mod sentinel;
 mod team;
 pub mod watchdog;
 mod worker;
 
 pub use domain::{Enforcement, POLICED};
 pub use engine::{Ending, Outcome, Settings, levels, run, run_plan};
+pub use program::{How, Launch, Performer, ProgramEnd};

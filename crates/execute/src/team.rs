@@ -5,6 +5,7 @@
 
 use crate::clock::Timeline;
 use crate::kernel;
+use crate::sentinel::Watched;
 use crate::watchdog::BoardRef;
 use crate::worker::Worker;
 use model::{CpuId, Error, Instant};
@@ -21,6 +22,10 @@ pub(crate) struct Post {
     calls: AtomicU32,
     /// Is its dispatcher there, on its processor and above all jobs?
     pub taken: AtomicBool,
+    /// Is its sentinel there, on its processor? Only where programs are run.
+    pub guarded: AtomicBool,
+    /// The program that was chosen for its processor.
+    pub watched: Watched,
     /// By how much it woke up too late at most, in nanoseconds.
     latest: AtomicU64,
     /// How often by more than [`Post::GAP`].
@@ -34,6 +39,8 @@ impl Post {
             domain,
             calls: AtomicU32::new(0),
             taken: AtomicBool::new(false),
+            guarded: AtomicBool::new(false),
+            watched: Watched::default(),
             latest: AtomicU64::new(0),
             gaps: AtomicU64::new(0),
         }
@@ -91,6 +98,8 @@ pub(crate) struct Inbox {
     pub leader: u32,
     mail: Mutex<Vec<Mail>>,
     has_mail: AtomicBool,
+    /// Is somebody to be looked after who was born into a program meanwhile?
+    untidy: AtomicBool,
     /// The first of a list of workers that have finished; linked by [`Worker::next`].
     finished: AtomicU32,
 }
@@ -102,8 +111,14 @@ impl Inbox {
             leader,
             mail: Mutex::new(Vec::with_capacity(capacity)),
             has_mail: AtomicBool::new(false),
+            untidy: AtomicBool::new(false),
             finished: AtomicU32::new(NONE),
         }
+    }
+
+    /// Is somebody to be looked after? Asked once for every time.
+    pub fn is_untidy(&self) -> bool {
+        self.untidy.load(Ordering::Relaxed) && self.untidy.swap(false, Ordering::AcqRel)
     }
 
     /// Moves all mail to the end of `into`.
@@ -171,12 +186,21 @@ impl Team {
         self.fault.get()
     }
 
-    /// Lets all dispatchers end.
+    /// Lets all dispatchers and sentinels end.
     pub fn end(&self) {
         self.ending.store(true, Ordering::Release);
         for post in &self.posts {
             post.call();
+            post.watched.ring();
         }
+    }
+
+    /// Has the program of a task looked after by its domain: somebody was born into it.
+    pub fn tidy(&self, task: u32) {
+        let domain = self.workers[task as usize].domain.load(Ordering::Acquire);
+        let inbox = &self.inboxes[domain as usize];
+        inbox.untidy.store(true, Ordering::Release);
+        self.posts[inbox.leader as usize].call();
     }
 
     /// Sends a letter to a domain.

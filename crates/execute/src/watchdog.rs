@@ -9,8 +9,10 @@
 //! Who watches the watchdog: the supervisor, which ends the run when it has gone ([`Watchdog::has_died`]).
 
 use crate::kernel::{self, Thread};
+use crate::program;
 use machine::realtime;
 use model::{Duration, Error, Result};
+use std::fmt::Write;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -64,6 +66,10 @@ pub struct Board {
     /// Is the supervisor's heartbeat watched?
     supervised: AtomicU32,
     ordinary: AtomicU64,
+    /// What sets the processes of this run apart from those of others; see [`Board::mark`].
+    run: AtomicU64,
+    /// Were programs started, which carry the run's mark?
+    programs: AtomicU32,
     /// Zero: nobody is there.
     beats: [AtomicU64; MAX_BEATS],
     /// Threads at real-time priority; zero: none.
@@ -88,6 +94,34 @@ impl Board {
     pub fn ordinary(&self) {
         self.ordinary.fetch_add(1, Ordering::Relaxed);
         self.supervised.store(1, Ordering::Relaxed);
+    }
+    /// What every program of this run carries in its environment, followed by the number of its task; from now on the
+    /// watchdog kills what carries it when the run goes wrong.
+    pub fn mark(&self) -> String {
+        self.programs.store(1, Ordering::Release);
+        format!("{}:", self.run.load(Ordering::Acquire))
+    }
+    /// Kills all programs that carry the mark. Takes no memory.
+    fn kill_programs(&self) -> usize {
+        if self.programs.load(Ordering::Acquire) == 0 {
+            return 0;
+        }
+        let mut text = Text {
+            bytes: [0; 48],
+            len: 0,
+        };
+        // It is long enough for any number.
+        let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
+        program::signal_marked(text.bytes(), libc::SIGKILL)
+    }
+    /// Kills them until a look finds none; gives up after some seconds on what the kernel itself cannot end.
+    fn kill_all_programs(&self) {
+        for _ in 0..2_000 {
+            if self.kill_programs() == 0 {
+                return;
+            }
+            sleep_until(kernel::monotonic() + 1_000_000);
+        }
     }
     /// No ordinary thread comes back here any more.
     pub fn unsupervised(&self) {
@@ -127,6 +161,27 @@ impl Board {
                 let _ = Thread(tid).lower();
             }
         }
+    }
+}
+
+/// A short text, without memory of its own.
+struct Text {
+    bytes: [u8; 48],
+    len: usize,
+}
+
+impl Text {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let into = self.bytes.get_mut(self.len..self.len + text.len());
+        into.ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.len += text.len();
+        Ok(())
     }
 }
 
@@ -200,6 +255,8 @@ impl Watchdog {
     pub fn start(patience: Patience) -> Result<Self> {
         let failed = |e: io::Error| Error::new(format!("cannot start the watchdog: {e}"));
         let board = BoardRef(Arc::new(Shared::map().map_err(failed)?));
+        // No two runs of a machine have the same.
+        board.run.store(kernel::monotonic(), Ordering::Release);
         // SAFETY: takes no argument.
         let parent = unsafe { libc::getpid() };
         // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory only: no lock that another
@@ -303,7 +360,8 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         sleep_until(next);
         // SAFETY: takes no argument.
         if unsafe { libc::getppid() } != parent {
-            // The engine has gone, and all of its threads with it.
+            // The engine has gone, and all of its threads with it; not what its programs have started.
+            board.kill_all_programs();
             return;
         }
         let now = kernel::monotonic();
@@ -317,9 +375,11 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
             if now > at + patience.end.nanos() {
                 // SAFETY: the parent is alive, or the loop would have ended.
                 unsafe { libc::kill(parent, libc::SIGKILL) };
+                board.kill_all_programs();
                 return;
             }
             board.lower_all();
+            board.kill_programs();
             continue;
         }
         let mut trip = 0;
@@ -348,6 +408,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         }
         if trip != 0 {
             board.lower_all();
+            board.kill_programs();
             board.tripped.store(trip, Ordering::Release);
             tripped_at = Some(now);
         }

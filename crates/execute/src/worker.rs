@@ -2,15 +2,19 @@
 //!
 //! Between jobs it sleeps on a word that counts what it was told to do. When it has done as much, it says so to its domain. It
 //! never learns whether it runs or waits: that is done to it from outside, by its priority, its affinity and its gate.
+//!
+//! A program in the place of a thread has all of that done to each of its threads, and SIGSTOP for a gate.
 
 use crate::gate::Gate;
 use crate::kernel::{self, Thread};
+use crate::program::Program;
 use crate::team::Team;
-use model::Error;
+use model::{CpuId, Error};
 use policy::NONE;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use workload::Work;
 
@@ -24,7 +28,9 @@ pub(crate) struct Worker {
     told: AtomicU32,
     /// How many it has done.
     done: AtomicU32,
-    pub gate: Gate,
+    gate: Gate,
+    /// The program that does the jobs in its place.
+    program: OnceLock<Program>,
     /// Whose domain to tell.
     pub domain: AtomicU32,
     /// Which dispatcher to call.
@@ -47,6 +53,7 @@ impl Worker {
             told: AtomicU32::new(0),
             done: AtomicU32::new(0),
             gate: Gate::default(),
+            program: OnceLock::new(),
             domain: AtomicU32::new(0),
             post: AtomicU32::new(0),
             listed: AtomicBool::new(false),
@@ -59,6 +66,89 @@ impl Worker {
     /// Its thread; number 0 before it has started.
     pub fn thread(&self) -> Thread {
         Thread(self.tid.load(Ordering::Acquire))
+    }
+
+    /// The task's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// From now on a program does the jobs.
+    pub fn perform(&self, program: Program) {
+        // Set once, by the one who starts everybody.
+        let _ = self.program.set(program);
+    }
+
+    /// The program that does the jobs, if one does.
+    pub fn program(&self) -> Option<&Program> {
+        self.program.get()
+    }
+
+    /// Is whoever does the jobs there?
+    pub fn is_ready(&self) -> bool {
+        self.program().is_some() || self.thread().0 != 0
+    }
+
+    /// Lets it run on one processor only. It has left every other one when this returns.
+    ///
+    /// # Errors
+    /// No such thread or processor.
+    pub fn pin(&self, cpu: CpuId) -> io::Result<()> {
+        match self.program() {
+            None => self.thread().pin(cpu),
+            Some(program) => program.pin(cpu),
+        }
+    }
+
+    /// Gives it a priority.
+    ///
+    /// # Errors
+    /// No right, or no such thread.
+    pub fn raise(&self, priority: i32) -> io::Result<()> {
+        match self.program() {
+            None => self.thread().raise(priority),
+            Some(program) => program.raise(priority),
+        }
+    }
+
+    /// The processor time that it has used, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        match self.program() {
+            None => self.thread().time().nanos(),
+            Some(program) => program.time(),
+        }
+    }
+
+    /// Stops it in the middle of its work.
+    ///
+    /// # Errors
+    /// No such thread.
+    pub fn close(&self) -> io::Result<()> {
+        match self.program() {
+            None => self.gate.close(self.thread()),
+            Some(program) => {
+                program.hold();
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets it go on.
+    pub fn open(&self) {
+        match self.program() {
+            None => self.gate.open(),
+            Some(program) => program.release(),
+        }
+    }
+
+    /// Whoever watches a program: does nothing of its job remain, now that no thread of it wants its processor?
+    pub fn is_over(&self) -> bool {
+        self.program().is_some()
+    }
+
+    /// Counts a piece of work that somebody else saw done.
+    pub fn has_finished(&self) {
+        self.done.fetch_add(1, Ordering::Release);
     }
 
     /// How many pieces of work it has done; wraps.

@@ -102,8 +102,28 @@ pub enum Workload {
         /// In which order.
         pattern: Pattern,
     },
-    /// Runs a program with its arguments.
-    Exec(Vec<String>),
+    /// Runs a program, which knows nothing of jobs: the WCET is its budget in every period.
+    Exec {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// What becomes of it between the end of its budget and its next release.
+        beyond_budget: Beyond,
+    },
+    /// Runs a program that asks for its jobs through the task library: the program and its arguments.
+    Program(Vec<String>),
+    /// A program that is started by somebody else and joins the run.
+    Join,
+}
+
+/// What becomes of a program that has used up its budget, until its next release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beyond {
+    /// It stands still.
+    #[default]
+    Hold,
+    /// It goes on as an ordinary program, in time that nobody else wants.
+    BestEffort,
 }
 
 /// What a task has besides its timing.

@@ -1,12 +1,14 @@
 //! Task sets in files: TOML for people, JSON lines for machines (DESIGN, "Task sets").
 
 use crate::error::{Error, Result, nearest};
-use crate::input::{Document, Table, Value};
+use crate::input::{Document, Table};
 use crate::size::Bytes;
-use crate::task::{Details, Pattern, TaskSet, Timing, Workload, check_timing};
+use crate::task::{Details, TaskSet, Timing, check_timing};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+
+mod workload;
 
 const TASK_KEYS: [&str; 9] = [
     "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload",
@@ -106,64 +108,9 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
             .map(|v| v.boolean())
             .transpose()?
             .unwrap_or(false),
-        workload: table.get("workload").map(|v| workload_of(&v)).transpose()?,
+        workload: table.get("workload").map(|v| workload::read(&v)).transpose()?,
     };
     Ok((timing, details))
-}
-
-fn workload_of(value: &Value<'_, '_>) -> Result<Workload> {
-    let table = value.table()?;
-    table.only(&["kind", "write_ratio", "pattern", "exec"])?;
-    if let Some(exec) = table.get("exec") {
-        table.only(&["exec"])?;
-        let words = exec
-            .list()?
-            .iter()
-            .map(|v| v.text().map(str::to_owned))
-            .collect::<Result<Vec<_>>>()?;
-        if words.is_empty() {
-            return Err(exec
-                .error("no program is named")
-                .remedy("write `exec = [\"./program\", \"argument\"]`"));
-        }
-        return Ok(Workload::Exec(words));
-    }
-    let kind = table.need("kind")?;
-    match kind.text()? {
-        "spin" => {
-            table.only(&["kind"])?;
-            Ok(Workload::Spin)
-        }
-        "walk" => Ok(Workload::Walk {
-            write_ratio: match table.get("write_ratio") {
-                None => crate::profile::Profile::DEFAULT_WRITE_RATIO,
-                Some(v) => match v.number()? {
-                    ratio if (0.0..=1.0).contains(&ratio) => ratio,
-                    ratio => {
-                        return Err(v
-                            .error(format!("{ratio} is not a ratio"))
-                            .remedy("give a number from 0 to 1"));
-                    }
-                },
-            },
-            pattern: match table.get("pattern") {
-                None => Pattern::default(),
-                Some(v) => match v.text()? {
-                    "sequential" => Pattern::Sequential,
-                    "random" => Pattern::Random,
-                    "chase" => Pattern::Chase,
-                    other => {
-                        return Err(v
-                            .error(format!("unknown pattern `{other}`"))
-                            .remedy("write `sequential`, `random` or `chase`"));
-                    }
-                },
-            },
-        }),
-        other => Err(kind
-            .error(format!("unknown workload `{other}`"))
-            .remedy("write `spin` or `walk`, or `exec = […]`")),
-    }
 }
 
 /// Writes a task set as TOML that [`from_toml`] reads back to an equal one.
@@ -207,38 +154,12 @@ pub fn to_toml(set: &TaskSet) -> String {
                 group: d.group,
                 phase: (!d.phase.is_zero()).then_some(d.phase),
                 soft: d.soft.then_some(true),
-                workload: d.workload.map(|w| workload_table(&w)),
+                workload: d.workload.map(|w| workload::write(&w)),
             }
         })
         .collect();
     // Plain strings, numbers and tables: there is nothing in it that TOML cannot hold.
     toml::to_string(&File { task }).unwrap_or_default()
-}
-
-fn workload_table(workload: &Workload) -> toml::Table {
-    let mut table = toml::Table::new();
-    match workload {
-        Workload::Spin => {
-            table.insert("kind".into(), "spin".into());
-        }
-        Workload::Walk { write_ratio, pattern } => {
-            let pattern = match pattern {
-                Pattern::Sequential => "sequential",
-                Pattern::Random => "random",
-                Pattern::Chase => "chase",
-            };
-            table.insert("kind".into(), "walk".into());
-            table.insert("write_ratio".into(), (*write_ratio).into());
-            table.insert("pattern".into(), pattern.into());
-        }
-        Workload::Exec(words) => {
-            table.insert(
-                "exec".into(),
-                toml::Value::Array(words.iter().map(|w| w.as_str().into()).collect()),
-            );
-        }
-    }
-    table
 }
 
 /// One line of a batch file.

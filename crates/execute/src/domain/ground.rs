@@ -1,6 +1,7 @@
 //! The ground of a domain: its processors, its tasks' threads, and what is done to them.
 
 use super::{Enforcement, SHORTEST, trouble};
+use crate::program::Program;
 use crate::team::{Mail, Team};
 use crate::{gate, kernel};
 use model::{CpuId, Duration, Instant, TaskId, Timing};
@@ -14,6 +15,8 @@ use trace::recorder::Producer;
 /// What never changes about a task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fixed {
+    /// Is it a program that knows nothing of jobs, so that its WCET is its budget?
+    pub budgeted: bool,
     pub phase: Duration,
     pub period: Duration,
     pub deadline: Duration,
@@ -21,8 +24,9 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    pub fn new(timing: &Timing, phase: Duration) -> Self {
+    pub fn new(timing: &Timing, phase: Duration, budgeted: bool) -> Self {
         Fixed {
+            budgeted,
             phase,
             period: timing.period,
             deadline: timing.deadline,
@@ -74,7 +78,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub fn new(owned: bool) -> Self {
+    /// `held`: a program, which is started and held.
+    pub fn new(owned: bool, held: bool) -> Self {
         Row {
             owned,
             number: 0,
@@ -90,7 +95,7 @@ impl Row {
             last: NONE,
             affinity: NONE,
             raised: false,
-            gated: false,
+            gated: held,
             working: false,
             done: 0,
             behind: 0,
@@ -189,6 +194,8 @@ pub(crate) struct Parts {
     pub enforcement: Enforcement,
     pub quantum: Duration,
     pub slices: bool,
+    /// Are there programs among the tasks?
+    pub programs: bool,
     pub producer: Producer,
 }
 
@@ -206,7 +213,7 @@ impl Ground {
             horizon: parts.horizon,
             enforcement: parts.enforcement,
             quantum: parts.quantum,
-            limited: parts.slices || parts.enforcement != Enforcement::Off,
+            limited: parts.slices || parts.programs || parts.enforcement != Enforcement::Off,
             running: vec![NONE; places],
             waiting: (0..places).map(|_| Vec::with_capacity(tasks)).collect(),
             shown: vec![Shown::Busy; places],
@@ -260,7 +267,6 @@ impl Ground {
         let cpu = self.cpus[place as usize];
         let team = &self.team;
         let worker = &team.workers[task as usize];
-        let thread = worker.thread();
         let row = &mut self.rows[task as usize];
         if row.affinity != NONE
             && let Some(before) = self.cpus.iter().position(|c| c.0 == row.affinity)
@@ -272,30 +278,41 @@ impl Ground {
         // First where, then how high: a queued thread is moved at little cost, a running one is not.
         if row.affinity != cpu.0 {
             row.affinity = cpu.0;
-            if let Err(e) = thread.pin(cpu) {
+            if let Err(e) = worker.pin(cpu) {
                 trouble(team, task, "move", &e);
             }
         }
         if !row.raised {
             row.raised = true;
-            if let Err(e) = thread.raise(kernel::RUN) {
+            if let Err(e) = worker.raise(kernel::RUN) {
                 trouble(team, task, "raise", &e);
             }
         }
         if std::mem::take(&mut row.gated) {
-            worker.gate.open();
+            worker.open();
         }
         if self.limited {
-            row.accounted = thread.time().nanos();
-        }
-        if !row.working {
-            row.working = true;
-            worker.tell();
+            row.accounted = worker.time();
         }
         row.place = place;
+        self.tell(place, task);
         self.running[place as usize] = task;
         if self.limited {
             self.set_limit(place, task);
+        }
+    }
+
+    /// Tells whoever does the jobs of a task, and is on this place, to do its next piece of work if it is not within one.
+    fn tell(&mut self, place: u32, task: u32) {
+        let worker = &self.team.workers[task as usize];
+        let row = &mut self.rows[task as usize];
+        if !std::mem::replace(&mut row.working, true) {
+            worker.tell();
+        }
+        if worker.program().is_some() {
+            self.team.posts[(self.first_post + place) as usize]
+                .watched
+                .watch(task);
         }
     }
 
@@ -310,8 +327,11 @@ impl Ground {
         let worker = &team.workers[task as usize];
         let row = &mut self.rows[task as usize];
         row.raised = false;
-        if let Err(e) = worker.thread().raise(kernel::WAIT) {
+        if let Err(e) = worker.raise(kernel::WAIT) {
             trouble(&team, task, "lower", &e);
+        }
+        if worker.program().is_some() {
+            team.posts[(self.first_post + place) as usize].watched.forget();
         }
         if worker.done() != row.done && self.work_done(task) {
             self.show_completion(task, false);
@@ -336,7 +356,7 @@ impl Ground {
     fn close(&mut self, task: u32) {
         let worker = &self.team.workers[task as usize];
         self.rows[task as usize].gated = true;
-        if let Err(e) = worker.gate.close(worker.thread()) {
+        if let Err(e) = worker.close() {
             trouble(&self.team, task, "stop", &e);
         }
     }
@@ -355,17 +375,55 @@ impl Ground {
         if row.behind > 0 {
             // That was left over from a job that was cut short: on with the next one's.
             row.behind -= 1;
-            if row.place != NONE {
-                row.working = true;
-                worker.tell();
+            let place = row.place;
+            if place != NONE {
+                self.tell(place, task);
             }
             return false;
+        }
+        if worker.program().is_some() {
+            self.account(task);
+            self.park(task);
+            return self.rows[task as usize].current;
         }
         if std::mem::take(&mut row.prompt) {
             let began = worker.began.load(Ordering::Relaxed);
             self.latencies.record(began.saturating_sub(row.release.nanos()));
         }
         row.current
+    }
+
+    /// The job of a program is over: until its next one it is held, or goes on as an ordinary program.
+    fn park(&mut self, task: u32) {
+        let worker = &self.team.workers[task as usize];
+        let Some(program) = worker.program() else { return };
+        let row = &mut self.rows[task as usize];
+        row.raised = false;
+        if let Some(place) = self.cpus.iter().position(|c| c.0 == row.affinity) {
+            forget(&mut self.waiting[place], task);
+        }
+        match program.park(row.gated) {
+            Ok(held) => row.gated = held,
+            Err(e) => trouble(&self.team, task, "park", &e),
+        }
+    }
+
+    /// Is a task, once its budget is used up, to be stopped?
+    pub fn stops_beyond_budget(&self, task: u32) -> bool {
+        let program = self.team.workers[task as usize].program();
+        program.is_none_or(Program::stops_beyond_budget)
+    }
+
+    /// Looks after programs into which somebody was born who may have missed a change.
+    pub fn tidy(&mut self) {
+        for (task, row) in self.rows.iter().enumerate().filter(|(_, row)| row.owned) {
+            if let Some(program) = self.team.workers[task].program()
+                && program.stale.swap(false, Ordering::AcqRel)
+                && let Err(e) = program.tidy(row.place != NONE, row.gated, row.working)
+            {
+                trouble(&self.team, task as u32, "look after", &e);
+            }
+        }
     }
 
     /// If the job of a task was put on a processor in this step, in which it was released, its latency will count.
@@ -376,13 +434,20 @@ impl Ground {
 
     /// The job of a place, which is off its processor, is over although its work is not done.
     pub fn cut(&mut self, task: u32, place: u32) {
-        self.rows[task as usize].behind += 1;
+        let row = &mut self.rows[task as usize];
+        if self.team.workers[task as usize].program().is_some() {
+            // What it does goes on, and knows nothing of jobs.
+            row.working = false;
+            self.park(task);
+        } else {
+            row.behind += 1;
+        }
         self.show_cut(task, place);
     }
 
     /// Adds up what the thread of a task has executed.
     pub fn account(&mut self, task: u32) {
-        let now = self.team.workers[task as usize].thread().time().nanos();
+        let now = self.team.workers[task as usize].time();
         let row = &mut self.rows[task as usize];
         let time = now.saturating_sub(std::mem::replace(&mut row.accounted, now));
         row.executed += time;

@@ -58,9 +58,10 @@ impl Ground {
             self.producer
                 .push(Record::deadline_miss(now, Some(cpu), id, number, deadline));
         }
-        let used = match cut {
+        let worker = &self.team.workers[task as usize];
+        let used = match cut || worker.program().is_some() {
             true => row.executed,
-            false => self.team.workers[task as usize].used.load(Ordering::Relaxed),
+            false => worker.used.load(Ordering::Relaxed),
         };
         let event = Record::completion(now, cpu, id, number, Duration::from_nanos(used));
         self.producer

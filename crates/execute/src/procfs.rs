@@ -1,0 +1,230 @@
+//! Looking into `/proc` without taking memory or locks: for dispatchers, and for the watchdog after its fork.
+//!
+//! Source: proc(5). Everything is read with plain system calls into buffers on the stack. What has gone meanwhile is no
+//! error: it is not there.
+
+use std::fmt::{Arguments, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// A path below `/proc`, ended by a zero.
+struct Path {
+    bytes: [u8; 96],
+    len: usize,
+}
+
+impl Path {
+    fn of(text: Arguments<'_>) -> Self {
+        let mut path = Path {
+            bytes: [0; 96],
+            len: 0,
+        };
+        // Longer than it can be: cut short, then there is no such file.
+        let _ = path.write_fmt(text);
+        path
+    }
+}
+
+impl Write for Path {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        // One zero stays at the end.
+        let room = self.bytes.len() - 1 - self.len;
+        let part = &text.as_bytes()[..text.len().min(room)];
+        self.bytes[self.len..self.len + part.len()].copy_from_slice(part);
+        self.len += part.len();
+        Ok(())
+    }
+}
+
+/// Opens a file of `/proc` to read.
+pub fn open(path: Arguments<'_>) -> Option<OwnedFd> {
+    let path = Path::of(path);
+    // SAFETY: the path ends with a zero and lives through the call; the answer is a new descriptor that nobody else owns.
+    unsafe {
+        let fd = libc::open(path.bytes.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Reads from an offset on; how many bytes there were, 0 at the end or where it fails.
+pub fn read(file: RawFd, into: &mut [u8], offset: u64) -> usize {
+    // SAFETY: the buffer is as long as is said and lives through the call.
+    let got = unsafe { libc::pread(file, into.as_mut_ptr().cast(), into.len(), offset as libc::off_t) };
+    usize::try_from(got).unwrap_or(0)
+}
+
+/// Calls `each` with every entry of a directory whose name is a number.
+pub fn numbers(directory: Arguments<'_>, mut each: impl FnMut(i32)) {
+    let Some(dir) = open(directory) else { return };
+    #[repr(C, align(8))]
+    struct Buffer([u8; 4096]);
+    let mut buffer = Buffer([0; 4096]);
+    loop {
+        // SAFETY: the buffer is as long as is said and lives through the call.
+        let got = unsafe {
+            libc::syscall(
+                libc::SYS_getdents64,
+                dir.as_raw_fd(),
+                buffer.0.as_mut_ptr(),
+                buffer.0.len(),
+            )
+        };
+        let Ok(got) = usize::try_from(got) else { return };
+        if got == 0 {
+            return;
+        }
+        // getdents(2): inode and offset of 8 bytes each, the length of the record in 2, the kind in 1, the name up to a zero.
+        let mut at = 0;
+        while let Some(record) = buffer.0[..got].get(at..).filter(|r| r.len() > 19) {
+            let length = usize::from(u16::from_ne_bytes([record[16], record[17]]));
+            if length == 0 {
+                return;
+            }
+            if let Some(number) = number(&record[19..length.min(record.len())]) {
+                each(number);
+            }
+            at += length;
+        }
+    }
+}
+
+/// The number at the beginning of a name, up to a zero.
+fn number(name: &[u8]) -> Option<i32> {
+    let end = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+    std::str::from_utf8(&name[..end]).ok()?.parse().ok()
+}
+
+/// Calls `each` with the number of every thread of a process.
+pub fn threads(process: i32, each: impl FnMut(i32)) {
+    numbers(format_args!("/proc/{process}/task"), each);
+}
+
+/// Calls `each` with every child of a thread of a process (`CONFIG_PROC_CHILDREN`).
+pub fn children(process: i32, thread: i32, mut each: impl FnMut(i32)) {
+    let Some(file) = open(format_args!("/proc/{process}/task/{thread}/children")) else {
+        return;
+    };
+    let mut buffer = [0u8; 1024];
+    // What a read broke off goes on in the next one.
+    let (mut number, mut offset) = (0i32, 0);
+    loop {
+        let got = read(file.as_raw_fd(), &mut buffer, offset);
+        if got == 0 {
+            return;
+        }
+        offset += got as u64;
+        for byte in &buffer[..got] {
+            match byte {
+                b'0'..=b'9' => number = number.saturating_mul(10).saturating_add(i32::from(byte - b'0')),
+                _ if number != 0 => each(std::mem::take(&mut number)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Does the kernel tell who is whose child?
+pub fn tells_children() -> bool {
+    // SAFETY: takes no argument, cannot fail.
+    let this = unsafe { libc::getpid() };
+    open(format_args!("/proc/{this}/task/{this}/children")).is_some()
+}
+
+/// Is this text within the environment that a process was started with?
+pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
+    const KEPT: usize = 128;
+    let Some(file) = open(format_args!("/proc/{process}/environ")) else {
+        return false;
+    };
+    let mut buffer = [0u8; 4096 + KEPT];
+    let (mut kept, mut offset) = (0, 0);
+    loop {
+        let got = read(file.as_raw_fd(), &mut buffer[kept..], offset);
+        if got == 0 {
+            return false;
+        }
+        offset += got as u64;
+        let end = kept + got;
+        if buffer[..end].windows(text.len()).any(|w| w == text) {
+            return true;
+        }
+        // It may begin in this piece and end in the next.
+        let from = end.saturating_sub(KEPT.min(text.len()));
+        buffer.copy_within(from..end, 0);
+        kept = end - from;
+    }
+}
+
+/// State and process group of a process.
+pub fn state(process: i32) -> Option<(u8, i32)> {
+    let file = open(format_args!("/proc/{process}/stat"))?;
+    let mut buffer = [0u8; 512];
+    let got = read(file.as_raw_fd(), &mut buffer, 0);
+    // The name, in parentheses, may hold anything; what follows the last one is fields.
+    let name = buffer[..got].iter().rposition(|b| *b == b')')?;
+    let mut fields = buffer[name + 1..got]
+        .split(|b| *b == b' ')
+        .filter(|f| !f.is_empty());
+    let state = *fields.next()?.first()?;
+    let group = std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()?;
+    Some((state, group))
+}
+
+/// Tells whether any thread or process was born on this machine since an earlier look: the number that the kernel gave
+/// last, as `/proc/loadavg` has it.
+#[derive(Debug)]
+pub struct Births(OwnedFd);
+
+impl Births {
+    /// Opens it.
+    pub fn open() -> Option<Self> {
+        open(format_args!("/proc/loadavg")).map(Births)
+    }
+    /// The number that was given last.
+    pub fn last(&self) -> i32 {
+        let mut buffer = [0u8; 128];
+        let got = read(self.0.as_raw_fd(), &mut buffer, 0);
+        let line = buffer[..got].trim_ascii();
+        let at = line.iter().rposition(|b| *b == b' ').map_or(0, |at| at + 1);
+        number(&line[at..]).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_children_and_environments_are_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env("WARMSET_TEST", "a mark of a test")
+            .env("A_LONG_ONE", "x".repeat(9000))
+            .spawn()
+            .unwrap();
+        let pid = child.id() as i32;
+        let this = std::process::id() as i32;
+        let mut mine = Vec::new();
+        threads(this, |tid| children(this, tid, |c| mine.push(c)));
+        assert!(!tells_children() || mine.contains(&pid), "{mine:?}");
+        let mut of_child = Vec::new();
+        threads(pid, |tid| of_child.push(tid));
+        assert_eq!(of_child, [pid]);
+        assert!(has_in_environment(pid, b"WARMSET_TEST=a mark of a test\0"));
+        assert!(!has_in_environment(pid, b"WARMSET_TEST=another\0"));
+        // SAFETY: takes no argument that could be wrong.
+        assert_eq!(state(pid).unwrap().1, unsafe { libc::getpgid(0) });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(state(pid), None);
+        threads(pid, |tid| panic!("{tid}"));
+    }
+
+    #[test]
+    fn a_birth_anywhere_is_noticed() {
+        let births = Births::open().unwrap();
+        let before = births.last();
+        assert!(before > 0);
+        std::thread::spawn(|| ()).join().unwrap();
+        assert_ne!(births.last(), before);
+    }
+}

@@ -1,0 +1,353 @@
+//! Programs as tasks: started, held, moved and raised from outside, and taken off the machine at the end.
+//!
+//! A program that knows nothing of jobs gets what LITMUS^RT gives to `rt_launch` (002 §3.3): a budget, its WCET, in every
+//! period. It is a polling server: its job ends when the budget is used up or when none of its threads wants the
+//! processor ([`crate::sentinel`]), and its next job begins with the next release. What wakes up in between waits.
+//!
+//! **Held** it is by SIGSTOP to all of its processes. Freezing a control group would be the other way; it takes a group that one
+//! may write to, and interrupts the same calls with `EINTR` when it ends (signal(7) names them: `epoll_wait` above all).
+//!
+//! **Nothing survives.** A program is a process group of its own, dies with the thread that started it (`PR_SET_PDEATHSIG`),
+//! and carries the run's mark in its environment as all of its descendants do, by which the engine and, when that is gone, the
+//! watchdog find them. Orphans come to the engine, which is their subreaper for as long as the run lasts.
+
+use crate::family::Family;
+use crate::kernel::{RUN, WAIT};
+use crate::procfs;
+use model::{Beyond, CpuId, Error, Result};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use workload::Work;
+
+/// Who does the jobs of a task.
+pub enum Performer {
+    /// A thread of this process.
+    Work(Box<dyn Work>),
+    /// A program.
+    Program(Launch),
+}
+
+impl From<Box<dyn Work>> for Performer {
+    fn from(work: Box<dyn Work>) -> Self {
+        Performer::Work(work)
+    }
+}
+
+/// How a program is started.
+#[derive(Debug)]
+pub struct Launch {
+    /// The program, looked for in `PATH`, and its arguments.
+    pub command: Vec<String>,
+    /// What becomes of it beyond its budget.
+    pub beyond: Beyond,
+    /// Where it writes to instead of this process's standard error, which has both of its outputs otherwise.
+    pub output: Option<File>,
+}
+
+/// What dispatchers do to a program.
+#[derive(Debug)]
+pub(crate) struct Program {
+    beyond: Beyond,
+    /// Whoever has the lock of the task's domain has this one too: nobody waits for it.
+    family: Mutex<Family>,
+    /// Has its first process ended?
+    pub gone: AtomicBool,
+    /// Somebody was born who may have missed a change.
+    pub stale: AtomicBool,
+    /// Processes to adopt.
+    adopted: Mutex<Vec<i32>>,
+    /// How many threads the dispatchers know.
+    known: AtomicU32,
+}
+
+impl Program {
+    fn new(process: i32, beyond: Beyond) -> Result<Self> {
+        let family = Family::of(process)?;
+        Ok(Program {
+            beyond,
+            known: AtomicU32::new(family.len() as u32),
+            family: Mutex::new(family),
+            gone: AtomicBool::new(false),
+            stale: AtomicBool::new(false),
+            adopted: Mutex::new(Vec::with_capacity(64)),
+        })
+    }
+
+    fn family(&self) -> MutexGuard<'_, Family> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Family) -> T) -> T {
+        let mut family = self.family();
+        let done = change(&mut family);
+        self.known.store(family.len() as u32, Ordering::Relaxed);
+        done
+    }
+
+    /// Lets it run on this processor only.
+    pub fn pin(&self, cpu: CpuId) -> io::Result<()> {
+        self.change(|family| family.pin(cpu))
+    }
+
+    /// Gives all of its threads a priority.
+    pub fn raise(&self, priority: i32) -> io::Result<()> {
+        self.change(|family| family.raise(priority))
+    }
+
+    /// The processor time of all of them, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        self.family().time()
+    }
+
+    /// Stops it where it is.
+    pub fn hold(&self) {
+        self.change(|family| family.signal(libc::SIGSTOP));
+    }
+
+    /// Lets it go on.
+    pub fn release(&self) {
+        self.change(|family| family.signal(libc::SIGCONT));
+    }
+
+    /// Is it held between its jobs?
+    pub fn stops_beyond_budget(&self) -> bool {
+        self.beyond == Beyond::Hold
+    }
+
+    /// Its job has ended, and it is held already or not. True: it is held now.
+    pub fn park(&self, held: bool) -> io::Result<bool> {
+        match self.beyond {
+            Beyond::Hold => {
+                self.raise(WAIT)?;
+                if !held {
+                    self.hold();
+                }
+                Ok(true)
+            }
+            Beyond::BestEffort => {
+                self.change(Family::lower)?;
+                if held {
+                    self.release();
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Somebody was found who may have missed a change: does it again, to all. `held`: it stands still.
+    pub fn tidy(&self, chosen: bool, held: bool, within_job: bool) -> io::Result<()> {
+        let priority = match (chosen, within_job, self.beyond) {
+            (true, ..) => Some(RUN),
+            (false, false, Beyond::BestEffort) => None,
+            _ => Some(WAIT),
+        };
+        self.change(|family| {
+            // The supervisor has it for a moment only; if it has it now, there will be another look.
+            if let Ok(mut adopted) = self.adopted.try_lock() {
+                for process in adopted.drain(..) {
+                    family.adopt(process);
+                }
+            }
+            family.repeat(priority)?;
+            family.signal(if held { libc::SIGSTOP } else { libc::SIGCONT });
+            Ok(())
+        })
+    }
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By a signal that nobody of this run sent.
+    Signal(i32),
+    /// When it was told to, at the end of the run.
+    Told,
+    /// It did not end when it was told to (SIGTERM), and was killed.
+    Forced,
+}
+
+/// What became of the program of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProgramEnd {
+    /// Whose.
+    pub task: model::TaskId,
+    /// How it ended.
+    pub how: How,
+    /// When, by the time of the run.
+    pub at: model::Instant,
+}
+
+/// The name of a signal that ends programs.
+pub(crate) fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGSEGV => "SIGSEGV, a wrong address",
+        libc::SIGABRT => "SIGABRT, it gave up",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGBUS => "SIGBUS, a wrong address",
+        libc::SIGFPE => "SIGFPE, wrong arithmetic",
+        libc::SIGILL => "SIGILL, a wrong instruction",
+        libc::SIGPIPE => "SIGPIPE, nobody reads what it writes",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
+fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
+    let program = command.first().map_or("", String::as_str);
+    let error = Error::new(format!("cannot {what} `{program}`: {e}"));
+    match e.kind() {
+        io::ErrorKind::NotFound => error.remedy(
+            "write its path, relative to the directory that the run is started in, or a name in PATH",
+        ),
+        io::ErrorKind::PermissionDenied => error.remedy("make it executable"),
+        _ => error.remedy("start it by hand once, in the same place"),
+    }
+}
+
+/// Starts a program and holds it before its first instruction.
+///
+/// `mark` is put into its environment, as the value of `WARMSET_RUN`. Whoever calls this has to stay: the program ends with the thread that started it.
+pub(crate) fn launch(launch: Launch, mark: &str, name: &str) -> Result<(i32, Program)> {
+    let words = &launch.command;
+    let (first, arguments) = words
+        .split_first()
+        .ok_or_else(|| Error::new("no program is named"))?;
+    let (out, err) = match launch.output {
+        Some(file) => (file.try_clone().map(Stdio::from), Ok(Stdio::from(file))),
+        None => (duplicate(libc::STDERR_FILENO), Ok(Stdio::inherit())),
+    };
+    let io = |e: io::Error| failed("redirect the output of", words, &e);
+    let mut command = Command::new(first);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(out.map_err(io)?)
+        .stderr(err.map_err(io)?)
+        .env(MARK, mark)
+        .env("WARMSET_TASK", name)
+        .process_group(0);
+    // SAFETY: between fork and exec: two system calls that touch no memory.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+    let child = command.spawn().map_err(|e| failed("start", words, &e))?;
+    let process = child.id() as i32;
+    // It is traced for as long as the exec takes: it stops in front of its first instruction, and goes on being stopped.
+    let held = waited_for(process, 0)
+        .and_then(|_| {
+            // SAFETY: a child of ours that is stopped for its tracer, which is this thread.
+            match unsafe { libc::ptrace(libc::PTRACE_DETACH, process, 0, libc::SIGSTOP) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        })
+        .and_then(|()| waited_for(process, libc::WUNTRACED));
+    match held {
+        Ok(status) if libc::WIFSTOPPED(status) => Program::new(process, launch.beyond).map(|p| (process, p)),
+        held => {
+            let e = held.err().unwrap_or_else(|| io::Error::other("it ended at once"));
+            // SAFETY: a child of ours.
+            unsafe { libc::kill(process, libc::SIGKILL) };
+            // It is gone, or will be soon; its status says nothing more.
+            let _ = waited_for(process, 0);
+            Err(failed("hold", words, &e))
+        }
+    }
+}
+
+/// The variable by which processes of a run are known.
+pub(crate) const MARK: &str = "WARMSET_RUN";
+
+fn duplicate(fd: i32) -> io::Result<Stdio> {
+    use std::os::fd::BorrowedFd;
+    // SAFETY: a standard descriptor, which is open for as long as the process lives; it is only duplicated.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned().map(Stdio::from)
+}
+
+fn waited_for(process: i32, options: i32) -> io::Result<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: a child of ours; the status is a place for the answer.
+        match unsafe { libc::waitpid(process, &mut status, options) } {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            -1 => return Err(io::Error::last_os_error()),
+            _ => return Ok(status),
+        }
+    }
+}
+
+/// Has a child ended? Its status, if so; it is waited for then.
+pub(crate) fn ended(process: i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: as above; it does not wait.
+    let found = unsafe { libc::waitpid(process, &mut status, libc::WNOHANG) };
+    (found == process && (libc::WIFEXITED(status) || libc::WIFSIGNALED(status))).then_some(status)
+}
+
+/// Sends a signal to every process that carries the mark; how many there were. Takes no memory.
+pub(crate) fn signal_marked(mark: &[u8], signal: i32) -> usize {
+    let mut found = 0;
+    procfs::numbers(format_args!("/proc"), |process| {
+        if procfs::has_in_environment(process, mark) {
+            found += 1;
+            // SAFETY: a call without pointers; it fails only where the process has gone.
+            unsafe { libc::kill(process, signal) };
+        }
+    });
+    found
+}
+
+impl Program {
+    /// For the supervisor: counts threads on its own, and says so where the dispatchers know others.
+    pub(crate) fn look(&self, process: i32) -> bool {
+        let mut pending = vec![process];
+        let (mut count, mut at) = (0, 0);
+        while at < pending.len() {
+            let process = pending[at];
+            at += 1;
+            let mut threads = Vec::new();
+            procfs::threads(process, |tid| threads.push(tid));
+            count += threads.len();
+            for tid in threads {
+                procfs::children(process, tid, |child| pending.push(child));
+            }
+        }
+        let differs = count != self.known.load(Ordering::Relaxed) as usize;
+        if differs {
+            self.stale.store(true, Ordering::Release);
+        }
+        differs
+    }
+
+    /// For the supervisor: takes in a process that has lost its parents.
+    pub(crate) fn adopt(&self, process: i32) {
+        self.adopted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(process);
+        self.stale.store(true, Ordering::Release);
+    }
+
+    /// After the run: makes it an ordinary program that goes on, and sends it a signal.
+    pub(crate) fn dismiss(&self, signal: i32) {
+        let mut family = self.family();
+        // It fails only where the kernel has lost the thread.
+        let _ = family.lower();
+        family.signal(signal);
+        family.signal(libc::SIGCONT);
+    }
+}

@@ -1,0 +1,179 @@
+//! The workload of a task in a TOML file: built-in ones, programs, programs that join.
+
+use crate::error::Result;
+use crate::input::Value;
+use crate::task::{Beyond, Pattern, Workload};
+
+/// Reads the value of the key `workload`.
+pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
+    let table = value.table()?;
+    table.only(&[
+        "kind",
+        "write_ratio",
+        "pattern",
+        "exec",
+        "program",
+        "beyond_budget",
+    ])?;
+    if let Some(exec) = table.get("exec") {
+        table.only(&["exec", "beyond_budget"])?;
+        return Ok(Workload::Exec {
+            command: command_of(&exec, "exec")?,
+            beyond_budget: match table.get("beyond_budget") {
+                None => Beyond::default(),
+                Some(v) => match v.text()? {
+                    "hold" => Beyond::Hold,
+                    "best-effort" => Beyond::BestEffort,
+                    other => {
+                        return Err(v
+                            .error(format!("unknown choice `{other}`"))
+                            .remedy("write `hold` or `best-effort`"));
+                    }
+                },
+            },
+        });
+    }
+    if let Some(program) = table.get("program") {
+        table.only(&["program"])?;
+        return Ok(Workload::Program(command_of(&program, "program")?));
+    }
+    if let Some(v) = table.get("beyond_budget") {
+        return Err(v
+            .error("only a program that knows nothing of jobs has a choice here")
+            .remedy("use it beside `exec = […]`"));
+    }
+    let kind = table.need("kind")?;
+    match kind.text()? {
+        "join" => {
+            table.only(&["kind"])?;
+            Ok(Workload::Join)
+        }
+        "spin" => {
+            table.only(&["kind"])?;
+            Ok(Workload::Spin)
+        }
+        "walk" => Ok(Workload::Walk {
+            write_ratio: match table.get("write_ratio") {
+                None => crate::profile::Profile::DEFAULT_WRITE_RATIO,
+                Some(v) => match v.number()? {
+                    ratio if (0.0..=1.0).contains(&ratio) => ratio,
+                    ratio => {
+                        return Err(v
+                            .error(format!("{ratio} is not a ratio"))
+                            .remedy("give a number from 0 to 1"));
+                    }
+                },
+            },
+            pattern: match table.get("pattern") {
+                None => Pattern::default(),
+                Some(v) => match v.text()? {
+                    "sequential" => Pattern::Sequential,
+                    "random" => Pattern::Random,
+                    "chase" => Pattern::Chase,
+                    other => {
+                        return Err(v
+                            .error(format!("unknown pattern `{other}`"))
+                            .remedy("write `sequential`, `random` or `chase`"));
+                    }
+                },
+            },
+        }),
+        other => Err(kind
+            .error(format!("unknown workload `{other}`"))
+            .remedy("write `spin`, `walk` or `join`, or `exec = […]` or `program = […]`")),
+    }
+}
+
+fn command_of(value: &Value<'_, '_>, key: &str) -> Result<Vec<String>> {
+    let words = value
+        .list()?
+        .iter()
+        .map(|v| v.text().map(str::to_owned))
+        .collect::<Result<Vec<_>>>()?;
+    if words.first().is_none_or(String::is_empty) {
+        return Err(value
+            .error("no program is named")
+            .remedy(format!("write `{key} = [\"./program\", \"argument\"]`")));
+    }
+    Ok(words)
+}
+
+/// Writes a workload as a table that [`read`] reads back.
+pub(super) fn write(workload: &Workload) -> toml::Table {
+    let mut table = toml::Table::new();
+    match workload {
+        Workload::Spin => {
+            table.insert("kind".into(), "spin".into());
+        }
+        Workload::Walk { write_ratio, pattern } => {
+            let pattern = match pattern {
+                Pattern::Sequential => "sequential",
+                Pattern::Random => "random",
+                Pattern::Chase => "chase",
+            };
+            table.insert("kind".into(), "walk".into());
+            table.insert("write_ratio".into(), (*write_ratio).into());
+            table.insert("pattern".into(), pattern.into());
+        }
+        Workload::Exec {
+            command,
+            beyond_budget,
+        } => {
+            table.insert("exec".into(), command.clone().into());
+            if *beyond_budget == Beyond::BestEffort {
+                table.insert("beyond_budget".into(), "best-effort".into());
+            }
+        }
+        Workload::Program(command) => {
+            table.insert("program".into(), command.clone().into());
+        }
+        Workload::Join => {
+            table.insert("kind".into(), "join".into());
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::taskfile;
+
+    #[test]
+    fn programs_read_and_write_back_and_wrong_ones_are_refused() {
+        let of = |workload: &str| {
+            taskfile::from_toml(&format!(
+                "[[task]]\nwcet = \"1ms\"\nperiod = \"5ms\"\nworkload = {workload}"
+            ))
+        };
+        for workload in [
+            "{ exec = [\"./a\", \"b c\"] }",
+            "{ exec = [\"./a\"], beyond_budget = \"best-effort\" }",
+            "{ program = [\"./a\"] }",
+            "{ kind = \"join\" }",
+        ] {
+            let set = of(workload).unwrap();
+            assert_eq!(taskfile::from_toml(&taskfile::to_toml(&set)).unwrap(), set);
+        }
+        for (workload, message) in [
+            ("{ exec = [] }", "line 4, `exec`: no program is named"),
+            ("{ program = [\"\"] }", "line 4, `program`: no program is named"),
+            (
+                "{ exec = [\"a\"], beyond_budget = \"stop\" }",
+                "unknown choice `stop`",
+            ),
+            (
+                "{ program = [\"a\"], beyond_budget = \"hold\" }",
+                "unknown key `beyond_budget`",
+            ),
+            (
+                "{ kind = \"spin\", beyond_budget = \"hold\" }",
+                "only a program that knows nothing",
+            ),
+            ("{ exec = [\"a\"], program = [\"a\"] }", "unknown key `program`"),
+            ("{ kind = \"joins\" }", "unknown workload `joins`"),
+        ] {
+            let e = of(workload).unwrap_err().to_string();
+            assert!(e.contains(message), "{workload}: {e}");
+        }
+    }
+}
