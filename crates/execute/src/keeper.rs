@@ -172,9 +172,19 @@ impl Keeper {
 
     /// Ends all of them, whatever they do. Dispatchers and sentinels have ended before.
     pub fn end(&mut self, team: &Team) -> Vec<ProgramEnd> {
-        if self.programs.is_empty() {
-            return Vec::new();
+        if !self.programs.is_empty() {
+            self.end_all(team);
         }
+        if let Some(before) = self.before.take() {
+            // SAFETY: a call without pointers.
+            unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, before) };
+        }
+        let mut ends: Vec<ProgramEnd> = self.programs.iter().filter_map(|p| p.ended).collect();
+        ends.sort_by_key(|e| e.task);
+        ends
+    }
+
+    fn end_all(&mut self, team: &Team) {
         let at = team.now();
         for kept in &self.programs {
             if let Some(program) = team.workers[kept.task as usize].program() {
@@ -185,9 +195,9 @@ impl Keeper {
         let mark = format!("{MARK}={}", self.mark);
         loop {
             self.reap(at, How::Told);
-            let waiting = self.programs.iter().any(|p| p.ended.is_none());
+            let waiting: bool = self.programs.iter().any(|p| p.ended.is_none());
             // Signal 0 is sent to nobody: it only counts.
-            if !waiting && program::signal_marked(mark.as_bytes(), 0) == 0 {
+            if self.signal(&mark, 0) == 0 && !waiting {
                 break;
             }
             if Instant::now() >= until {
@@ -196,13 +206,18 @@ impl Keeper {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        if let Some(before) = self.before.take() {
-            // SAFETY: a call without pointers.
-            unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, before) };
-        }
-        let mut ends: Vec<ProgramEnd> = self.programs.iter().filter_map(|p| p.ended).collect();
-        ends.sort_by_key(|e| e.task);
-        ends
+    }
+
+    /// Sends a signal to all processes of the run that are alive, and remembers them; how many there are.
+    fn signal(&mut self, mark: &str, signal: i32) -> usize {
+        let (mut found, orphans) = (0, &mut self.orphans);
+        program::signal_marked(mark.as_bytes(), signal, |process| {
+            found += 1;
+            if !orphans.contains(&process) {
+                orphans.push(process);
+            }
+        });
+        found
     }
 
     fn reap(&mut self, at: model::Instant, how: How) {
@@ -233,7 +248,7 @@ impl Keeper {
                 // SAFETY: a group of our own making, whose first process is not waited for yet.
                 unsafe { libc::kill(-kept.process, libc::SIGKILL) };
             }
-            let left = program::signal_marked(mark.as_bytes(), libc::SIGKILL);
+            let left = self.signal(mark, libc::SIGKILL);
             self.reap(at, How::Forced);
             if left == 0 && self.programs.iter().all(|p| p.ended.is_some()) {
                 return;

@@ -54,12 +54,13 @@ impl Thread {
         self.schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
     }
 
-    /// As [`Thread::raise`], and what it starts inherits the priority.
+    /// Gives it a priority that what it starts inherits, and of `SCHED_RR`: threads of one program share its processor, so that
+    /// one that spins for another gets what it waits for.
     ///
     /// # Errors
     /// No right, or no such thread.
     pub fn raise_with_heirs(self, priority: i32) -> io::Result<()> {
-        self.schedule(libc::SCHED_FIFO, priority)
+        self.schedule(libc::SCHED_RR, priority)
     }
 
     /// Makes it an ordinary thread.

@@ -298,17 +298,15 @@ pub(crate) fn ended(process: i32) -> Option<i32> {
     (found == process && (libc::WIFEXITED(status) || libc::WIFSIGNALED(status))).then_some(status)
 }
 
-/// Sends a signal to every process that carries the mark; how many there were. Takes no memory.
-pub(crate) fn signal_marked(mark: &[u8], signal: i32) -> usize {
-    let mut found = 0;
+/// Sends a signal to every process that carries the mark, and names it. Takes no memory.
+pub(crate) fn signal_marked(mark: &[u8], signal: i32, mut found: impl FnMut(i32)) {
     procfs::numbers(format_args!("/proc"), |process| {
         if procfs::has_in_environment(process, mark) {
-            found += 1;
+            found(process);
             // SAFETY: a call without pointers; it fails only where the process has gone.
             unsafe { libc::kill(process, signal) };
         }
     });
-    found
 }
 
 impl Program {

@@ -112,7 +112,9 @@ impl Board {
         };
         // It is long enough for any number.
         let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
-        program::signal_marked(text.bytes(), libc::SIGKILL)
+        let mut found = 0;
+        program::signal_marked(text.bytes(), libc::SIGKILL, |_| found += 1);
+        found
     }
     /// Kills them until a look finds none; gives up after some seconds on what the kernel itself cannot end.
     fn kill_all_programs(&self) {

@@ -231,7 +231,7 @@ impl Live {
         policy: &str,
         set: &TaskSet,
         assignment: Option<Assignment>,
-        works: Vec<Box<dyn Work>>,
+        works: Vec<impl Into<execute::Performer>>,
         settings: &Settings,
     ) -> Result<Ran, Error> {
         let spec: Spec = policy.parse()?;
