@@ -5,7 +5,7 @@
 
 use crate::kernel;
 use crate::procfs;
-use crate::program::{self, How, Launch, MARK, ProgramEnd, signal_name};
+use crate::program::{self, How, Launch, MARK, ProgramEnd};
 use crate::team::Team;
 use model::{Error, Result, TaskId};
 use std::sync::atomic::Ordering;
@@ -107,15 +107,9 @@ impl Keeper {
                     how,
                     at,
                 });
-                let cause = match how {
-                    How::Exited(0) => None,
-                    How::Exited(status) => Some(format!("ended with status {status}")),
-                    How::Signal(signal) => Some(format!("was ended by {}", signal_name(signal))),
-                    How::Told | How::Forced => None,
-                };
-                if let Some(cause) = cause {
+                if how != How::Exited(0) {
                     team.fail(
-                        Error::new(format!("its program `{}` {cause} at {at}", kept.command))
+                        Error::new(format!("its program `{}` {how} at {at}", kept.command))
                             .at(format!("task {}", worker.name()))
                             .remedy("see what it wrote; start it by hand once"),
                     );
@@ -142,11 +136,12 @@ impl Keeper {
             }
             match procfs::state(child) {
                 // Waited for, if it was one of ours: by its group, as it has no environment any more.
-                Some((b'Z', group)) => {
-                    if self.orphans.contains(&child) || self.programs.iter().any(|p| p.process == group) {
-                        program::ended(child);
-                    }
+                Some((b'Z', group))
+                    if self.orphans.contains(&child) || self.programs.iter().any(|p| p.process == group) =>
+                {
+                    program::ended(child);
                 }
+                Some((b'Z', _)) => {}
                 Some(_) if !self.orphans.contains(&child) => {
                     let whose = self.programs.iter().find(|p| {
                         let mark = format!("{MARK}={}\0", self.mark_of(p.task));

@@ -5,7 +5,7 @@
 
 use crate::domain::{Enforcement, POLICED};
 use machine::{Machine, State};
-use model::{Assignment, CpuId, Duration, Error, Ratio, Result, TaskId, TaskSet};
+use model::{Assignment, CpuId, Duration, Error, Ratio, Result, TaskId, TaskSet, Workload};
 use serde::Serialize;
 
 /// How grave a finding is.
@@ -175,7 +175,15 @@ fn utilization(intent: &Intent<'_>) -> Vec<Finding> {
     for (cpus, tasks) in shares {
         let used: f64 = tasks
             .iter()
-            .map(|t| intent.set.timings()[t.index()].utilization().to_f64() * intent.part.to_f64())
+            .map(|t| {
+                // A program has all of its budget.
+                let part = if is_budget(intent.set, *t) {
+                    Ratio::ONE
+                } else {
+                    intent.part
+                };
+                intent.set.timings()[t.index()].utilization().to_f64() * part.to_f64()
+            })
             .sum();
         let percent = 100.0 * used / cpus.max(1) as f64;
         let seen = format!(
@@ -193,6 +201,12 @@ fn utilization(intent: &Intent<'_>) -> Vec<Finding> {
         });
     }
     found
+}
+
+/// Is the WCET of a task the budget of a program that knows nothing of jobs?
+fn is_budget(set: &TaskSet, task: TaskId) -> bool {
+    let workload = set.details(task).and_then(|d| d.workload.as_ref());
+    matches!(workload, Some(Workload::Exec { .. }))
 }
 
 /// Slots and budgets that are too short to be policed.
@@ -225,8 +239,8 @@ fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
     if let Some(quantum) = intent.quantum {
         consider(quantum, &|| "a quantum".to_owned());
     }
-    if intent.enforcement != Enforcement::Off {
-        for task in intent.set.ids() {
+    for task in intent.set.ids() {
+        if intent.enforcement != Enforcement::Off || is_budget(intent.set, task) {
             let wcet = intent.set.timings()[task.index()].wcet;
             consider(wcet, &|| format!("the budget of {}", intent.set.name(task)));
         }

@@ -172,6 +172,17 @@ pub enum How {
     Forced,
 }
 
+impl std::fmt::Display for How {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            How::Exited(status) => write!(f, "ended with status {status}"),
+            How::Signal(signal) => write!(f, "was ended by {}", signal_name(*signal)),
+            How::Told => f.write_str("ended when it was told to"),
+            How::Forced => f.write_str("did not end when it was told to (SIGTERM) and was killed"),
+        }
+    }
+}
+
 /// What became of the program of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProgramEnd {
@@ -184,7 +195,7 @@ pub struct ProgramEnd {
 }
 
 /// The name of a signal that ends programs.
-pub(crate) fn signal_name(signal: i32) -> String {
+fn signal_name(signal: i32) -> String {
     let name = match signal {
         libc::SIGSEGV => "SIGSEGV, a wrong address",
         libc::SIGABRT => "SIGABRT, it gave up",

@@ -13,6 +13,7 @@ mod platform;
 mod profile;
 mod report;
 mod run;
+mod run_performers;
 mod run_show;
 mod scheduling;
 mod simulate;

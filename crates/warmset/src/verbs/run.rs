@@ -1,6 +1,7 @@
 //! `warmset run`: runs a task set for real, under a policy, and checks what happened.
 
-use super::run_show::{Shown, Workloads};
+use super::run_performers::performers;
+use super::run_show::Shown;
 use super::scheduling::{self, Scheduling};
 use super::simulate_inputs::part_of;
 use crate::Answer;
@@ -12,9 +13,8 @@ use execute::{Ending, Enforcement, Settings};
 use machine::Machine;
 use machine::settings::Settings as Changed;
 use model::watch::Watch;
-use model::{CpuSet, Duration, Error, Provenance, Result, TaskId, TaskSet, files, taskfile};
+use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet, files, taskfile};
 use std::path::PathBuf;
-use workload::{Calibrated, Work};
 
 /// Options of `warmset run`.
 #[derive(clap::Args, Debug)]
@@ -41,6 +41,9 @@ pub struct Args {
     /// How long a decision may be overdue before the checker calls it a violation
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
     tolerance: Duration,
+    /// Let programs write into files of this directory, one a task, instead of standard error
+    #[arg(long, value_name = "DIRECTORY")]
+    programs_to: Option<PathBuf>,
     /// Keep idle processors awake during the run, as /dev/cpu_dma_latency permits
     #[arg(long)]
     awake: bool,
@@ -110,7 +113,7 @@ pub fn run(args: Args) -> Result<Answer> {
         console.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
     }
     preflight::permit(&findings)?;
-    let (works, workloads) = works(&set, part, &console)?;
+    let (performers, workloads) = performers(&set, part, args.programs_to.as_deref(), &console)?;
     let header = header(&set, &machine, stage, enforcement);
     let options = Options {
         tolerance: args.tolerance,
@@ -139,11 +142,19 @@ pub fn run(args: Args) -> Result<Answer> {
         changed.keep_processors_awake()?;
         console.note("processors are kept awake until the end of the run");
     }
-    let outcome = execute::run(plan, &set, works, &settings, &console, &mut sink, |(file, _)| {
-        if let Some(file) = file {
-            file.flush();
-        }
-    });
+    let outcome = execute::run(
+        plan,
+        &set,
+        performers,
+        &settings,
+        &console,
+        &mut sink,
+        |(file, _)| {
+            if let Some(file) = file {
+                file.flush();
+            }
+        },
+    );
     drop(changed);
     let (file, (checker, statistics)) = sink;
     if let Some(file) = file {
@@ -153,6 +164,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let outcome = outcome?;
     let shown = Shown {
         policy: how.policy.to_string(),
+        set: &set,
         platform: &platform.name,
         cpus: &cpus,
         findings: &findings,
@@ -194,26 +206,6 @@ fn on(mut machine: Machine, cpus: Option<&CpuSet>) -> Result<Machine> {
         }
     }
     Ok(machine)
-}
-
-/// What the tasks do, calibrated now.
-fn works(set: &TaskSet, part: model::Ratio, console: &Console) -> Result<(Vec<Box<dyn Work>>, Workloads)> {
-    console.begin("calibrating workloads", set.len() as u64);
-    let mut works = Vec::with_capacity(set.len());
-    let mut calibrated: Vec<(String, Calibrated)> = Vec::with_capacity(set.len());
-    for task in set.ids() {
-        let wcet = u128::from(set.timings()[task.index()].wcet.nanos());
-        let ns = wcet * u128::from(part.num()) / u128::from(part.den());
-        let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
-        let (work, how) = workload::make(set, task, length, u64::from(task.0) + 1)?;
-        works.push(work);
-        calibrated.push((set.name(TaskId(task.0)), how));
-        console.advance(1);
-        if console.stopped() {
-            return Err(Error::new("stopped before the run began"));
-        }
-    }
-    Ok((works, calibrated))
 }
 
 fn header(set: &TaskSet, machine: &Machine, stage: Stage, enforcement: Enforcement) -> Header {

@@ -3,7 +3,7 @@
 use crate::console::{Format, print, print_json};
 use execute::preflight::{Finding, Level};
 use execute::{Ending, Outcome};
-use model::{CpuId, Duration, Error, Result, files};
+use model::{CpuId, Duration, Error, Result, TaskSet, files};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -16,6 +16,7 @@ pub type Workloads = Vec<(String, Calibrated)>;
 /// What is shown.
 pub struct Shown<'a> {
     pub policy: String,
+    pub set: &'a TaskSet,
     pub platform: &'a str,
     pub cpus: &'a [CpuId],
     pub findings: &'a [Finding],
@@ -73,6 +74,13 @@ struct Workload<'a> {
 }
 
 #[derive(Serialize)]
+struct Program {
+    task: String,
+    outcome: String,
+    at: Duration,
+}
+
+#[derive(Serialize)]
 struct Document<'a> {
     policy: &'a str,
     platform: &'a str,
@@ -81,6 +89,7 @@ struct Document<'a> {
     ran: Duration,
     preflight: &'a [Finding],
     workloads: Vec<Workload<'a>>,
+    programs: Vec<Program>,
     summary: &'a Summary,
     decisions: u64,
     /// Dispatchers: to take note, decide and carry out.
@@ -120,6 +129,11 @@ impl Shown<'_> {
             unit_high_ps: c.unit.high_ps,
             job: c.length,
         });
+        let programs = self.outcome.programs.iter().map(|end| Program {
+            task: self.set.name(end.task),
+            outcome: end.how.to_string(),
+            at: Duration::from_nanos(end.at.nanos()),
+        });
         Document {
             policy: &self.policy,
             platform: self.platform,
@@ -127,10 +141,12 @@ impl Shown<'_> {
             ended_by: match self.outcome.ending {
                 Ending::Horizon => "horizon",
                 Ending::Interrupted => "interrupt",
+                Ending::ProgramsEnded => "programs",
             },
             ran: Duration::from_nanos(self.outcome.end.nanos()),
             preflight: self.findings,
             workloads: workloads.collect(),
+            programs: programs.collect(),
             summary: &self.summary,
             decisions: self.outcome.decisions,
             steps: Times::of(&self.outcome.steps),
@@ -153,6 +169,10 @@ impl Shown<'_> {
             self.platform,
             match o.ending {
                 Ending::Horizon => format!("ran for {}", Duration::from_nanos(o.end.nanos()).rounded()),
+                Ending::ProgramsEnded => format!(
+                    "ran for {}, until the last program ended",
+                    Duration::from_nanos(o.end.nanos()).rounded()
+                ),
                 Ending::Interrupted => format!(
                     "interrupted after {}",
                     Duration::from_nanos(o.end.nanos()).rounded()
@@ -165,12 +185,24 @@ impl Shown<'_> {
             .iter()
             .map(|(_, c)| c.unit.uncertainty())
             .fold(0.0, f64::max);
-        let _ = writeln!(
-            text,
-            "\nworkloads calibrated to within {:.1} % (95 % confidence, the worst of {})",
-            100.0 * uncertain,
-            self.workloads.len()
-        );
+        text.push('\n');
+        for end in &o.programs {
+            let at = Duration::from_nanos(end.at.nanos()).rounded();
+            let _ = writeln!(
+                text,
+                "the program of {} {}, {at} after the release of all",
+                self.set.name(end.task),
+                end.how
+            );
+        }
+        if !self.workloads.is_empty() {
+            let _ = writeln!(
+                text,
+                "workloads calibrated to within {:.1} % (95 % confidence, the worst of {})",
+                100.0 * uncertain,
+                self.workloads.len()
+            );
+        }
         let _ = writeln!(
             text,
             "release to first instruction: {}",

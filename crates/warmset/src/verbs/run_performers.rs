@@ -1,0 +1,75 @@
+//! Who does the jobs of the tasks of a run: threads whose work is calibrated now, or programs.
+
+use super::run_show::Workloads;
+use crate::console::Console;
+use execute::{Launch, Performer};
+use model::watch::Watch;
+use model::{Duration, Error, Ratio, Result, TaskId, TaskSet, Workload};
+use std::fs::File;
+use std::path::Path;
+
+/// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`: the directory that
+/// programs write into, one file a task, instead of standard error.
+///
+/// # Errors
+/// A workload that cannot be made, a file that cannot be written, or the user does not want any more.
+pub fn performers(
+    set: &TaskSet,
+    part: Ratio,
+    programs_to: Option<&Path>,
+    console: &Console,
+) -> Result<(Vec<Performer>, Workloads)> {
+    if let Some(dir) = programs_to {
+        std::fs::create_dir_all(dir).map_err(|e| unwritable(dir, &e))?;
+    }
+    console.begin("calibrating workloads", set.len() as u64);
+    let mut performers = Vec::with_capacity(set.len());
+    let mut calibrated = Workloads::new();
+    for task in set.ids() {
+        performers.push(match program(set, task, programs_to)? {
+            Some(launch) => Performer::Program(launch),
+            None => {
+                let wcet = u128::from(set.timings()[task.index()].wcet.nanos());
+                let ns = wcet * u128::from(part.num()) / u128::from(part.den());
+                let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
+                let (work, how) = workload::make(set, task, length, u64::from(task.0) + 1)?;
+                calibrated.push((set.name(task), how));
+                work.into()
+            }
+        });
+        console.advance(1);
+        if console.stopped() {
+            return Err(Error::new("stopped before the run began"));
+        }
+    }
+    Ok((performers, calibrated))
+}
+
+/// The program of a task, if it has one.
+fn program(set: &TaskSet, task: TaskId, programs_to: Option<&Path>) -> Result<Option<Launch>> {
+    let workload = set.details(task).and_then(|d| d.workload.as_ref());
+    let Some(Workload::Exec {
+        command,
+        beyond_budget,
+    }) = workload
+    else {
+        return Ok(None);
+    };
+    let output = programs_to.map(|dir| {
+        // A name may hold what a file's may not.
+        let name = set.name(task).replace(['/', '\0'], "_");
+        let path = dir.join(format!("{name}.log"));
+        File::create(&path).map_err(|e| unwritable(&path, &e))
+    });
+    Ok(Some(Launch {
+        command: command.clone(),
+        beyond: *beyond_budget,
+        output: output.transpose()?,
+    }))
+}
+
+fn unwritable(path: &Path, e: &std::io::Error) -> Error {
+    Error::new(format!("cannot write: {e}"))
+        .at(path.display())
+        .remedy("give another directory to `--programs-to`")
+}
