@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build test lint unit smoke bench soak clean
+.PHONY: tour build install test lint unit smoke bench soak clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -11,6 +11,21 @@ tour: build
 
 build:
 	$(CARGO) build --release --locked -p warmset
+
+PREFIX ?= /usr/local
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+
+## The command, and the libraries for C and C++ with their headers: make install PREFIX=...
+install: build
+	$(CARGO) build --release --locked -p warmset-color
+	install -D -m 755 $(WARMSET) $(DESTDIR)$(PREFIX)/bin/warmset
+	install -D -m 755 target/release/libwarmset_color.so $(DESTDIR)$(PREFIX)/lib/libwarmset_color.so
+	install -D -m 644 target/release/libwarmset_color.a $(DESTDIR)$(PREFIX)/lib/libwarmset_color.a
+	install -D -m 644 crates/color-c/include/warmset_color.h $(DESTDIR)$(PREFIX)/include/warmset_color.h
+	install -D -m 644 crates/color-c/include/warmset_color.hpp $(DESTDIR)$(PREFIX)/include/warmset_color.hpp
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/color-c/warmset-color.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/warmset-color.pc
 
 ## All that must hold before a change lands.
 test: lint unit smoke

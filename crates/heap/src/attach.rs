@@ -159,7 +159,7 @@ pub fn attach(options: &Options) -> Result<Attached> {
             return Err(Error::new("no room in the address space for colored heaps")
                 .remedy("raise the limit on virtual memory: `ulimit -v`"));
         }
-        if !fork::watch() {
+        if !fork::watch(None) {
             return Err(Error::new("the C library does not tell about forks"));
         }
         Ok(Attached {

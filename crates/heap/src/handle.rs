@@ -112,3 +112,13 @@ pub fn set_task(number: usize) -> Result<()> {
         Err(Error::new("no memory to remember the number of a task").remedy("free memory"))
     }
 }
+
+/// How many heap colors this process has; 0 before it attached.
+pub fn colors() -> usize {
+    if ARENA.is_open() { ARENA.heaps() } else { 0 }
+}
+
+/// The heap that memory comes from when a color is named: that color, or the task's where tasks choose.
+pub fn chosen(color: u16) -> usize {
+    Heap(color).index()
+}

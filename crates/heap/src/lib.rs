@@ -15,16 +15,26 @@
 #[allow(
     unreachable_pub,
     missing_docs,
+    dead_code,
     reason = "shared with the library that is loaded into programs"
 )]
 mod alloc;
 mod attach;
+pub mod exec;
 mod global;
 mod handle;
+pub mod inspect;
+#[allow(
+    unreachable_pub,
+    missing_docs,
+    dead_code,
+    reason = "shared with the library that is loaded into programs"
+)]
+mod message;
 
 pub use attach::{Attached, Choice, Options, attach, trim};
 pub use global::Colored;
-pub use handle::{Heap, set_task};
+pub use handle::{Heap, chosen, colors, set_task};
 
 /// The malloc family by heap color, for the C interface: what [`Heap`] and [`Colored`] are made of.
 pub mod raw {

@@ -20,6 +20,8 @@ pub enum Answer {
     Yes,
     /// The answer is no: not schedulable, an invariant broken, a self-test failed.
     No,
+    /// A program that was run in our place ended with this status.
+    Program(u8),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     match verbs::run(cli.verb) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Program(status)) => ExitCode::from(status),
         Err(e) => {
             // A closed standard error leaves nowhere to say it; the status still does.
             let _ = writeln!(std::io::stderr(), "warmset: {e}");

@@ -56,6 +56,8 @@ pub struct Slot {
     pub zero: bool,
     /// Pages that a mapping still has.
     pub pages: u16,
+    /// Did the program change what may be done with some of them?
+    pub restricted: bool,
 }
 
 /// Memory of no color.
@@ -380,6 +382,7 @@ impl Arena {
                     usage: Use::Idle,
                     zero: true,
                     pages: 0,
+                    restricted: false,
                 };
             }
             if got < wanted {

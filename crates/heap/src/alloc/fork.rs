@@ -10,7 +10,6 @@ use super::sys;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 unsafe extern "C" {
     fn pthread_atfork(
@@ -45,11 +44,11 @@ impl Copies {
         }
     }
 
-    /// Copies a stretch of memory.
+    /// Copies a stretch of memory. Where it may not be read everywhere, `readable` is false; then the copy may be.
     ///
     /// # Safety
-    /// It can be read.
-    pub unsafe fn add(&mut self, at: *mut u8, size: usize) {
+    /// It is mapped.
+    pub unsafe fn add(&mut self, at: *mut u8, size: usize, readable: bool) {
         if self.number == self.room {
             let room = (self.room * 2).max(512);
             let Some(list) = sys::plain(room * size_of::<Copied>()) else {
@@ -71,7 +70,11 @@ impl Copies {
         };
         // SAFETY: the caller's; the copy is as long, and the list has room.
         unsafe {
-            copy.copy_from_nonoverlapping(at, size);
+            if readable {
+                copy.copy_from_nonoverlapping(at, size);
+            } else if !sys::read_memory(at, copy, size) {
+                sys::end(b"memory cannot be copied for a fork: /proc is not there");
+            }
             self.list.add(self.number).write(Copied { at, copy, size });
         }
         self.number += 1;
@@ -108,19 +111,38 @@ struct Held(UnsafeCell<Copies>);
 // SAFETY: touched between `prepare` and `parent` or `child` only, under all locks.
 unsafe impl Sync for Held {}
 static COPIES: Held = Held(UnsafeCell::new(Copies::new()));
-/// Bytes that the last fork copied.
-pub static COPIED: AtomicUsize = AtomicUsize::new(0);
+
+/// What else is copied: for the library that is loaded into programs.
+#[derive(Clone, Copy)]
+pub struct More {
+    /// Adds copies, before the fork.
+    pub copy: fn(&mut Copies),
+    /// After the fork, in the parent (false) or the child (true), whose copies are in their places.
+    pub done: fn(bool),
+}
+
+struct Also(UnsafeCell<Option<More>>);
+// SAFETY: written before the first fork.
+unsafe impl Sync for Also {}
+static ALSO: Also = Also(UnsafeCell::new(None));
+
+fn also() -> Option<More> {
+    // SAFETY: written once, before.
+    unsafe { *ALSO.0.get() }
+}
 
 /// Heaps outlive forks from now on. Says whether the C library agreed.
-pub fn watch() -> bool {
-    // SAFETY: the functions are there as long as the process.
-    unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) == 0 }
+pub fn watch(more: Option<More>) -> bool {
+    // SAFETY: no fork has come yet; the functions are there as long as the process.
+    unsafe {
+        *ALSO.0.get() = more;
+        pthread_atfork(Some(prepare), Some(parent), Some(child)) == 0
+    }
 }
 
 /// Before a fork: takes all locks and copies what is mapped.
 pub unsafe extern "C" fn prepare() {
     super::thread::lock();
-    let mut bytes = 0;
     for heap in 0..ARENA.heaps() {
         ARENA.region(heap).lock.take();
         // SAFETY: the lock was taken; nobody else has copies.
@@ -138,26 +160,16 @@ pub unsafe extern "C" fn prepare() {
             if slot > first {
                 let size = (slot - first) * SLOT;
                 let at = ARENA.address(heap, first);
-                // SAFETY: mapped. A part that the program made unreadable is made readable, for itself and the child.
-                unsafe {
-                    readable(books, heap, first, slot);
-                    copies.add(at, size);
-                }
-                bytes += size;
+                let whole = (first..slot).all(|s| !books.slot(s).restricted);
+                // SAFETY: mapped.
+                unsafe { copies.add(at, size, whole) };
             }
             slot += 1;
         }
     }
-    COPIED.store(bytes, Ordering::Relaxed);
-}
-
-/// Mappings of the program may lack pages, or the right to read them.
-unsafe fn readable(books: &mut super::arena::Books, heap: usize, first: usize, end: usize) {
-    for slot in first..end {
-        if books.slot(slot).usage == Use::Mapping {
-            // SAFETY: a slot with memory.
-            unsafe { sys::protect(ARENA.address(heap, slot), SLOT, sys::READ | sys::WRITE) };
-        }
+    if let Some(more) = also() {
+        // SAFETY: all locks are ours.
+        (more.copy)(unsafe { &mut *COPIES.0.get() });
     }
 }
 
@@ -165,6 +177,9 @@ unsafe fn readable(books: &mut super::arena::Books, heap: usize, first: usize, e
 pub unsafe extern "C" fn parent() {
     // SAFETY: all locks are ours since `prepare`.
     unsafe { (*COPIES.0.get()).drop_all() };
+    if let Some(more) = also() {
+        (more.done)(false);
+    }
     unlock();
 }
 
@@ -187,6 +202,9 @@ pub unsafe extern "C" fn child() {
                 _ => books.slot(slot).tile = NO_TILE,
             }
         }
+    }
+    if let Some(more) = also() {
+        (more.done)(true);
     }
     unlock();
 }

@@ -16,6 +16,13 @@ unsafe extern "C" {
 /// Numbers of system calls.
 #[cfg(target_arch = "x86_64")]
 mod number {
+    pub const READ: i64 = 0;
+    pub const READ_AT: i64 = 17;
+    pub const SOCKET: i64 = 41;
+    pub const CONNECT: i64 = 42;
+    pub const SEND: i64 = 44;
+    pub const RECEIVE: i64 = 47;
+    pub const OPEN: i64 = 257;
     pub const WRITE: i64 = 1;
     pub const CLOSE: i64 = 3;
     pub const MMAP: i64 = 9;
@@ -28,6 +35,13 @@ mod number {
 /// Numbers of system calls: those that all newer architectures share.
 #[cfg(not(target_arch = "x86_64"))]
 mod number {
+    pub const READ: i64 = 63;
+    pub const READ_AT: i64 = 67;
+    pub const SOCKET: i64 = 198;
+    pub const CONNECT: i64 = 203;
+    pub const SEND: i64 = 206;
+    pub const RECEIVE: i64 = 212;
+    pub const OPEN: i64 = 56;
     pub const WRITE: i64 = 64;
     pub const CLOSE: i64 = 57;
     pub const MMAP: i64 = 222;
@@ -52,6 +66,7 @@ const NO_RESERVE: c_int = 0x4000;
 const POPULATE: c_int = 0x8000;
 const MAY_MOVE_FIXED: c_int = 1 | 2;
 const NO_HUGE_PAGES: c_int = 15;
+const INTERRUPTED: c_int = 4;
 /// There is not as much memory.
 pub const ENOMEM: c_int = 12;
 
@@ -235,4 +250,176 @@ pub fn end(why: &[u8]) -> ! {
 pub unsafe fn close(file: c_int) {
     // SAFETY: the caller's.
     unsafe { syscall(number::CLOSE, c_long::from(file)) };
+}
+
+/// Opens a file to read; below zero where it cannot be.
+pub fn open(path: &core::ffi::CStr) -> c_int {
+    const HERE: c_long = -100;
+    const CLOSE_ON_EXEC: c_long = 0o2_000_000;
+    // SAFETY: the path lives through the call.
+    unsafe { syscall(number::OPEN, HERE, path.as_ptr(), CLOSE_ON_EXEC, 0 as c_long) as c_int }
+}
+
+/// Reads from an open file; how many bytes, below zero where it cannot be read.
+pub fn read(file: c_int, to: &mut [u8]) -> isize {
+    // SAFETY: the buffer lives through the call.
+    unsafe { syscall(number::READ, c_long::from(file), to.as_mut_ptr(), to.len()) as isize }
+}
+
+/// Reads this process's own memory, also where it may not be read; says whether all of it was.
+///
+/// # Safety
+/// `to` has room.
+pub unsafe fn read_memory(from: *const u8, to: *mut u8, size: usize) -> bool {
+    let file = open(c"/proc/self/mem");
+    let mut done = 0;
+    while file >= 0 && done < size {
+        // SAFETY: the caller's.
+        let got = unsafe {
+            syscall(
+                number::READ_AT,
+                c_long::from(file),
+                to.add(done),
+                size - done,
+                from.wrapping_add(done),
+            )
+        };
+        if got <= 0 {
+            break;
+        }
+        done += got as usize;
+    }
+    if file >= 0 {
+        // SAFETY: opened above.
+        unsafe { close(file) };
+    }
+    done == size
+}
+
+/// A connection to an abstract address of a Unix socket; below zero where nobody is there.
+pub fn connect(name: &[u8]) -> c_int {
+    const UNIX: c_long = 1;
+    const STREAM: c_long = 1 | 0o2_000_000;
+    let mut address = [0_u8; 110];
+    address[0] = UNIX as u8;
+    let length = name.len().min(107);
+    // After the family and the zero of abstract names.
+    address[3..3 + length].copy_from_slice(&name[..length]);
+    // SAFETY: the address lives through the calls.
+    unsafe {
+        let socket = syscall(number::SOCKET, UNIX, STREAM, 0 as c_long) as c_int;
+        if socket >= 0
+            && syscall(
+                number::CONNECT,
+                c_long::from(socket),
+                address.as_ptr(),
+                (3 + length) as c_long,
+            ) != 0
+        {
+            close(socket);
+            return -1;
+        }
+        socket
+    }
+}
+
+/// Sends all of a message.
+pub fn send(socket: c_int, message: &[u8]) -> bool {
+    const NO_SIGNAL: c_long = 0x4000;
+    let mut sent = 0;
+    while sent < message.len() {
+        let rest = &message[sent..];
+        // SAFETY: the message lives through the call; no address is given.
+        let got = unsafe {
+            syscall(
+                number::SEND,
+                c_long::from(socket),
+                rest.as_ptr(),
+                rest.len(),
+                NO_SIGNAL,
+                core::ptr::null::<u8>(),
+                0 as c_long,
+            )
+        };
+        if got < 0 && errno() != INTERRUPTED {
+            return false;
+        }
+        sent += got.max(0) as usize;
+    }
+    true
+}
+
+/// Receives a message and the open files that come with it: how many bytes, how many files.
+pub fn receive(socket: c_int, message: &mut [u8], files: &mut [c_int]) -> Option<(usize, usize)> {
+    #[repr(C)]
+    struct Part(*mut u8, usize);
+    #[repr(C)]
+    struct Head {
+        name: *mut u8,
+        name_length: u32,
+        parts: *mut Part,
+        number: usize,
+        control: *mut u8,
+        control_length: usize,
+        flags: c_int,
+    }
+    const CLOSE_ON_EXEC: c_long = 0x4000_0000;
+    // The head of ancillary data, a length and two numbers, and room for the files.
+    let mut control = [0_u64; 2 + 32];
+    let mut part = Part(message.as_mut_ptr(), message.len());
+    let mut head = Head {
+        name: core::ptr::null_mut(),
+        name_length: 0,
+        parts: &mut part,
+        number: 1,
+        control: control.as_mut_ptr().cast(),
+        control_length: size_of_val(&control),
+        flags: 0,
+    };
+    let got = loop {
+        // SAFETY: all that the head points to lives through the call.
+        let got = unsafe {
+            syscall(
+                number::RECEIVE,
+                c_long::from(socket),
+                &raw mut head,
+                CLOSE_ON_EXEC,
+            )
+        };
+        if got >= 0 || errno() != INTERRUPTED {
+            break got;
+        }
+    };
+    if got < 0 {
+        return None;
+    }
+    let mut number = 0;
+    if head.control_length >= 16 && control[0] > 16 {
+        number = ((control[0] as usize - 16) / 4).min(files.len());
+        // SAFETY: the kernel wrote so many numbers behind the head.
+        unsafe {
+            files
+                .as_mut_ptr()
+                .copy_from_nonoverlapping(control.as_ptr().add(2).cast(), number)
+        };
+    }
+    Some((got as usize, number))
+}
+
+/// Moves a mapping, or makes it another size: the system call itself.
+///
+/// # Safety
+/// As for mremap(2).
+pub unsafe fn remap(at: *mut u8, old: usize, new: usize, flags: c_int, to: *mut u8) -> Option<*mut u8> {
+    // SAFETY: the caller's.
+    checked(unsafe { syscall(number::MREMAP, at, old, new, c_long::from(flags), to) })
+}
+
+/// Advice about memory: the system call itself.
+///
+/// # Safety
+/// As for madvise(2).
+pub unsafe fn advise(at: *mut u8, size: usize, advice: c_int) -> bool {
+    // SAFETY: the caller's.
+    unsafe { syscall(number::MADVISE, at, size, c_long::from(advice)) == 0 }
 }

@@ -1,6 +1,6 @@
 //! `warmset color`: partitions caches by page colors.
 
-use super::{color_experiment, color_find, color_serve};
+use super::{color_exec, color_experiment, color_find, color_serve};
 use crate::Answer;
 use model::Result;
 
@@ -20,6 +20,8 @@ enum What {
     Selftest(color_find::SelftestArgs),
     /// Measure what a partition is worth: a filter beside a flooder of the cache
     Experiment(color_experiment::Args),
+    /// Run an unmodified program with its memory in colors
+    Exec(color_exec::Args),
     /// Hold memory sorted by color and give it out over a socket
     Serve(color_serve::ServeArgs),
     /// Grant colors of a running server to a process, a user or a group
@@ -38,6 +40,7 @@ pub fn run(args: Args) -> Result<Answer> {
         What::Find(args) => color_find::find(&args),
         What::Selftest(args) => color_find::selftest(&args),
         What::Experiment(args) => color_experiment::run(&args),
+        What::Exec(args) => color_exec::run(&args),
         What::Serve(args) => color_serve::serve(&args),
         What::Grant(args) => color_serve::grant(args),
         What::TakeBack(args) => color_serve::take_back(args),

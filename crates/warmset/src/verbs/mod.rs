@@ -4,6 +4,7 @@ mod check;
 mod check_batch;
 mod check_table;
 mod color;
+mod color_exec;
 mod color_experiment;
 mod color_find;
 mod color_serve;

@@ -1,0 +1,207 @@
+//! Learns from the environment who the supervisor is, and opens the heaps; asks the supervisor for tiles.
+
+use crate::alloc::arena::{ARENA, MOST_COLORS, Source};
+use crate::alloc::class::SLOT;
+use crate::alloc::{fork, sys, thread};
+use crate::message::{BEGIN, GIVE_BACK, MAPPING, MOST_TILES, TAKE, TAKE_SEGMENT, VARIABLE};
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+unsafe extern "C" {
+    fn getenv(name: *const c_char) -> *const c_char;
+    static environ: *const *const c_char;
+}
+
+/// Nothing is known yet.
+const UNKNOWN: u8 = 0;
+/// It is being found out.
+const STARTING: u8 = 1;
+/// There are heaps.
+const COLORED: u8 = 2;
+/// This program has no supervisor.
+const PLAIN: u8 = 3;
+
+static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+static PARTS: AtomicU32 = AtomicU32::new(0);
+static STACK: AtomicUsize = AtomicUsize::new(0);
+static SAID: AtomicBool = AtomicBool::new(false);
+
+struct Socket(UnsafeCell<([u8; 108], usize)>);
+// SAFETY: written once, before the state is `COLORED`.
+unsafe impl Sync for Socket {}
+static SOCKET: Socket = Socket(UnsafeCell::new(([0; 108], 0)));
+
+/// Are there heaps? Opens them if it can be done.
+#[inline(always)]
+pub fn ready() -> bool {
+    STATE.load(Ordering::Acquire) == COLORED || start()
+}
+
+#[cold]
+fn start() -> bool {
+    // SAFETY: a word of the C library, null before that is set up.
+    if unsafe { environ.is_null() } {
+        return false;
+    }
+    if STATE
+        .compare_exchange(UNKNOWN, STARTING, Ordering::AcqRel, Ordering::Acquire)
+        .is_err()
+    {
+        return STATE.load(Ordering::Acquire) == COLORED;
+    }
+    // SAFETY: a C string of the environment, or null.
+    let found = unsafe {
+        let text = getenv(VARIABLE.as_ptr());
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_bytes())
+    };
+    let state = match found {
+        None => PLAIN,
+        Some(text) => match open(text) {
+            true => COLORED,
+            false => {
+                sys::end(b"the environment of this program does not say where its colored memory comes from")
+            }
+        },
+    };
+    STATE.store(state, Ordering::Release);
+    state == COLORED
+}
+
+fn number(text: &[u8]) -> Option<usize> {
+    core::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn open(text: &[u8]) -> bool {
+    let mut fields = text.split(|b| *b == b';');
+    let (Some(socket), Some(colors), Some(heaps), Some(by_task), Some(parts), Some(stack)) = (
+        fields.next(),
+        fields.next(),
+        fields.next().and_then(number),
+        fields.next().and_then(number),
+        fields.next().and_then(number),
+        fields.next().and_then(number),
+    ) else {
+        return false;
+    };
+    let mut numbers = [0_u16; MOST_COLORS];
+    let mut found = 0;
+    for color in colors.split(|b| *b == b',') {
+        match number(color) {
+            Some(color) if found < numbers.len() => numbers[found] = color as u16,
+            _ => return false,
+        }
+        found += 1;
+    }
+    if socket.is_empty() || socket.len() > 107 || heaps == 0 || heaps > found {
+        return false;
+    }
+    // SAFETY: nobody reads it before the state says so.
+    unsafe {
+        let to = &mut *SOCKET.0.get();
+        to.0[..socket.len()].copy_from_slice(socket);
+        to.1 = socket.len();
+    }
+    thread::BY_TASK.store(by_task != 0, Ordering::Relaxed);
+    PARTS.store(parts as u32, Ordering::Relaxed);
+    STACK.store(stack, Ordering::Relaxed);
+    let more = fork::More {
+        copy: crate::ranges::copy,
+        done: crate::ranges::done,
+    };
+    // Where nobody answers, that is said when memory is asked for.
+    let _ = ask(&BEGIN.to_ne_bytes(), &mut [0; 4], &mut []);
+    fork::watch(Some(more)) && ARENA.open(&numbers[..found], heaps, Source { fetch, give_back })
+}
+
+/// Is this part to be colored?
+pub fn colors(part: u32) -> bool {
+    ready() && PARTS.load(Ordering::Relaxed) >> part & 1 == 1
+}
+
+/// Bytes of a stack that are colored.
+pub fn stack() -> usize {
+    STACK.load(Ordering::Relaxed)
+}
+
+/// Sends a request and receives the answer: its bytes, and its files.
+pub fn ask(request: &[u8], answer: &mut [u8], files: &mut [c_int]) -> Option<(usize, usize)> {
+    // SAFETY: written before the state said so.
+    let (name, length) = unsafe { &*SOCKET.0.get() };
+    let socket = sys::connect(&name[..*length]);
+    if socket < 0 {
+        return None;
+    }
+    let length = (request.len() as u32).to_ne_bytes();
+    let got = if sys::send(socket, &length) && sys::send(socket, request) {
+        sys::receive(socket, answer, files)
+    } else {
+        None
+    };
+    // SAFETY: opened above.
+    unsafe { sys::close(socket) };
+    got
+}
+
+fn fetch(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
+    take(TAKE, at, colors, tiles)
+}
+
+/// Maps tiles for a segment: without a message where there are none.
+pub fn fetch_segment(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
+    take(TAKE_SEGMENT, at, colors, tiles)
+}
+
+fn take(kind: u32, at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
+    let error = sys::errno();
+    let mut request = [0_u8; 4 + 2 * MOST_TILES];
+    request[..4].copy_from_slice(&kind.to_ne_bytes());
+    for (to, color) in request[4..].chunks_exact_mut(2).zip(colors) {
+        to.copy_from_slice(&color.to_ne_bytes());
+    }
+    let mut answer = [0_u8; 4 + 4 * MOST_TILES + 256];
+    let mut files = [-1; MOST_TILES];
+    let got = ask(&request[..4 + 2 * colors.len()], &mut answer, &mut files);
+    let (length, number) = got.unwrap_or((0, 0));
+    let fine = length == 4 + 4 * colors.len() && answer[..4] == [0; 4] && number == colors.len();
+    let mut mapped = 0;
+    for (place, file) in files.iter().enumerate().take(number) {
+        // SAFETY: whoever asked has these addresses for itself; the file is ours.
+        unsafe {
+            if fine && mapped == place && sys::file_at(at.wrapping_add(place * SLOT), SLOT, *file) {
+                mapped += 1;
+            }
+            sys::close(*file);
+        }
+    }
+    for (tile, bytes) in tiles.iter_mut().zip(answer[4..].chunks_exact(4)) {
+        *tile = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    if mapped < colors.len() && kind == TAKE && !SAID.swap(true, Ordering::Relaxed) {
+        let why = match length {
+            0..4 => &b"the supervisor is gone"[..],
+            _ if fine => b"too many mappings: raise `sysctl vm.max_map_count`",
+            _ => &answer[4..length],
+        };
+        sys::say(&[b"warmset: no more colored memory: ", why, b"\n"]);
+    }
+    sys::set_errno(error);
+    mapped
+}
+
+/// Gives tiles back that are not mapped any more.
+pub fn give_back(tiles: &[u32]) {
+    let error = sys::errno();
+    let mut request = [0_u8; 4 + 4 * MOST_TILES];
+    for part in tiles.chunks(MOST_TILES) {
+        request[..4].copy_from_slice(&GIVE_BACK.to_ne_bytes());
+        for (to, tile) in request[4..].chunks_exact_mut(4).zip(part) {
+            to.copy_from_slice(&tile.to_ne_bytes());
+        }
+        // Where nobody answers, they return when this process ends.
+        let _ = ask(&request[..4 + 4 * part.len()], &mut [0; 4], &mut []);
+    }
+    sys::set_errno(error);
+}
+
+const _: () = assert!(MAPPING < 32);

@@ -1,0 +1,43 @@
+//! What the loaded library and its supervisor say to each other: one message a connection, numbers in the machine's order.
+//!
+//! A request is the number of bytes that follow, a kind, and a list; an answer is 0 and a list, with as many open files where tiles are given, or another
+//! number and why not.
+
+/// Give me tiles of these colors (u16 each).
+pub const TAKE: u32 = 1;
+/// The same, for code and data of the program, of which there is a limit.
+pub const TAKE_SEGMENT: u32 = 2;
+/// These tiles (u32 each) are not mapped any more.
+pub const GIVE_BACK: u32 = 3;
+/// These are my colored ranges ([`Entry`] each); I end now and wait until they were looked at.
+pub const REPORT: u32 = 4;
+
+/// This process begins a program: what it had as another one returns.
+pub const BEGIN: u32 = 5;
+
+/// The most tiles of a request.
+pub const MOST_TILES: usize = 64;
+/// The most ranges of a report; further ones are left out.
+pub const MOST_ENTRIES: usize = 2000;
+/// The variable of the environment that tells a program of its supervisor: socket, colors, number of heaps, whether tasks
+/// choose, parts, bytes of stacks; separated by semicolons, colors by commas.
+pub const VARIABLE: &core::ffi::CStr = c"WARMSET_COLOR_EXEC";
+
+/// What a range is. Also the bits, as `1 << kind`, of the parts that are to be colored.
+pub const HEAP: u32 = 0;
+/// What the program mapped.
+pub const MAPPING: u32 = 1;
+/// Part of a thread's stack.
+pub const STACK: u32 = 2;
+/// Code or data of the program or a library.
+pub const SEGMENT: u32 = 3;
+
+/// A range of addresses in a report.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub start: u64,
+    pub size: u64,
+    pub kind: u32,
+    pub reserved: u32,
+}

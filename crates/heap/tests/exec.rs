@@ -1,0 +1,213 @@
+//! Unmodified programs in colors: what they compute stays the same, and their pages are the server's.
+
+mod common;
+
+use heap::exec::{self, Part, Plan, Ran};
+use heap::inspect::Report;
+use model::Bytes;
+use partition::Color;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+const COLORS: u16 = 2;
+
+fn plan() -> Plan {
+    Plan {
+        colors: partition::Colors::first(COLORS),
+        by_task: false,
+        parts: Part::ALL.to_vec(),
+        stack: Bytes::from_kib(256),
+        segments: Bytes::from_mib(8),
+    }
+}
+
+fn run(tiles: usize, plan: &Plan, program: &str, arguments: &[&str]) -> Ran {
+    let server = common::serve(COLORS, tiles);
+    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+    exec::run(&server.socket, plan, Path::new(program), &arguments).unwrap()
+}
+
+/// Is the program there? Says so where it is not.
+fn has(program: &str) -> bool {
+    let there = exec::check(Path::new(program)).is_ok();
+    if !there {
+        eprintln!("skipped: no {program} here");
+    }
+    there
+}
+
+fn pages(report: &Report, part: &str) -> (u64, u64) {
+    report
+        .rows
+        .iter()
+        .find(|r| r.part == part)
+        .map_or((0, 0), |r| (r.colored, r.pages))
+}
+
+/// What a program wrote, through a shell that compares.
+fn shell(tiles: usize, plan: &Plan, script: &str) -> Ran {
+    let ran = run(tiles, plan, "sh", &["-c", script]);
+    assert!(ran.status.success(), "{script}: {:?}", ran.status);
+    ran
+}
+
+#[test]
+fn a_program_is_colored_and_its_frames_say_so() {
+    let ran = run(256, &plan(), "sort", &["/proc/self/status", "-o", "/dev/null"]);
+    assert!(ran.status.success(), "{:?}", ran.status);
+    let report = &ran.reports[0];
+    assert_eq!(report.name, "sort");
+    if !report.checked {
+        eprintln!("skipped: frame numbers are withheld (no CAP_SYS_ADMIN)");
+        return;
+    }
+    let (heap, of) = pages(report, "heap");
+    assert!(heap > 0 && heap == of, "{report:?}");
+    let (stack, _) = pages(report, "stacks");
+    assert!(stack >= 64, "{report:?}");
+    let (code, of) = pages(report, "code");
+    assert!(code * 10 >= of * 7, "{report:?}");
+    let colors = &report.rows.iter().find(|r| r.part == "heap").unwrap().colors;
+    assert!(colors.iter().all(|c| *c < Color(COLORS)));
+}
+
+#[test]
+fn programs_compute_what_they_compute() {
+    shell(
+        512,
+        &plan(),
+        "test \"$(seq 100000 | sort -rn | head -1)\" = 100000",
+    );
+    shell(512, &plan(), "test \"$(printf 'a b\\n' | sed s/a/c/)\" = 'c b'");
+}
+
+#[test]
+fn an_interpreter_with_threads_and_children_works() {
+    if !has("python3") {
+        return;
+    }
+    let script = "
+import threading, os, mmap, subprocess, sys
+results = []
+def work(n):
+    def deep(k): return 0 if k == 0 else 1 + deep(k - 1)
+    results.append(sum(i * i for i in range(n)) + deep(500))
+threads = [threading.Thread(target=work, args=(20000,)) for _ in range(6)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert results == [results[0]] * 6
+m = mmap.mmap(-1, 300000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m[:3] = b'abc'
+assert m[:4] == b'abc\\0'
+data = list(range(50000))
+def child():
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        data[0] = 'child'
+        os.write(w, b'x' if data[49999] == 49999 and m[:3] == b'abc' else b'-')
+        m[:3] = b'xyz'
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert os.read(r, 1) == b'x'
+    assert data[0] == 0 and m[:3] == b'abc'
+child()
+t = threading.Thread(target=child); t.start(); t.join()
+assert subprocess.run(['sh', '-c', 'echo $((6 * 7))'], capture_output=True).stdout == b'42\\n'
+m.close()
+print('fine')
+";
+    let ran = run(700, &plan(), "python3", &["-c", script]);
+    assert!(ran.status.success(), "{:?}", ran.status);
+    let report = &ran.reports[0];
+    let (heap, of) = pages(report, "heap");
+    assert!(!report.checked || (heap == of && heap > 0), "{report:?}");
+}
+
+/// Each thread its own color, by its number (004 §III-E).
+#[test]
+fn threads_can_have_a_color_each() {
+    let plan = Plan {
+        by_task: true,
+        ..plan()
+    };
+    shell(512, &plan, "test \"$(seq 1000 | sort -n | tail -1)\" = 1000");
+}
+
+#[test]
+fn a_program_that_runs_out_of_colors_fails_by_itself() {
+    if !has("python3") {
+        return;
+    }
+    let plan = Plan {
+        parts: vec![Part::Heap, Part::Mappings],
+        ..plan()
+    };
+    let script = "
+try:
+    x = bytearray(100 << 20)
+    raise SystemExit(3)
+except MemoryError:
+    raise SystemExit(0)
+";
+    let ran = run(256, &plan, "python3", &["-c", script]);
+    assert_eq!(ran.status.code(), Some(0), "{:?}", ran.status);
+}
+
+#[test]
+fn a_compiler_works() {
+    if !has("cc") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!(
+        "cd {} && printf '#include <stdio.h>\\nint main(void){{return puts(\"hello\")<0;}}' > a.c && cc a.c && test \"$(./a.out)\" = hello",
+        dir.path().display()
+    );
+    shell(1024, &plan(), &script);
+}
+
+#[test]
+fn what_no_library_can_be_loaded_into_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let e = exec::check(Path::new("no-such-program")).unwrap_err().to_string();
+    assert!(e.contains("there is no program"), "{e}");
+    let text = dir.path().join("text");
+    std::fs::write(&text, "hello").unwrap();
+    let e = exec::check(&text).unwrap_err().to_string();
+    assert!(e.contains("no 64-bit program"), "{e}");
+    let setuid: PathBuf = dir.path().join("setuid");
+    std::fs::copy(exec::check(Path::new("sort")).unwrap(), &setuid).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let e = exec::check(&setuid).unwrap_err().to_string();
+    assert!(e.contains("setuid"), "{e}");
+    // A header without program headers: nothing names a loader.
+    let fixed = dir.path().join("static");
+    let mut header = vec![0; 64];
+    header[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    std::fs::write(&fixed, header).unwrap();
+    let e = exec::check(&fixed).unwrap_err().to_string();
+    assert!(e.contains("statically linked"), "{e}");
+}
+
+/// Threads that return, exit and are cancelled, exceptions, deep stacks, forks from every stack, mappings in pieces.
+#[test]
+fn what_ordinary_programs_do_works() {
+    if !has("c++") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("program");
+    let compiled = std::process::Command::new("c++")
+        .args(["-O1", "-pthread", "-o"])
+        .arg(&program)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program.cpp"))
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+    for by_task in [false, true] {
+        let plan = Plan { by_task, ..plan() };
+        let ran = run(700, &plan, program.to_str().unwrap(), &[]);
+        assert_eq!(ran.status.code(), Some(0), "by task: {by_task}, {:?}", ran.status);
+    }
+}

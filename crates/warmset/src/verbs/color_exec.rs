@@ -1,0 +1,222 @@
+//! `warmset color exec`: an unmodified program with its memory in colors, and which of its pages really are.
+
+use super::color_find::{alike, find_palette, keep_pages};
+use crate::Answer;
+use crate::console::{Console, note};
+use heap::exec::{self, Part, Plan, Ran};
+use heap::inspect::Report;
+use model::watch::Watch;
+use model::{Bytes, Error, Result, files};
+use partition::client::{Connection, usual_socket};
+use partition::server::Server;
+use partition::{Colors, tile};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const HELP: &str = "\
+The program gets its heap, its anonymous mappings, the upper part of its threads' stacks, and its code and data in memory of
+these colors, as far as there is memory; so do programs that it starts. At its end it is said, part by part, how many of its
+pages lie in these colors: by the frames that the kernel names, where it does (CAP_SYS_ADMIN).
+
+Without a memory server (`warmset color serve`) the colors are found and memory is sorted first, for this run alone.
+Programs that are statically linked or run with other rights (setuid) are refused: no library can be loaded into them. A
+program that needs more memory than there is gets the error of its system (ENOMEM), and a message.
+
+Exit status: that of the program (128 + N where signal N ended it); 2 also where it could not be run.
+
+Examples:
+  warmset color exec --colors 0-3 -- ./decode clip.mkv
+  warmset color exec --colors 0-3 --by-thread --parts heap,stacks -- ./control";
+
+/// Options of `warmset color exec`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Which colors: ranges (`0-3,8`) or a bitmap (`0x10f`)
+    #[arg(long, value_name = "COLORS")]
+    colors: Colors,
+    /// Each thread gets its own of these colors: its number modulo their number
+    #[arg(long)]
+    by_thread: bool,
+    /// What is colored: heap, mappings, stacks, segments (code and data)
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = part, default_value = "heap,mappings,stacks,segments")]
+    parts: Vec<Part>,
+    /// How much of each thread's stack, from its upper end; at most 1MiB
+    #[arg(long, value_name = "SIZE", default_value = "256KiB")]
+    stack: Bytes,
+    /// How much code and data at most
+    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
+    segments: Bytes,
+    /// The memory server's socket [default: as for `serve`]
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+    /// How much memory to sort where there is no server
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    memory: Bytes,
+    /// Do not say what was colored
+    #[arg(long, short)]
+    quiet: bool,
+    /// Write what was colored as JSON to a file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+fn part(text: &str) -> std::result::Result<Part, String> {
+    match text {
+        "heap" => Ok(Part::Heap),
+        "mappings" => Ok(Part::Mappings),
+        "stacks" => Ok(Part::Stacks),
+        "segments" => Ok(Part::Segments),
+        _ => Err("the parts are heap, mappings, stacks and segments".to_owned()),
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: &Args) -> Result<Answer> {
+    let Some((program, arguments)) = args.program.split_first() else {
+        return Err(Error::new("no program is named").remedy("name it after `--`"));
+    };
+    let program = Path::new(program);
+    // Before memory is sorted for it.
+    exec::check(program)?;
+    let plan = Plan {
+        colors: args.colors.clone(),
+        by_task: args.by_thread,
+        parts: args.parts.clone(),
+        stack: args.stack,
+        segments: args.segments,
+    };
+    let socket = args.socket.clone().unwrap_or_else(usual_socket);
+    // From now on Ctrl-C is the program's to heed: it needs us until it ends.
+    let console = Console::new()?;
+    let ran = if args.socket.is_some() || Connection::open(&socket).is_ok() {
+        exec::run(&socket, &plan, program, arguments)
+    } else {
+        alone(args, &plan, program, arguments, &console)
+    }?;
+    if !args.quiet {
+        note(&text_of(&ran, &plan));
+    }
+    if let Some(path) = &args.output {
+        let text = serde_json::to_string_pretty(&ran.reports)
+            .map_err(|e| Error::new(format!("cannot write the report: {e}")))?;
+        files::write(path, format!("{text}\n").as_bytes())?;
+    }
+    let status = ran
+        .status
+        .code()
+        .unwrap_or_else(|| 128 + ran.status.signal().unwrap_or(0));
+    Ok(match status {
+        0 => Answer::Yes,
+        status => Answer::Program(status as u8),
+    })
+}
+
+/// Says stop when it is told so by this process.
+struct Until<'a>(&'a AtomicBool);
+
+impl Watch for Until<'_> {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn note(&self, text: &str) {
+        note(text);
+    }
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// With a memory server for this run alone.
+fn alone(args: &Args, plan: &Plan, program: &Path, arguments: &[OsString], console: &Console) -> Result<Ran> {
+    let platform = machine::this_machine()?.platform;
+    tile::allow_files(args.memory);
+    let settings = keep_pages(console);
+    let palette = find_palette(&platform, None, None, console)?;
+    plan.colors.check(palette.colors())?;
+    let mut tiles = tile::make(&palette, args.memory, &alike(&platform, &palette), console)?;
+    tiles.retain(|tile| plan.colors.contains(tile.color));
+    console.finish();
+    note(&format!(
+        "no memory server at {}: sorted {} in colors {} for this run",
+        usual_socket().display(),
+        Bytes::new((tiles.len() * tile::TILE) as u64),
+        plan.colors
+    ));
+    let socket = std::env::temp_dir().join(format!("warmset-color-exec-{}.sock", std::process::id()));
+    let listener = UnixListener::bind(&socket).map_err(|e| Error::io(&socket, "make the socket", &e))?;
+    let server = Server::new(palette.colors(), tiles);
+    let done = AtomicBool::new(false);
+    let ran = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| server.serve(&listener, &Until(&done)));
+        let ran = exec::run(&socket, plan, program, arguments);
+        done.store(true, Ordering::Relaxed);
+        let served = serving.join().unwrap_or_else(|_| {
+            Err(Error::new(
+                "the memory server broke off: a defect of this program",
+            ))
+        });
+        ran.and_then(|ran| served.map(|()| ran))
+    });
+    drop(settings);
+    // A socket in the directory of temporary files that cannot be removed is in nobody's way.
+    let _ = std::fs::remove_file(&socket);
+    ran
+}
+
+fn text_of(ran: &Ran, plan: &Plan) -> String {
+    // Writing into a string cannot fail.
+    let mut text = String::new();
+    let Some((first, others)) = ran.reports.split_first() else {
+        return "the program ended without saying what was colored".to_owned();
+    };
+    let how = if first.checked {
+        "by the frames of its pages"
+    } else {
+        "by its own account: frame numbers are withheld (they take CAP_SYS_ADMIN)"
+    };
+    let _ = writeln!(
+        text,
+        "pages of {} (process {}) in colors {}, {how}:",
+        first.name, first.process, plan.colors
+    );
+    for row in &first.rows {
+        let colors: Colors = row.colors.iter().copied().collect();
+        let _ = writeln!(
+            text,
+            "  {:<22} {:>7} of {:>7}   {}",
+            row.part,
+            row.colored,
+            row.pages,
+            if row.colors.is_empty() {
+                "-".to_owned()
+            } else {
+                format!("colors {colors}")
+            }
+        );
+    }
+    for other in others {
+        let _ = writeln!(
+            text,
+            "  and of {} (process {}): {}",
+            other.name,
+            other.process,
+            share(other)
+        );
+    }
+    text.trim_end().to_owned()
+}
+
+fn share(report: &Report) -> String {
+    let (colored, pages) = report
+        .rows
+        .iter()
+        .fold((0, 0), |sum, r| (sum.0 + r.colored, sum.1 + r.pages));
+    format!("{colored} of {pages}")
+}
