@@ -5,6 +5,7 @@
 //! (the release master of 002 §5.1.1).
 
 use crate::clock::Timestamps;
+use crate::colored::{self, Provider, Who};
 use crate::domain::Core;
 use crate::kernel::{self, Thread};
 use crate::team::Team;
@@ -24,13 +25,18 @@ pub(crate) fn start<P: Policy + Send + 'static>(
     team: &Arc<Team>,
     core: &Arc<Mutex<Core<P>>>,
     place: u32,
+    provider: Option<Arc<dyn Provider>>,
 ) -> Result<JoinHandle<()>> {
     let (team, core) = (Arc::clone(team), Arc::clone(core));
     let cpu = team.posts[place as usize].cpu;
     std::thread::Builder::new()
         .name(format!("dispatcher {cpu}").chars().take(15).collect())
         .stack_size(512 << 10)
-        .spawn(move || dispatch(&team, &core, place))
+        .spawn(move || {
+            colored::on_its_stack(provider.as_ref(), Who::Dispatcher, || {
+                dispatch(&team, &core, place)
+            });
+        })
         .map_err(|e| Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}")))
 }
 

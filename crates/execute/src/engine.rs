@@ -4,6 +4,7 @@
 //! in the sink.
 
 use crate::clock::{Monotonic, Timeline, Timestamps};
+use crate::colored::{self, Provider};
 use crate::domain::{self, Core, Enforcement, Fixed, Ground, Row};
 use crate::keeper::Keeper;
 use crate::program::{Performer, ProgramEnd};
@@ -21,7 +22,7 @@ use trace::recorder::{self, Collector};
 use trace::{Event as Record, Sink};
 
 /// Everything about a run but the policy and the work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// How long: jobs are released before this instant.
     pub horizon: Duration,
@@ -33,6 +34,8 @@ pub struct Settings {
     pub events: usize,
     /// How patient the watchdog is.
     pub patience: Patience,
+    /// Where threads get memory of page colors, if they shall have some.
+    pub provider: Option<Arc<dyn Provider>>,
 }
 
 impl Default for Settings {
@@ -43,6 +46,7 @@ impl Default for Settings {
             quantum: Duration::from_millis(1),
             events: 1 << 16,
             patience: Patience::default(),
+            provider: None,
         }
     }
 }
@@ -250,7 +254,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
             }),
             collector: Some(collector),
         };
-        match engine.start(works) {
+        match engine.start(works, settings.provider.as_ref()) {
             Ok(()) => Ok(engine),
             Err(e) => {
                 engine.dismiss();
@@ -259,11 +263,11 @@ impl<P: Policy + Send + 'static> Engine<P> {
         }
     }
 
-    fn start(&mut self, works: Vec<Performer>) -> Result<()> {
+    fn start(&mut self, works: Vec<Performer>, provider: Option<&Arc<dyn Provider>>) -> Result<()> {
         for (task, work) in works.into_iter().enumerate() {
             let task = task as u32;
             self.workers.push(match work {
-                Performer::Work(work) => Some(worker::start(&self.team, task, work)?),
+                Performer::Work(work) => Some(worker::start(&self.team, task, work, provider.cloned())?),
                 Performer::Program(launch) => {
                     self.keeper.launch(&self.team, task, launch)?;
                     None
@@ -278,8 +282,12 @@ impl<P: Policy + Send + 'static> Engine<P> {
         }
         for (place, post) in self.team.posts.iter().enumerate() {
             let core = &self.cores[post.domain as usize];
-            self.dispatchers
-                .push(dispatcher::start(&self.team, core, place as u32)?);
+            self.dispatchers.push(dispatcher::start(
+                &self.team,
+                core,
+                place as u32,
+                provider.cloned(),
+            )?);
         }
         // Everybody is at his place before anything begins.
         let ready = |team: &Team| {
@@ -293,7 +301,10 @@ impl<P: Policy + Send + 'static> Engine<P> {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        Ok(())
+        match provider {
+            Some(provider) => provider.ready(&colored::numbers(self.team.workers.iter().map(Worker::thread))),
+            None => Ok(()),
+        }
     }
 
     /// Lets the run begin and watches it to its end.

@@ -4,6 +4,7 @@
 //! the machine lives. How it works, and why so: the section on real time in ARCHITECTURE.md.
 
 pub mod clock;
+pub mod colored;
 mod dispatcher;
 pub mod domain;
 pub mod engine;

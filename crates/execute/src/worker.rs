@@ -5,11 +5,12 @@
 //!
 //! A program in the place of a thread has all of that done to each of its threads, and SIGSTOP for a gate.
 
+use crate::colored::{self, Provider, Who};
 use crate::gate::Gate;
 use crate::kernel::{self, Thread};
 use crate::program::Program;
 use crate::team::Team;
-use model::{CpuId, Error};
+use model::{CpuId, Error, TaskId};
 use policy::NONE;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -169,14 +170,22 @@ impl Worker {
 }
 
 /// Starts the worker of a task. It is an ordinary thread at first.
-pub(crate) fn start(team: &Arc<Team>, task: u32, work: Box<dyn Work>) -> Result<JoinHandle<()>, Error> {
+pub(crate) fn start(
+    team: &Arc<Team>,
+    task: u32,
+    work: Box<dyn Work>,
+    provider: Option<Arc<dyn Provider>>,
+) -> Result<JoinHandle<()>, Error> {
     let team = Arc::clone(team);
     let name = &team.workers[task as usize].name;
     let place = format!("task {name}");
     std::thread::Builder::new()
         .name(name.chars().take(15).collect())
         .stack_size(256 << 10)
-        .spawn(move || live(&team, task, work))
+        .spawn(move || {
+            let who = Who::Worker(TaskId(task));
+            colored::on_its_stack(provider.as_ref(), who, || live(&team, task, work));
+        })
         .map_err(|e| Error::new(format!("cannot start a thread: {e}")).at(place))
 }
 

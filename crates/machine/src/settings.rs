@@ -7,7 +7,9 @@ use model::{Error, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 /// Holding a latency in this file keeps processors out of deep sleep states for as long as it is open.
 const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
@@ -24,7 +26,39 @@ enum Change {
     /// The kernel restores it when the file is closed.
     Held(#[allow(dead_code, reason = "held open, never read")] File),
     /// We do.
-    Written { path: PathBuf, before: String },
+    Written {
+        path: PathBuf,
+        before: String,
+        guard: Option<Guard>,
+    },
+}
+
+/// A small process that puts a setting back when this one is killed.
+#[derive(Debug)]
+struct Guard(Child);
+
+impl Guard {
+    /// It waits for its input: whatever ends this process, its input ends. Where no shell is, there is no guard.
+    fn post(path: &Path, before: &str) -> Option<Self> {
+        const WAIT: &str = "trap '' INT TERM HUP; read -r done || printf '%s' \"$1\" > \"$2\"";
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", WAIT, "warmset-guard", before]).arg(path);
+        shell
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // Not in our group: Ctrl-C is for us.
+        shell.process_group(0).spawn().ok().map(Guard)
+    }
+
+    /// All is as it was.
+    fn dismiss(mut self) {
+        if let Some(mut input) = self.0.stdin.take() {
+            // It is gone where this fails, and then there is nothing to dismiss.
+            let _ = input.write_all(b"done\n");
+        }
+        let _ = self.0.wait();
+    }
 }
 
 impl Settings {
@@ -60,7 +94,7 @@ impl Settings {
 
     /// Writes a setting that the kernel keeps in a file (sysctl, sysfs), and remembers what it was.
     ///
-    /// A process that is killed by force cannot restore it; prefer settings that are held.
+    /// A process that is killed by force cannot restore it: a guard beside does. Prefer settings that are held.
     ///
     /// # Errors
     /// The file cannot be read or written; nothing is changed then.
@@ -70,7 +104,14 @@ impl Settings {
         if before == value {
             return Ok(());
         }
-        std::fs::write(path, value).map_err(|e| Error::io(path, "change the setting", &e))?;
+        // Before the change: whatever happens between the two is restored.
+        let guard = Guard::post(path, &before);
+        if let Err(e) = std::fs::write(path, value) {
+            if let Some(guard) = guard {
+                guard.dismiss();
+            }
+            return Err(Error::io(path, "change the setting", &e));
+        }
         self.told.insert(
             path.display().to_string(),
             format!("{value} while measuring, {before} before and after"),
@@ -78,8 +119,18 @@ impl Settings {
         self.changes.push(Change::Written {
             path: path.to_owned(),
             before,
+            guard,
         });
         Ok(())
+    }
+
+    /// Puts this back when dropped: for a file that does not read as it is written.
+    pub fn restore(&mut self, path: &Path, before: &str) {
+        self.changes.push(Change::Written {
+            path: path.to_owned(),
+            before: before.to_owned(),
+            guard: Guard::post(path, before),
+        });
     }
 
     /// What is changed, by name, as it should be told to the user and kept with the results.
@@ -91,9 +142,14 @@ impl Settings {
 impl Drop for Settings {
     fn drop(&mut self) {
         while let Some(change) = self.changes.pop() {
-            if let Change::Written { path, before } = change
-                && let Err(e) = std::fs::write(&path, &before)
-            {
+            let Change::Written { path, before, guard } = change else {
+                continue;
+            };
+            let restored = std::fs::write(&path, &before);
+            if let Some(guard) = guard {
+                guard.dismiss();
+            }
+            if let Err(e) = restored {
                 // Nothing is left but to say it; a closed standard error leaves not even that.
                 let _ = writeln!(
                     std::io::stderr(),
@@ -125,6 +181,44 @@ mod tests {
         assert_eq!(settings.told().len(), 1);
         drop(settings);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "powersave");
+    }
+
+    #[test]
+    fn what_is_killed_is_restored_by_its_guard() {
+        const FILE: &str = "WARMSET_TEST_SETTINGS";
+        if let Some(file) = std::env::var_os(FILE) {
+            let mut settings = Settings::new();
+            settings.write(Path::new(&file), "0").unwrap();
+            println!("changed");
+            std::thread::sleep(std::time::Duration::from_secs(60));
+        }
+        let dir = scratch();
+        let file = dir.path().join("value");
+        std::fs::write(&file, "1\n").unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "settings::tests::what_is_killed_is_restored_by_its_guard",
+                "--exact",
+                "--nocapture",
+            ])
+            .env(FILE, &file)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        assert!(
+            lines
+                .map_while(std::result::Result::ok)
+                .any(|line| line.contains("changed"))
+        );
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "0");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let restored = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::fs::read_to_string(&file).unwrap() == "1"
+        });
+        assert!(restored, "{:?}", std::fs::read_to_string(&file));
     }
 
     #[test]

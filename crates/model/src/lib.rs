@@ -5,6 +5,7 @@
 pub mod assignment;
 pub mod builtin;
 pub mod called;
+pub mod colors;
 pub mod cpus;
 pub mod error;
 pub mod exact;
@@ -25,6 +26,7 @@ pub mod watch;
 
 pub use assignment::Assignment;
 pub use called::Called;
+pub use colors::{Color, Colors};
 pub use cpus::{CpuId, CpuSet};
 pub use error::{Error, Result};
 pub use exact::Ratio;

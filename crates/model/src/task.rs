@@ -3,6 +3,7 @@
 //! What the tests need (WCET, period, deadline) lies together in [`Timing`]; what only people and engines need lies
 //! apart in [`Details`], so that a million task sets can be judged without touching a name.
 
+use crate::colors::Colors;
 use crate::error::{Error, Result};
 use crate::exact::{self, Ratio};
 use crate::size::Bytes;
@@ -144,6 +145,9 @@ pub struct Details {
     /// What its jobs do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
+    /// The page colors that its working set lies in (001 §3, 004 §II-A), where they are not left to the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colors: Option<Colors>,
 }
 
 impl Details {
@@ -156,6 +160,7 @@ impl Details {
             phase: Duration::ZERO,
             soft: false,
             workload: None,
+            colors: None,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Task sets in files: TOML for people, JSON lines for machines (DESIGN, "Task sets").
 
+use crate::colors::Colors;
 use crate::error::{Error, Result, nearest};
-use crate::input::{Document, Table};
+use crate::input::{Document, Table, Value};
 use crate::size::Bytes;
 use crate::task::{Details, TaskSet, Timing, check_timing};
 use crate::time::Duration;
@@ -10,8 +11,8 @@ use std::borrow::Cow;
 
 mod workload;
 
-const TASK_KEYS: [&str; 9] = [
-    "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload",
+const TASK_KEYS: [&str; 10] = [
+    "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload", "colors",
 ];
 
 /// Reads a task set from TOML.
@@ -109,8 +110,19 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
             .transpose()?
             .unwrap_or(false),
         workload: table.get("workload").map(|v| workload::read(&v)).transpose()?,
+        colors: table.get("colors").map(|v| colors_of(&v)).transpose()?,
     };
     Ok((timing, details))
+}
+
+fn colors_of(value: &Value<'_, '_>) -> Result<Colors> {
+    let colors: Colors = value.parsed()?;
+    if colors.is_empty() {
+        return Err(value
+            .error("no colors are named")
+            .remedy("leave it out, or name some, such as `0-3`"));
+    }
+    Ok(colors)
 }
 
 /// Writes a task set as TOML that [`from_toml`] reads back to an equal one.
@@ -132,6 +144,8 @@ pub fn to_toml(set: &TaskSet) -> String {
         soft: Option<bool>,
         #[serde(skip_serializing_if = "Option::is_none")]
         workload: Option<toml::Table>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        colors: Option<Colors>,
     }
     #[derive(Serialize)]
     struct File {
@@ -155,6 +169,7 @@ pub fn to_toml(set: &TaskSet) -> String {
                 phase: (!d.phase.is_zero()).then_some(d.phase),
                 soft: d.soft.then_some(true),
                 workload: d.workload.map(|w| workload::write(&w)),
+                colors: d.colors,
             }
         })
         .collect();
@@ -350,6 +365,7 @@ wcet = "250us"
 period = "5ms"
 deadline = "4ms"
 phase = "1ms"
+colors = "0-3,8"
 workload = { exec = ["./decode", "clip.mkv"] }
 "#;
 
@@ -362,6 +378,10 @@ workload = { exec = ["./decode", "clip.mkv"] }
             Timing::implicit(Duration::from_millis(4), Duration::from_millis(33))
         );
         assert_eq!(set.name(crate::TaskId(1)), "T2");
+        assert_eq!(
+            set.details(crate::TaskId(1)).unwrap().colors,
+            "0x10f".parse().ok()
+        );
         assert_eq!(from_toml(&to_toml(&set)).unwrap(), set);
     }
 
@@ -392,6 +412,14 @@ workload = { exec = ["./decode", "clip.mkv"] }
             (
                 "wcet = \"9999999999999s\"\nperiod = \"2ms\"",
                 "line 2, `wcet`: `9999999999999s` is too long; times must stay below 584 years (2^64 ns)",
+            ),
+            (
+                "wcet = \"1ms\"\nperiod = \"2ms\"\ncolors = \"3-1\"",
+                "line 4, `colors`: `3-1` is not a set of colors; write numbers and ranges up to 4095, such as `0-3,8`, or a bitmap, such as `0x10f`",
+            ),
+            (
+                "wcet = \"1ms\"\nperiod = \"2ms\"\ncolors = \"\"",
+                "line 4, `colors`: no colors are named; leave it out, or name some, such as `0-3`",
             ),
             (
                 "period = \"2ms\"",

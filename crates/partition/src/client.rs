@@ -1,20 +1,23 @@
 //! A client of the memory server: asks for colors and maps memory of them.
 
 use crate::colors::{Color, Colors};
-use crate::frame::Page;
 use crate::geometry::PAGE;
 use crate::holder::{Access, Holder};
 use crate::ledger::TileId;
+use crate::memory::{Layout, Received};
 use crate::protocol::{self, Answer, Request};
 use crate::socket::{Lines, send};
 use crate::tile::{TILE, TILE_PAGES};
 use crate::violation;
 use model::{Bytes, Error, Result};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+pub use crate::memory::Memory;
 
 /// Where the memory server's socket usually is: in `/run`, or in `XDG_RUNTIME_DIR` where that is set.
 pub fn usual_socket() -> PathBuf {
@@ -41,9 +44,14 @@ impl Connection {
             Error::io(socket, "reach the memory server", &e)
                 .remedy("start it with `warmset color serve`, or name its socket with `--socket`")
         })?;
-        Ok(Connection {
+        Ok(Self::over(stream))
+    }
+
+    /// To the server at the other end of a stream.
+    pub fn over(stream: UnixStream) -> Self {
+        Connection {
             lines: Lines::new(stream),
-        })
+        }
     }
 
     fn send(&mut self, request: &Request) -> Result<()> {
@@ -99,13 +107,19 @@ impl Connection {
 
     /// Takes whole tiles: their numbers and open files; and whose color it is, where they are only to be read.
     /// `contents` fills tiles that are to be read.
-    fn take(&mut self, wanted: &Wanted<'_>) -> Result<(Vec<Tile>, Option<Holder>)> {
+    pub(crate) fn take(
+        &mut self,
+        color: Color,
+        tiles: usize,
+        access: Access,
+        contents: Option<&[u8]>,
+    ) -> Result<(Vec<Received>, Option<Holder>)> {
         let request = Request::Take {
-            color: wanted.color,
-            pages: (wanted.tiles * TILE_PAGES) as u64,
-            access: wanted.access,
+            color,
+            pages: (tiles * TILE_PAGES) as u64,
+            access,
         };
-        let files: Vec<File> = wanted.contents.map(in_memory).transpose()?.into_iter().collect();
+        let files: Vec<File> = contents.map(in_memory).transpose()?.into_iter().collect();
         send(self.lines.stream(), &protocol::line(&request), &files).map_err(|e| gone(&e))?;
         let mut taken = Vec::new();
         loop {
@@ -133,13 +147,8 @@ impl Connection {
     /// # Errors
     /// The server refuses; too few files can be opened.
     pub fn take_tiles(&mut self, color: Color, tiles: usize) -> Result<Vec<(TileId, OwnedFd)>> {
-        let wanted = Wanted {
-            color,
-            tiles,
-            access: Access::Full,
-            contents: None,
-        };
-        self.take(&wanted).map(|(taken, _)| taken)
+        self.take(color, tiles, Access::Full, None)
+            .map(|(taken, _)| taken)
     }
 
     /// Maps zeroed memory of at least this size in these colors, one after the other by tiles of 64 KiB.
@@ -147,7 +156,16 @@ impl Connection {
     /// # Errors
     /// The server refuses; no room in the address space.
     pub fn map(&mut self, colors: &Colors, size: Bytes) -> Result<Memory> {
-        self.map_as(colors, size, None)
+        let size = Bytes::new(size.get().div_ceil(TILE as u64).saturating_mul(TILE as u64));
+        self.map_as(colors, size, None, Layout::Tiles)
+    }
+
+    /// As [`Connection::map`], page by page: any part of it lies in all colors alike. Takes a mapping a page.
+    ///
+    /// # Errors
+    /// As [`Connection::map`].
+    pub fn map_pages(&mut self, colors: &Colors, size: Bytes) -> Result<Memory> {
+        self.map_as(colors, size, None, Layout::Pages)
     }
 
     /// Maps pages of others' colors to read them: filled from `contents`, the rest zero. Whoever writes to them is ended
@@ -156,13 +174,19 @@ impl Connection {
     /// # Errors
     /// The server refuses; no room in the address space.
     pub fn map_read_only(&mut self, colors: &Colors, size: Bytes, contents: &[u8]) -> Result<Memory> {
-        self.map_as(colors, size, Some(contents))
+        self.map_as(colors, size, Some(contents), Layout::Tiles)
     }
 
     /// With contents: to read.
-    fn map_as(&mut self, colors: &Colors, size: Bytes, contents: Option<&[u8]>) -> Result<Memory> {
-        let tiles = usize::try_from(size.get()).unwrap_or(usize::MAX).div_ceil(TILE);
-        if colors.is_empty() || tiles == 0 {
+    fn map_as(
+        &mut self,
+        colors: &Colors,
+        size: Bytes,
+        contents: Option<&[u8]>,
+        layout: Layout,
+    ) -> Result<Memory> {
+        let pages = usize::try_from(size.get()).unwrap_or(usize::MAX).div_ceil(PAGE);
+        if colors.is_empty() || pages == 0 {
             return Err(Error::new("no memory or no colors are asked for").remedy("name a size and colors"));
         }
         let access = match contents {
@@ -170,9 +194,10 @@ impl Connection {
             None => Access::Full,
         };
         let number = colors.len();
-        let mut taken: Vec<(Color, Vec<Tile>, Option<Holder>)> = Vec::new();
-        for (place, color) in colors.iter().enumerate() {
-            let share = tiles / number + usize::from(place < tiles % number);
+        let mut taken: Vec<(Color, Vec<Received>)> = Vec::new();
+        let mut owners = BTreeMap::new();
+        let shares = Memory::tiles_of(pages, number, layout);
+        for ((place, color), share) in colors.iter().enumerate().zip(shares) {
             let own: Option<Vec<u8>> = contents.map(|bytes| {
                 let parts = bytes.chunks(TILE).skip(place).step_by(number);
                 parts.flatten().copied().collect()
@@ -180,15 +205,13 @@ impl Connection {
             let got = if share == 0 {
                 Ok((Vec::new(), None))
             } else {
-                self.take(&Wanted {
-                    color,
-                    tiles: share,
-                    access,
-                    contents: own.as_deref(),
-                })
+                self.take(color, share, access, own.as_deref())
             };
             match got {
-                Ok((got, owner)) => taken.push((color, got, owner)),
+                Ok((got, owner)) => {
+                    taken.push((color, got));
+                    owners.extend(owner.map(|owner| (color, owner)));
+                }
                 Err(e) => {
                     // All or nothing.
                     let tiles: Vec<TileId> = taken.iter().flat_map(|t| &t.1).map(|(id, _)| *id).collect();
@@ -198,21 +221,13 @@ impl Connection {
                 }
             }
         }
-        let owners = taken
-            .iter()
-            .filter_map(|(color, _, owner)| Some((*color, owner.clone()?)))
-            .collect();
-        let mut each: Vec<_> = taken
-            .into_iter()
-            .map(|(color, tiles, _)| (color, tiles.into_iter()))
-            .collect();
-        let in_turn: Vec<(Color, Tile)> = (0..tiles)
-            .filter_map(|place| {
-                let (color, tiles) = each.get_mut(place % number)?;
-                Some((*color, tiles.next()?))
-            })
-            .collect();
-        let memory = Memory::of(in_turn, access)?;
+        let memory = Memory::of(&taken, pages, access, layout);
+        if memory.is_err() {
+            let tiles: Vec<TileId> = taken.iter().flat_map(|t| &t.1).map(|(id, _)| *id).collect();
+            drop(taken);
+            self.return_tiles(&tiles)?;
+        }
+        let memory = memory?;
         if access == Access::ReadOnly {
             violation::watch(&memory, owners, self.lines.stream());
         }
@@ -224,7 +239,7 @@ impl Connection {
     /// # Errors
     /// It was mapped over another connection; the server is gone.
     pub fn give_back(&mut self, memory: Memory) -> Result<()> {
-        let tiles: Vec<TileId> = memory.tiles.iter().map(|(_, id)| *id).collect();
+        let tiles = memory.tiles().to_vec();
         drop(memory);
         self.return_tiles(&tiles)
     }
@@ -242,17 +257,6 @@ impl Connection {
         }
         Ok(())
     }
-}
-
-/// A tile as it comes: its number and its open file.
-type Tile = (TileId, OwnedFd);
-
-/// What is asked of the server.
-struct Wanted<'a> {
-    color: Color,
-    tiles: usize,
-    access: Access,
-    contents: Option<&'a [u8]>,
 }
 
 /// A file that holds these bytes.
@@ -277,118 +281,4 @@ fn gone(e: &std::io::Error) -> Error {
 fn unexpected(answer: &Answer) -> Error {
     Error::new(format!("the memory server answered something else: {answer:?}"))
         .remedy("use the same version on both sides")
-}
-
-/// Colored memory: one range of addresses, mapped tile by tile. It stays when the server ends.
-#[derive(Debug)]
-pub struct Memory {
-    base: *mut u8,
-    tiles: Vec<(Color, TileId)>,
-    access: Access,
-}
-
-// SAFETY: the mapping is owned by this value; whoever holds it decides which thread uses it.
-unsafe impl Send for Memory {}
-// SAFETY: a shared one gives out addresses only; reading and writing is left to who holds the pointer.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    fn of(tiles: Vec<(Color, Tile)>, access: Access) -> Result<Self> {
-        let size = tiles.len() * TILE;
-        let failed = || {
-            Error::new(format!(
-                "cannot map colored memory: {}",
-                std::io::Error::last_os_error()
-            ))
-            .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB")
-        };
-        // SAFETY: a new reservation of addresses, whose result is checked.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(failed());
-        }
-        let memory = Memory {
-            base: base.cast(),
-            tiles: tiles.iter().map(|(color, (id, _))| (*color, *id)).collect(),
-            access,
-        };
-        let protection = match access {
-            Access::Full => libc::PROT_READ | libc::PROT_WRITE,
-            Access::ReadOnly => libc::PROT_READ,
-        };
-        for (place, (_, (_, file))) in tiles.iter().enumerate() {
-            // SAFETY: replaces a part of the reservation that is ours alone.
-            let mapped = unsafe {
-                libc::mmap(
-                    memory.base.add(place * TILE).cast(),
-                    TILE,
-                    protection,
-                    libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE,
-                    file.as_raw_fd(),
-                    0,
-                )
-            };
-            if mapped == libc::MAP_FAILED {
-                return Err(failed());
-            }
-        }
-        Ok(memory)
-    }
-
-    /// The first byte.
-    pub fn base(&self) -> *mut u8 {
-        self.base
-    }
-    /// In bytes.
-    pub fn size(&self) -> usize {
-        self.tiles.len() * TILE
-    }
-    /// To use, or to read only.
-    pub fn access(&self) -> Access {
-        self.access
-    }
-    /// What is in it.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped as long as this lives; the server gives a tile to one client alone and touches it again only when
-        // nobody maps it, and who writes through the pointer must not hold this.
-        unsafe { std::slice::from_raw_parts(self.base, self.size()) }
-    }
-    /// What is in it, to be written; empty where it may only be read.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        match self.access {
-            // SAFETY: as above, and it is borrowed for writing here.
-            Access::Full => unsafe { std::slice::from_raw_parts_mut(self.base, self.size()) },
-            Access::ReadOnly => &mut [],
-        }
-    }
-    /// The color of a page.
-    pub fn color_of(&self, page: usize) -> Option<Color> {
-        self.tiles.get(page / TILE_PAGES).map(|(color, _)| *color)
-    }
-    /// Its pages.
-    pub fn pages(&self) -> Vec<Page<'_>> {
-        (0..self.size() / PAGE)
-            // SAFETY: mapped as long as this lives.
-            .map(|i| unsafe { Page::at(self.base.add(i * PAGE)) })
-            .collect()
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if self.access == Access::ReadOnly {
-            violation::forget(self);
-        }
-        // SAFETY: the mapping is owned by this value.
-        unsafe { libc::munmap(self.base.cast(), self.size()) };
-    }
 }

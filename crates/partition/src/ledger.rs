@@ -8,8 +8,9 @@ use crate::colors::{Color, Colors};
 pub use crate::holder::{Access, Holder};
 use crate::tile::TILE_PAGES;
 use model::{Error, Result};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+mod said;
 
 /// A tile by its number.
 pub type TileId = u32;
@@ -19,28 +20,7 @@ pub type ClientId = u64;
 /// The most attempts to write that are remembered, by process and color.
 const MOST_VIOLATIONS: usize = 256;
 
-/// What was granted to one holder.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Grant {
-    /// Whom.
-    pub holder: Holder,
-    /// Which colors.
-    pub colors: Colors,
-    /// For what: exclusively, or to read beside the one holder who may write (001 §5.3).
-    #[serde(default)]
-    pub access: Access,
-    /// The most pages that its clients may hold together; `None`: as many as there are.
-    pub pages: Option<u64>,
-}
-
-/// Who is at the other end of a connection, as the kernel says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Peer {
-    /// Its process.
-    pub pid: u32,
-    /// Its user.
-    pub uid: u32,
-}
+pub use said::{Client, Grant, Peer, Rights, Summary, Violation};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -59,50 +39,11 @@ pub struct Ledger {
     groups: BTreeMap<u32, BTreeSet<String>>,
     clients: BTreeMap<ClientId, Peer>,
     violations: Vec<Violation>,
+    /// Clients of a server before that hold tiles, and have not come back or never will.
+    absent: BTreeSet<ClientId>,
+    /// Tiles that have lost their color while somebody holds them.
+    untrue: BTreeSet<TileId>,
     next: ClientId,
-}
-
-/// Attempts of a process to write where it may only read.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Violation {
-    /// Who.
-    pub peer: Peer,
-    /// A page of which color.
-    pub color: Color,
-    /// Whose color it is.
-    pub owner: Option<Holder>,
-    /// How often.
-    pub count: u64,
-}
-
-/// What the books say, for the operator.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Summary {
-    /// How many colors there are.
-    pub colors: u16,
-    /// The grants.
-    pub grants: Vec<Grant>,
-    /// Who is connected.
-    pub clients: Vec<Client>,
-    /// Pages of each color: free, held, returning.
-    pub pages: Vec<(u64, u64, u64)>,
-    /// Attempts to write where it was only allowed to read, the latest processes last.
-    #[serde(default)]
-    pub violations: Vec<Violation>,
-}
-
-/// A connected client.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Client {
-    /// Who.
-    pub peer: Peer,
-    /// The colors that it may use.
-    pub colors: Colors,
-    /// The colors that it may only read.
-    #[serde(default)]
-    pub read_only: Colors,
-    /// Pages that it holds.
-    pub pages: u64,
 }
 
 impl Ledger {
@@ -116,6 +57,8 @@ impl Ledger {
             groups: BTreeMap::new(),
             clients: BTreeMap::new(),
             violations: Vec::new(),
+            absent: BTreeSet::new(),
+            untrue: BTreeSet::new(),
             next: 0,
         };
         for (id, color) in tiles {
@@ -240,6 +183,85 @@ impl Ledger {
         Ok(())
     }
 
+    /// What outlives a server.
+    pub fn rights(&self) -> Rights {
+        let each = |(pid, names): (&u32, &BTreeSet<String>)| {
+            names.iter().map(|name| (*pid, name.clone())).collect::<Vec<_>>()
+        };
+        Rights {
+            grants: self.grants.values().cloned().collect(),
+            groups: self.groups.iter().flat_map(each).collect(),
+        }
+    }
+
+    /// Takes over the rights of a server before.
+    ///
+    /// # Errors
+    /// They name colors that are not there now.
+    pub fn restore(&mut self, rights: &Rights) -> Result<()> {
+        for grant in &rights.grants {
+            self.grant(grant.holder.clone(), &grant.colors, grant.pages, grant.access)?;
+        }
+        for (pid, group) in &rights.groups {
+            self.join(*pid, group.clone());
+        }
+        Ok(())
+    }
+
+    /// A tile that a process holds from a server before.
+    pub fn is_out(&mut self, id: TileId, color: Color, peer: Peer, access: Access) {
+        if color.index() >= self.free.len() {
+            return;
+        }
+        let known = self
+            .absent
+            .iter()
+            .find(|c| self.clients.get(c) == Some(&peer))
+            .copied();
+        let client = known.unwrap_or_else(|| self.connect(peer));
+        self.absent.insert(client);
+        self.tiles.insert(id, (color, State::Held(client, access)));
+    }
+
+    /// Who holds a tile.
+    pub fn holder_of(&self, id: TileId) -> Option<Peer> {
+        match self.tiles.get(&id)? {
+            (_, State::Held(client, _)) => self.clients.get(client).copied(),
+            _ => None,
+        }
+    }
+
+    /// A tile was found to have another color.
+    pub fn has_color(&mut self, id: TileId, new: Color) {
+        if let Some((color, state)) = self.tiles.get_mut(&id)
+            && new.index() < self.free.len()
+        {
+            if *state == State::Free {
+                self.free[color.index()].retain(|free| *free != id);
+                self.free[new.index()].push(id);
+            } else {
+                self.untrue.insert(id);
+            }
+            *color = new;
+        }
+    }
+
+    /// A tile that is held has lost its color.
+    pub fn mark_untrue(&mut self, id: TileId) {
+        self.untrue.insert(id);
+    }
+
+    /// A tile is no longer there, unless somebody holds it.
+    pub fn strike(&mut self, id: TileId) {
+        if let Some((color, state)) = self.tiles.get(&id)
+            && !matches!(state, State::Held(..))
+        {
+            self.free[color.index()].retain(|free| *free != id);
+            self.tiles.remove(&id);
+            self.untrue.remove(&id);
+        }
+    }
+
     /// A process joins a group.
     pub fn join(&mut self, pid: u32, group: String) {
         self.groups.entry(pid).or_default().insert(group);
@@ -251,11 +273,21 @@ impl Ledger {
             Holder::Pid(pid) => Some(*pid),
             _ => None,
         });
-        granted.chain(self.groups.keys().copied()).collect()
+        let absent = self.absent.iter().filter_map(|client| self.clients.get(client));
+        granted
+            .chain(self.groups.keys().copied())
+            .chain(absent.map(|peer| peer.pid))
+            .collect()
     }
 
     /// A process has ended: its number may be another's next time.
     pub fn ended(&mut self, pid: u32) {
+        let gone = |client: &&ClientId| self.clients.get(client).is_some_and(|peer| peer.pid == pid);
+        let gone: Vec<ClientId> = self.absent.iter().filter(gone).copied().collect();
+        for client in gone {
+            self.absent.remove(&client);
+            self.disconnect(client);
+        }
         self.groups.remove(&pid);
         self.grants.retain(|(holder, _), _| *holder != Holder::Pid(pid));
     }
@@ -394,13 +426,20 @@ impl Ledger {
         });
     }
 
+    /// Is the holder of a tile this client: by this connection, or by one to a server before?
+    fn is_same(&self, holder: ClientId, client: ClientId) -> bool {
+        holder == client
+            || self.absent.contains(&holder) && self.clients.get(&holder) == self.clients.get(&client)
+    }
+
     /// A client gives tiles back; they are returning from now on.
     ///
     /// # Errors
     /// One of them is not the client's; nothing is given back then.
     pub fn give_back(&mut self, client: ClientId, tiles: &[TileId]) -> Result<()> {
         for id in tiles {
-            if !matches!(self.tiles.get(id), Some((_, State::Held(holder, _))) if *holder == client) {
+            if !matches!(self.tiles.get(id), Some((_, State::Held(holder, _))) if self.is_same(*holder, client))
+            {
                 return Err(Error::new(format!("tile {id} is not held by this process"))
                     .remedy("give back what was taken over this connection"));
             }
@@ -442,6 +481,7 @@ impl Ledger {
         if let Some((color, state)) = self.tiles.get_mut(&id)
             && *state == State::Returning
         {
+            self.untrue.remove(&id);
             *state = State::Free;
             self.free[color.index()].push(id);
         }
@@ -450,8 +490,15 @@ impl Ledger {
     /// A returning tile no longer has its frames: it is struck off.
     pub fn lost(&mut self, id: TileId) {
         if self.is_returning(id) {
+            self.untrue.remove(&id);
             self.tiles.remove(&id);
         }
+    }
+
+    /// Pages of tiles that a client holds and that have lost their color.
+    fn untrue_of(&self, client: ClientId) -> u64 {
+        let held = |id: &&TileId| matches!(self.tiles.get(id), Some((_, State::Held(c, _))) if *c == client);
+        self.untrue.iter().filter(held).count() as u64 * TILE_PAGES as u64
     }
 
     /// What the books say.
@@ -481,6 +528,7 @@ impl Ledger {
                         .filter(|t| matches!(t.1, State::Held(holder, _) if holder == *id))
                         .count() as u64
                         * TILE_PAGES as u64,
+                    untrue: self.untrue_of(*id),
                 })
                 .collect(),
             pages,

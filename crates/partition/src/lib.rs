@@ -4,7 +4,6 @@
 //! color owns that part of the cache.
 
 pub mod client;
-pub mod colors;
 pub mod evict;
 pub mod finder;
 pub mod frame;
@@ -12,18 +11,24 @@ pub mod geometry;
 pub mod holder;
 pub mod isolation;
 pub mod ledger;
+pub mod memory;
 pub mod palette;
+pub mod plan;
 pub mod probe;
 pub mod process;
 pub mod protocol;
+pub mod recolor;
+pub mod resctrl;
 pub mod selftest;
 pub mod server;
 pub mod socket;
 pub mod sort;
+pub mod state;
 pub mod tile;
+pub mod upkeep;
 pub mod violation;
 
-pub use colors::{Color, Colors};
 pub use finder::find;
 pub use geometry::Geometry;
+pub use model::colors::{self, Color, Colors};
 pub use palette::{How, Palette};

@@ -183,6 +183,18 @@ impl Palette {
         })
     }
 
+    /// Calls color `c` by `names[c]` from now on. For names that are each given once, one for each color.
+    pub(crate) fn renumber(&mut self, names: &[Color]) {
+        let mut members = std::mem::take(&mut self.members);
+        let mut renamed = vec![Vec::new(); members.len()];
+        for (own, name) in members.iter_mut().zip(names) {
+            if let Some(place) = renamed.get_mut(name.index()) {
+                *place = std::mem::take(own);
+            }
+        }
+        self.members = renamed;
+    }
+
     /// Does each color still drive out its own? Runs on the calling thread, which should stay on one processor.
     pub fn verify(&self) -> Checked {
         let broken = with_clock!(clock => {

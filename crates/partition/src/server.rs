@@ -5,12 +5,15 @@
 //! has it open or mapped, when its frames are still those that were sorted, and when it was cleared. The server never
 //! touches what clients map: when it ends, their memory stays as it is and goes back to the system with them.
 
+use crate::client::Connection;
 use crate::frame::FrameNumbers;
 use crate::ledger::{Access, ClientId, Holder, Ledger, Peer, TileId};
 use crate::process;
 use crate::protocol::{self, Answer, Request, TILES_AT_ONCE};
 use crate::socket::{Lines, peer, send};
+use crate::state::{self, Known, Out, State};
 use crate::tile::{TILE, Tile};
+use crate::upkeep::Upkeep;
 use model::watch::Watch;
 use model::{Error, Result};
 use std::collections::BTreeMap;
@@ -18,8 +21,9 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The most connections at once.
@@ -33,17 +37,20 @@ const UNREAD: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Server {
     books: Mutex<Books>,
-    numbers: Option<FrameNumbers>,
-    colors: u16,
+    pub(crate) numbers: Option<FrameNumbers>,
+    pub(crate) colors: u16,
+    upkeep: Option<Upkeep>,
+    /// Where rights and tiles are written for the server after this one, and of which cache.
+    kept: Option<(PathBuf, String)>,
     /// Who may act as the operator, beside root.
     operator: u32,
     connected: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Books {
-    ledger: Ledger,
-    tiles: BTreeMap<TileId, Tile>,
+pub(crate) struct Books {
+    pub(crate) ledger: Ledger,
+    pub(crate) tiles: BTreeMap<TileId, Tile>,
     /// Processes in the ledger, and when they began: a number may be given to another process later.
     began: BTreeMap<u32, u64>,
 }
@@ -81,15 +88,127 @@ impl Server {
             }),
             numbers: FrameNumbers::of_this_process(),
             colors,
+            upkeep: None,
+            kept: None,
             // SAFETY: a call without arguments that cannot fail.
             operator: unsafe { libc::geteuid() },
             connected: AtomicUsize::new(0),
         }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
+    /// Takes over from a server before: its rights, and what is out. Colors have the numbers that they had then.
+    ///
+    /// # Errors
+    /// The rights name colors that are not there now.
+    pub fn succeed(&mut self, before: &State, out: Vec<Out>) -> Result<()> {
+        let books = self.books.get_mut().unwrap_or_else(PoisonError::into_inner);
+        books.ledger.restore(&before.rights)?;
+        books.began = before.began.clone();
+        // Numbers of tiles that clients know stay theirs.
+        let after = before.tiles.iter().map(|t| t.id + 1).max().unwrap_or(0);
+        let own = std::mem::take(&mut books.tiles);
+        let mut ledger = Ledger::new(self.colors, own.iter().map(|(id, tile)| (id + after, tile.color)));
+        std::mem::swap(&mut ledger, &mut books.ledger);
+        books.ledger.restore(&ledger.rights())?;
+        books.tiles = own.into_iter().map(|(id, tile)| (id + after, tile)).collect();
+        for Out {
+            tile,
+            peer,
+            access,
+            file,
+        } in out
+        {
+            if let Some(began) = process::began(peer.pid) {
+                books.began.insert(peer.pid, began);
+            }
+            books.ledger.is_out(tile.id, tile.color, peer, access);
+            if let Some(file) = file {
+                // Where it cannot be had, its memory goes back to the system with its holder.
+                if let Ok(own) = Tile::adopt(tile.color, file) {
+                    books.tiles.insert(tile.id, own);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks again and again, while it serves, whether what it knows is still true.
+    pub fn keep_true(&mut self, upkeep: Upkeep) {
+        self.upkeep = Some(upkeep);
+    }
+
+    /// Keeps rights in a file, for the server after this one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep_rights(&mut self, path: PathBuf, cache: String) -> Result<()> {
+        self.kept = Some((path, cache));
+        self.write_rights()
+    }
+
+    /// The frames behind all tiles, where the system tells them.
+    pub fn frames(&self) -> Option<Vec<u64>> {
+        let numbers = self.numbers.as_ref()?;
+        let books = self.books();
+        books
+            .tiles
+            .values()
+            .flat_map(|tile| numbers.of(&tile.pages()))
+            .collect()
+    }
+
+    fn write_rights(&self) -> Result<()> {
+        let Some((path, cache)) = &self.kept else {
+            return Ok(());
+        };
+        let state = {
+            let books = self.books();
+            let known = |(id, tile): (&TileId, &Tile)| {
+                Some(Known {
+                    id: *id,
+                    color: tile.color,
+                    inode: tile.inode()?,
+                })
+            };
+            State {
+                boot: state::boot(),
+                cache: cache.clone(),
+                colors: self.colors,
+                rights: books.ledger.rights(),
+                began: books.began.clone(),
+                tiles: books.tiles.iter().filter_map(known).collect(),
+            }
+        };
+        state.write(path)
+    }
+
+    /// Writes what the server after this one should know; says so where it cannot.
+    pub(crate) fn save(&self, watch: &dyn Watch) {
+        if let Err(e) = self.write_rights() {
+            watch.note(&format!(
+                "note: a server after this one will not know the grants of now: {e}"
+            ));
+        }
+    }
+
+    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
         // Each change of the books is complete in itself: a thread that broke off left nothing half-done.
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection of this process to itself: for who holds memory of his own.
+    ///
+    /// # Errors
+    /// The system has no more sockets or threads.
+    pub fn attach(self: &Arc<Self>) -> Result<Connection> {
+        let failed = |e: std::io::Error| Error::new(format!("cannot reach the memory server within: {e}"));
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let server = Arc::clone(self);
+        std::thread::Builder::new()
+            .name("colors".to_owned())
+            .spawn(move || server.attend(theirs, &model::watch::Silent))
+            .map_err(failed)?;
+        Ok(Connection::over(ours))
     }
 
     /// Serves until the watch says stop.
@@ -101,6 +220,9 @@ impl Server {
             .set_nonblocking(true)
             .map_err(|e| Error::new(format!("cannot wait at the socket: {e}")))?;
         std::thread::scope(|scope| {
+            if let Some(upkeep) = &self.upkeep {
+                scope.spawn(move || self.stay_true(upkeep, watch));
+            }
             while !watch.stopped() {
                 match listener.accept() {
                     Ok((stream, _)) => {
@@ -109,7 +231,7 @@ impl Server {
                     Err(_) => {
                         // Nobody knocks, or no file is left for who does.
                         std::thread::sleep(TICK / 4);
-                        self.forget_ended();
+                        self.forget_ended(watch);
                         self.take_in(watch);
                     }
                 }
@@ -207,7 +329,7 @@ impl Server {
                     self.fill(&tiles, &file)
                         .inspect_err(|_| drop(self.books().ledger.give_back(client, &tiles)))?;
                 }
-                Ok(Reply::Tiles(Out {
+                Ok(Reply::Tiles(Handed {
                     tiles,
                     access,
                     owner: owner.filter(|_| access == Access::ReadOnly),
@@ -233,6 +355,8 @@ impl Server {
                     books.know(pid)?;
                 }
                 books.ledger.grant(holder, &colors, pages, access)?;
+                drop(books);
+                self.write_rights()?;
                 Ok(Reply::Line(Answer::Done))
             }
             Request::TakeBack {
@@ -243,11 +367,14 @@ impl Server {
                 drop(books);
                 self.take_in(&model::watch::Silent);
                 self.books().ledger.take_back(&holder, &colors, access)?;
+                self.write_rights()?;
                 Ok(Reply::Line(Answer::Done))
             }
             Request::Join { pid, group } => {
                 books.know(pid)?;
                 books.ledger.join(pid, group);
+                drop(books);
+                self.write_rights()?;
                 Ok(Reply::Line(Answer::Done))
             }
             Request::List {} => Ok(Reply::Line(Answer::List {
@@ -284,7 +411,7 @@ impl Server {
     }
 
     /// Sends tiles, some at a time. A client that does not get all of them is cut off, and they return.
-    fn hand_out(&self, stream: &UnixStream, out: &Out) -> std::io::Result<()> {
+    fn hand_out(&self, stream: &UnixStream, out: &Handed) -> std::io::Result<()> {
         let answer = |tiles: &[TileId], more| {
             protocol::line(&Answer::Tiles {
                 tiles: tiles.to_vec(),
@@ -318,14 +445,20 @@ impl Server {
     }
 
     /// Forgets grants to processes that have ended.
-    fn forget_ended(&self) {
+    fn forget_ended(&self, watch: &dyn Watch) {
+        let mut changed = false;
         let mut books = self.books();
         let Books { ledger, began, .. } = &mut *books;
         for pid in ledger.processes() {
             if process::began(pid) != began.get(&pid).copied() {
                 ledger.ended(pid);
                 began.remove(&pid);
+                changed = true;
             }
+        }
+        drop(books);
+        if changed {
+            self.save(watch);
         }
     }
 
@@ -339,11 +472,15 @@ impl Server {
             if !ledger.is_returning(id) {
                 continue;
             }
-            let Some(tile) = tiles.get_mut(&id) else { continue };
+            let Some(tile) = tiles.get_mut(&id) else {
+                // Of a server before, and never ours: its memory is the system's again.
+                ledger.lost(id);
+                continue;
+            };
             if !tile.is_alone() {
                 continue;
             }
-            if tile.is_intact(self.numbers.as_ref()) {
+            if !tile.untrue && tile.is_intact(self.numbers.as_ref()) {
                 tile.zero();
                 ledger.returned(id);
             } else {
@@ -359,12 +496,12 @@ impl Server {
 
 enum Reply {
     Line(Answer),
-    Tiles(Out),
+    Tiles(Handed),
     Nothing,
 }
 
 /// Tiles on their way to a client.
-struct Out {
+struct Handed {
     tiles: Vec<TileId>,
     access: Access,
     /// Whose color it is, where it is only to be read.

@@ -37,6 +37,8 @@ pub struct Tile {
     base: *mut u8,
     /// The frames behind it, where the system tells.
     frames: Vec<Option<u64>>,
+    /// Has it lost its color while somebody holds it?
+    pub(crate) untrue: bool,
 }
 
 // SAFETY: the mapping is owned by this value alone, and only touched through it.
@@ -55,7 +57,7 @@ impl Tile {
         // SAFETY: the name is a C string; the flags ask for nothing that needs more arguments.
         let fd = unsafe {
             libc::memfd_create(
-                c"warmset-color".as_ptr(),
+                crate::state::NAME.as_ptr(),
                 libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
             )
         };
@@ -82,7 +84,35 @@ impl Tile {
             return Err(last_error("set the mode of a file in memory"));
         }
         // Opened anew by name: the file as it was made is not counted among the open ones by leases.
-        let file = open(&made, true)?;
+        let tile = Self::over(color, open(&made, true)?)?;
+        for page in 0..TILE_PAGES {
+            // SAFETY: within the mapping. Writing allocates the frame.
+            unsafe { tile.base.add(page * PAGE).write_volatile(0) };
+        }
+        // SAFETY: the mapping that was just made. Where locking is refused, moved pages are noticed instead.
+        unsafe { libc::mlock(tile.base.cast(), TILE) };
+        Ok(tile)
+    }
+
+    /// A tile of a server before, by its file. Its color is what that server said.
+    ///
+    /// # Errors
+    /// The file is not what a server makes; no more mappings can be had.
+    pub fn adopt(color: Color, file: File) -> Result<Self> {
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: a call with plain numbers on an open file.
+        let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) } == seals;
+        if !sealed || !file.metadata().is_ok_and(|m| m.len() == TILE as u64) {
+            return Err(Error::new("this file is no tile of a memory server"));
+        }
+        let mut tile = Self::over(color, file)?;
+        // SAFETY: the mapping that was just made.
+        unsafe { libc::mlock(tile.base.cast(), TILE) };
+        tile.note_frames(FrameNumbers::of_this_process().as_ref());
+        Ok(tile)
+    }
+
+    fn over(color: Color, file: File) -> Result<Self> {
         // SAFETY: a new shared mapping of a file of this size, whose result is checked.
         let base = unsafe {
             libc::mmap(
@@ -98,22 +128,32 @@ impl Tile {
             return Err(last_error("map a tile")
                 .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB"));
         }
-        let tile = Tile {
+        // SAFETY: advice about the mapping that was just made, before anything is in it: a huge page has all colors. A kernel
+        // without huge pages answers with an error that changes nothing.
+        unsafe { libc::madvise(base, TILE, libc::MADV_NOHUGEPAGE) };
+        Ok(Tile {
             color,
             file,
             base: base.cast(),
             frames: Vec::new(),
-        };
-        for page in 0..TILE_PAGES {
-            // SAFETY: within the mapping. Writing allocates the frame.
-            unsafe { tile.base.add(page * PAGE).write_volatile(0) };
-        }
-        // SAFETY: the mapping that was just made. Where locking is refused, moved pages are noticed instead.
-        unsafe { libc::mlock(tile.base.cast(), TILE) };
-        Ok(tile)
+            untrue: false,
+        })
     }
 
-    fn pages(&self) -> Vec<Page<'_>> {
+    /// The number of its file.
+    pub(crate) fn inode(&self) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt;
+        Some(self.file.metadata().ok()?.ino())
+    }
+
+    /// The frames are what they are now: its color was checked.
+    pub(crate) fn note_frames(&mut self, numbers: Option<&FrameNumbers>) {
+        if let Some(numbers) = numbers {
+            self.frames = numbers.of(&self.pages());
+        }
+    }
+
+    pub(crate) fn pages(&self) -> Vec<Page<'_>> {
         (0..TILE_PAGES)
             // SAFETY: mapped as long as the tile lives.
             .map(|i| unsafe { Page::at(self.base.add(i * PAGE)) })
@@ -305,7 +345,24 @@ fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> 
             .next()
             .is_some_and(|colors| colors.iter().flatten().all(|c| *c == tile.color))
     });
+    if tiles.is_empty() {
+        return Err(none_kept(size));
+    }
     Ok(tiles)
+}
+
+/// No tile could be made: why, as far as the system tells.
+fn none_kept(size: Bytes) -> Error {
+    const FORCED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+    let e = Error::new(format!(
+        "out of {size}, no 64 KiB could be kept together in one color"
+    ));
+    match std::fs::read_to_string(FORCED) {
+        Ok(text) if text.contains("[force]") => e.at(FORCED).remedy(
+            "files in memory are forced into huge pages, which have all colors: write `never` or `advise` to this file",
+        ),
+        _ => e.remedy("give more memory, at least 1 MiB a color, or try again when the machine is less busy"),
+    }
 }
 
 #[cfg(test)]

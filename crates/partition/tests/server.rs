@@ -40,6 +40,67 @@ fn a_client_gets_zeroed_memory_of_what_was_granted_and_nothing_else() {
 }
 
 #[test]
+fn pages_follow_each_other_in_all_colors_alike() {
+    let server = Running::start(4, claimed(4, 2));
+    server.grant_me("0-2");
+    let mut client = server.connect();
+    let mut memory = client
+        .map_pages(&"0-2".parse().unwrap(), Bytes::from_kib(4 * 49))
+        .unwrap();
+    assert_eq!(memory.size(), 49 * 4096);
+    let seen: Vec<u16> = (0..49).filter_map(|p| Some(memory.color_of(p)?.0)).collect();
+    assert!(
+        seen.iter()
+            .enumerate()
+            .all(|(at, color)| usize::from(*color) == at % 3)
+    );
+    assert_eq!(memory.tiles().len(), 4, "17, 16 and 16 pages");
+    memory.bytes_mut().fill(1);
+    client.give_back(memory).unwrap();
+    assert_eq!(server.pages(), (8 * TILE_PAGES as u64, 0, 0));
+}
+
+#[test]
+fn a_region_is_recolored_in_place_with_its_contents_and_back() {
+    let server = Running::start(4, claimed(4, 1));
+    server.grant_me("1,3");
+    let mut client = server.connect();
+    let pages = 20;
+    let area = machine::memory::Area::map(Bytes::from_kib(4 * pages)).unwrap();
+    let base = area.base().cast::<u8>();
+    // SAFETY: the area is this test's alone, as everywhere below.
+    let bytes = || unsafe { std::slice::from_raw_parts_mut(base, area.size()) };
+    let contents: Vec<u8> = (0..area.size()).map(|i| (i % 253) as u8).collect();
+    bytes().copy_from_slice(&contents);
+    let colors: Vec<Color> = (0..pages)
+        .map(|p| Color(if p % 3 == 0 { 3 } else { 1 }))
+        .collect();
+    // A color that was not granted, and more than there is: nothing changes.
+    for wrong in [[Color(2); 20], [Color(1); 20]] {
+        // SAFETY: as above; nobody writes meanwhile.
+        let e = unsafe { client.recolor(base, &wrong) }.unwrap_err().to_string();
+        assert!(e.contains("not granted") || e.contains("are free"), "{e}");
+    }
+    assert_eq!(server.pages().1, 0);
+    // SAFETY: as above.
+    let region = unsafe { client.recolor(base, &colors) }.unwrap();
+    assert_eq!(region.colors(), colors);
+    assert_eq!(bytes(), contents);
+    assert_eq!(server.pages().1, 2 * TILE_PAGES as u64);
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let at = format!("{:x}-", base as usize);
+    let line = maps.lines().find(|l| l.starts_with(&at)).unwrap();
+    assert!(line.contains("warmset-color"), "{line}");
+    bytes()[70_000] = 99;
+    // SAFETY: as above.
+    unsafe { client.uncolor(region) }.unwrap();
+    assert_eq!(bytes()[70_000], 99);
+    bytes()[70_000] = contents[70_000];
+    assert_eq!(bytes(), contents);
+    assert_eq!(server.pages(), (4 * TILE_PAGES as u64, 0, 0));
+}
+
+#[test]
 fn memory_of_a_dead_client_stays_away_while_a_child_maps_it() {
     let server = Running::start(1, claimed(1, 2));
     server.grant_me("0");

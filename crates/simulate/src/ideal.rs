@@ -97,8 +97,7 @@ impl<'a, O: Observer> Core<'a, O> {
         let processors = Processors::of(domains);
         let (m, n) = (processors.ids.len(), set.len());
         let jobs = Jobs::new(set, scenario, platform, &processors.ids, P::SLICES)?;
-        let last = scenario.horizon.nanos();
-        let mut releases = Tournament::until(n, last);
+        let mut releases = Tournament::new(n);
         for (task, row) in jobs.rows.iter().enumerate() {
             releases.set(task, row.next_release);
         }
@@ -114,10 +113,10 @@ impl<'a, O: Observer> Core<'a, O> {
             observer,
             now: 0,
             cpus: vec![idle; m],
-            ends: Tournament::until(m, last),
+            ends: Tournament::new(m),
             releases,
-            timers: Tournament::until(domains.len(), last),
-            arrivals: Tournament::until(if P::SLICES { n } else { 1 }, last),
+            timers: Tournament::new(domains.len()),
+            arrivals: Tournament::new(if P::SLICES { n } else { 1 }),
             pushed: vec![(0, 0); n],
             dirty: Dirty::all(domains.len()),
             emptied: (0..m as u32).collect(),

@@ -203,6 +203,73 @@ fn others_read_a_protected_color_and_whoever_wants_to_write_is_refused_and_remem
     assert!(e.contains("process 7"), "{e}");
 }
 
+#[test]
+fn rights_and_what_is_out_pass_to_the_next_server() {
+    let mut books = ledger();
+    books
+        .grant(Holder::Uid(1000), &colors("1-2"), Some(64), Access::Full)
+        .unwrap();
+    books
+        .grant(Holder::Uid(5), &colors("1"), None, Access::ReadOnly)
+        .unwrap();
+    books.join(7, "video".to_owned());
+    let client = books.connect(PEER);
+    let tiles = books.take(client, Color(1), 32, Access::Full).unwrap();
+    let mut next = Ledger::new(8, (100..180).map(|id| (id, Color((id % 8) as u16))));
+    next.restore(&books.rights()).unwrap();
+    assert_eq!(next.rights(), books.rights());
+    for id in &tiles {
+        next.is_out(*id, Color(1), PEER, Access::Full);
+    }
+    // It counts against the quota and is in the way of taking back, before its holder has come back and after.
+    assert!(
+        next.take_back(&Holder::Uid(1000), &colors("1"), Access::Full)
+            .is_err()
+    );
+    let again = next.connect(PEER);
+    let e = next
+        .take(again, Color(2), 48, Access::Full)
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("more than the 32 held"), "{e}");
+    // Whoever comes back gives back what he had; another process may not.
+    let other = next.connect(Peer { pid: 8, uid: 1000 });
+    assert!(next.give_back(other, &tiles[..1]).is_err());
+    next.give_back(again, &tiles[..1]).unwrap();
+    assert_eq!(next.returning(), tiles[..1]);
+    // Who does not is forgotten when his process ends.
+    assert!(next.processes().contains(&7));
+    next.ended(7);
+    assert_eq!(next.returning().len(), 2);
+}
+
+#[test]
+fn a_tile_that_was_moved_has_another_color_or_is_struck_off() {
+    let mut books = ledger();
+    books
+        .grant(Holder::Uid(1000), &colors("0-1"), None, Access::Full)
+        .unwrap();
+    let client = books.connect(PEER);
+    let held = books.take(client, Color(0), 16, Access::Full).unwrap();
+    books.has_color(0, Color(1));
+    assert_eq!(books.summary().pages[0].0, 8 * TILE_PAGES as u64);
+    assert_eq!(books.summary().pages[1].0, 11 * TILE_PAGES as u64);
+    books.strike(0);
+    books.strike(held[0]);
+    assert_eq!(books.summary().pages[1].0, 10 * TILE_PAGES as u64);
+    assert_eq!(
+        books.holder_of(held[0]),
+        Some(PEER),
+        "what is held stays on the books"
+    );
+    books.mark_untrue(held[0]);
+    assert_eq!(books.summary().clients[0].untrue, TILE_PAGES as u64);
+    assert_eq!(books.take(client, Color(1), 160, Access::Full).unwrap().len(), 10);
+    books.give_back(client, &held).unwrap();
+    books.lost(held[0]);
+    assert_eq!(books.summary().clients[0].untrue, 0);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Connect,

@@ -33,24 +33,43 @@ pub struct Running {
     until: Arc<Until>,
     thread: Option<std::thread::JoinHandle<()>>,
     pub socket: PathBuf,
-    _dir: tempfile::TempDir,
+    server: Arc<Server>,
+    dir: Option<tempfile::TempDir>,
 }
 
 impl Running {
     pub fn start(colors: u16, tiles: Vec<Tile>) -> Self {
+        Self::of(Server::new(colors, tiles))
+    }
+    pub fn of(server: Server) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("color.sock");
+        Self::at(server, socket, dir)
+    }
+    /// At the place of a server before.
+    pub fn at(server: Server, socket: PathBuf, dir: tempfile::TempDir) -> Self {
+        let _ = std::fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket).unwrap();
         let until = Arc::new(Until::default());
         let theirs = Arc::clone(&until);
-        let server = Server::new(colors, tiles);
-        let thread = std::thread::spawn(move || server.serve(&listener, &*theirs).unwrap());
+        let server = Arc::new(server);
+        let own = Arc::clone(&server);
+        let thread = std::thread::spawn(move || own.serve(&listener, &*theirs).unwrap());
         Running {
             until,
             thread: Some(thread),
             socket,
-            _dir: dir,
+            server,
+            dir: Some(dir),
         }
+    }
+    /// Ends it; its directory stays for another.
+    pub fn end(mut self) -> tempfile::TempDir {
+        self.dir.take().unwrap()
+    }
+    /// The frames of all tiles, where the system tells them.
+    pub fn frames(&self) -> Option<Vec<u64>> {
+        self.server.frames()
     }
     pub fn connect(&self) -> Connection {
         Connection::open(&self.socket).unwrap()

@@ -95,7 +95,7 @@ fn processor(platform: &Platform, asked: Option<u32>) -> Result<CpuId> {
 }
 
 /// The level asked for, or the first one that has colors.
-fn level_with_colors(platform: &Platform, cpu: CpuId, asked: Option<u8>) -> Result<u8> {
+pub fn level_with_colors(platform: &Platform, cpu: CpuId, asked: Option<u8>) -> Result<u8> {
     if let Some(level) = asked {
         return Ok(level);
     }

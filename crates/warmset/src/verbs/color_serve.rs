@@ -3,22 +3,26 @@
 use super::color_find::{alike, find_palette, keep_pages};
 use crate::Answer;
 use crate::console::{Console, Format, print, print_json};
-use model::watch::Watch;
-use model::{Bytes, Error, Result};
+use model::watch::{Silent, Watch};
+use model::{Bytes, CpuSet, Duration, Error, Result};
 use partition::client::Connection;
 use partition::ledger::{Access, Holder, Summary};
 use partition::protocol::{Answer as Said, Request};
 use partition::server::Server;
-use partition::{Colors, tile};
+use partition::state::{self, Out, State};
+use partition::upkeep::Upkeep;
+use partition::{Colors, Palette, tile};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const SERVE_HELP: &str = "\
 Clients connect to the socket; the kernel says who they are. They get memory of colors that were granted to their process,
-user or group, and nothing else. Root and the user that runs the server are the operator. Ends with Ctrl-C; memory that
-clients map stays with them.
+user or group, and nothing else. Root and the user that runs the server are the operator. While it serves, it asks again
+whether pages still have their colors, and says and mends what has changed. Ends with Ctrl-C; memory that clients map stays with
+them, and the next server knows the grants and what is out.
 
 Example: warmset color serve --size 256MiB";
 
@@ -35,6 +39,12 @@ pub struct ServeArgs {
     /// The processor whose cache it is [default: the first one]
     #[arg(long, value_name = "NUMBER")]
     cpu: Option<u32>,
+    /// How often to ask again whether what is known of colors is still true; `0s`: never
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    again: Duration,
+    /// Where grants are kept for the server after this one [default: beside the socket, with `.state`]
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// Where clients connect [default: /run/warmset-color.sock, or warmset-color.sock in XDG_RUNTIME_DIR]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
@@ -156,8 +166,17 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
     let (socket, listener) = Socket::bind(socket_of(args.socket.as_ref()))?;
     tile::allow_files(args.size);
     let settings = keep_pages(&console);
-    let palette = find_palette(&platform, args.level, args.cpu, &console)?;
-    let tiles = tile::make(&palette, args.size, &alike(&platform, &palette), &console)?;
+    let mut palette = find_palette(&platform, args.level, args.cpu, &console)?;
+    let on = alike(&platform, &palette);
+    let kept = state_of(args, &socket.0);
+    let cache = format!(
+        "{} of {}, {} ways",
+        palette.cache.name(),
+        palette.cache.size,
+        palette.cache.ways
+    );
+    let (before, out) = before(&kept, &cache, &mut palette, &on, &console)?;
+    let tiles = tile::make(&palette, args.size, &on, &console)?;
     console.finish();
     let held = Bytes::new((tiles.len() * tile::TILE) as u64);
     console.note(&format!(
@@ -169,10 +188,66 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
         socket.0.display(),
         Bytes::new(args.size.get().saturating_sub(held.get()))
     ));
-    let server = Server::new(palette.colors(), tiles);
+    let mut server = Server::new(palette.colors(), tiles);
+    if let Some(before) = &before {
+        server.succeed(before, out)?;
+    }
+    server.keep_rights(kept, cache)?;
+    if !args.again.is_zero() {
+        let (level, cpu) = (palette.cache.level, palette.cpu);
+        let find = move || partition::find(&platform, level, cpu, &Silent);
+        server.keep_true(Upkeep::new(palette, on, args.again, Box::new(find)));
+    }
     server.serve(&listener, &console)?;
     drop(settings);
     Ok(Answer::Yes)
+}
+
+fn state_of(args: &ServeArgs, socket: &Path) -> PathBuf {
+    args.state.clone().unwrap_or_else(|| {
+        let mut name = socket.as_os_str().to_owned();
+        name.push(".state");
+        PathBuf::from(name)
+    })
+}
+
+/// What a server before left, and the tiles of it that are still out; colors get the numbers that they had then.
+fn before(
+    path: &Path,
+    cache: &str,
+    palette: &mut Palette,
+    on: &CpuSet,
+    console: &Console,
+) -> Result<(Option<State>, Vec<Out>)> {
+    let Some(state) = State::read(path)? else {
+        return Ok((None, Vec::new()));
+    };
+    if state.cache != cache || state.colors != palette.colors() {
+        return Err(Error::new(format!(
+            "the server before gave out {} colors of the {}, this one has {} of the {cache}",
+            state.colors,
+            state.cache,
+            palette.colors()
+        ))
+        .at(path.display())
+        .remedy("serve the same cache, or remove the file to begin without its grants"));
+    }
+    let out = state.out();
+    let known = state::rename_colors(palette, &out, on, console)?;
+    let processes: BTreeSet<u32> = out.iter().map(|o| o.peer.pid).collect();
+    if !out.is_empty() {
+        console.note(&format!(
+            "{} of {} processes are out since the server before{}",
+            Bytes::new((out.len() * tile::TILE) as u64),
+            processes.len(),
+            if known {
+                "; colors keep their numbers"
+            } else {
+                ", and its colors cannot be asked (that takes CAP_CHECKPOINT_RESTORE): colors are numbered anew, end these processes"
+            }
+        ));
+    }
+    Ok((Some(state), out))
 }
 
 fn access(read_only: bool) -> Access {
@@ -251,10 +326,15 @@ fn list_text(summary: &Summary) -> String {
     for client in &summary.clients {
         let _ = writeln!(
             text,
-            "process {} of user {}: {} pages, may use colors {}{}",
+            "process {} of user {}: {} pages{}, may use colors {}{}",
             client.peer.pid,
             client.peer.uid,
             client.pages,
+            if client.untrue == 0 {
+                String::new()
+            } else {
+                format!(" ({} of them were moved to other colors)", client.untrue)
+            },
             if client.colors.is_empty() {
                 "none".to_owned()
             } else {

@@ -14,6 +14,7 @@ mod platform;
 mod profile;
 mod report;
 mod run;
+mod run_colors;
 mod run_performers;
 mod run_show;
 mod scheduling;

@@ -1,5 +1,6 @@
 //! `warmset run`: runs a task set for real, under a policy, and checks what happened.
 
+use super::run_colors::{self, Coloring, Prepared};
 use super::run_performers::performers;
 use super::run_show::Shown;
 use super::scheduling::{self, Scheduling};
@@ -53,6 +54,8 @@ pub struct Args {
     /// Write every event to a trace, which can be read while it grows
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    #[command(flatten)]
+    coloring: Coloring,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -113,7 +116,14 @@ pub fn run(args: Args) -> Result<Answer> {
         console.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
     }
     preflight::permit(&findings)?;
-    let (performers, workloads) = performers(&set, part, args.programs_to.as_deref(), &console)?;
+    let colored = run_colors::prepare(&args.coloring, &set, platform, cpus.len(), &console)?;
+    let (performers, workloads) = performers(
+        &set,
+        part,
+        args.programs_to.as_deref(),
+        colored.as_ref(),
+        &console,
+    )?;
     let header = header(&set, &machine, stage, enforcement);
     let options = Options {
         tolerance: args.tolerance,
@@ -134,6 +144,7 @@ pub fn run(args: Args) -> Result<Answer> {
         horizon: args.horizon,
         enforcement,
         quantum: how.quantum,
+        provider: colored.as_ref().map(Prepared::provider),
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.
@@ -162,6 +173,10 @@ pub fn run(args: Args) -> Result<Answer> {
     }
     console.finish();
     let outcome = outcome?;
+    let colors = colored
+        .as_ref()
+        .map(|c| c.statement(&set, &console))
+        .transpose()?;
     let shown = Shown {
         policy: how.policy.to_string(),
         set: &set,
@@ -172,6 +187,7 @@ pub fn run(args: Args) -> Result<Answer> {
         summary: statistics.summary(),
         verdict: checker.finish(),
         outcome: &outcome,
+        colors: colors.as_ref(),
     };
     shown.print(args.format, args.output.as_deref())?;
     if outcome.ending == Ending::Interrupted {

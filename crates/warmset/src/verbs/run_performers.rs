@@ -1,5 +1,6 @@
 //! Who does the jobs of the tasks of a run: threads whose work is calibrated now, or programs.
 
+use super::run_colors::Prepared;
 use super::run_show::Workloads;
 use crate::console::Console;
 use execute::{Launch, Performer};
@@ -9,7 +10,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`: the directory that
-/// programs write into, one file a task, instead of standard error.
+/// programs write into, one file a task, instead of standard error; `colored`: the memory of working sets that have colors.
 ///
 /// # Errors
 /// A workload that cannot be made, a file that cannot be written, or the user does not want any more.
@@ -17,6 +18,7 @@ pub fn performers(
     set: &TaskSet,
     part: Ratio,
     programs_to: Option<&Path>,
+    colored: Option<&Prepared>,
     console: &Console,
 ) -> Result<(Vec<Performer>, Workloads)> {
     if let Some(dir) = programs_to {
@@ -32,7 +34,8 @@ pub fn performers(
                 let wcet = u128::from(set.timings()[task.index()].wcet.nanos());
                 let ns = wcet * u128::from(part.num()) / u128::from(part.den());
                 let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
-                let (work, how) = workload::make(set, task, length, u64::from(task.0) + 1)?;
+                let store = colored.and_then(|c| c.store(set, task));
+                let (work, how) = workload::make_in(set, task, length, u64::from(task.0) + 1, store)?;
                 calibrated.push((set.name(task), how));
                 work.into()
             }

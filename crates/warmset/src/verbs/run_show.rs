@@ -1,5 +1,6 @@
 //! How `warmset run` shows what came of a run: a table for people, a JSON document for machines.
 
+use super::run_colors::Statement;
 use crate::console::{Format, print, print_json};
 use execute::preflight::{Finding, Level};
 use execute::{Ending, Outcome};
@@ -24,6 +25,7 @@ pub struct Shown<'a> {
     pub summary: Summary,
     pub verdict: Verdict,
     pub outcome: &'a Outcome,
+    pub colors: Option<&'a Statement>,
 }
 
 /// Percentiles of times, in nanoseconds.
@@ -99,6 +101,8 @@ struct Document<'a> {
     longest_gap: Duration,
     gaps_over_5ms: u64,
     lost_events: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    colors: Option<&'a Statement>,
     clean: bool,
     verdict: &'a Verdict,
 }
@@ -154,6 +158,7 @@ impl Shown<'_> {
             longest_gap: self.outcome.latest,
             gaps_over_5ms: self.outcome.gaps,
             lost_events: self.outcome.lost,
+            colors: self.colors,
             clean: self.verdict.is_clean(),
             verdict: &self.verdict,
         }
@@ -234,6 +239,9 @@ impl Shown<'_> {
             );
         }
         self.verdict_text(&mut text);
+        if let Some(colors) = self.colors {
+            text.push_str(&colors.text());
+        }
         text
     }
 

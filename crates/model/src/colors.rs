@@ -1,6 +1,6 @@
 //! Colors and sets of them, written as ranges (`0-3,8`) or as bitmaps (`0x10f`), and super colors (004 §III-C).
 
-use model::{Error, Result};
+use crate::error::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::fmt;

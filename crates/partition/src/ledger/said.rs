@@ -1,0 +1,83 @@
+//! What the books are about, as it is said and written: grants, clients, violations, the whole of it.
+
+use crate::colors::{Color, Colors};
+use crate::holder::{Access, Holder};
+use serde::{Deserialize, Serialize};
+
+/// What was granted to one holder.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Grant {
+    /// Whom.
+    pub holder: Holder,
+    /// Which colors.
+    pub colors: Colors,
+    /// For what: exclusively, or to read beside the one holder who may write (001 §5.3).
+    #[serde(default)]
+    pub access: Access,
+    /// The most pages that its clients may hold together; `None`: as many as there are.
+    pub pages: Option<u64>,
+}
+
+/// Who is at the other end of a connection, as the kernel says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its process.
+    pub pid: u32,
+    /// Its user.
+    pub uid: u32,
+}
+
+/// Grants and groups: what outlives a server.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Rights {
+    /// The grants.
+    pub grants: Vec<Grant>,
+    /// Processes and the groups that they joined.
+    pub groups: Vec<(u32, String)>,
+}
+
+/// Attempts of a process to write where it may only read.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Violation {
+    /// Who.
+    pub peer: Peer,
+    /// A page of which color.
+    pub color: Color,
+    /// Whose color it is.
+    pub owner: Option<Holder>,
+    /// How often.
+    pub count: u64,
+}
+
+/// What the books say, for the operator.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many colors there are.
+    pub colors: u16,
+    /// The grants.
+    pub grants: Vec<Grant>,
+    /// Who is connected.
+    pub clients: Vec<Client>,
+    /// Pages of each color: free, held, returning.
+    pub pages: Vec<(u64, u64, u64)>,
+    /// Attempts to write where it was only allowed to read, the latest processes last.
+    #[serde(default)]
+    pub violations: Vec<Violation>,
+}
+
+/// A connected client.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Client {
+    /// Who.
+    pub peer: Peer,
+    /// The colors that it may use.
+    pub colors: Colors,
+    /// The colors that it may only read.
+    #[serde(default)]
+    pub read_only: Colors,
+    /// Pages that it holds.
+    pub pages: u64,
+    /// Of these, pages of tiles that were moved and have lost their color.
+    #[serde(default)]
+    pub untrue: u64,
+}

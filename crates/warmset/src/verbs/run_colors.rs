@@ -1,0 +1,455 @@
+//! The colors of `warmset run`: which task gets which, memory of them for working sets and stacks, and what came of it
+//! (001 §5.1, 004 §IV-B).
+
+use super::color_find::{alike, find_palette, keep_pages};
+use crate::console::Console;
+use execute::colored::{Colored, Provider, Who};
+use machine::settings::Settings;
+use model::watch::Watch;
+use model::{Bytes, CpuSet, Error, Platform, Result, TaskId, TaskSet};
+use partition::client::{Connection, Memory};
+use partition::geometry::PAGE;
+use partition::ledger::{Access, Holder};
+use partition::plan::{self, Plan, Scheme, Share, Supply};
+use partition::protocol::Request;
+use partition::resctrl::{self, Ways};
+use partition::server::Server;
+use partition::tile::{self, TILE, TILE_PAGES};
+use partition::{Color, Colors, Geometry, Palette};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use workload::walk::{LINE, Store};
+
+/// Options of coloring.
+#[derive(clap::Args, Debug)]
+pub struct Coloring {
+    /// Give working sets page colors: `named` (as the set does), `auto` (as many as each needs), or the scenarios `s1`, `s2`,
+    /// `s3` of 004 §IV-B [default: `named`, where a task names some]
+    #[arg(long, value_name = "HOW")]
+    colors: Option<Scheme>,
+    /// What is given out: colors of pages, or ways of a cache where the hardware partitions it (resctrl)
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    colors_by: By,
+    /// The level of the cache whose colors they are [default: the first one that has colors]
+    #[arg(long, value_name = "LEVEL")]
+    color_level: Option<u8>,
+    /// Take memory from the memory server at this socket, in colors that were granted to this process; without it, memory is
+    /// sorted for the run
+    #[arg(long, value_name = "FILE")]
+    color_server: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+enum By {
+    #[default]
+    Pages,
+    Hardware,
+}
+
+/// What is colored, during a run.
+pub struct Prepared {
+    plan: Plan,
+    names: BTreeMap<TaskId, String>,
+    cache: String,
+    provider: Arc<Threads>,
+    working: BTreeMap<TaskId, Arc<Memory>>,
+    palette: Option<(Palette, CpuSet)>,
+    // Held until the end: memory returns with the connection.
+    _server: Option<Connection>,
+    _settings: Option<Settings>,
+}
+
+/// What threads get.
+#[derive(Debug, Default)]
+struct Threads {
+    dispatchers: Mutex<Vec<Memory>>,
+    workers: Mutex<BTreeMap<TaskId, Memory>>,
+    hardware: Mutex<Option<Hardware>>,
+}
+
+#[derive(Debug)]
+struct Hardware {
+    ways: Ways,
+    groups: Vec<(String, TaskId, Colors)>,
+    others: Colors,
+}
+
+/// From which confidence on colors are given out without a word.
+const SURE: f64 = 0.95;
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Provider for Threads {
+    fn stack(&self, who: Who) -> Option<Memory> {
+        match who {
+            Who::Dispatcher => locked(&self.dispatchers).pop(),
+            Who::Worker(task) => locked(&self.workers).remove(&task),
+        }
+    }
+    fn ready(&self, workers: &[i32]) -> Result<()> {
+        let mut hardware = locked(&self.hardware);
+        let Some(Hardware { ways, groups, others }) = &mut *hardware else {
+            return Ok(());
+        };
+        for (name, task, own) in groups {
+            let thread: Vec<i32> = workers.get(task.index()).copied().into_iter().collect();
+            ways.give(name, own, &thread)?;
+        }
+        ways.leave_to_others(others)
+    }
+}
+
+/// Gives out colors as the options and the set say; `None` where nobody asks for any.
+///
+/// # Errors
+/// Colors cannot be found, or not as many or as much memory as are wanted; the user stopped it.
+pub fn prepare(
+    how: &Coloring,
+    set: &TaskSet,
+    platform: &Platform,
+    dispatchers: usize,
+    console: &Console,
+) -> Result<Option<Prepared>> {
+    let names_some = set
+        .ids()
+        .any(|id| set.details(id).is_some_and(|d| d.colors.is_some()));
+    let scheme = match how.colors {
+        Some(scheme) => scheme,
+        None if names_some => Scheme::Named,
+        None => return Ok(None),
+    };
+    match how.colors_by {
+        By::Hardware => hardware(set, scheme, platform).map(Some),
+        By::Pages => pages(how, set, scheme, platform, dispatchers, console).map(Some),
+    }
+}
+
+fn names(set: &TaskSet) -> BTreeMap<TaskId, String> {
+    set.ids().map(|id| (id, set.name(id))).collect()
+}
+
+fn hardware(set: &TaskSet, scheme: Scheme, platform: &Platform) -> Result<Prepared> {
+    let ways = Ways::open(Path::new(resctrl::ROOT)).map_err(|e| e.at("--colors-by hardware"))?;
+    let cpu = platform
+        .usable()
+        .lowest()
+        .ok_or_else(|| Error::new("no processor may be used"))?;
+    let cache = Geometry::of(platform, ways.level(), cpu)?;
+    let supply = Supply {
+        colors: Colors::first(ways.number()),
+        of_one: Bytes::new(cache.size.get() / u64::from(ways.number().max(1))),
+    };
+    let mut plan = plan::plan(set, scheme, &supply)?;
+    let mut sets: Vec<Colors> = plan.tasks.iter().map(|share| share.colors.clone()).collect();
+    sets.push(plan.system.clone());
+    let laid = resctrl::together(&sets);
+    for (share, colors) in plan.tasks.iter_mut().zip(&laid) {
+        share.colors = colors.clone();
+    }
+    let taken = laid[..plan.tasks.len()]
+        .iter()
+        .fold(Colors::new(), |all, c| all.union(c));
+    // Nobody may be left without ways: with none for the system, it has all.
+    let others = match plan.system.is_empty() {
+        true => supply.colors.clone(),
+        false => supply.colors.difference(&taken),
+    };
+    plan.system = if plan.system.is_empty() {
+        Colors::new()
+    } else {
+        others.clone()
+    };
+    let groups = plan
+        .tasks
+        .iter()
+        .map(|share| (format!("{}", share.task.0 + 1), share.task, share.colors.clone()))
+        .collect();
+    Ok(Prepared {
+        plan,
+        names: names(set),
+        cache: format!("{}, ways given out by the hardware", cache.name()),
+        provider: Arc::new(Threads {
+            hardware: Mutex::new(Some(Hardware { ways, groups, others })),
+            ..Threads::default()
+        }),
+        working: BTreeMap::new(),
+        palette: None,
+        _server: None,
+        _settings: None,
+    })
+}
+
+fn pages(
+    how: &Coloring,
+    set: &TaskSet,
+    scheme: Scheme,
+    platform: &Platform,
+    dispatchers: usize,
+    console: &Console,
+) -> Result<Prepared> {
+    let settings = keep_pages(console);
+    let (plan, cache, palette, mut client) = match &how.color_server {
+        Some(socket) => {
+            let mut client = Connection::open(socket)?;
+            let (colors, of) = client.colors()?;
+            if colors.is_empty() {
+                return Err(Error::new("no colors are granted to this process")
+                    .at(socket.display())
+                    .remedy("ask the operator: `warmset color grant uid:… 0-3`"));
+            }
+            let cache = cache_of(platform, how.color_level)?;
+            let plan = plan::plan(
+                set,
+                scheme,
+                &Supply {
+                    colors,
+                    of_one: Bytes::new(cache.size.get() / u64::from(of.max(1))),
+                },
+            )?;
+            (
+                plan,
+                format!("{}, memory of {}", cache.name(), socket.display()),
+                None,
+                client,
+            )
+        }
+        None => {
+            let palette = find_palette(platform, how.color_level, None, console)?;
+            let supply = Supply {
+                colors: Colors::first(palette.colors()),
+                of_one: palette.cache.of_one_color(),
+            };
+            let plan = plan::plan(set, scheme, &supply)?;
+            let on = alike(platform, &palette);
+            if palette.colors() != palette.cache.colors || palette.confidence < SURE {
+                console.note(&format!(
+                    "note: {} of {} colors were found, with confidence {:.2}: the machine is busy, or another one shares the cache; what is its own may not be",
+                    palette.colors(),
+                    palette.cache.colors,
+                    palette.confidence
+                ));
+            }
+            let size = to_sort(&plan, set, dispatchers, palette.colors());
+            tile::allow_files(size);
+            let tiles = tile::make(&palette, size, &on, console)?;
+            let client = own_server(&palette, tiles)?;
+            let cache = format!(
+                "{}, {} colors of {}, by {}, confidence {:.3}",
+                palette.cache.name(),
+                palette.colors(),
+                supply.of_one,
+                palette.how,
+                palette.confidence
+            );
+            (plan, cache, Some((palette, on)), client)
+        }
+    };
+    let mut working = BTreeMap::new();
+    let mut stacks = BTreeMap::new();
+    for share in &plan.tasks {
+        let place = || format!("task {}", set.name(share.task));
+        let size = set.wss(share.task).unwrap_or(Bytes::new(0));
+        let memory = client.map_pages(&share.colors, size).map_err(|e| e.at(place()))?;
+        working.insert(share.task, Arc::new(memory));
+        if let Some(first) = share.colors.iter().next() {
+            let stack = client.map(&Colors::from_iter([first]), Bytes::new(TILE as u64));
+            stacks.insert(share.task, stack.map_err(|e| e.at(place()))?);
+        }
+    }
+    let mut own = Vec::new();
+    let system: Vec<Color> = plan.system.iter().collect();
+    let stacks_wanted = if system.is_empty() { 0 } else { dispatchers };
+    for color in system.into_iter().cycle().take(stacks_wanted) {
+        let stack = client.map(&Colors::from_iter([color]), Bytes::new(TILE as u64));
+        own.push(stack.map_err(|e| e.at("the system"))?);
+    }
+    Ok(Prepared {
+        plan,
+        names: names(set),
+        cache,
+        provider: Arc::new(Threads {
+            dispatchers: Mutex::new(own),
+            workers: Mutex::new(stacks),
+            hardware: Mutex::new(None),
+        }),
+        working,
+        palette,
+        _server: Some(client),
+        _settings: Some(settings),
+    })
+}
+
+/// A memory server within this process, whose memory is all this process's.
+fn own_server(palette: &Palette, tiles: Vec<tile::Tile>) -> Result<Connection> {
+    let mut client = Arc::new(Server::new(palette.colors(), tiles)).attach()?;
+    client.ask(&Request::Grant {
+        holder: Holder::Pid(std::process::id()),
+        colors: Colors::first(palette.colors()),
+        pages: None,
+        access: Access::Full,
+    })?;
+    Ok(client)
+}
+
+fn cache_of(platform: &Platform, level: Option<u8>) -> Result<Geometry> {
+    let cpu = platform
+        .usable()
+        .lowest()
+        .ok_or_else(|| Error::new("no processor may be used"))?;
+    Geometry::of(
+        platform,
+        super::color_find::level_with_colors(platform, cpu, level)?,
+        cpu,
+    )
+}
+
+/// How much memory is sorted for a run: twice what the color needs that needs the most, for each color.
+fn to_sort(plan: &Plan, set: &TaskSet, dispatchers: usize, colors: u16) -> Bytes {
+    let mut tiles: BTreeMap<Color, u64> = BTreeMap::new();
+    for share in &plan.tasks {
+        let pages = set
+            .wss(share.task)
+            .map_or(0, |wss| wss.get().div_ceil(PAGE as u64));
+        let each = pages
+            .div_ceil(share.colors.len().max(1) as u64)
+            .div_ceil(TILE_PAGES as u64);
+        for (place, color) in share.colors.iter().enumerate() {
+            *tiles.entry(color).or_default() += each + u64::from(place == 0);
+        }
+    }
+    for color in plan.system.iter() {
+        *tiles.entry(color).or_default() += dispatchers as u64;
+    }
+    let most = tiles.values().max().copied().unwrap_or(0);
+    Bytes::new((2 * most + 6) * TILE as u64 * u64::from(colors))
+}
+
+/// What came of it.
+#[derive(Serialize)]
+pub struct Statement {
+    scheme: Scheme,
+    cache: String,
+    tasks: Vec<Stated>,
+    /// The colors of what runs the tasks; empty: any.
+    system: Colors,
+    not_colored: &'static str,
+}
+
+#[derive(Serialize)]
+struct Stated {
+    task: String,
+    #[serde(flatten)]
+    share: Share,
+    wss: Bytes,
+    /// Of so many pages that were asked again by the end of the run…
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<usize>,
+    /// … so many have another color than they had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<usize>,
+}
+
+impl Prepared {
+    /// What threads run in.
+    pub fn provider(&self) -> Arc<dyn Provider> {
+        self.provider.clone()
+    }
+
+    /// The memory of a task's working set, if it has colors.
+    pub fn store(&self, set: &TaskSet, task: TaskId) -> Option<Box<dyn Store>> {
+        let memory = self.working.get(&task)?;
+        let lines = set.wss(task)?.get().div_ceil(LINE);
+        Some(Box::new(Colored::new(
+            Arc::clone(memory),
+            usize::try_from(lines).unwrap_or(usize::MAX),
+        )))
+    }
+
+    /// What was colored, checked against the real colors of the pages where they can be asked.
+    ///
+    /// # Errors
+    /// Pages cannot be asked; the user stopped it.
+    pub fn statement(&self, set: &TaskSet, console: &Console) -> Result<Statement> {
+        let mut tasks = Vec::new();
+        for share in &self.plan.tasks {
+            let (mut asked, mut moved) = (None, None);
+            if let (Some((palette, on)), Some(memory)) = (&self.palette, self.working.get(&share.task)) {
+                let seen = palette.sort(&memory.pages(), on, console)?;
+                asked = Some(seen.iter().flatten().count());
+                let other = |(page, color): &(usize, &Option<Color>)| {
+                    color.is_some_and(|color| memory.color_of(*page) != Some(color))
+                };
+                moved = Some(seen.iter().enumerate().filter(other).count());
+            }
+            tasks.push(Stated {
+                task: self.names.get(&share.task).cloned().unwrap_or_default(),
+                share: share.clone(),
+                wss: set.wss(share.task).unwrap_or(Bytes::new(0)),
+                asked,
+                moved,
+            });
+        }
+        console.finish();
+        Ok(Statement {
+            scheme: self.plan.scheme,
+            cache: self.cache.clone(),
+            tasks,
+            system: self.plan.system.clone(),
+            not_colored: if self.palette.is_some() || !self.working.is_empty() {
+                "code, globals and heap of this process, and the kernel"
+            } else {
+                "the kernel's own accesses in no task's name"
+            },
+        })
+    }
+}
+
+impl Statement {
+    /// For people.
+    pub fn text(&self) -> String {
+        // Writing into a string cannot fail.
+        let mut text = format!("\ncolors given out ({}) of the {}\n", self.scheme, self.cache);
+        let width = self.tasks.iter().map(|t| t.task.len()).max().unwrap_or(0).max(6);
+        for t in &self.tasks {
+            let _ = write!(
+                text,
+                "  {:<width$}  {:<12} {}{}{}",
+                t.task,
+                t.share.colors,
+                t.wss,
+                if t.share.exclusive {
+                    ", its own"
+                } else {
+                    ", shared"
+                },
+                if t.share.fits {
+                    ""
+                } else {
+                    ", which do not hold it"
+                },
+            );
+            if let (Some(asked), Some(moved)) = (t.asked, t.moved) {
+                let _ = match moved {
+                    0 => write!(text, "; asked again at the end: all {asked} pages have them"),
+                    n => write!(text, "; asked again at the end: {n} of {asked} pages have others"),
+                };
+            }
+            text.push('\n');
+        }
+        let _ = match self.system.is_empty() {
+            true => writeln!(text, "  {:<width$}  any", "system"),
+            false => writeln!(
+                text,
+                "  {:<width$}  {:<12} stacks of dispatchers",
+                "system", self.system
+            ),
+        };
+        let _ = writeln!(text, "  not colored: {}", self.not_colored);
+        text
+    }
+}
