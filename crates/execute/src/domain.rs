@@ -71,7 +71,7 @@ pub(crate) struct Core<P> {
 }
 
 impl<P: Policy> Core<P> {
-    pub fn new(policy: P, ground: Ground, route: Arc<Route>) -> Self {
+    pub fn new(policy: P, mut ground: Ground, route: Arc<Route>) -> Self {
         let tasks = ground.rows.len();
         let mut releases = Tournament::new(tasks);
         for task in 0..tasks {
@@ -80,6 +80,10 @@ impl<P: Policy> Core<P> {
             if route.home(id, 0) == ground.domain && first < ground.horizon {
                 releases.set(task, first.nanos());
             }
+        }
+        if policy.is_quantum_driven() {
+            // The clock comes late to the first boundary as to all others.
+            ground.timer = 0;
         }
         Core {
             policy,
@@ -127,13 +131,19 @@ impl<P: Policy> Core<P> {
             self.ground.arrivals.set(task as usize, Tournament::NEVER);
             self.arrive(task);
         }
-        if self.ground.timer <= now.nanos() {
+        let fires = self.ground.timer <= now.nanos();
+        if fires {
             self.ground.timer = u64::MAX;
             self.tell(Event::Timer);
         }
         while self.releases.key() <= now.nanos() {
             let task = self.releases.entry() as u32;
             self.release(task);
+        }
+        if fires && self.policy.is_quantum_driven() {
+            // All that it knows now it decides from.
+            let event = Record::quantum(now, self.ground.cpus[0]);
+            self.ground.producer.push(event);
         }
         self.decide();
     }

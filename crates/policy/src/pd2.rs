@@ -199,15 +199,14 @@ impl Policy for Pd2 {
     }
 
     #[inline]
-    fn happen(&mut self, event: Event, now: Instant) {
+    fn happen(&mut self, event: Event, _now: Instant) {
         self.quanta.happen(event);
         match event {
             Event::Ready(Job { task, release, .. }) => {
                 self.base[task.index()] = self.quanta.from(release);
                 self.subtask[task.index()] = 1;
-                // A window that is open by now is taken in at the next boundary.
-                let slot = self.base[task.index()].max(self.quanta.from(now));
-                self.later.push(key(slot, 0, task));
+                // Taken in at the next boundary, which is this one where the clock comes late to it.
+                self.later.push(key(self.base[task.index()], 0, task));
             }
             Event::Done(task) | Event::Exhausted(task) => {
                 self.open.remove(task);

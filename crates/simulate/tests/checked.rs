@@ -81,3 +81,17 @@ fn a_server_that_moves_in_the_midst_of_a_switch_breaks_no_rule() {
         check_with_overheads(policy, 0x0c17_1237_79ba, 500, 400);
     }
 }
+
+/// Decisions that take a good part of a quantum, or longer than one, are late, and still those of the boundary that they were
+/// made for.
+#[test]
+fn quanta_that_are_shorter_than_their_decisions_break_no_rule() {
+    for (index, policy) in ["pd2", "ca-edf:cache=4MiB", "g-edf:quantum=3us"]
+        .iter()
+        .enumerate()
+    {
+        for (at, most) in [200, 600, 2500].into_iter().enumerate() {
+            check_with_overheads(policy, 0x0c17_5151_79ba + (3 * index + at) as u64, 150, most);
+        }
+    }
+}

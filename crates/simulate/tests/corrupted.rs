@@ -6,7 +6,7 @@ mod support;
 use model::Ratio;
 use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
 use support::{Instance, Random, UNIT, check, instance};
-use trace::{Event, EventKind, Header, Overhead, Verdict};
+use trace::{Event, EventKind, Flags, Header, Overhead, Verdict};
 
 fn told(verdict: &Verdict, events: &[Event]) -> String {
     let Some(first) = verdict.first.first() else {
@@ -66,34 +66,167 @@ fn corrupted_schedules_are_caught() {
             let instance = instance(&mut random, policy);
             let scenario = instance.scenario();
             let (_, _, events) = instance.simulate(&scenario, None);
-            let header = instance.header(&scenario);
-            for i in 0..events.len() - 1 {
-                for (what, mutated) in corruptions(&instance, &events, i) {
-                    tried += 1;
-                    let verdict = check(&header, &mutated);
-                    if verdict.is_clean() && verdict.notes.is_empty() {
-                        let near: Vec<String> = mutated[i.saturating_sub(5)..(i + 6).min(mutated.len())]
-                            .iter()
-                            .map(|e| format!("{e}\n"))
-                            .collect();
-                        missed.push(format!(
-                            "{policy}: {what} of {i}, {}:\n{}",
-                            events[i],
-                            near.concat()
-                        ));
-                    }
-                }
+            corrupt(
+                &instance,
+                &instance.header(&scenario),
+                &events,
+                &mut tried,
+                &mut missed,
+            );
+        }
+    }
+    assert_caught(&missed, tried, 10_000);
+}
+
+/// The same where the decisions for a quantum take time.
+#[test]
+fn corrupted_schedules_of_late_quanta_are_caught() {
+    let (mut tried, mut missed) = (0, Vec::new());
+    for (index, policy) in ["pd2", "ca-edf:cache=4MiB"].iter().enumerate() {
+        let mut random = Random(0xdead_beef_0123 + index as u64);
+        for _ in 0..2 {
+            let mut instance = instance(&mut random, policy);
+            instance.horizon = 25;
+            let scenario = instance.scenario();
+            let costs = costs(&instance, &mut random);
+            let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+            let header = Header {
+                charges: Some(costs.charges(scenario.quantum)),
+                ..instance.header(&scenario)
+            };
+            corrupt(&instance, &header, &events, &mut tried, &mut missed);
+        }
+    }
+    assert_caught(&missed, tried, 2_000);
+}
+
+/// Who else could have been chosen, with everything charged as it should be: schedules of another policy, or of another size of
+/// the cache, pass for the one that they are not only where they are the same.
+#[test]
+fn whoever_is_wrongly_chosen_for_a_quantum_is_caught() {
+    let (mut tried, mut missed) = (0, Vec::new());
+    let pairs = [
+        ("pd2", "g-edf:quantum=1us"),
+        ("pd2", "g-fp:quantum=1us"),
+        ("ca-edf:cache=4MiB", "ca-edf:cache=3MiB"),
+        ("ca-edf:cache=3MiB", "ca-edf:cache=5MiB"),
+        ("ca-edf:cache=2MiB", "g-edf:quantum=1us"),
+    ];
+    for (index, (policy, other)) in pairs.iter().enumerate() {
+        let mut random = Random(0x0123_beef_cafe + index as u64);
+        for set in 0..60 {
+            let instance = instance(&mut random, policy);
+            let impostor = Instance {
+                policy: (*other).to_owned(),
+                ..instance.clone()
+            };
+            let scenario = instance.scenario();
+            let costs = match set % 3 {
+                0 => None,
+                _ => Some(costs(&instance, &mut random)),
+            };
+            let (_, _, events) = instance.simulate(&scenario, costs.as_ref());
+            let (_, _, wrong) = impostor.simulate(&scenario, costs.as_ref());
+            let header = Header {
+                charges: costs.as_ref().map(|c| c.charges(scenario.quantum)),
+                ..instance.header(&scenario)
+            };
+            let clean = check(&header, &events);
+            assert!(
+                clean.is_clean(),
+                "{policy}: {}\n{instance:#?}",
+                told(&clean, &events)
+            );
+            if who_runs(&events) == who_runs(&wrong) {
+                continue;
+            }
+            tried += 1;
+            if check(&header, &wrong).is_clean() {
+                missed.push(format!("{other} passes for {policy}: {instance:#?}"));
             }
         }
     }
-    let first: Vec<&str> = missed.iter().take(6).map(String::as_str).collect();
+    assert_caught(&missed, tried, 100);
+}
+
+/// At every instant the tasks that run, and how many processors idle on purpose, wherever they are.
+fn who_runs(events: &[Event]) -> Vec<(u64, Vec<u32>, usize)> {
+    let (mut runs, mut idle, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, e) in events.iter().enumerate() {
+        if e.kind.puts_on() {
+            runs.push(e.task.0);
+            idle.retain(|cpu| *cpu != e.cpu());
+        } else if e.kind.takes_off() {
+            runs.retain(|task| *task != e.task.0);
+        } else if e.kind == EventKind::Idle {
+            idle.retain(|cpu| *cpu != e.cpu());
+            if e.flags.has(Flags::DELIBERATE) {
+                idle.push(e.cpu());
+            }
+        }
+        if events.get(at + 1).is_none_or(|next| next.time > e.time) {
+            runs.sort_unstable();
+            all.push((e.time.nanos(), runs.clone(), idle.len()));
+        }
+    }
+    all
+}
+
+/// Tries all corruptions of a trace.
+fn corrupt(of: &Instance, header: &Header, events: &[Event], tried: &mut usize, missed: &mut Vec<String>) {
+    let clean = check(header, events);
+    assert!(
+        clean.is_clean(),
+        "{}: {}\n{of:#?}",
+        of.policy,
+        told(&clean, events)
+    );
+    for i in 0..events.len() - 1 {
+        for (what, mutated) in corruptions(of, events, i) {
+            *tried += 1;
+            let verdict = check(header, &mutated);
+            if verdict.is_clean() && verdict.notes.is_empty() {
+                let near: Vec<String> = mutated[i.saturating_sub(5)..(i + 6).min(mutated.len())]
+                    .iter()
+                    .map(|e| format!("{e}\n"))
+                    .collect();
+                missed.push(format!(
+                    "{}: {what} of {i}, {}:\n{}",
+                    of.policy,
+                    events[i],
+                    near.concat()
+                ));
+            }
+        }
+    }
+}
+
+fn assert_caught(missed: &[String], tried: usize, least: usize) {
+    let first: Vec<&str> = missed.iter().take(12).map(String::as_str).collect();
     assert!(
         missed.is_empty(),
         "{} of {tried} not caught:\n{}",
         missed.len(),
         first.join("\n")
     );
-    assert!(tried > 10_000, "{tried}");
+    assert!(tried > least, "{tried}");
+}
+
+/// Every overhead, none of them zero.
+fn costs(of: &Instance, random: &mut Random) -> Costs {
+    let kinds = of.platform().resumptions().len();
+    Costs {
+        release: 1 + random.below(60),
+        scheduling: 1 + random.below(60),
+        context_switch: 1 + random.below(60),
+        ipi_latency: 1 + random.below(60),
+        timer_transfer: 1 + random.below(60),
+        tick: 1 + random.below(20),
+        cpmd: (0..of.tasks.len())
+            .map(|_| (0..kinds).map(|_| 1 + random.below(200)).collect())
+            .collect(),
+        missing: Vec::new(),
+    }
 }
 
 /// Corruptions of what a simulation is charged for: every overhead longer, shorter, left out, made up, or for somebody else.
@@ -108,6 +241,7 @@ fn corrupted_overheads_are_caught() {
         "edf-wm",
         "nps-f",
         "pd2",
+        "ca-edf:cache=4MiB",
     ]
     .iter()
     .enumerate()
@@ -117,19 +251,7 @@ fn corrupted_overheads_are_caught() {
             let mut instance = instance(&mut random, policy);
             instance.horizon = 40;
             let scenario = instance.scenario();
-            let kinds = instance.platform().resumptions().len();
-            let costs = Costs {
-                release: 1 + random.below(60),
-                scheduling: 1 + random.below(60),
-                context_switch: 1 + random.below(60),
-                ipi_latency: 1 + random.below(60),
-                timer_transfer: 1 + random.below(60),
-                tick: 1 + random.below(20),
-                cpmd: (0..instance.tasks.len())
-                    .map(|_| (0..kinds).map(|_| 1 + random.below(200)).collect())
-                    .collect(),
-                missing: Vec::new(),
-            };
+            let costs = costs(&instance, &mut random);
             let (_, _, events) = instance.simulate(&scenario, Some(&costs));
             let header = Header {
                 charges: Some(costs.charges(scenario.quantum)),
@@ -210,14 +332,26 @@ fn corrupted_overheads_are_caught() {
             }
         }
     }
-    let first: Vec<&str> = missed.iter().take(12).map(String::as_str).collect();
-    assert!(
-        missed.is_empty(),
-        "{} of {tried} not caught:\n{}",
-        missed.len(),
-        first.join("\n")
-    );
-    assert!(tried > 5_000, "{tried}");
+    assert_caught(&missed, tried, 5_000);
+}
+
+/// Does the processor of the first event, which is called idle, work in the kernel all the time until it has a job again?
+fn is_never_idle(events: &[Event]) -> bool {
+    let (cpu, mut since, mut open) = (events[0].cpu(), events[0].time, 0);
+    for e in events.iter().filter(|e| e.cpu() == cpu) {
+        if open == 0 && e.time > since {
+            return false;
+        }
+        since = e.time;
+        match (e.kind, e.overhead_kind()) {
+            (_, Some(Overhead::IpiLatency)) => {}
+            (EventKind::OverheadBegin, _) => open += 1,
+            (EventKind::OverheadEnd, _) => open -= 1,
+            (kind, _) if kind.puts_on() => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static str, Vec<Event>)> {
@@ -238,7 +372,7 @@ fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static str, 
     // One that idles on may say again whether it does so on purpose; a flag too many excuses nothing.
     let before = events[..i].iter().rev().take_while(|b| b.time == e.time);
     let goes_on = !before.filter(mine).any(|b| b.kind.takes_off());
-    let early = e.kind == EventKind::Idle && (first || again || goes_on);
+    let early = e.kind == EventKind::Idle && (first || again || goes_on || is_never_idle(&events[i..]));
     let last = e.kind == EventKind::DeadlineMiss && e.argument == end.nanos();
     if early || last {
         return all;

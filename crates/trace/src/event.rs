@@ -54,11 +54,14 @@ pub enum EventKind {
     Lost = 18,
     /// The trace ends here, complete. Its time is the horizon.
     End = 19,
+    /// A quantum-driven policy decides now who runs in the quantum that is under way. Real runs only, which come late to the
+    /// boundary; the processor is the first of the domain.
+    Quantum = 20,
 }
 
 impl EventKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [EventKind; 19] = [
+    pub const ALL: [EventKind; 20] = [
         EventKind::Release,
         EventKind::Start,
         EventKind::Preemption,
@@ -78,6 +81,7 @@ impl EventKind {
         EventKind::PolicySwitch,
         EventKind::Lost,
         EventKind::End,
+        EventKind::Quantum,
     ];
 
     /// The kind of a number, if there is one.
@@ -107,6 +111,7 @@ impl EventKind {
             EventKind::PolicySwitch => "policy-switch",
             EventKind::Lost => "lost",
             EventKind::End => "end",
+            EventKind::Quantum => "quantum",
         }
     }
 
@@ -381,6 +386,11 @@ impl Event {
         Self::new(EventKind::End, time, None, Self::NO_TASK, 0, 0)
     }
 
+    /// A quantum-driven policy decides who runs in this quantum; `cpu` is the first processor of its domain.
+    pub const fn quantum(time: Instant, cpu: CpuId) -> Self {
+        Self::new(EventKind::Quantum, time, Some(cpu), Self::NO_TASK, 0, 0)
+    }
+
     /// The same event with more flags.
     #[must_use]
     pub const fn flagged(mut self, flags: Flags) -> Self {
@@ -517,7 +527,7 @@ mod tests {
             assert_eq!(Event::words_of(&event.to_bytes()), event.to_words());
         }
         assert_eq!(EventKind::from_number(0), None);
-        assert_eq!(EventKind::from_number(20), None);
+        assert_eq!(EventKind::from_number(21), None);
         for overhead in Overhead::ALL {
             assert_eq!(Overhead::from_number(overhead as u64), Some(overhead));
         }

@@ -280,7 +280,7 @@ impl Writer {
                 let name = format!("{} events lost", event.argument);
                 self.say(PROCESSORS, INSTANT, Some(&name), None);
             }
-            EventKind::Idle | EventKind::End => {}
+            EventKind::Idle | EventKind::Quantum | EventKind::End => {}
         }
     }
 

@@ -335,7 +335,11 @@ impl State {
                     )),
                 }
             }
-            EventKind::Window | EventKind::PolicySwitch => Ok(()),
+            EventKind::Quantum if self.is_simulated() => Err(fault(
+                "quantum",
+                "a simulation decides at the boundary itself, which needs no event".to_owned(),
+            )),
+            EventKind::Window | EventKind::PolicySwitch | EventKind::Quantum => Ok(()),
             EventKind::Lost => {
                 self.lost = self.lost.saturating_add(event.argument);
                 Ok(())

@@ -104,7 +104,19 @@ impl Charged {
                     .releases
                     .push((event.task, event.job));
             }
-            EventKind::OverheadBegin => self.begin(event, cpu, faults),
+            EventKind::OverheadBegin => {
+                let open = state.processors[cpu.index()].overheads.last();
+                let within = open.filter(|o| o.overhead != Overhead::Cpmd);
+                if let (Some(open), Some(begins)) = (within, event.overhead_kind())
+                    && begins.occupies_processor()
+                {
+                    faults.push(Fault {
+                        rule: "overhead",
+                        text: format!("{begins} begins on {cpu:?} while {} is not over", open.overhead),
+                    });
+                }
+                self.begin(event, cpu, faults);
+            }
             EventKind::OverheadEnd => {
                 if let Some(overhead) = event.overhead_kind() {
                     let on = &state.processors[cpu.index()];
@@ -246,8 +258,22 @@ impl Charged {
         }
     }
 
-    /// Everything holds still from `from` to a later moment.
-    pub fn hold(&mut self, from: Instant, state: &State, faults: &mut Vec<Fault>) {
+    /// Everything holds still from `from` to `to`, a later moment.
+    pub fn hold(&mut self, from: Instant, to: Instant, state: &State, faults: &mut Vec<Fault>) {
+        for (cpu, on) in state.processors.iter().enumerate() {
+            let kernel = on.overheads.iter().filter(|o| o.overhead != Overhead::Cpmd);
+            for open in kernel.chain(&on.interrupts) {
+                let whole = self.cost(open.overhead);
+                let ends = open.since.checked_add(whole);
+                // Said once: when time goes past the moment.
+                if ends.is_some_and(|ends| from <= ends && ends < to) {
+                    faults.push(Fault {
+                        rule: "overhead",
+                        text: format!("{} on P{cpu} is charged as {whole}, and goes on", open.overhead),
+                    });
+                }
+            }
+        }
         let period = self.charges.tick_period.nanos();
         let due = match self.charges.tick.is_zero() {
             false => from.nanos().checked_div(period).unwrap_or(0),
@@ -288,11 +314,17 @@ impl Charged {
                 continue;
             };
             let reloading = on.overheads.iter().any(|o| o.overhead == Overhead::Cpmd);
-            let done = from.since(reload.begun).saturating_sub(reload.interrupted);
+            let done = |at: Instant| at.since(reload.begun).saturating_sub(reload.interrupted);
             // Where it executes, it has reloaded all; and it reloads no longer than that.
-            let kept = match reloading {
-                false => done == reload.whole || (reload.whole.is_zero() && !reload.told),
-                true => done < reload.whole,
+            let (done, kept) = match reloading {
+                false => {
+                    let done = done(from);
+                    (
+                        done,
+                        done == reload.whole || (reload.whole.is_zero() && !reload.told),
+                    )
+                }
+                true => (done(to), done(to) <= reload.whole),
             };
             if on.running.is_some() && !kept {
                 faults.push(reloaded(reload, done));

@@ -5,8 +5,10 @@
 //!
 //! After lost events nothing can be said for certain: the checker stops there and says how many events it did not check.
 
+mod cache_aware;
 mod charges;
 mod domains;
+mod fair;
 pub(crate) mod policies;
 mod priority;
 mod quanta;
@@ -265,7 +267,7 @@ impl Checker {
             self.report(fault, from, None);
         }
         if let Some(charged) = &mut self.charged {
-            charged.hold(from, &self.state, &mut self.found.faults);
+            charged.hold(from, to, &self.state, &mut self.found.faults);
         }
         if let Some(rule) = &mut self.rule {
             rule.hold(from, to, &self.state, &mut self.found);

@@ -1,9 +1,11 @@
 //! Which rules a policy has: by its name and its assignment.
 
 use crate::check::Rule;
+use crate::check::cache_aware::CacheAware;
 use crate::check::domains::Domains;
+use crate::check::fair::Fair;
 use crate::check::priority::{Order, Place, Priority};
-use crate::check::quanta::{CacheAware, Fair, Law, Quanta};
+use crate::check::quanta::Quanta;
 use crate::check::servers::Servers;
 use crate::check::windows::{Windows, one_each};
 use crate::header::Header;
@@ -67,18 +69,16 @@ pub(super) fn rule(
         ("pd2" | "ca-edf", _) => {
             let quantum = quantum.ok_or_else(|| needs("how long a quantum is under"))?;
             let processors = header.processors().len();
-            let law = if spec.name() == "pd2" {
-                Law::Fair(Fair::new(set, quantum, processors))
-            } else {
-                let cache = match spec.value("cache") {
-                    Some(size) => size.parse::<Bytes>()?,
-                    None => {
-                        shared_cache(header).ok_or_else(|| needs("how large the shared cache is under"))?
-                    }
-                };
-                Law::CacheAware(CacheAware::new(set, cache.get(), quantum, processors))
+            if spec.name() == "pd2" {
+                let law = Fair::new(set, quantum, processors);
+                return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance, set.len()))));
+            }
+            let cache = match spec.value("cache") {
+                Some(size) => size.parse::<Bytes>()?,
+                None => shared_cache(header).ok_or_else(|| needs("how large the shared cache is under"))?,
             };
-            return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance))));
+            let law = CacheAware::new(set, cache.get(), quantum, processors);
+            return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance, set.len()))));
         }
         _ => return Ok(None),
     };

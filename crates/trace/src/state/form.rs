@@ -53,6 +53,7 @@ impl State {
             | EventKind::Idle
             | EventKind::Suspension
             | EventKind::WakeUp
+            | EventKind::Quantum
             | EventKind::End => event.argument == 0,
             EventKind::OverheadBegin | EventKind::OverheadEnd => event.overhead_kind().is_some(),
             EventKind::PolicySwitch => event.argument < self.stages,
