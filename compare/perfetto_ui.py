@@ -181,12 +181,13 @@ def main(warmset, picture=None):
             answers = json.loads(page.evaluate(ASK, QUERIES))
             good &= judge(policy + (" with overheads" if options else ""), answers, rows)
             if picture and options:
-                page.evaluate(EXPAND)
                 page.mouse.move(700, 300)
-                for _ in range(4):
+                for _ in range(3):
                     page.keyboard.down("w")
                     page.wait_for_timeout(350)
                     page.keyboard.up("w")
+                page.wait_for_timeout(1_500)
+                page.evaluate(EXPAND)
                 page.wait_for_timeout(1_500)
                 page.screenshot(path=picture)
                 picture = None

@@ -34,7 +34,7 @@ use crate::observe::{self, Observer};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use model::watch::Watch;
-use model::{Duration, Instant, Platform, Result, TaskId, TaskSet};
+use model::{CpuId, Duration, Error, Instant, Platform, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
 use policy::{Domain, Event, Job, NONE, Plan, Policy, Route};
 use trace::{Event as Record, Overhead};
@@ -123,6 +123,37 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     }
 }
 
+/// By task, the processor that the scenario has release its jobs.
+///
+/// # Errors
+/// A processor that no task runs on; a migratory task of EDF-fm, whose jobs are released where they run (002 §4.1).
+fn released_on(
+    set: &TaskSet,
+    wanted: &[Option<CpuId>],
+    processors: &Processors,
+    route: &Route,
+) -> Result<Vec<u32>> {
+    let place = |(task, wanted): (usize, &Option<CpuId>)| {
+        let Some(cpu) = wanted else { return Ok(NONE) };
+        let name = set.name(TaskId(task as u32));
+        let refuse = |cause: String| Err(Error::new(cause).remedy("name another processor, or none"));
+        if let Route::Alternating(turns) = route
+            && turns[task].first != turns[task].second
+        {
+            return refuse(format!(
+                "jobs of {name} take turns on two processors, and are released there"
+            ));
+        }
+        match processors.ids.iter().position(|id| id == cpu) {
+            Some(place) => Ok(place as u32),
+            None => refuse(format!(
+                "the policy does not use processor {cpu}, which is to release jobs of {name}"
+            )),
+        }
+    };
+    wanted.iter().enumerate().map(place).collect()
+}
+
 struct Core<'a, O> {
     jobs: Jobs<'a>,
     scenario: &'a Scenario,
@@ -143,6 +174,8 @@ struct Core<'a, O> {
     arrivals: Tournament,
     /// By pushed task: where to, as which part, and whether an inter-processor interrupt carries it.
     pushed: Vec<(u32, u32, bool)>,
+    /// By task, the processor whose timer releases its jobs, where the scenario says so; else [`NONE`]. Empty: nowhere.
+    released_on: Vec<u32>,
     next_tick: u64,
     /// By task: the processor on which the policy wants its job, and the one that has it loaded or has begun to choose it,
     /// or [`NONE`].
@@ -172,6 +205,7 @@ impl<'a, O: Observer> Core<'a, O> {
     ) -> Result<Self> {
         let processors = Processors::of(domains);
         let (m, n) = (processors.ids.len(), set.len());
+        let released_on = released_on(set, &scenario.release_on, &processors, &route)?;
         let jobs = Jobs::new(set, scenario, platform, &processors.ids, P::SLICES)?;
         let mut releases = Tournament::new(n);
         for (task, row) in jobs.rows.iter().enumerate() {
@@ -193,6 +227,7 @@ impl<'a, O: Observer> Core<'a, O> {
             timers: Tournament::new(domains.len()),
             arrivals: Tournament::new(if P::SLICES { n } else { 1 }),
             pushed: vec![(0, 0, false); n],
+            released_on,
             next_tick: match costs.tick {
                 0 => u64::MAX,
                 _ => scenario.quantum.nanos(),
@@ -322,7 +357,9 @@ impl<'a, O: Observer> Core<'a, O> {
     /// The processor whose timer releases a job: where the task last ran, if that is in the domain; else one in turn.
     #[inline]
     fn releasing(&self, domain: u32, task: u32, last: u32) -> u32 {
-        if self.processors.is_in(last, domain) {
+        if let Some(at) = self.released_on.get(task as usize).filter(|at| **at != NONE) {
+            *at
+        } else if self.processors.is_in(last, domain) {
             last
         } else {
             self.processors.base[domain as usize] + task % self.processors.size(domain)
@@ -347,7 +384,8 @@ impl<'a, O: Observer> Core<'a, O> {
                     .event(Record::window(now, id, job.task, job.number, window));
             }
         }
-        let deciding = if cpu != NONE && self.processors.domain_of[cpu as usize] == domain {
+        let by_call = self.released_on.get(job.task.index()) == Some(&cpu);
+        let deciding = if cpu != NONE && (by_call || self.processors.domain_of[cpu as usize] == domain) {
             cpu
         } else {
             NONE

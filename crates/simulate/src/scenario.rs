@@ -3,7 +3,7 @@
 
 use crate::chance::{Chance, MOST};
 use crate::random::{self, Stream};
-use model::{Duration, Error, Ratio, Result, TaskSet};
+use model::{CpuId, Duration, Error, Ratio, Result, TaskSet};
 
 /// When jobs are released. The first job of a task comes at its phase, but for [`Releases::Given`].
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -72,6 +72,9 @@ pub struct Scenario {
     pub stop_at_miss: bool,
     /// The seed of gaps and execution times.
     pub seed: u64,
+    /// By task, the processor whose timer releases its jobs, where that is not one of its own (002 Fig. 2.7: T4); empty: none.
+    /// It matters where releases cost something: that processor is interrupted, and calls the one that is to run the job.
+    pub release_on: Vec<Option<CpuId>>,
 }
 
 impl Default for Scenario {
@@ -84,6 +87,7 @@ impl Default for Scenario {
             horizon: Duration::from_secs(60),
             stop_at_miss: false,
             seed: 1,
+            release_on: Vec::new(),
         }
     }
 }
@@ -120,6 +124,9 @@ impl Scenario {
         }
         if self.quantum.is_zero() {
             return Err(Error::new("the quantum is zero").remedy("give a positive quantum"));
+        }
+        if !self.release_on.is_empty() {
+            fits(set, self.release_on.len(), "processors that release")?;
         }
         match &self.releases {
             Releases::Sporadic(part) if *part > Ratio::whole(1000) => {

@@ -4,9 +4,9 @@ mod support;
 
 use model::assignment::{Turn, Turns};
 use model::{Assignment, CpuId, Duration, Ratio};
-use simulate::{Costs, Enforcement, Execution, Releases};
+use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
 use support::{Instance, POLICIES, Random, Small, instance, occupancy};
-use trace::{Event, EventKind};
+use trace::{Event, EventKind, Header, Overhead};
 
 fn small(wcet: u64, period: u64, deadline: u64, phase: u64) -> Small {
     Small {
@@ -69,16 +69,116 @@ fn figure_2_7() -> Instance {
     }
 }
 
-#[test]
-fn figure_2_7_of_002_event_by_event() {
-    let costs = Costs {
+/// Its five overheads.
+fn costs_of_figure_2_7() -> Costs {
+    Costs {
         release: 1000,
         scheduling: 500,
         context_switch: 500,
         ipi_latency: 300,
         timer_transfer: 400,
         ..Costs::default()
+    }
+}
+
+/// The end of the figure: T4 is released on P0, which sends an inter-processor interrupt to P1, where it is to run.
+#[test]
+fn figure_2_7_of_002_has_t4_released_on_the_other_processor() {
+    let (instance, costs) = (figure_2_7(), costs_of_figure_2_7());
+    let scenario = Scenario {
+        release_on: vec![None, None, None, Some(CpuId(0))],
+        ..instance.scenario()
     };
+    let (summary, _, events) = instance.simulate(&scenario, Some(&costs));
+    let last = events.iter().filter(|e| e.time.nanos() >= 110_000);
+    let last: Vec<String> = last.map(Event::to_string).collect();
+    insta::assert_snapshot!(last.join("\n"), @r"
+    110us P0 release T4^1 deadline 160us
+    110us P0 overhead-begin T4^1 release
+    111us P0 overhead-end T4^1 release
+    111us P1 overhead-begin ipi-latency
+    111.3us P1 overhead-end T4^1 ipi-latency
+    111.3us P1 overhead-begin T4^1 scheduling
+    111.8us P1 overhead-end T4^1 scheduling
+    111.8us P1 overhead-begin T4^1 context-switch
+    112.3us P1 overhead-end T4^1 context-switch
+    112.3us P1 start T4^1
+    139us end
+    ");
+    let ipi = Overhead::IpiLatency as usize;
+    assert_eq!(summary.tasks[3].lost[ipi].nanos(), 300);
+    // Up to then nothing is other than with all releases at home.
+    let (_, _, home) = instance.simulate(&instance.scenario(), Some(&costs));
+    let before = |events: &[Event]| {
+        events
+            .iter()
+            .filter(|e| e.time.nanos() < 110_000)
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(before(&events), before(&home));
+    // The head of the trace says so, and the checker knows it; where it does not, the release is out of place.
+    let header = Header {
+        charges: Some(costs.charges(scenario.quantum)),
+        ..instance.header(&scenario)
+    };
+    let verdict = support::check(&header, &events);
+    assert!(verdict.is_clean(), "{:#?}", verdict.first);
+    let silent = Header {
+        release_on: Vec::new(),
+        ..header
+    };
+    assert_eq!(support::check(&silent, &events).first[0].rule, "place");
+}
+
+/// All releases on one processor, as with a master of releases: every policy's jobs still run where they should.
+#[test]
+fn releases_on_another_processor_break_no_rule() {
+    for (index, policy) in POLICIES.iter().enumerate() {
+        let mut random = Random(0x2708_1111_79ba + index as u64);
+        for _ in 0..20 {
+            let instance = instance(&mut random, policy);
+            let migratory = |task: usize| match &instance.assignment {
+                Some(Assignment::Turns(turns)) => turns.tasks[task].is_migratory(),
+                _ => false,
+            };
+            let on = |task| (!migratory(task)).then_some(CpuId(0));
+            let scenario = Scenario {
+                release_on: (0..instance.tasks.len()).map(on).collect(),
+                ..instance.scenario()
+            };
+            let costs = costs_of_figure_2_7_over(10);
+            let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+            let header = Header {
+                charges: Some(costs.charges(scenario.quantum)),
+                ..instance.header(&scenario)
+            };
+            let verdict = support::check(&header, &events);
+            assert!(
+                verdict.is_clean(),
+                "{policy}: {:#?}\n{instance:#?}",
+                verdict.first
+            );
+        }
+    }
+}
+
+/// The same, shorter.
+fn costs_of_figure_2_7_over(part: u64) -> Costs {
+    let whole = costs_of_figure_2_7();
+    Costs {
+        release: whole.release / part,
+        scheduling: whole.scheduling / part,
+        context_switch: whole.context_switch / part,
+        ipi_latency: whole.ipi_latency / part,
+        timer_transfer: whole.timer_transfer / part,
+        ..whole
+    }
+}
+
+#[test]
+fn figure_2_7_of_002_event_by_event() {
+    let costs = costs_of_figure_2_7();
     let instance = figure_2_7();
     let (summary, _, events) = instance.simulate(&instance.scenario(), Some(&costs));
     let of = |cpu: u32| -> Vec<String> {

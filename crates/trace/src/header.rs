@@ -1,6 +1,6 @@
 //! What stands at the head of a trace, so that it explains itself: who ran what, where, under which rules.
 
-use model::{Assignment, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet, taskfile};
+use model::{Assignment, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet, taskfile};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -107,6 +107,8 @@ pub struct Header {
     pub enforcement: Enforcement,
     /// What a simulation is charged for, where it is charged at all.
     pub charges: Option<Charges>,
+    /// By task, the processor that releases its jobs although they run elsewhere (002 Fig. 2.7); empty: none.
+    pub release_on: Vec<Option<CpuId>>,
 }
 
 /// As it stands in a file.
@@ -123,6 +125,8 @@ struct Written {
     enforcement: Enforcement,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     charges: Option<Charges>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    release_on: Vec<Option<CpuId>>,
 }
 
 impl Header {
@@ -137,6 +141,7 @@ impl Header {
             releases: Releases::default(),
             enforcement: Enforcement::default(),
             charges: None,
+            release_on: Vec::new(),
         }
     }
 
@@ -159,6 +164,7 @@ impl Header {
             releases: self.releases,
             enforcement: self.enforcement,
             charges: self.charges.clone(),
+            release_on: self.release_on.clone(),
         })
         .map_err(|e| Error::new(format!("the head of the trace cannot be written as JSON: {e}")))
     }
@@ -184,6 +190,7 @@ impl Header {
             releases: written.releases,
             enforcement: written.enforcement,
             charges: written.charges,
+            release_on: written.release_on,
         })
     }
 }

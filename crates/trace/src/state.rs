@@ -170,6 +170,7 @@ pub struct State {
     releases: Releases,
     enforcement: Enforcement,
     stages: u64,
+    release_on: Vec<Option<CpuId>>,
     tolerance: Duration,
     /// Every task, by its place in the set.
     pub tasks: Vec<TaskState>,
@@ -211,6 +212,7 @@ impl State {
             releases: header.releases,
             enforcement: header.enforcement,
             stages: header.stages.len() as u64,
+            release_on: header.release_on.clone(),
             tolerance,
             tasks: vec![
                 TaskState {
@@ -235,6 +237,10 @@ impl State {
     /// The timing of a task.
     pub fn timing(&self, task: TaskId) -> &Timing {
         &self.timings[task.index()]
+    }
+    /// Does this processor release the jobs of a task, although they run elsewhere?
+    pub fn is_released_on(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.release_on.get(task.index()) == Some(&Some(cpu))
     }
     /// Is the trace of a simulation?
     pub fn is_simulated(&self) -> bool {

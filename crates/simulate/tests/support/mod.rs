@@ -151,6 +151,7 @@ impl Instance {
             quantum: spec.quantum(units(1)).unwrap(),
         };
         Header {
+            release_on: scenario.release_on.clone(),
             releases: match scenario.releases {
                 Releases::Periodic => trace::Releases::Periodic,
                 Releases::Sporadic(_) | Releases::SporadicBy(_) => trace::Releases::Sporadic,

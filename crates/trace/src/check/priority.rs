@@ -70,12 +70,24 @@ impl Priority {
     fn domain(&self, task: TaskId, state: &State) -> Option<u32> {
         match &self.place {
             Place::Task(domain) => domain.get(task.index()).copied(),
-            Place::Turns(..) => self.domains.domain_of(state.tasks[task.index()].head()?.cpu),
+            Place::Turns(turns, _) => {
+                let turn = turns[task.index()];
+                self.domains.domain_of(match turn.is_migratory() {
+                    true => state.tasks[task.index()].head()?.cpu,
+                    false => turn.first,
+                })
+            }
         }
     }
 
     /// Is this a processor for the job that is released?
-    fn may_release(&mut self, event: &Event, cpu: CpuId) -> bool {
+    fn may_release(&mut self, event: &Event, cpu: CpuId, state: &State) -> bool {
+        if state.is_released_on(event.task, cpu) {
+            return match &self.place {
+                Place::Task(_) => true,
+                Place::Turns(turns, _) => !turns[event.task.index()].is_migratory(),
+            };
+        }
         match &mut self.place {
             Place::Task(domain) => domain.get(event.task.index()).copied() == self.domains.domain_of(cpu),
             Place::Turns(turns, counts) => {
@@ -125,7 +137,7 @@ impl Rule for Priority {
             EventKind::Release => {
                 // On a real machine any processor may handle the release, unless that is what deals the jobs out.
                 let deals = matches!(self.place, Place::Turns(..));
-                if !self.may_release(event, cpu) && (deals || state.is_simulated()) {
+                if !self.may_release(event, cpu, state) && (deals || state.is_simulated()) {
                     found.faults.push(Fault {
                         rule: "place",
                         text: format!(

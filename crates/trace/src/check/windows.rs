@@ -203,7 +203,7 @@ impl Rule for Windows {
             EventKind::Release => {
                 let t = &state.tasks[task.index()];
                 let home = self.slices[task.index()][0].cpu;
-                if state.is_simulated() && cpu != home {
+                if state.is_simulated() && cpu != home && !state.is_released_on(task, cpu) {
                     wrong(
                         "place",
                         format!("task {} is released on {cpu:?}, not on {home:?}", task.0 + 1),

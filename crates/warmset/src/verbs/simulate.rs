@@ -43,6 +43,9 @@ pub struct Args {
     /// `periodic`, `sporadic:PART` (gaps up to that part of a period), `sporadic:DISTRIBUTION`, or a file with release times
     #[arg(long, value_name = "HOW", default_value = "periodic")]
     releases: String,
+    /// Whose timer releases jobs, where that is another processor: `0` for all tasks, `camera=0,radar=1` for some
+    #[arg(long, value_name = "WHERE", conflicts_with = "batch")]
+    release_on: Option<String>,
     /// A part of the WCET (`0.8`), a range of parts (`0.5..1.2`), a distribution of parts (`normal:0.7,0.1`), or a file
     #[arg(long, value_name = "HOW", default_value = "1")]
     execution: String,
@@ -122,6 +125,9 @@ pub fn run(args: Args) -> Result<Answer> {
     let set = taskfile::from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))?;
     let platform = platform(&args)?;
     scenario.releases = simulate_inputs::releases(&args.releases, Some(&set))?;
+    if let Some(text) = &args.release_on {
+        scenario.release_on = simulate_inputs::release_on(text, &set, &platform)?;
+    }
     scenario.execution = simulate_inputs::execution(&args.execution, Some(&set))?;
     scenario.horizon = args.horizon.unwrap_or_else(|| match args.brute_force {
         true => LONGEST_DEFAULT,
@@ -252,6 +258,7 @@ fn header(args: &Args, set: &TaskSet, platform: &Platform, stage: Stage, scenari
         ..scheduling::provenance()
     };
     Header {
+        release_on: scenario.release_on.clone(),
         releases: match scenario.releases {
             Releases::Periodic => trace::Releases::Periodic,
             Releases::Sporadic(_) | Releases::SporadicBy(_) => trace::Releases::Sporadic,

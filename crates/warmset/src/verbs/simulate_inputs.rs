@@ -1,6 +1,6 @@
 //! What `warmset simulate` reads of releases and execution times: parts, distributions, files.
 
-use model::{Duration, Error, Ratio, Result, TaskSet, files};
+use model::{CpuId, Duration, Error, Platform, Ratio, Result, TaskSet, files};
 use simulate::chance::MOST;
 use simulate::{Chance, Execution, Releases};
 use std::path::Path;
@@ -35,6 +35,35 @@ pub fn releases(text: &str, set: Option<&TaskSet>) -> Result<Releases> {
         (_, Some(part)) => part_of(part).map(Releases::Sporadic).map_err(at),
         _ => lists(text, set).map(Releases::Given).map_err(at),
     }
+}
+
+/// Which processor releases the jobs of each task: one for all, or `TASK=CPU` for some.
+///
+/// # Errors
+/// Not such a text; a task or a processor that is not there.
+pub fn release_on(text: &str, set: &TaskSet, platform: &Platform) -> Result<Vec<Option<CpuId>>> {
+    let at = |e: Error| e.at("--release-on");
+    let processor = |text: &str| {
+        let cpu = text.trim().parse().map(CpuId).ok();
+        cpu.filter(|cpu| platform.usable().contains(*cpu)).ok_or_else(|| {
+            at(Error::new(format!("`{text}` is no processor that can be used"))
+                .remedy(format!("choose among {}", platform.usable())))
+        })
+    };
+    if !text.contains('=') {
+        return Ok(vec![Some(processor(text)?); set.len()]);
+    }
+    let mut all = vec![None; set.len()];
+    for item in text.split(',') {
+        let (name, cpu) = item.rsplit_once('=').ok_or_else(|| {
+            at(Error::new(format!("`{item}` is not TASK=CPU")).remedy("write such as `camera=0,radar=1`"))
+        })?;
+        let task = set.ids().find(|id| set.name(*id) == name.trim()).ok_or_else(|| {
+            at(Error::new(format!("the set has no task `{}`", name.trim())).remedy("name one of its tasks"))
+        })?;
+        all[task.index()] = Some(processor(cpu)?);
+    }
+    Ok(all)
 }
 
 /// How long jobs execute.
