@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::input::text_of;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -66,9 +66,13 @@ fn remove_left_behind(path: &Path) {
 /// Writes go to `NAME.PID.part` beside it; [`Aside::finish`] flushes them to disk and renames. Dropped before that, the
 /// part is removed and what was there before stays. A part is locked while it is written: one that nobody holds was left
 /// behind by a process that was killed, and the next one that writes the same file removes it.
+///
+/// What is there and no file, a device or a pipe such as `/dev/stdout`, is written to as it is: renaming would replace it. A
+/// link stays, and the file that it leads to is replaced.
 pub struct Aside {
     path: PathBuf,
-    part: PathBuf,
+    /// `None`: written to as it is.
+    part: Option<PathBuf>,
     file: Option<File>,
 }
 
@@ -78,7 +82,21 @@ impl Aside {
     /// # Errors
     /// The directory or the part cannot be made.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
-        let path = path.into();
+        let mut path = path.into();
+        if let Ok(there) = fs::metadata(&path) {
+            if !there.is_file() && !there.is_dir() {
+                let opened = OpenOptions::new().write(true).open(&path);
+                let file = opened.map_err(|e| Error::io(&path, "write the file", &e))?;
+                return Ok(Aside {
+                    path,
+                    part: None,
+                    file: Some(file),
+                });
+            }
+            if path.is_symlink() {
+                path = fs::canonicalize(&path).map_err(|e| Error::io(&path, "write the file", &e))?;
+            }
+        }
         if let Some(dir) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
             make_dir(dir)?;
         }
@@ -94,7 +112,7 @@ impl Aside {
             if !locked || part.exists() {
                 return Ok(Aside {
                     path,
-                    part,
+                    part: Some(part),
                     file: Some(file),
                 });
             }
@@ -106,11 +124,11 @@ impl Aside {
     /// # Errors
     /// The disk is full or failed; nothing is left behind then.
     pub fn finish(mut self) -> Result<()> {
-        if let Some(file) = self.file.take() {
-            let done = file.sync_all().and_then(|()| fs::rename(&self.part, &self.path));
+        if let (Some(file), Some(part)) = (self.file.take(), &self.part) {
+            let done = file.sync_all().and_then(|()| fs::rename(part, &self.path));
             if let Err(e) = done {
                 // The error to report is the first one; a part that cannot be removed stays beside.
-                let _ = fs::remove_file(&self.part);
+                let _ = fs::remove_file(part);
                 return Err(Error::io(&self.path, "write the file", &e));
             }
         }
@@ -132,9 +150,9 @@ impl Write for Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
+        if let (Some(_), Some(part)) = (self.file.take(), &self.part) {
             // Nothing more can be done about a part that cannot be removed.
-            let _ = fs::remove_file(&self.part);
+            let _ = fs::remove_file(part);
         }
     }
 }
@@ -162,6 +180,28 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A device that were replaced by a file would be gone for the whole machine.
+    #[test]
+    fn devices_stay_devices_and_links_stay_links() {
+        use std::os::unix::fs::FileTypeExt;
+        let is_device = |path: &str| fs::metadata(path).unwrap().file_type().is_char_device();
+        write(Path::new("/dev/null"), "text").unwrap();
+        assert!(is_device("/dev/null"));
+        if is_device("/dev/full") {
+            let e = write(Path::new("/dev/full"), "text").unwrap_err().to_string();
+            assert!(e.starts_with("/dev/full: cannot write the file"), "{e}");
+            assert!(is_device("/dev/full"));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, "new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(names(dir.path()), ["file", "link"]);
+    }
 
     /// The names in a directory, sorted.
     fn names(dir: &Path) -> Vec<String> {

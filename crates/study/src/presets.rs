@@ -22,8 +22,17 @@ struct Preset {
     periods: &'static str,
     /// The only delay, in microseconds; else the whole range.
     delay: Option<u64>,
-    /// Global and clustered EDF by simulation, on a coarse grid: 60 simulated seconds take their time.
-    brute_force: bool,
+    /// Global and clustered EDF by simulation.
+    brute_force: Option<Spacing>,
+}
+
+/// How far apart the points of a study by simulation are: 60 simulated seconds take their time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spacing {
+    /// Caps by 1, delays by 500 µs, 10 sets: minutes.
+    Coarse,
+    /// As in 002 §6.3: caps by 0.25, delays by 100 µs; 100 sets, where the paper has 1,000: hours.
+    Fine,
 }
 
 /// The sets of each cap where nothing else is said: as many as in 002 §6.3 where that takes seconds, fewer where the
@@ -52,7 +61,7 @@ fn presets() -> Vec<Preset> {
         utilizations: utilizations.to_owned(),
         periods,
         delay: None,
-        brute_force: false,
+        brute_force: None,
     };
     let soft_heavy_short = |name, source| weighted(name, source, Guarantee::Soft, "uniform-heavy", "short");
     let mut all = vec![
@@ -77,13 +86,16 @@ fn presets() -> Vec<Preset> {
                 &format!("{shape}-{weight}"),
                 "moderate",
             ));
-            if guarantee == Guarantee::Hard
-                && let Some(mut preset) = all.last().cloned()
-            {
-                preset.name.push_str("-bf");
-                preset.title.push_str(", brute force");
-                preset.brute_force = true;
-                all.push(preset);
+            let Some(exact) = all.last().filter(|_| guarantee == Guarantee::Hard).cloned() else {
+                continue;
+            };
+            for (suffix, spacing) in [("-bf", Spacing::Coarse), ("-bf-fine", Spacing::Fine)] {
+                all.push(Preset {
+                    name: format!("{}{suffix}", exact.name),
+                    title: format!("{}, brute force", exact.title),
+                    brute_force: Some(spacing),
+                    ..exact.clone()
+                });
             }
         }
     }
@@ -93,12 +105,13 @@ fn presets() -> Vec<Preset> {
 impl Preset {
     fn study(&self) -> Result<Study> {
         let us = Duration::from_micros;
+        let coarse = self.brute_force == Some(Spacing::Coarse);
         let delays = match self.delay {
             Some(d) => Grid::<Duration>::new(us(d), us(d), us(100))?,
-            None if self.brute_force => Grid::<Duration>::new(us(0), us(2000), us(500))?,
+            None if coarse => Grid::<Duration>::new(us(0), us(2000), us(500))?,
             None => Grid::<Duration>::new(us(0), us(2000), us(100))?,
         };
-        let policies = match self.brute_force {
+        let policies = match self.brute_force.is_some() {
             true => [
                 "p-edf",
                 "brute-force:g-edf",
@@ -119,17 +132,9 @@ impl Preset {
             periods: self.periods.parse()?,
             deadlines: Deadlines::Implicit,
             fill: Fill::Drop,
-            caps: Grid::<Cap>::new(
-                cap(1_000),
-                cap(24_000),
-                cap(if self.brute_force { 1_000 } else { 250 }),
-            )?,
+            caps: Grid::<Cap>::new(cap(1_000), cap(24_000), cap(if coarse { 1_000 } else { 250 }))?,
             delays,
-            sets: if self.brute_force {
-                10
-            } else {
-                default_sets(self.guarantee)
-            },
+            sets: if coarse { 10 } else { default_sets(self.guarantee) },
             seed: 1,
             charge: 1,
             overhead: Duration::ZERO,
