@@ -148,7 +148,9 @@ fn releases_on_another_processor_break_no_rule() {
                 ..instance.scenario()
             };
             let costs = costs_of_figure_2_7_over(10);
-            let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+            let (summary, responses, events) = instance.simulate(&scenario, Some(&costs));
+            let untraced = instance.simulate_untraced(&scenario, &costs);
+            assert_eq!((summary, responses), untraced, "{policy}: {instance:#?}");
             let header = Header {
                 charges: Some(costs.charges(scenario.quantum)),
                 ..instance.header(&scenario)
