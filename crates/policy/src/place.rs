@@ -83,6 +83,23 @@ impl Places {
         lowest(std::iter::once(self.first).chain(self.more.iter().copied()))
     }
 
+    /// The lowest place from this one on.
+    #[inline(always)]
+    pub fn lowest_from(&self, from: u32) -> Option<u32> {
+        let not_before = |word: u64, base: u32| match from.saturating_sub(base) {
+            skipped @ 0..64 => word >> skipped << skipped,
+            _ => 0,
+        };
+        match not_before(self.first, 0) {
+            0 if self.more.is_empty() => None,
+            0 => {
+                let more = self.more.iter().zip((64u32..).step_by(64));
+                lowest(std::iter::once(0).chain(more.map(|(word, base)| not_before(*word, base))))
+            }
+            first => Some(first.trailing_zeros()),
+        }
+    }
+
     /// The lowest place that is in both sets.
     #[inline]
     pub fn lowest_also_in(&self, other: &Places) -> Option<u32> {
@@ -217,6 +234,10 @@ mod tests {
         assert_eq!(near.nearest(&free, crate::NONE), Some(3), "never ran");
         free.remove(3);
         assert_eq!(free.lowest(), Some(100));
+        let from = [0, 100, 101, 129, 130].map(|place| free.lowest_from(place));
+        assert_eq!(from, [Some(100), Some(100), Some(129), Some(129), None]);
+        assert_eq!(Places::all(64).lowest_from(63), Some(63));
+        assert_eq!(Places::all(64).lowest_from(64), None);
         assert_eq!(near.nearest(&Places::none(130), 1), None);
         assert_eq!(Places::all(130).iter().count(), 130);
         assert!(!Places::all(130).is_empty() && Places::none(130).is_empty());

@@ -34,7 +34,7 @@ impl Queue {
     /// An empty queue for this many tasks.
     pub fn new(tasks: usize) -> Self {
         let tree = Tree::with_room(2, tasks);
-        let mut free = Vec::with_capacity(tasks.next_power_of_two().max(2));
+        let mut free = Vec::with_capacity(tasks.next_multiple_of(4).max(4));
         free.extend((0..tree.width() as u32).rev());
         Queue {
             tree,
@@ -84,8 +84,8 @@ impl Queue {
     #[cold]
     fn grow(&mut self) -> u32 {
         let width = self.tree.width() as u32;
-        self.tree.double();
-        self.free.extend((width + 1..2 * width).rev());
+        self.tree.grow();
+        self.free.extend((width + 1..self.tree.width() as u32).rev());
         width
     }
 

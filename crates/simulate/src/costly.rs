@@ -19,8 +19,10 @@
 //! - *Under quantum-driven policies* a release is a part of the boundary: it costs the same, and the policy knows of the job
 //!   when the quantum begins.
 //!
-//! Kernel work on whose end nothing depends (the tick above all) is no event where nobody looks at events: the job is moved
-//! back by its length. What reaches the processor in the meantime turns it into an event again ([`Core::disturb`]).
+//! Kernel work on whose end nothing depends is no event where nobody looks at events: the job is moved back by its length. What
+//! reaches the processor in the meantime turns it into an event again ([`Core::disturb`]). Ticks above all: when the job of a
+//! processor at rest ends is known with all ticks that come until then, and it takes note of them when something else comes
+//! ([`Core::catch_up`]).
 
 mod decisions;
 mod processor;
@@ -35,6 +37,7 @@ use crate::scenario::Scenario;
 use crate::summary::Summary;
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Platform, Result, TaskId, TaskSet};
+use policy::place::Places;
 use policy::tournament::Tournament;
 use policy::{Domain, Event, Job, NONE, Plan, Policy, Route};
 use trace::{Event as Record, Overhead};
@@ -177,6 +180,12 @@ struct Core<'a, O> {
     /// By task, the processor whose timer releases its jobs, where the scenario says so; else [`NONE`]. Empty: nowhere.
     released_on: Vec<u32>,
     next_tick: u64,
+    /// How many ticks there were.
+    ticks: u64,
+    /// Can processors be at rest, so that ticks are no events there?
+    rests: bool,
+    /// The others: those that the next tick may find at something else than a job that executes, or nothing.
+    restless: Places,
     /// By task: the processor on which the policy wants its job, and the one that has it loaded or has begun to choose it,
     /// or [`NONE`].
     wanted_at: Vec<u32>,
@@ -207,12 +216,12 @@ impl<'a, O: Observer> Core<'a, O> {
         let (m, n) = (processors.ids.len(), set.len());
         let released_on = released_on(set, &scenario.release_on, &processors, &route)?;
         let jobs = Jobs::new(set, scenario, platform, &processors.ids, P::SLICES)?;
-        let mut releases = Tournament::new(n);
+        let last = scenario.horizon.nanos();
+        let mut releases = Tournament::until(n, last);
         for (task, row) in jobs.rows.iter().enumerate() {
             releases.set(task, row.next_release);
         }
         Ok(Core {
-            jobs,
             scenario,
             costs,
             route,
@@ -221,17 +230,22 @@ impl<'a, O: Observer> Core<'a, O> {
             horizon: scenario.horizon.nanos(),
             processors,
             cpus: vec![Cpu::idle(); m],
-            ends: Tournament::new(m),
-            calls: Tournament::new(m),
+            // Of kernel work that begins before the horizon the end is asked for.
+            ends: Tournament::until(m, last.saturating_add(costs.longest())),
+            calls: Tournament::until(m, last),
             releases,
-            timers: Tournament::new(domains.len()),
-            arrivals: Tournament::new(if P::SLICES { n } else { 1 }),
+            timers: Tournament::until(domains.len(), last),
+            arrivals: Tournament::until(if P::SLICES { n } else { 1 }, last),
             pushed: vec![(0, 0, false); n],
             released_on,
             next_tick: match costs.tick {
                 0 => u64::MAX,
                 _ => scenario.quantum.nanos(),
             },
+            ticks: 0,
+            // Limits of jobs may depend on when ticks come.
+            rests: !O::EVENTS && !jobs.limited && costs.tick < scenario.quantum.nanos(),
+            restless: Places::all(m),
             wanted_at: vec![NONE; n],
             loaded_at: vec![NONE; n],
             dirty: Dirty::all(domains.len()),
@@ -239,6 +253,7 @@ impl<'a, O: Observer> Core<'a, O> {
             attend: (0..m as u32).collect(),
             transfers: Vec::with_capacity(m),
             lost: vec![[0; Overhead::ALL.len()]; n + 1],
+            jobs,
             decisions: 0,
         })
     }

@@ -120,6 +120,19 @@ impl Costs {
         }
     }
 
+    /// No work in the kernel takes longer, from when it begins to when the job goes on.
+    pub(crate) fn longest(&self) -> u64 {
+        [
+            self.release,
+            self.scheduling,
+            self.context_switch,
+            self.timer_transfer,
+            self.tick,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
     /// Is nothing charged?
     pub fn are_free(&self) -> bool {
         self.release

@@ -97,7 +97,8 @@ impl<'a, O: Observer> Core<'a, O> {
         let processors = Processors::of(domains);
         let (m, n) = (processors.ids.len(), set.len());
         let jobs = Jobs::new(set, scenario, platform, &processors.ids, P::SLICES)?;
-        let mut releases = Tournament::new(n);
+        let last = scenario.horizon.nanos();
+        let mut releases = Tournament::until(n, last);
         for (task, row) in jobs.rows.iter().enumerate() {
             releases.set(task, row.next_release);
         }
@@ -113,10 +114,10 @@ impl<'a, O: Observer> Core<'a, O> {
             observer,
             now: 0,
             cpus: vec![idle; m],
-            ends: Tournament::new(m),
+            ends: Tournament::until(m, last),
             releases,
-            timers: Tournament::new(domains.len()),
-            arrivals: Tournament::new(if P::SLICES { n } else { 1 }),
+            timers: Tournament::until(domains.len(), last),
+            arrivals: Tournament::until(if P::SLICES { n } else { 1 }, last),
             pushed: vec![(0, 0); n],
             dirty: Dirty::all(domains.len()),
             emptied: (0..m as u32).collect(),

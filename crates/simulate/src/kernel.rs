@@ -63,6 +63,8 @@ pub(crate) struct Cpu {
     pub free_at: u64,
     /// What that work is.
     pub quiet: Op,
+    /// How many ticks it has taken note of.
+    pub ticks: u64,
     /// How much of the working set is still to be reloaded, in time.
     pub reload: u64,
     /// When the inter-processor interrupt that is under way was sent.
@@ -85,6 +87,7 @@ impl Cpu {
             since: 0,
             free_at: 0,
             quiet: Op::Tick,
+            ticks: 0,
             reload: 0,
             called_at: 0,
             // A processor counts as idle from the start.

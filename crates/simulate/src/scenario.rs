@@ -203,8 +203,16 @@ impl Scenario {
     }
 
     /// The release that follows that of job `number` (from 0) of a task; `u64::MAX`: there is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
+        match self.releases {
+            Releases::Periodic => release + period,
+            _ => self.irregular_release_after(task, number, release, period),
+        }
+    }
+
+    #[inline(never)]
+    fn irregular_release_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
         match &self.releases {
             Releases::Periodic => release + period,
             Releases::Sporadic(part) => {

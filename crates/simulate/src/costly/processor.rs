@@ -12,6 +12,7 @@ impl<O: Observer> Core<'_, O> {
     /// An interrupt reaches a processor.
     #[inline]
     pub(super) fn interrupt(&mut self, cpu: u32, op: Op) {
+        self.catch_up(cpu);
         let here = &self.cpus[cpu as usize];
         match here.work {
             Work::Kernel(_) => self.cpus[cpu as usize].queue.push_back(op),
@@ -29,35 +30,54 @@ impl<O: Observer> Core<'_, O> {
         }
     }
 
-    /// The tick interrupts every processor.
-    #[inline]
+    /// The tick interrupts every processor. Those that are at rest take note of it later ([`Core::catch_up`]).
+    #[inline(always)]
     pub(super) fn tick(&mut self) {
-        let (now, tick) = (self.now, self.costs.tick);
-        let nobody = self.lost.len() - 1;
-        if O::EVENTS || self.jobs.limited {
-            for cpu in 0..self.cpus.len() as u32 {
-                self.interrupt(cpu, Op::Tick);
-            }
+        self.ticks += 1;
+        let mut next = self.restless.lowest_from(0);
+        while let Some(cpu) = next {
+            self.cpus[cpu as usize].ticks = self.ticks;
+            self.interrupt(cpu, Op::Tick);
+            next = self.restless.lowest_from(cpu + 1);
+        }
+    }
+
+    /// A processor at rest has been interrupted by ticks of which it took no note: its job has executed so much less.
+    #[inline(always)]
+    pub(super) fn catch_up(&mut self, cpu: u32) {
+        let here = &mut self.cpus[cpu as usize];
+        let missed = self.ticks - here.ticks;
+        if missed == 0 {
             return;
         }
-        for cpu in 0..self.cpus.len() {
-            let here = &mut self.cpus[cpu];
-            if here.is_quiet(now) {
-                // As `work_quietly`; the ends move all at once below.
-                here.since += tick;
-                here.free_at = now + tick;
-                here.quiet = Op::Tick;
-                let slot = (here.loaded as usize).min(nobody);
-                self.lost[slot][Overhead::Tick as usize] += tick;
-            } else {
-                self.interrupt(cpu as u32, Op::Tick);
-            }
+        here.ticks = self.ticks;
+        let time = missed * self.costs.tick;
+        here.since += time;
+        here.free_at = self.next_tick - self.scenario.quantum.nanos() + self.costs.tick;
+        here.quiet = Op::Tick;
+        let slot = (here.loaded as usize).min(self.lost.len() - 1);
+        self.lost[slot][Overhead::Tick as usize] += time;
+    }
+
+    /// A processor that executes, or has nothing to execute, is at rest if the next tick finds it so. Ticks need no event
+    /// then: when its job ends with all that come until then is known now.
+    #[inline(always)]
+    fn settle(&mut self, cpu: u32) {
+        let here = &self.cpus[cpu as usize];
+        if self.rests && here.free_at <= self.next_tick {
+            self.restless.remove(cpu);
+        } else {
+            self.restless.insert(cpu);
         }
-        let (cpus, until) = (&self.cpus, now + tick);
-        self.ends.delay(tick, |cpu| {
-            let here = cpus.get(cpu);
-            here.is_some_and(|here| matches!(here.work, Work::Job) & (here.free_at == until))
-        });
+        if matches!(here.work, Work::Job) {
+            let mut end = self.jobs.until(here.loaded, here.since);
+            // A tick at the end comes after it.
+            if self.rests && end > self.next_tick {
+                let behind = end - self.next_tick.max(here.since);
+                end += self.costs.tick * behind.div_ceil(self.scenario.quantum.nanos() - self.costs.tick);
+            }
+            self.ends.set(cpu as usize, end);
+        }
     }
 
     /// Does kernel work on whose end nothing depends: the job, if one executes, goes on so much later.
@@ -74,9 +94,8 @@ impl<O: Observer> Core<'_, O> {
             let executed = now - here.since;
             here.since = here.free_at;
             self.jobs.execute(here.loaded, executed);
-            self.ends
-                .set(cpu as usize, self.jobs.until(here.loaded, here.since));
         }
+        self.settle(cpu);
     }
 
     /// Makes an event of the end of the kernel work that a processor does without one.
@@ -91,6 +110,7 @@ impl<O: Observer> Core<'_, O> {
     /// A processor has something to do besides its job: it goes on to that, after the kernel work that it does.
     #[inline]
     pub(super) fn disturb(&mut self, cpu: u32) {
+        self.catch_up(cpu);
         let here = &self.cpus[cpu as usize];
         if matches!(here.work, Work::Kernel(_)) {
             return;
@@ -106,12 +126,14 @@ impl<O: Observer> Core<'_, O> {
     /// Stops the execution of the loaded job, if it executes, without taking it off.
     #[inline]
     pub(super) fn pause(&mut self, cpu: u32) {
+        self.catch_up(cpu);
         self.pause_at(cpu, self.now);
     }
 
     #[inline(always)]
     fn pause_at(&mut self, cpu: u32, when: u64) {
         let state = &mut self.cpus[cpu as usize];
+        self.restless.insert(cpu);
         if !matches!(state.work, Work::Idle) {
             let time = when - state.since;
             match state.work {
@@ -190,6 +212,7 @@ impl<O: Observer> Core<'_, O> {
     pub(super) fn stop_at(&mut self, end: u64) {
         self.now = end;
         for cpu in 0..self.cpus.len() as u32 {
+            self.catch_up(cpu);
             let here = &self.cpus[cpu as usize];
             let (quiet, left) = (here.quiet, here.free_at.saturating_sub(end));
             if left > 0 {
@@ -390,6 +413,7 @@ impl<O: Observer> Core<'_, O> {
             if O::EVENTS {
                 self.show_idle(domains, cpu);
             }
+            self.settle(cpu);
             return;
         }
         state.since = self.now.max(state.free_at);
@@ -398,8 +422,7 @@ impl<O: Observer> Core<'_, O> {
             self.ends.set(cpu as usize, state.since + state.reload);
         } else {
             state.work = Work::Job;
-            self.ends
-                .set(cpu as usize, self.jobs.until(state.loaded, state.since));
+            self.settle(cpu);
         }
     }
 
