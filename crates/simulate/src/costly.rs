@@ -290,9 +290,11 @@ impl<'a, O: Observer> Core<'a, O> {
     fn take_in<P: Policy>(&mut self, domains: &mut [Domain<P>], horizon: u64) {
         while self.ends.key() == self.now {
             let cpu = self.ends.entry() as u32;
-            self.ends.set(cpu as usize, Tournament::NEVER);
             match self.cpus[cpu as usize].work {
-                Work::Kernel(op) => self.serviced(domains, cpu, op),
+                Work::Kernel(op) => {
+                    self.ends.set(cpu as usize, Tournament::NEVER);
+                    self.serviced(domains, cpu, op);
+                }
                 _ => self.reached(domains, cpu),
             }
         }

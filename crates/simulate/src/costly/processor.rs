@@ -16,6 +16,7 @@ impl<O: Observer> Core<'_, O> {
         let here = &self.cpus[cpu as usize];
         match here.work {
             Work::Kernel(_) => self.cpus[cpu as usize].queue.push_back(op),
+            _ if !O::EVENTS && !here.queue.is_empty() => self.cpus[cpu as usize].queue.push_back(op),
             _ if !O::EVENTS && here.free_at > self.now => {
                 self.rest(cpu);
                 self.cpus[cpu as usize].queue.push_back(op);
@@ -83,19 +84,26 @@ impl<O: Observer> Core<'_, O> {
     /// Does kernel work on whose end nothing depends: the job, if one executes, goes on so much later.
     #[inline]
     fn work_quietly(&mut self, cpu: u32, op: Op) {
-        let (kind, time) = self.cost(op);
-        let slot = self.account(cpu, op);
-        self.lost[slot][kind as usize] += time;
+        self.charge_quietly(cpu, op);
         let now = self.now;
         let here = &mut self.cpus[cpu as usize];
-        here.free_at = now + time;
-        here.quiet = op;
         if matches!(here.work, Work::Job) {
             let executed = now - here.since;
             here.since = here.free_at;
             self.jobs.execute(here.loaded, executed);
         }
         self.settle(cpu);
+    }
+
+    /// Kernel work begins on whose end nothing depends.
+    #[inline]
+    fn charge_quietly(&mut self, cpu: u32, op: Op) {
+        let (kind, time) = self.cost(op);
+        let slot = self.account(cpu, op);
+        self.lost[slot][kind as usize] += time;
+        let here = &mut self.cpus[cpu as usize];
+        here.free_at = self.now + time;
+        here.quiet = op;
     }
 
     /// Makes an event of the end of the kernel work that a processor does without one.
@@ -148,9 +156,10 @@ impl<O: Observer> Core<'_, O> {
         }
     }
 
-    /// The job that kernel work is done for, if any.
-    pub(super) fn served(&self, cpu: u32, op: Op) -> Option<(TaskId, u64)> {
-        let task = match op {
+    /// The task that kernel work is done for, or `NONE`.
+    #[inline(always)]
+    fn served_task(&self, cpu: u32, op: Op) -> u32 {
+        match op {
             Op::Release { task, .. }
             | Op::Booked { task, .. }
             | Op::Arrival { task }
@@ -158,7 +167,12 @@ impl<O: Observer> Core<'_, O> {
             Op::Tick => self.cpus[cpu as usize].loaded,
             Op::Rest => NONE,
             Op::Choose { next } | Op::Switch { next } => next,
-        };
+        }
+    }
+
+    /// The job that kernel work is done for, if any.
+    pub(super) fn served(&self, cpu: u32, op: Op) -> Option<(TaskId, u64)> {
+        let task = self.served_task(cpu, op);
         (task != NONE).then(|| {
             let row = &self.jobs.rows[task as usize];
             let number = match op {
@@ -172,8 +186,7 @@ impl<O: Observer> Core<'_, O> {
     /// The row of the time lost to kernel work: that of the task that it is done for, or of nobody.
     #[inline(always)]
     fn account(&self, cpu: u32, op: Op) -> usize {
-        self.served(cpu, op)
-            .map_or(self.lost.len() - 1, |(task, _)| task.index())
+        (self.served_task(cpu, op) as usize).min(self.lost.len() - 1)
     }
 
     /// How long the switch takes that follows a choice.
@@ -291,10 +304,15 @@ impl<O: Observer> Core<'_, O> {
             }
             Op::Switch { next } => self.load(cpu, next, self.now),
         }
-        match self.cpus[cpu as usize].queue.pop_front() {
-            Some(op) => self.begin(cpu, op),
+        let queue = &mut self.cpus[cpu as usize].queue;
+        match queue.front() {
+            Some(next) if O::EVENTS || !next.has_no_consequence() => {
+                let next = *next;
+                queue.pop_front();
+                self.begin(cpu, next);
+            }
             // What comes next depends on the decisions that this may lead to.
-            None => self.attend.push(cpu),
+            _ => self.attend.push(cpu),
         }
     }
 
@@ -378,9 +396,14 @@ impl<O: Observer> Core<'_, O> {
     pub(super) fn proceed<P: Policy>(&mut self, domains: &[Domain<P>], cpu: u32) {
         let state = &mut self.cpus[cpu as usize];
         if let Some(op) = state.queue.pop_front() {
-            self.begin(cpu, op);
-            return;
+            if O::EVENTS || state.reschedule || !state.queue.is_empty() || !op.has_no_consequence() {
+                self.begin(cpu, op);
+                return;
+            }
+            // The job goes on behind it.
+            self.charge_quietly(cpu, op);
         }
+        let state = &mut self.cpus[cpu as usize];
         if std::mem::take(&mut state.reschedule) {
             let mut next = state.wanted;
             if next != NONE {
