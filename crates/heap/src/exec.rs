@@ -12,8 +12,8 @@ use crate::message::{
 use model::{Bytes, Error, Result};
 use partition::client::Connection;
 use partition::holder::{Access, Holder};
-use partition::protocol::Request;
-use partition::tile::TILE;
+use partition::protocol::{Answer, Request};
+use partition::tile::{TILE, TILE_PAGES};
 use partition::{Color, Colors, frame::FrameNumbers, socket};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -181,6 +181,7 @@ pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -
     let path = check(program)?;
     let mut connection = Connection::open(server)?;
     granted(&mut connection, &plan.colors)?;
+    let segments = segments(&mut connection, plan);
     let library = library()?;
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let name = format!(
@@ -198,7 +199,7 @@ pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -
         numbers: FrameNumbers::of_this_process(),
         frames: HashMap::new(),
         held: BTreeMap::new(),
-        segments: (plan.segments.get() / TILE as u64) as usize,
+        segments,
         reports: Vec::new(),
     };
     let ended = AtomicBool::new(false);
@@ -264,6 +265,21 @@ fn granted(connection: &mut Connection, colors: &Colors) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// How many tiles code and data may take: half of what is free at most, where the server says what that is, so that the
+/// heap has some.
+fn segments(connection: &mut Connection, plan: &Plan) -> usize {
+    let most = (plan.segments.get() / TILE as u64) as usize;
+    match connection.ask(&Request::List {}) {
+        Ok(Answer::List { summary }) => {
+            let free = plan.colors.iter().filter_map(|c| summary.pages.get(c.index()));
+            let least = free.map(|pages| pages.0).min().unwrap_or(0) as usize / TILE_PAGES;
+            most.min(least * plan.colors.len() / 2)
+        }
+        // Only the operator is told.
+        _ => most,
+    }
 }
 
 /// The library as a file in memory, which others find under this process.

@@ -81,3 +81,22 @@ fn who_asks_where_nobody_serves_is_told_so() {
     assert!(refusal(&["grant", "root", "0-3", "--socket", socket]).contains("uid:NUMBER"));
     assert!(refusal(&["grant", "uid:0", "3-1", "--socket", socket]).contains("set of colors"));
 }
+
+#[test]
+fn what_cannot_be_run_in_colors_is_refused() {
+    assert!(refusal(&["exec", "--colors", "0", "--", "no-such-program"]).contains("there is no program"));
+    assert!(refusal(&["exec", "--colors", "3-1", "--", "sort"]).contains("set of colors"));
+    assert!(refusal(&["exec", "--colors", "0", "--parts", "heap,ears", "--", "sort"]).contains("stacks"));
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("none.sock");
+    let e = refusal(&[
+        "exec",
+        "--colors",
+        "0",
+        "--socket",
+        socket.to_str().unwrap(),
+        "--",
+        "sort",
+    ]);
+    assert!(e.contains("none.sock") && e.contains("color serve"), "{e}");
+}
