@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install test lint unit smoke bench soak clean
+.PHONY: tour build install test lint unit smoke bench live soak clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -45,6 +45,10 @@ smoke:
 ## Speed against the figures of other tools, in one run on one machine.
 bench:
 	$(CARGO) bench --locked --workspace --bench '*'
+
+## Two hours for real: ten random sets under every policy, a minute each; what was run stays in target/live, to go on from there.
+live: build
+	sh tests/live_sets.sh $(WARMSET) target/live $(or $(SETS),10) $(or $(FOR),60s)
 
 ## An hour for real, with the right to real-time priorities: no rule broken, no event lost, no growth of memory.
 soak: build

@@ -3,7 +3,7 @@
 //! Source: the kernel's `cgroup-v1/cpusets.rst`, `cgroup-v2.rst` and `sched-rt-group.rst`; proc_pid_mountinfo(5).
 
 use crate::tree::Tree;
-use model::CpuSet;
+use model::{Bytes, CpuSet, Duration};
 
 /// The cpuset of this process: its path and the processors that it allows; `None` without cpusets.
 pub fn cpuset(tree: &Tree) -> Option<(String, CpuSet)> {
@@ -32,6 +32,84 @@ pub fn realtime_budget(tree: &Tree) -> Option<(String, i64)> {
     let path = format!("{}/cpu.rt_runtime_us", directory(tree, Some("cpu"))?.full());
     let budget = tree.value(&path)?;
     Some((path, budget))
+}
+
+/// How long the real-time threads of this group may run within which period, where version 1 limits them.
+pub fn realtime_share(tree: &Tree) -> Option<(String, Duration, Duration)> {
+    let (file, budget) = realtime_budget(tree)?;
+    let period: u64 = tree.value(&file.replace("cpu.rt_runtime_us", "cpu.rt_period_us"))?;
+    Some((
+        file,
+        Duration::from_micros(u64::try_from(budget).ok()?),
+        Duration::from_micros(period),
+    ))
+}
+
+/// The tightest limit to the time of ordinary threads, of this group or one above it: the file, the time, the period.
+pub fn bandwidth(tree: &Tree) -> Option<(String, Duration, Duration)> {
+    let of = |dir: &str| -> Option<(String, i64, u64)> {
+        let file = format!("{dir}/cpu.max");
+        if let Some(text) = tree.text(&file) {
+            let (quota, period) = text.split_once(' ')?;
+            return Some((file, quota.parse().ok()?, period.trim().parse().ok()?));
+        }
+        let file = format!("{dir}/cpu.cfs_quota_us");
+        let (quota, period) = (
+            tree.value(&file)?,
+            tree.value(&format!("{dir}/cpu.cfs_period_us"))?,
+        );
+        Some((file, quota, period))
+    };
+    tightest(tree, "cpu", of)
+        .filter(|(_, _, period)| *period > 0)
+        .map(|(file, quota, period)| {
+            let quota = u64::try_from(quota).unwrap_or(u64::MAX);
+            (file, Duration::from_micros(quota), Duration::from_micros(period))
+        })
+}
+
+/// The tightest limit to the memory of this group or one above it: the file and the limit.
+pub fn memory_limit(tree: &Tree) -> Option<(String, Bytes)> {
+    // Version 1 says "no limit" as the largest number of whole pages.
+    const NONE: u64 = 1 << 62;
+    let of = |dir: &str| -> Option<(String, i64, u64)> {
+        let files = ["memory.max", "memory.limit_in_bytes"];
+        let mut read = files.iter().map(|name| format!("{dir}/{name}"));
+        let (file, limit) = read.find_map(|file| Some((file.clone(), tree.value::<u64>(&file)?)))?;
+        let limit = i64::try_from(limit.min(NONE)).ok()?;
+        (limit.unsigned_abs() < NONE).then_some((file, limit, 1))
+    };
+    tightest(tree, "memory", of).map(|(file, limit, _)| (file, Bytes::new(limit.unsigned_abs())))
+}
+
+/// The smallest part of a whole, positive, that any group from this one up says for a controller.
+fn tightest(
+    tree: &Tree,
+    controller: &str,
+    of: impl Fn(&str) -> Option<(String, i64, u64)>,
+) -> Option<(String, i64, u64)> {
+    let mut found = None;
+    for mut dir in [directory(tree, Some(controller)), directory(tree, None)]
+        .into_iter()
+        .flatten()
+    {
+        loop {
+            let limit = of(&dir.full()).filter(|(_, part, whole)| *part >= 0 && *whole > 0);
+            if let Some(new) = limit {
+                let is_tighter = |old: &(String, i64, u64)| {
+                    i128::from(new.1) * i128::from(old.2) < i128::from(old.1) * i128::from(new.2)
+                };
+                if found.as_ref().is_none_or(is_tighter) {
+                    found = Some(new);
+                }
+            }
+            let Some((above, _)) = dir.below.rsplit_once('/') else {
+                break;
+            };
+            dir.below.truncate(above.len());
+        }
+    }
+    found
 }
 
 /// A group's directory: where its hierarchy is mounted, and the path below that, `` or `/a/b`.

@@ -1,7 +1,7 @@
 //! This machine: its platform and what it permits, clocks, real-time rights, settings that are changed and restored.
 
 pub mod capabilities;
-mod cgroup;
+pub mod cgroup;
 pub mod clock;
 pub mod detect;
 pub mod facts;
@@ -11,10 +11,12 @@ pub mod probe;
 pub mod realtime;
 pub mod render;
 pub mod settings;
+pub mod throttle;
 mod topology;
-mod tree;
+pub mod tree;
 
 pub use capabilities::{Capability, State};
 pub use detect::{Machine, detect, this_machine};
 pub use facts::Fact;
 pub use probe::{Outcome, Probes};
+pub use tree::Tree;

@@ -4,7 +4,7 @@
 //! priority; threaded interrupt handlers run at 50; 99 is left to the system. [`WATCHDOG`] is 98, and what is watched
 //! runs at [`HIGHEST`], 97 (000 §4.1 runs its measuring task at the highest priority).
 //! Assumes that the caller sleeps now and then: without it the kernel stops real-time threads for 50 ms of each second
-//! (`sched_rt_runtime_us`, or the fair server of newer kernels), see [`throttle`].
+//! (`sched_rt_runtime_us`, or the fair server of newer kernels), see [`crate::throttle`].
 //! A process that is killed takes all of its threads with it, so that no priority outlives it.
 
 use model::{CpuId, CpuSet, Duration, Error, Result};
@@ -260,22 +260,6 @@ pub fn sleep(length: Duration) {
             return;
         }
     }
-}
-
-/// How long real-time threads may run within which period before the kernel stops them; `None` without a limit.
-pub fn throttle() -> Option<(Duration, Duration)> {
-    let read = |name: &str| -> Option<i64> {
-        std::fs::read_to_string(format!("/proc/sys/kernel/{name}"))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    };
-    let (runtime, period) = (read("sched_rt_runtime_us")?, read("sched_rt_period_us")?);
-    Some((
-        Duration::from_micros(u64::try_from(runtime).ok()?),
-        Duration::from_micros(u64::try_from(period).ok()?),
-    ))
 }
 
 /// Watches over a real-time thread: without a heartbeat for too long it loses its priority, and the system lives.

@@ -102,7 +102,7 @@ impl Violation {
     pub const MAX_QUEUE: usize = 24;
 }
 
-/// How long decisions were overdue.
+/// How long something that was due had to wait: the tolerance that would have done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Overdue {
     /// How often.
@@ -113,6 +113,21 @@ pub struct Overdue {
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,
+}
+
+impl Overdue {
+    fn of(times: &Distribution) -> Self {
+        let [median, p999] = times.quantiles([0.5, 0.999]);
+        Overdue {
+            count: times.count(),
+            median_ns: median.nanos(),
+            p999_ns: p999.nanos(),
+            max_ns: times.max().nanos(),
+        }
+    }
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// What the checker says of a trace.
@@ -132,6 +147,9 @@ pub struct Verdict {
     pub tolerance_ns: u64,
     /// What decisions were overdue.
     pub overdue: Overdue,
+    /// How late jobs were released; real runs only.
+    #[serde(skip_serializing_if = "Overdue::is_empty")]
+    pub late_releases: Overdue,
     /// How many violations there are.
     pub violations: u64,
     /// The first of them.
@@ -158,6 +176,8 @@ pub struct Checker {
     violations: u64,
     first: Vec<Violation>,
     overdue: Distribution,
+    /// How late jobs were released in a real run.
+    late_releases: Distribution,
     policies: Vec<String>,
     notes: Vec<String>,
 }
@@ -183,6 +203,7 @@ impl Checker {
             violations: 0,
             first: Vec::new(),
             overdue: Distribution::default(),
+            late_releases: Distribution::default(),
             policies: Vec::new(),
             notes: Vec::new(),
             header,
@@ -295,13 +316,6 @@ impl Checker {
             self.notes
                 .push("the trace has no end: jobs that were pending at its end were not checked".to_owned());
         }
-        let [median, p999] = self.overdue.quantiles([0.5, 0.999]);
-        let overdue = Overdue {
-            count: self.overdue.count(),
-            median_ns: median.nanos(),
-            p999_ns: p999.nanos(),
-            max_ns: self.overdue.max().nanos(),
-        };
         Verdict {
             events: self.events - self.unchecked,
             unchecked: self.unchecked,
@@ -309,7 +323,8 @@ impl Checker {
             policies: self.policies,
             notes: self.notes,
             tolerance_ns: self.options.tolerance.nanos(),
-            overdue,
+            overdue: Overdue::of(&self.overdue),
+            late_releases: Overdue::of(&self.late_releases),
             violations: self.violations,
             first: self.first,
         }
@@ -346,6 +361,11 @@ impl Sink for Checker {
                 let text = format!("{} events were lost; what follows is not checked", event.argument);
                 let rule = "complete";
                 self.report(Fault { rule, text }, event.time, Some(&event));
+            }
+            EventKind::Release if !self.state.is_simulated() => {
+                let relative = self.state.timing(event.task).deadline;
+                let nominal = Instant::ZERO + event.deadline().since(Instant::ZERO + relative);
+                self.late_releases.record(event.time.since(nominal));
             }
             EventKind::PolicySwitch => {
                 if let Err(e) = self.rule_by(event.argument as usize) {

@@ -11,8 +11,8 @@ use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
 use execute::preflight::{self, Intent, Level};
 use execute::{Ending, Enforcement, Settings};
-use machine::Machine;
 use machine::settings::Settings as Changed;
+use machine::{Machine, Tree};
 use model::watch::Watch;
 use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet, files, taskfile};
 use std::path::PathBuf;
@@ -96,6 +96,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let plan = how.policy.plan(&how.setup(&set, platform, assignment.as_ref()))?;
     let findings = preflight::look(&Intent {
         machine: &machine,
+        tree: &Tree::new("/".as_ref()),
         cpus: &cpus,
         set: &set,
         assignment: assignment.as_ref(),

@@ -276,6 +276,14 @@ impl Shown<'_> {
                 time(v.overdue.max_ns)
             );
         }
+        let late = &v.late_releases;
+        let _ = writeln!(
+            text,
+            "jobs were released late: {} at the median, {} at 99.9 %, {} at most",
+            time(late.median_ns),
+            time(late.p999_ns),
+            time(late.max_ns)
+        );
         for violation in v.first.iter().take(5) {
             let _ = writeln!(text, "  {}: {}", violation.rule, violation.text);
         }

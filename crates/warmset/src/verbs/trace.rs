@@ -263,6 +263,16 @@ fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Optio
             _ => format!("with a tolerance of {tolerance}"),
         }
     );
+    let late = &verdict.late_releases;
+    if late.count > 0 {
+        let _ = writeln!(
+            text,
+            "jobs were released late: median {}, 99.9th percentile {}, longest {}",
+            Duration::from_nanos(late.median_ns),
+            Duration::from_nanos(late.p999_ns),
+            Duration::from_nanos(late.max_ns)
+        );
+    }
     if verdict.overdue.count > 0 && verdict.tolerance_ns > 0 {
         let o = &verdict.overdue;
         let time = |ns| Duration::from_nanos(ns).to_string();

@@ -1,0 +1,162 @@
+//! What the tasks ask for: processor time below what the kernel leaves, and intervals that can be policed.
+
+use super::{Finding, Intent, kernel};
+use crate::domain::{Enforcement, POLICED};
+use model::{Assignment, CpuId, Duration, Ratio, TaskId, TaskSet, Workload};
+use std::collections::BTreeMap;
+
+/// The part of a processor, in percent, that the tasks may take at most.
+///
+/// The kernel keeps 5 % of every processor for ordinary programs unless it was told otherwise, and this engine's supervisor is
+/// one of them. One more for dispatchers.
+pub const MOST_PERCENT: f64 = 94.0;
+
+/// What the tasks need of the processors that they may run on, where they need most.
+pub(super) fn utilization(intent: &Intent<'_>) -> Finding {
+    let name = "utilization";
+    let most = MOST_PERCENT.min(kernel::left_percent(intent) - 1.0);
+    let fullest = shares(intent)
+        .into_iter()
+        .map(|(where_, cpus, used)| {
+            (
+                where_,
+                cpus,
+                100.0 * used * intent.part.to_f64() / cpus.max(1) as f64,
+            )
+        })
+        .max_by(|a, b| a.2.total_cmp(&b.2));
+    let Some((where_, cpus, percent)) = fullest else {
+        return Finding::refuse(name, "no processor to run on", "choose some with `--cpus`");
+    };
+    let seen = format!(
+        "jobs take {percent:.1} % of {cpus} processor{}{where_}",
+        if cpus == 1 { "" } else { "s" }
+    );
+    if percent > most {
+        Finding::refuse(
+            name,
+            format!("{seen}; {most:.0} % can be had, the rest is for ordinary programs and dispatchers"),
+            format!("stay below {most:.0} %: give fewer tasks, or `--execution` a smaller part"),
+        )
+    } else {
+        Finding::fine(name, seen)
+    }
+}
+
+/// Processors that are filled together: where, if that is not all of them; how many; the utilization of the tasks there.
+fn shares(intent: &Intent<'_>) -> Vec<(String, usize, f64)> {
+    let part = |task: TaskId| match is_budget(intent.set, task) {
+        // A program has all of its budget.
+        true => Ratio::ONE.to_f64(),
+        false => intent.part.to_f64(),
+    };
+    let utilization = |task: TaskId| intent.set.timings()[task.index()].utilization().to_f64() * part(task);
+    let mut single: BTreeMap<CpuId, f64> = BTreeMap::new();
+    match intent.assignment {
+        None => {
+            let all = intent.set.ids().map(utilization).sum();
+            return vec![(String::new(), intent.cpus.len(), all)];
+        }
+        Some(Assignment::Clustered(clustered)) => {
+            let of = |index: usize| clustered.tasks_of(index).map(utilization).sum();
+            let clusters = clustered.clusters.iter().enumerate();
+            return clusters
+                .map(|(index, cpus)| (format!(" ({cpus})"), cpus.len(), of(index)))
+                .collect();
+        }
+        Some(Assignment::Turns(turns)) => {
+            for (task, turn) in intent.set.ids().zip(&turns.tasks) {
+                let first = utilization(task) * turn.part as f64 / turn.whole as f64;
+                *single.entry(turn.first).or_default() += first;
+                *single.entry(turn.second).or_default() += utilization(task) - first;
+            }
+        }
+        Some(Assignment::Slices(slices)) => {
+            for (task, slices) in intent.set.ids().zip(&slices.tasks) {
+                let period = intent.set.timings()[task.index()].period;
+                for slice in slices {
+                    *single.entry(slice.cpu).or_default() +=
+                        slice.budget.nanos() as f64 / period.nanos() as f64 * part(task);
+                }
+            }
+        }
+        Some(Assignment::Slots(slots)) => {
+            let servers = slots.server_of.iter().max().map_or(0, |s| *s as usize + 1);
+            let (mut load, mut served) = (vec![0.0; servers], vec![0.0; servers]);
+            for (task, server) in intent.set.ids().zip(&slots.server_of) {
+                load[*server as usize] += utilization(task);
+            }
+            let turns = || {
+                slots.timetables.iter().flat_map(|t| {
+                    let length = |s: &model::assignment::Serve| s.end.saturating_sub(s.start).nanos() as f64;
+                    t.turns.iter().map(move |s| (t.cpu, s.server as usize, length(s)))
+                })
+            };
+            for (_, server, length) in turns().filter(|(_, server, _)| *server < servers) {
+                served[server] += length;
+            }
+            for (cpu, server, length) in turns().filter(|(_, server, _)| *server < servers) {
+                *single.entry(cpu).or_default() += load[server] * length / served[server];
+            }
+        }
+    }
+    single
+        .into_iter()
+        .map(|(cpu, used)| (format!(" ({cpu})"), 1, used))
+        .collect()
+}
+
+/// Is the WCET of a task the budget of a program that knows nothing of jobs?
+fn is_budget(set: &TaskSet, task: TaskId) -> bool {
+    let workload = set.details(task).and_then(|d| d.workload.as_ref());
+    matches!(workload, Some(Workload::Exec { .. }))
+}
+
+/// Slots and budgets that are too short to be policed.
+pub(super) fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
+    let name = "shortest interval";
+    let mut shortest: Option<(Duration, String)> = None;
+    let mut consider = |time: Duration, what: &dyn Fn() -> String| {
+        if shortest.as_ref().is_none_or(|(s, _)| time < *s) {
+            shortest = Some((time, what()));
+        }
+    };
+    match intent.assignment {
+        Some(Assignment::Slices(slices)) => {
+            for (task, slices) in slices.tasks.iter().enumerate().filter(|(_, s)| s.len() > 1) {
+                for slice in slices {
+                    consider(slice.budget, &|| {
+                        format!("a slice of {}", intent.set.name(TaskId(task as u32)))
+                    });
+                }
+            }
+        }
+        Some(Assignment::Slots(slots)) => {
+            for turn in slots.timetables.iter().flat_map(|t| &t.turns) {
+                let length = turn.end.saturating_sub(turn.start);
+                consider(length, &|| format!("a turn of server N{}", turn.server + 1));
+            }
+        }
+        _ => {}
+    }
+    if let Some(quantum) = intent.quantum {
+        consider(quantum, &|| "a quantum".to_owned());
+    }
+    for task in intent.set.ids() {
+        if intent.enforcement != Enforcement::Off || is_budget(intent.set, task) {
+            let wcet = intent.set.timings()[task.index()].wcet;
+            consider(wcet, &|| format!("the budget of {}", intent.set.name(task)));
+        }
+    }
+    shortest
+        .map(|(time, what)| match time < POLICED {
+            true => Finding::refuse(
+                name,
+                format!("{what} lasts {time}; less than {POLICED} cannot be policed from user space"),
+                "give longer ones, or another assignment",
+            ),
+            false => Finding::fine(name, format!("{what}, {time}")),
+        })
+        .into_iter()
+        .collect()
+}
