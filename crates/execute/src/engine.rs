@@ -347,10 +347,10 @@ impl<P: Policy + Send + 'static> Engine<P> {
                 return Err(self.tripped(trip));
             }
             if watchdog.has_died() {
-                return Err(
-                    Error::new("the watchdog was killed: the run ended without its protection")
-                        .remedy("leave the process `warmset-dog` alone"),
-                );
+                return Err(Error::new(
+                    "the watchdog was killed or stopped: the run ended without its protection",
+                )
+                .remedy("leave the process `warmset-dog` alone"));
             }
             if watch.stopped() {
                 return Ok(Ending::Interrupted);

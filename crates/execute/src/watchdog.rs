@@ -304,7 +304,7 @@ impl Watchdog {
         self.child
     }
 
-    /// Has somebody killed it?
+    /// Has somebody killed it, or stopped it, which leaves the run without protection as well?
     pub fn has_died(&self) -> bool {
         // SAFETY: an all-zero `siginfo_t` is valid, the kernel fills it in; the child stays to be waited for.
         unsafe {
@@ -313,7 +313,7 @@ impl Watchdog {
                 libc::P_PID,
                 self.child as libc::id_t,
                 &mut info,
-                libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
+                libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT,
             );
             found != 0 || info.si_pid() != 0
         }

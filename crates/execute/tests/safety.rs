@@ -1,32 +1,18 @@
-//! What goes wrong ends the run, and the machine lives: afterwards no thread is at real-time priority, and the events up to
-//! that moment are there.
+//! What goes wrong ends the run, and the machine lives: a shell answers throughout, afterwards no thread is at real-time
+//! priority, and the events up to that moment are there.
 
 mod support;
 
-use execute::kernel::Thread;
 use execute::watchdog::Patience;
 use execute::{Ending, Settings};
 use model::watch::Watch;
 use model::{Duration, Instant};
 use policy::{Decisions, Event, Job, Plan, Policy, Route};
 use std::sync::atomic::{AtomicBool, Ordering};
+use support::guard::Guard;
 use support::{Live, SpinFor, ms, set_of};
 use trace::{EventKind, VecSink};
 use workload::Work;
-
-/// No thread of this process is at real-time priority, and no process was left behind.
-fn all_is_quiet() {
-    for entry in std::fs::read_dir("/proc/self/task").unwrap() {
-        let tid = entry.unwrap().file_name().to_string_lossy().parse().unwrap();
-        // A thread that ends just now is quiet too.
-        if let Ok(scheduling) = Thread(tid).scheduling() {
-            assert_eq!(scheduling, (libc::SCHED_OTHER, 0), "thread {tid}");
-        }
-    }
-    // SAFETY: asks for a child to be waited for; there is none left.
-    let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-    assert_eq!(left, -1);
-}
 
 fn settings() -> Settings {
     Settings {
@@ -63,6 +49,7 @@ fn spin(percent: u64) -> Box<dyn Work> {
 }
 
 fn a_panic_in_a_workload_ends_the_run_and_names_the_task(live: &Live) {
+    let guard = Guard::new();
     let set = set_of(&[(2, 20), (2, 20)]);
     let e = live
         .run_works("g-edf", &set, None, vec![spin(50), Box::new(Panics)], &settings())
@@ -70,10 +57,11 @@ fn a_panic_in_a_workload_ends_the_run_and_names_the_task(live: &Live) {
         .unwrap()
         .to_string();
     assert!(e.contains("task T2") && e.contains("job 4 panicked"), "{e}");
-    all_is_quiet();
+    guard.all_is_quiet();
 }
 
 fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away(live: &Live) {
+    let guard = Guard::new();
     let set = set_of(&[(2, 20), (2, 20)]);
     let assignment = live.assign(&"p-edf".parse().unwrap(), &set);
     let ran = live
@@ -90,7 +78,7 @@ fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away(li
     let done = |task: usize| ran.statistics.tasks[task].jobs;
     assert_eq!((done(0), done(1)), (50, 2));
     assert!(ran.statistics.tasks[1].misses > 40, "the jobs behind it are late");
-    all_is_quiet();
+    guard.all_is_quiet();
 }
 
 /// Decides once, then never comes back from the second decision while it is wanted.
@@ -113,6 +101,7 @@ impl Policy for Stuck {
 }
 
 fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
+    let guard = Guard::new();
     let set = set_of(&[(2, 20)]);
     let cpus = vec![live.platform.in_cache_order()[1]];
     let plan = Plan {
@@ -135,7 +124,7 @@ fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
         sink.events.iter().any(|e| e.kind == EventKind::Release),
         "events up to then"
     );
-    all_is_quiet();
+    guard.all_is_quiet();
 }
 
 /// Wants to stop after some looks.
@@ -150,6 +139,7 @@ impl Watch for Impatient {
 }
 
 fn who_interrupts_a_run_gets_what_there_is(live: &Live) {
+    let guard = Guard::new();
     let set = set_of(&[(2, 20), (3, 30)]);
     let spec: policy::Spec = "g-edf".parse().unwrap();
     let plan = spec
@@ -178,7 +168,7 @@ fn who_interrupts_a_run_gets_what_there_is(live: &Live) {
     assert_eq!(outcome.ending, Ending::Interrupted);
     assert!(outcome.end < Instant::ZERO + Duration::from_secs(50));
     assert_eq!(sink.events.last().map(|e| e.kind), Some(EventKind::End));
-    all_is_quiet();
+    guard.all_is_quiet();
 }
 
 fn without_works_for_all_tasks_or_without_time_nothing_begins(live: &Live) {

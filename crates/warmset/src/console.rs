@@ -1,6 +1,6 @@
 //! What verbs share at the terminal: the output format, the progress bar, Ctrl-C.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::watch::Watch;
 use model::{Error, Result};
 use serde::Serialize;
@@ -46,7 +46,10 @@ pub fn note(text: &str) {
 ///
 /// The first Ctrl-C asks the work to stop and keep what it has; the second one ends the process.
 pub struct Console {
+    all: MultiProgress,
     bar: Mutex<ProgressBar>,
+    /// Lines above the bar.
+    panel: Mutex<Option<ProgressBar>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -64,7 +67,9 @@ impl Console {
                 .map_err(|e| Error::new(format!("cannot handle signal {signal}: {e}")))?;
         }
         Ok(Console {
+            all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)),
             bar: Mutex::new(ProgressBar::hidden()),
+            panel: Mutex::new(None),
             stop,
         })
     }
@@ -73,16 +78,42 @@ impl Console {
         self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes the bar off the screen.
+    /// Takes the bar and the panel off the screen. Nothing else of the terminal was changed: not even the cursor is hidden.
     pub fn finish(&self) {
         self.bar().finish_and_clear();
+        if let Some(panel) = self.panel.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            panel.finish_and_clear();
+        }
+    }
+
+    /// Lines and columns that a panel may take; `None` where standard error is not a terminal.
+    pub fn room(&self) -> Option<(usize, usize)> {
+        let (lines, columns) = console::Term::stderr().size_checked()?;
+        // One line for the bar and one for what comes after; a full line would make some terminals begin a new one.
+        Some((
+            usize::from(lines).saturating_sub(2),
+            usize::from(columns).saturating_sub(1),
+        ))
+    }
+
+    /// Shows these lines above the bar, in the place of those shown before. They have to fit [`Console::room`].
+    pub fn show(&self, lines: &[String]) {
+        let mut panel = self.panel.lock().unwrap_or_else(PoisonError::into_inner);
+        let panel = panel.get_or_insert_with(|| {
+            let panel = self.all.insert(0, ProgressBar::new_spinner());
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                panel.set_style(style);
+            }
+            panel
+        });
+        panel.set_message(lines.join("\n"));
     }
 }
 
 impl Watch for Console {
     fn begin(&self, what: &str, total: u64) {
         self.finish();
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
+        let bar = self.all.add(ProgressBar::new(total));
         if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {percent:>3} %  {eta:>4} left") {
             bar.set_style(style);
         }
@@ -94,7 +125,7 @@ impl Watch for Console {
     }
     fn note(&self, text: &str) {
         // Standard error may be closed; a remark is not worth failing for.
-        self.bar().suspend(|| {
+        self.all.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{text}");
         });
     }

@@ -17,13 +17,7 @@ pub(super) fn utilization(intent: &Intent<'_>) -> Finding {
     let most = MOST_PERCENT.min(kernel::left_percent(intent) - 1.0);
     let fullest = shares(intent)
         .into_iter()
-        .map(|(where_, cpus, used)| {
-            (
-                where_,
-                cpus,
-                100.0 * used * intent.part.to_f64() / cpus.max(1) as f64,
-            )
-        })
+        .map(|(where_, cpus, used)| (where_, cpus, 100.0 * used / cpus.max(1) as f64))
         .max_by(|a, b| a.2.total_cmp(&b.2));
     let Some((where_, cpus, percent)) = fullest else {
         return Finding::refuse(name, "no processor to run on", "choose some with `--cpus`");

@@ -3,6 +3,8 @@
 //! A file of live tests has a `main` of its own ([`live_tests`]): what cannot be run here is reported as ignored, with the reason.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod guard;
+
 use execute::{Outcome, Settings};
 use libtest_mimic::{Arguments, Completion, Trial};
 use model::watch::Silent;
@@ -225,6 +227,25 @@ impl Live {
         self.run_works(policy, set, assignment, works, &settings).unwrap()
     }
 
+    /// The head of the trace of a run.
+    pub fn header(
+        &self,
+        policy: &str,
+        set: &TaskSet,
+        assignment: Option<Assignment>,
+    ) -> Result<Header, Error> {
+        let spec: Spec = policy.parse()?;
+        let stage = Stage {
+            policy: policy.to_owned(),
+            assignment,
+            quantum: spec.quantum(ms(1))?,
+        };
+        Ok(Header {
+            origin: Origin::Real,
+            ..Header::simulated(set.clone(), self.platform.clone(), stage, Provenance::default())
+        })
+    }
+
     /// Runs anything.
     pub fn run_works(
         &self,
@@ -235,19 +256,7 @@ impl Live {
         settings: &Settings,
     ) -> Result<Ran, Error> {
         let spec: Spec = policy.parse()?;
-        let header = Header {
-            origin: Origin::Real,
-            ..Header::simulated(
-                set.clone(),
-                self.platform.clone(),
-                Stage {
-                    policy: policy.to_owned(),
-                    assignment: assignment.clone(),
-                    quantum: spec.quantum(ms(1))?,
-                },
-                Provenance::default(),
-            )
-        };
+        let header = self.header(policy, set, assignment.clone())?;
         let plan = spec.plan(&Setup {
             set,
             platform: &self.platform,

@@ -15,6 +15,7 @@ mod profile;
 mod report;
 mod run;
 mod run_colors;
+mod run_live;
 mod run_performers;
 mod run_show;
 mod scheduling;

@@ -1,6 +1,7 @@
 //! `warmset run`: runs a task set for real, under a policy, and checks what happened.
 
 use super::run_colors::{self, Coloring, Prepared};
+use super::run_live::{Live, Screen, When};
 use super::run_performers::performers;
 use super::run_show::Shown;
 use super::scheduling::{self, Scheduling};
@@ -51,6 +52,9 @@ pub struct Args {
     /// Only look whether the run could be, and say what would disturb it
     #[arg(long)]
     preflight: bool,
+    /// Show processors and tasks while they run
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    live: When,
     /// Write every event to a trace, which can be read while it grows
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -134,8 +138,10 @@ pub fn run(args: Args) -> Result<Answer> {
         Some(path) => Some(FileSink::create(path, &header)?),
         None => None,
     };
+    let live = Live::new(&header);
+    let screen = Screen::new(&console, live.clone(), args.live);
     let mut sink = (
-        file,
+        (file, live),
         (
             Checker::new(header.clone(), options)?,
             Statistics::new(&header, false),
@@ -159,16 +165,16 @@ pub fn run(args: Args) -> Result<Answer> {
         &set,
         performers,
         &settings,
-        &console,
+        &screen,
         &mut sink,
-        |(file, _)| {
+        |((file, _), _)| {
             if let Some(file) = file {
                 file.flush();
             }
         },
     );
     drop(changed);
-    let (file, (checker, statistics)) = sink;
+    let ((file, _), (checker, statistics)) = sink;
     if let Some(file) = file {
         file.finish()?;
     }

@@ -1,0 +1,257 @@
+//! Runs that are killed, stopped, or run out of memory: each in a process of its own, which is this program again.
+//!
+//! Afterwards nobody is left of it, a shell has answered throughout, and its trace can be read up to the last second.
+
+mod support;
+
+use execute::Settings;
+use libtest_mimic::Completion;
+use model::watch::Silent;
+use model::{Duration, TaskSet};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use support::guard::Guard;
+use support::{Live, SpinFor, live, ms, set_of};
+use trace::file::Reader;
+use trace::{EventKind, FileSink, VecSink};
+use workload::Work;
+
+/// What the process is to do, as `WHAT TRACE`.
+const SCENARIO: &str = "WARMSET_TEST_SCENARIO";
+
+/// Takes more memory with every job, and uses it.
+struct Hoards(Vec<Vec<u8>>);
+impl Work for Hoards {
+    fn job(&mut self, _: u64, _: &AtomicBool) {
+        self.0.push(vec![1; 4 << 20]);
+    }
+}
+
+fn set() -> TaskSet {
+    set_of(&[(2, 20), (4, 40), (2, 20)])
+}
+
+/// The process's part: a run of a minute with its trace in a file.
+fn scenario(what: &str, path: &Path) -> ExitCode {
+    if what == "limited" {
+        // Room for the first seconds.
+        let most = libc::rlimit {
+            rlim_cur: 600 << 20,
+            rlim_max: 600 << 20,
+        };
+        // SAFETY: the limit lives through the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &most) }, 0);
+    }
+    let live = live().unwrap();
+    let set = set();
+    let spin = |us| Box::new(SpinFor(Duration::from_micros(us))) as Box<dyn Work>;
+    let third = match what {
+        "limited" | "confined" => Box::new(Hoards(Vec::new())),
+        _ => spin(1000),
+    };
+    let plan = "g-edf"
+        .parse::<policy::Spec>()
+        .unwrap()
+        .plan(&policy::Setup {
+            set: &set,
+            platform: &live.platform,
+            assignment: None,
+            quantum: ms(1),
+        })
+        .unwrap();
+    let mut sink = FileSink::create(path, &live.header("g-edf", &set, None).unwrap()).unwrap();
+    let settings = Settings {
+        horizon: Duration::from_secs(60),
+        ..Settings::default()
+    };
+    let works = vec![spin(1000), spin(2000), third];
+    match execute::run(plan, &set, works, &settings, &Silent, &mut sink, FileSink::flush) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// A run that has begun.
+struct Begun {
+    child: Child,
+    trace: std::path::PathBuf,
+    _dir: tempfile::TempDir,
+    guard: Guard,
+}
+
+impl Begun {
+    /// Begins one, and comes back when its first second is in the trace.
+    fn new(what: &str, confine: Option<&Path>) -> Self {
+        let guard = Guard::new();
+        // What is orphaned is ours to bury: the watchdog of a run that was killed.
+        // SAFETY: a call without pointers.
+        assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }, 0);
+        let dir = tempfile::tempdir().unwrap();
+        let trace = dir.path().join("run.wtrace");
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .env(SCENARIO, format!("{what} {}", trace.display()))
+            .process_group(0);
+        let child = command.spawn().unwrap();
+        if let Some(group) = confine {
+            std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
+        }
+        let begun = Begun {
+            child,
+            trace,
+            _dir: dir,
+            guard,
+        };
+        begun.wait_until(|| begun.jobs_done() > 20);
+        begun
+    }
+
+    /// How many the trace holds, which may not be there yet.
+    fn jobs_done(&self) -> usize {
+        let mut sink = VecSink::default();
+        let read = Reader::open(&self.trace).and_then(|mut reader| reader.replay(&mut sink));
+        read.map_or(0, |_| {
+            sink.events
+                .iter()
+                .filter(|e| e.kind == EventKind::Completion)
+                .count()
+        })
+    }
+
+    fn wait_until(&self, done: impl Fn() -> bool) {
+        let until = Instant::now() + std::time::Duration::from_secs(20);
+        while !done() {
+            assert!(Instant::now() < until, "it takes too long");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    fn send(&self, to: i32, signal: i32) {
+        // SAFETY: a process of ours that nobody has waited for.
+        assert_eq!(unsafe { libc::kill(to, signal) }, 0);
+    }
+
+    fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Its watchdog.
+    fn watchdog(&self) -> i32 {
+        let pid = self.pid();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        children.trim().parse().unwrap()
+    }
+
+    /// It has ended as it should: by a signal, or with an exit status. Nobody is left, and the trace can be read.
+    fn has_ended(mut self, signal: Option<i32>, code: Option<i32>) {
+        let status = self.child.wait().unwrap();
+        assert_eq!((status.signal(), status.code()), (signal, code));
+        let group = -self.pid();
+        // SAFETY: waits for what was orphaned; asks whether anybody of the group is left.
+        self.wait_until(|| unsafe {
+            libc::waitpid(group, std::ptr::null_mut(), libc::WNOHANG);
+            libc::kill(group, 0) != 0
+        });
+        assert!(self.jobs_done() > 20, "the trace holds the first second");
+        self.guard.all_is_quiet();
+    }
+}
+
+fn a_run_that_is_killed_leaves_nobody_behind(_: &Live) -> Completion {
+    let begun = Begun::new("spins", None);
+    begun.send(begun.pid(), libc::SIGKILL);
+    begun.has_ended(Some(libc::SIGKILL), None);
+    Completion::Completed
+}
+
+/// All of its dispatchers stand still; what is stopped does not end when it is told to.
+fn a_run_that_is_stopped_is_ended_by_its_watchdog(_: &Live) -> Completion {
+    let begun = Begun::new("spins", None);
+    begun.send(begun.pid(), libc::SIGSTOP);
+    begun.has_ended(Some(libc::SIGKILL), None);
+    Completion::Completed
+}
+
+fn a_run_whose_watchdog_is_killed_ends(_: &Live) -> Completion {
+    let begun = Begun::new("spins", None);
+    begun.send(begun.watchdog(), libc::SIGKILL);
+    begun.has_ended(None, Some(2));
+    Completion::Completed
+}
+
+fn a_run_whose_watchdog_is_stopped_ends(_: &Live) -> Completion {
+    let begun = Begun::new("spins", None);
+    begun.send(begun.watchdog(), libc::SIGSTOP);
+    begun.has_ended(None, Some(2));
+    Completion::Completed
+}
+
+fn a_run_without_address_space_aborts_and_leaves_nobody_behind(_: &Live) -> Completion {
+    Begun::new("limited", None).has_ended(Some(libc::SIGABRT), None);
+    Completion::Completed
+}
+
+/// A control group of memory, below that of this process; gone when dropped.
+struct Group(std::path::PathBuf);
+
+impl Group {
+    /// One of so many bytes, or why there can be none.
+    fn new(bytes: u64) -> Result<Self, String> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").map_err(|e| e.to_string())?;
+        let of = |prefix: &str, mount: &str, file: &'static str| {
+            let path = groups
+                .lines()
+                .find_map(|l| l.split_once(prefix).map(|(_, path)| path))?;
+            let mount = Path::new(mount).join(path.trim_start_matches('/'));
+            Some((mount.join(format!("warmset-test-{}", std::process::id())), file))
+        };
+        let (path, file) = of(":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            .or_else(|| of("0::", "/sys/fs/cgroup", "memory.max"))
+            .ok_or("no control group")?;
+        let failed = |e: std::io::Error| format!("no control group of memory can be made: {e}");
+        std::fs::create_dir(&path).map_err(failed)?;
+        let group = Group(path);
+        std::fs::write(group.0.join(file), bytes.to_string()).map_err(failed)?;
+        Ok(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // It is busy for as long as anybody is in it: then it stays, and a failed test says why.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+fn a_run_without_memory_is_killed_and_leaves_nobody_behind(_: &Live) -> Completion {
+    let group = match Group::new(400 << 20) {
+        Ok(group) => group,
+        Err(why) => return Completion::ignored_with(why),
+    };
+    Begun::new("confined", Some(&group.0)).has_ended(Some(libc::SIGKILL), None);
+    Completion::Completed
+}
+
+fn main() -> ExitCode {
+    if let Ok(told) = std::env::var(SCENARIO) {
+        let (what, path) = told.split_once(' ').unwrap();
+        return scenario(what, Path::new(path));
+    }
+    macro_rules! tests {
+        ($($name:ident),+ $(,)?) => { [$((stringify!($name).to_owned(), $name as support::Test)),+] };
+    }
+    support::main(tests!(
+        a_run_that_is_killed_leaves_nobody_behind,
+        a_run_that_is_stopped_is_ended_by_its_watchdog,
+        a_run_whose_watchdog_is_killed_ends,
+        a_run_whose_watchdog_is_stopped_ends,
+        a_run_without_address_space_aborts_and_leaves_nobody_behind,
+        a_run_without_memory_is_killed_and_leaves_nobody_behind,
+    ))
+}
