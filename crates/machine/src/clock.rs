@@ -147,6 +147,25 @@ fn counter_of(cpuinfo: &str) -> Result<Tsc> {
     Ok(Tsc(()))
 }
 
+/// Runs a body with the best clock of this machine: the counter where it can be trusted, the system's clock elsewhere. The
+/// body is compiled for each.
+#[macro_export]
+macro_rules! with_clock {
+    ($clock:ident => $body:expr) => {{
+        #[cfg(target_arch = "x86_64")]
+        let counter = $crate::clock::counter().ok();
+        #[cfg(not(target_arch = "x86_64"))]
+        let counter: Option<$crate::clock::Monotonic> = None;
+        match counter {
+            Some($clock) => $body,
+            None => {
+                let $clock = $crate::clock::Monotonic;
+                $body
+            }
+        }
+    }};
+}
+
 /// How a clock's ticks become nanoseconds, found by comparing it with `CLOCK_MONOTONIC_RAW`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Calibration {

@@ -20,6 +20,8 @@ unsafe impl Sync for Area {}
 
 /// The bytes that share a cache line on the machines that this runs on, or divide one.
 pub const LINE: usize = 64;
+/// Bytes of a large page on most machines.
+pub const LARGE: usize = 2 << 20;
 /// Words of a cache line (000 §4.1).
 pub const WORDS_OF_LINE: usize = LINE / size_of::<u64>();
 
@@ -64,6 +66,79 @@ impl Area {
             unsafe { area.base.byte_add(page).write_volatile(1) };
         }
         Ok(area)
+    }
+
+    /// Maps memory in large pages where the system gives some, and touches all of it. The size is rounded up to whole ones.
+    ///
+    /// # Errors
+    /// There is not as much memory.
+    pub fn map_large(size: Bytes) -> Result<Self> {
+        let bytes = usize::try_from(size.get())
+            .unwrap_or(usize::MAX / 2)
+            .div_ceil(LARGE)
+            .saturating_mul(LARGE);
+        // Safety: a new private mapping, large enough to hold aligned memory of this size; its result is checked.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes.saturating_add(LARGE),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED || bytes == 0 {
+            return Err(Error::new(format!(
+                "cannot map {size} of memory: {}",
+                std::io::Error::last_os_error()
+            ))
+            .remedy("free memory, or ask for less"));
+        }
+        let before = base.align_offset(LARGE);
+        // Safety: what lies before and behind the aligned part is unmapped, the rest is kept; advice changes no contents.
+        let base = unsafe {
+            let aligned = base.byte_add(before);
+            if before > 0 {
+                libc::munmap(base, before);
+            }
+            if before < LARGE {
+                libc::munmap(aligned.byte_add(bytes), LARGE - before);
+            }
+            libc::madvise(aligned, bytes, libc::MADV_HUGEPAGE);
+            aligned
+        };
+        let area = Area {
+            base: base.cast(),
+            size: bytes,
+            // Safety: the mapping that was just made.
+            locked: unsafe { libc::mlock(base, bytes) } == 0,
+            #[cfg(target_arch = "x86_64")]
+            flush_at_once: has_clflushopt(),
+        };
+        for page in (0..bytes).step_by(4096) {
+            // Safety: `page` is within the mapping.
+            unsafe { area.base.byte_add(page).write_volatile(1) };
+        }
+        Ok(area)
+    }
+
+    /// How much of it is in large pages, as the system says; nothing where it does not say.
+    pub fn in_large_pages(&self) -> Bytes {
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let range = self.base as usize..self.base as usize + self.size;
+        let (mut within, mut kib) = (false, 0);
+        for line in text.lines() {
+            if let Some(start) = line
+                .split_once('-')
+                .and_then(|(start, _)| usize::from_str_radix(start, 16).ok())
+            {
+                within = range.contains(&start);
+            } else if within && let Some(rest) = line.strip_prefix("AnonHugePages:") {
+                kib += rest.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);
+            }
+        }
+        Bytes::from_kib(kib)
     }
 
     /// The first word.
@@ -136,6 +211,16 @@ mod tests {
             area.flush();
             assert_eq!(area.base().add(words - 1).read_volatile(), 7);
         }
+    }
+
+    #[test]
+    fn large_memory_is_aligned_there_and_told() {
+        let area = Area::map_large(Bytes::from_kib(100)).unwrap();
+        assert_eq!((area.size(), area.base() as usize % LARGE), (LARGE, 0));
+        // Safety: within the mapping.
+        unsafe { area.base().add(LARGE / 8 - 1).write_volatile(7) };
+        let large = area.in_large_pages();
+        assert!(large == Bytes::new(0) || large == Bytes::from_mib(2), "{large}");
     }
 
     #[test]

@@ -49,6 +49,33 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// The page that the first byte of a value lies in: mapped and readable for as long as the value is borrowed.
+    pub fn under<T: ?Sized>(value: &'a T) -> Self {
+        let address = std::ptr::from_ref(value).cast::<u8>();
+        Page {
+            at: address.wrapping_sub(address as usize % PAGE),
+            _mapping: PhantomData,
+        }
+    }
+
+    /// The page of this program's code that holds an address; `None` where there is no code, or it cannot be read.
+    pub fn of_code(address: usize) -> Option<Page<'static>> {
+        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+        let is_code = maps.lines().any(|line| {
+            let mut words = line.split_whitespace();
+            let range = words.next().and_then(|r| r.split_once('-'));
+            let parse = |text: &str| usize::from_str_radix(text, 16).ok();
+            let within = range.is_some_and(|(start, end)| {
+                parse(start).is_some_and(|s| s <= address) && parse(end).is_some_and(|e| address < e)
+            });
+            within && words.next() == Some("r-xp")
+        });
+        is_code.then_some(Page {
+            at: (address & !(PAGE - 1)) as *const u8,
+            _mapping: PhantomData,
+        })
+    }
+
     /// Where it is.
     pub fn address(self) -> usize {
         self.at as usize
@@ -111,6 +138,22 @@ mod tests {
         assert_eq!(pages.len(), 4);
         assert!(pages.windows(2).all(|w| w[1].address() - w[0].address() == PAGE));
         assert_eq!(pages[3].read(0), 1, "mapping wrote the first word");
+    }
+
+    #[test]
+    fn values_and_code_lie_in_pages() {
+        let value = 7_u64;
+        let page = Page::under(&value);
+        assert_eq!(page.address() % PAGE, 0);
+        let offset = &raw const value as usize - page.address();
+        assert!(offset < PAGE);
+        assert_eq!(page.read(offset), 7);
+        let code = values_and_code_lie_in_pages as fn() as usize;
+        assert_eq!(Page::of_code(code).map(Page::address), Some(code & !(PAGE - 1)));
+        assert!(
+            Page::of_code(&raw const value as usize).is_none(),
+            "data is no code"
+        );
     }
 
     #[test]

@@ -10,8 +10,9 @@ use crate::frame::{FrameNumbers, Page, pages};
 use crate::geometry::Geometry;
 use crate::probe::{PageId, Timed, Times};
 use crate::sort::sort;
-use machine::clock::{Clock, Monotonic};
+use machine::clock::Clock;
 use machine::memory::Area;
+use machine::with_clock;
 use model::watch::Watch;
 use model::{CpuId, CpuSet, Duration, Error, Result};
 use serde::Serialize;
@@ -69,24 +70,6 @@ pub struct Checked {
     /// Colors whose pages no longer drive each other out.
     pub broken: Vec<Color>,
 }
-
-/// Runs a body with the best clock of this machine.
-macro_rules! with_clock {
-    ($clock:ident => $body:expr) => {{
-        #[cfg(target_arch = "x86_64")]
-        let counter = machine::clock::counter().ok();
-        #[cfg(not(target_arch = "x86_64"))]
-        let counter: Option<Monotonic> = None;
-        match counter {
-            Some($clock) => $body,
-            None => {
-                let $clock = Monotonic;
-                $body
-            }
-        }
-    }};
-}
-pub(crate) use with_clock;
 
 impl Palette {
     /// Pages of an eviction set.

@@ -6,9 +6,10 @@
 use crate::colors::Color;
 use crate::frame::Page;
 use crate::geometry::{Geometry, PAGE};
-use crate::palette::{How, Palette, with_clock};
-use machine::clock::{Calibration, Clock, Monotonic};
+use crate::palette::{How, Palette};
+use machine::clock::{Calibration, Clock};
 use machine::memory::LINE;
+use machine::with_clock;
 use model::watch::Watch;
 use model::{CpuSet, Duration, Error, Result};
 use serde::Serialize;
@@ -157,7 +158,7 @@ fn step(points: &[Point]) -> Option<u32> {
         .map(|p| p.pages)
 }
 
-pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
+fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
     match values.len() {

@@ -24,6 +24,7 @@ pub mod axis;
 pub mod colors;
 pub mod cpmd;
 pub mod findings;
+pub mod lines;
 pub mod page;
 pub mod panel;
 pub mod platform;

@@ -18,7 +18,7 @@ enum What {
     Find(color_find::FindArgs),
     /// Show whether colors act: access time against the number of pages of one color and of many
     Selftest(color_find::SelftestArgs),
-    /// Measure what a partition is worth: a filter beside a flooder of the cache
+    /// Measure what a partition is worth: the experiments of the papers, on this machine
     Experiment(color_experiment::Args),
     /// Run an unmodified program with its memory in colors
     Exec(color_exec::Args),

@@ -6,6 +6,8 @@ mod check_table;
 mod color;
 mod color_exec;
 mod color_experiment;
+mod color_experiment_long;
+mod color_experiment_show;
 mod color_find;
 mod color_serve;
 mod generate;

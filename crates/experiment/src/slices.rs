@@ -1,0 +1,349 @@
+//! A long task that is interrupted: the product of matrices in time slices, with a flood after each (001 §5.4, Fig. 7).
+//!
+//! c_max is the processor time of the product when the cache is flooded whenever a slice has passed, c_min without any
+//! interruption. A product takes so much less time than in the paper that some are done one after the other, until they take
+//! about as long: so a slice means the same share of the work.
+//!
+//! Slices are kept by looking at the clock after each row of a submatrix. A slice in which an interrupt was seen is done
+//! again, flood included, and counted: what the product computes is the same.
+
+use crate::ground::{self, Ground, median};
+use machine::clock::{Calibration, Clock};
+use machine::interrupts::Witness;
+use machine::with_clock;
+use model::watch::Watch;
+use model::{CpuSet, Duration, Error, Result};
+use partition::frame::Page;
+use partition::{Colors, Large, LargeWindow};
+use serde::Serialize;
+use std::hint::black_box;
+use workload::matrix::{DOUBLES, Product, STEPS};
+
+/// The time slices of Fig. 7.
+pub const SLICES: [Duration; 7] = [
+    Duration::from_micros(25),
+    Duration::from_micros(50),
+    Duration::from_micros(100),
+    Duration::from_micros(200),
+    Duration::from_micros(400),
+    Duration::from_micros(700),
+    Duration::from_micros(1000),
+];
+/// What a product takes alone on the Pentium of 133 MHz (001 §5.4).
+const PAPER: Duration = Duration::from_micros(10_900);
+
+/// What happens after a slice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scenario {
+    /// Nothing.
+    Alone,
+    /// A flood of all colors, most of all of those of the matrices.
+    Unpartitioned,
+    /// As large a flood of all colors but those of the matrices, the code and the stack.
+    Partitioned,
+    /// The same, and as many pages of the matrices' colors are read but not written.
+    SingleWriter,
+}
+
+/// All scenarios, in the order in which they are shown.
+pub const SCENARIOS: [Scenario; 4] = [
+    Scenario::Alone,
+    Scenario::Unpartitioned,
+    Scenario::Partitioned,
+    Scenario::SingleWriter,
+];
+
+/// One measurement.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Sample {
+    /// The time slice.
+    pub slice: Duration,
+    /// The scenario, by its place in [`SCENARIOS`].
+    pub scenario: usize,
+    /// The run, from 0.
+    pub run: usize,
+    /// Processor time of all products.
+    pub ns: f64,
+}
+
+/// The products with one time slice.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// The time slice.
+    pub slice: Duration,
+    /// c_max / c_min of each scenario: the longest run against the shortest alone.
+    pub unpredictability: [f64; SCENARIOS.len()],
+    /// The median run against the shortest alone.
+    pub typical: [f64; SCENARIOS.len()],
+    /// What a single interruption costs in the median, in nanoseconds: the time above that alone, for each slice.
+    pub an_interruption_ns: [f64; SCENARIOS.len()],
+}
+
+/// What was seen.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Seen {
+    /// The colors of the matrices.
+    pub data: Colors,
+    /// The colors of code and stack.
+    pub rest: Colors,
+    /// How many products are done one after the other.
+    pub products: usize,
+    /// What one takes alone, in nanoseconds.
+    pub product_ns: f64,
+    /// How many runs.
+    pub runs: usize,
+    /// Slices that were done again.
+    pub again: u64,
+    /// Were interrupts seen?
+    pub witnessed: bool,
+    /// The rows, by time slice.
+    pub rows: Vec<Row>,
+    /// All measurements.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+/// Runs the experiment with the matrices in the first `colors` colors, on the palette's processor.
+///
+/// # Errors
+/// The processor cannot be used; too few colors or pages; interrupts in every slice; the user stopped it.
+pub fn run(ground: &mut Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
+    std::thread::scope(|scope| {
+        let measured = scope.spawn(|| {
+            machine::realtime::pin(&CpuSet::from_iter([ground.palette.cpu]))?;
+            with_clock!(clock => measure(clock, ground, colors, runs, watch))
+        });
+        measured
+            .join()
+            .unwrap_or_else(|_| Err(Error::new("the experiment broke off: a defect of this program")))
+    })
+}
+
+/// Computes from a step on until the slice has passed or the work is done; gives the next step and the ticks it took.
+#[inline(never)]
+fn slice<C: Clock>(clock: C, product: &mut Product<'_>, from: usize, end: usize, ticks: u64) -> (usize, u64) {
+    let start = clock.stamp();
+    let mut step = from;
+    while step < end {
+        black_box(product.step(step));
+        step += 1;
+        if clock.glance().saturating_sub(start) >= ticks {
+            break;
+        }
+    }
+    (step, clock.stamp().saturating_sub(start))
+}
+
+/// What floods after a slice.
+struct Floods<'a> {
+    flood: &'a mut Large,
+    readable: &'a LargeWindow,
+    everywhere: Vec<u32>,
+    beside: Vec<u32>,
+    rivals: Vec<u32>,
+}
+
+impl Floods<'_> {
+    fn after(&mut self, scenario: Scenario) {
+        match scenario {
+            Scenario::Alone => {}
+            Scenario::Unpartitioned => ground::write(self.flood.bytes(), &self.everywhere),
+            Scenario::Partitioned => ground::write(self.flood.bytes(), &self.beside),
+            Scenario::SingleWriter => {
+                ground::write(self.flood.bytes(), &self.beside);
+                ground::read(self.readable.bytes(), &self.rivals);
+            }
+        }
+    }
+}
+
+/// How often an interrupted slice is done again before it is given up.
+const PATIENCE: u64 = 1000;
+
+/// All products in slices; the ticks they took, and how many slices were done again.
+fn products<C: Clock>(
+    clock: C,
+    product: &mut Product<'_>,
+    steps: usize,
+    ticks: u64,
+    witness: Witness,
+    mut flood: impl FnMut(),
+) -> Result<(u64, u64)> {
+    let (mut total, mut again, mut step) = (0, 0, 0);
+    for number in 0..STEPS {
+        // Warm, as it is in the middle of long work.
+        black_box(product.step(number));
+    }
+    while step < steps {
+        let mut tries = 0;
+        loop {
+            witness.arm();
+            let (next, took) = slice(clock, product, step, steps, ticks);
+            let interrupted = witness.interrupted();
+            flood();
+            if !interrupted {
+                step = next;
+                total += took;
+                break;
+            }
+            again += 1;
+            tries += 1;
+            if tries == PATIENCE {
+                return Err(Error::new("every slice of a product was interrupted")
+                    .remedy("run it again when the machine is idle"));
+            }
+        }
+    }
+    witness.disarm();
+    Ok((total, again))
+}
+
+fn measure<C: Clock>(
+    clock: C,
+    ground: &mut Ground<'_>,
+    colors: u16,
+    runs: usize,
+    watch: &dyn Watch,
+) -> Result<Seen> {
+    let calibration = Calibration::of(clock, Duration::from_millis(20))?;
+    let witness = Witness::new();
+    let data = Colors::first(colors);
+    let mut below = 0_u64;
+    black_box(&mut below);
+    let mut own = ground::code(&[
+        slice::<C> as fn(C, &mut Product<'static>, usize, usize, u64) -> (usize, u64) as usize,
+        Product::step as fn(&mut Product<'static>, usize) -> f64 as usize,
+    ]);
+    own.push(Page::under(&below));
+    let rest = ground.colors_of(&own, watch)?.difference(&data);
+    drop(own);
+    let none = Colors::new();
+    let readable = ground
+        .readable
+        .as_ref()
+        .ok_or_else(|| Error::new("no memory was made that can only be read: a defect of this program"))?;
+    let mut rivals = readable.of(&data);
+    rivals.truncate(rivals.len() / 2);
+    let bytes = DOUBLES * size_of::<f64>();
+    let mut memory = ground
+        .pool
+        .take(&data, bytes.div_ceil(partition::geometry::PAGE))?;
+    let mut floods = Floods {
+        everywhere: ground.everywhere(&data, &none),
+        beside: ground.beside(&data, &none, &data.union(&rest)),
+        rivals,
+        readable,
+        flood: &mut ground.flood,
+    };
+    let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
+    let tick = calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6;
+    let never = u64::MAX;
+    let (alone, _) = products(clock, &mut product, 8 * STEPS, never, witness, || {})?;
+    let product_ns = alone as f64 * tick / 8.0;
+    let number = ((PAPER.nanos() as f64 / product_ns).round() as usize).max(1);
+    let mut seen = Seen {
+        data,
+        rest,
+        products: number,
+        product_ns,
+        runs,
+        again: 0,
+        witnessed: witness.works(),
+        rows: Vec::new(),
+        samples: Vec::new(),
+    };
+    watch.begin(
+        "products of matrices in time slices",
+        (runs * SLICES.len()) as u64,
+    );
+    for run in 0..runs {
+        for length in SLICES {
+            // In turn, so that what the machine does otherwise meets all alike.
+            for (scenario, which) in SCENARIOS.into_iter().enumerate() {
+                if watch.stopped() {
+                    return Err(Error::new("stopped before the experiment was done"));
+                }
+                let ticks = (length.nanos() as f64 / tick) as u64;
+                let (took, again) = products(clock, &mut product, number * STEPS, ticks, witness, || {
+                    floods.after(which);
+                })?;
+                seen.again += again;
+                seen.samples.push(Sample {
+                    slice: length,
+                    scenario,
+                    run,
+                    ns: took as f64 * tick,
+                });
+            }
+            watch.advance(1);
+        }
+    }
+    seen.rows = SLICES
+        .into_iter()
+        .map(|length| row_of(length, &seen.samples))
+        .collect();
+    Ok(seen)
+}
+
+/// What the samples of one time slice say.
+fn row_of(slice: Duration, samples: &[Sample]) -> Row {
+    let of = |scenario: usize| {
+        samples
+            .iter()
+            .filter(move |s| s.slice == slice && s.scenario == scenario)
+            .map(|s| s.ns)
+    };
+    let least = of(0).fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE);
+    let interruptions = (least / slice.nanos().max(1) as f64).max(1.0);
+    Row {
+        slice,
+        unpredictability: std::array::from_fn(|s| of(s).fold(0.0, f64::max) / least),
+        typical: std::array::from_fn(|s| median(of(s)) / least),
+        an_interruption_ns: std::array::from_fn(|s| (median(of(s)) - median(of(0))) / interruptions),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_compares_with_the_shortest_alone() {
+        let slice = Duration::from_micros(100);
+        let sample = |scenario, run, ns| Sample {
+            slice,
+            scenario,
+            run,
+            ns,
+        };
+        let samples = [
+            sample(0, 0, 1_000_000.0),
+            sample(0, 1, 1_100_000.0),
+            sample(0, 2, 1_000_000.0),
+            sample(1, 0, 2_000_000.0),
+            sample(1, 1, 3_000_000.0),
+            sample(1, 2, 2_000_000.0),
+        ];
+        let row = row_of(slice, &samples);
+        assert_eq!((row.unpredictability[0], row.unpredictability[1]), (1.1, 3.0));
+        assert_eq!(row.typical[1], 2.0);
+        assert_eq!(
+            row.an_interruption_ns[1], 100_000.0,
+            "a million more in ten interruptions"
+        );
+    }
+
+    #[test]
+    fn slices_end_and_go_on_where_they_ended() {
+        let mut memory = vec![0.0; DOUBLES];
+        let mut product = Product::new(&mut memory).unwrap();
+        let clock = machine::clock::Monotonic;
+        assert_eq!(slice(clock, &mut product, 5, 40, 0).0, 6, "at least a step");
+        assert_eq!(slice(clock, &mut product, 5, 40, u64::MAX).0, 40);
+        let mut floods = 0;
+        let (took, again) = products(clock, &mut product, 100, 0, Witness::blind(), || floods += 1).unwrap();
+        assert_eq!((floods, again), (100, 0));
+        assert!(took > 0);
+    }
+}
