@@ -17,6 +17,7 @@ pub mod platformfile;
 pub mod profile;
 pub mod profilefile;
 pub mod provenance;
+pub mod rtapp;
 pub mod schedcat;
 pub mod size;
 pub mod task;

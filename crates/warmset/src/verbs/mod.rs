@@ -10,6 +10,7 @@ mod color_experiment_long;
 mod color_experiment_show;
 mod color_find;
 mod color_serve;
+mod convert;
 mod generate;
 mod measure;
 mod platform;
@@ -61,6 +62,8 @@ pub enum Verb {
     Check(check::Args),
     /// Draw random task sets
     Generate(generate::Args),
+    /// Turn files of rt-app into task sets, and task sets into files of rt-app
+    Convert(convert::Args),
     /// Run a task set in virtual time under a policy
     Simulate(simulate::Args),
     /// Run a task set for real under a policy
@@ -84,6 +87,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Measure(args) => measure::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Generate(args) => generate::run(args),
+        Verb::Convert(args) => convert::run(args),
         Verb::Simulate(args) => simulate::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Study(args) => study::run(args),

@@ -1,0 +1,49 @@
+//! `warmset convert`: task sets from and for other tools' files.
+
+use crate::Answer;
+use crate::console::{note, print};
+use model::{Duration, Result, files, rtapp, taskfile};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  warmset convert workload.json -o tasks.toml    the periodic threads of a file of rt-app
+  warmset convert tasks.toml -o workload.json    for rt-app, each task a thread of SCHED_DEADLINE
+
+What has no place in the other format is told on standard error, with the reason.";
+
+/// Options of `warmset convert`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A task set in TOML, which becomes a file of rt-app; or a file of rt-app (JSON), which becomes a task set
+    file: PathBuf,
+    /// How long rt-app shall run, rounded up to seconds
+    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
+    duration: Duration,
+    /// Write here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> Result<Answer> {
+    let text = files::read_text(&args.file)?;
+    // No TOML file begins with a brace, and every file of rt-app does, or with a comment.
+    let is_rt_app = text.trim_start().starts_with(['{', '/']);
+    let (written, notes) = if is_rt_app {
+        let imported = rtapp::from_rt_app(&text).map_err(|e| e.at(args.file.display()))?;
+        (taskfile::to_toml(&imported.set), imported.notes)
+    } else {
+        let set = taskfile::from_toml(&text).map_err(|e| e.at(args.file.display()))?;
+        rtapp::to_rt_app(&set, args.duration).map_err(|e| e.at(args.file.display()))?
+    };
+    for text in &notes {
+        note(text);
+    }
+    match &args.output {
+        Some(path) => files::write(path, written)?,
+        None => print(&written)?,
+    }
+    Ok(Answer::Yes)
+}
