@@ -95,10 +95,8 @@ fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32, is_leader: b
                 if core.ended {
                     return;
                 }
-                let now = timeline.now();
-                core.step(now);
-                let took = timeline.now().since(now);
-                core.ground.steps.record(took.nanos());
+                let here = place - core.ground.first_post;
+                core.step(team, timeline, here);
                 let next = core.next();
                 if core.ended {
                     // The others of the domain end too.
@@ -109,7 +107,15 @@ fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32, is_leader: b
                 }
                 if is_leader {
                     core.armed = next;
-                    until = until.min(timeline.reading(model::Instant::from_nanos(next)));
+                    let due = timeline.reading(model::Instant::from_nanos(next));
+                    let early = core.early(here);
+                    until = until.min(due.saturating_sub(early));
+                    if early > 0 && kernel::monotonic() >= until && until < due {
+                        core.foresee();
+                        drop(core);
+                        spin(post, seen, due);
+                        continue;
+                    }
                 } else if next < core.armed {
                     let leader = team.inboxes[post.domain as usize].leader;
                     team.posts[leader as usize].call();
@@ -119,5 +125,12 @@ fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32, is_leader: b
             return;
         }
         post.sleep(seen, until);
+    }
+}
+
+/// Waits on the processor, which has nothing better to do, for a reading of the clock or a call.
+fn spin(post: &crate::team::Post, seen: u32, until: u64) {
+    while post.calls() == seen && kernel::monotonic() < until {
+        std::hint::spin_loop();
     }
 }

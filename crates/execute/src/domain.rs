@@ -17,18 +17,21 @@
 //! [`Mail::Task`], at a job boundary (002 §4.1) or when a slice is used up (002 §4.2). The duty to release its next job
 //! moves on its own, from release to release.
 
+mod actions;
 mod ground;
 mod show;
 
 pub(crate) use ground::{Fixed, Ground, Parts, Row, prepare};
 
+use crate::clock::Timeline;
 use crate::kernel;
 use crate::team::{Mail, Team};
+use actions::Actions;
 use model::{Duration, Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Event, NONE, Policy, Route};
 use std::sync::Arc;
-use trace::Event as Record;
+use trace::{Event as Record, Overhead};
 
 /// What happens to a job that has executed for its WCET and is not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,6 +63,7 @@ pub(crate) struct Core<P> {
     arrived: Vec<u64>,
     dirty: bool,
     /// Buffers.
+    actions: Actions,
     mail: Vec<Mail>,
     finished: Vec<u32>,
     /// What has just been released, for latencies.
@@ -72,7 +76,7 @@ pub(crate) struct Core<P> {
 
 impl<P: Policy> Core<P> {
     pub fn new(policy: P, mut ground: Ground, route: Arc<Route>) -> Self {
-        let tasks = ground.rows.len();
+        let (tasks, ground_places) = (ground.rows.len(), ground.cpus.len());
         let mut releases = Tournament::new(tasks);
         for task in 0..tasks {
             let id = TaskId(task as u32);
@@ -93,6 +97,7 @@ impl<P: Policy> Core<P> {
             arrived: vec![0; tasks],
             // At the very start it is asked once.
             dirty: true,
+            actions: Actions::new(ground_places, tasks),
             mail: Vec::with_capacity(tasks),
             finished: Vec::with_capacity(tasks),
             fresh: Vec::with_capacity(tasks),
@@ -111,14 +116,14 @@ impl<P: Policy> Core<P> {
             .min(self.ground.horizon.nanos())
     }
 
-    /// All that has happened up to now, then the decision.
-    pub fn step(&mut self, now: Instant) {
-        let over =
-            now >= self.ground.horizon || self.ground.team.ending.load(std::sync::atomic::Ordering::Acquire);
-        self.ground.now = now;
-        self.take_mail();
-        self.take_finished();
-        if self.ground.team.inboxes[self.ground.domain as usize].is_untidy() {
+    /// All that has happened up to now, then the decision, by the dispatcher of this place.
+    pub fn step(&mut self, team: &Team, timeline: &Timeline, here: u32) {
+        let now = self.ground.begin(timeline, here);
+        let over = now >= self.ground.horizon || team.ending.load(std::sync::atomic::Ordering::Acquire);
+        let decisions = self.ground.decisions;
+        self.take_mail(team);
+        self.take_finished(team);
+        if team.inboxes[self.ground.domain as usize].is_untidy() {
             self.ground.tidy();
         }
         if over {
@@ -146,6 +151,25 @@ impl<P: Policy> Core<P> {
             self.ground.producer.push(event);
         }
         self.decide();
+        if self.ground.decisions > decisions {
+            let took = self.ground.pass().since(now);
+            self.ground.steps.record(took.nanos());
+        }
+    }
+
+    /// How long before something is due the leader, at this place, is to be up: it takes no time from a job.
+    pub fn early(&self, here: u32) -> u64 {
+        match self.ground.running[here as usize] {
+            NONE => self.ground.early,
+            _ => 0,
+        }
+    }
+
+    /// Brings into the caches what the next release will need, while there is time.
+    pub fn foresee(&self) {
+        if self.releases.key() < Tournament::NEVER {
+            self.ground.foresee(self.releases.entry() as u32);
+        }
     }
 
     fn tell(&mut self, event: Event) {
@@ -156,7 +180,8 @@ impl<P: Policy> Core<P> {
     fn decide(&mut self) {
         while std::mem::take(&mut self.dirty) {
             self.ground.decisions += 1;
-            self.policy.decide(self.ground.now, &mut self.ground);
+            self.policy.decide(self.ground.now, &mut self.actions);
+            self.ground.carry_out(&mut self.actions);
             // Whoever had finished when it was lowered was not preempted.
             while let Some(task) = self.ground.late.pop() {
                 self.finish(task);
@@ -169,8 +194,7 @@ impl<P: Policy> Core<P> {
         self.ground.settle(|place| policy.is_deliberately_idle(place));
     }
 
-    fn take_mail(&mut self) {
-        let team = Arc::clone(&self.ground.team);
+    fn take_mail(&mut self, team: &Team) {
         let mut mail = std::mem::take(&mut self.mail);
         team.inboxes[self.ground.domain as usize].take_mail(&mut mail);
         for letter in mail.drain(..) {
@@ -209,6 +233,7 @@ impl<P: Policy> Core<P> {
         self.arrived[task as usize] = number + 1;
         let nominal = self.ground.release_of(task, number);
         self.ground.show_release(task, number, nominal);
+        self.ground.show_overhead(Overhead::Release, task, number);
         let next = self.ground.release_of(task, number + 1);
         self.releases.set(task as usize, Tournament::NEVER);
         if next < self.ground.horizon {
@@ -228,6 +253,7 @@ impl<P: Policy> Core<P> {
             self.fresh.push(task);
             self.begin(task);
         }
+        self.ground.end_overhead(Overhead::Release, task, number);
     }
 
     /// The next job of a task, which is released, becomes its current one.
@@ -264,8 +290,7 @@ impl<P: Policy> Core<P> {
         self.tell(Event::Ready(job));
     }
 
-    fn take_finished(&mut self) {
-        let team = Arc::clone(&self.ground.team);
+    fn take_finished(&mut self, team: &Team) {
         let mut finished = std::mem::take(&mut self.finished);
         team.take_finished(self.ground.domain, &mut finished);
         for task in finished.drain(..) {

@@ -65,6 +65,10 @@ impl Post {
         self.calls.fetch_add(1, Ordering::Release);
         kernel::futex_wake(&self.calls);
     }
+    /// Lets it look at the domain, if it is awake.
+    pub fn nudge(&self) {
+        self.calls.fetch_add(1, Ordering::Release);
+    }
     /// Sleeps until a call after the `seen` ones, or a reading of the clock.
     pub fn sleep(&self, seen: u32, until: u64) {
         kernel::futex_wait(&self.calls, seen, Some(until));
@@ -123,7 +127,7 @@ impl Inbox {
 
     /// Moves all mail to the end of `into`.
     pub fn take_mail(&self, into: &mut Vec<Mail>) {
-        if self.has_mail.swap(false, Ordering::AcqRel) {
+        if self.has_mail.load(Ordering::Acquire) && self.has_mail.swap(false, Ordering::AcqRel) {
             into.append(&mut self.mail.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
@@ -238,9 +242,12 @@ impl Team {
 
     /// Takes all workers off the list of a domain; those that finish from now on are on it again.
     pub fn take_finished(&self, domain: u32, into: &mut Vec<u32>) {
-        let mut task = self.inboxes[domain as usize]
-            .finished
-            .swap(NONE, Ordering::Acquire);
+        let finished = &self.inboxes[domain as usize].finished;
+        // Most steps find nothing, and leave the line to those that read it.
+        let mut task = match finished.load(Ordering::Relaxed) {
+            NONE => NONE,
+            _ => finished.swap(NONE, Ordering::Acquire),
+        };
         while task != NONE {
             let worker = &self.workers[task as usize];
             let next = worker.next.load(Ordering::Relaxed);

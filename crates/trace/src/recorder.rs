@@ -58,6 +58,13 @@ impl Producer {
         self.write(event);
     }
 
+    /// Reads the place of the next record, so that it is in the caches when there is something to write.
+    #[inline]
+    pub fn foresee(&self) -> u64 {
+        let at = (self.written % self.ring.slots.len() as u64) as usize;
+        self.ring.slots[at][0].load(Ordering::Relaxed)
+    }
+
     #[inline]
     fn has_room(&mut self, count: u64) -> bool {
         let capacity = self.ring.slots.len() as u64;

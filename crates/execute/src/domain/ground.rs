@@ -1,16 +1,18 @@
 //! The ground of a domain: its processors, its tasks' threads, and what is done to them.
 
+use super::actions::{Action, Actions};
 use super::{Enforcement, SHORTEST, trouble};
+use crate::clock::{Monotonic, Timeline};
 use crate::program::Program;
 use crate::team::{Mail, Team};
 use crate::{gate, kernel};
 use model::{CpuId, Duration, Instant, TaskId, Timing};
 use policy::tournament::Tournament;
-use policy::{Decisions, Job, NONE};
+use policy::{Job, NONE};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use trace::Event as Record;
 use trace::recorder::Producer;
+use trace::{Event as Record, Overhead};
 
 /// What never changes about a task.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +77,8 @@ pub(crate) struct Row {
     pub behind: u32,
     /// Was it put on a processor as soon as it was released?
     pub prompt: bool,
+    /// When it was told to begin on another processor than the one on which that was decided, in nanoseconds; 0: it was not.
+    pub called: u64,
 }
 
 impl Row {
@@ -100,6 +104,7 @@ impl Row {
             done: 0,
             behind: 0,
             prompt: false,
+            called: 0,
         }
     }
 }
@@ -152,8 +157,17 @@ pub(crate) struct Ground {
     pub first_post: u32,
     pub fixed: Arc<[Fixed]>,
     pub rows: Vec<Row>,
-    /// The moment of the present step.
+    /// The moment of the present step: when it began, then how far it has come.
     pub now: Instant,
+    /// When the present step began.
+    began: Instant,
+    /// Decisions before it.
+    decided: u64,
+    timeline: Timeline,
+    /// The place of the dispatcher whose step it is.
+    here: u32,
+    /// Put on their places when everybody has left: place and task.
+    coming: Vec<(u32, u32)>,
     pub horizon: Instant,
     pub enforcement: Enforcement,
     pub quantum: Duration,
@@ -172,12 +186,18 @@ pub(crate) struct Ground {
     pub arrivals: Tournament,
     /// When the policy wants to be woken.
     pub timer: u64,
+    /// How long before something is due its leader is up, where no job runs on its processor, in nanoseconds.
+    pub early: u64,
     pub producer: Producer,
     /// Tasks that had finished when they were to be preempted; shown, not yet told.
     pub late: Vec<u32>,
     pub decisions: u64,
-    /// How long steps took.
+    /// How long steps took in which something was decided.
     pub steps: Samples,
+    /// How long it took of them to take note and decide.
+    pub thoughts: Samples,
+    /// From telling a worker on another processor to begin to its first instruction.
+    pub calls: Samples,
     /// From release to the first instruction, of jobs that were chosen at once.
     pub latencies: Samples,
 }
@@ -196,6 +216,7 @@ pub(crate) struct Parts {
     pub slices: bool,
     /// Are there programs among the tasks?
     pub programs: bool,
+    pub early: Duration,
     pub producer: Producer,
 }
 
@@ -210,6 +231,11 @@ impl Ground {
             fixed: parts.fixed,
             rows: parts.rows,
             now: Instant::ZERO,
+            began: Instant::ZERO,
+            decided: 0,
+            timeline: Timeline::new(Monotonic, 0),
+            here: 0,
+            coming: Vec::with_capacity(places),
             horizon: parts.horizon,
             enforcement: parts.enforcement,
             quantum: parts.quantum,
@@ -221,12 +247,46 @@ impl Ground {
             limits: Tournament::new(places),
             arrivals: Tournament::new(tasks),
             timer: u64::MAX,
+            early: parts.early.nanos().min(10_000_000),
             producer: parts.producer,
             late: Vec::with_capacity(tasks),
             decisions: 0,
             steps: Samples::new(),
+            thoughts: Samples::new(),
+            calls: Samples::new(),
             latencies: Samples::new(),
         }
+    }
+
+    /// A step begins, of the dispatcher at this place. Returns when.
+    pub fn begin(&mut self, timeline: &Timeline, here: u32) -> Instant {
+        (self.timeline, self.here) = (*timeline, here);
+        self.decided = self.decisions;
+        self.began = self.pass();
+        self.began
+    }
+
+    /// The place of the dispatcher whose step it is.
+    pub fn here(&self) -> usize {
+        self.here as usize
+    }
+
+    /// Looks at the clock: the step has come so far.
+    pub fn pass(&mut self) -> Instant {
+        self.now = self.timeline.now().max(self.now);
+        self.now
+    }
+
+    /// Reads what the release of a task will need.
+    pub fn foresee(&self, task: u32) {
+        let worker = &self.team.workers[task as usize];
+        std::hint::black_box((
+            self.fixed[task as usize],
+            self.rows[task as usize],
+            worker.thread(),
+            worker.done(),
+            self.producer.foresee(),
+        ));
     }
 
     /// The nominal release of a job.
@@ -307,6 +367,13 @@ impl Ground {
         let worker = &self.team.workers[task as usize];
         let row = &mut self.rows[task as usize];
         if !std::mem::replace(&mut row.working, true) {
+            if place != self.here {
+                row.called = self.timeline.now().nanos();
+                if self.early > 0 {
+                    // Whoever waits there without sleeping makes room.
+                    self.team.posts[(self.first_post + place) as usize].nudge();
+                }
+            }
             worker.tell();
         }
         if worker.program().is_some() {
@@ -386,8 +453,12 @@ impl Ground {
             self.park(task);
             return self.rows[task as usize].current;
         }
+        let began = worker.began.load(Ordering::Relaxed);
+        let called = std::mem::take(&mut row.called);
+        if called > 0 {
+            self.calls.record(began.saturating_sub(called));
+        }
         if std::mem::take(&mut row.prompt) {
-            let began = worker.began.load(Ordering::Relaxed);
             self.latencies.record(began.saturating_sub(row.release.nanos()));
         }
         row.current
@@ -495,43 +566,86 @@ fn forget(list: &mut Vec<u32>, task: u32) {
     }
 }
 
-impl Decisions for Ground {
-    fn run(&mut self, place: u32, task: TaskId) {
-        self.take_off(place);
-        // The policy learns of those that have finished when it has decided, and decides again.
-        if !self.late.contains(&task.0) {
-            self.put_on(place, task.0);
-            self.show_start(place, task.0);
-        }
-    }
-
-    fn idle(&mut self, place: u32) {
-        self.take_off(place);
-    }
-
-    fn wake(&mut self, at: Instant) {
-        self.timer = at.nanos();
-    }
-
-    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
-        let row = &mut self.rows[task.index()];
-        row.part = part;
-        if to == self.domain {
-            self.arrivals.set(task.index(), at.max(self.now).nanos());
-        } else {
-            self.hand_over(task.0, to, at);
-        }
-    }
-
-    fn serve(&mut self, place: u32, server: Option<u32>) {
-        self.show_server(place, server);
-    }
-}
-
 impl Ground {
+    /// Does what was decided: first everybody leaves who has to, then others come, those on other processors first. What a
+    /// dispatcher does for others takes its own processor, too.
+    pub(super) fn carry_out(&mut self, actions: &mut Actions) {
+        let here = self.here;
+        let chosen = actions.list.iter().rev().find_map(|action| match action {
+            Action::Run { place, task } if *place == here => {
+                Some((TaskId(*task), self.rows[*task as usize].number))
+            }
+            _ => None,
+        });
+        let cpu = self.cpus[here as usize];
+        let begun = self.now;
+        self.producer
+            .push(Record::overhead_begin(begun, cpu, Overhead::Scheduling, chosen));
+        let decided = self.pass();
+        if self.decisions == self.decided + 1 {
+            self.thoughts.record(decided.since(self.began).nanos());
+        }
+        if let Some(at) = actions.wake.take() {
+            self.timer = at.nanos();
+        }
+        for action in actions.list.drain(..) {
+            match action {
+                Action::Run { place, task } => {
+                    self.take_off(place);
+                    self.coming.push((place, task));
+                }
+                Action::Idle { place } => self.take_off(place),
+                Action::Push { task, to, at, part } => self.push(task, to, at, part),
+                Action::Serve { place, server } => self.show_server(place, server),
+            }
+        }
+        for index in 0..self.coming.len() {
+            if self.coming[index].0 != here {
+                self.bring(index);
+            }
+        }
+        let now = self.now;
+        self.producer
+            .push(Record::overhead_end(now, cpu, Overhead::Scheduling, chosen));
+        for index in 0..self.coming.len() {
+            if self.coming[index].0 == here {
+                self.bring(index);
+            }
+        }
+        self.coming.clear();
+    }
+
+    /// Puts somebody on a place that is free.
+    fn bring(&mut self, index: usize) {
+        let (place, task) = self.coming[index];
+        // The policy learns of those that have finished when it has decided, and decides again.
+        if self.late.contains(&task) {
+            return;
+        }
+        let job = Some((TaskId(task), self.rows[task as usize].number));
+        let (cpu, now) = (self.cpus[place as usize], self.now);
+        self.producer
+            .push(Record::overhead_begin(now, cpu, Overhead::ContextSwitch, job));
+        self.put_on(place, task);
+        let now = self.pass();
+        self.producer
+            .push(Record::overhead_end(now, cpu, Overhead::ContextSwitch, job));
+        self.show_start(place, task);
+    }
+
+    fn push(&mut self, task: u32, to: u32, at: Instant, part: u32) {
+        self.rows[task as usize].part = part;
+        if to == self.domain {
+            self.arrivals.set(task as usize, at.max(self.now).nanos());
+        } else {
+            self.hand_over(task, to, at);
+        }
+    }
+
     fn take_off(&mut self, place: u32) {
         let task = self.running[place as usize];
         if task != NONE && self.vacate(place, false) {
+            self.pass();
             let number = self.rows[task as usize].number;
             let event = Record::preemption(self.now, self.cpus[place as usize], TaskId(task), number);
             self.producer.push(event);

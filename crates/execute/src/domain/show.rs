@@ -4,8 +4,7 @@ use super::ground::{Ground, Shown};
 use model::{Duration, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::Ordering;
-use trace::Event as Record;
-use trace::Flags;
+use trace::{Event as Record, Flags, Overhead};
 
 impl Ground {
     pub(super) fn show_release(&mut self, task: u32, number: u64, nominal: Instant) {
@@ -15,6 +14,20 @@ impl Ground {
         let cpu = self.cpus.iter().find(|c| c.0 == last).unwrap_or(&self.cpus[0]);
         let event = Record::release(self.now, *cpu, TaskId(task), number, deadline);
         self.producer.push(event);
+    }
+
+    /// The dispatcher's processor begins to be busy for a job.
+    pub(super) fn show_overhead(&mut self, overhead: Overhead, task: u32, number: u64) {
+        let (cpu, job) = (self.cpus[self.here()], Some((TaskId(task), number)));
+        self.producer
+            .push(Record::overhead_begin(self.now, cpu, overhead, job));
+    }
+
+    /// It is done with that.
+    pub(super) fn end_overhead(&mut self, overhead: Overhead, task: u32, number: u64) {
+        let (cpu, job) = (self.cpus[self.here()], Some((TaskId(task), number)));
+        let now = self.pass();
+        self.producer.push(Record::overhead_end(now, cpu, overhead, job));
     }
 
     pub(super) fn show_start(&mut self, place: u32, task: u32) {
