@@ -231,15 +231,17 @@ fn bench() -> Result<()> {
             Some(first),
         );
     }
-    let (mut steps, mut thoughts) = (vec![], vec![]);
+    let (mut steps, mut thoughts, mut calls) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
         let outcome = engine(&both, 50, Duration::from_millis(20), Duration::ZERO)?;
         steps.push(figures(&outcome.steps));
         thoughts.push(figures(&outcome.thoughts));
+        calls.push(figures(&outcome.calls));
     }
     println!("one decision of g-edf with 50 tasks on {} processors", all.len());
     told("take note, decide, write the trace", &thoughts, None);
     told("that, and the system calls to carry it out", &steps, None);
+    told("from there to a job on another processor", &calls, None);
     Ok(())
 }
 
