@@ -21,7 +21,7 @@ mod actions;
 mod ground;
 mod show;
 
-pub(crate) use ground::{Fixed, Ground, Parts, Row, prepare};
+pub(crate) use ground::{Fixed, Ground, Leave, Parts, Row, prepare};
 
 use crate::clock::Timeline;
 use crate::kernel;
@@ -349,10 +349,11 @@ impl<P: Policy> Core<P> {
                 continue;
             }
             let slice = row.budget_left > 0;
-            if !self
-                .ground
-                .vacate(place, slice || self.ground.stops_beyond_budget(task))
-            {
+            let then = match slice || self.ground.stops_beyond_budget(task) {
+                true => Leave::Stops,
+                false => Leave::Waits,
+            };
+            if !self.ground.vacate(place, then) {
                 // It finished at the last moment.
                 while let Some(task) = self.ground.late.pop() {
                     self.finish(task);

@@ -73,6 +73,8 @@ pub struct Outcome {
     pub ending: Ending,
     /// When.
     pub end: Instant,
+    /// What `CLOCK_MONOTONIC` was at time zero, in nanoseconds.
+    pub origin: u64,
     /// Events that were lost.
     pub lost: u64,
     /// Decisions asked of the policy.
@@ -470,6 +472,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
         ended.map(|ending| Outcome {
             ending,
             end,
+            origin: self.team.timeline().map_or(0, |t| t.reading(Instant::ZERO)),
             lost,
             decisions,
             steps,

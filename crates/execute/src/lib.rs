@@ -3,6 +3,7 @@
 //! [`engine`] is a run from beginning to end; [`domain`] does to threads what a policy decides; [`watchdog`] sees to it that
 //! the machine lives. How it works, and why so: the section on real time in ARCHITECTURE.md.
 
+pub mod boundary;
 pub mod clock;
 pub mod colored;
 mod dispatcher;

@@ -44,6 +44,13 @@ impl Actions {
             wake: None,
         }
     }
+
+    /// Is the task, which is at this place, to run at another one?
+    pub fn moves(&self, task: u32, place: u32) -> bool {
+        let comes =
+            |a: &Action| matches!(a, Action::Run { place: to, task: who } if *who == task && *to != place);
+        self.list.iter().any(comes)
+    }
 }
 
 impl Decisions for Actions {

@@ -67,6 +67,8 @@ pub(crate) struct Row {
     pub affinity: u32,
     /// Has its thread the priority of a chosen job?
     pub raised: bool,
+    /// The place that it was told to leave while it may have been running there, or [`NONE`].
+    pub left: u32,
     /// Is its gate closed?
     pub gated: bool,
     /// Is its thread within a piece of work?
@@ -99,6 +101,7 @@ impl Row {
             last: NONE,
             affinity: NONE,
             raised: false,
+            left: NONE,
             gated: held,
             working: false,
             done: 0,
@@ -116,6 +119,20 @@ pub(super) enum Shown {
     Idle,
     Deliberate,
 }
+
+/// What becomes of a job that leaves its processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leave {
+    /// It waits there, below whoever comes.
+    Waits,
+    /// It is led to its gate.
+    Stops,
+    /// It runs on another processor by the same decision.
+    Moves,
+}
+
+/// How often it is looked whether a thread has left its processor, before it is moved all the same.
+const LOOKS: usize = 50;
 
 /// So many of the latest samples are kept.
 const SAMPLES: usize = 1 << 16;
@@ -325,16 +342,21 @@ impl Ground {
     /// Lets the thread of a task run on this place, above all others.
     fn put_on(&mut self, place: u32, task: u32) {
         let cpu = self.cpus[place as usize];
-        let team = &self.team;
-        let worker = &team.workers[task as usize];
-        let row = &mut self.rows[task as usize];
-        if row.affinity != NONE
-            && let Some(before) = self.cpus.iter().position(|c| c.0 == row.affinity)
+        let affinity = self.rows[task as usize].affinity;
+        if affinity != NONE
+            && let Some(before) = self.cpus.iter().position(|c| c.0 == affinity)
         {
             forget(&mut self.waiting[before], task);
         }
+        if affinity != cpu.0 {
+            self.await_leaving(task);
+        }
+        let team = &self.team;
+        let worker = &team.workers[task as usize];
+        let row = &mut self.rows[task as usize];
         worker.domain.store(self.domain, Ordering::Release);
         worker.post.store(self.first_post + place, Ordering::Relaxed);
+        row.left = NONE;
         // First where, then how high: a queued thread is moved at little cost, a running one is not.
         if row.affinity != cpu.0 {
             row.affinity = cpu.0;
@@ -383,9 +405,9 @@ impl Ground {
         }
     }
 
-    /// Takes the thread of a place from its priority and, with `stop`, leads it to its gate. False where it had finished
+    /// Takes the thread of a place from its priority and then, as asked, leads it to its gate. False where it had finished
     /// before that: then it is shown to be complete and added to the late ones.
-    pub fn vacate(&mut self, place: u32, stop: bool) -> bool {
+    pub fn vacate(&mut self, place: u32, then: Leave) -> bool {
         let task = self.running[place as usize];
         if task == NONE {
             return true;
@@ -393,9 +415,17 @@ impl Ground {
         let team = Arc::clone(&self.team);
         let worker = &team.workers[task as usize];
         let row = &mut self.rows[task as usize];
-        row.raised = false;
-        if let Err(e) = worker.raise(kernel::WAIT) {
-            trouble(&team, task, "lower", &e);
+        if place == self.here && then == Leave::Moves && worker.program().is_none() {
+            // It does not run while its dispatcher does, and is not there any more when that ends.
+        } else {
+            row.raised = false;
+            if let Err(e) = worker.raise(kernel::WAIT) {
+                trouble(&team, task, "lower", &e);
+            }
+            row.left = match place == self.here {
+                true => NONE,
+                false => place,
+            };
         }
         if worker.program().is_some() {
             team.posts[(self.first_post + place) as usize].watched.forget();
@@ -412,12 +442,39 @@ impl Ground {
         row.place = NONE;
         self.running[place as usize] = NONE;
         self.limits.set(place as usize, Tournament::NEVER);
-        if stop {
-            self.close(task);
-        } else {
-            self.waiting[place as usize].push(task);
+        match then {
+            Leave::Stops => self.close(task),
+            Leave::Waits => self.waiting[place as usize].push(task),
+            Leave::Moves if self.rows[task as usize].raised => {}
+            Leave::Moves => self.waiting[place as usize].push(task),
         }
         true
+    }
+
+    /// Waits until a thread is off the processor that it was told to leave: the kernel answers at once, the interrupt takes
+    /// some time. Moving it before that would stop that processor, and this dispatcher, for much longer (002 §4.4.2).
+    fn await_leaving(&mut self, task: u32) {
+        let left = std::mem::replace(&mut self.rows[task as usize].left, NONE);
+        if left == NONE {
+            return;
+        }
+        if self.running[left as usize] == NONE {
+            // Nobody has come in its place: its dispatcher interrupts it.
+            self.team.posts[(self.first_post + left) as usize].call();
+        }
+        let worker = &self.team.workers[task as usize];
+        let mut before = worker.time();
+        for _ in 0..LOOKS {
+            let look = kernel::monotonic() + 500;
+            while kernel::monotonic() < look {
+                std::hint::spin_loop();
+            }
+            // Who executes grows older.
+            let time = worker.time();
+            if std::mem::replace(&mut before, time) == time {
+                return;
+            }
+        }
     }
 
     fn close(&mut self, task: u32) {
@@ -588,17 +645,18 @@ impl Ground {
         if let Some(at) = actions.wake.take() {
             self.timer = at.nanos();
         }
-        for action in actions.list.drain(..) {
-            match action {
+        for index in 0..actions.list.len() {
+            match actions.list[index] {
                 Action::Run { place, task } => {
-                    self.take_off(place);
+                    self.take_off(place, actions);
                     self.coming.push((place, task));
                 }
-                Action::Idle { place } => self.take_off(place),
+                Action::Idle { place } => self.take_off(place, actions),
                 Action::Push { task, to, at, part } => self.push(task, to, at, part),
                 Action::Serve { place, server } => self.show_server(place, server),
             }
         }
+        actions.list.clear();
         for index in 0..self.coming.len() {
             if self.coming[index].0 != here {
                 self.bring(index);
@@ -642,9 +700,13 @@ impl Ground {
         }
     }
 
-    fn take_off(&mut self, place: u32) {
+    fn take_off(&mut self, place: u32, actions: &Actions) {
         let task = self.running[place as usize];
-        if task != NONE && self.vacate(place, false) {
+        let then = match actions.moves(task, place) {
+            true => Leave::Moves,
+            false => Leave::Waits,
+        };
+        if task != NONE && self.vacate(place, then) {
             self.pass();
             let number = self.rows[task as usize].number;
             let event = Record::preemption(self.now, self.cpus[place as usize], TaskId(task), number);
