@@ -96,7 +96,7 @@ fn engine(platform: &Platform, tasks: usize, period: Duration, early: Duration) 
         assignment: None,
         quantum: PERIOD,
     })?;
-    let works = (0..tasks).map(|_| Box::new(Touch) as Box<dyn Work>).collect();
+    let works: Vec<Box<dyn Work>> = (0..tasks).map(|_| Box::new(Touch) as Box<dyn Work>).collect();
     let settings = Settings {
         horizon: LENGTH,
         early,

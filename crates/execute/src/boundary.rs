@@ -103,7 +103,7 @@ pub fn measure(platform: &Platform) -> Result<Boundary> {
         quantum: TURN,
     })?;
     let gaps: Gaps = Arc::new(Mutex::new(vec![Vec::new(); servers]));
-    let works = (0..servers)
+    let works: Vec<Box<dyn Work>> = (0..servers)
         .map(|server| {
             let gaps = Arc::clone(&gaps);
             Box::new(Watching { server, gaps }) as Box<dyn Work>

@@ -7,6 +7,7 @@ mod kernel;
 mod load;
 mod processors;
 
+use crate::boundary::Boundary;
 use crate::domain::Enforcement;
 use machine::{Machine, State, Tree};
 use model::{Assignment, CpuId, Duration, Error, Ratio, Result, TaskSet};
@@ -41,7 +42,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn fine(name: &'static str, seen: impl Into<String>) -> Self {
+    /// As it should be.
+    pub fn fine(name: &'static str, seen: impl Into<String>) -> Self {
         Finding {
             level: Level::Fine,
             name,
@@ -49,14 +51,16 @@ impl Finding {
             remedy: String::new(),
         }
     }
-    fn warn(name: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// The run may be disturbed by it.
+    pub fn warn(name: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Self {
         Finding {
             level: Level::Warn,
             remedy: remedy.into(),
             ..Self::fine(name, seen)
         }
     }
-    fn refuse(name: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// The run cannot be.
+    pub fn refuse(name: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Self {
         Finding {
             level: Level::Refuse,
             ..Self::warn(name, seen, remedy)
@@ -85,6 +89,8 @@ pub struct Intent<'a> {
     pub quantum: Option<Duration>,
     /// Are the processors kept out of sleep states?
     pub awake: bool,
+    /// What a boundary costs, where it matters and was measured.
+    pub boundary: Option<Boundary>,
 }
 
 /// Looks at everything.
@@ -102,6 +108,22 @@ pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
         processors::host(intent.machine),
     ]);
     found
+}
+
+/// How long before a release a dispatcher whose processor is idle is to be up: longer than most wake-ups where there is time
+/// for it, what the tasks and ordinary programs need left aside; else not at all.
+pub fn early(intent: &Intent<'_>) -> Duration {
+    let early = Duration::from_micros(100);
+    let timings = intent.set.timings();
+    let busy: f64 = timings.iter().map(|t| t.utilization().to_f64()).sum();
+    let releases: f64 = timings.iter().map(|t| 1e9 / t.period.nanos() as f64).sum();
+    // All releases on one processor, at worst; what the tasks need on the busiest one is at least their mean.
+    let waits = releases * early.nanos() as f64 / 1e9;
+    let share = busy * intent.part.to_f64() / intent.cpus.len().max(1) as f64;
+    match 100.0 * (share + waits) <= MOST_PERCENT - 10.0 {
+        true => early,
+        false => Duration::ZERO,
+    }
 }
 
 /// The first finding that refuses, as an error.

@@ -142,11 +142,17 @@ pub(super) fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
             consider(wcet, &|| format!("the budget of {}", intent.set.name(task)));
         }
     }
+    // More than half of it has to be left.
+    let lost = intent.boundary.map_or(0, |b| b.p99.nanos());
+    let policed = POLICED.max(Duration::from_nanos(2 * lost));
     shortest
-        .map(|(time, what)| match time < POLICED {
+        .map(|(time, what)| match time < policed {
             true => Finding::refuse(
                 name,
-                format!("{what} lasts {time}; less than {POLICED} cannot be policed from user space"),
+                format!(
+                    "{what} lasts {time}; less than {} cannot be policed from user space",
+                    policed.rounded()
+                ),
                 "give longer ones, or another assignment",
             ),
             false => Finding::fine(name, format!("{what}, {time}")),

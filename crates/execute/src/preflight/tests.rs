@@ -64,6 +64,7 @@ impl Made {
             enforcement: self.enforcement,
             quantum: None,
             awake: self.awake,
+            boundary: None,
         })
     }
 }
@@ -439,6 +440,7 @@ fn whoever_has_no_right_is_told_how_to_get_it() {
         enforcement: Enforcement::Off,
         quantum: None,
         awake: false,
+        boundary: None,
     });
     let refused = permit(&found).unwrap_err().to_string();
     assert!(
@@ -446,4 +448,29 @@ fn whoever_has_no_right_is_told_how_to_get_it() {
         "{refused}"
     );
     assert_eq!(of(&found, "memory locking")[0].0, Level::Warn);
+}
+
+#[test]
+fn dispatchers_wait_where_there_is_time_for_it() {
+    let made = Made::of(&[]);
+    let machine = detect(made.dir.path(), &Probes::default()).unwrap();
+    let early_for = |wcet_us: u64, period_us: u64| {
+        let (wcet, period) = (Duration::from_micros(wcet_us), Duration::from_micros(period_us));
+        early(&Intent {
+            machine: &machine,
+            tree: &Tree::new(made.dir.path()),
+            cpus: &[CpuId(0), CpuId(1)],
+            set: &TaskSet::from_timings(vec![Timing::implicit(wcet, period); 2]).unwrap(),
+            assignment: None,
+            part: Ratio::ONE,
+            enforcement: Enforcement::Off,
+            quantum: None,
+            awake: true,
+            boundary: None,
+        })
+    };
+    assert_eq!(early_for(5_000, 10_000), Duration::from_micros(100));
+    // 90 % are taken; or 4000 releases a second would wait for 40 % of the time.
+    assert_eq!(early_for(9_000, 10_000), Duration::ZERO);
+    assert_eq!(early_for(250, 500), Duration::ZERO);
 }

@@ -20,6 +20,7 @@ mod run;
 mod run_colors;
 mod run_live;
 mod run_performers;
+mod run_reserve;
 mod run_show;
 mod scheduling;
 mod simulate;

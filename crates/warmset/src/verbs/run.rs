@@ -3,6 +3,7 @@
 use super::run_colors::{self, Coloring, Prepared};
 use super::run_live::{Live, Screen, When};
 use super::run_performers::performers;
+use super::run_reserve;
 use super::run_show::Shown;
 use super::scheduling::{self, Scheduling};
 use super::simulate_inputs::part_of;
@@ -49,6 +50,10 @@ pub struct Args {
     /// Keep idle processors awake during the run, as /dev/cpu_dma_latency permits
     #[arg(long)]
     awake: bool,
+    /// Let dispatchers of idle processors be up so long before a release, so that it is prompt [default: 100us where there is
+    /// time for it]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    early: Option<Duration>,
     /// Only look whether the run could be, and say what would disturb it
     #[arg(long)]
     preflight: bool,
@@ -93,12 +98,20 @@ pub fn run(args: Args) -> Result<Answer> {
     let platform = &machine.platform;
     let cpus = platform.in_cache_order();
     let how = &args.scheduling;
-    let assignment = how.assignment(&set, platform, &args.tasks)?;
+    // Without the right to it the preflight tells why.
+    let boundary = match run_reserve::has_boundaries(how)? {
+        true => execute::boundary::measure(platform).ok(),
+        false => None,
+    };
+    let reserved = run_reserve::reserve(how, &set, platform, &args.tasks, boundary.as_ref())?;
+    let assignment = reserved.assignment;
     let stage = how.stage(assignment.clone())?;
     let enforcement = Enforcement::from(how.enforcement);
     let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
-    let plan = how.policy.plan(&how.setup(&set, platform, assignment.as_ref()))?;
-    let findings = preflight::look(&Intent {
+    let plan = how
+        .policy
+        .plan(&how.setup(&reserved.set, platform, assignment.as_ref()))?;
+    let intent = Intent {
         machine: &machine,
         tree: &Tree::new("/".as_ref()),
         cpus: &cpus,
@@ -108,7 +121,11 @@ pub fn run(args: Args) -> Result<Answer> {
         enforcement,
         quantum: stage.quantum,
         awake: args.awake,
-    });
+        boundary,
+    };
+    let mut findings = preflight::look(&intent);
+    findings.extend(reserved.finding);
+    let early = args.early.unwrap_or_else(|| preflight::early(&intent));
     if args.preflight {
         print(&super::run_show::preflight(&findings, args.format)?)?;
         return Ok(match preflight::permit(&findings) {
@@ -129,7 +146,7 @@ pub fn run(args: Args) -> Result<Answer> {
         colored.as_ref(),
         &console,
     )?;
-    let header = header(&set, &machine, stage, enforcement);
+    let header = header(&reserved.set, &machine, stage, enforcement);
     let options = Options {
         tolerance: args.tolerance,
         ..Options::for_trace(&header)
@@ -152,6 +169,7 @@ pub fn run(args: Args) -> Result<Answer> {
         enforcement,
         quantum: how.quantum,
         provider: colored.as_ref().map(Prepared::provider),
+        early,
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.

@@ -94,8 +94,12 @@ struct Document<'a> {
     programs: Vec<Program>,
     summary: &'a Summary,
     decisions: u64,
+    /// Dispatchers: to take note and decide.
+    thoughts: Times,
     /// Dispatchers: to take note, decide and carry out.
     steps: Times,
+    /// From there to a job's first instruction on another processor.
+    calls: Times,
     /// Release to first instruction, of jobs that were chosen at their release.
     latency: Times,
     longest_gap: Duration,
@@ -153,7 +157,9 @@ impl Shown<'_> {
             programs: programs.collect(),
             summary: &self.summary,
             decisions: self.outcome.decisions,
+            thoughts: Times::of(&self.outcome.thoughts),
             steps: Times::of(&self.outcome.steps),
+            calls: Times::of(&self.outcome.calls),
             latency: Times::of(&self.outcome.latencies),
             longest_gap: self.outcome.latest,
             gaps_over_5ms: self.outcome.gaps,
@@ -215,10 +221,18 @@ impl Shown<'_> {
         );
         let _ = writeln!(
             text,
-            "note, decide and carry out: {} ({} decisions)",
-            Times::of(&o.steps).text(),
-            o.decisions
+            "note and decide: {} ({} decisions); carry out as well: {}",
+            Times::of(&o.thoughts).text(),
+            o.decisions,
+            Times::of(&o.steps).text()
         );
+        if !o.calls.is_empty() {
+            let _ = writeln!(
+                text,
+                "from there to a job's first instruction on another processor: {}",
+                Times::of(&o.calls).text()
+            );
+        }
         let _ = match o.gaps {
             0 => writeln!(
                 text,

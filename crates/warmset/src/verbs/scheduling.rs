@@ -73,6 +73,23 @@ pub fn policies() -> String {
 }
 
 impl Scheduling {
+    /// A policy, and all else as it is by default.
+    #[cfg(test)]
+    pub fn of(policy: Spec) -> Self {
+        Scheduling {
+            policy,
+            assignment: None,
+            fit: Fit::Worst,
+            enforcement: Enforce::Off,
+            quantum: Duration::from_millis(1),
+        }
+    }
+
+    /// Does a file say who runs where?
+    pub fn is_given(&self) -> bool {
+        self.assignment.is_some()
+    }
+
     /// Who runs where: as the file says, or as the tool assigns the tasks of `path`.
     ///
     /// # Errors
