@@ -147,7 +147,7 @@ impl<P: Policy> Core<P> {
         }
         if fires && self.policy.is_quantum_driven() {
             // All that it knows now it decides from.
-            let event = Record::quantum(now, self.ground.cpus[0]);
+            let event = Record::quantum(self.ground.now, self.ground.cpus[0]);
             self.ground.producer.push(event);
         }
         self.decide();
