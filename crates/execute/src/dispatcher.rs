@@ -71,11 +71,14 @@ fn dispatch<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32) {
     post.taken.store(true, Ordering::Release);
     let is_leader = team.inboxes[post.domain as usize].leader == place;
     // A policy that panics ends the run, and its dispatcher is not missed by the watchdog.
-    let work = std::panic::AssertUnwindSafe(|| serve(team, core, place, is_leader));
+    let work = std::panic::AssertUnwindSafe(|| {
+        serve(team, core, place, is_leader);
+        team.leave_stage(post);
+    });
     if std::panic::catch_unwind(work).is_err() {
         team.fail(Error::new("the policy panicked").remedy("report it, with the task set"));
     }
-    team.board.rest(place as usize);
+    team.board.rest(post.beat as usize);
     // It fails only where the kernel has lost the thread.
     let _ = thread.lower();
 }
@@ -84,8 +87,13 @@ fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32, is_leader: b
     let post = &team.posts[place as usize];
     loop {
         let seen = post.calls();
-        team.board.beat(place as usize);
         let mut until = kernel::monotonic() + BEAT.nanos();
+        if !team.rules(post) && !team.ending.load(Ordering::Acquire) {
+            // Its time has not come; the watchdog does not miss it.
+            post.sleep(seen, until);
+            continue;
+        }
+        team.board.beat(post.beat as usize);
         if let Some(timeline) = team.timeline() {
             let begin = timeline.reading(model::Instant::ZERO);
             if crate::clock::Monotonic.read() < begin {

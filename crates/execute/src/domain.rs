@@ -21,16 +21,19 @@ mod actions;
 mod ground;
 mod show;
 
-pub(crate) use ground::{Fixed, Ground, Leave, Parts, Row, prepare};
+pub(crate) use ground::{Fixed, Ground, Leave, Parts, Row, Shown, prepare};
 
 use crate::clock::Timeline;
 use crate::kernel;
+use crate::stage::{self, Carried};
 use crate::team::{Mail, Team};
 use actions::Actions;
 use model::{Duration, Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Event, NONE, Policy, Route};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use trace::recorder::Producer;
 use trace::{Event as Record, Overhead};
 
 /// What happens to a job that has executed for its WCET and is not done.
@@ -57,6 +60,10 @@ pub(crate) struct Core<P> {
     pub policy: P,
     pub ground: Ground,
     route: Arc<Route>,
+    /// The domain that the route calls 0, among all of the run.
+    first_domain: u32,
+    /// Who could write for more domains than this stage has.
+    pub spare: Vec<Producer>,
     /// The next release of each task whose release is this domain's duty.
     releases: Tournament,
     /// By task: how many of its jobs are known here to be released.
@@ -75,13 +82,13 @@ pub(crate) struct Core<P> {
 }
 
 impl<P: Policy> Core<P> {
-    pub fn new(policy: P, mut ground: Ground, route: Arc<Route>) -> Self {
+    pub fn new(policy: P, mut ground: Ground, route: Arc<Route>, first_domain: u32) -> Self {
         let (tasks, ground_places) = (ground.rows.len(), ground.cpus.len());
         let mut releases = Tournament::new(tasks);
         for task in 0..tasks {
             let id = TaskId(task as u32);
             let first = ground.release_of(id.0, 0);
-            if route.home(id, 0) == ground.domain && first < ground.horizon {
+            if route.home(id, 0) + first_domain == ground.domain && first < ground.horizon {
                 releases.set(task, first.nanos());
             }
         }
@@ -93,6 +100,8 @@ impl<P: Policy> Core<P> {
             policy,
             ground,
             route,
+            first_domain,
+            spare: Vec::new(),
             releases,
             arrived: vec![0; tasks],
             // At the very start it is asked once.
@@ -106,6 +115,11 @@ impl<P: Policy> Core<P> {
         }
     }
 
+    /// The domain in which a job becomes ready.
+    fn home(&self, task: u32, number: u64) -> u32 {
+        self.first_domain + self.route.home(TaskId(task), number)
+    }
+
     /// When something is due, in nanoseconds of the run.
     pub fn next(&self) -> u64 {
         self.releases
@@ -114,12 +128,14 @@ impl<P: Policy> Core<P> {
             .min(self.ground.limits.key())
             .min(self.ground.timer)
             .min(self.ground.horizon.nanos())
+            .min(self.ground.team.stage_end.load(Ordering::Acquire))
     }
 
     /// All that has happened up to now, then the decision, by the dispatcher of this place.
     pub fn step(&mut self, team: &Team, timeline: &Timeline, here: u32) {
         let now = self.ground.begin(timeline, here);
-        let over = now >= self.ground.horizon || team.ending.load(std::sync::atomic::Ordering::Acquire);
+        let over =
+            now >= self.ground.horizon || team.ending.load(Ordering::Acquire) || stage::is_over(team, now);
         let decisions = self.ground.decisions;
         self.take_mail(team);
         self.take_finished(team);
@@ -237,7 +253,7 @@ impl<P: Policy> Core<P> {
         let next = self.ground.release_of(task, number + 1);
         self.releases.set(task as usize, Tournament::NEVER);
         if next < self.ground.horizon {
-            match self.route.home(TaskId(task), number + 1) {
+            match self.home(task, number + 1) {
                 home if home == self.ground.domain => self.releases.set(task as usize, next.nanos()),
                 home => {
                     let letter = Mail::Release {
@@ -322,7 +338,7 @@ impl<P: Policy> Core<P> {
         row.current = false;
         row.number += 1;
         let number = row.number;
-        let home = self.route.home(TaskId(task), number);
+        let home = self.home(task, number);
         if home == self.ground.domain {
             if self.arrived[task as usize] > number {
                 self.begin(task);
@@ -366,6 +382,61 @@ impl<P: Policy> Core<P> {
                 self.finish(task);
             }
         }
+    }
+
+    /// The stage is over: takes note of what has happened, and takes everybody off.
+    pub fn leave(&mut self, team: &Team, timeline: &Timeline) {
+        self.ground.begin(timeline, 0);
+        self.take_mail(team);
+        self.take_finished(team);
+        self.ground.leave();
+        while let Some(task) = self.ground.late.pop() {
+            self.finish(task);
+        }
+    }
+
+    /// Takes the mail that is left. Was there any?
+    pub fn take_last_mail(&mut self, team: &Team) -> bool {
+        let has_mail = team.inboxes[self.ground.domain as usize].has_mail();
+        self.take_mail(team);
+        has_mail
+    }
+
+    /// Gives away the tasks that are its own, and what is known of them.
+    pub fn give(&mut self, carried: &mut Carried) {
+        for (task, row) in self.ground.rows.iter().enumerate().filter(|(_, r)| r.owned) {
+            carried.rows[task] = *row;
+        }
+        for (most, here) in carried.arrived.iter_mut().zip(&self.arrived) {
+            *most = (*most).max(*here);
+        }
+        self.ground.give(carried);
+        carried.producers.append(&mut self.spare);
+    }
+
+    /// Takes over, as domain `index` of its stage, what is its own of what another stage has left.
+    pub fn take_over(&mut self, route: &Route, timeline: &Timeline, carried: &Carried, index: u32) {
+        self.ground.begin(timeline, 0);
+        self.ground.take_over(carried);
+        for (task, row) in carried.rows.iter().enumerate() {
+            let (id, arrived) = (TaskId(task as u32), carried.arrived[task]);
+            self.arrived[task] = arrived;
+            let due = self.ground.release_of(id.0, arrived);
+            let releases = route.home(id, arrived) == index && due < self.ground.horizon;
+            let at = if releases { due.nanos() } else { Tournament::NEVER };
+            self.releases.set(task, at);
+            self.ground.rows[task] = Row::new(false, false);
+            if route.home(id, row.number) == index {
+                self.ground.own(id.0, row);
+                if row.current {
+                    self.ready(id.0);
+                } else if arrived > row.number {
+                    self.begin(id.0);
+                }
+                self.look_at(id.0);
+            }
+        }
+        self.dirty = true;
     }
 
     /// Looks for the last time, when all dispatchers have ended: how far the jobs of each task have come, for

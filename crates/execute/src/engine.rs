@@ -5,21 +5,22 @@
 
 use crate::clock::{Monotonic, Timeline, Timestamps};
 use crate::colored::{self, Provider};
-use crate::domain::{self, Core, Enforcement, Fixed, Ground, Row};
+use crate::domain::{self, Enforcement, Fixed};
 use crate::keeper::Keeper;
 use crate::program::{Performer, ProgramEnd};
+use crate::stage::{Common, Cores, Stage, Tally};
 use crate::team::{Inbox, Post, Team};
 use crate::watchdog::{Patience, Trip, Watchdog};
 use crate::worker::{self, Worker};
-use crate::{dispatcher, kernel, sentinel};
+use crate::{kernel, sentinel};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use trace::recorder::{self, Collector};
-use trace::{Event as Record, Sink};
+use trace::Sink;
+use trace::recorder::{self, Collector, Producer};
 
 /// Everything about a run but the policy and the work.
 #[derive(Clone, Debug)]
@@ -113,43 +114,37 @@ pub fn run<S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
-    struct Run<'a, W, S, F> {
-        set: &'a TaskSet,
-        works: Vec<Performer>,
-        settings: &'a Settings,
-        watch: &'a W,
-        sink: &'a mut S,
-        flush: F,
-    }
-    impl<W: Watch, S: Sink, F: FnMut(&mut S)> Visit for Run<'_, W, S, F> {
-        type Out = Result<Outcome>;
-        fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
-            run_plan(
-                plan,
-                self.set,
-                self.works,
-                self.settings,
-                self.watch,
-                self.sink,
-                self.flush,
-            )
-        }
-    }
-    plan.visit(Run {
-        set,
-        works: works.into_iter().map(Into::into).collect(),
-        settings,
-        watch,
-        sink,
-        flush,
-    })
+    run_in_turn(&[plan], None, set, works, settings, watch, sink, flush)
+}
+
+/// Runs several plans of one set in turn, each for `turn`; which one rules from when is in the trace, by its place among them.
+///
+/// # Errors
+/// As [`run`]; plans for different processors; more than [`TURNS`] turns.
+#[allow(clippy::too_many_arguments, reason = "what a run takes, and the plans' turn")]
+pub fn run_in_turn<S: Sink>(
+    plans: &[AnyPlan],
+    turn: Option<Duration>,
+    set: &TaskSet,
+    works: Vec<impl Into<Performer>>,
+    settings: &Settings,
+    watch: &impl Watch,
+    sink: &mut S,
+    flush: impl FnMut(&mut S),
+) -> Result<Outcome> {
+    let make = |index: usize, common: &Common, first: (u32, u32), producers: Vec<Producer>| {
+        make(plans[index].clone(), common, first, producers)
+    };
+    let cpus = plans.iter().map(|plan| plan.clone().visit(Processors)).collect();
+    let works = works.into_iter().map(Into::into).collect();
+    run_stages(cpus, make, turn, set, works, settings, watch, sink, flush)
 }
 
 /// As [`run`], for a policy known by its type.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_plan<P: Policy + Send + 'static, S: Sink>(
+pub fn run_plan<P: Policy + Clone + Send + 'static, S: Sink>(
     plan: Plan<P>,
     set: &TaskSet,
     works: Vec<impl Into<Performer>>,
@@ -158,7 +153,59 @@ pub fn run_plan<P: Policy + Send + 'static, S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
-    let works: Vec<Performer> = works.into_iter().map(Into::into).collect();
+    let cpus = vec![Processors.visit(plan.clone())];
+    let make = |_: usize, common: &Common, first: (u32, u32), producers: Vec<Producer>| {
+        Arc::new(Cores::new(plan.clone(), common, first, producers.into_iter())) as Arc<dyn Stage>
+    };
+    let works = works.into_iter().map(Into::into).collect();
+    run_stages(cpus, make, None, set, works, settings, watch, sink, flush)
+}
+
+/// The most turns of policies in one run.
+pub const TURNS: u64 = 10_000;
+/// The shortest turn of a policy.
+pub const SHORTEST_TURN: Duration = Duration::from_millis(500);
+
+/// The processors of a plan's domains.
+struct Processors;
+impl Visit for Processors {
+    type Out = Vec<Vec<CpuId>>;
+    fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
+        plan.domains.into_iter().map(|domain| domain.cpus).collect()
+    }
+}
+
+/// Makes a stage of a plan.
+fn make(plan: AnyPlan, common: &Common, first: (u32, u32), producers: Vec<Producer>) -> Arc<dyn Stage> {
+    struct Make<'a>(&'a Common, (u32, u32), Vec<Producer>);
+    impl Visit for Make<'_> {
+        type Out = Arc<dyn Stage>;
+        fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
+            Arc::new(Cores::new(plan, self.0, self.1, self.2.into_iter()))
+        }
+    }
+    plan.visit(Make(common, first, producers))
+}
+
+/// Makes the stage of a plan, by its place among them, whose first domain and post are the given ones.
+trait Maker: FnMut(usize, &Common, (u32, u32), Vec<Producer>) -> Arc<dyn Stage> {}
+impl<F: FnMut(usize, &Common, (u32, u32), Vec<Producer>) -> Arc<dyn Stage>> Maker for F {}
+
+#[allow(
+    clippy::too_many_arguments,
+    reason = "what a run takes, and how its stages are made"
+)]
+fn run_stages<S: Sink>(
+    cpus: Vec<Vec<Vec<CpuId>>>,
+    make: impl Maker,
+    turn: Option<Duration>,
+    set: &TaskSet,
+    works: Vec<Performer>,
+    settings: &Settings,
+    watch: &impl Watch,
+    sink: &mut S,
+    flush: impl FnMut(&mut S),
+) -> Result<Outcome> {
     if works.len() != set.len() {
         return Err(
             Error::new(format!("{} works for {} tasks", works.len(), set.len())).remedy("give one each"),
@@ -167,10 +214,11 @@ pub fn run_plan<P: Policy + Send + 'static, S: Sink>(
     if settings.horizon.is_zero() {
         return Err(Error::new("the run lasts no time").remedy("give a positive time"));
     }
+    let turns = turns(&cpus, turn, settings.horizon)?;
     domain::prepare()?;
     // Before any thread is started, and before anything is raised.
     let watchdog = Watchdog::start(settings.patience)?;
-    let mut engine = Engine::build(plan, set, works, settings, &watchdog)?;
+    let mut engine = Engine::build(cpus, make, turns, set, works, settings, &watchdog)?;
     let memory = machine::realtime::lock_memory();
     if let Err(e) = &memory {
         watch.note(&format!("{e}: jobs may wait for memory"));
@@ -181,10 +229,44 @@ pub fn run_plan<P: Policy + Send + 'static, S: Sink>(
     outcome
 }
 
+/// How many turns a run has, and how long one is.
+fn turns(cpus: &[Vec<Vec<CpuId>>], turn: Option<Duration>, horizon: Duration) -> Result<(u32, Duration)> {
+    let of = |domains: &Vec<Vec<CpuId>>| {
+        let mut all: Vec<CpuId> = domains.iter().flatten().copied().collect();
+        all.sort_unstable();
+        all
+    };
+    let Some(first) = cpus.first().map(of) else {
+        return Err(Error::new("no policy is given").remedy("give one"));
+    };
+    if cpus.iter().any(|domains| of(domains) != first) {
+        return Err(Error::new("the policies do not schedule the same processors")
+            .remedy("give policies that use all of them"));
+    }
+    match turn {
+        None => Ok((1, horizon)),
+        Some(turn) if turn < SHORTEST_TURN => Err(Error::new(format!(
+            "policies that rule for {turn} at a time cannot be made ready in time"
+        ))
+        .remedy(format!("let each rule for {SHORTEST_TURN} at least"))),
+        Some(turn) => match horizon.nanos().div_ceil(turn.nanos()) {
+            count if count > TURNS => Err(Error::new(format!("the policies take {count} turns"))
+                .remedy(format!("give longer ones: at most {TURNS}"))),
+            count => Ok((count as u32, turn)),
+        },
+    }
+}
+
 /// All threads of a run and what they work on.
-struct Engine<P> {
+struct Engine<M> {
+    common: Common,
+    make: M,
+    /// By plan, its domains.
+    cpus: Vec<Vec<Vec<CpuId>>>,
+    /// How many stages there are, and how long one lasts.
+    turns: (u32, Duration),
+    stages: Vec<Arc<dyn Stage>>,
     team: Arc<Team>,
-    cores: Vec<Arc<Mutex<Core<P>>>>,
     dispatchers: Vec<JoinHandle<()>>,
     /// One a processor, where there are programs.
     sentinels: Vec<JoinHandle<()>>,
@@ -198,12 +280,16 @@ struct Engine<P> {
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 /// Producers have pushed what they have to say of the time so long ago.
 const BEHIND: Duration = Duration::from_millis(200);
+/// The next stage is made ready so long before the one that rules is to end.
+const AHEAD: Duration = Duration::from_millis(400);
 /// How long threads have to come back.
 const GRACE: std::time::Duration = std::time::Duration::from_millis(1500);
 
-impl<P: Policy + Send + 'static> Engine<P> {
+impl<M: Maker> Engine<M> {
     fn build(
-        plan: Plan<P>,
+        cpus: Vec<Vec<Vec<CpuId>>>,
+        make: M,
+        turns: (u32, Duration),
         set: &TaskSet,
         works: Vec<Performer>,
         settings: &Settings,
@@ -218,45 +304,33 @@ impl<P: Policy + Send + 'static> Engine<P> {
             })
             .collect();
         let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
-        for (index, domain) in plan.domains.iter().enumerate() {
-            inboxes.push(Inbox::new(posts.len() as u32, 2 * set.len()));
-            posts.extend(domain.cpus.iter().map(|cpu| Post::new(*cpu, index as u32)));
+        let beats: Vec<CpuId> = cpus[0].iter().flatten().copied().collect();
+        for stage in 0..turns.0 {
+            for domain in &cpus[stage as usize % cpus.len()] {
+                let index = inboxes.len() as u32;
+                inboxes.push(Inbox::new(posts.len() as u32, 2 * set.len()));
+                posts.extend(domain.iter().map(|cpu| {
+                    let beat = beats.iter().position(|c| c == cpu).unwrap_or(0);
+                    Post::new(*cpu, index, stage, beat as u32)
+                }));
+            }
         }
         let workers = set.ids().map(|id| Worker::new(set.name(id))).collect();
         let team = Arc::new(Team::new(workers, posts, inboxes, watchdog.board()));
-        let firsts: Vec<CpuId> = plan.domains.iter().map(|d| d.cpus[0]).collect();
-        let (producers, collector) = recorder::rings(firsts, settings.events);
-        let route = Arc::new(plan.route);
-        let mut first_post = 0;
-        let mut cores = Vec::new();
-        for ((index, domain), producer) in plan.domains.into_iter().enumerate().zip(producers) {
-            let rows = set
-                .ids()
-                .map(|id| Row::new(route.home(id, 0) == index as u32, is_program(id)))
-                .collect();
-            let places = domain.cpus.len() as u32;
-            let ground = Ground::new(domain::Parts {
-                team: Arc::clone(&team),
-                domain: index as u32,
-                cpus: domain.cpus,
-                first_post,
-                fixed: Arc::clone(&fixed),
-                rows,
-                horizon: Instant::ZERO + settings.horizon,
-                enforcement: settings.enforcement,
-                quantum: settings.quantum,
-                slices: P::SLICES,
-                programs: set.ids().any(is_program),
-                early: settings.early,
-                producer,
-            });
-            first_post += places;
-            let core = Core::new(domain.policy, ground, Arc::clone(&route));
-            cores.push(Arc::new(Mutex::new(core)));
-        }
+        // A producer a domain, as many as any stage has.
+        let most = cpus.iter().map(Vec::len).max().unwrap_or(0);
+        let (producers, collector) = recorder::rings(beats.into_iter().take(most), settings.events);
         let mut engine = Engine {
+            common: Common {
+                team: Arc::clone(&team),
+                fixed,
+                settings: settings.clone(),
+            },
+            make,
+            cpus,
+            turns,
+            stages: Vec::new(),
             team,
-            cores,
             dispatchers: Vec::new(),
             sentinels: Vec::new(),
             workers: Vec::new(),
@@ -266,7 +340,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
             }),
             collector: Some(collector),
         };
-        match engine.start(works, settings.provider.as_ref()) {
+        match engine.start(works, producers) {
             Ok(()) => Ok(engine),
             Err(e) => {
                 engine.dismiss();
@@ -275,37 +349,41 @@ impl<P: Policy + Send + 'static> Engine<P> {
         }
     }
 
-    fn start(&mut self, works: Vec<Performer>, provider: Option<&Arc<dyn Provider>>) -> Result<()> {
+    fn start(&mut self, works: Vec<Performer>, producers: Vec<Producer>) -> Result<()> {
         for (task, work) in works.into_iter().enumerate() {
             let task = task as u32;
             self.workers.push(match work {
-                Performer::Work(work) => Some(worker::start(&self.team, task, work, provider.cloned())?),
+                Performer::Work(work) => Some(worker::start(&self.team, task, work, self.common.settings.provider.clone())?),
                 Performer::Program(launch) => {
                     self.keeper.launch(&self.team, task, launch)?;
                     None
                 }
             });
         }
+        self.add_stage(producers)
+    }
+
+    /// Makes the next stage and waits until all of its dispatchers are at their places.
+    fn add_stage(&mut self, producers: Vec<Producer>) -> Result<()> {
+        let number = self.stages.len();
+        let is_next = |p: &&Post| p.stage as usize == number;
+        let first_post = self.team.posts.iter().position(|p| p.stage as usize == number);
+        let first_domain = self.team.posts.iter().find(is_next).map_or(0, |p| p.domain);
+        let first = (first_domain, first_post.unwrap_or(0) as u32);
+        let stage = (self.make)(number % self.cpus.len(), &self.common, first, producers);
+        self.dispatchers.retain(|d| !d.is_finished());
+        self.dispatchers.extend(stage.start(&self.team)?);
+        self.stages.push(stage);
         let guarded = self.workers.iter().any(Option::is_none);
-        if guarded {
-            for place in 0..self.team.posts.len() {
-                self.sentinels.push(sentinel::start(&self.team, place as u32)?);
-            }
-        }
-        for (place, post) in self.team.posts.iter().enumerate() {
-            let core = &self.cores[post.domain as usize];
-            self.dispatchers.push(dispatcher::start(
-                &self.team,
-                core,
-                place as u32,
-                provider.cloned(),
-            )?);
+        let posts = 0..self.team.posts.len();
+        for post in posts.filter(|p| guarded && self.team.posts[*p].stage as usize == number) {
+            self.sentinels.push(sentinel::start(&self.team, post as u32)?);
         }
         // Everybody is at his place before anything begins.
         let ready = |team: &Team| {
             let at_post =
                 |p: &Post| p.taken.load(Ordering::Acquire) && (!guarded || p.guarded.load(Ordering::Acquire));
-            team.workers.iter().all(Worker::is_ready) && team.posts.iter().all(at_post)
+            team.workers.iter().all(Worker::is_ready) && team.posts.iter().filter(is_next).all(at_post)
         };
         while !ready(&self.team) {
             if let Some(e) = self.team.fault() {
@@ -313,10 +391,34 @@ impl<P: Policy + Send + 'static> Engine<P> {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        match provider {
-            Some(provider) => provider.ready(&colored::numbers(self.team.workers.iter().map(Worker::thread))),
-            None => Ok(()),
+        match &self.common.settings.provider {
+            Some(provider) if number == 0 => provider.ready(&colored::numbers(self.team.workers.iter().map(Worker::thread))),
+            _ => Ok(()),
         }
+    }
+
+    /// Shortly before the stage that rules is to end, makes the next one ready to take over.
+    fn look_ahead(&mut self, timeline: Timeline) -> Result<()> {
+        let made = self.stages.len() as u32;
+        let end = Instant::ZERO + Duration::from_nanos(self.turns.1.nanos().saturating_mul(u64::from(made)));
+        let rules = self.team.posts.iter().filter(|p| p.stage + 1 == made);
+        let due = timeline.now() + AHEAD >= end && rules.clone().all(|p| self.team.rules(p));
+        if made >= self.turns.0 || !due || self.team.is_ending_stage() {
+            return Ok(());
+        }
+        // Until it rules nothing is written in its name.
+        let domains = self.cpus[made as usize % self.cpus.len()].len();
+        let (nobody, _) = recorder::rings(vec![CpuId(0); domains], 2);
+        self.add_stage(nobody)?;
+        let number = made % self.cpus.len() as u32;
+        let stages = (&self.stages[made as usize - 1], &self.stages[made as usize]);
+        let (old, new) = (Arc::clone(stages.0), Arc::clone(stages.1));
+        let handover = move |team: &Team| {
+            let carried = old.leave(team, &timeline);
+            new.take_over(&timeline, carried, number);
+        };
+        self.team.end_stage(end, Box::new(handover));
+        Ok(())
     }
 
     /// Lets the run begin and watches it to its end.
@@ -334,7 +436,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
         // Time enough for every dispatcher to see it.
         let timeline = Timeline::new(source, source.read() + 30_000_000);
         self.team.begin(timeline);
-        for post in &self.team.posts {
+        for post in self.team.posts.iter().filter(|p| p.stage == 0) {
             post.call();
         }
         let board = watchdog.board();
@@ -352,6 +454,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
             let at = (now.nanos() / 1_000_000).min(total);
             watch.advance(at - told);
             told = at;
+            self.look_ahead(timeline)?;
             if let Some(e) = self.team.fault() {
                 return Err(e.clone());
             }
@@ -379,7 +482,7 @@ impl<P: Policy + Send + 'static> Engine<P> {
     fn tripped(&self, trip: Trip) -> Error {
         match trip {
             Trip::Dispatcher(place) => {
-                let cpu = self.team.posts.get(place as usize).map_or(CpuId(0), |p| p.cpu);
+                let cpu = (self.team.posts.iter().find(|p| p.beat == place)).map_or(CpuId(0), |p| p.cpu);
                 Error::new(format!(
                     "the watchdog ended the run: the dispatcher of processor {cpu} stood still"
                 ))
@@ -435,34 +538,32 @@ impl<P: Policy + Send + 'static> Engine<P> {
             collector.collect(now, sink);
             return ended.and(Err(Error::new("a dispatcher did not come back")));
         }
-        let (mut decisions, mut steps, mut latencies) = (0, Vec::new(), Vec::new());
-        let (mut thoughts, mut calls) = (Vec::new(), Vec::new());
-        let (mut end, mut unfinished) = (Instant::ZERO, Vec::new());
-        let mut arrived = vec![0u64; self.team.workers.len()];
-        for core in &self.cores {
-            let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-            decisions += core.ground.decisions;
-            steps.extend_from_slice(core.ground.steps.all());
-            latencies.extend_from_slice(core.ground.latencies.all());
-            thoughts.extend_from_slice(core.ground.thoughts.all());
-            calls.extend_from_slice(core.ground.calls.all());
-            end = end.max(core.ground.now);
-            unfinished.extend(core.unfinished());
-            for (most, here) in arrived.iter_mut().zip(core.arrived()) {
-                *most = (*most).max(*here);
+        let mut all = Tally::default();
+        for stage in &self.stages {
+            let tally = stage.tally();
+            all.decisions += tally.decisions;
+            all.end = all.end.max(tally.end);
+            for (samples, more) in [
+                (&mut all.steps, tally.steps),
+                (&mut all.thoughts, tally.thoughts),
+                (&mut all.calls, tally.calls),
+                (&mut all.latencies, tally.latencies),
+            ] {
+                samples.extend(more);
             }
         }
-        if let Some(core) = self.cores.first() {
-            let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-            for (task, first) in unfinished {
-                for number in first..arrived[task as usize] {
-                    let deadline = core.ground.deadline_of(task, number);
-                    if deadline < end {
-                        let event = Record::deadline_miss(end, None, TaskId(task), number, deadline);
-                        core.ground.producer.push(event);
-                    }
-                }
-            }
+        let Tally {
+            decisions,
+            mut steps,
+            mut thoughts,
+            mut calls,
+            mut latencies,
+            end,
+        } = all;
+        // The last stage that has ruled: one that was only made ready knows of nothing.
+        let ruled = self.stages.iter().take(self.team.ruling() as usize + 1);
+        if let Some(stage) = ruled.last() {
+            stage.show_unfinished(end);
         }
         let lost = collector.finish(end, sink);
         let lateness = self.team.posts.iter().map(|p| p.lateness());

@@ -17,10 +17,11 @@ pub mod preflight;
 mod procfs;
 mod program;
 mod sentinel;
+mod stage;
 mod team;
 pub mod watchdog;
 mod worker;
 
 pub use domain::{Enforcement, POLICED};
-pub use engine::{Ending, Outcome, Settings, levels, run, run_plan};
+pub use engine::{Ending, Outcome, Settings, levels, run, run_in_turn, run_plan};
 pub use program::{How, Launch, Performer, ProgramEnd};

@@ -18,6 +18,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 pub(crate) struct Post {
     pub cpu: CpuId,
     pub domain: u32,
+    /// In which stage of the run.
+    pub stage: u32,
+    /// Where its heartbeat is on the watchdog's board.
+    pub beat: u32,
     /// Counts calls.
     calls: AtomicU32,
     /// Is its dispatcher there, on its processor and above all jobs?
@@ -33,10 +37,12 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    pub fn new(cpu: CpuId, domain: u32) -> Self {
+    pub fn new(cpu: CpuId, domain: u32, stage: u32, beat: u32) -> Self {
         Post {
             cpu,
             domain,
+            stage,
+            beat,
             calls: AtomicU32::new(0),
             taken: AtomicBool::new(false),
             guarded: AtomicBool::new(false),
@@ -125,6 +131,11 @@ impl Inbox {
         self.untidy.load(Ordering::Relaxed) && self.untidy.swap(false, Ordering::AcqRel)
     }
 
+    /// Is there any mail?
+    pub fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Acquire)
+    }
+
     /// Moves all mail to the end of `into`.
     pub fn take_mail(&self, into: &mut Vec<Mail>) {
         if self.has_mail.load(Ordering::Acquire) && self.has_mail.swap(false, Ordering::AcqRel) {
@@ -147,7 +158,18 @@ pub(crate) struct Team {
     /// Why the run could not go on.
     fault: OnceLock<Error>,
     pub board: BoardRef,
+    /// The stage that rules.
+    stage: AtomicU32,
+    /// When it ends, in nanoseconds of the run, once the next one is ready.
+    pub stage_end: AtomicU64,
+    /// How many of its dispatchers have come to its end.
+    left: AtomicU32,
+    /// Lets the next one rule.
+    handover: Mutex<Option<Handover>>,
 }
+
+/// Ends a stage and begins the next one; run by the dispatcher that is the last to come to the end.
+pub(crate) type Handover = Box<dyn FnOnce(&Team) + Send>;
 
 impl Team {
     pub fn new(workers: Vec<Worker>, posts: Vec<Post>, inboxes: Vec<Inbox>, board: BoardRef) -> Self {
@@ -160,6 +182,57 @@ impl Team {
             ending: AtomicBool::new(false),
             fault: OnceLock::new(),
             board,
+            stage: AtomicU32::new(0),
+            stage_end: AtomicU64::new(u64::MAX),
+            left: AtomicU32::new(0),
+            handover: Mutex::new(None),
+        }
+    }
+
+    /// The stage that rules.
+    pub fn ruling(&self) -> u32 {
+        self.stage.load(Ordering::Acquire)
+    }
+
+    /// Does the stage of this post rule?
+    pub fn rules(&self, post: &Post) -> bool {
+        self.stage.load(Ordering::Acquire) >= post.stage
+    }
+
+    /// The stage that rules ends at this time of the run.
+    pub fn end_stage(&self, at: Instant, handover: Handover) {
+        *self.handover.lock().unwrap_or_else(PoisonError::into_inner) = Some(handover);
+        self.stage_end.store(at.nanos(), Ordering::Release);
+        for post in &self.posts {
+            post.call();
+        }
+    }
+
+    /// Has the stage that rules been told when it ends?
+    pub fn is_ending_stage(&self) -> bool {
+        self.stage_end.load(Ordering::Acquire) != u64::MAX
+    }
+
+    /// A dispatcher has come to the end of the stage of its post. The last one lets the next stage rule, if there is one.
+    pub fn leave_stage(&self, post: &Post) {
+        let all = self.posts.iter().filter(|p| p.stage == post.stage).count();
+        if self.left.fetch_add(1, Ordering::AcqRel) + 1 < all as u32 {
+            return;
+        }
+        let handover = self
+            .handover
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(handover) = handover.filter(|_| !self.ending.load(Ordering::Acquire)) else {
+            return;
+        };
+        handover(self);
+        self.left.store(0, Ordering::Relaxed);
+        self.stage_end.store(u64::MAX, Ordering::Release);
+        self.stage.store(post.stage + 1, Ordering::Release);
+        for post in &self.posts {
+            post.call();
         }
     }
 

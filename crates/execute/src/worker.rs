@@ -14,7 +14,7 @@ use model::{CpuId, Error, TaskId};
 use policy::NONE;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use workload::Work;
@@ -227,6 +227,8 @@ fn live(team: &Team, task: u32, mut work: Box<dyn Work>) {
         before = after;
         done = done.wrapping_add(1);
         worker.done.store(done, Ordering::Release);
+        // Whose domain it is may be changing: either that sees what is done, or this sees whom to tell.
+        fence(Ordering::SeqCst);
         team.tell_finished(task);
     }
 }

@@ -4,14 +4,15 @@ use super::actions::{Action, Actions};
 use super::{Enforcement, SHORTEST, trouble};
 use crate::clock::{Monotonic, Timeline};
 use crate::program::Program;
+use crate::stage::Carried;
 use crate::team::{Mail, Team};
 use crate::{gate, kernel};
 use model::{CpuId, Duration, Instant, TaskId, Timing};
 use policy::tournament::Tournament;
 use policy::{Job, NONE};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use trace::recorder::Producer;
+use std::sync::atomic::{Ordering, fence};
+use trace::recorder::{self, Producer};
 use trace::{Event as Record, Overhead};
 
 /// What never changes about a task.
@@ -114,7 +115,7 @@ impl Row {
 
 /// What a place shows in the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     Busy,
     Idle,
     Deliberate,
@@ -328,6 +329,62 @@ impl Ground {
             release: row.release,
             deadline: self.deadline_of(task, row.number),
             part: row.part,
+        }
+    }
+
+    /// Takes everybody off, and serves no server any more: another stage follows.
+    pub fn leave(&mut self) {
+        for place in 0..self.cpus.len() as u32 {
+            self.take_off(place, &Actions::new(0, 0));
+            self.show_server(place, None);
+        }
+    }
+
+    /// What the next stage has to know of the processors, and who writes the trace.
+    pub fn give(&mut self, carried: &mut Carried) {
+        carried
+            .shown
+            .extend(self.cpus.iter().copied().zip(self.shown.iter().copied()));
+        let (mut nobody, _) = recorder::rings([CpuId(0)], 2);
+        if let Some(nobody) = nobody.pop() {
+            carried
+                .producers
+                .push(std::mem::replace(&mut self.producer, nobody));
+        }
+    }
+
+    /// Goes on where another stage has left its processors.
+    pub fn take_over(&mut self, carried: &Carried) {
+        for (place, cpu) in self.cpus.iter().enumerate() {
+            let known = carried.shown.iter().find(|(c, _)| c == cpu);
+            self.shown[place] = known.map_or(Shown::Busy, |(_, shown)| *shown);
+        }
+    }
+
+    /// A task of another stage is this domain's from now on; its job, if it has one, runs nowhere.
+    pub fn own(&mut self, task: u32, row: &Row) {
+        self.rows[task as usize] = Row {
+            owned: true,
+            place: NONE,
+            left: NONE,
+            part: 0,
+            slice_left: u64::MAX,
+            called: 0,
+            prompt: false,
+            ..*row
+        };
+        let worker = &self.team.workers[task as usize];
+        worker.domain.store(self.domain, Ordering::Relaxed);
+        worker.post.store(self.first_post, Ordering::Relaxed);
+        // Whoever finishes from here on says so here; what was finished before is seen by whoever looks now.
+        fence(Ordering::SeqCst);
+        let row = &self.rows[task as usize];
+        if row.working && !row.gated {
+            match self.cpus.iter().position(|c| c.0 == row.affinity) {
+                Some(place) => self.waiting[place].push(task),
+                // Elsewhere nobody knows that it waits.
+                None => self.close(task),
+            }
         }
     }
 

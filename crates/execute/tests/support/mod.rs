@@ -255,16 +255,39 @@ impl Live {
         works: Vec<impl Into<execute::Performer>>,
         settings: &Settings,
     ) -> Result<Ran, Error> {
-        let spec: Spec = policy.parse()?;
-        let header = self.header(policy, set, assignment.clone())?;
-        let plan = spec.plan(&Setup {
-            set,
-            platform: &self.platform,
-            assignment: assignment.as_ref(),
-            quantum: ms(1),
-        })?;
+        self.run_in_turn(&[(policy, assignment)], None, set, works, settings)
+    }
+
+    /// Runs anything under several policies in turn.
+    pub fn run_in_turn(
+        &self,
+        policies: &[(&str, Option<Assignment>)],
+        turn: Option<Duration>,
+        set: &TaskSet,
+        works: Vec<impl Into<execute::Performer>>,
+        settings: &Settings,
+    ) -> Result<Ran, Error> {
+        let (mut stages, mut plans) = (Vec::new(), Vec::new());
+        for (policy, assignment) in policies {
+            let spec: Spec = policy.parse()?;
+            plans.push(spec.plan(&Setup {
+                set,
+                platform: &self.platform,
+                assignment: assignment.as_ref(),
+                quantum: ms(1),
+            })?);
+            stages.push(Stage {
+                policy: (*policy).to_owned(),
+                assignment: assignment.clone(),
+                quantum: spec.quantum(ms(1))?,
+            });
+        }
+        let header = Header {
+            stages,
+            ..self.header(policies[0].0, set, policies[0].1.clone())?
+        };
         let mut sink = VecSink::default();
-        let outcome = execute::run(plan, set, works, settings, &Silent, &mut sink, |_| ())?;
+        let outcome = execute::run_in_turn(&plans, turn, set, works, settings, &Silent, &mut sink, |_| ())?;
         // A hypervisor that stops the whole machine for a while is not what is tested.
         let gap = 2 * outcome.latest.nanos();
         let options = Options {

@@ -17,6 +17,7 @@ use machine::settings::Settings as Changed;
 use machine::{Machine, Tree};
 use model::watch::Watch;
 use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet, files, taskfile};
+use policy::Spec;
 use std::path::PathBuf;
 
 /// Options of `warmset run`.
@@ -50,6 +51,12 @@ pub struct Args {
     /// Keep idle processors awake during the run, as /dev/cpu_dma_latency permits
     #[arg(long)]
     awake: bool,
+    /// The policy that takes over after that of `--policy`, and so on in turn; may be given several times
+    #[arg(long, value_name = "POLICY", requires = "switch_every")]
+    then: Vec<Spec>,
+    /// How long each policy rules before the next one takes over
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "then")]
+    switch_every: Option<Duration>,
     /// Let dispatchers of idle processors be up so long before a release, so that it is prompt [default: 100us where there is
     /// time for it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -146,7 +153,13 @@ pub fn run(args: Args) -> Result<Answer> {
         colored.as_ref(),
         &console,
     )?;
-    let header = header(&reserved.set, &machine, stage, enforcement);
+    let (mut plans, mut stages) = (vec![plan], vec![stage]);
+    for policy in &args.then {
+        let (plan, stage) = how.instead(policy, &reserved.set, platform, &args.tasks)?;
+        plans.push(plan);
+        stages.push(stage);
+    }
+    let header = header(&reserved.set, &machine, stages, enforcement);
     let options = Options {
         tolerance: args.tolerance,
         ..Options::for_trace(&header)
@@ -178,8 +191,9 @@ pub fn run(args: Args) -> Result<Answer> {
         changed.keep_processors_awake()?;
         console.note("processors are kept awake until the end of the run");
     }
-    let outcome = execute::run(
-        plan,
+    let outcome = execute::run_in_turn(
+        &plans,
+        args.switch_every,
         &set,
         performers,
         &settings,
@@ -249,7 +263,7 @@ fn on(mut machine: Machine, cpus: Option<&CpuSet>) -> Result<Machine> {
     Ok(machine)
 }
 
-fn header(set: &TaskSet, machine: &Machine, stage: Stage, enforcement: Enforcement) -> Header {
+fn header(set: &TaskSet, machine: &Machine, stages: Vec<Stage>, enforcement: Enforcement) -> Header {
     let provenance = Provenance {
         machine: machine.fact("model").unwrap_or_default().to_owned(),
         kernel: machine.fact("kernel").unwrap_or_default().to_owned(),
@@ -263,6 +277,12 @@ fn header(set: &TaskSet, machine: &Machine, stage: Stage, enforcement: Enforceme
             Enforcement::PerQuantum => ::trace::Enforcement::Quantum,
             Enforcement::Exact => ::trace::Enforcement::Exact,
         },
-        ..Header::simulated(set.clone(), machine.platform.clone(), stage, provenance)
+        stages: stages.clone(),
+        ..Header::simulated(
+            set.clone(),
+            machine.platform.clone(),
+            stages[0].clone(),
+            provenance,
+        )
     }
 }

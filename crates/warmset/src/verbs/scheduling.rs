@@ -8,7 +8,7 @@ use model::{
     Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet, files,
 };
 use policy::registry::Needs;
-use policy::{Setup, Spec};
+use policy::{AnyPlan, Setup, Spec};
 use std::path::{Path, PathBuf};
 use trace::Stage;
 
@@ -103,6 +103,31 @@ impl Scheduling {
                     .remedy("choose another --fit, more processors, or a global policy")
             }),
         }
+    }
+
+    /// Another policy in place of its own, with the assignment that the tool makes for it.
+    ///
+    /// # Errors
+    /// As those of [`Scheduling::assignment`] and of the policy.
+    pub fn instead(
+        &self,
+        policy: &Spec,
+        set: &TaskSet,
+        platform: &Platform,
+        path: &Path,
+    ) -> Result<(AnyPlan, Stage)> {
+        let assignment = assignment_for(policy, set, platform, self.fit)?.map_err(|why| {
+            Error::new(why)
+                .at(format!("{}, policy `{policy}`", path.display()))
+                .remedy("choose another policy, another --fit or more processors")
+        })?;
+        let plan = policy.plan(&self.setup(set, platform, assignment.as_ref()))?;
+        let stage = Stage {
+            policy: policy.to_string(),
+            assignment,
+            quantum: policy.quantum(self.quantum)?,
+        };
+        Ok((plan, stage))
     }
 
     /// What the policy is built from.
