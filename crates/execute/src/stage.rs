@@ -3,7 +3,7 @@
 //! Workers stay as they are; dispatchers, posts and inboxes are each stage's own. When all dispatchers of a stage have come to its end,
 //! the last of them carries everything over: who runs is preempted, each task with its released jobs, what they have
 //! executed and its next release goes to its domain in the next stage, and the dispatchers there begin. No job is lost, and
-//! none is anywhere twice (002 §3.1 changes plugins of a testbed while no task runs; here they go on).
+//! none is anywhere twice (002 §3.3: plugins that are activated at run time; here tasks run meanwhile).
 
 use crate::clock::Timeline;
 use crate::colored::Provider;
