@@ -353,7 +353,12 @@ impl<M: Maker> Engine<M> {
         for (task, work) in works.into_iter().enumerate() {
             let task = task as u32;
             self.workers.push(match work {
-                Performer::Work(work) => Some(worker::start(&self.team, task, work, self.common.settings.provider.clone())?),
+                Performer::Work(work) => Some(worker::start(
+                    &self.team,
+                    task,
+                    work,
+                    self.common.settings.provider.clone(),
+                )?),
                 Performer::Program(launch) => {
                     self.keeper.launch(&self.team, task, launch)?;
                     None
@@ -392,7 +397,9 @@ impl<M: Maker> Engine<M> {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         match &self.common.settings.provider {
-            Some(provider) if number == 0 => provider.ready(&colored::numbers(self.team.workers.iter().map(Worker::thread))),
+            Some(provider) if number == 0 => {
+                provider.ready(&colored::numbers(self.team.workers.iter().map(Worker::thread)))
+            }
             _ => Ok(()),
         }
     }
@@ -561,8 +568,8 @@ impl<M: Maker> Engine<M> {
             end,
         } = all;
         // The last stage that has ruled: one that was only made ready knows of nothing.
-        let ruled = self.stages.iter().take(self.team.ruling() as usize + 1);
-        if let Some(stage) = ruled.last() {
+        let ruling = (self.team.ruling() as usize).min(self.stages.len().saturating_sub(1));
+        if let Some(stage) = self.stages.get(ruling) {
             stage.show_unfinished(end);
         }
         let lost = collector.finish(end, sink);

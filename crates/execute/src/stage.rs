@@ -160,11 +160,13 @@ impl<P: Policy + Send + 'static> Stage for Cores<P> {
             open(core).leave(team, timeline);
         }
         // What was on its way has arrived: every task has one owner, every release one domain.
-        while self
-            .cores
-            .iter()
-            .fold(false, |any, core| open(core).take_last_mail(team) || any)
-        {}
+        let mut mail = true;
+        while mail {
+            mail = false;
+            for core in &self.cores {
+                mail |= open(core).take_last_mail(team);
+            }
+        }
         for core in &self.cores {
             open(core).give(&mut carried);
         }

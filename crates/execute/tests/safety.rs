@@ -82,6 +82,7 @@ fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away(li
 }
 
 /// Decides once, then never comes back from the second decision while it is wanted.
+#[derive(Clone)]
 struct Stuck {
     decisions: u32,
 }

@@ -52,7 +52,7 @@ fn every_policy_takes_over_from_every_other(live: &Live) {
             task.jobs + 2 >= due,
             "{} of {due} jobs of {}",
             task.jobs,
-            task.name
+            task.task
         );
     }
 }
