@@ -144,8 +144,7 @@ fn a_set_runs_for_real_and_its_trace_is_checked() {
 fn what_cannot_be_run_is_refused_before_anything_begins() {
     let dir = tempfile::tempdir().unwrap();
     let heavy = "[[task]]\nname = \"a\"\nwcet = \"99ms\"\nperiod = \"100ms\"\n";
-    let program =
-        "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\nworkload = { exec = [\"/bin/true\"] }\n";
+    let program = "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\nworkload = { exec = [\"/no/such/program\"] }\n";
     let quantum = ["run", "tasks.toml", "--policy", "pd2", "--quantum", "50us"];
     for (tasks, args, cause) in [
         (
@@ -153,7 +152,11 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
             &["run", "tasks.toml", "--policy", "p-edf", "--execution", "1"][..],
             "99.0 % of 1 processor",
         ),
-        (program, &["run", "tasks.toml"], "task a: programs cannot be run"),
+        (
+            program,
+            &["run", "tasks.toml"],
+            "task a: cannot start `/no/such/program`",
+        ),
         (
             TASKS,
             &["run", "tasks.toml", "--cpus", "4000"],

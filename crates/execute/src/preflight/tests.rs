@@ -221,14 +221,14 @@ fn every_kind_of_assignment_is_added_up_by_processor() {
             },
             Timetable {
                 cpu: CpuId(1),
-                turns: vec![serve(0, 4, 1), serve(6, 8, 0)],
+                turns: vec![serve(0, 4, 1), serve(6, 7, 0)],
             },
         ],
     };
-    // Server 0 is served by processor 1 for a quarter of its time: 0.3 + 0.15.
+    // Server 0 is served by processor 0 for six sevenths of its time.
     assert_eq!(
         refused(Assignment::Slots(slots)),
-        "jobs take 49.5 % of 1 processor (0)"
+        "jobs take 56.6 % of 1 processor (0)"
     );
 }
 

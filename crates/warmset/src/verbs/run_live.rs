@@ -322,7 +322,7 @@ mod tests {
                 "processor 1      1 %                       T2",
                 "task      jobs        worst     deadline    of it   misses preemptions",
                 "T1           1          8ms         10ms     80 %        0           0",
-                "T2           0           0s         10ms      0 %        0           1",
+                "T2           0          0ms         10ms      0 %        0           1",
             ]
         );
         assert_eq!(live(2).seen().totals(), (1, 0));
