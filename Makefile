@@ -15,17 +15,22 @@ build:
 PREFIX ?= /usr/local
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-## The command, and the libraries for C and C++ with their headers: make install PREFIX=...
+## The command, and the libraries for C and C++ with their headers, for tasks and for colors: make install PREFIX=...
 install: build
-	$(CARGO) build --release --locked -p warmset-color
+	$(CARGO) build --release --locked -p warmset-color -p warmset-task
 	install -D -m 755 $(WARMSET) $(DESTDIR)$(PREFIX)/bin/warmset
 	install -D -m 755 target/release/libwarmset_color.so $(DESTDIR)$(PREFIX)/lib/libwarmset_color.so
 	install -D -m 644 target/release/libwarmset_color.a $(DESTDIR)$(PREFIX)/lib/libwarmset_color.a
 	install -D -m 644 crates/color-c/include/warmset_color.h $(DESTDIR)$(PREFIX)/include/warmset_color.h
 	install -D -m 644 crates/color-c/include/warmset_color.hpp $(DESTDIR)$(PREFIX)/include/warmset_color.hpp
+	install -D -m 755 target/release/libwarmset_task.so $(DESTDIR)$(PREFIX)/lib/libwarmset.so
+	install -D -m 644 target/release/libwarmset_task.a $(DESTDIR)$(PREFIX)/lib/libwarmset.a
+	install -D -m 644 crates/task/include/warmset.h $(DESTDIR)$(PREFIX)/include/warmset.h
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/color-c/warmset-color.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/warmset-color.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/task/warmset.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/warmset.pc
 
 ## All that must hold before a change lands.
 test: lint unit smoke

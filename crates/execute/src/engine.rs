@@ -7,6 +7,7 @@ use crate::clock::{Monotonic, Timeline, Timestamps};
 use crate::colored::{self, Provider};
 use crate::domain::{self, Enforcement, Fixed};
 use crate::keeper::Keeper;
+use crate::pages::Belfry;
 use crate::program::{Performer, ProgramEnd};
 use crate::stage::{Common, Cores, Stage, Tally};
 use crate::team::{Inbox, Post, Team};
@@ -218,7 +219,8 @@ fn run_stages<S: Sink>(
     domain::prepare()?;
     // Before any thread is started, and before anything is raised.
     let watchdog = Watchdog::start(settings.patience)?;
-    let mut engine = Engine::build(cpus, make, turns, set, works, settings, &watchdog)?;
+    let stopped = || watch.stopped();
+    let mut engine = Engine::build(cpus, make, turns, set, works, settings, &watchdog, &stopped)?;
     let memory = machine::realtime::lock_memory();
     if let Err(e) = &memory {
         watch.note(&format!("{e}: jobs may wait for memory"));
@@ -286,6 +288,7 @@ const AHEAD: Duration = Duration::from_millis(400);
 const GRACE: std::time::Duration = std::time::Duration::from_millis(1500);
 
 impl<M: Maker> Engine<M> {
+    #[allow(clippy::too_many_arguments, reason = "what a run takes, and its stages")]
     fn build(
         cpus: Vec<Vec<Vec<CpuId>>>,
         make: M,
@@ -294,13 +297,15 @@ impl<M: Maker> Engine<M> {
         works: Vec<Performer>,
         settings: &Settings,
         watchdog: &Watchdog,
+        stopped: &dyn Fn() -> bool,
     ) -> Result<Self> {
-        let is_program = |id: TaskId| matches!(works[id.index()], Performer::Program(_));
+        let is_program = |id: TaskId| works[id.index()].is_program();
+        let is_unmodified = |id: TaskId| works[id.index()].is_unmodified();
         let fixed: Arc<[Fixed]> = set
             .ids()
             .map(|id| {
                 let phase = set.details(id).map_or(Duration::ZERO, |d| d.phase);
-                Fixed::new(&set.timings()[id.index()], phase, is_program(id))
+                Fixed::new(&set.timings()[id.index()], phase, is_unmodified(id))
             })
             .collect();
         let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
@@ -316,7 +321,13 @@ impl<M: Maker> Engine<M> {
             }
         }
         let workers = set.ids().map(|id| Worker::new(set.name(id))).collect();
-        let team = Arc::new(Team::new(workers, posts, inboxes, watchdog.board()));
+        let team = Arc::new(Team::new(
+            workers,
+            posts,
+            inboxes,
+            watchdog.board(),
+            Belfry::new()?,
+        ));
         // A producer a domain, as many as any stage has.
         let most = cpus.iter().map(Vec::len).max().unwrap_or(0);
         let (producers, collector) = recorder::rings(beats.into_iter().take(most), settings.events);
@@ -340,7 +351,7 @@ impl<M: Maker> Engine<M> {
             }),
             collector: Some(collector),
         };
-        match engine.start(works, producers) {
+        match engine.start(works, producers, stopped) {
             Ok(()) => Ok(engine),
             Err(e) => {
                 engine.dismiss();
@@ -349,7 +360,13 @@ impl<M: Maker> Engine<M> {
         }
     }
 
-    fn start(&mut self, works: Vec<Performer>, producers: Vec<Producer>) -> Result<()> {
+    fn start(
+        &mut self,
+        works: Vec<Performer>,
+        producers: Vec<Producer>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mut outside = Vec::new();
         for (task, work) in works.into_iter().enumerate() {
             let task = task as u32;
             self.workers.push(match work {
@@ -363,8 +380,13 @@ impl<M: Maker> Engine<M> {
                     self.keeper.launch(&self.team, task, launch)?;
                     None
                 }
+                Performer::Outside(door) => {
+                    outside.push((task, door));
+                    None
+                }
             });
         }
+        self.keeper.gather(&self.team, &outside, stopped)?;
         self.add_stage(producers)
     }
 
@@ -377,6 +399,7 @@ impl<M: Maker> Engine<M> {
         let first = (first_domain, first_post.unwrap_or(0) as u32);
         let stage = (self.make)(number % self.cpus.len(), &self.common, first, producers);
         self.dispatchers.retain(|d| !d.is_finished());
+        self.sentinels.retain(|s| !s.is_finished());
         self.dispatchers.extend(stage.start(&self.team)?);
         self.stages.push(stage);
         let guarded = self.workers.iter().any(Option::is_none);

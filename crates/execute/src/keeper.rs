@@ -4,23 +4,131 @@
 //! takes to put a number down.
 
 use crate::kernel;
+use crate::pages::Pages;
 use crate::procfs;
-use crate::program::{self, How, Launch, MARK, ProgramEnd};
+use crate::program::{self, How, Launch, MARK, Program, ProgramEnd};
 use crate::team::Team;
 use model::{Error, Result, TaskId};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use warmset_task::shared::send;
 
 /// How long programs have to end when they are told to.
 const GRACE: Duration = Duration::from_millis(1500);
+/// How long they have to ask for their first job.
+const JOINING: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 struct Kept {
     task: u32,
     process: i32,
     command: String,
+    /// Where it came through, if from outside.
+    door: Option<UnixStream>,
     /// Has its first process been waited for?
     ended: Option<ProgramEnd>,
+}
+
+impl Kept {
+    /// How it has ended, if it has.
+    fn how(&self) -> Option<How> {
+        match &self.door {
+            Some(door) => is_closed(door).then_some(How::Left),
+            None => program::ended(self.process).map(|status| match libc::WIFEXITED(status) {
+                true => How::Exited(libc::WEXITSTATUS(status)),
+                false => How::Signal(libc::WTERMSIG(status)),
+            }),
+        }
+    }
+}
+
+/// Where programs come in that somebody else has started: a socket, gone when this is.
+#[derive(Debug)]
+pub struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Door {
+    /// Opens it at a path where nothing is.
+    ///
+    /// # Errors
+    /// Something is there, or nothing can be.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let failed = |e: std::io::Error| {
+            Error::new(format!("cannot listen: {e}"))
+                .at(path.display())
+                .remedy("give a path in a directory that is there, where no file is")
+        };
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Door { listener, path })
+    }
+
+    /// Somebody who stands there, if anybody does.
+    fn knock(&self) -> Option<UnixStream> {
+        let (stream, _) = self.listener.accept().ok()?;
+        let patience = Some(Duration::from_secs(1));
+        stream.set_read_timeout(patience).ok()?;
+        stream.set_write_timeout(patience).ok()?;
+        Some(stream)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A short line.
+fn first_line(mut stream: &UnixStream) -> Option<String> {
+    let mut line = Vec::new();
+    let mut byte = [0u8];
+    while line.len() < 4096 {
+        stream.read_exact(&mut byte).ok()?;
+        if byte[0] == b'\n' {
+            return String::from_utf8(line).ok();
+        }
+        line.push(byte[0]);
+    }
+    None
+}
+
+/// The process at the other end.
+fn peer(stream: &UnixStream) -> Option<i32> {
+    // SAFETY: an all-zero `ucred` is valid; the kernel fills it in.
+    let mut who: libc::ucred = unsafe { std::mem::zeroed() };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the place is as large as is said and lives through the call.
+    let done = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            std::ptr::from_mut(&mut who).cast(),
+            &mut size,
+        )
+    };
+    (done == 0).then_some(who.pid)
+}
+
+/// Has the other side gone?
+fn is_closed(stream: &UnixStream) -> bool {
+    let mut poll = libc::pollfd {
+        fd: stream.as_raw_fd(),
+        events: libc::POLLRDHUP,
+        revents: 0,
+    };
+    // SAFETY: one descriptor, which lives through the call; it does not wait.
+    unsafe { libc::poll(&mut poll, 1, 0) == 1 && poll.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0 }
 }
 
 /// Keeps programs.
@@ -72,15 +180,111 @@ impl Keeper {
         let worker = &team.workers[task as usize];
         let command = launch.command.join(" ");
         let mark = self.mark_of(task);
-        let (process, program) = program::launch(launch, &mark, worker.name())
+        let (process, program) = program::launch(launch, &mark, worker.name(), &team.belfry)
             .map_err(|e| e.at(format!("task {}", worker.name())))?;
         self.programs.push(Kept {
             task,
             process,
             command,
+            door: None,
             ended: None,
         });
+        // Before the run it runs on one processor, too.
+        program.pin(team.posts[0].cpu).map_err(|e| {
+            Error::new(format!("cannot move its program: {e}")).at(format!("task {}", worker.name()))
+        })?;
+        if program.pages().is_some() {
+            program.release();
+        }
         worker.perform(program);
+        Ok(())
+    }
+
+    /// Waits until all programs that were written for it have asked for their first job, those of `outside` after they have
+    /// come through their door. `stopped`: the user does not want to wait any more.
+    ///
+    /// # Errors
+    /// One of them ended before, or did not ask within ten seconds after it was started.
+    pub fn gather(
+        &mut self,
+        team: &Team,
+        outside: &[(u32, Arc<Door>)],
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let until = Instant::now() + JOINING;
+        loop {
+            for (_, door) in outside {
+                if let Some(stream) = door.knock() {
+                    // Who is not wanted sees the door closed.
+                    self.admit(team, outside, stream)?;
+                }
+            }
+            self.look(team);
+            if let Some(e) = team.fault() {
+                return Err(e.clone());
+            }
+            let is_late = Instant::now() >= until;
+            let mut missing = outside
+                .iter()
+                .any(|(task, _)| team.workers[*task as usize].program().is_none());
+            for kept in &self.programs {
+                let worker = &team.workers[kept.task as usize];
+                let pages = worker.program().and_then(Program::pages);
+                if pages.is_none_or(Pages::is_waiting) {
+                    continue;
+                }
+                missing = true;
+                let refuse = |cause: &str| {
+                    Err(Error::new(format!("`{}` {cause}", kept.command))
+                        .at(format!("task {}", worker.name()))
+                        .remedy("let it join and wait (`warmset.h`), or run it as it is: `exec = […]`"))
+                };
+                if kept.ended.is_some() {
+                    return refuse("ended before it asked for its first job");
+                }
+                if is_late && kept.door.is_none() {
+                    return refuse("did not ask for its first job within 10 s");
+                }
+            }
+            if !missing {
+                return Ok(());
+            }
+            if stopped() {
+                return Err(Error::new("stopped before the run began"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Lets a process in that says which task it is. One that is not waited for is sent away.
+    fn admit(&mut self, team: &Team, outside: &[(u32, Arc<Door>)], stream: UnixStream) -> Result<()> {
+        let Some(name) = first_line(&stream) else {
+            return Ok(());
+        };
+        let wanted = outside.iter().map(|(task, _)| *task).find(|task| {
+            let worker = &team.workers[*task as usize];
+            worker.name() == name && worker.program().is_none()
+        });
+        let (Some(task), Some(process)) = (wanted, peer(&stream)) else {
+            return Ok(());
+        };
+        let pages = Pages::new()?;
+        if send(&stream, &pages.files(&team.belfry)).is_err() {
+            return Ok(());
+        }
+        let program = Program::guest(process, pages).map_err(|e| e.at(format!("task {name}")))?;
+        program.pin(team.posts[0].cpu).map_err(|e| {
+            Error::new(format!("cannot move process {process}: {e}")).at(format!("task {name}"))
+        })?;
+        team.board.admit(process);
+        team.workers[task as usize].perform(program);
+        self.programs.push(Kept {
+            task,
+            process,
+            command: format!("process {process}"),
+            door: Some(stream),
+            ended: None,
+        });
         Ok(())
     }
 
@@ -93,21 +297,20 @@ impl Keeper {
             let worker = &team.workers[kept.task as usize];
             let Some(program) = worker.program() else { continue };
             if kept.ended.is_none()
-                && let Some(status) = program::ended(kept.process)
+                && let Some(how) = kept.how()
             {
                 program.gone.store(true, Ordering::Release);
-                let how = if libc::WIFEXITED(status) {
-                    How::Exited(libc::WEXITSTATUS(status))
-                } else {
-                    How::Signal(libc::WTERMSIG(status))
-                };
+                // Nothing rings for it any more.
+                for place in 0..team.posts.len() {
+                    team.belfry.bells.ring(place as u32);
+                }
                 let at = team.now();
                 kept.ended = Some(ProgramEnd {
                     task: TaskId(kept.task),
                     how,
                     at,
                 });
-                if how != How::Exited(0) {
+                if !matches!(how, How::Exited(0) | How::Left) {
                     team.fail(
                         Error::new(format!("its program `{}` {how} at {at}", kept.command))
                             .at(format!("task {}", worker.name()))
@@ -217,7 +420,8 @@ impl Keeper {
 
     fn reap(&mut self, at: model::Instant, how: How) {
         for kept in &mut self.programs {
-            if kept.ended.is_none() && program::ended(kept.process).is_some() {
+            // Who came from outside goes on, as an ordinary process.
+            if kept.ended.is_none() && (kept.door.is_some() || program::ended(kept.process).is_some()) {
                 let task = TaskId(kept.task);
                 kept.ended = Some(ProgramEnd { task, how, at });
             }
@@ -239,7 +443,11 @@ impl Keeper {
     fn kill(&mut self, at: model::Instant, mark: &str) {
         let until = kernel::monotonic() + 5_000_000_000;
         while kernel::monotonic() < until {
-            for kept in self.programs.iter().filter(|p| p.ended.is_none()) {
+            for kept in self
+                .programs
+                .iter()
+                .filter(|p| p.ended.is_none() && p.door.is_none())
+            {
                 // SAFETY: a group of our own making, whose first process is not waited for yet.
                 unsafe { libc::kill(-kept.process, libc::SIGKILL) };
             }

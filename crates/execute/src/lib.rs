@@ -13,6 +13,7 @@ mod family;
 pub mod gate;
 mod keeper;
 pub mod kernel;
+mod pages;
 pub mod preflight;
 mod procfs;
 mod program;
@@ -24,4 +25,5 @@ mod worker;
 
 pub use domain::{Enforcement, POLICED};
 pub use engine::{Ending, Outcome, Settings, levels, run, run_in_turn, run_plan};
-pub use program::{How, Launch, Performer, ProgramEnd};
+pub use keeper::Door;
+pub use program::{How, Launch, Manner, Performer, ProgramEnd};

@@ -12,7 +12,9 @@
 //! watchdog find them. Orphans come to the engine, which is their subreaper for as long as the run lasts.
 
 use crate::family::Family;
+use crate::keeper::Door;
 use crate::kernel::{RUN, WAIT};
+use crate::pages::{Belfry, Pages};
 use crate::procfs;
 use model::{Beyond, CpuId, Error, Result};
 use std::fs::File;
@@ -20,7 +22,8 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use warmset_task::DESCRIPTORS;
 use workload::Work;
 
 /// Who does the jobs of a task.
@@ -29,6 +32,18 @@ pub enum Performer {
     Work(Box<dyn Work>),
     /// A program.
     Program(Launch),
+    /// A program that somebody else starts, and that comes through this door.
+    Outside(Arc<Door>),
+}
+
+impl Performer {
+    pub(crate) fn is_program(&self) -> bool {
+        !matches!(self, Performer::Work(_))
+    }
+    /// Is it a program that knows nothing of jobs?
+    pub(crate) fn is_unmodified(&self) -> bool {
+        matches!(self, Performer::Program(l) if l.manner != Manner::Written)
+    }
 }
 
 impl From<Box<dyn Work>> for Performer {
@@ -37,21 +52,36 @@ impl From<Box<dyn Work>> for Performer {
     }
 }
 
+/// What a program knows of jobs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    /// Nothing: it has a budget, and this becomes of it beyond.
+    Unmodified(Beyond),
+    /// It asks for them through the task library.
+    Written,
+}
+
 /// How a program is started.
 #[derive(Debug)]
 pub struct Launch {
     /// The program, looked for in `PATH`, and its arguments.
     pub command: Vec<String>,
-    /// What becomes of it beyond its budget.
-    pub beyond: Beyond,
+    /// What it knows of jobs.
+    pub manner: Manner,
     /// Where it writes to instead of this process's standard error, which has both of its outputs otherwise.
     pub output: Option<File>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Unmodified(Beyond),
+    Written(Pages),
 }
 
 /// What dispatchers do to a program.
 #[derive(Debug)]
 pub(crate) struct Program {
-    beyond: Beyond,
+    kind: Kind,
     /// Whoever has the lock of the task's domain has this one too: nobody waits for it.
     family: Mutex<Family>,
     /// Has its first process ended?
@@ -65,10 +95,10 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    fn new(process: i32, beyond: Beyond) -> Result<Self> {
+    fn new(process: i32, kind: Kind) -> Result<Self> {
         let family = Family::of(process)?;
         Ok(Program {
-            beyond,
+            kind,
             known: AtomicU32::new(family.len() as u32),
             family: Mutex::new(family),
             gone: AtomicBool::new(false),
@@ -113,22 +143,44 @@ impl Program {
         self.change(|family| family.signal(libc::SIGCONT));
     }
 
-    /// Is it held between its jobs?
+    /// A process that has come from outside, with its pages.
+    ///
+    /// # Errors
+    /// It has gone.
+    pub fn guest(process: i32, pages: Pages) -> Result<Self> {
+        Self::new(process, Kind::Written(pages))
+    }
+
+    /// Its pages, if it was written for them.
+    pub fn pages(&self) -> Option<&Pages> {
+        match &self.kind {
+            Kind::Written(pages) => Some(pages),
+            Kind::Unmodified(_) => None,
+        }
+    }
+
+    /// Where none of its threads wants its processor: has it done its job?
+    pub fn is_over(&self) -> bool {
+        self.gone.load(Ordering::Acquire) || self.pages().is_none_or(Pages::is_done)
+    }
+
+    /// Is it stopped when its budget is used up?
     pub fn stops_beyond_budget(&self) -> bool {
-        self.beyond == Beyond::Hold
+        !matches!(self.kind, Kind::Unmodified(Beyond::BestEffort))
     }
 
     /// Its job has ended, and it is held already or not. True: it is held now.
     pub fn park(&self, held: bool) -> io::Result<bool> {
-        match self.beyond {
-            Beyond::Hold => {
+        match self.kind {
+            Kind::Unmodified(Beyond::Hold) => {
                 self.raise(WAIT)?;
                 if !held {
                     self.hold();
                 }
                 Ok(true)
             }
-            Beyond::BestEffort => {
+            // It sleeps; a helper that wakes up is an ordinary thread.
+            Kind::Written(_) | Kind::Unmodified(Beyond::BestEffort) => {
                 self.change(Family::lower)?;
                 if held {
                     self.release();
@@ -140,10 +192,10 @@ impl Program {
 
     /// Somebody was found who may have missed a change: does it again, to all. `held`: it stands still.
     pub fn tidy(&self, chosen: bool, held: bool, within_job: bool) -> io::Result<()> {
-        let priority = match (chosen, within_job, self.beyond) {
+        let priority = match (chosen, within_job, &self.kind) {
             (true, ..) => Some(RUN),
-            (false, false, Beyond::BestEffort) => None,
-            _ => Some(WAIT),
+            (false, true, _) | (.., Kind::Unmodified(Beyond::Hold)) => Some(WAIT),
+            _ => None,
         };
         self.change(|family| {
             // The supervisor has it for a moment only; if it has it now, there will be another look.
@@ -164,6 +216,8 @@ impl Program {
 pub enum How {
     /// By itself, with this status.
     Exited(i32),
+    /// It had come from outside, and left.
+    Left,
     /// By a signal that nobody of this run sent.
     Signal(i32),
     /// When it was told to, at the end of the run.
@@ -177,6 +231,7 @@ impl std::fmt::Display for How {
         match self {
             How::Exited(status) => write!(f, "ended with status {status}"),
             How::Signal(signal) => write!(f, "was ended by {}", signal_name(*signal)),
+            How::Left => f.write_str("left the run"),
             How::Told => f.write_str("ended when it was told to"),
             How::Forced => f.write_str("did not end when it was told to (SIGTERM) and was killed"),
         }
@@ -225,7 +280,11 @@ fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
 /// Starts a program and holds it before its first instruction.
 ///
 /// `mark` is put into its environment, as the value of `WARMSET_RUN`. Whoever calls this has to stay: the program ends with the thread that started it.
-pub(crate) fn launch(launch: Launch, mark: &str, name: &str) -> Result<(i32, Program)> {
+pub(crate) fn launch(launch: Launch, mark: &str, name: &str, belfry: &Belfry) -> Result<(i32, Program)> {
+    let kind = match launch.manner {
+        Manner::Unmodified(beyond) => Kind::Unmodified(beyond),
+        Manner::Written => Kind::Written(Pages::new()?),
+    };
     let words = &launch.command;
     let (first, arguments) = words
         .split_first()
@@ -244,9 +303,20 @@ pub(crate) fn launch(launch: Launch, mark: &str, name: &str) -> Result<(i32, Pro
         .env(MARK, mark)
         .env("WARMSET_TASK", name)
         .process_group(0);
-    // SAFETY: between fork and exec: two system calls that touch no memory.
+    let inherited = match &kind {
+        Kind::Unmodified(_) => Vec::new(),
+        Kind::Written(pages) => pages.numbers(belfry).to_vec(),
+    };
+    if !inherited.is_empty() {
+        let numbers: Vec<String> = inherited.iter().map(ToString::to_string).collect();
+        command.env(DESCRIPTORS, numbers.join(","));
+    }
+    // SAFETY: between fork and exec: system calls that touch no memory but the list of descriptors.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
+            for fd in &inherited {
+                libc::fcntl(*fd, libc::F_SETFD, 0);
+            }
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
                 0 => Ok(()),
@@ -267,7 +337,7 @@ pub(crate) fn launch(launch: Launch, mark: &str, name: &str) -> Result<(i32, Pro
         })
         .and_then(|()| waited_for(process, libc::WUNTRACED));
     match held {
-        Ok(status) if libc::WIFSTOPPED(status) => Program::new(process, launch.beyond).map(|p| (process, p)),
+        Ok(status) if libc::WIFSTOPPED(status) => Program::new(process, kind).map(|p| (process, p)),
         held => {
             let e = held.err().unwrap_or_else(|| io::Error::other("it ended at once"));
             // SAFETY: a child of ours.
@@ -356,7 +426,11 @@ impl Program {
         let mut family = self.family();
         // It fails only where the kernel has lost the thread.
         let _ = family.lower();
-        family.signal(signal);
+        match self.pages() {
+            // It is told by the library.
+            Some(pages) => pages.end(),
+            None => family.signal(signal),
+        }
         family.signal(libc::SIGCONT);
     }
 }

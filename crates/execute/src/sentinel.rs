@@ -2,14 +2,16 @@
 //!
 //! It has the priority right below that of chosen jobs and may run on its processor only. Where a program was chosen it is woken
 //! and then waits for its turn: when that comes, no thread of the program can run, for all of them may run on this
-//! processor only. Then the job is over. Where no program is chosen it sleeps.
+//! processor only. Then the job is over, if the program knows nothing of jobs or has said so. Where no program is chosen it
+//! sleeps until its bell rings.
 
 use crate::kernel::{self, Thread};
 use crate::team::Team;
 use model::{Error, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use warmset_task::shared::futex_wait;
 
 const NOBODY: u32 = u32::MAX;
 
@@ -18,15 +20,12 @@ const NOBODY: u32 = u32::MAX;
 pub(crate) struct Watched {
     /// The number of the choice, then the task: a task that was taken off and chosen again is another choice.
     word: AtomicU64,
-    /// Counts calls.
-    bell: AtomicU32,
 }
 
 impl Default for Watched {
     fn default() -> Self {
         Watched {
             word: AtomicU64::new(u64::from(NOBODY)),
-            bell: AtomicU32::new(0),
         }
     }
 }
@@ -38,21 +37,14 @@ impl Watched {
         self.word.store(choice << 32 | u64::from(task), Ordering::Release);
     }
 
-    /// The program of this task was chosen here, and all of its threads are here.
+    /// The program of this task was chosen here, and all of its threads are here. The sentinel is to be called then.
     pub fn watch(&self, task: u32) {
         self.replace(task);
-        self.ring();
     }
 
     /// Nobody is chosen here any more.
     pub fn forget(&self) {
         self.replace(NOBODY);
-    }
-
-    /// Wakes the sentinel.
-    pub fn ring(&self) {
-        self.bell.fetch_add(1, Ordering::Release);
-        kernel::futex_wake(&self.bell);
     }
 
     /// If `is_over` of the watched task: it is watched no more, and named.
@@ -95,14 +87,24 @@ fn stand(team: &Team, place: u32) {
         return;
     }
     post.guarded.store(true, Ordering::Release);
+    let Some(bell) = team.belfry.bells.bell(post.beat) else {
+        team.fail(Error::new(
+            "there are more processors than sentinels can be called on",
+        ));
+        return;
+    };
     let watched = &post.watched;
-    while !team.ending.load(Ordering::Acquire) {
-        let seen = watched.bell.load(Ordering::Acquire);
+    loop {
+        let seen = bell.load(Ordering::Acquire);
+        // When its stage has ended, nobody is chosen here by it any more.
+        if team.ending.load(Ordering::Acquire) || team.ruling() > post.stage {
+            break;
+        }
         if let Some(task) = watched.take(|task| team.workers[task as usize].is_over()) {
             team.workers[task as usize].has_finished();
             team.tell_finished(task);
         }
-        kernel::futex_wait(&watched.bell, seen, None);
+        futex_wait(bell, seen);
     }
     // It fails only where the kernel has lost the thread.
     let _ = thread.lower();

@@ -106,7 +106,7 @@ impl<P: Policy + Send + 'static> Cores<P> {
                 enforcement: settings.enforcement,
                 quantum: settings.quantum,
                 slices: P::SLICES,
-                programs: fixed.iter().any(|f| f.budgeted),
+                programs: team.workers.iter().any(|w| w.program().is_some()),
                 early: settings.early,
                 producer,
             });

@@ -5,6 +5,7 @@
 
 use crate::clock::Timeline;
 use crate::kernel;
+use crate::pages::Belfry;
 use crate::sentinel::Watched;
 use crate::watchdog::BoardRef;
 use crate::worker::Worker;
@@ -166,14 +167,23 @@ pub(crate) struct Team {
     left: AtomicU32,
     /// Lets the next one rule.
     handover: Mutex<Option<Handover>>,
+    /// What calls the sentinels.
+    pub belfry: Belfry,
 }
 
 /// Ends a stage and begins the next one; run by the dispatcher that is the last to come to the end.
 pub(crate) type Handover = Box<dyn FnOnce(&Team) + Send>;
 
 impl Team {
-    pub fn new(workers: Vec<Worker>, posts: Vec<Post>, inboxes: Vec<Inbox>, board: BoardRef) -> Self {
+    pub fn new(
+        workers: Vec<Worker>,
+        posts: Vec<Post>,
+        inboxes: Vec<Inbox>,
+        board: BoardRef,
+        belfry: Belfry,
+    ) -> Self {
         Team {
+            belfry,
             workers,
             posts,
             inboxes,
@@ -234,6 +244,14 @@ impl Team {
         for post in &self.posts {
             post.call();
         }
+        self.ring_all();
+    }
+
+    /// Wakes all sentinels. Processors are the same in every stage.
+    fn ring_all(&self) {
+        for post in self.posts.iter().filter(|p| p.stage == 0) {
+            self.belfry.bells.ring(post.beat);
+        }
     }
 
     /// Sets the moment of the first release.
@@ -268,8 +286,8 @@ impl Team {
         self.ending.store(true, Ordering::Release);
         for post in &self.posts {
             post.call();
-            post.watched.ring();
         }
+        self.ring_all();
     }
 
     /// Has the program of a task looked after by its domain: somebody was born into it.

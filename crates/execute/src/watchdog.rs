@@ -9,7 +9,7 @@
 //! Who watches the watchdog: the supervisor, which ends the run when it has gone ([`Watchdog::has_died`]).
 
 use crate::kernel::{self, Thread};
-use crate::program;
+use crate::{procfs, program};
 use machine::realtime;
 use model::{Duration, Error, Result};
 use std::fmt::Write;
@@ -22,6 +22,9 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 const MAX_BEATS: usize = 1024;
 /// More threads than one run has.
 const MAX_THREADS: usize = 16_384;
+
+/// More processes than come from outside.
+const MAX_GUESTS: usize = 1024;
 
 /// How patient a watchdog is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +73,8 @@ pub struct Board {
     run: AtomicU64,
     /// Were programs started, which carry the run's mark?
     programs: AtomicU32,
+    /// Processes that came from outside and are left alive; zero: none.
+    guests: [AtomicI32; MAX_GUESTS],
     /// Zero: nobody is there.
     beats: [AtomicU64; MAX_BEATS],
     /// Threads at real-time priority; zero: none.
@@ -100,6 +105,26 @@ impl Board {
     pub fn mark(&self) -> String {
         self.programs.store(1, Ordering::Release);
         format!("{}:", self.run.load(Ordering::Acquire))
+    }
+    /// A process came from outside: all of its threads are lowered when something goes wrong.
+    pub(crate) fn admit(&self, process: i32) {
+        for guest in &self.guests {
+            let free = guest.compare_exchange(0, process, Ordering::AcqRel, Ordering::Relaxed);
+            if free.is_ok() {
+                return;
+            }
+        }
+    }
+    fn lower_guests(&self) {
+        for guest in &self.guests {
+            match guest.load(Ordering::Acquire) {
+                0 => return,
+                process => procfs::threads(process, |thread| {
+                    // It fails only where the thread has gone.
+                    let _ = Thread(thread).lower();
+                }),
+            }
+        }
     }
     /// Kills all programs that carry the mark. Takes no memory.
     fn kill_programs(&self) -> usize {
@@ -156,6 +181,7 @@ impl Board {
     }
     /// Makes every thread that is entered an ordinary one.
     pub fn lower_all(&self) {
+        self.lower_guests();
         for slot in &self.threads {
             let tid = slot.load(Ordering::Relaxed);
             if tid != 0 {
@@ -363,6 +389,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         // SAFETY: takes no argument.
         if unsafe { libc::getppid() } != parent {
             // The engine has gone, and all of its threads with it; not what its programs have started.
+            board.lower_guests();
             board.kill_all_programs();
             return;
         }

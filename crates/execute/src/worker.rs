@@ -144,7 +144,7 @@ impl Worker {
 
     /// Whoever watches a program: does nothing of its job remain, now that no thread of it wants its processor?
     pub fn is_over(&self) -> bool {
-        self.program().is_some()
+        self.program().is_some_and(Program::is_over)
     }
 
     /// Counts a piece of work that somebody else saw done.
@@ -159,6 +159,10 @@ impl Worker {
 
     /// Tells it to do one more piece of work.
     pub fn tell(&self) {
+        if let Some(pages) = self.program().and_then(Program::pages) {
+            pages.tell();
+            return;
+        }
         self.told.fetch_add(1, Ordering::Release);
         kernel::futex_wake(&self.told);
     }

@@ -398,6 +398,7 @@ impl Ground {
 
     /// Lets the thread of a task run on this place, above all others.
     fn put_on(&mut self, place: u32, task: u32) {
+        self.show_choice(place, task);
         let cpu = self.cpus[place as usize];
         let affinity = self.rows[task as usize].affinity;
         if affinity != NONE
@@ -456,9 +457,9 @@ impl Ground {
             worker.tell();
         }
         if worker.program().is_some() {
-            self.team.posts[(self.first_post + place) as usize]
-                .watched
-                .watch(task);
+            let post = &self.team.posts[(self.first_post + place) as usize];
+            post.watched.watch(task);
+            self.team.belfry.bells.ring(post.beat);
         }
     }
 
@@ -486,8 +487,9 @@ impl Ground {
         }
         if worker.program().is_some() {
             team.posts[(self.first_post + place) as usize].watched.forget();
+            self.show_leaving(task);
         }
-        if worker.done() != row.done && self.work_done(task) {
+        if worker.done() != self.rows[task as usize].done && self.work_done(task) {
             self.show_completion(task, false);
             self.late.push(task);
             return false;
@@ -562,7 +564,12 @@ impl Ground {
             }
             return false;
         }
-        if worker.program().is_some() {
+        if let Some(program) = worker.program() {
+            let prompt = std::mem::take(&mut row.prompt);
+            if let (true, Some(pages), Some(t)) = (prompt, program.pages(), self.team.timeline()) {
+                let latency = pages.began().saturating_sub(t.reading(row.release));
+                self.latencies.record(latency);
+            }
             self.account(task);
             self.park(task);
             return self.rows[task as usize].current;
@@ -620,7 +627,7 @@ impl Ground {
     /// The job of a place, which is off its processor, is over although its work is not done.
     pub fn cut(&mut self, task: u32, place: u32) {
         let row = &mut self.rows[task as usize];
-        if self.team.workers[task as usize].program().is_some() {
+        if self.fixed[task as usize].budgeted {
             // What it does goes on, and knows nothing of jobs.
             row.working = false;
             self.park(task);

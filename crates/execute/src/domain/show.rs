@@ -1,6 +1,8 @@
 //! What a domain writes into the trace: when it happened in the eyes of the domain, under its lock.
 
 use super::ground::{Ground, Shown};
+use crate::pages::Choice;
+use crate::program::Program;
 use model::{Duration, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::Ordering;
@@ -40,6 +42,33 @@ impl Ground {
             true => Record::resumption(self.now, model::CpuId(last), cpu, TaskId(task), row.number),
         };
         self.producer.push(event);
+    }
+
+    /// On the control page of a program that has one: its job was chosen for this place (000 §3.3).
+    pub(super) fn show_choice(&self, place: u32, task: u32) {
+        let program = self.team.workers[task as usize].program();
+        let Some(pages) = program.and_then(Program::pages) else {
+            return;
+        };
+        let row = &self.rows[task as usize];
+        let reading = |at: Instant| self.team.timeline().map_or(0, |t| t.reading(at));
+        pages.choose(&Choice {
+            number: row.number,
+            release: reading(row.release),
+            deadline: reading(self.deadline_of(task, row.number)),
+            processor: self.cpus[place as usize].0,
+            bell: self.team.posts[(self.first_post + place) as usize].beat,
+            now: reading(self.now),
+            before: row.started.then_some(row.last),
+        });
+    }
+
+    /// Its job was taken off its processor.
+    pub(super) fn show_leaving(&self, task: u32) {
+        let program = self.team.workers[task as usize].program();
+        if let (Some(pages), Some(t)) = (program.and_then(Program::pages), self.team.timeline()) {
+            pages.leave(t.reading(self.now));
+        }
     }
 
     /// The job of a task is complete. It leaves its place; one that was being preempted meanwhile gets it back for no time.

@@ -12,7 +12,7 @@ use crate::console::{Console, Format, print};
 use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
 use execute::preflight::{self, Intent, Level};
-use execute::{Ending, Enforcement, Settings};
+use execute::{Door, Ending, Enforcement, Settings};
 use machine::settings::Settings as Changed;
 use machine::{Machine, Tree};
 use model::watch::Watch;
@@ -45,6 +45,9 @@ pub struct Args {
     /// How long a decision may be overdue before the checker calls it a violation
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
     tolerance: Duration,
+    /// Where tasks with `kind = "join"` come in: a socket, made at the start and gone at the end
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
     /// Let programs write into files of this directory, one a task, instead of standard error
     #[arg(long, value_name = "DIRECTORY")]
     programs_to: Option<PathBuf>,
@@ -146,11 +149,16 @@ pub fn run(args: Args) -> Result<Answer> {
     }
     preflight::permit(&findings)?;
     let colored = run_colors::prepare(&args.coloring, &set, platform, cpus.len(), &console)?;
+    let door = match &args.socket {
+        Some(path) => Some(std::sync::Arc::new(Door::open(path)?)),
+        None => None,
+    };
     let (performers, workloads) = performers(
         &set,
         part,
         args.programs_to.as_deref(),
         colored.as_ref(),
+        door.as_ref(),
         &console,
     )?;
     let (mut plans, mut stages) = (vec![plan], vec![stage]);

@@ -3,14 +3,16 @@
 use super::run_colors::Prepared;
 use super::run_show::Workloads;
 use crate::console::Console;
-use execute::{Launch, Performer};
+use execute::{Door, Launch, Manner, Performer};
 use model::watch::Watch;
 use model::{Duration, Error, Ratio, Result, TaskId, TaskSet, Workload};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 /// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`: the directory that
-/// programs write into, one file a task, instead of standard error; `colored`: the memory of working sets that have colors.
+/// programs write into, one file a task, instead of standard error; `colored`: the memory of working sets that have colors;
+/// `door`: where those come in that join from outside.
 ///
 /// # Errors
 /// A workload that cannot be made, a file that cannot be written, or the user does not want any more.
@@ -19,6 +21,7 @@ pub fn performers(
     part: Ratio,
     programs_to: Option<&Path>,
     colored: Option<&Prepared>,
+    door: Option<&Arc<Door>>,
     console: &Console,
 ) -> Result<(Vec<Performer>, Workloads)> {
     if let Some(dir) = programs_to {
@@ -30,6 +33,14 @@ pub fn performers(
     for task in set.ids() {
         performers.push(match program(set, task, programs_to)? {
             Some(launch) => Performer::Program(launch),
+            None if is_outside(set, task) => match door {
+                Some(door) => Performer::Outside(Arc::clone(door)),
+                None => {
+                    return Err(Error::new("it joins from outside, and there is no way in")
+                        .at(format!("task {}", set.name(task)))
+                        .remedy("give a path with `--socket`"));
+                }
+            },
             None => {
                 let wcet = u128::from(set.timings()[task.index()].wcet.nanos());
                 let ns = wcet * u128::from(part.num()) / u128::from(part.den());
@@ -48,15 +59,21 @@ pub fn performers(
     Ok((performers, calibrated))
 }
 
+fn is_outside(set: &TaskSet, task: TaskId) -> bool {
+    set.details(task)
+        .is_some_and(|d| d.workload == Some(Workload::Join))
+}
+
 /// The program of a task, if it has one.
 fn program(set: &TaskSet, task: TaskId, programs_to: Option<&Path>) -> Result<Option<Launch>> {
     let workload = set.details(task).and_then(|d| d.workload.as_ref());
-    let Some(Workload::Exec {
-        command,
-        beyond_budget,
-    }) = workload
-    else {
-        return Ok(None);
+    let (command, manner) = match workload {
+        Some(Workload::Exec {
+            command,
+            beyond_budget,
+        }) => (command, Manner::Unmodified(*beyond_budget)),
+        Some(Workload::Program(command)) => (command, Manner::Written),
+        _ => return Ok(None),
     };
     let output = programs_to.map(|dir| {
         // A name may hold what a file's may not.
@@ -66,7 +83,7 @@ fn program(set: &TaskSet, task: TaskId, programs_to: Option<&Path>) -> Result<Op
     });
     Ok(Some(Launch {
         command: command.clone(),
-        beyond: *beyond_budget,
+        manner,
         output: output.transpose()?,
     }))
 }

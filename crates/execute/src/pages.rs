@@ -1,0 +1,138 @@
+//! The pages that a run shares with a program that was written for it, from the side of the run (000 §3.3).
+
+use model::{Error, Result};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use warmset_task::Job;
+use warmset_task::page::{Bells, Control, Reply, VERSION};
+use warmset_task::shared::{Shared, futex_wake};
+
+/// The bells of all processors; who has done a job rings.
+#[derive(Debug)]
+pub(crate) struct Belfry {
+    pub bells: Shared<Bells>,
+    file: OwnedFd,
+}
+
+fn failed(e: std::io::Error) -> Error {
+    Error::new(format!("cannot share memory with programs: {e}")).remedy("it takes Linux 5.1 or later")
+}
+
+impl Belfry {
+    /// New ones, never rung.
+    ///
+    /// # Errors
+    /// No memory to be had.
+    pub fn new() -> Result<Self> {
+        let (bells, file) = Shared::create().map_err(failed)?;
+        Ok(Belfry { bells, file })
+    }
+}
+
+/// A choice of a task, for its control page. Times are readings of the clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    /// The job's number, from 0.
+    pub number: u64,
+    pub release: u64,
+    pub deadline: u64,
+    pub processor: u32,
+    /// Its bell.
+    pub bell: u32,
+    pub now: u64,
+    /// The processor that the job was on before, if it was on one.
+    pub before: Option<u32>,
+}
+
+/// The pages of one task.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    control: Shared<Control>,
+    reply: Shared<Reply>,
+    files: [OwnedFd; 2],
+    /// What the control page says, and when the job left its processor. Dispatchers have the domain's lock here.
+    said: Mutex<(Job, u64)>,
+}
+
+impl Pages {
+    /// New ones.
+    ///
+    /// # Errors
+    /// No memory to be had.
+    pub fn new() -> Result<Self> {
+        let (control, control_file) = Shared::<Control>::create().map_err(failed)?;
+        let (reply, reply_file) = Shared::create().map_err(failed)?;
+        control.version.store(VERSION, Ordering::Release);
+        Shared::<Control>::seal(&control_file).map_err(failed)?;
+        Ok(Pages {
+            control,
+            reply,
+            files: [control_file, reply_file],
+            said: Mutex::new((Job::default(), 0)),
+        })
+    }
+
+    /// What the program gets: its pages and the bells.
+    pub fn files<'a>(&'a self, belfry: &'a Belfry) -> [&'a OwnedFd; 3] {
+        [&self.files[0], &self.files[1], &belfry.file]
+    }
+
+    /// The numbers of these descriptors.
+    pub fn numbers(&self, belfry: &Belfry) -> [RawFd; 3] {
+        self.files(belfry).map(AsRawFd::as_raw_fd)
+    }
+
+    /// Has the program asked for its first job?
+    pub fn is_waiting(&self) -> bool {
+        self.reply.waiting.load(Ordering::Acquire) != 0
+    }
+
+    /// Tells it to do one more job.
+    pub fn tell(&self) {
+        self.control.told.fetch_add(1, Ordering::Release);
+        futex_wake(&self.control.told);
+    }
+
+    /// Has it done all that it was told to do?
+    pub fn is_done(&self) -> bool {
+        self.reply.done.load(Ordering::Acquire) == self.control.told.load(Ordering::Acquire)
+    }
+
+    /// When it began its latest job, as a reading of the clock.
+    pub fn began(&self) -> u64 {
+        self.reply.began.load(Ordering::Acquire)
+    }
+
+    /// The run is over.
+    pub fn end(&self) {
+        self.control.over.store(1, Ordering::Release);
+        // Who sleeps for the next job wakes up, and sees it.
+        futex_wake(&self.control.told);
+    }
+
+    /// Its job was taken off its processor.
+    pub fn leave(&self, now: u64) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).1 = now;
+    }
+
+    /// Its job was chosen for a processor.
+    pub fn choose(&self, choice: &Choice) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = said.1;
+        let job = &mut said.0;
+        job.number = choice.number + 1;
+        job.release = choice.release;
+        job.deadline = choice.deadline;
+        job.processor = choice.processor;
+        if let Some(before) = choice.before {
+            job.preemption_length = choice.now.saturating_sub(left);
+            match before == choice.processor {
+                true => job.preemptions += 1,
+                false => job.migrations += 1,
+            }
+        }
+        self.control.bell.store(choice.bell, Ordering::Release);
+        self.control.write(job);
+    }
+}
