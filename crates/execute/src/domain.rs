@@ -60,8 +60,6 @@ pub(crate) struct Core<P> {
     pub policy: P,
     pub ground: Ground,
     route: Arc<Route>,
-    /// The domain that the route calls 0, among all of the run.
-    first_domain: u32,
     /// Who could write for more domains than this stage has.
     pub spare: Vec<Producer>,
     /// The next release of each task whose release is this domain's duty.
@@ -82,13 +80,13 @@ pub(crate) struct Core<P> {
 }
 
 impl<P: Policy> Core<P> {
-    pub fn new(policy: P, mut ground: Ground, route: Arc<Route>, first_domain: u32) -> Self {
+    pub fn new(policy: P, mut ground: Ground, route: Arc<Route>) -> Self {
         let (tasks, ground_places) = (ground.rows.len(), ground.cpus.len());
         let mut releases = Tournament::new(tasks);
         for task in 0..tasks {
             let id = TaskId(task as u32);
             let first = ground.release_of(id.0, 0);
-            if route.home(id, 0) + first_domain == ground.domain && first < ground.horizon {
+            if ground.first_domain + route.home(id, 0) == ground.domain && first < ground.horizon {
                 releases.set(task, first.nanos());
             }
         }
@@ -100,7 +98,6 @@ impl<P: Policy> Core<P> {
             policy,
             ground,
             route,
-            first_domain,
             spare: Vec::new(),
             releases,
             arrived: vec![0; tasks],
@@ -117,7 +114,7 @@ impl<P: Policy> Core<P> {
 
     /// The domain in which a job becomes ready.
     fn home(&self, task: u32, number: u64) -> u32 {
-        self.first_domain + self.route.home(TaskId(task), number)
+        self.ground.first_domain + self.route.home(TaskId(task), number)
     }
 
     /// When something is due, in nanoseconds of the run.

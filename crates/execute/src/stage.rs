@@ -98,6 +98,7 @@ impl<P: Policy + Send + 'static> Cores<P> {
             let ground = Ground::new(Parts {
                 team: Arc::clone(team),
                 domain: first_domain + index as u32,
+                first_domain,
                 cpus: domain.cpus,
                 first_post: post,
                 fixed: Arc::clone(fixed),
@@ -111,7 +112,7 @@ impl<P: Policy + Send + 'static> Cores<P> {
                 producer,
             });
             post += places;
-            let core = Core::new(domain.policy, ground, Arc::clone(&route), first_domain);
+            let core = Core::new(domain.policy, ground, Arc::clone(&route));
             cores.push(Arc::new(Mutex::new(core)));
         }
         if let Some(core) = cores.first() {

@@ -177,6 +177,8 @@ pub struct NpsF {
     /// By place: the server, and the task that runs, or [`NONE`].
     serving: Vec<u32>,
     running: Vec<u32>,
+    /// By place: the server that the timetable says, or [`NONE`].
+    due: Vec<u32>,
     /// Places to look at in this decision.
     touched: Vec<u32>,
     timer: bool,
@@ -229,34 +231,47 @@ impl NpsF {
             place_of: vec![NONE; servers],
             serving: vec![NONE; cpus.len()],
             running: vec![NONE; cpus.len()],
+            due: vec![NONE; cpus.len()],
             touched: Vec::with_capacity(changes.len() + tasks),
             timer: true,
             changes,
         }
     }
 
-    /// Applies the changes that are due; those that leave a server first, so that a server is never at two places.
+    /// Applies the changes that are due. Where several of a place are, because the engine comes late or the policy takes over
+    /// from another one, only the latest counts. Those that leave a server are first, so that a server is never at two places.
     fn turn_over(&mut self, now: u64, out: &mut impl Decisions) {
-        let (from, start) = (self.next, self.slot_start);
+        if now >= self.slot_start + self.slot {
+            // Every slot begins with all places.
+            (self.next, self.slot_start) = (0, now / self.slot * self.slot);
+        }
+        let from = self.next;
+        let mut due = 0;
+        while let Some(change) = self.changes.get(self.next)
+            && self.slot_start + change.offset <= now
+        {
+            self.due[change.place as usize] = change.server;
+            due += 1;
+            self.next += 1;
+            if self.next == self.changes.len() {
+                self.next = 0;
+                self.slot_start += self.slot;
+            }
+        }
         for leaving in [true, false] {
-            (self.next, self.slot_start) = (from, start);
-            while let Some(change) = self.changes.get(self.next)
-                && self.slot_start + change.offset <= now
-            {
-                let Change { place, server, .. } = *change;
-                let before = self.serving[place as usize];
-                if leaving && before != NONE && before != server {
+            for at in (from..self.changes.len()).chain(0..from).take(due) {
+                let place = self.changes[at].place;
+                let (before, server) = (self.serving[place as usize], self.due[place as usize]);
+                if before == server {
+                    continue;
+                }
+                if leaving && before != NONE {
                     self.release(place, before, out);
-                } else if !leaving && server != NONE && self.serving[place as usize] != server {
+                } else if !leaving && server != NONE {
                     self.serving[place as usize] = server;
                     self.place_of[server as usize] = place;
                     self.touched.push(place);
                     out.serve(place, Some(server));
-                }
-                self.next += 1;
-                if self.next == self.changes.len() {
-                    self.next = 0;
-                    self.slot_start += self.slot;
                 }
             }
         }

@@ -169,6 +169,8 @@ impl Samples {
 pub(crate) struct Ground {
     pub team: Arc<Team>,
     pub domain: u32,
+    /// The first domain of its policy among those of the run: policies count from there.
+    pub first_domain: u32,
     /// By place.
     pub cpus: Vec<CpuId>,
     /// The dispatcher of the first place.
@@ -224,6 +226,7 @@ pub(crate) struct Ground {
 pub(crate) struct Parts {
     pub team: Arc<Team>,
     pub domain: u32,
+    pub first_domain: u32,
     pub cpus: Vec<CpuId>,
     pub first_post: u32,
     pub fixed: Arc<[Fixed]>,
@@ -244,6 +247,7 @@ impl Ground {
         Ground {
             team: parts.team,
             domain: parts.domain,
+            first_domain: parts.first_domain,
             cpus: parts.cpus,
             first_post: parts.first_post,
             fixed: parts.fixed,
@@ -755,7 +759,9 @@ impl Ground {
         self.show_start(place, task);
     }
 
+    /// A part of a job becomes ready in another domain of the same policy.
     fn push(&mut self, task: u32, to: u32, at: Instant, part: u32) {
+        let to = self.first_domain + to;
         self.rows[task as usize].part = part;
         if to == self.domain {
             self.arrivals.set(task as usize, at.max(self.now).nanos());

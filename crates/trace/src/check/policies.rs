@@ -4,7 +4,7 @@ use crate::check::Rule;
 use crate::check::cache_aware::CacheAware;
 use crate::check::domains::Domains;
 use crate::check::fair::Fair;
-use crate::check::priority::{Order, Place, Priority};
+use crate::check::priority::{Dealt, Order, Place, Priority};
 use crate::check::quanta::Quanta;
 use crate::check::servers::Servers;
 use crate::check::windows::{Windows, one_each};
@@ -172,7 +172,7 @@ fn turns_rule(header: &Header, turns: &Turns, state: &State, tolerance: Duration
         .collect();
     let classes = turns.tasks.iter().map(|t| u64::from(!t.is_migratory())).collect();
     let domains = Domains::new(one_each(&turns.cpus), state, tolerance, None);
-    let place = Place::Turns(tasks, vec![0; turns.tasks.len()]);
+    let place = Place::Turns(tasks, vec![Dealt::default(); turns.tasks.len()]);
     Ok(Box::new(Priority::new(domains, Order::Classes(classes), place)))
 }
 

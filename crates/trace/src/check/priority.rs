@@ -1,7 +1,7 @@
 //! Policies with one priority a job: EDF and fixed priorities, partitioned, global and clustered (002 §2.2), and EDF-fm.
 //!
 //! EDF-fm (002 §4.1): a job of a migratory task stays on the processor of its release, above all fixed tasks; among the first
-//! k jobs of the task, those on a processor differ by less than one from k times its share there.
+//! k jobs of the task since the policy rules, those on a processor differ by less than one from k times its share there.
 
 use crate::check::domains::{Domains, Key};
 use crate::check::{Found, Rule};
@@ -23,13 +23,22 @@ pub enum Order {
     Classes(Vec<u64>),
 }
 
+/// The jobs of a migratory task since the policy rules.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Dealt {
+    /// The number of the earliest.
+    from: Option<u64>,
+    /// How many went to the first processor.
+    first: u64,
+}
+
 /// Where a job waits and runs.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// In the domain of its task.
     Task(Vec<u32>),
-    /// In the domain of the processor that handled its release; and per task, how many jobs went to the first processor.
-    Turns(Vec<Turn>, Vec<u64>),
+    /// In the domain of the processor that handled its release; and per task, what its processors got.
+    Turns(Vec<Turn>, Vec<Dealt>),
 }
 
 /// The rule of such a policy.
@@ -70,13 +79,32 @@ impl Priority {
     fn domain(&self, task: TaskId, state: &State) -> Option<u32> {
         match &self.place {
             Place::Task(domain) => domain.get(task.index()).copied(),
-            Place::Turns(turns, _) => {
-                let turn = turns[task.index()];
-                self.domains.domain_of(match turn.is_migratory() {
-                    true => state.tasks[task.index()].head()?.cpu,
-                    false => turn.first,
-                })
+            Place::Turns(turns, _) if turns[task.index()].is_migratory() => {
+                let cpu = state.tasks[task.index()].head()?.cpu;
+                self.domains
+                    .domain_of(cpu)
+                    .filter(|_| !self.is_carried_over(task, state))
             }
+            Place::Turns(turns, _) => self.domains.domain_of(turns[task.index()].first),
+        }
+    }
+
+    /// Was the job of a migratory task released under the policy that ruled before? Then its release does not say where it is to be.
+    fn is_carried_over(&self, task: TaskId, state: &State) -> bool {
+        let Place::Turns(turns, dealt) = &self.place else {
+            return false;
+        };
+        let job = state.tasks[task.index()].head().map(|job| job.number);
+        turns[task.index()].is_migratory() && dealt[task.index()].from.is_none_or(|from| job < Some(from))
+    }
+
+    fn may_run(&self, task: TaskId, cpu: CpuId, state: &State) -> bool {
+        match &self.place {
+            Place::Turns(turns, _) if self.is_carried_over(task, state) => {
+                let turn = turns[task.index()];
+                cpu == turn.first || cpu == turn.second
+            }
+            _ => self.domain(task, state) == self.domains.domain_of(cpu),
         }
     }
 
@@ -90,16 +118,17 @@ impl Priority {
         }
         match &mut self.place {
             Place::Task(domain) => domain.get(event.task.index()).copied() == self.domains.domain_of(cpu),
-            Place::Turns(turns, counts) => {
-                let (turn, count) = (&turns[event.task.index()], &mut counts[event.task.index()]);
+            Place::Turns(turns, dealt) => {
+                let (turn, dealt) = (&turns[event.task.index()], &mut dealt[event.task.index()]);
                 if cpu != turn.first && cpu != turn.second {
                     return false;
                 }
-                *count += u64::from(cpu == turn.first);
-                // |count − k · part / whole| < 1.
-                let jobs = u128::from(event.job) + 1;
+                let from = *dealt.from.get_or_insert(event.job);
+                dealt.first += u64::from(cpu == turn.first);
+                // |first − k · part / whole| < 1 over the k jobs since the policy rules.
+                let jobs = u128::from(event.job.saturating_sub(from)) + 1;
                 let due = jobs * u128::from(turn.part);
-                let got = u128::from(*count) * u128::from(turn.whole);
+                let got = u128::from(dealt.first) * u128::from(turn.whole);
                 got.abs_diff(due) < u128::from(turn.whole)
             }
         }
@@ -156,7 +185,7 @@ impl Rule for Priority {
                 if let Some(key) = self.key(task, state) {
                     self.domains.run(cpu, key);
                 }
-                if self.domain(task, state) != self.domains.domain_of(cpu) {
+                if !self.may_run(task, cpu, state) {
                     found.faults.push(Fault {
                         rule: "place",
                         text: format!("task {} may not run on {cpu:?}", task.0 + 1),
