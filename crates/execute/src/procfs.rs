@@ -209,6 +209,10 @@ mod tests {
         let mut of_child = Vec::new();
         threads(pid, |tid| of_child.push(tid));
         assert_eq!(of_child, [pid]);
+        // The kernel lets go of the parent a little before the environment of the new program can be read.
+        while std::fs::read(format!("/proc/{pid}/environ")).unwrap().is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         assert!(has_in_environment(pid, b"WARMSET_TEST=a mark of a test\0"));
         assert!(!has_in_environment(pid, b"WARMSET_TEST=another\0"));
         // SAFETY: takes no argument that could be wrong.
