@@ -12,10 +12,11 @@ use crate::program::Program;
 use crate::team::Team;
 use model::{CpuId, Error, TaskId};
 use policy::NONE;
+use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::thread::JoinHandle;
 use workload::Work;
 
@@ -193,7 +194,30 @@ pub(crate) fn start(
         .map_err(|e| Error::new(format!("cannot start a thread: {e}")).at(place))
 }
 
+thread_local! {
+    /// Is this the thread of a task?
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a job says of its panic takes long, with a backtrace above all: it says it as an ordinary thread, not in the place of
+/// everything else on its processor.
+fn lower_those_that_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let say = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if IS_WORKER.get() {
+                // Where that is refused, the watchdog ends the run.
+                let _ = Thread::current().lower();
+            }
+            say(panic);
+        }));
+    });
+}
+
 fn live(team: &Team, task: u32, mut work: Box<dyn Work>) {
+    lower_those_that_panic();
+    IS_WORKER.set(true);
     let worker = &team.workers[task as usize];
     let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
         return;
