@@ -53,10 +53,19 @@ impl Area {
         // Safety: advice about the mapping that was just made. A kernel without huge pages answers with an error that
         // changes nothing.
         unsafe { libc::madvise(base, bytes, libc::MADV_NOHUGEPAGE) };
+        // Safety: the mapping that was just made.
+        Ok(unsafe { Self::present(base, bytes) })
+    }
+
+    /// Locks a mapping, as far as that is permitted, and touches all of it.
+    ///
+    /// # Safety
+    /// It is mapped to read and write and belongs to nobody else.
+    unsafe fn present(base: *mut libc::c_void, bytes: usize) -> Self {
         let area = Area {
             base: base.cast(),
             size: bytes,
-            // Safety: the mapping that was just made.
+            // Safety: the caller's.
             locked: unsafe { libc::mlock(base, bytes) } == 0,
             #[cfg(target_arch = "x86_64")]
             flush_at_once: has_clflushopt(),
@@ -65,7 +74,7 @@ impl Area {
             // Safety: `page` is within the mapping.
             unsafe { area.base.byte_add(page).write_volatile(1) };
         }
-        Ok(area)
+        area
     }
 
     /// Maps memory in large pages where the system gives some, and touches all of it. The size is rounded up to whole ones.
@@ -108,19 +117,8 @@ impl Area {
             libc::madvise(aligned, bytes, libc::MADV_HUGEPAGE);
             aligned
         };
-        let area = Area {
-            base: base.cast(),
-            size: bytes,
-            // Safety: the mapping that was just made.
-            locked: unsafe { libc::mlock(base, bytes) } == 0,
-            #[cfg(target_arch = "x86_64")]
-            flush_at_once: has_clflushopt(),
-        };
-        for page in (0..bytes).step_by(4096) {
-            // Safety: `page` is within the mapping.
-            unsafe { area.base.byte_add(page).write_volatile(1) };
-        }
-        Ok(area)
+        // Safety: what is left of the mapping that was just made.
+        Ok(unsafe { Self::present(base, bytes) })
     }
 
     /// How much of it is in large pages, as the system says; nothing where it does not say.

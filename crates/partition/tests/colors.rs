@@ -1,40 +1,84 @@
-//! Colors of this machine, found for real. Skips with a reason where the machine cannot show them.
+//! Colors of this machine, found for real: that they agree with themselves and act, that the server gives out what it says, and
+//! that it notices when frames are moved. What this machine cannot show is reported as ignored, with the reason.
 
+mod running;
+
+use libtest_mimic::{Arguments, Completion, Trial};
 use model::watch::Silent;
-use model::{Bytes, CpuSet};
+use model::{Bytes, CpuSet, Duration};
 use partition::frame::pages;
-use partition::{Color, finder, selftest};
+use partition::ledger::Access;
+use partition::protocol::{Answer, Request};
+use partition::server::Server;
+use partition::tile::{self, TILE_PAGES, Tile};
+use partition::upkeep::{Found, Upkeep};
+use partition::{Color, Colors, Palette, finder, selftest};
+use running::Running;
+use std::os::fd::AsRawFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Sure enough for a test to rely on.
+const SURE: f64 = 0.9;
 
 /// The palette of the first level that has colors, or why there is none.
-fn palette() -> Option<partition::Palette> {
-    let machine = machine::this_machine().unwrap();
-    let cpu = machine.platform.usable().lowest()?;
+fn palette() -> Result<Palette, String> {
+    let machine = machine::this_machine().map_err(|e| e.to_string())?;
+    let cpu = machine
+        .platform
+        .usable()
+        .lowest()
+        .ok_or("no processor to run on")?;
+    let mut why = "no cache of this machine has colors".to_owned();
     for level in machine.platform.data_levels() {
-        let Ok(cache) = partition::Geometry::of(&machine.platform, level, cpu) else {
-            continue;
-        };
-        if finder::colorable(&cache).is_err() {
+        if !partition::Geometry::of(&machine.platform, level, cpu)
+            .is_ok_and(|g| finder::colorable(&g).is_ok())
+        {
             continue;
         }
         match partition::find(&machine.platform, level, cpu, &Silent) {
-            Ok(palette) => return Some(palette),
-            Err(e) => eprintln!("skipped: {e}"),
+            Ok(palette) if palette.confidence >= SURE => return Ok(palette),
+            Ok(palette) => why = format!("the machine is too busy: confidence {}", palette.confidence),
+            Err(e) => why = e.to_string(),
         }
     }
-    eprintln!("skipped: no level of this machine shows colors");
-    None
+    Err(why)
 }
 
-#[test]
-fn colors_are_found_agree_with_themselves_and_act() {
-    let Some(palette) = palette() else { return };
-    if palette.confidence < 0.9 {
-        eprintln!(
-            "skipped: the machine is too busy, confidence {}",
-            palette.confidence
-        );
-        return;
-    }
+/// What a test asserts about colors; an error says why this machine cannot tell today.
+type Test = fn(Palette) -> Result<(), String>;
+
+fn main() -> ExitCode {
+    let trial = |name: &str, test: Test| {
+        Trial::ignorable_test(name, move || {
+            Ok(match palette().and_then(test) {
+                Ok(()) => Completion::Completed,
+                Err(why) => Completion::ignored_with(why),
+            })
+        })
+    };
+    let trials = vec![
+        trial(
+            "colors_agree_with_themselves_and_act",
+            colors_agree_with_themselves_and_act,
+        ),
+        trial(
+            "what_is_handed_out_has_the_color_that_it_is_said_to_have",
+            what_is_handed_out_has_the_color_that_it_is_said_to_have,
+        ),
+        trial(
+            "a_tile_whose_frames_were_moved_is_noticed_and_struck_off",
+            a_tile_whose_frames_were_moved_is_noticed_and_struck_off,
+        ),
+    ];
+    let arguments = Arguments {
+        test_threads: Some(1),
+        ..Arguments::from_args()
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn colors_agree_with_themselves_and_act(palette: Palette) -> Result<(), String> {
     assert_eq!(palette.colors(), palette.cache.colors);
 
     // Its own pages are sorted back into their colors.
@@ -64,4 +108,83 @@ fn colors_are_found_agree_with_themselves_and_act() {
     let beyond = curve.ratio_at(palette.cache.ways + 4).unwrap_or(0.0);
     let within = curve.ratio_at(palette.cache.ways / 2).unwrap_or(0.0);
     assert!(beyond > within, "{beyond} is not above {within}");
+    Ok(())
+}
+
+fn what_is_handed_out_has_the_color_that_it_is_said_to_have(palette: Palette) -> Result<(), String> {
+    let on = CpuSet::from_iter([palette.cpu]);
+    let tiles = tile::make(&palette, Bytes::from_mib(16), &on, &Silent).unwrap();
+    if tiles.len() < usize::from(palette.colors()) {
+        return Err(format!("only {} tiles could be kept together", tiles.len()));
+    }
+    let server = Running::start(palette.colors(), tiles);
+    server.grant_me(&format!("0-{}", palette.colors() - 1));
+    let mut checked = 0;
+    for color in (0..palette.colors()).map(Color) {
+        let Ok(memory) = server
+            .connect()
+            .map(&Colors::from_iter([color]), Bytes::from_kib(64))
+        else {
+            continue;
+        };
+        let seen = palette.sort(&memory.pages(), &on, &Silent).unwrap();
+        let wrong = seen.iter().flatten().filter(|c| **c != color).count();
+        assert!(wrong <= 1, "{wrong} pages of color {color} have another");
+        checked += 1;
+    }
+    assert!(checked > 0);
+    Ok(())
+}
+
+fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off(palette: Palette) -> Result<(), String> {
+    let on = CpuSet::from_iter([palette.cpu]);
+    let tiles = tile::make(&palette, Bytes::from_mib(8), &on, &Silent).unwrap();
+    let [first, second, ..] = &tiles[..] else {
+        return Err("no two tiles could be kept together".to_owned());
+    };
+    // Frames are taken away behind the server's back: others come in their place, of any color.
+    let swap = |tile: &Tile| {
+        let file = tile.open(Access::Full).unwrap();
+        let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: a call with plain numbers on an open file.
+        let done = unsafe { libc::fallocate(file.as_raw_fd(), punch, 0, tile::TILE as libc::off_t) };
+        assert_eq!(done, 0);
+        std::os::unix::fs::FileExt::write_all_at(&file, &[1; tile::TILE], 0).unwrap();
+    };
+    swap(first);
+    swap(second);
+    let (number, of) = (tiles.len(), palette.colors());
+    let server = Arc::new(Server::new(of, tiles));
+    let (level, cpu) = (palette.cache.level, palette.cpu);
+    let find = move || partition::find(&machine::this_machine()?.platform, level, cpu, &Silent);
+    let upkeep = Upkeep::new(palette, on, Duration::from_secs(1), Box::new(find));
+    let mut next = 0;
+    let mut all = Found::default();
+    // By frame numbers at once; without them, some tiles a round.
+    for _ in 0..number {
+        let found = server.look_again(&upkeep, &mut next, &Silent).unwrap();
+        all.struck.extend(found.struck);
+        all.recolored.extend(found.recolored);
+        if [0, 1]
+            .iter()
+            .all(|id| all.struck.contains(id) || all.recolored.contains(id))
+        {
+            break;
+        }
+    }
+    let gone: Vec<bool> = [0, 1].iter().map(|id| all.struck.contains(id)).collect();
+    eprintln!("{all:?}");
+    // Sixteen frames of one color by chance are less likely than any defect of this test.
+    assert!(gone.iter().any(|g| *g), "{all:?}");
+    let mut client = server.attach().unwrap();
+    let Answer::List { summary } = client.ask(&Request::List {}).unwrap() else {
+        panic!()
+    };
+    let pages: u64 = summary.pages.iter().map(|p| p.0).sum();
+    assert_eq!(pages, ((number - all.struck.len()) * TILE_PAGES) as u64);
+    assert!(
+        summary.pages.len() == usize::from(of) && all.struck.len() * 10 < number.max(30),
+        "{all:?} of {number}"
+    );
+    Ok(())
 }

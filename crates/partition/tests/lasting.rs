@@ -1,21 +1,17 @@
-//! What lasts: knowledge of colors while a server serves, and clients' memory and grants from one server to the next.
+//! What lasts: clients' memory and grants, from one server to the next.
 
 mod running;
 
-use model::watch::Silent;
-use model::{Bytes, CpuSet, Duration};
+use model::Bytes;
+use partition::Colors;
 use partition::client::Connection;
 use partition::ledger::{Access, Holder};
-use partition::protocol::{Answer, Request};
+use partition::protocol::Request;
 use partition::server::Server;
 use partition::state::State;
-use partition::tile::{self, TILE_PAGES, Tile};
-use partition::upkeep::{Found, Upkeep};
-use partition::{Colors, finder};
+use partition::tile::TILE_PAGES;
 use running::claimed;
-use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Names the socket to the process that the test starts of itself.
 const SOCKET: &str = "WARMSET_TEST_LASTING";
@@ -122,76 +118,4 @@ fn grants_and_memory_outlive_a_server_and_return_to_the_next() {
     }
     writeln!(tell, "end").unwrap();
     assert!(child.wait().unwrap().success());
-}
-
-#[test]
-fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off() {
-    let machine = machine::this_machine().unwrap();
-    let Some(cpu) = machine.platform.usable().lowest() else {
-        return;
-    };
-    let level = machine.platform.data_levels().into_iter().find(|level| {
-        partition::Geometry::of(&machine.platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok())
-    });
-    let Some(level) = level else {
-        return eprintln!("skipped: no cache of this machine has colors");
-    };
-    let palette = match partition::find(&machine.platform, level, cpu, &Silent) {
-        Ok(palette) if palette.confidence > 0.9 => palette,
-        Ok(palette) => {
-            return eprintln!(
-                "skipped: the machine is too busy, confidence {}",
-                palette.confidence
-            );
-        }
-        Err(e) => return eprintln!("skipped: {e}"),
-    };
-    let on = CpuSet::from_iter([cpu]);
-    let tiles = tile::make(&palette, Bytes::from_mib(8), &on, &Silent).unwrap();
-    let [first, second, ..] = &tiles[..] else {
-        return eprintln!("skipped: no two tiles could be kept together");
-    };
-    // Frames are taken away behind the server's back: others come in their place, of any color.
-    let swap = |tile: &Tile| {
-        let file = tile.open(Access::Full).unwrap();
-        let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: a call with plain numbers on an open file.
-        let done = unsafe { libc::fallocate(file.as_raw_fd(), punch, 0, tile::TILE as libc::off_t) };
-        assert_eq!(done, 0);
-        std::os::unix::fs::FileExt::write_all_at(&file, &[1; tile::TILE], 0).unwrap();
-    };
-    swap(first);
-    swap(second);
-    let (number, of) = (tiles.len(), palette.colors());
-    let server = Arc::new(Server::new(of, tiles));
-    let find = move || partition::find(&machine.platform, level, cpu, &Silent);
-    let upkeep = Upkeep::new(palette, on, Duration::from_secs(1), Box::new(find));
-    let mut next = 0;
-    let mut all = Found::default();
-    // By frame numbers at once; without them, some tiles a round.
-    for _ in 0..number {
-        let found = server.look_again(&upkeep, &mut next, &Silent).unwrap();
-        all.struck.extend(found.struck);
-        all.recolored.extend(found.recolored);
-        if [0, 1]
-            .iter()
-            .all(|id| all.struck.contains(id) || all.recolored.contains(id))
-        {
-            break;
-        }
-    }
-    let gone: Vec<bool> = [0, 1].iter().map(|id| all.struck.contains(id)).collect();
-    eprintln!("{all:?}");
-    // Sixteen frames of one color by chance are less likely than any defect of this test.
-    assert!(gone.iter().any(|g| *g), "{all:?}");
-    let mut client = server.attach().unwrap();
-    let Answer::List { summary } = client.ask(&Request::List {}).unwrap() else {
-        panic!()
-    };
-    let pages: u64 = summary.pages.iter().map(|p| p.0).sum();
-    assert_eq!(pages, ((number - all.struck.len()) * TILE_PAGES) as u64);
-    assert!(
-        summary.pages.len() == usize::from(of) && all.struck.len() * 10 < number.max(30),
-        "{all:?} of {number}"
-    );
 }

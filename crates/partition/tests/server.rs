@@ -2,10 +2,9 @@
 
 mod running;
 
-use model::watch::Silent;
-use model::{Bytes, CpuSet};
+use model::Bytes;
 use partition::tile::{TILE, TILE_PAGES};
-use partition::{Color, Colors, finder, tile};
+use partition::{Color, Colors};
 use running::{Running, claimed};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -203,51 +202,4 @@ fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
     });
     assert!(!clash.load(Ordering::Relaxed), "memory was shared, or not zeroed");
     assert!(server.wait_for_free(all), "{:?} of {all}", server.pages());
-}
-
-#[test]
-fn what_is_handed_out_has_the_color_that_it_is_said_to_have() {
-    let machine = machine::this_machine().unwrap();
-    let Some(cpu) = machine.platform.usable().lowest() else {
-        return;
-    };
-    let level = machine.platform.data_levels().into_iter().find(|level| {
-        partition::Geometry::of(&machine.platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok())
-    });
-    let Some(level) = level else {
-        eprintln!("skipped: no cache of this machine has colors");
-        return;
-    };
-    let palette = match partition::find(&machine.platform, level, cpu, &Silent) {
-        Ok(palette) if palette.confidence > 0.9 => palette,
-        Ok(palette) => {
-            return eprintln!(
-                "skipped: the machine is too busy, confidence {}",
-                palette.confidence
-            );
-        }
-        Err(e) => return eprintln!("skipped: {e}"),
-    };
-    let on = CpuSet::from_iter([cpu]);
-    let tiles = tile::make(&palette, Bytes::from_mib(16), &on, &Silent).unwrap();
-    if tiles.len() < usize::from(palette.colors()) {
-        eprintln!("skipped: only {} tiles could be kept together", tiles.len());
-        return;
-    }
-    let server = Running::start(palette.colors(), tiles);
-    server.grant_me(&format!("0-{}", palette.colors() - 1));
-    let mut checked = 0;
-    for color in (0..palette.colors()).map(Color) {
-        let Ok(memory) = server
-            .connect()
-            .map(&Colors::from_iter([color]), Bytes::from_kib(64))
-        else {
-            continue;
-        };
-        let seen = palette.sort(&memory.pages(), &on, &Silent).unwrap();
-        let wrong = seen.iter().flatten().filter(|c| **c != color).count();
-        assert!(wrong <= 1, "{wrong} pages of color {color} have another");
-        checked += 1;
-    }
-    assert!(checked > 0);
 }

@@ -1,9 +1,10 @@
-//! `warmset run`, end to end: for a second or two each, one at a time; skipped with the reason where there are no rights.
+//! `warmset run`, end to end: for a second or two each, one at a time; reported as ignored, with the reason, where there
+//! are no rights.
 
 use assert_cmd::Command;
+use libtest_mimic::{Arguments, Completion, Trial};
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 const TASKS: &str = r#"
@@ -32,10 +33,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The right to run for real, one test at a time.
-fn live() -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+/// Why nothing can be run for real here, if so.
+fn refusal() -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let looked = warmset(
         dir.path(),
@@ -44,13 +43,45 @@ fn live() -> Option<MutexGuard<'static, ()>> {
     );
     let found: serde_json::Value = serde_json::from_slice(&looked.get_output().stdout).unwrap();
     let refused = found.as_array().unwrap().iter().find(|f| f["level"] == "refuse");
-    match refused {
-        Some(finding) => {
-            eprintln!("skipped: {}", finding["seen"]);
-            None
-        }
-        None => Some(alone),
-    }
+    refused.map(|finding| finding["seen"].to_string())
+}
+
+fn main() -> ExitCode {
+    let live = |name: &str, test: fn()| {
+        Trial::ignorable_test(name, move || {
+            Ok(match refusal() {
+                Some(why) => Completion::ignored_with(why),
+                None => {
+                    test();
+                    Completion::Completed
+                }
+            })
+        })
+    };
+    let trials = vec![
+        Trial::test("what_cannot_be_run_is_refused_before_anything_begins", || {
+            what_cannot_be_run_is_refused_before_anything_begins();
+            Ok(())
+        }),
+        live(
+            "a_set_runs_for_real_and_its_trace_is_checked",
+            a_set_runs_for_real_and_its_trace_is_checked,
+        ),
+        live(
+            "an_interrupted_run_shows_what_there_is",
+            an_interrupted_run_shows_what_there_is,
+        ),
+        live(
+            "a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read",
+            a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read,
+        ),
+        live("a_run_without_its_watchdog_ends", a_run_without_its_watchdog_ends),
+    ];
+    let arguments = Arguments {
+        test_threads: Some(1),
+        ..Arguments::from_args()
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// A run of a minute, begun, with its process.
@@ -104,9 +135,7 @@ fn is_readable(dir: &Path) -> String {
     text(&stats.get_output().stdout)
 }
 
-#[test]
 fn a_set_runs_for_real_and_its_trace_is_checked() {
-    let Some(_alone) = live() else { return };
     let dir = tempfile::tempdir().unwrap();
     let args = [
         "run",
@@ -140,7 +169,6 @@ fn a_set_runs_for_real_and_its_trace_is_checked() {
     assert!(told.contains("real trace of 2 tasks under p-edf"), "{told}");
 }
 
-#[test]
 fn what_cannot_be_run_is_refused_before_anything_begins() {
     let dir = tempfile::tempdir().unwrap();
     let heavy = "[[task]]\nname = \"a\"\nwcet = \"99ms\"\nperiod = \"100ms\"\n";
@@ -176,9 +204,7 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
     }
 }
 
-#[test]
 fn an_interrupted_run_shows_what_there_is() {
-    let Some(_alone) = live() else { return };
     for signal in ["-INT", "-TERM"] {
         let dir = tempfile::tempdir().unwrap();
         let child = begun(dir.path());
@@ -197,9 +223,7 @@ fn an_interrupted_run_shows_what_there_is() {
     }
 }
 
-#[test]
 fn a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read() {
-    let Some(_alone) = live() else { return };
     let dir = tempfile::tempdir().unwrap();
     let mut child = begun(dir.path());
     let dogs = children(&child);
@@ -220,9 +244,7 @@ fn a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read() {
     assert!(is_readable(dir.path()).contains("camera"));
 }
 
-#[test]
 fn a_run_without_its_watchdog_ends() {
-    let Some(_alone) = live() else { return };
     let dir = tempfile::tempdir().unwrap();
     let child = begun(dir.path());
     send(children(&child)[0], "-KILL");

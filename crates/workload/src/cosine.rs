@@ -3,7 +3,7 @@
 //! B. G. Lee, "A new algorithm to compute the discrete cosine transform", IEEE Trans. ASSP 32(6), 1984: halves are
 //! transformed on their own, n log n steps. 32 n bytes: input, output, room aside, and a table of factors.
 
-use model::{Error, Result};
+use model::Result;
 use std::f64::consts::PI;
 
 /// A transform in memory that somebody else owns.
@@ -27,12 +27,8 @@ impl<'a> Cosine<'a> {
     /// # Errors
     /// The number of points is no power of two, or there is less memory than [`doubles`] says.
     pub fn new(memory: &'a mut [f64], points: usize) -> Result<Self> {
+        super::power_of_two(points, "a cosine transform")?;
         let memory = super::room(memory, doubles(points), "a cosine transform")?;
-        if !points.is_power_of_two() {
-            return Err(
-                Error::new(format!("a cosine transform of {points} points")).remedy("give a power of two")
-            );
-        }
         let (input, rest) = memory.split_at_mut(points);
         let (output, rest) = rest.split_at_mut(points);
         let (aside, factors) = rest.split_at_mut(points);

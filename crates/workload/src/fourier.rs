@@ -3,7 +3,7 @@
 //! 40 n bytes: input and output as pairs of doubles, and a table of n/2 roots of unity. The input is copied in
 //! bit-reversed order and stays.
 
-use model::{Error, Result};
+use model::Result;
 use std::f64::consts::TAU;
 
 /// A transform in memory that somebody else owns.
@@ -26,12 +26,8 @@ impl<'a> Fourier<'a> {
     /// # Errors
     /// The number of points is no power of two, or there is less memory than [`doubles`] says.
     pub fn new(memory: &'a mut [f64], points: usize) -> Result<Self> {
+        super::power_of_two(points, "a Fourier transform")?;
         let memory = super::room(memory, doubles(points), "a Fourier transform")?;
-        if !points.is_power_of_two() {
-            return Err(
-                Error::new(format!("a Fourier transform of {points} points")).remedy("give a power of two")
-            );
-        }
         let (input, rest) = memory.split_at_mut(2 * points);
         let (output, roots) = rest.split_at_mut(2 * points);
         input.fill(0.0);

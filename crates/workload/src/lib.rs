@@ -132,6 +132,14 @@ fn room<'a>(memory: &'a mut [f64], doubles: usize, who: &str) -> Result<&'a mut 
     })
 }
 
+/// Transforms halve their points until one is left.
+fn power_of_two(points: usize, who: &str) -> Result<()> {
+    match points.is_power_of_two() {
+        true => Ok(()),
+        false => Err(Error::new(format!("{who} of {points} points")).remedy("give a power of two")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
