@@ -18,8 +18,11 @@
 //! moves on its own, from release to release.
 
 mod actions;
+mod carrying;
 mod ground;
+mod samples;
 mod show;
+mod threads;
 
 pub(crate) use ground::{Fixed, Ground, Leave, Parts, Row, Shown, prepare};
 

@@ -3,25 +3,21 @@
 //! On every way out the threads are ordinary ones again before anything else happens, and the events up to that moment are
 //! in the sink.
 
-use crate::clock::{Monotonic, Timeline, Timestamps};
-use crate::colored::{self, Provider};
-use crate::domain::{self, Enforcement, Fixed};
-use crate::keeper::Keeper;
-use crate::pages::Belfry;
+mod course;
+
+use crate::colored::Provider;
+use crate::domain::{self, Enforcement};
+use crate::kernel;
 use crate::program::{Performer, ProgramEnd};
-use crate::stage::{Common, Cores, Stage, Tally};
-use crate::team::{Inbox, Post, Team};
-use crate::watchdog::{Patience, Trip, Watchdog};
-use crate::worker::{self, Worker};
-use crate::{kernel, sentinel};
+use crate::stage::{Common, Cores, Stage};
+use crate::watchdog::{Patience, Watchdog};
+use course::Engine;
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use trace::Sink;
-use trace::recorder::{self, Collector, Producer};
+use trace::recorder::Producer;
 
 /// Everything about a run but the policy and the work.
 #[derive(Clone, Debug)]
@@ -41,6 +37,8 @@ pub struct Settings {
     /// A dispatcher whose processor has no job is up so long before something is due, and waits for it without sleeping:
     /// releases are prompt, at the cost of what ordinary programs would do there. Less than 10 ms.
     pub early: Duration,
+    /// When all tasks are released, as a reading of `CLOCK_MONOTONIC` in nanoseconds; else as soon as everything is ready.
+    pub release_at: Option<u64>,
 }
 
 impl Default for Settings {
@@ -53,6 +51,7 @@ impl Default for Settings {
             patience: Patience::default(),
             provider: None,
             early: Duration::ZERO,
+            release_at: None,
         }
     }
 }
@@ -258,373 +257,6 @@ fn turns(cpus: &[Vec<Vec<CpuId>>], turn: Option<Duration>, horizon: Duration) ->
         },
     }
 }
-
-/// All threads of a run and what they work on.
-struct Engine<M> {
-    common: Common,
-    make: M,
-    /// By plan, its domains.
-    cpus: Vec<Vec<Vec<CpuId>>>,
-    /// How many stages there are, and how long one lasts.
-    turns: (u32, Duration),
-    stages: Vec<Arc<dyn Stage>>,
-    team: Arc<Team>,
-    dispatchers: Vec<JoinHandle<()>>,
-    /// One a processor, where there are programs.
-    sentinels: Vec<JoinHandle<()>>,
-    /// By task; none where a program does its jobs.
-    workers: Vec<Option<JoinHandle<()>>>,
-    keeper: Keeper,
-    collector: Option<Collector>,
-}
-
-/// How often the supervisor looks.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
-/// Producers have pushed what they have to say of the time so long ago.
-const BEHIND: Duration = Duration::from_millis(200);
-/// The next stage is made ready so long before the one that rules is to end.
-const AHEAD: Duration = Duration::from_millis(400);
-/// How long threads have to come back.
-const GRACE: std::time::Duration = std::time::Duration::from_millis(1500);
-
-impl<M: Maker> Engine<M> {
-    #[allow(clippy::too_many_arguments, reason = "what a run takes, and its stages")]
-    fn build(
-        cpus: Vec<Vec<Vec<CpuId>>>,
-        make: M,
-        turns: (u32, Duration),
-        set: &TaskSet,
-        works: Vec<Performer>,
-        settings: &Settings,
-        watchdog: &Watchdog,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Self> {
-        let is_program = |id: TaskId| works[id.index()].is_program();
-        let is_unmodified = |id: TaskId| works[id.index()].is_unmodified();
-        let fixed: Arc<[Fixed]> = set
-            .ids()
-            .map(|id| {
-                let phase = set.details(id).map_or(Duration::ZERO, |d| d.phase);
-                Fixed::new(&set.timings()[id.index()], phase, is_unmodified(id))
-            })
-            .collect();
-        let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
-        let beats: Vec<CpuId> = cpus[0].iter().flatten().copied().collect();
-        for stage in 0..turns.0 {
-            for domain in &cpus[stage as usize % cpus.len()] {
-                let index = inboxes.len() as u32;
-                inboxes.push(Inbox::new(posts.len() as u32, 2 * set.len()));
-                posts.extend(domain.iter().map(|cpu| {
-                    let beat = beats.iter().position(|c| c == cpu).unwrap_or(0);
-                    Post::new(*cpu, index, stage, beat as u32)
-                }));
-            }
-        }
-        let workers = set.ids().map(|id| Worker::new(set.name(id))).collect();
-        let team = Arc::new(Team::new(
-            workers,
-            posts,
-            inboxes,
-            watchdog.board(),
-            Belfry::new()?,
-        ));
-        // A producer a domain, as many as any stage has.
-        let most = cpus.iter().map(Vec::len).max().unwrap_or(0);
-        let (producers, collector) = recorder::rings(beats.into_iter().take(most), settings.events);
-        let mut engine = Engine {
-            common: Common {
-                team: Arc::clone(&team),
-                fixed,
-                settings: settings.clone(),
-            },
-            make,
-            cpus,
-            turns,
-            stages: Vec::new(),
-            team,
-            dispatchers: Vec::new(),
-            sentinels: Vec::new(),
-            workers: Vec::new(),
-            keeper: Keeper::new(match set.ids().any(is_program) {
-                true => watchdog.board().mark(),
-                false => String::new(),
-            }),
-            collector: Some(collector),
-        };
-        match engine.start(works, producers, stopped) {
-            Ok(()) => Ok(engine),
-            Err(e) => {
-                engine.dismiss();
-                Err(e)
-            }
-        }
-    }
-
-    fn start(
-        &mut self,
-        works: Vec<Performer>,
-        producers: Vec<Producer>,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<()> {
-        let mut outside = Vec::new();
-        for (task, work) in works.into_iter().enumerate() {
-            let task = task as u32;
-            self.workers.push(match work {
-                Performer::Work(work) => Some(worker::start(
-                    &self.team,
-                    task,
-                    work,
-                    self.common.settings.provider.clone(),
-                )?),
-                Performer::Program(launch) => {
-                    self.keeper.launch(&self.team, task, launch)?;
-                    None
-                }
-                Performer::Outside(door) => {
-                    outside.push((task, door));
-                    None
-                }
-            });
-        }
-        self.keeper.gather(&self.team, &outside, stopped)?;
-        self.add_stage(producers)
-    }
-
-    /// Makes the next stage and waits until all of its dispatchers are at their places.
-    fn add_stage(&mut self, producers: Vec<Producer>) -> Result<()> {
-        let number = self.stages.len();
-        let is_next = |p: &&Post| p.stage as usize == number;
-        let first_post = self.team.posts.iter().position(|p| p.stage as usize == number);
-        let first_domain = self.team.posts.iter().find(is_next).map_or(0, |p| p.domain);
-        let first = (first_domain, first_post.unwrap_or(0) as u32);
-        let stage = (self.make)(number % self.cpus.len(), &self.common, first, producers);
-        self.dispatchers.retain(|d| !d.is_finished());
-        self.sentinels.retain(|s| !s.is_finished());
-        self.dispatchers.extend(stage.start(&self.team)?);
-        self.stages.push(stage);
-        let guarded = self.workers.iter().any(Option::is_none);
-        let posts = 0..self.team.posts.len();
-        for post in posts.filter(|p| guarded && self.team.posts[*p].stage as usize == number) {
-            self.sentinels.push(sentinel::start(&self.team, post as u32)?);
-        }
-        // Everybody is at his place before anything begins.
-        let ready = |team: &Team| {
-            let at_post =
-                |p: &Post| p.taken.load(Ordering::Acquire) && (!guarded || p.guarded.load(Ordering::Acquire));
-            team.workers.iter().all(Worker::is_ready) && team.posts.iter().filter(is_next).all(at_post)
-        };
-        while !ready(&self.team) {
-            if let Some(e) = self.team.fault() {
-                return Err(e.clone());
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        match &self.common.settings.provider {
-            Some(provider) if number == 0 => {
-                provider.ready(&colored::numbers(self.team.workers.iter().map(Worker::thread)))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Shortly before the stage that rules is to end, makes the next one ready to take over.
-    fn look_ahead(&mut self, timeline: Timeline) -> Result<()> {
-        let made = self.stages.len() as u32;
-        let end = Instant::ZERO + Duration::from_nanos(self.turns.1.nanos().saturating_mul(u64::from(made)));
-        let rules = self.team.posts.iter().filter(|p| p.stage + 1 == made);
-        let due = timeline.now() + AHEAD >= end && rules.clone().all(|p| self.team.rules(p));
-        if made >= self.turns.0 || !due || self.team.is_ending_stage() {
-            return Ok(());
-        }
-        // Until it rules nothing is written in its name.
-        let domains = self.cpus[made as usize % self.cpus.len()].len();
-        let (nobody, _) = recorder::rings(vec![CpuId(0); domains], 2);
-        self.add_stage(nobody)?;
-        let number = made % self.cpus.len() as u32;
-        let stages = (&self.stages[made as usize - 1], &self.stages[made as usize]);
-        let (old, new) = (Arc::clone(stages.0), Arc::clone(stages.1));
-        let handover = move |team: &Team| {
-            let carried = old.leave(team, &timeline);
-            new.take_over(&timeline, carried, number);
-        };
-        self.team.end_stage(end, Box::new(handover));
-        Ok(())
-    }
-
-    /// Lets the run begin and watches it to its end.
-    fn supervise<S: Sink>(
-        &mut self,
-        settings: &Settings,
-        watchdog: &Watchdog,
-        watch: &impl Watch,
-        sink: &mut S,
-        mut flush: impl FnMut(&mut S),
-    ) -> Result<Ending> {
-        let total = settings.horizon.nanos().div_ceil(1_000_000);
-        watch.begin("running", total);
-        let source = Monotonic;
-        // Time enough for every dispatcher to see it.
-        let timeline = Timeline::new(source, source.read() + 30_000_000);
-        self.team.begin(timeline);
-        for post in self.team.posts.iter().filter(|p| p.stage == 0) {
-            post.call();
-        }
-        let board = watchdog.board();
-        let (mut told, mut flushed) = (0, Instant::ZERO);
-        loop {
-            board.ordinary();
-            std::thread::sleep(LOOK);
-            let now = timeline.now();
-            self.collect(now, sink);
-            self.keeper.look(&self.team);
-            if now.since(flushed) >= Duration::from_secs(1) {
-                flushed = now;
-                flush(sink);
-            }
-            let at = (now.nanos() / 1_000_000).min(total);
-            watch.advance(at - told);
-            told = at;
-            self.look_ahead(timeline)?;
-            if let Some(e) = self.team.fault() {
-                return Err(e.clone());
-            }
-            if let Some(trip) = board.tripped() {
-                return Err(self.tripped(trip));
-            }
-            if watchdog.has_died() {
-                return Err(Error::new(
-                    "the watchdog was killed or stopped: the run ended without its protection",
-                )
-                .remedy("leave the process `warmset-dog` alone"));
-            }
-            if watch.stopped() {
-                return Ok(Ending::Interrupted);
-            }
-            if self.keeper.ended() == self.team.workers.len() {
-                return Ok(Ending::ProgramsEnded);
-            }
-            if self.dispatchers.iter().all(JoinHandle::is_finished) {
-                return Ok(Ending::Horizon);
-            }
-        }
-    }
-
-    fn tripped(&self, trip: Trip) -> Error {
-        match trip {
-            Trip::Dispatcher(place) => {
-                let cpu = (self.team.posts.iter().find(|p| p.beat == place)).map_or(CpuId(0), |p| p.cpu);
-                Error::new(format!(
-                    "the watchdog ended the run: the dispatcher of processor {cpu} stood still"
-                ))
-                .remedy("look for other work at real-time priority 97 or above, or for a virtual machine that was stopped")
-            }
-            Trip::Ordinary => Error::new("the watchdog ended the run: ordinary programs did not get to run")
-                .remedy("give the tasks less than 90 % of every processor"),
-        }
-    }
-
-    fn collect<S: Sink>(&mut self, now: Instant, sink: &mut S) {
-        if let Some(collector) = &mut self.collector {
-            let until = Instant::from_nanos(now.nanos().saturating_sub(BEHIND.nanos()));
-            collector.collect(until, sink);
-        }
-    }
-
-    /// Lets all threads end, and puts those away that do not.
-    fn dismiss(&mut self) -> (Vec<TaskId>, Vec<ProgramEnd>) {
-        let board = self.team.board.clone();
-        self.team.end();
-        wait_for(&self.dispatchers);
-        // Nobody decides any more, or the watchdog has lowered who does.
-        board.lower_all();
-        self.team.stop.store(true, Ordering::Release);
-        wait_for(&self.sentinels);
-        for worker in self.team.workers.iter().filter(|w| w.program().is_none()) {
-            worker.open();
-            worker.wake();
-        }
-        wait_for(self.workers.iter().flatten());
-        let mut stuck = Vec::new();
-        for (task, thread) in self.workers.iter().enumerate() {
-            if thread.as_ref().is_some_and(|t| !t.is_finished()) {
-                // It fails where the thread ends after all.
-                let _ = self.team.workers[task].close();
-                stuck.push(TaskId(task as u32));
-            }
-        }
-        let programs = self.keeper.end(&self.team);
-        (stuck, programs)
-    }
-
-    /// After everything: threads put away, the rest of the events handed on.
-    fn end<S: Sink>(mut self, ended: Result<Ending>, sink: &mut S) -> Result<Outcome> {
-        let now = self.team.now();
-        let (stuck, programs) = self.dismiss();
-        let Some(mut collector) = self.collector.take() else {
-            return Err(Error::new("the run has ended before"));
-        };
-        if !self.dispatchers.iter().all(JoinHandle::is_finished) {
-            // Somebody is still in a domain: what it has written so far is all there is.
-            collector.collect(now, sink);
-            return ended.and(Err(Error::new("a dispatcher did not come back")));
-        }
-        let mut all = Tally::default();
-        for stage in &self.stages {
-            let tally = stage.tally();
-            all.decisions += tally.decisions;
-            all.end = all.end.max(tally.end);
-            for (samples, more) in [
-                (&mut all.steps, tally.steps),
-                (&mut all.thoughts, tally.thoughts),
-                (&mut all.calls, tally.calls),
-                (&mut all.latencies, tally.latencies),
-            ] {
-                samples.extend(more);
-            }
-        }
-        let Tally {
-            decisions,
-            mut steps,
-            mut thoughts,
-            mut calls,
-            mut latencies,
-            end,
-        } = all;
-        // The last stage that has ruled: one that was only made ready knows of nothing.
-        let ruling = (self.team.ruling() as usize).min(self.stages.len().saturating_sub(1));
-        if let Some(stage) = self.stages.get(ruling) {
-            stage.show_unfinished(end);
-        }
-        let lost = collector.finish(end, sink);
-        let lateness = self.team.posts.iter().map(|p| p.lateness());
-        for samples in [&mut steps, &mut latencies, &mut thoughts, &mut calls] {
-            samples.sort_unstable();
-        }
-        ended.map(|ending| Outcome {
-            ending,
-            end,
-            origin: self.team.timeline().map_or(0, |t| t.reading(Instant::ZERO)),
-            lost,
-            decisions,
-            steps,
-            thoughts,
-            calls,
-            latencies,
-            latest: Duration::from_nanos(lateness.clone().map(|l| l.0).max().unwrap_or(0)),
-            gaps: lateness.map(|l| l.1).sum(),
-            stuck,
-            programs,
-        })
-    }
-}
-
-fn wait_for<'a>(threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
-    let until = std::time::Instant::now() + GRACE;
-    while !threads.clone().into_iter().all(JoinHandle::is_finished) && std::time::Instant::now() < until {
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-}
-
 /// Keeps the priority levels in one place for those who show them.
 pub fn levels() -> [(&'static str, i32); 5] {
     [

@@ -4,9 +4,12 @@
 
 mod support;
 
+use execute::Settings;
 use model::Assignment;
 use model::assignment::{Serve, Slice, Slices, Slots, Timetable};
-use support::{Live, ms, set_of};
+use support::{Live, SpinFor, ms, phased, set_of};
+use trace::EventKind;
+use workload::Work;
 
 fn partitioned_edf_keeps_its_rules_and_every_job_is_done(live: &Live) {
     let run = live.run("p-edf", &[(4, 20), (6, 30), (3, 15), (8, 40)], ms(1500));
@@ -115,7 +118,34 @@ fn a_server_changes_processors_in_every_slot_under_nps_f(live: &Live) {
     assert!(t2.migrations.values().sum::<u64>() >= 40, "{}", run.statistics);
 }
 
+/// All at one moment of the clock, each at its phase; a moment that has passed is refused.
+fn tasks_are_released_at_the_moment_that_is_asked_for(live: &Live) {
+    let set = phased(&[(2, 20, 0), (2, 20, 5), (2, 20, 7)]);
+    let works = || -> Vec<Box<dyn Work>> { set.ids().map(|_| Box::new(SpinFor(ms(1))) as _).collect() };
+    let at = execute::kernel::monotonic() + 1_000_000_000;
+    let settings = |at: u64| Settings {
+        horizon: ms(200),
+        release_at: Some(at),
+        ..Settings::default()
+    };
+    let run = live
+        .run_works("g-edf", &set, None, works(), &settings(at))
+        .unwrap();
+    run.is_sound();
+    assert_eq!(run.outcome.origin, at);
+    let first = |task: u32| {
+        let mut of = run.events.iter().filter(|e| e.task.0 == task);
+        let release = of.find(|e| e.kind == EventKind::Release).unwrap();
+        release.deadline().nanos() - ms(20).nanos()
+    };
+    assert_eq!([first(0), first(1), first(2)], [0, ms(5).nanos(), ms(7).nanos()]);
+    let past = live.run_works("g-edf", &set, None, works(), &settings(at));
+    let e = past.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(e.contains("too late for the moment of release"), "{e}");
+}
+
 live_tests!(
+    tasks_are_released_at_the_moment_that_is_asked_for,
     partitioned_edf_keeps_its_rules_and_every_job_is_done,
     global_edf_keeps_its_rules,
     c_edf_keeps_its_rules,

@@ -15,6 +15,36 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Several policies, separated by commas. A comma stands within a policy's parameters as well: what follows it belongs to
+    /// the policy before where that has parameters, and it is not the name of a policy.
+    ///
+    /// # Errors
+    /// One of them is none.
+    ///
+    /// ```
+    /// let specs = policy::Spec::list("g-edf:ties=index,quantum=1ms,p-edf,c-edf:l2,g-edf").unwrap();
+    /// let names: Vec<String> = specs.iter().map(ToString::to_string).collect();
+    /// assert_eq!(names, ["g-edf:ties=index,quantum=1ms", "p-edf", "c-edf:l2", "g-edf"]);
+    /// ```
+    pub fn list(text: &str) -> Result<Vec<Self>> {
+        let mut texts: Vec<String> = Vec::new();
+        for piece in text.split(',') {
+            let called: Called = piece.parse()?;
+            match texts.last_mut() {
+                Some(last)
+                    if last.contains(':')
+                        && !piece.contains(':')
+                        && registry::find(called.name()).is_none() =>
+                {
+                    last.push(',');
+                    last.push_str(piece);
+                }
+                _ => texts.push(piece.to_owned()),
+            }
+        }
+        texts.iter().map(|text| text.parse()).collect()
+    }
+
     /// What is known of the policy.
     pub fn info(&self) -> &'static Info {
         self.info
@@ -115,6 +145,36 @@ mod tests {
         }
         let spec: Spec = "g-edf:quantum=1ms".parse().unwrap();
         assert_eq!(spec.duration("quantum").unwrap(), Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn several_are_told_apart_from_parameters() {
+        let list = |text: &str| -> Result<Vec<String>> {
+            Ok(Spec::list(text)?.iter().map(ToString::to_string).collect())
+        };
+        for (text, names) in [
+            ("g-edf", vec!["g-edf"]),
+            ("g-edf,p-edf", vec!["g-edf", "p-edf"]),
+            (
+                "g-edf:quantum=1ms,ties=index, P-EDF",
+                vec!["g-edf:quantum=1ms,ties=index", "p-edf"],
+            ),
+            (
+                "nps-f:delta=2,c-edf:l2,p-rm,g-edf",
+                vec!["nps-f:delta=2", "c-edf:l2", "p-rm", "g-edf"],
+            ),
+        ] {
+            assert_eq!(list(text).unwrap(), names);
+        }
+        for (text, cause) in [
+            ("g-edf,pedf", "unknown policy `pedf`; did you mean `p-edf`?"),
+            ("g-edf,", "unknown policy ``"),
+            ("c-edf:l2,pedf", "policy `c-edf`: `pedf` is no parameter of it"),
+            ("g-edf,quantum=1ms", "unknown policy `quantum=1ms`"),
+        ] {
+            let e = list(text).unwrap_err().to_string();
+            assert!(e.starts_with(cause), "{text}: {e}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod run_colors;
 mod run_live;
+mod run_moment;
 mod run_performers;
 mod run_reserve;
 mod run_show;

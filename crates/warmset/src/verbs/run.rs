@@ -2,6 +2,7 @@
 
 use super::run_colors::{self, Coloring, Prepared};
 use super::run_live::{Live, Screen, When};
+use super::run_moment::{Clocks, Moment};
 use super::run_performers::performers;
 use super::run_reserve;
 use super::run_show::Shown;
@@ -17,7 +18,6 @@ use machine::settings::Settings as Changed;
 use machine::{Machine, Tree};
 use model::watch::Watch;
 use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet, files, taskfile};
-use policy::Spec;
 use std::path::PathBuf;
 
 /// Options of `warmset run`.
@@ -54,12 +54,12 @@ pub struct Args {
     /// Keep idle processors awake during the run, as /dev/cpu_dma_latency permits
     #[arg(long)]
     awake: bool,
-    /// The policy that takes over after that of `--policy`, and so on in turn; may be given several times
-    #[arg(long, value_name = "POLICY", requires = "switch_every")]
-    then: Vec<Spec>,
-    /// How long each policy rules before the next one takes over
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "then")]
+    /// How long each of the policies rules before the next one takes over
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     switch_every: Option<Duration>,
+    /// Release all tasks at this moment: `+2s`, `2026-03-01T12:00:00Z` or `@SECONDS` since 1970 [default: when everything is ready]
+    #[arg(long, value_name = "TIME")]
+    release_at: Option<Moment>,
     /// Let dispatchers of idle processors be up so long before a release, so that it is prompt [default: 100us where there is
     /// time for it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -103,11 +103,28 @@ static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
+    let begun = Clocks::read();
+    let release_at = args.release_at.map(|m| m.reading(&begun)).transpose()?;
     let set = taskfile::from_toml(&files::read_text(&args.tasks)?).map_err(|e| e.at(args.tasks.display()))?;
     let machine = on(machine::this_machine()?, args.cpus.as_ref())?;
     let platform = &machine.platform;
     let cpus = platform.in_cache_order();
     let how = &args.scheduling;
+    match (how.then().is_empty(), args.switch_every) {
+        (false, None) => {
+            return Err(
+                Error::new("several policies are given, and not how long each of them rules")
+                    .at("--policy")
+                    .remedy("add such as `--switch-every 5s`, or give one policy"),
+            );
+        }
+        (true, Some(_)) => {
+            return Err(Error::new("there is only one policy, nothing to switch to")
+                .at("--switch-every")
+                .remedy("give several, such as `--policy g-edf,p-edf`"));
+        }
+        _ => {}
+    }
     // Without the right to it the preflight tells why.
     let boundary = match run_reserve::has_boundaries(how)? {
         true => execute::boundary::measure(platform).ok(),
@@ -119,7 +136,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let enforcement = Enforcement::from(how.enforcement);
     let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
     let plan = how
-        .policy
+        .policy()
         .plan(&how.setup(&reserved.set, platform, assignment.as_ref()))?;
     let intent = Intent {
         machine: &machine,
@@ -162,7 +179,7 @@ pub fn run(args: Args) -> Result<Answer> {
         &console,
     )?;
     let (mut plans, mut stages) = (vec![plan], vec![stage]);
-    for policy in &args.then {
+    for policy in how.then() {
         let (plan, stage) = how.instead(policy, &reserved.set, platform, &args.tasks)?;
         plans.push(plan);
         stages.push(stage);
@@ -191,6 +208,7 @@ pub fn run(args: Args) -> Result<Answer> {
         quantum: how.quantum,
         provider: colored.as_ref().map(Prepared::provider),
         early,
+        release_at,
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.
@@ -198,6 +216,9 @@ pub fn run(args: Args) -> Result<Answer> {
     if args.awake {
         changed.keep_processors_awake()?;
         console.note("processors are kept awake until the end of the run");
+    }
+    if let Some(at) = release_at {
+        console.note(&format!("all tasks are released at {}", begun.wall_at(at)));
     }
     let outcome = execute::run_in_turn(
         &plans,
@@ -225,7 +246,7 @@ pub fn run(args: Args) -> Result<Answer> {
         .map(|c| c.statement(&set, &console))
         .transpose()?;
     let shown = Shown {
-        policy: how.policy.to_string(),
+        policy: how.policies(),
         set: &set,
         platform: &platform.name,
         cpus: &cpus,
@@ -234,6 +255,7 @@ pub fn run(args: Args) -> Result<Answer> {
         summary: statistics.summary(),
         verdict: checker.finish(),
         outcome: &outcome,
+        released_at: Clocks::read().wall_at(outcome.origin).to_string(),
         colors: colors.as_ref(),
     };
     shown.print(args.format, args.output.as_deref())?;

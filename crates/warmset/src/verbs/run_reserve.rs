@@ -27,9 +27,9 @@ pub struct Reserved {
 /// # Errors
 /// Parameters of the policy that make no sense.
 pub fn has_boundaries(how: &Scheduling) -> Result<bool> {
-    let needs = (how.policy.info().needs)(&how.policy)?;
+    let needs = (how.policy().info().needs)(how.policy())?;
     let split = matches!(needs, Needs::Slices | Needs::Slots { .. });
-    Ok(split || how.policy.quantum(how.quantum)?.is_some())
+    Ok(split || how.policy().quantum(how.quantum)?.is_some())
 }
 
 /// Reserves for a set of the file `path`.
@@ -103,7 +103,7 @@ fn with(
     };
     let cpus = platform.in_cache_order();
     let split = |assignment: Assignment| Some((set.clone(), Some(assignment)));
-    Ok(match (how.policy.info().needs)(&how.policy)? {
+    Ok(match (how.policy().info().needs)(how.policy())? {
         Needs::Slices => {
             let settings = semi::edf_wm::Settings {
                 fit: how.fit,
@@ -123,7 +123,7 @@ fn with(
             let slots = nps_f::assign(timings, &clusters, &settings, &system).ok();
             slots.and_then(|s| split(Assignment::Slots(s)))
         }
-        _ => match how.policy.quantum(how.quantum)? {
+        _ => match how.policy().quantum(how.quantum)? {
             Some(quantum) => {
                 let usable = cpus.iter().copied().collect::<CpuSet>();
                 let inflated = quanta::account(timings, &usable, quantum, &system).inflated;

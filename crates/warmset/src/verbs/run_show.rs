@@ -25,6 +25,8 @@ pub struct Shown<'a> {
     pub summary: Summary,
     pub verdict: Verdict,
     pub outcome: &'a Outcome,
+    /// When all tasks were released, by the clock on the wall.
+    pub released_at: String,
     pub colors: Option<&'a Statement>,
 }
 
@@ -88,6 +90,9 @@ struct Document<'a> {
     platform: &'a str,
     processors: Vec<u32>,
     ended_by: &'static str,
+    /// By the clock on the wall, and by `CLOCK_MONOTONIC`.
+    released_at: &'a str,
+    released_at_ns: u64,
     ran: Duration,
     preflight: &'a [Finding],
     workloads: Vec<Workload<'a>>,
@@ -151,6 +156,8 @@ impl Shown<'_> {
                 Ending::Interrupted => "interrupt",
                 Ending::ProgramsEnded => "programs",
             },
+            released_at: &self.released_at,
+            released_at_ns: self.outcome.origin,
             ran: Duration::from_nanos(self.outcome.end.nanos()),
             preflight: self.findings,
             workloads: workloads.collect(),

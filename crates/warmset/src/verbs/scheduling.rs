@@ -10,14 +10,15 @@ use model::{
 use policy::registry::Needs;
 use policy::{AnyPlan, Setup, Spec};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use trace::Stage;
 
 /// The options that both have.
 #[derive(clap::Args, Debug)]
 pub struct Scheduling {
-    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`
+    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`; in a real run several that take turns: `g-edf,c-edf:l3`
     #[arg(long, value_name = "POLICY", default_value = "g-edf")]
-    pub policy: Spec,
+    policy: Policies,
     /// Who runs where, as JSON, instead of what the tool would assign
     #[arg(long, value_name = "FILE")]
     assignment: Option<PathBuf>,
@@ -30,6 +31,19 @@ pub struct Scheduling {
     /// Length of a quantum, where something happens at quanta
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
     pub quantum: Duration,
+}
+
+/// One policy, or several that take turns.
+///
+/// Invariant: there is a first one.
+#[derive(Clone, Debug)]
+struct Policies(Vec<Spec>);
+
+impl FromStr for Policies {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        Spec::list(text).map(Policies)
+    }
 }
 
 /// What happens to overruns, on the command line.
@@ -77,11 +91,43 @@ impl Scheduling {
     #[cfg(test)]
     pub fn of(policy: Spec) -> Self {
         Scheduling {
-            policy,
+            policy: Policies(vec![policy]),
             assignment: None,
             fit: Fit::Worst,
             enforcement: Enforce::Off,
             quantum: Duration::from_millis(1),
+        }
+    }
+
+    /// The policy, the first one where several take turns.
+    pub fn policy(&self) -> &Spec {
+        &self.policy.0[0]
+    }
+
+    /// Those that take over after the first one, in turn.
+    pub fn then(&self) -> &[Spec] {
+        &self.policy.0[1..]
+    }
+
+    /// All of them, as written.
+    pub fn policies(&self) -> String {
+        let names: Vec<String> = self.policy.0.iter().map(ToString::to_string).collect();
+        names.join(",")
+    }
+
+    /// Where there is one policy alone.
+    ///
+    /// # Errors
+    /// Several are given.
+    pub fn only_one(&self) -> Result<()> {
+        match self.then() {
+            [] => Ok(()),
+            _ => Err(Error::new(format!(
+                "`{}` are several policies: only a real run changes them",
+                self.policies()
+            ))
+            .at("--policy")
+            .remedy("give one; `warmset run` takes several, with `--switch-every`")),
         }
     }
 
@@ -97,7 +143,7 @@ impl Scheduling {
     pub fn assignment(&self, set: &TaskSet, platform: &Platform, path: &Path) -> Result<Option<Assignment>> {
         match &self.assignment {
             Some(file) => assignment_in(file).map(Some),
-            None => assignment_for(&self.policy, set, platform, self.fit)?.map_err(|why| {
+            None => assignment_for(self.policy(), set, platform, self.fit)?.map_err(|why| {
                 Error::new(why)
                     .at(path.display())
                     .remedy("choose another --fit, more processors, or a global policy")
@@ -151,9 +197,9 @@ impl Scheduling {
     /// A quantum in the policy that is none.
     pub fn stage(&self, assignment: Option<Assignment>) -> Result<Stage> {
         Ok(Stage {
-            policy: self.policy.to_string(),
+            policy: self.policy().to_string(),
             assignment,
-            quantum: self.policy.quantum(self.quantum)?,
+            quantum: self.policy().quantum(self.quantum)?,
         })
     }
 }

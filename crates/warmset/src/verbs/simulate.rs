@@ -106,6 +106,7 @@ const LONGEST_DEFAULT: Duration = Duration::from_secs(60);
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     let how = &args.scheduling;
+    how.only_one()?;
     let mut scenario = Scenario {
         execution: Execution::default(),
         enforcement: how.enforcement.into(),
@@ -137,7 +138,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let costs = costs(&args, &set, &platform)?;
     let assignment = how.assignment(&set, &platform, path)?;
     let plan = how
-        .policy
+        .policy()
         .plan(&how.setup(&set, &platform, assignment.as_ref()))?;
     let console = Console::new()?;
     let costs = costs.as_ref();
@@ -163,7 +164,7 @@ pub fn run(args: Args) -> Result<Answer> {
     };
     console.finish();
     let shown = simulate_show::Shown {
-        policy: how.policy.to_string(),
+        policy: how.policy().to_string(),
         platform: platform.name.clone(),
         set: &set,
         summary: &summary,
@@ -242,7 +243,7 @@ fn costs(args: &Args, set: &TaskSet, platform: &Platform) -> Result<Option<Costs
     let profile = Profile::find(name)?;
     Costs::from_profile(
         &profile,
-        args.scheduling.policy.info().name,
+        args.scheduling.policy().info().name,
         set,
         platform,
         load,

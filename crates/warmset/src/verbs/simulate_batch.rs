@@ -47,7 +47,7 @@ fn answer(
     let platform = Platform::symmetric(batch.m);
     let assignment = match &batch.assign {
         Some(processors) => Some(given(processors, batch)?),
-        None => match assignment_for(&how.policy, &batch.set, &platform, how.fit)? {
+        None => match assignment_for(how.policy(), &batch.set, &platform, how.fit)? {
             Ok(assignment) => assignment,
             Err(_) => {
                 return Ok(format!(
@@ -58,7 +58,7 @@ fn answer(
         },
     };
     let plan = how
-        .policy
+        .policy()
         .plan(&how.setup(&batch.set, &platform, assignment.as_ref()))?;
     let scenario = Scenario {
         horizon: batch
