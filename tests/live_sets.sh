@@ -5,7 +5,8 @@
 #
 # Set after set, each under all policies, so that what was interrupted is balanced; called again with the same directory it
 # goes on where it was. Sets take 30 to 85 % of the processors that this process may use. A set that a policy or the preflight
-# refuses is replaced by the next one drawn, and told. What is shown is all that was run, with misses and violations.
+# refuses is replaced by the next one drawn, and told. What is shown is all that was run, with violations and with misses,
+# next to those of the same set in virtual time: not every policy keeps all deadlines of every set.
 # AROUND: a command to put before each run, such as `flock /tmp/lock`, where others measure on the same machine.
 # Needs the right to real-time priorities. Exit status: 0 no rule was broken and no event lost; 1 otherwise.
 set -eu
@@ -21,7 +22,7 @@ mkdir -p "$dir"
 
 # One line of figures from the JSON document of a run: jobs misses preemptions migrations decisions gaps lost violations
 # by how much releases were late (median, 99.9 %, maximum in nanoseconds), how many decisions overdue and by how much (the
-# same), how the run ended.
+# same), how the run ended. The misses in virtual time are put behind.
 figures() {
     awk -F'[:,]' '
         function first(key) { if (!(key in found)) found[key] = $2 + 0 }
@@ -41,6 +42,12 @@ figures() {
         }' "$1"
 }
 
+# The misses of a set in virtual time, with the execution times that a run has by default.
+simulated() {
+    "$warmset" simulate "$1" --policy "$2" --for "$time" --execution 0.9 --format json 2> /dev/null |
+        awk -F'[:,]' '/"misses"/ { print $2 + 0; exit }'
+}
+
 # The set of a number, at a percentage of the processors; every task has a working set, which ca-edf needs to know.
 draw() {
     "$warmset" generate --cap "$((processors * $2))/100" --fill scale -m "$processors" \
@@ -51,7 +58,7 @@ draw() {
 
 # A line for each policy.
 show() {
-    printf '\n%-9s %4s %7s %7s %6s %11s %10s %4s %4s %10s   %25s   %25s\n' policy sets refused jobs misses preemptions migrations \
+    printf '\n%-9s %4s %7s %7s %6s %9s %11s %10s %4s %4s %10s   %25s   %25s\n' policy sets refused jobs misses simulated preemptions migrations \
         gaps lost violations 'releases late (us)' 'decisions overdue (us)'
     for policy in $policies; do
         cat "$dir"/*/"$policy.figures" 2> /dev/null | awk -v policy="$policy" \
@@ -61,11 +68,11 @@ show() {
                     for (j = i; j > 1 && values[j] < values[j - 1]; j--) { t = values[j]; values[j] = values[j - 1]; values[j - 1] = t }
                 return values[int((n + 1) / 2)] / 1000
             }
-            { n++; jobs += $1; misses += $2; preemptions += $3; migrations += $4; gaps += $6; lost += $7; violations += $8
+            { n++; jobs += $1; misses += $2; simulated += $17; preemptions += $3; migrations += $4; gaps += $6; lost += $7; violations += $8
               late[n] = $9; if ($10 > late999) late999 = $10; if ($11 > latest) latest = $11
               if ($12) over[++m] = $13; if ($14 > over999) over999 = $14; if ($15 > most) most = $15 }
-            END { if (n + refused) printf "%-9s %4d %7d %7d %6d %11d %10d %4d %4d %10d   %7.1f %8.1f %8.1f   %7.1f %8.1f %8.1f\n",
-                policy, n, refused, jobs, misses, preemptions, migrations, gaps, lost, violations, middle(late, n), late999 / 1000,
+            END { if (n + refused) printf "%-9s %4d %7d %7d %6d %9d %11d %10d %4d %4d %10d   %7.1f %8.1f %8.1f   %7.1f %8.1f %8.1f\n",
+                policy, n, refused, jobs, misses, simulated, preemptions, migrations, gaps, lost, violations, middle(late, n), late999 / 1000,
                 latest / 1000, middle(over, m), over999 / 1000, most / 1000 }'
     done
     echo "(tolerance $tolerance, runs of $time; of times: the median run's median, the worst run's 99.9 % and longest)"
@@ -93,7 +100,7 @@ while [ "$number" -lt "$sets" ]; do
             $around "$warmset" run "$set" --policy "$policy" --for "$time" --tolerance "$tolerance" --format json \
                 -o "$here/$policy.json" 2> "$here/$policy.log" || status=$?
             if [ $status -le 1 ]; then
-                figures "$here/$policy.json" > "$here/$policy.figures"
+                echo "$(figures "$here/$policy.json") $(simulated "$set" "$policy")" > "$here/$policy.figures"
                 echo "set $number, $percent %, $policy: $(cat "$here/$policy.figures")"
             else
                 echo "set $number, $percent %, $policy: exit status $status: $(tail -1 "$here/$policy.log")" |
