@@ -31,7 +31,7 @@ use crate::kernel;
 use crate::stage::{self, Carried};
 use crate::team::{Mail, Team};
 use actions::Actions;
-use model::{Duration, Instant, TaskId};
+use model::{Duration, Error, Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Event, NONE, Policy, Route};
 use std::sync::Arc;
@@ -86,11 +86,22 @@ impl<P: Policy> Core<P> {
     pub fn new(policy: P, mut ground: Ground, route: Arc<Route>) -> Self {
         let (tasks, ground_places) = (ground.rows.len(), ground.cpus.len());
         let mut releases = Tournament::new(tasks);
+        let rules_first = ground.team.posts[ground.first_post as usize].stage == 0;
         for task in 0..tasks {
             let id = TaskId(task as u32);
-            let first = ground.release_of(id.0, 0);
-            if ground.first_domain + route.home(id, 0) == ground.domain && first < ground.horizon {
-                releases.set(task, first.nanos());
+            if ground.first_domain + route.home(id, 0) != ground.domain {
+                continue;
+            }
+            match &ground.team.releasers[task] {
+                // Other stages take the duty over.
+                Some(releaser) if rules_first => releaser.domain.store(ground.domain, Ordering::SeqCst),
+                Some(_) => {}
+                None => {
+                    let first = ground.release_of(id.0, 0);
+                    if first < ground.horizon {
+                        releases.set(task, first.nanos());
+                    }
+                }
             }
         }
         if policy.is_quantum_driven() {
@@ -139,8 +150,12 @@ impl<P: Policy> Core<P> {
         let decisions = self.ground.decisions;
         self.take_mail(team);
         self.take_finished(team);
-        if team.inboxes[self.ground.domain as usize].is_untidy() {
+        let inbox = &team.inboxes[self.ground.domain as usize];
+        if inbox.is_untidy() {
             self.ground.tidy();
+        }
+        if inbox.is_triggered() {
+            self.look_at_triggers();
         }
         if over {
             self.ended = true;
@@ -216,9 +231,8 @@ impl<P: Policy> Core<P> {
         for letter in mail.drain(..) {
             match letter {
                 Mail::Release { task, number } => {
-                    let at = self.ground.release_of(task, number);
                     self.arrived[task as usize] = number;
-                    self.releases.set(task as usize, at.nanos());
+                    self.expect(task);
                 }
                 Mail::Task { task, row, at } => {
                     self.ground.rows[task as usize] = Row { owned: true, ..row };
@@ -247,14 +261,18 @@ impl<P: Policy> Core<P> {
     fn release(&mut self, task: u32) {
         let number = self.arrived[task as usize];
         self.arrived[task as usize] = number + 1;
+        let fixed = self.ground.fixed[task as usize];
+        if let Some(releaser) = &self.ground.team.releasers[task as usize] {
+            let at = Instant::from_nanos(self.releases.key());
+            releaser.release(number, at, fixed.phase, fixed.period);
+        }
         let nominal = self.ground.release_of(task, number);
         self.ground.show_release(task, number, nominal);
         self.ground.show_overhead(Overhead::Release, task, number);
-        let next = self.ground.release_of(task, number + 1);
         self.releases.set(task as usize, Tournament::NEVER);
-        if next < self.ground.horizon {
+        if fixed.triggered || self.ground.release_of(task, number + 1) < self.ground.horizon {
             match self.home(task, number + 1) {
-                home if home == self.ground.domain => self.releases.set(task as usize, next.nanos()),
+                home if home == self.ground.domain => self.expect(task),
                 home => {
                     let letter = Mail::Release {
                         task,
@@ -272,9 +290,57 @@ impl<P: Policy> Core<P> {
         self.ground.end_overhead(Overhead::Release, task, number);
     }
 
+    /// The release of the next job of a task is this domain's duty from now on.
+    fn expect(&mut self, task: u32) {
+        if let Some(releaser) = &self.ground.team.releasers[task as usize] {
+            releaser.domain.store(self.ground.domain, Ordering::SeqCst);
+            self.look_at_trigger(task);
+            return;
+        }
+        let at = self.ground.release_of(task, self.arrived[task as usize]);
+        if at < self.ground.horizon {
+            self.releases.set(task as usize, at.nanos());
+        }
+    }
+
+    /// Looks which of the releases that are this domain's duty are asked for.
+    fn look_at_triggers(&mut self) {
+        for task in 0..self.arrived.len() {
+            let releaser = self.ground.team.releasers[task].as_ref();
+            if releaser.is_some_and(|r| r.domain.load(Ordering::SeqCst) == self.ground.domain) {
+                self.look_at_trigger(task as u32);
+            }
+        }
+    }
+
+    /// If the release of a task that is this domain's duty is asked for, it is due when that may be.
+    fn look_at_trigger(&mut self, task: u32) {
+        let ground = &self.ground;
+        let (fixed, number) = (&ground.fixed[task as usize], self.arrived[task as usize]);
+        let Some(releaser) = &ground.team.releasers[task as usize] else {
+            return;
+        };
+        let at = releaser.next(fixed.phase, fixed.period);
+        let Some(at) = at.filter(|at| *at < ground.horizon) else {
+            return;
+        };
+        if !releaser.has_room(number) {
+            ground.team.fail(
+                Error::new("thousands of its jobs are released and not begun")
+                    .at(format!("task {}", ground.team.workers[task as usize].name()))
+                    .remedy("give it a longer period, or more of a processor"),
+            );
+            return;
+        }
+        self.releases.set(task as usize, at.nanos());
+    }
+
     /// The next job of a task, which is released, becomes its current one.
     fn begin(&mut self, task: u32) {
         let ground = &mut self.ground;
+        if let Some(releaser) = &ground.team.releasers[task as usize] {
+            releaser.begin(ground.rows[task as usize].number);
+        }
         let release = ground.release_of(task, ground.rows[task as usize].number);
         let fixed = &ground.fixed[task as usize];
         let budget = match ground.enforcement {
@@ -421,10 +487,10 @@ impl<P: Policy> Core<P> {
         for (task, row) in carried.rows.iter().enumerate() {
             let (id, arrived) = (TaskId(task as u32), carried.arrived[task]);
             self.arrived[task] = arrived;
-            let due = self.ground.release_of(id.0, arrived);
-            let releases = route.home(id, arrived) == index && due < self.ground.horizon;
-            let at = if releases { due.nanos() } else { Tournament::NEVER };
-            self.releases.set(task, at);
+            self.releases.set(task, Tournament::NEVER);
+            if route.home(id, arrived) == index {
+                self.expect(id.0);
+            }
             self.ground.rows[task] = Row::new(false, false);
             if route.home(id, row.number) == index {
                 self.ground.own(id.0, row);

@@ -10,6 +10,7 @@ use crate::domain::{self, Enforcement};
 use crate::kernel;
 use crate::program::{Performer, ProgramEnd};
 use crate::stage::{Common, Cores, Stage};
+use crate::trigger::{Triggered, Triggers};
 use crate::watchdog::{Patience, Watchdog};
 use course::Engine;
 use model::watch::Watch;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub early: Duration,
     /// When all tasks are released, as a reading of `CLOCK_MONOTONIC` in nanoseconds; else as soon as everything is ready.
     pub release_at: Option<u64>,
+    /// What releases the jobs of tasks that have a trigger, open.
+    pub triggers: Triggers,
 }
 
 impl Default for Settings {
@@ -52,6 +55,7 @@ impl Default for Settings {
             provider: None,
             early: Duration::ZERO,
             release_at: None,
+            triggers: Triggers::default(),
         }
     }
 }
@@ -97,6 +101,8 @@ pub struct Outcome {
     pub stuck: Vec<TaskId>,
     /// What became of the programs among the tasks, in the order of the tasks.
     pub programs: Vec<ProgramEnd>,
+    /// What came of the triggers of tasks that have one, in the order of the tasks.
+    pub triggers: Vec<Triggered>,
 }
 
 /// Runs a plan of any policy. `works`: who does the jobs of each task. `flush` is called every second, so that what the sink
@@ -214,6 +220,7 @@ fn run_stages<S: Sink>(
     if settings.horizon.is_zero() {
         return Err(Error::new("the run lasts no time").remedy("give a positive time"));
     }
+    settings.triggers.fit(set)?;
     let turns = turns(&cpus, turn, settings.horizon)?;
     domain::prepare()?;
     // Before any thread is started, and before anything is raised.
@@ -258,10 +265,11 @@ fn turns(cpus: &[Vec<Vec<CpuId>>], turn: Option<Duration>, horizon: Duration) ->
     }
 }
 /// Keeps the priority levels in one place for those who show them.
-pub fn levels() -> [(&'static str, i32); 5] {
+pub fn levels() -> [(&'static str, i32); 6] {
     [
         ("watchdog", machine::realtime::WATCHDOG.get()),
         ("dispatchers", kernel::DISPATCHER.get()),
+        ("listener", kernel::LISTENER),
         ("chosen jobs", kernel::RUN),
         ("sentinels", kernel::SENTINEL),
         ("preempted jobs", kernel::WAIT),

@@ -2,7 +2,7 @@
 //!
 //! Plain calls with plain answers; what they mean together is in [`crate::domain`]. Linux 5.10 and later, any processor.
 //!
-//! Priorities, all of `SCHED_FIFO`: the watchdog above the dispatchers, these above [`RUN`] (a job that was chosen), this
+//! Priorities, all of `SCHED_FIFO`: the watchdog above the dispatchers, these above [`LISTENER`] and [`RUN`] (a job that was chosen), this
 //! above [`SENTINEL`] and [`WAIT`] (a job that was chosen before and is not now). Below threaded interrupt handlers (50), so that
 //! disks and networks live.
 
@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicU32;
 
 /// The priority of dispatchers.
 pub const DISPATCHER: Priority = realtime::HIGHEST;
+/// The priority of the listener: for a moment above jobs, whenever something releases one.
+pub const LISTENER: i32 = 96;
 /// The priority of a job that was chosen.
 pub const RUN: i32 = 40;
 /// The priority of sentinels: a sentinel runs where the program that was chosen does not want its processor.
@@ -190,6 +192,22 @@ pub fn futex_wake(word: &AtomicU32) {
             word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             i32::MAX,
+        );
+    }
+}
+
+/// Waits until one of these descriptors is ready, or for so long, in nanoseconds. May come back early.
+pub fn poll(descriptors: &mut [libc::pollfd], length: Option<u64>) {
+    let time = length.map(timespec);
+    let at = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the list is as long as is said; it and the time live through the call. Every failure means the same to callers:
+    // look again.
+    unsafe {
+        libc::ppoll(
+            descriptors.as_mut_ptr(),
+            descriptors.len() as libc::nfds_t,
+            at,
+            std::ptr::null(),
         );
     }
 }

@@ -7,9 +7,10 @@ use crate::clock::Timeline;
 use crate::kernel;
 use crate::pages::Belfry;
 use crate::sentinel::Watched;
+use crate::trigger::{Releaser, Triggered};
 use crate::watchdog::BoardRef;
 use crate::worker::Worker;
-use model::{CpuId, Error, Instant};
+use model::{CpuId, Error, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -111,6 +112,8 @@ pub(crate) struct Inbox {
     has_mail: AtomicBool,
     /// Is somebody to be looked after who was born into a program meanwhile?
     untidy: AtomicBool,
+    /// Is a release asked for that may be this domain's duty?
+    triggered: AtomicBool,
     /// The first of a list of workers that have finished; linked by [`Worker::next`].
     finished: AtomicU32,
 }
@@ -123,6 +126,7 @@ impl Inbox {
             mail: Mutex::new(Vec::with_capacity(capacity)),
             has_mail: AtomicBool::new(false),
             untidy: AtomicBool::new(false),
+            triggered: AtomicBool::new(false),
             finished: AtomicU32::new(NONE),
         }
     }
@@ -130,6 +134,11 @@ impl Inbox {
     /// Is somebody to be looked after? Asked once for every time.
     pub fn is_untidy(&self) -> bool {
         self.untidy.load(Ordering::Relaxed) && self.untidy.swap(false, Ordering::AcqRel)
+    }
+
+    /// Is a release asked for? Asked once for every time.
+    pub fn is_triggered(&self) -> bool {
+        self.triggered.load(Ordering::Relaxed) && self.triggered.swap(false, Ordering::AcqRel)
     }
 
     /// Is there any mail?
@@ -150,6 +159,10 @@ pub(crate) struct Team {
     pub workers: Vec<Worker>,
     pub posts: Vec<Post>,
     pub inboxes: Vec<Inbox>,
+    /// By task: what releases its jobs, where that is not the time alone.
+    pub releasers: Vec<Option<Releaser>>,
+    /// Is the listener at its place?
+    pub listens: AtomicBool,
     /// Known once everybody is ready.
     timeline: OnceLock<Timeline>,
     /// Jobs come back early from now on.
@@ -181,12 +194,18 @@ impl Team {
         inboxes: Vec<Inbox>,
         board: BoardRef,
         belfry: Belfry,
+        triggered: Vec<bool>,
     ) -> Self {
         Team {
             belfry,
             workers,
             posts,
             inboxes,
+            releasers: triggered
+                .into_iter()
+                .map(|is| is.then(Releaser::default))
+                .collect(),
+            listens: AtomicBool::new(false),
             timeline: OnceLock::new(),
             stop: AtomicBool::new(false),
             ending: AtomicBool::new(false),
@@ -296,6 +315,31 @@ impl Team {
         let inbox = &self.inboxes[domain as usize];
         inbox.untidy.store(true, Ordering::Release);
         self.posts[inbox.leader as usize].call();
+    }
+
+    /// So many releases of a task are asked for now. Called by the listener.
+    pub fn trigger(&self, task: TaskId, count: u64) {
+        let Some(releaser) = &self.releasers[task.index()] else {
+            return;
+        };
+        releaser.ask(count, self.now());
+        let inbox = &self.inboxes[releaser.domain.load(Ordering::SeqCst) as usize];
+        inbox.triggered.store(true, Ordering::Release);
+        self.posts[inbox.leader as usize].call();
+    }
+
+    /// Nothing will ask for releases of a task any more.
+    pub fn trigger_ended(&self, task: TaskId) {
+        if let Some(releaser) = &self.releasers[task.index()] {
+            releaser.end();
+        }
+    }
+
+    /// What came of the triggers.
+    pub fn triggered(&self) -> Vec<Triggered> {
+        let with_number = self.releasers.iter().enumerate();
+        let of = |(task, r): (usize, &Option<Releaser>)| Some(r.as_ref()?.triggered(TaskId(task as u32)));
+        with_number.filter_map(of).collect()
     }
 
     /// Sends a letter to a domain.

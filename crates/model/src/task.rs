@@ -127,6 +127,18 @@ pub enum Beyond {
     BestEffort,
 }
 
+/// What releases the jobs of a sporadic task in a real run; its period is the least time between two of them (002 §2.1.1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trigger {
+    /// Bytes in the FIFO at this path.
+    Fifo(String),
+    /// Datagrams to the socket at this path.
+    Socket(String),
+    /// A descriptor that whoever starts the run has left open for it, by its number.
+    Descriptor(i32),
+}
+
 /// What a task has besides its timing.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Details {
@@ -148,6 +160,9 @@ pub struct Details {
     /// The page colors that its working set lies in (001 §3, 004 §II-A), where they are not left to the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub colors: Option<Colors>,
+    /// What releases its jobs in a real run, where they do not come one period apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
 }
 
 impl Details {
@@ -161,6 +176,7 @@ impl Details {
             soft: false,
             workload: None,
             colors: None,
+            trigger: None,
         }
     }
 }

@@ -9,10 +9,11 @@ use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+mod trigger;
 mod workload;
 
-const TASK_KEYS: [&str; 10] = [
-    "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload", "colors",
+const TASK_KEYS: [&str; 11] = [
+    "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload", "colors", "trigger",
 ];
 
 /// Reads a task set from TOML.
@@ -111,6 +112,7 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
             .unwrap_or(false),
         workload: table.get("workload").map(|v| workload::read(&v)).transpose()?,
         colors: table.get("colors").map(|v| colors_of(&v)).transpose()?,
+        trigger: table.get("trigger").map(|v| trigger::read(&v)).transpose()?,
     };
     Ok((timing, details))
 }
@@ -146,6 +148,8 @@ pub fn to_toml(set: &TaskSet) -> String {
         workload: Option<toml::Table>,
         #[serde(skip_serializing_if = "Option::is_none")]
         colors: Option<Colors>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trigger: Option<toml::Table>,
     }
     #[derive(Serialize)]
     struct File {
@@ -170,6 +174,7 @@ pub fn to_toml(set: &TaskSet) -> String {
                 soft: d.soft.then_some(true),
                 workload: d.workload.map(|w| workload::write(&w)),
                 colors: d.colors,
+                trigger: d.trigger.map(|t| trigger::write(&t)),
             }
         })
         .collect();

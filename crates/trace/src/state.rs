@@ -166,6 +166,8 @@ impl Observer for Nobody {}
 pub struct State {
     timings: Vec<Timing>,
     phases: Vec<Duration>,
+    /// By task: are its jobs released by something else than the time, a period apart at least?
+    sporadic: Vec<bool>,
     origin: Origin,
     releases: Releases,
     enforcement: Enforcement,
@@ -207,6 +209,10 @@ impl State {
             phases: set
                 .ids()
                 .map(|t| set.details(t).map_or(Duration::ZERO, |d| d.phase))
+                .collect(),
+            sporadic: set
+                .ids()
+                .map(|t| header.origin == Origin::Real && set.details(t).is_some_and(|d| d.trigger.is_some()))
                 .collect(),
             origin: header.origin,
             releases: header.releases,

@@ -347,3 +347,43 @@ proptest! {
         prop_assert!(verdict.is_clean(), "{:?}", verdict.first);
     }
 }
+
+#[test]
+fn in_a_real_trace_what_a_trigger_releases_is_a_period_apart_at_least_and_the_rest_exactly() {
+    let verdict_of = |triggered: bool, releases: [u64; 3]| {
+        let details = model::Details {
+            trigger: triggered.then_some(model::Trigger::Descriptor(3)),
+            ..model::Details::named("a")
+        };
+        let set = tasks(&[(1, 10)]).with_details(vec![details]).unwrap();
+        let header = Header {
+            origin: trace::Origin::Real,
+            ..header(set, "p-edf", &[1], &[0])
+        };
+        let (cpu, task) = (CpuId(0), TaskId(0));
+        let mut events = vec![Event::idle(Instant::ZERO, cpu)];
+        for (number, release) in (0..).zip(releases) {
+            // 20 us late, and 50 us until it begins.
+            let after = |us: u64| support::at(release) + Duration::from_micros(us);
+            events.extend([
+                Event::release(after(20), cpu, task, number, support::at(release + 10)),
+                Event::start(after(50), cpu, task, number),
+                Event::completion(after(1050), cpu, task, number, ms(1)),
+                Event::idle(after(1060), cpu),
+            ]);
+        }
+        check(&header, &events)
+    };
+    for (triggered, releases, clean) in [
+        (false, [0, 10, 20], true),
+        (false, [0, 10, 25], false),
+        (true, [0, 10, 20], true),
+        (true, [3, 27, 37], true),
+        (true, [3, 12, 37], false),
+    ] {
+        let verdict = verdict_of(triggered, releases);
+        let rules: Vec<_> = verdict.first.iter().map(|v| v.rule.to_string()).collect();
+        assert_eq!(rules.is_empty(), clean, "{triggered} {releases:?}: {rules:?}");
+        assert!(clean || rules.contains(&"release".to_owned()), "{rules:?}");
+    }
+}

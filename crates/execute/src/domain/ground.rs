@@ -16,6 +16,8 @@ use trace::recorder::Producer;
 pub(crate) struct Fixed {
     /// Is it a program that knows nothing of jobs, so that its WCET is its budget?
     pub budgeted: bool,
+    /// Are its jobs released by something else than the time?
+    pub triggered: bool,
     pub phase: Duration,
     pub period: Duration,
     pub deadline: Duration,
@@ -23,9 +25,10 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    pub fn new(timing: &Timing, phase: Duration, budgeted: bool) -> Self {
+    pub fn new(timing: &Timing, phase: Duration, budgeted: bool, triggered: bool) -> Self {
         Fixed {
             budgeted,
+            triggered,
             phase,
             period: timing.period,
             deadline: timing.deadline,
@@ -274,8 +277,11 @@ impl Ground {
         ));
     }
 
-    /// The nominal release of a job.
+    /// The nominal release of a job; of one that something else than the time releases, once it is.
     pub fn release_of(&self, task: u32, number: u64) -> Instant {
+        if let Some(releaser) = &self.team.releasers[task as usize] {
+            return releaser.release_of(number);
+        }
         let fixed = &self.fixed[task as usize];
         let since = number.saturating_mul(fixed.period.nanos());
         Instant::from_nanos(since.saturating_add(fixed.phase.nanos()))

@@ -5,6 +5,7 @@ use crate::clock::{Monotonic, Timeline, Timestamps};
 use crate::colored;
 use crate::domain::Fixed;
 use crate::keeper::Keeper;
+use crate::listener::Listener;
 use crate::pages::Belfry;
 use crate::program::{Performer, ProgramEnd};
 use crate::sentinel;
@@ -36,6 +37,8 @@ pub(super) struct Engine<M> {
     /// By task; none where a program does its jobs.
     workers: Vec<Option<JoinHandle<()>>>,
     keeper: Keeper,
+    /// Where there are triggers.
+    listener: Option<Listener>,
     collector: Option<Collector>,
 }
 
@@ -66,7 +69,8 @@ impl<M: Maker> Engine<M> {
             .ids()
             .map(|id| {
                 let phase = set.details(id).map_or(Duration::ZERO, |d| d.phase);
-                Fixed::new(&set.timings()[id.index()], phase, is_unmodified(id))
+                let triggered = set.details(id).is_some_and(|d| d.trigger.is_some());
+                Fixed::new(&set.timings()[id.index()], phase, is_unmodified(id), triggered)
             })
             .collect();
         let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
@@ -88,6 +92,7 @@ impl<M: Maker> Engine<M> {
             inboxes,
             watchdog.board(),
             Belfry::new()?,
+            fixed.iter().map(|f| f.triggered).collect(),
         ));
         // A producer a domain, as many as any stage has.
         let most = cpus.iter().map(Vec::len).max().unwrap_or(0);
@@ -110,6 +115,7 @@ impl<M: Maker> Engine<M> {
                 true => watchdog.board().mark(),
                 false => String::new(),
             }),
+            listener: None,
             collector: Some(collector),
         };
         match engine.start(works, producers, stopped) {
@@ -148,7 +154,16 @@ impl<M: Maker> Engine<M> {
             });
         }
         self.keeper.gather(&self.team, &outside, stopped)?;
-        self.add_stage(producers)
+        self.add_stage(producers)?;
+        let periods = self.common.fixed.iter().map(|f| f.period).collect();
+        self.listener = Listener::start(&self.team, &self.common.settings.triggers, periods)?;
+        while self.listener.is_some() && !self.team.listens.load(Ordering::Acquire) {
+            if let Some(e) = self.team.fault() {
+                return Err(e.clone());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Makes the next stage and waits until all of its dispatchers are at their places.
@@ -299,6 +314,10 @@ impl<M: Maker> Engine<M> {
         board.lower_all();
         self.team.stop.store(true, Ordering::Release);
         wait_for(&self.sentinels);
+        if let Some(listener) = &self.listener {
+            listener.stop();
+            wait_for(std::iter::once(&listener.thread));
+        }
         for worker in self.team.workers.iter().filter(|w| w.program().is_none()) {
             worker.open();
             worker.wake();
@@ -374,6 +393,7 @@ impl<M: Maker> Engine<M> {
             gaps: lateness.map(|l| l.1).sum(),
             stuck,
             programs,
+            triggers: self.team.triggered(),
         })
     }
 }

@@ -57,12 +57,16 @@ impl State {
             ));
         }
         let apart = before.map(|b| release.since(b));
-        let kept = match (self.releases, apart) {
+        let rule = match self.sporadic[event.task.index()] {
+            true => Releases::Sporadic,
+            false => self.releases,
+        };
+        let kept = match (rule, apart) {
             (Releases::Given, _) => true,
             (Releases::Periodic, Some(apart)) => apart == timing.period,
             (Releases::Sporadic, Some(apart)) => apart >= timing.period,
             (Releases::Periodic, None) => self.origin == Origin::Real || nominal == phase,
-            (Releases::Sporadic, None) => self.origin == Origin::Real || nominal >= phase,
+            (Releases::Sporadic, None) => nominal >= phase,
         };
         if kept {
             Ok(())

@@ -13,7 +13,7 @@ use crate::console::{Console, Format, print};
 use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
 use execute::preflight::{self, Intent, Level};
-use execute::{Door, Ending, Enforcement, Settings};
+use execute::{Door, Ending, Enforcement, Settings, Triggers};
 use machine::settings::Settings as Changed;
 use machine::{Machine, Tree};
 use model::watch::Watch;
@@ -106,6 +106,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let begun = Clocks::read();
     let release_at = args.release_at.map(|m| m.reading(&begun)).transpose()?;
     let set = taskfile::from_toml(&files::read_text(&args.tasks)?).map_err(|e| e.at(args.tasks.display()))?;
+    let triggers = triggers(&args.scheduling, &set).map_err(|e| e.at(args.tasks.display()))?;
     let machine = on(machine::this_machine()?, args.cpus.as_ref())?;
     let platform = &machine.platform;
     let cpus = platform.in_cache_order();
@@ -209,6 +210,7 @@ pub fn run(args: Args) -> Result<Answer> {
         provider: colored.as_ref().map(Prepared::provider),
         early,
         release_at,
+        triggers,
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.
@@ -273,6 +275,22 @@ pub fn run(args: Args) -> Result<Answer> {
         true => Answer::No,
         false => Answer::Yes,
     })
+}
+
+/// What releases the tasks that have a trigger, open from now on: whoever is to write there may begin.
+fn triggers(how: &Scheduling, set: &TaskSet) -> Result<Triggers> {
+    let triggered = set
+        .ids()
+        .find(|id| set.details(*id).is_some_and(|d| d.trigger.is_some()));
+    let by_quanta = |spec: &&policy::Spec| spec.info().quantum_driven;
+    if let (Some(task), Some(spec)) = (triggered, how.all().find(by_quanta)) {
+        return Err(Error::new(format!(
+            "`{spec}` takes releases at multiples of the quantum alone, and a trigger may come at any time"
+        ))
+        .at(format!("task {}", set.name(task)))
+        .remedy("choose another policy, or leave the trigger out"));
+    }
+    Triggers::open(set)
 }
 
 /// The machine with only these processors to use.

@@ -85,6 +85,18 @@ struct Program {
 }
 
 #[derive(Serialize)]
+struct Trigger {
+    task: String,
+    /// Releases that were asked for.
+    events: u64,
+    /// Those that came earlier than a period after the release before.
+    deferred: u64,
+    /// Those that still waited at the end.
+    left: u64,
+    ended: bool,
+}
+
+#[derive(Serialize)]
 struct Document<'a> {
     policy: &'a str,
     platform: &'a str,
@@ -97,6 +109,8 @@ struct Document<'a> {
     preflight: &'a [Finding],
     workloads: Vec<Workload<'a>>,
     programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    triggers: Vec<Trigger>,
     summary: &'a Summary,
     decisions: u64,
     /// Dispatchers: to take note and decide.
@@ -147,6 +161,13 @@ impl Shown<'_> {
             outcome: end.how.to_string(),
             at: Duration::from_nanos(end.at.nanos()),
         });
+        let triggers = self.outcome.triggers.iter().map(|t| Trigger {
+            task: self.set.name(t.task),
+            events: t.events,
+            deferred: t.deferred,
+            left: t.left,
+            ended: t.ended,
+        });
         Document {
             policy: &self.policy,
             platform: self.platform,
@@ -162,6 +183,7 @@ impl Shown<'_> {
             preflight: self.findings,
             workloads: workloads.collect(),
             programs: programs.collect(),
+            triggers: triggers.collect(),
             summary: &self.summary,
             decisions: self.outcome.decisions,
             thoughts: Times::of(&self.outcome.thoughts),
@@ -211,6 +233,21 @@ impl Shown<'_> {
                 "the program of {} {}, {at} after the release of all",
                 self.set.name(end.task),
                 end.how
+            );
+        }
+        for t in &o.triggers {
+            let _ = writeln!(
+                text,
+                "the trigger of {} asked for {} releases; {} came within a period of the one before and waited, {} of them to the end{}",
+                self.set.name(t.task),
+                t.events,
+                t.deferred + t.left,
+                t.left,
+                if t.ended {
+                    "; it was closed before that"
+                } else {
+                    ""
+                }
             );
         }
         if !self.workloads.is_empty() {

@@ -109,6 +109,11 @@ impl Scheduling {
         &self.policy.0[1..]
     }
 
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Spec> {
+        self.policy.0.iter()
+    }
+
     /// All of them, as written.
     pub fn policies(&self) -> String {
         let names: Vec<String> = self.policy.0.iter().map(ToString::to_string).collect();

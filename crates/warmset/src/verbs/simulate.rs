@@ -142,6 +142,13 @@ pub fn run(args: Args) -> Result<Answer> {
         .plan(&how.setup(&set, &platform, assignment.as_ref()))?;
     let console = Console::new()?;
     let costs = costs.as_ref();
+    let triggered = |id: &model::TaskId| set.details(*id).is_some_and(|d| d.trigger.is_some());
+    if let (Some(task), Releases::Periodic) = (set.ids().find(triggered), &scenario.releases) {
+        console.note(&format!(
+            "task {} is released by a trigger: it is simulated as densely as its period permits; for random gaps give `--releases sporadic:PART`",
+            set.name(task)
+        ));
+    }
     for missing in costs.iter().flat_map(|c| &c.missing) {
         console.note(missing);
     }

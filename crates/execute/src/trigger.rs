@@ -1,0 +1,435 @@
+//! What releases the jobs of sporadic tasks: descriptors that become readable, and what is known of each (002 §2.1.1).
+//!
+//! The period of such a task is the least time between two releases. What comes earlier waits until that time has passed, and
+//! is counted. How many releases one descriptor asks for depends on what it is:
+//!
+//! - a FIFO, a pipe, a stream of a socket: one for each byte;
+//! - an `eventfd`, a `timerfd`: as many as its counter says;
+//! - a socket of datagrams: one for each;
+//! - anything else that can be waited for (lines of a GPIO chip, an input device, a `signalfd`): one for each successful `read`.
+//!
+//! Whoever listens ([`crate::listener`]) tells the [`releaser`] of the task.
+
+mod releaser;
+
+pub(crate) use releaser::Releaser;
+pub use releaser::Triggered;
+
+use model::{Error, Result, TaskId, TaskSet, Trigger};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How many releases a descriptor asks for when it is readable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Bytes,
+    Counter,
+    Datagrams,
+    Reads,
+}
+
+/// A descriptor that releases jobs.
+#[derive(Debug)]
+pub(crate) struct Source {
+    fd: OwnedFd,
+    kind: Kind,
+    /// What the run has made, and takes away again.
+    made: Option<PathBuf>,
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if let Some(path) = &self.made {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What came out of a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Came {
+    /// So many releases are asked for; none where somebody else was faster.
+    Events(u64),
+    /// Nothing will come any more.
+    End,
+}
+
+/// The descriptors of a set, open and by task. Clones share them; what was made for them goes with the last.
+#[derive(Clone, Debug, Default)]
+pub struct Triggers(Arc<Vec<Option<Source>>>);
+
+impl Triggers {
+    /// Opens what the tasks of a set name: takes inherited descriptors over, makes FIFOs and sockets where there are none.
+    ///
+    /// # Errors
+    /// A descriptor that is not open, or cannot be waited for; a path that cannot be used.
+    pub fn open(set: &TaskSet) -> Result<Self> {
+        let of = |task: TaskId| {
+            let trigger = set.details(task).and_then(|d| d.trigger.as_ref());
+            let open = |t| Source::open(t).map_err(|e| e.at(format!("task {}", set.name(task))));
+            trigger.map(open).transpose()
+        };
+        Ok(Triggers(Arc::new(set.ids().map(of).collect::<Result<_>>()?)))
+    }
+
+    /// By task.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (TaskId, &Source)> {
+        let with_number = self.0.iter().enumerate();
+        with_number.filter_map(|(task, source)| Some((TaskId(task as u32), source.as_ref()?)))
+    }
+
+    /// Is there one for each task that asks for one?
+    ///
+    /// # Errors
+    /// There is not.
+    pub(crate) fn fit(&self, set: &TaskSet) -> Result<()> {
+        let asks = |task: &TaskId| set.details(*task).is_some_and(|d| d.trigger.is_some());
+        let has = |task: &TaskId| self.0.get(task.index()).is_some_and(Option::is_some);
+        match set.ids().find(|task| asks(task) != has(task)) {
+            None => Ok(()),
+            Some(task) => Err(Error::new("what releases its jobs is not open")
+                .at(format!("task {}", set.name(task)))
+                .remedy("open the triggers of the set that is run")),
+        }
+    }
+}
+
+fn refuse(cause: impl Into<String>, remedy: &str) -> Error {
+    Error::new(cause).at("`trigger`").remedy(remedy)
+}
+
+/// What a call said: an error where it is negative.
+fn checked(answer: libc::c_int) -> io::Result<libc::c_int> {
+    match answer {
+        -1 => Err(io::Error::last_os_error()),
+        answer => Ok(answer),
+    }
+}
+
+impl Source {
+    fn open(trigger: &Trigger) -> Result<Self> {
+        match trigger {
+            Trigger::Fifo(path) => Self::fifo(Path::new(path)),
+            Trigger::Socket(path) => {
+                let socket = UnixDatagram::bind(path).map_err(|e| {
+                    refuse(
+                        format!("cannot make the socket {path}: {e}"),
+                        "give a path in a directory that is there, where no file is",
+                    )
+                })?;
+                Ok(Source {
+                    fd: socket.into(),
+                    kind: Kind::Datagrams,
+                    made: Some(path.into()),
+                })
+            }
+            Trigger::Descriptor(number) => Self::inherited(*number),
+        }
+    }
+
+    fn fifo(path: &Path) -> Result<Self> {
+        let cannot = |doing: &str, e: &io::Error| {
+            refuse(
+                format!("cannot {doing} the FIFO {}: {e}", path.display()),
+                "make it with mkfifo(1), readable and writable for this user",
+            )
+        };
+        let made = match std::fs::symlink_metadata(path) {
+            Ok(_) => None,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let name = std::ffi::CString::new(path.as_os_str().as_bytes())
+                    .map_err(|_| refuse("the path holds a zero byte", "give another path"))?;
+                // SAFETY: the name ends with a zero and lives through the call.
+                checked(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }).map_err(|e| cannot("make", &e))?;
+                Some(path.to_path_buf())
+            }
+            Err(e) => return Err(cannot("find", &e)),
+        };
+        // To write as well: then it never ends, whoever comes and goes.
+        let file = {
+            use std::os::unix::fs::OpenOptionsExt;
+            let mut options = File::options();
+            options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+            // Only a FIFO is opened: to open something else may do something.
+            let kind = std::fs::metadata(path)
+                .map_err(|e| cannot("find", &e))?
+                .file_type();
+            if !kind.is_fifo() {
+                return Err(refuse(
+                    format!("{} is no FIFO", path.display()),
+                    "name a FIFO, or a path where nothing is; other things are passed by number: `{ fd = 3 }`",
+                ));
+            }
+            options.open(path).map_err(|e| cannot("open", &e))?
+        };
+        Ok(Source {
+            fd: file.into(),
+            kind: Kind::Bytes,
+            made,
+        })
+    }
+
+    /// One that whoever started this process has left open for it.
+    fn inherited(number: RawFd) -> Result<Self> {
+        let missing = || {
+            refuse(
+                format!("descriptor {number} was not passed to this program"),
+                "open it for the run, such as `warmset run … 3<> /run/fifo`, or name a FIFO: `{ fifo = \"/run/fifo\" }`",
+            )
+        };
+        // SAFETY: calls without pointers.
+        let (flags, mode) = unsafe {
+            (
+                checked(libc::fcntl(number, libc::F_GETFD)).map_err(|_| missing())?,
+                checked(libc::fcntl(number, libc::F_GETFL)).map_err(|_| missing())?,
+            )
+        };
+        // What this program has opened for itself.
+        if flags & libc::FD_CLOEXEC != 0 {
+            return Err(missing());
+        }
+        let no_trigger = |what: &str| {
+            refuse(
+                format!("descriptor {number} {what}"),
+                "pass a FIFO, a pipe, a socket, an eventfd, a timerfd or a device that can be waited for",
+            )
+        };
+        if mode & libc::O_ACCMODE == libc::O_WRONLY {
+            return Err(no_trigger("can only be written to"));
+        }
+        let kind = kind_of(number).map_err(no_trigger)?;
+        // SAFETY: the first call makes a descriptor that nobody else owns; the second keeps the programs of the run from
+        // inheriting the old one.
+        let fd = unsafe {
+            let copy = checked(libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3)).map_err(|_| missing())?;
+            libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+            OwnedFd::from_raw_fd(copy)
+        };
+        Ok(Source { fd, kind, made: None })
+    }
+
+    /// Its number.
+    pub fn number(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Takes out what is there, once it is readable.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn take(&self) -> io::Result<Came> {
+        let mut buffer = [0u64; 512];
+        let size = match self.kind {
+            Kind::Counter => 8,
+            _ => size_of_val(&buffer),
+        };
+        let read = |buffer: &mut [u64; 512]| {
+            // SAFETY: the buffer is at least as long as is said and lives through the call.
+            let got = unsafe { libc::read(self.number(), buffer.as_mut_ptr().cast(), size) };
+            usize::try_from(got).map_err(|_| io::Error::last_os_error())
+        };
+        let came = match self.kind {
+            Kind::Datagrams => self.datagrams(&mut buffer),
+            Kind::Bytes => read(&mut buffer).map(|got| got as u64),
+            Kind::Counter => read(&mut buffer).map(|_| buffer[0]),
+            Kind::Reads => read(&mut buffer).map(|got| u64::from(got > 0)),
+        };
+        match came {
+            Ok(0) if self.kind != Kind::Datagrams => Ok(Came::End),
+            Ok(events) => Ok(Came::Events(events)),
+            Err(e) => match e.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR | libc::ECANCELED) => Ok(Came::Events(0)),
+                _ => Err(e),
+            },
+        }
+    }
+
+    /// As many as are there, up to a limit: the rest is for the next time.
+    fn datagrams(&self, buffer: &mut [u64; 512]) -> io::Result<u64> {
+        let mut count = 0;
+        while count < 256 {
+            // SAFETY: the buffer is as long as is said and lives through the call.
+            let got = unsafe {
+                libc::recv(
+                    self.number(),
+                    buffer.as_mut_ptr().cast(),
+                    size_of_val(buffer),
+                    libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+                )
+            };
+            match got {
+                -1 if count == 0 => return Err(io::Error::last_os_error()),
+                -1 => break,
+                _ => count += 1,
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// What a descriptor is; inside, what it is where it releases nothing.
+fn kind_of(number: RawFd) -> std::result::Result<Kind, &'static str> {
+    let option = |name: libc::c_int| {
+        let (mut value, mut size) = (0i32, 4 as libc::socklen_t);
+        // SAFETY: the place is as large as is said and lives through the call.
+        unsafe {
+            libc::getsockopt(
+                number,
+                libc::SOL_SOCKET,
+                name,
+                std::ptr::from_mut(&mut value).cast(),
+                &mut size,
+            );
+        }
+        value
+    };
+    // SAFETY: an all-zero `stat` is valid; the kernel fills it in.
+    let mode = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        match libc::fstat(number, &mut stat) {
+            0 => stat.st_mode & libc::S_IFMT,
+            _ => return Err("is not open"),
+        }
+    };
+    match mode {
+        libc::S_IFIFO => Ok(Kind::Bytes),
+        libc::S_IFSOCK if option(libc::SO_ACCEPTCONN) != 0 => {
+            Err("listens for connections: accept one first")
+        }
+        libc::S_IFSOCK if option(libc::SO_TYPE) == libc::SOCK_STREAM => Ok(Kind::Bytes),
+        libc::S_IFSOCK => Ok(Kind::Datagrams),
+        libc::S_IFREG => Err("is a plain file, which is always readable"),
+        libc::S_IFDIR => Err("is a directory"),
+        libc::S_IFBLK => Err("is a block device, which is always readable"),
+        _ => {
+            let what = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap_or_default();
+            match what.to_str() {
+                Some("anon_inode:[eventfd]" | "anon_inode:[timerfd]") => Ok(Kind::Counter),
+                _ => Ok(Kind::Reads),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Details, Duration, Timing};
+    use std::io::Write;
+    use std::os::fd::IntoRawFd;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// A descriptor as a child inherits it.
+    fn passed(fd: impl Into<OwnedFd>) -> Trigger {
+        let fd = fd.into().into_raw_fd();
+        // SAFETY: a call without pointers.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };
+        Trigger::Descriptor(fd)
+    }
+
+    #[test]
+    fn what_is_readable_says_how_many_releases_it_asks_for() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let source = Source::open(&passed(OwnedFd::from(reader))).unwrap();
+        writer.write_all(b"abc").unwrap();
+        assert_eq!(source.take().unwrap(), Came::Events(3));
+        drop(writer);
+        assert_eq!(source.take().unwrap(), Came::End);
+
+        // SAFETY: a new descriptor that nobody else owns.
+        let counter = unsafe { File::from_raw_fd(libc::eventfd(0, 0)) };
+        let mut copy = counter.try_clone().unwrap();
+        let source = Source::open(&passed(OwnedFd::from(counter))).unwrap();
+        copy.write_all(&5u64.to_ne_bytes()).unwrap();
+        assert_eq!(source.take().unwrap(), Came::Events(5));
+
+        let (a, b) = UnixDatagram::pair().unwrap();
+        let source = Source::open(&passed(OwnedFd::from(a))).unwrap();
+        assert_eq!(source.take().unwrap(), Came::Events(0));
+        b.send(b"one").unwrap();
+        b.send(b"").unwrap();
+        assert_eq!(source.take().unwrap(), Came::Events(2));
+
+        let (a, mut b) = std::os::unix::net::UnixStream::pair().unwrap();
+        let source = Source::open(&passed(OwnedFd::from(a))).unwrap();
+        b.write_all(b"two").unwrap();
+        assert_eq!(source.take().unwrap(), Came::Events(3));
+    }
+
+    #[test]
+    fn fifos_and_sockets_are_made_and_taken_away_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let fifo = Source::open(&Trigger::Fifo(path("fifo"))).unwrap();
+        std::fs::write(path("fifo"), "12").unwrap();
+        assert_eq!(fifo.take().unwrap(), Came::Events(2));
+        assert_eq!(fifo.take().unwrap(), Came::Events(0));
+        // It is there already: it stays.
+        drop(Source::open(&Trigger::Fifo(path("fifo"))).unwrap());
+        assert!(Path::new(&path("fifo")).exists());
+        drop(fifo);
+        assert!(!Path::new(&path("fifo")).exists());
+
+        let socket = Source::open(&Trigger::Socket(path("socket"))).unwrap();
+        UnixDatagram::unbound()
+            .unwrap()
+            .send_to(b"now", path("socket"))
+            .unwrap();
+        assert_eq!(socket.take().unwrap(), Came::Events(1));
+        drop(socket);
+        assert!(!Path::new(&path("socket")).exists());
+    }
+
+    #[test]
+    fn what_cannot_release_jobs_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let plain = Trigger::Fifo(file.to_str().unwrap().to_owned());
+        let nowhere = Trigger::Fifo(dir.path().join("no/fifo").to_str().unwrap().to_owned());
+        let (_reader, writer) = io::pipe().unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(dir.path().join("s")).unwrap();
+        for (trigger, cause) in [
+            (
+                Trigger::Descriptor(987),
+                "descriptor 987 was not passed to this program",
+            ),
+            // This program's own.
+            (
+                Trigger::Descriptor(listener.as_raw_fd()),
+                "was not passed to this program",
+            ),
+            (
+                passed(OwnedFd::from(File::open(&file).unwrap())),
+                "is a plain file",
+            ),
+            (passed(OwnedFd::from(writer)), "can only be written to"),
+            (
+                passed(OwnedFd::from(listener.try_clone().unwrap())),
+                "listens for connections",
+            ),
+            (plain, "is no FIFO"),
+            (nowhere, "cannot make the FIFO"),
+        ] {
+            let details = Details {
+                trigger: Some(trigger),
+                ..Details::named("a")
+            };
+            let set = TaskSet::new(vec![(Timing::implicit(ms(1), ms(10)), details)]).unwrap();
+            let e = Triggers::open(&set).unwrap_err().to_string();
+            assert!(e.starts_with("task a: `trigger`: "), "{e}");
+            assert!(e.contains(cause), "{e}");
+            assert!(Triggers::default().fit(&set).is_err());
+        }
+    }
+}
