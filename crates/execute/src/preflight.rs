@@ -1,10 +1,12 @@
 //! What is looked at before a run, each with its remedy; nothing is changed here.
 //!
 //! A finding that refuses keeps the run from beginning: it could not be what the user asked for. A warning is told, and the run
-//! goes on. [`kernel`]: what this process may do; [`load`]: what the tasks ask for; [`processors`]: what may disturb them.
+//! goes on. [`kernel`]: what this process may do; [`load`]: what the tasks ask for; [`processors`] and
+//! [`others`]: what may disturb them.
 
 mod kernel;
 mod load;
+mod others;
 mod processors;
 
 use crate::boundary::Boundary;
@@ -99,6 +101,7 @@ pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
     found.extend(kernel::throttling(intent));
     found.extend(kernel::control_groups(intent));
     found.extend(kernel::memory(intent));
+    found.extend(others::programs(intent));
     found.push(load::utilization(intent));
     found.extend(load::shortest(intent));
     found.extend([

@@ -7,6 +7,7 @@ pub mod detect;
 pub mod facts;
 pub mod interrupts;
 pub mod memory;
+pub mod others;
 pub mod probe;
 pub mod realtime;
 pub mod render;
