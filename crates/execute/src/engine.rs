@@ -103,6 +103,8 @@ pub struct Outcome {
     pub programs: Vec<ProgramEnd>,
     /// What came of the triggers of tasks that have one, in the order of the tasks.
     pub triggers: Vec<Triggered>,
+    /// By task, the number of its thread; 0 where a program does its jobs.
+    pub threads: Vec<i32>,
 }
 
 /// Runs a plan of any policy. `works`: who does the jobs of each task. `flush` is called every second, so that what the sink

@@ -23,6 +23,7 @@ mod stage;
 mod team;
 mod trigger;
 pub mod watchdog;
+pub mod witness;
 mod worker;
 
 pub use domain::{Enforcement, POLICED};

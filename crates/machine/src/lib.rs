@@ -14,6 +14,7 @@ pub mod render;
 pub mod settings;
 pub mod throttle;
 mod topology;
+pub mod tracefs;
 pub mod tree;
 
 pub use capabilities::{Capability, State};

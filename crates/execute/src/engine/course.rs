@@ -394,6 +394,7 @@ impl<M: Maker> Engine<M> {
             stuck,
             programs,
             triggers: self.team.triggered(),
+            threads: self.team.workers.iter().map(|w| w.thread().0).collect(),
         })
     }
 }

@@ -13,8 +13,10 @@ use crate::console::{Console, Format, print};
 use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
 use execute::preflight::{self, Intent, Level};
+use execute::witness::{self, Told};
 use execute::{Door, Ending, Enforcement, Settings, Triggers};
 use machine::settings::Settings as Changed;
+use machine::tracefs::Recording;
 use machine::{Machine, Tree};
 use model::watch::Watch;
 use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet, files, taskfile};
@@ -64,6 +66,9 @@ pub struct Args {
     /// time for it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     early: Option<Duration>,
+    /// Compare the trace with what the kernel's scheduler says of its switches (tracepoint sched_switch); needs tracefs
+    #[arg(long)]
+    witness: bool,
     /// Only look whether the run could be, and say what would disturb it
     #[arg(long)]
     preflight: bool,
@@ -97,7 +102,7 @@ static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
         "{EXAMPLE}\n\n{policies}\n{levels}\n\
         What is looked at before is told on standard error; nothing is changed but with `--awake`, and that is restored.\n\
         A watchdog ends the run when the machine does not answer.\n\n\
-        Exit status 1: a task that is not `soft` missed a deadline, the trace breaks a rule, or events were lost."
+        Exit status 1: a task that is not `soft` missed a deadline, the trace breaks a rule, events were lost, or the witness disagrees."
     )
 });
 
@@ -199,8 +204,11 @@ pub fn run(args: Args) -> Result<Answer> {
     let mut sink = (
         (file, live),
         (
-            Checker::new(header.clone(), options)?,
-            Statistics::new(&header, false),
+            (
+                Checker::new(header.clone(), options)?,
+                Statistics::new(&header, false),
+            ),
+            args.witness.then(|| Told::new(set.len())),
         ),
     );
     let settings = Settings {
@@ -222,6 +230,10 @@ pub fn run(args: Args) -> Result<Answer> {
     if let Some(at) = release_at {
         console.note(&format!("all tasks are released at {}", begun.wall_at(at)));
     }
+    let recording = match args.witness {
+        true => Some(Recording::begin()?),
+        false => None,
+    };
     let outcome = execute::run_in_turn(
         &plans,
         args.switch_every,
@@ -237,12 +249,28 @@ pub fn run(args: Args) -> Result<Answer> {
         },
     );
     drop(changed);
-    let ((file, _), (checker, statistics)) = sink;
+    let ((file, _), ((checker, statistics), told)) = sink;
     if let Some(file) = file {
         file.finish()?;
     }
     console.finish();
     let outcome = outcome?;
+    let testimony = match (recording, told) {
+        (Some(recording), Some(told)) => {
+            let run = witness::Run {
+                threads: &outcome.threads,
+                origin: outcome.origin,
+                end: outcome.end,
+                // What kept a dispatcher from waking up keeps its decision from coming true, too.
+                allowed: args
+                    .tolerance
+                    .saturating_add(outcome.latest)
+                    .saturating_add(outcome.latest),
+            };
+            Some(witness::compare(&recording.end()?, &told, &run))
+        }
+        _ => None,
+    };
     let colors = colored
         .as_ref()
         .map(|c| c.statement(&set, &console))
@@ -257,8 +285,9 @@ pub fn run(args: Args) -> Result<Answer> {
         summary: statistics.summary(),
         verdict: checker.finish(),
         outcome: &outcome,
-        released_at: Clocks::read().wall_at(outcome.origin).to_string(),
+        released_at: begun.wall_at(outcome.origin).to_string(),
         colors: colors.as_ref(),
+        testimony: testimony.as_ref(),
     };
     shown.print(args.format, args.output.as_deref())?;
     if outcome.ending == Ending::Interrupted {
@@ -271,10 +300,13 @@ pub fn run(args: Args) -> Result<Answer> {
         let hard = !set.details(id).is_some_and(|d| d.soft);
         hard && shown.summary.tasks[id.index()].misses > 0
     });
-    Ok(match missed || !shown.verdict.is_clean() || outcome.lost > 0 {
-        true => Answer::No,
-        false => Answer::Yes,
-    })
+    let denied = testimony.as_ref().is_some_and(|t| t.disagreements > 0);
+    Ok(
+        match missed || denied || !shown.verdict.is_clean() || outcome.lost > 0 {
+            true => Answer::No,
+            false => Answer::Yes,
+        },
+    )
 }
 
 /// What releases the tasks that have a trigger, open from now on: whoever is to write there may begin.

@@ -3,6 +3,7 @@
 use super::run_colors::Statement;
 use crate::console::{Format, print, print_json};
 use execute::preflight::{Finding, Level};
+use execute::witness::Testimony;
 use execute::{Ending, Outcome};
 use model::{CpuId, Duration, Error, Result, TaskSet, files};
 use serde::Serialize;
@@ -28,6 +29,8 @@ pub struct Shown<'a> {
     /// When all tasks were released, by the clock on the wall.
     pub released_at: String,
     pub colors: Option<&'a Statement>,
+    /// What the kernel's scheduler says, if it was asked.
+    pub testimony: Option<&'a Testimony>,
 }
 
 /// Percentiles of times, in nanoseconds.
@@ -126,6 +129,8 @@ struct Document<'a> {
     lost_events: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     colors: Option<&'a Statement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<&'a Testimony>,
     clean: bool,
     verdict: &'a Verdict,
 }
@@ -194,6 +199,7 @@ impl Shown<'_> {
             gaps_over_5ms: self.outcome.gaps,
             lost_events: self.outcome.lost,
             colors: self.colors,
+            witness: self.testimony,
             clean: self.verdict.is_clean(),
             verdict: &self.verdict,
         }
@@ -297,10 +303,63 @@ impl Shown<'_> {
             );
         }
         self.verdict_text(&mut text);
+        if let Some(testimony) = self.testimony {
+            self.testimony_text(testimony, &mut text);
+        }
         if let Some(colors) = self.colors {
             text.push_str(&colors.text());
         }
         text
+    }
+
+    fn testimony_text(&self, t: &Testimony, text: &mut String) {
+        let time = |ns: u64| Duration::from_nanos(ns).rounded();
+        let _ = writeln!(
+            text,
+            "the kernel's scheduler {}: it saw threads of tasks come to a processor {} times, of which the trace does not know {} at the median, {} at 99.9 %, {} at most ({} are allowed)",
+            if t.disagreements == 0 {
+                "confirms the trace"
+            } else {
+                "disagrees"
+            },
+            t.seen,
+            time(t.median_ns),
+            time(t.p999_ns),
+            time(t.max_ns),
+            time(t.allowed_ns)
+        );
+        for d in &t.first {
+            let _ = writeln!(
+                text,
+                "  {} on processor {} from {} to {}: {}",
+                self.set.name(d.task),
+                d.cpu,
+                d.from,
+                d.to,
+                d.text
+            );
+        }
+        if t.disagreements > t.first.len() {
+            let _ = writeln!(text, "  and {} more", t.disagreements - t.first.len());
+        }
+        if !t.not_compared.is_empty() {
+            let names: Vec<String> = t.not_compared.iter().map(|task| self.set.name(*task)).collect();
+            let _ = writeln!(
+                text,
+                "  not compared, as programs do their jobs: {}",
+                names.join(", ")
+            );
+        }
+        if t.lost > 0 {
+            let _ = writeln!(
+                text,
+                "  the kernel had no room for {} switches: some of this may not be so",
+                t.lost
+            );
+        }
+        if let Some(until) = t.until {
+            let _ = writeln!(text, "  there were too many switches: compared up to {until}");
+        }
     }
 
     fn verdict_text(&self, text: &mut String) {
