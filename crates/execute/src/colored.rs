@@ -132,7 +132,7 @@ mod tests {
         let mut client = server.attach().unwrap();
         let grant = Request::Grant {
             holder: Holder::Pid(std::process::id()),
-            colors: Colors::first(1),
+            colors: Colors::first(1).into(),
             pages: None,
             access: Access::Full,
         };

@@ -257,11 +257,22 @@ fn granted(connection: &mut Connection, colors: &Colors) -> Result<()> {
     }
     let missing = colors.difference(&own);
     if !missing.is_empty() {
-        connection.ask(&Request::Grant {
+        let grant = Request::Grant {
             holder: Holder::Pid(std::process::id()),
-            colors: missing,
+            colors: missing.clone().into(),
             pages: None,
             access: Access::Full,
+        };
+        connection.ask(&grant).map_err(|e| {
+            // SAFETY: a call without arguments.
+            let user = unsafe { libc::geteuid() };
+            Error::new(format!(
+                "colors {missing} are not granted to this process, and it cannot have them: {}",
+                e.cause()
+            ))
+            .remedy(format!(
+                "ask the operator: `warmset color grant uid:{user} {missing}`"
+            ))
         })?;
     }
     Ok(())

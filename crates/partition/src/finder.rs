@@ -18,7 +18,7 @@ use model::{Bytes, CpuId, CpuSet, Error, Platform, Result};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The largest cache that is searched: above it, a pool would take too much memory and time.
 const LARGEST: u64 = 64 << 20;
@@ -33,6 +33,13 @@ fn pool_pages(cache: &Geometry) -> usize {
     let average = (2.0 + (4.0 + least as f64).sqrt()).powi(2);
     (average * f64::from(cache.colors)).ceil() as usize
 }
+
+/// How long a search goes on that others disturb; what is not sure then is said to be so ([`Palette::confidence`]).
+const LIMIT: Duration = Duration::from_secs(20);
+/// How often the pages without a color are searched again, in one pool.
+const ROUNDS: usize = 6;
+/// The share of pages without a color that is no reason to search again.
+const LEFT_OVER: f64 = 0.02;
 
 /// Trials of frame numbers.
 const TRIALS: usize = 24;
@@ -106,17 +113,31 @@ fn in_pools<C: Clock>(
     cpu: CpuId,
     watch: &dyn Watch,
 ) -> Result<Palette> {
-    let mut palette = find_with(clock, 1, cache, below, cpu, watch)?;
-    for larger in [2, 4] {
-        if palette.colors() == cache.colors {
+    let began = Instant::now();
+    let late = || began.elapsed() >= LIMIT;
+    let mut best: Option<Palette> = None;
+    let mut why = None;
+    for larger in [1, 1, 2, 4] {
+        match find_with(clock, larger, cache, below, cpu, &late, watch) {
+            Ok(palette) => {
+                if best.as_ref().is_none_or(|b| b.confidence < palette.confidence) {
+                    best = Some(palette);
+                }
+            }
+            Err(e) => why = Some(e),
+        }
+        if watch.stopped() || late() || best.as_ref().is_some_and(Palette::is_sure) {
             break;
         }
-        let again = find_with(clock, larger, cache, below, cpu, watch)?;
-        if again.confidence > palette.confidence {
-            palette = again;
-        }
     }
-    Ok(palette)
+    match (best, why) {
+        (Some(mut palette), _) => {
+            palette.took = model::Duration::from_nanos(began.elapsed().as_nanos() as u64);
+            Ok(palette)
+        }
+        (None, Some(why)) => Err(why),
+        (None, None) => stop_if_asked(watch).and(Err(Error::new("no pool was searched"))),
+    }
 }
 
 fn find_with<C: Clock>(
@@ -125,6 +146,7 @@ fn find_with<C: Clock>(
     cache: &Geometry,
     below: u64,
     cpu: CpuId,
+    late: &dyn Fn() -> bool,
     watch: &dyn Watch,
 ) -> Result<Palette> {
     let began = Instant::now();
@@ -144,7 +166,15 @@ fn find_with<C: Clock>(
             None => (
                 times,
                 How::Timing,
-                by_timing(&mut judge, pool.len(), cache, watch)?,
+                by_timing(
+                    &mut judge,
+                    &Search {
+                        cache,
+                        pages: pool.len(),
+                        late,
+                        watch,
+                    },
+                )?,
             ),
         }
     };
@@ -219,7 +249,25 @@ struct Found {
     unplaced: usize,
 }
 
-fn by_timing<J: Judge>(judge: &mut J, pages: usize, cache: &Geometry, watch: &dyn Watch) -> Result<Found> {
+/// What is searched, for how long.
+struct Search<'a> {
+    cache: &'a Geometry,
+    /// Pages of the pool.
+    pages: usize,
+    /// Is it time to make do with what was found?
+    late: &'a dyn Fn() -> bool,
+    watch: &'a dyn Watch,
+}
+
+/// Round after round: groups are found among the pages without a color and proven, the same color found twice is joined,
+/// and every page is asked against every color, twice, by other pages of the color each time.
+fn by_timing<J: Judge>(judge: &mut J, search: &Search<'_>) -> Result<Found> {
+    let Search {
+        cache,
+        pages,
+        late,
+        watch,
+    } = *search;
     let ways = cache.ways as usize;
     let mut random = ChaCha8Rng::seed_from_u64(11);
     let mut pool: Vec<PageId> = (0..pages as PageId).collect();
@@ -228,41 +276,106 @@ fn by_timing<J: Judge>(judge: &mut J, pages: usize, cache: &Geometry, watch: &dy
         &format!("colors of the {}", cache.name()),
         u64::from(cache.colors),
     );
-    let groups = group(
-        judge,
-        &mut random,
-        pool.clone(),
-        ways,
-        usize::from(cache.colors),
-        watch,
-    )?;
-    if groups.is_empty() {
-        return Err(Error::new(format!(
+    let mut left = pool.clone();
+    let mut sets: Vec<Vec<PageId>> = Vec::new();
+    let mut best: Option<Found> = None;
+    for _ in 0..ROUNDS {
+        let groups = group(judge, &mut random, left, search, sets.len())?;
+        let proven = groups.into_iter().filter_map(|g| prove(judge, g, ways));
+        sets.extend(proven.collect::<Vec<_>>());
+        sets = merge(judge, sets, ways);
+        let (members, open) = place(judge, &pool, &sets, ways, watch)?;
+        let found = Found::of(members.clone(), &open, pages, cache);
+        let complete =
+            found.members.len() == usize::from(cache.colors) && open.len() as f64 <= LEFT_OVER * pages as f64;
+        if best.as_ref().is_none_or(|b| b.confidence <= found.confidence) {
+            best = Some(found);
+        }
+        if complete || late() {
+            break;
+        }
+        sets = members;
+        left = open;
+        left.shuffle(&mut random);
+    }
+    best.filter(|found| !found.members.is_empty()).ok_or_else(|| {
+        Error::new(format!(
             "no page of the {} is driven out by {ways} others as a whole: its pages have no color",
             cache.name()
         ))
-        .remedy("look at another level; look again when the machine is idle"));
-    }
-    let sets = merge(judge, groups, ways);
-    // Every page against every color: what agrees is the confidence.
-    let colors = sort(judge, &pool, &sets, ways + SPARE, |_| !watch.stopped());
-    stop_if_asked(watch)?;
-    let mut sorted: Vec<Vec<PageId>> = vec![Vec::new(); sets.len()];
-    for (page, color) in pool.iter().zip(&colors) {
-        if let Some(Color(color)) = color {
-            sorted[usize::from(*color)].push(*page);
+        .remedy("look at another level; look again when the machine is idle")
+    })
+}
+
+impl Found {
+    /// What is known when these pages are left without a color.
+    fn of(members: Vec<Vec<PageId>>, open: &[PageId], pages: usize, cache: &Geometry) -> Self {
+        let expected = f64::from(cache.colors);
+        let number = members.len().max(1) as f64;
+        let complete = (number / expected).min(expected / number);
+        Found {
+            confidence: (1.0 - open.len() as f64 / pages as f64) * complete,
+            members,
+            unplaced: open.len(),
         }
     }
-    let unplaced = colors.iter().filter(|c| c.is_none()).count();
-    let expected = f64::from(cache.colors);
-    let complete = (sets.len() as f64 / expected).min(expected / sets.len() as f64);
-    // A color that kept fewer pages than ways cannot drive anything out.
-    sorted.retain(|set| set.len() > ways);
-    Ok(Found {
-        confidence: (1.0 - unplaced as f64 / pages as f64) * complete,
-        members: sorted,
-        unplaced,
-    })
+}
+
+/// A group whose pages drive each other out, without those that are not driven out; `None` where too few are.
+fn prove<J: Judge>(judge: &mut J, group: Vec<PageId>, ways: usize) -> Option<Vec<PageId>> {
+    let answers = sort(judge, &group, std::slice::from_ref(&group), ways + SPARE, |_| {
+        true
+    });
+    let kept: Vec<PageId> = group
+        .iter()
+        .zip(answers)
+        .filter(|(_, color)| color.is_some())
+        .map(|(page, _)| *page)
+        .collect();
+    (kept.len() > ways).then_some(kept)
+}
+
+/// The pages of each color, and those that have none: what two sortings, by different pages of the colors, do not agree on. A color
+/// that keeps fewer pages than there are ways cannot drive anything out, and is dissolved.
+fn place<J: Judge>(
+    judge: &mut J,
+    pool: &[PageId],
+    sets: &[Vec<PageId>],
+    ways: usize,
+    watch: &dyn Watch,
+) -> Result<(Vec<Vec<PageId>>, Vec<PageId>)> {
+    let mut members = sets.to_vec();
+    let mut first: Option<Vec<Option<Color>>> = None;
+    loop {
+        let colors = sort(judge, pool, &members, ways + SPARE, |_| !watch.stopped());
+        stop_if_asked(watch)?;
+        let agreed: Vec<Option<Color>> = match &first {
+            None => colors.clone(),
+            Some(before) => before
+                .iter()
+                .zip(&colors)
+                .map(|(a, b)| a.filter(|a| Some(*a) == *b))
+                .collect(),
+        };
+        let mut sorted: Vec<Vec<PageId>> = vec![Vec::new(); members.len()];
+        for (page, color) in pool.iter().zip(&agreed) {
+            if let Some(color) = color {
+                sorted[color.index()].push(*page);
+            }
+        }
+        if first.is_some() || sorted.iter().all(|set| set.len() <= ways) {
+            sorted.retain(|set| set.len() > ways);
+            let placed: std::collections::BTreeSet<PageId> = sorted.iter().flatten().copied().collect();
+            let open = pool.iter().copied().filter(|p| !placed.contains(p)).collect();
+            return Ok((sorted, open));
+        }
+        first = Some(colors);
+        // By the last pages of each color the second time.
+        for set in &mut sorted {
+            set.reverse();
+        }
+        members = sorted;
+    }
 }
 
 fn stop_if_asked(watch: &dyn Watch) -> Result<()> {
@@ -277,19 +390,21 @@ fn group<J: Judge>(
     judge: &mut J,
     random: &mut ChaCha8Rng,
     mut left: Vec<PageId>,
-    ways: usize,
-    expected: usize,
-    watch: &dyn Watch,
+    search: &Search<'_>,
+    known: usize,
 ) -> Result<Vec<Vec<PageId>>> {
     /// Victims in a row that nothing drives out before the rest is given up.
     const PATIENCE: usize = 12;
     let mut groups: Vec<Vec<PageId>> = Vec::new();
-    let all = left.len();
+    let (ways, expected) = (search.cache.ways as usize, usize::from(search.cache.colors));
+    // Of a larger pool only as many pages at once: the longer a measurement takes, the likelier is it disturbed.
+    let most = pool_pages(search.cache);
     let mut failures = 0;
-    while left.len() > ways && failures < PATIENCE {
-        stop_if_asked(watch)?;
+    while left.len() > ways && failures < PATIENCE && !(search.late)() {
+        stop_if_asked(search.watch)?;
         let Some(victim) = left.pop() else { break };
-        let Some(set) = reduce(judge, random, victim, &left, ways) else {
+        let candidates = &left[left.len().saturating_sub(most)..];
+        let Some(set) = reduce(judge, random, victim, candidates, ways) else {
             // It goes to the other end: others of its color may have been lost to a disturbance.
             left.insert(0, victim);
             failures += 1;
@@ -300,15 +415,15 @@ fn group<J: Judge>(
         group.push(victim);
         group.extend(driven_out(judge, &set, &rest));
         // Chance makes a set that drives out far more than a color when the machine is busy: that is no color.
-        if group.len() <= ways || group.len() * expected > 3 * all {
+        if group.len() <= ways || group.len() * expected > 3 * search.pages {
             left.insert(0, victim);
             failures += 1;
             continue;
         }
         left.retain(|p| !group.contains(p));
         failures = 0;
-        if groups.len() < expected {
-            watch.advance(1);
+        if known + groups.len() < expected {
+            search.watch.advance(1);
         }
         groups.push(group);
     }
@@ -317,12 +432,16 @@ fn group<J: Judge>(
 
 /// Joins groups that drive out each other's pages: a color that was found twice.
 fn merge<J: Judge>(judge: &mut J, groups: Vec<Vec<PageId>>, ways: usize) -> Vec<Vec<PageId>> {
+    const ASKED: usize = 6;
     let mut merged: Vec<Vec<PageId>> = Vec::new();
     for group in groups {
-        let few = &group[..group.len().min(4)];
         let same = merged.iter().position(|other| {
-            let set = &other[..other.len().min(ways + SPARE)];
-            driven_out(judge, set, few).len() * 2 > few.len()
+            let mut drives_out = |these: &[PageId], those: &[PageId]| {
+                let set = &these[..these.len().min(ways + SPARE)];
+                let few = &those[..those.len().min(ASKED)];
+                driven_out(judge, set, few).len() * 2 > few.len()
+            };
+            drives_out(other, &group) || drives_out(&group, other)
         });
         match same {
             Some(which) => merged[which].extend(group),
@@ -349,6 +468,19 @@ mod tests {
         }
     }
 
+    fn timed(fake: &mut Fake, cache: &Geometry) -> Result<Found> {
+        let pages = fake.colors.len();
+        by_timing(
+            fake,
+            &Search {
+                cache,
+                pages,
+                late: &|| false,
+                watch: &Silent,
+            },
+        )
+    }
+
     fn check(fake: &mut Fake, found: &Found, colors: usize) {
         assert_eq!(found.members.len(), colors, "unplaced: {}", found.unplaced);
         let mut seen = Vec::new();
@@ -365,7 +497,7 @@ mod tests {
         for (colors, ways) in [(32, 16), (16, 16), (64, 4), (2, 8)] {
             let pages = pool_pages(&geometry(colors, ways));
             let mut fake = Fake::new(pages, colors, ways as usize, 0, 5);
-            let found = by_timing(&mut fake, pages, &geometry(colors, ways), &Silent).unwrap();
+            let found = timed(&mut fake, &geometry(colors, ways)).unwrap();
             check(&mut fake, &found, usize::from(colors));
             assert_eq!(found.unplaced, 0);
             assert!(found.confidence > 0.999, "{}", found.confidence);
@@ -376,7 +508,7 @@ mod tests {
     fn all_colors_are_found_beside_disturbances() {
         let pages = pool_pages(&geometry(32, 16));
         let mut fake = Fake::new(pages, 32, 16, 25, 9);
-        let found = by_timing(&mut fake, pages, &geometry(32, 16), &Silent).unwrap();
+        let found = timed(&mut fake, &geometry(32, 16)).unwrap();
         check(&mut fake, &found, 32);
         assert!(found.confidence > 0.95, "{}", found.confidence);
     }
@@ -385,9 +517,7 @@ mod tests {
     fn a_cache_without_colors_is_refused() {
         // Every page competes with every other, as in a cache hashed by lines; more ways than pages.
         let mut fake = Fake::new(200, 1, 400, 0, 1);
-        let e = by_timing(&mut fake, 200, &geometry(8, 16), &Silent)
-            .unwrap_err()
-            .to_string();
+        let e = timed(&mut fake, &geometry(8, 16)).unwrap_err().to_string();
         assert!(e.contains("have no color"), "{e}");
     }
 

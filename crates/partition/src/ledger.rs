@@ -6,6 +6,7 @@
 
 use crate::colors::{Color, Colors};
 pub use crate::holder::{Access, Holder};
+use crate::selection::Selection;
 use crate::tile::TILE_PAGES;
 use model::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,8 @@ pub type ClientId = u64;
 
 /// The most attempts to write that are remembered, by process and color.
 const MOST_VIOLATIONS: usize = 256;
+/// The most names of super colors.
+const MOST_NAMES: usize = 1024;
 
 pub use said::{Client, Grant, Peer, Rights, Summary, Violation};
 
@@ -37,6 +40,7 @@ pub struct Ledger {
     free: Vec<Vec<TileId>>,
     grants: BTreeMap<(Holder, Access), Grant>,
     groups: BTreeMap<u32, BTreeSet<String>>,
+    names: BTreeMap<String, Colors>,
     clients: BTreeMap<ClientId, Peer>,
     violations: Vec<Violation>,
     /// Clients of a server before that hold tiles, and have not come back or never will.
@@ -55,6 +59,7 @@ impl Ledger {
             free: vec![Vec::new(); usize::from(colors)],
             grants: BTreeMap::new(),
             groups: BTreeMap::new(),
+            names: BTreeMap::new(),
             clients: BTreeMap::new(),
             violations: Vec::new(),
             absent: BTreeSet::new(),
@@ -68,6 +73,37 @@ impl Ledger {
             }
         }
         ledger
+    }
+
+    /// The colors that an operator means.
+    ///
+    /// # Errors
+    /// They name nothing, or colors that are not there.
+    pub fn select(&self, selection: &Selection) -> Result<Colors> {
+        selection.colors(self.colors, |name| self.names.get(name).cloned())
+    }
+
+    /// Gives colors a name (004 §III-C: a super color), or takes it from them. What was granted by it stays granted.
+    ///
+    /// # Errors
+    /// A color is beyond the last; no color; there is no such name to take, or there are too many.
+    pub fn name(&mut self, name: String, colors: Option<Colors>) -> Result<()> {
+        let Some(colors) = colors else {
+            return match self.names.remove(&name) {
+                Some(_) => Ok(()),
+                None => Err(Error::new(format!("no colors have the name `{name}`"))
+                    .remedy("`warmset color list` shows all names")),
+            };
+        };
+        colors.check(self.colors)?;
+        if colors.is_empty() {
+            return Err(Error::new("no colors are named").remedy("name some, such as `0-3`"));
+        }
+        if self.names.len() >= MOST_NAMES && !self.names.contains_key(&name) {
+            return Err(Error::new(format!("there are {MOST_NAMES} names already")).remedy("remove some"));
+        }
+        self.names.insert(name, colors);
+        Ok(())
     }
 
     /// Grants colors, in addition to what the holder has. To write: to one holder only. To read: to any number of holders,
@@ -191,6 +227,7 @@ impl Ledger {
         Rights {
             grants: self.grants.values().cloned().collect(),
             groups: self.groups.iter().flat_map(each).collect(),
+            names: self.names.clone(),
         }
     }
 
@@ -205,6 +242,7 @@ impl Ledger {
         for (pid, group) in &rights.groups {
             self.join(*pid, group.clone());
         }
+        self.names.clone_from(&rights.names);
         Ok(())
     }
 
@@ -515,6 +553,7 @@ impl Ledger {
         Summary {
             colors: self.colors,
             grants: self.grants.values().cloned().collect(),
+            names: self.names.clone(),
             clients: self
                 .clients
                 .iter()

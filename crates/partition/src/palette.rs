@@ -52,7 +52,8 @@ pub struct Palette {
     /// How colors are known.
     pub how: How,
     /// From 0 to 1: with frame numbers, the share of trials that agreed; by timing, the share of pages of the pool that
-    /// got exactly one color, times how far the number of colors found agrees with the geometry.
+    /// got one color, the same from two sortings by different pages of the colors, times how far the number of colors found
+    /// agrees with the geometry.
     pub confidence: f64,
     /// The pages of the area that have a color, color by color: the first ones are its eviction set.
     pub(crate) members: Vec<Vec<PageId>>,
@@ -71,7 +72,33 @@ pub struct Checked {
     pub broken: Vec<Color>,
 }
 
+/// From which confidence on colors are given to programs.
+pub const SURE: f64 = 0.95;
+
 impl Palette {
+    /// Are these all colors, known well enough to rely on?
+    pub fn is_sure(&self) -> bool {
+        self.colors() == self.cache.colors && self.confidence >= SURE
+    }
+
+    /// This, where it can be relied on.
+    ///
+    /// # Errors
+    /// It cannot: colors are missing or too many, or pages could not be told apart.
+    pub fn sure(self) -> Result<Self> {
+        if self.is_sure() {
+            return Ok(self);
+        }
+        Err(Error::new(format!(
+            "the colors of the {} could not be told apart for sure: {} of {} were found, with confidence {:.2} where {SURE} is wanted",
+            self.cache.name(),
+            self.colors(),
+            self.cache.colors,
+            self.confidence
+        ))
+        .remedy("look again when the machine is idle; `warmset color find` shows what was found"))
+    }
+
     /// Pages of an eviction set.
     fn eviction_size(&self) -> usize {
         self.cache.ways as usize + SPARE

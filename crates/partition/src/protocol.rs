@@ -4,6 +4,7 @@
 
 use crate::colors::{Color, Colors};
 use crate::ledger::{Access, Holder, Summary, TileId};
+use crate::selection::{Selection, check_name};
 use model::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +44,7 @@ pub enum Request {
         /// To whom.
         holder: Holder,
         /// Which.
-        colors: Colors,
+        colors: Selection,
         /// How many pages at most.
         #[serde(default)]
         pages: Option<u64>,
@@ -56,7 +57,7 @@ pub enum Request {
         /// From whom.
         holder: Holder,
         /// Which.
-        colors: Colors,
+        colors: Selection,
         /// What was granted exclusively, or to read.
         #[serde(default, skip_serializing_if = "Access::is_full")]
         access: Access,
@@ -67,6 +68,14 @@ pub enum Request {
         pid: u32,
         /// The group's name.
         group: String,
+    },
+    /// The operator gives colors a name (004 §III-C: a super color), or takes the name from them.
+    Name {
+        /// The name.
+        name: String,
+        /// Which; the name is forgotten where there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        colors: Option<Selection>,
     },
     /// The operator asks who has what.
     List {},
@@ -79,9 +88,11 @@ impl Request {
             Request::Colors {} | Request::Take { .. } | Request::Wrote { .. } | Request::GiveBack { .. } => {
                 false
             }
-            Request::Grant { .. } | Request::TakeBack { .. } | Request::Join { .. } | Request::List {} => {
-                true
-            }
+            Request::Grant { .. }
+            | Request::TakeBack { .. }
+            | Request::Join { .. }
+            | Request::Name { .. }
+            | Request::List {} => true,
         }
     }
 }
@@ -136,6 +147,9 @@ pub fn parse(line: &[u8]) -> Result<Request> {
         .map_err(|e| Error::new(format!("this is no request: {e}")).remedy("send one JSON object a line"))?;
     if let Request::Join { group, .. } = &request {
         format!("group:{group}").parse::<Holder>()?;
+    }
+    if let Request::Name { name, .. } = &request {
+        check_name(name)?;
     }
     Ok(request)
 }
@@ -209,6 +223,14 @@ mod tests {
                 pid: 1,
                 group: "a".to_owned(),
             },
+            Request::Name {
+                name: "video".to_owned(),
+                colors: Some("super:1/4".parse().unwrap()),
+            },
+            Request::Name {
+                name: "video".to_owned(),
+                colors: None,
+            },
         ] {
             assert_eq!(parse(&line(&request)).unwrap(), request);
         }
@@ -227,6 +249,7 @@ mod tests {
             "{\"do\":\"join\",\"pid\":1,\"group\":\"a b\"}",
             "\u{0}",
             "{\"do\":\"grant\",\"holder\":\"root\",\"colors\":\"0\"}",
+            "{\"do\":\"name\",\"name\":\"3\",\"colors\":\"0\"}",
         ] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }

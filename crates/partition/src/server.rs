@@ -354,6 +354,7 @@ impl Server {
                 if let Holder::Pid(pid) = holder {
                     books.know(pid)?;
                 }
+                let colors = books.ledger.select(&colors)?;
                 books.ledger.grant(holder, &colors, pages, access)?;
                 drop(books);
                 self.write_rights()?;
@@ -366,13 +367,23 @@ impl Server {
             } => {
                 drop(books);
                 self.take_in(&model::watch::Silent);
-                self.books().ledger.take_back(&holder, &colors, access)?;
+                let mut books = self.books();
+                let colors = books.ledger.select(&colors)?;
+                books.ledger.take_back(&holder, &colors, access)?;
+                drop(books);
                 self.write_rights()?;
                 Ok(Reply::Line(Answer::Done))
             }
             Request::Join { pid, group } => {
                 books.know(pid)?;
                 books.ledger.join(pid, group);
+                drop(books);
+                self.write_rights()?;
+                Ok(Reply::Line(Answer::Done))
+            }
+            Request::Name { name, colors } => {
+                let colors = colors.map(|c| books.ledger.select(&c)).transpose()?;
+                books.ledger.name(name, colors)?;
                 drop(books);
                 self.write_rights()?;
                 Ok(Reply::Line(Answer::Done))

@@ -100,7 +100,7 @@ fn grants_and_memory_outlive_a_server_and_return_to_the_next() {
     let uid = unsafe { libc::geteuid() };
     let refused = second.connect().ask(&Request::TakeBack {
         holder: Holder::Uid(uid),
-        colors: colors("1"),
+        colors: colors("1").into(),
         access: Access::Full,
     });
     assert!(refused.unwrap_err().to_string().contains(&child.id().to_string()));

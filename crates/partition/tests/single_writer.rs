@@ -53,7 +53,7 @@ fn a_write_of_another_task_is_prevented_and_reported() {
     let owner = Holder::Pid(std::process::id());
     server.operator(&Request::Grant {
         holder: owner.clone(),
-        colors: colors("0-2"),
+        colors: colors("0-2").into(),
         pages: None,
         access: Access::Full,
     });
@@ -61,7 +61,7 @@ fn a_write_of_another_task_is_prevented_and_reported() {
     let uid = unsafe { libc::geteuid() };
     server.operator(&Request::Grant {
         holder: Holder::Uid(uid),
-        colors: colors("0,2"),
+        colors: colors("0,2").into(),
         pages: None,
         access: Access::ReadOnly,
     });
@@ -108,7 +108,7 @@ fn asking_to_write_to_a_protected_color_is_refused_and_reported() {
     ] {
         server.operator(&Request::Grant {
             holder,
-            colors: colors("1"),
+            colors: colors("1").into(),
             pages: None,
             access,
         });

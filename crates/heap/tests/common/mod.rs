@@ -53,7 +53,7 @@ pub fn serve(colors: u16, each: usize) -> Served {
     let uid = unsafe { libc::geteuid() };
     let grant = Request::Grant {
         holder: Holder::Uid(uid),
-        colors: Colors::first(colors),
+        colors: Colors::first(colors).into(),
         pages: None,
         access: Access::Full,
     };

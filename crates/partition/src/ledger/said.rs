@@ -3,6 +3,7 @@
 use crate::colors::{Color, Colors};
 use crate::holder::{Access, Holder};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What was granted to one holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Rights {
     pub grants: Vec<Grant>,
     /// Processes and the groups that they joined.
     pub groups: Vec<(u32, String)>,
+    /// Super colors: names that the operator gave to colors.
+    #[serde(default)]
+    pub names: BTreeMap<String, Colors>,
 }
 
 /// Attempts of a process to write where it may only read.
@@ -56,6 +60,9 @@ pub struct Summary {
     pub colors: u16,
     /// The grants.
     pub grants: Vec<Grant>,
+    /// Super colors: names that the operator gave to colors.
+    #[serde(default)]
+    pub names: BTreeMap<String, Colors>,
     /// Who is connected.
     pub clients: Vec<Client>,
     /// Pages of each color: free, held, returning.

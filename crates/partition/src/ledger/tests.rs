@@ -342,3 +342,28 @@ proptest! {
         }
     }
 }
+
+/// 004 §III-C: the operator groups colors to super colors; they outlive the server.
+#[test]
+fn super_colors_have_names_and_what_was_granted_by_them_stays() {
+    let mut books = ledger();
+    let select = |books: &Ledger, text: &str| books.select(&text.parse().unwrap());
+    assert_eq!(select(&books, "super:1/4").unwrap(), colors("1,5"));
+    books.name("video".to_owned(), Some(colors("0-2"))).unwrap();
+    let video = select(&books, "video").unwrap();
+    books.grant(Holder::Uid(1), &video, None, Access::Full).unwrap();
+    books.name("video".to_owned(), Some(colors("5"))).unwrap();
+    assert_eq!(books.owner_of(Color(2)), Some(&Holder::Uid(1)));
+    let mut next = ledger();
+    next.restore(&books.rights()).unwrap();
+    assert_eq!(select(&next, "video").unwrap(), colors("5"));
+    next.name("video".to_owned(), None).unwrap();
+    let e = select(&next, "video").unwrap_err().to_string();
+    assert!(e.contains("no colors have the name `video`"), "{e}");
+    assert!(next.name("video".to_owned(), None).is_err());
+    let e = next
+        .name("low".to_owned(), Some(colors("8")))
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("0-7"), "{e}");
+}

@@ -30,6 +30,8 @@ enum What {
     TakeBack(color_serve::TakeBackArgs),
     /// Put a process into a group
     Join(color_serve::JoinArgs),
+    /// Give colors a name: a super color
+    Name(color_serve::NameArgs),
     /// Show who has what
     List(color_serve::ListArgs),
 }
@@ -45,6 +47,7 @@ pub fn run(args: Args) -> Result<Answer> {
         What::Grant(args) => color_serve::grant(args),
         What::TakeBack(args) => color_serve::take_back(args),
         What::Join(args) => color_serve::join(args),
+        What::Name(args) => color_serve::name(args),
         What::List(args) => color_serve::list(&args),
     }
 }

@@ -6,7 +6,8 @@ use machine::memory::Area;
 use machine::settings::Settings;
 use model::watch::Watch;
 use model::{Bytes, CpuId, CpuSet, Duration, Error, Platform, Result, files};
-use partition::frame::pages;
+use partition::frame::{Page, pages};
+use partition::palette::SURE;
 use partition::selftest::{self, ACTS, Curve};
 use partition::{Geometry, How, Palette, finder};
 use serde::Serialize;
@@ -16,7 +17,8 @@ use std::time::Instant;
 
 const FIND_HELP: &str = "\
 Frame numbers are believed where timing confirms them; elsewhere colors are found by timing alone. Exit status: 0 colors
-were found; 1 fewer or more than the geometry promises; 2 they cannot be found.
+were found; 1 they could not be told apart for sure: fewer or more than the geometry promises, or too many pages without one;
+2 they cannot be found.
 
 Examples:
   warmset color find                              the colors of the first cache that has some
@@ -109,32 +111,24 @@ pub fn level_with_colors(platform: &Platform, cpu: CpuId, asked: Option<u8>) -> 
         })
 }
 
-/// Finds colors; tries again where a busy machine spoiled the first search.
+/// Finds colors, however sure they are.
+fn search(platform: &Platform, level: Option<u8>, cpu: Option<u32>, console: &Console) -> Result<Palette> {
+    let cpu = processor(platform, cpu)?;
+    let level = level_with_colors(platform, cpu, level)?;
+    partition::find(platform, level, cpu, console)
+}
+
+/// Finds colors to give to programs.
+///
+/// # Errors
+/// They cannot be found, or not be told apart for sure.
 pub fn find_palette(
     platform: &Platform,
     level: Option<u8>,
     cpu: Option<u32>,
     console: &Console,
 ) -> Result<Palette> {
-    const TRIES: usize = 3;
-    let cpu = processor(platform, cpu)?;
-    let level = level_with_colors(platform, cpu, level)?;
-    let good = |p: &Palette| p.colors() == p.cache.colors && p.confidence >= 0.95;
-    let mut best: Option<Palette> = None;
-    for attempt in 1..=TRIES {
-        match partition::find(platform, level, cpu, console) {
-            Ok(palette) if good(&palette) => return Ok(palette),
-            Ok(palette) => {
-                if best.as_ref().is_none_or(|b| b.confidence < palette.confidence) {
-                    best = Some(palette);
-                }
-            }
-            Err(e) if attempt == TRIES && best.is_none() => return Err(e),
-            Err(_) if console.stopped() => break,
-            Err(_) => {}
-        }
-    }
-    best.ok_or_else(|| Error::new("stopped before colors were found"))
+    search(platform, level, cpu, console)?.sure()
 }
 
 /// Processors whose caches are like the palette's: they may sort too.
@@ -153,6 +147,8 @@ struct Found {
     colors: u16,
     how: How,
     confidence: f64,
+    /// May they be given to programs?
+    sure: bool,
     unplaced: usize,
     found_in: Duration,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,8 +161,10 @@ struct Sorted {
     sorted_in: Duration,
     pages_by_color: Vec<usize>,
     without_color: usize,
-    /// Pages that a second sorting gave another color.
+    /// Pages that got another color later, and kept it: their frames were moved meanwhile.
     moved: usize,
+    /// Pages that got another color once: a measurement erred.
+    erred: usize,
 }
 
 /// `warmset color find`.
@@ -174,7 +172,7 @@ pub fn find(args: &FindArgs) -> Result<Answer> {
     let platform = machine::this_machine()?.platform;
     let console = Console::new()?;
     let settings = keep_pages(&console);
-    let palette = find_palette(&platform, args.level, args.cpu, &console)?;
+    let palette = search(&platform, args.level, args.cpu, &console)?;
     let sorted = args
         .sort
         .map(|size| sort(&platform, &palette, size, &console))
@@ -186,6 +184,7 @@ pub fn find(args: &FindArgs) -> Result<Answer> {
         colors: palette.colors(),
         how: palette.how,
         confidence: palette.confidence,
+        sure: palette.is_sure(),
         unplaced: palette.unplaced,
         found_in: palette.took,
         sorted,
@@ -194,11 +193,7 @@ pub fn find(args: &FindArgs) -> Result<Answer> {
         Format::Json => print_json(&found)?,
         Format::Table => print(&found_text(&found))?,
     }
-    Ok(if found.colors == found.cache.colors {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    Ok(if found.sure { Answer::Yes } else { Answer::No })
 }
 
 fn sort(platform: &Platform, palette: &Palette, size: Bytes, console: &Console) -> Result<Sorted> {
@@ -208,7 +203,18 @@ fn sort(platform: &Platform, palette: &Palette, size: Bytes, console: &Console) 
     let began = Instant::now();
     let first = palette.sort(&pages, &on, console)?;
     let sorted_in = Duration::from_nanos(began.elapsed().as_nanos() as u64);
+    // What a second sorting says otherwise is asked a third time: was the page moved, or did one of both err?
     let second = palette.sort(&pages, &on, console)?;
+    let differ: Vec<usize> = (0..pages.len())
+        .filter(|p| first[*p].is_some() && second[*p].is_some() && first[*p] != second[*p])
+        .collect();
+    let asked: Vec<Page<'_>> = differ.iter().map(|p| pages[*p]).collect();
+    let third = palette.sort(&asked, &on, console)?;
+    let moved = differ
+        .iter()
+        .zip(&third)
+        .filter(|(p, third)| second[**p] == **third)
+        .count();
     let mut pages_by_color = vec![0; usize::from(palette.colors())];
     for color in first.iter().flatten() {
         pages_by_color[color.index()] += 1;
@@ -218,11 +224,8 @@ fn sort(platform: &Platform, palette: &Palette, size: Bytes, console: &Console) 
         sorted_in,
         pages_by_color,
         without_color: first.iter().filter(|c| c.is_none()).count(),
-        moved: first
-            .iter()
-            .zip(&second)
-            .filter(|(a, b)| a.is_some() && b.is_some() && a != b)
-            .count(),
+        moved,
+        erred: differ.len() - moved,
     })
 }
 
@@ -240,11 +243,13 @@ fn found_text(found: &Found) -> String {
         found.confidence,
         found.found_in.rounded()
     );
-    if found.colors != cache.colors {
+    if !found.sure {
         let _ = writeln!(
             text,
-            "its geometry promises {}: the search was disturbed, or the cache is shared with others",
-            cache.colors
+            "not sure: the geometry promises {} colors, and at most {:.0} % of pages may be without one ({} are): the search was disturbed, or the cache is shared with others",
+            cache.colors,
+            100.0 * (1.0 - SURE),
+            found.unplaced
         );
     }
     if let Some(sorted) = &found.sorted {
@@ -252,10 +257,11 @@ fn found_text(found: &Found) -> String {
         let most = sorted.pages_by_color.iter().max().copied().unwrap_or(0);
         let _ = writeln!(
             text,
-            "{} sorted in {}: {least} to {most} pages a color, {} without one; a second sorting gave {} another color",
+            "{} sorted in {}: {least} to {most} pages a color, {} without one; sorted again, {} got another color once, {} for good (they were moved)",
             sorted.size,
             sorted.sorted_in.rounded(),
             sorted.without_color,
+            sorted.erred,
             sorted.moved
         );
     }
@@ -272,6 +278,11 @@ enum Level {
         curve: Curve,
     },
     NoColors {
+        level: u8,
+        reason: String,
+    },
+    /// Its colors could not be told apart for sure.
+    Unsure {
         level: u8,
         reason: String,
     },
@@ -304,7 +315,13 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
             });
             continue;
         }
-        match find_palette(&platform, Some(level), Some(cpu.0), &console) {
+        match search(&platform, Some(level), Some(cpu.0), &console) {
+            Ok(palette) if !palette.is_sure() => seen.push(Level::Unsure {
+                level,
+                reason: palette
+                    .sure()
+                    .map_or_else(|e| e.cause().to_owned(), |_| String::new()),
+            }),
             Ok(palette) => {
                 let curve = selftest::curve(&palette, args.repeats as usize, &console)?;
                 seen.push(Level::Tested {
@@ -333,6 +350,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
         .iter()
         .filter_map(|l| match l {
             Level::Tested { acts, .. } => Some(*acts),
+            Level::Unsure { .. } => Some(false),
             Level::NoColors { .. } => None,
         })
         .collect();
@@ -357,7 +375,7 @@ fn draw(path: &Path, seen: &[Level]) -> Result<()> {
                     .map(|p| (p.pages, p.same_ns, p.mixed_ns))
                     .collect(),
             }),
-            Level::NoColors { .. } => None,
+            Level::NoColors { .. } | Level::Unsure { .. } => None,
         })
         .collect();
     let figure = report::colors::figure("colors", &curves)?.ok_or_else(|| {
@@ -370,7 +388,9 @@ fn draw(path: &Path, seen: &[Level]) -> Result<()> {
 
 fn level_text(level: &Level) -> String {
     let (acts, curve) = match level {
-        Level::NoColors { level, reason } => return format!("L{level}: not tested: {reason}\n"),
+        Level::NoColors { level, reason } | Level::Unsure { level, reason } => {
+            return format!("L{level}: not tested: {reason}\n");
+        }
         Level::Tested { acts, curve } => (*acts, curve),
     };
     let cache = &curve.cache;

@@ -6,12 +6,12 @@ use crate::console::{Console, Format, print, print_json};
 use model::watch::{Silent, Watch};
 use model::{Bytes, CpuSet, Duration, Error, Result};
 use partition::client::Connection;
-use partition::ledger::{Access, Holder, Summary};
+use partition::ledger::{Access, Client, Holder, Summary};
 use partition::protocol::{Answer as Said, Request};
 use partition::server::Server;
 use partition::state::{self, Out, State};
 use partition::upkeep::Upkeep;
-use partition::{Colors, Palette, tile};
+use partition::{Palette, Selection, tile};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -64,7 +64,8 @@ cache, but what they leave there never has to be written back.
 
 Examples:
   warmset color grant uid:1000 0-3,8 --size 4MiB
-  warmset color grant group:video 0xf0";
+  warmset color grant group:video 0xf0
+  warmset color grant pid:4711 super:2/8";
 
 /// Options of `warmset color grant`.
 #[derive(clap::Args, Debug)]
@@ -72,8 +73,8 @@ Examples:
 pub struct GrantArgs {
     /// To whom: `pid:NUMBER`, `uid:NUMBER` or `group:NAME`
     holder: Holder,
-    /// Which colors: ranges (`0-3,8`) or a bitmap (`0x10f`)
-    colors: Colors,
+    /// Which colors: ranges (`0-3,8`), a bitmap (`0x10f`), super colors by number (`super:0-1/8`: of 8) or by name
+    colors: Selection,
     /// The most memory that the holder's processes may have together [default: no limit]
     #[arg(long, value_name = "SIZE")]
     size: Option<Bytes>,
@@ -93,7 +94,7 @@ pub struct TakeBackArgs {
     /// From whom
     holder: Holder,
     /// Which colors
-    colors: Colors,
+    colors: Selection,
     /// What was granted to read only
     #[arg(long)]
     read_only: bool,
@@ -111,6 +112,40 @@ pub struct JoinArgs {
     pid: u32,
     #[command(flatten)]
     server: Where,
+}
+
+const NAME_HELP: &str = "\
+A super color is a group of colors. By number they need no name: `super:2/8` are the colors that are 2 modulo 8. What was granted
+by a name stays granted when the name goes to other colors.
+
+Examples:
+  warmset color name video 0-3
+  warmset color grant uid:1000 video
+  warmset color name video --remove";
+
+/// Options of `warmset color name`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = NAME_HELP)]
+pub struct NameArgs {
+    /// The name
+    name: String,
+    /// Which colors
+    #[arg(required_unless_present = "remove", conflicts_with = "remove")]
+    colors: Option<Selection>,
+    /// Forget the name
+    #[arg(long)]
+    remove: bool,
+    #[command(flatten)]
+    server: Where,
+}
+
+/// `warmset color name`.
+pub fn name(args: NameArgs) -> Result<Answer> {
+    let request = Request::Name {
+        name: args.name,
+        colors: args.colors,
+    };
+    tell(&args.server, &request).map(|_| Answer::Yes)
 }
 
 /// Options of `warmset color list`.
@@ -195,7 +230,7 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
     server.keep_rights(kept, cache)?;
     if !args.again.is_zero() {
         let (level, cpu) = (palette.cache.level, palette.cpu);
-        let find = move || partition::find(&platform, level, cpu, &Silent);
+        let find = move || partition::find(&platform, level, cpu, &Silent)?.sure();
         server.keep_true(Upkeep::new(palette, on, args.again, Box::new(find)));
     }
     server.serve(&listener, &console)?;
@@ -313,6 +348,9 @@ fn list_text(summary: &Summary) -> String {
         "{} colors; pages: {} free, {} held, {} returning",
         summary.colors, sum.0, sum.1, sum.2
     );
+    for (name, colors) in &summary.names {
+        let _ = writeln!(text, "{name}: a name of colors {colors}");
+    }
     for grant in &summary.grants {
         let limit = grant
             .pages
@@ -323,7 +361,9 @@ fn list_text(summary: &Summary) -> String {
         };
         let _ = writeln!(text, "{}: colors {}{only}{limit}", grant.holder, grant.colors);
     }
-    for client in &summary.clients {
+    // Who asks for the list is connected, too.
+    let others = |c: &&Client| c.pages > 0 || c.peer.pid != std::process::id();
+    for client in summary.clients.iter().filter(others) {
         let _ = writeln!(
             text,
             "process {} of user {}: {} pages{}, may use colors {}{}",

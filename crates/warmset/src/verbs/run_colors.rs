@@ -5,7 +5,6 @@ use super::color_find::{alike, find_palette, keep_pages};
 use crate::console::Console;
 use execute::colored::{Colored, Provider, Who};
 use machine::settings::Settings;
-use model::watch::Watch;
 use model::{Bytes, CpuSet, Error, Platform, Result, TaskId, TaskSet};
 use partition::client::{Connection, Memory};
 use partition::geometry::PAGE;
@@ -76,9 +75,6 @@ struct Hardware {
     groups: Vec<(String, TaskId, Colors)>,
     others: Colors,
 }
-
-/// From which confidence on colors are given out without a word.
-const SURE: f64 = 0.95;
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -226,14 +222,6 @@ fn pages(
             };
             let plan = plan::plan(set, scheme, &supply)?;
             let on = alike(platform, &palette);
-            if palette.colors() != palette.cache.colors || palette.confidence < SURE {
-                console.note(&format!(
-                    "note: {} of {} colors were found, with confidence {:.2}: the machine is busy, or another one shares the cache; what is its own may not be",
-                    palette.colors(),
-                    palette.cache.colors,
-                    palette.confidence
-                ));
-            }
             let size = to_sort(&plan, set, dispatchers, palette.colors());
             tile::allow_files(size);
             let tiles = tile::make(&palette, size, &on, console)?;
@@ -289,7 +277,7 @@ fn own_server(palette: &Palette, tiles: Vec<tile::Tile>) -> Result<Connection> {
     let mut client = Arc::new(Server::new(palette.colors(), tiles)).attach()?;
     client.ask(&Request::Grant {
         holder: Holder::Pid(std::process::id()),
-        colors: Colors::first(palette.colors()),
+        colors: Colors::first(palette.colors()).into(),
         pages: None,
         access: Access::Full,
     })?;
