@@ -89,7 +89,7 @@ fn bench(criterion: &mut Criterion) {
             .warm_up_time(Duration::from_millis(300))
             .measurement_time(Duration::from_secs(1));
         group.throughput(Throughput::Elements(1000));
-        for size in [16, 64, 1024] {
+        for size in [16, 32, 48, 64, 80, 128, 1024] {
             group.bench_function(format!("pairs of {size} bytes/{name}"), |b| {
                 b.iter(|| pairs(of, size))
             });

@@ -82,6 +82,29 @@ pub fn memory_limit(tree: &Tree) -> Option<(String, Bytes)> {
     tightest(tree, "memory", of).map(|(file, limit, _)| (file, Bytes::new(limit.unsigned_abs())))
 }
 
+/// What this group, or one above it, may still take of memory: the directory of the group that has least left, and how much. What is
+/// kept of files and not in use is given up first, and counts as free.
+pub fn memory_left(tree: &Tree) -> Option<(String, Bytes)> {
+    let of = |dir: &str| -> Option<(String, i64, u64)> {
+        let first = |names: [&str; 2]| -> Option<u64> {
+            names.iter().find_map(|name| tree.value(&format!("{dir}/{name}")))
+        };
+        let limit = first(["memory.max", "memory.limit_in_bytes"])?;
+        let used = first(["memory.current", "memory.usage_in_bytes"])?;
+        let stat = tree.text(&format!("{dir}/memory.stat")).unwrap_or_default();
+        let field = |name: &str| -> Option<u64> {
+            stat.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+        };
+        let files = field("total_inactive_file")
+            .or_else(|| field("inactive_file"))
+            .unwrap_or(0);
+        let left = limit.saturating_sub(used.saturating_sub(files));
+        Some((dir.to_owned(), i64::try_from(left).ok()?, 1))
+    };
+    tightest(tree, "memory", of).map(|(dir, left, _)| (dir, Bytes::new(left.unsigned_abs())))
+}
+
 /// The smallest part of a whole, positive, that any group from this one up says for a controller.
 fn tightest(
     tree: &Tree,

@@ -1,6 +1,9 @@
 //! Memory that is really there: mapped in small pages, written once, locked if allowed.
 
+use crate::cgroup;
+use crate::tree::Tree;
 use model::{Bytes, Error, Result};
+use std::path::Path;
 
 /// A mapped area of memory, aligned to pages, all of it present.
 #[derive(Debug)]
@@ -25,6 +28,44 @@ pub const LARGE: usize = 2 << 20;
 /// Words of a cache line (000 §4.1).
 pub const WORDS_OF_LINE: usize = LINE / size_of::<u64>();
 
+/// Below this it is not asked whether there is as much memory.
+const WORTH_ASKING: Bytes = Bytes::from_mib(4);
+
+/// Is there as much memory for this process? Asked before it is taken: the kernel ends who takes more than there is.
+///
+/// # Errors
+/// There is not: on the machine, or for the control group that this process is in.
+pub fn check_free(size: Bytes) -> Result<()> {
+    check_free_in(&Tree::new(Path::new("/")), size)
+}
+
+fn check_free_in(tree: &Tree, size: Bytes) -> Result<()> {
+    if size < WORTH_ASKING {
+        return Ok(());
+    }
+    let refused = |left: Bytes, of: String| {
+        let left = Bytes::from_kib(left.get() >> 10);
+        Err(
+            Error::new(format!("cannot map {size} of memory: {left} are left {of}"))
+                .remedy("free memory, or ask for less"),
+        )
+    };
+    if let Some((group, left)) = cgroup::memory_left(tree)
+        && left < size
+    {
+        return refused(left, format!("for the control group {group}"));
+    }
+    let info = tree.text("/proc/meminfo").unwrap_or_default();
+    let available = info.lines().find_map(|line| {
+        let kib = line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?;
+        kib.trim().parse().ok().map(Bytes::from_kib)
+    });
+    match available {
+        Some(left) if left < size => refused(left, "on this machine".to_owned()),
+        _ => Ok(()),
+    }
+}
+
 impl Area {
     /// Maps memory and touches every page. Small pages: what a real-time task gets without asking for anything.
     ///
@@ -32,6 +73,7 @@ impl Area {
     /// There is not as much memory.
     pub fn map(size: Bytes) -> Result<Self> {
         let bytes = usize::try_from(size.get()).unwrap_or(usize::MAX);
+        check_free(size)?;
         // Safety: a new private mapping, whose result is checked.
         let base = unsafe {
             libc::mmap(
@@ -226,5 +268,37 @@ mod tests {
         assert!(Area::map(Bytes::new(0)).is_err());
         let e = Area::map(Bytes::new(1 << 60)).unwrap_err().to_string();
         assert!(e.contains("cannot map"), "{e}");
+    }
+    #[test]
+    fn more_than_a_group_may_take_is_refused_before_it_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("proc/self/cgroup", "0::/a/b\n");
+        write(
+            "proc/self/mountinfo",
+            "30 25 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n",
+        );
+        write("proc/meminfo", "MemTotal: 999999 kB\nMemAvailable:   204800 kB\n");
+        write("sys/fs/cgroup/a/memory.max", "67108864\n");
+        write("sys/fs/cgroup/a/memory.current", "33554432\n");
+        write("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 16777216\n");
+        write("sys/fs/cgroup/a/b/memory.max", "max\n");
+        let tree = Tree::new(root.path());
+        assert!(check_free_in(&tree, Bytes::from_mib(48)).is_ok());
+        let e = check_free_in(&tree, Bytes::from_mib(49)).unwrap_err().to_string();
+        assert!(
+            e.contains("48MiB are left for the control group") && e.contains("/a"),
+            "{e}"
+        );
+        write("sys/fs/cgroup/a/memory.max", "max\n");
+        assert!(check_free_in(&tree, Bytes::from_mib(200)).is_ok());
+        let e = check_free_in(&tree, Bytes::from_mib(201))
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("200MiB are left on this machine"), "{e}");
     }
 }

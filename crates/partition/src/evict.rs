@@ -39,7 +39,7 @@ pub fn driven_out<J: Judge>(judge: &mut J, set: &[PageId], pages: &[PageId]) -> 
 }
 
 /// Reduces candidates to an eviction set of the victim with about `ways` pages; `None` where all candidates together do
-/// not drive it out, or measurements contradict each other too often.
+/// not drive it out, measurements contradict each other too often, or it is `late`.
 ///
 /// In a large set, what else passes through the cache can make up for a page that is needed, and it is dropped. That
 /// shows when nothing more can be dropped: then the last dropped groups come back until enough of the color are there.
@@ -49,6 +49,7 @@ pub fn reduce<J: Judge, R: Rng>(
     victim: PageId,
     candidates: &[PageId],
     ways: usize,
+    late: &dyn Fn() -> bool,
 ) -> Option<Vec<PageId>> {
     /// How often dropped groups come back before it gives up.
     const RETURNS: usize = 24;
@@ -61,6 +62,9 @@ pub fn reduce<J: Judge, R: Rng>(
     while set.len() > ways {
         let before = set.len();
         for group in groups(&set, ways + 1) {
+            if late() {
+                return None;
+            }
             let rest: Vec<PageId> = set.iter().copied().filter(|p| !group.contains(p)).collect();
             if rest.len() >= ways && evicts(judge, &rest, victim) {
                 set = rest;
@@ -123,7 +127,7 @@ mod tests {
     fn an_eviction_set_has_as_many_pages_as_there_are_ways_and_all_of_the_victims_color() {
         let mut fake = Fake::new(1280, 32, 16, 0, 1);
         let candidates: Vec<PageId> = (1..1280).collect();
-        let set = reduce(&mut fake, &mut random(), 0, &candidates, 16).unwrap();
+        let set = reduce(&mut fake, &mut random(), 0, &candidates, 16, &|| false).unwrap();
         assert_eq!(set.len(), 16);
         assert!(set.iter().all(|p| fake.colors[*p as usize] == fake.colors[0]));
         assert!(fake.asked < 2000, "{} measurements", fake.asked);
@@ -133,7 +137,10 @@ mod tests {
     fn too_few_of_a_color_evict_nothing() {
         let mut fake = Fake::new(64, 32, 16, 0, 1);
         let candidates: Vec<PageId> = (1..64).collect();
-        assert_eq!(reduce(&mut fake, &mut random(), 0, &candidates, 16), None);
+        assert_eq!(
+            reduce(&mut fake, &mut random(), 0, &candidates, 16, &|| false),
+            None
+        );
     }
 
     proptest! {
@@ -144,7 +151,7 @@ mod tests {
             let pages = usize::from(colors) * ways * 3;
             let mut fake = Fake::new(pages, colors, ways, 20, seed);
             let candidates: Vec<PageId> = (1..pages as PageId).collect();
-            if let Some(set) = reduce(&mut fake, &mut random(), 0, &candidates, ways) {
+            if let Some(set) = reduce(&mut fake, &mut random(), 0, &candidates, ways, &|| false) {
                 let rivals = set.iter().filter(|p| fake.colors[**p as usize] == fake.colors[0]).count();
                 // A set may come out one short when three disturbances agree; it is checked by who uses it.
                 prop_assert!(rivals + 1 >= ways, "{rivals} of {ways}");

@@ -13,11 +13,13 @@ use crate::probe::{Judge, PageId, Timed, calibrate};
 use crate::sort::sort;
 use machine::clock::{Clock, Monotonic};
 use machine::memory::Area;
+use machine::realtime::Priority;
 use model::watch::Watch;
 use model::{Bytes, CpuId, CpuSet, Error, Platform, Result};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// The largest cache that is searched: above it, a pool would take too much memory and time.
@@ -36,6 +38,8 @@ fn pool_pages(cache: &Geometry) -> usize {
 
 /// How long a search goes on that others disturb; what is not sure then is said to be so ([`Palette::confidence`]).
 const LIMIT: Duration = Duration::from_secs(20);
+/// And for how long when no page was found that others drive out together.
+const HOPE: Duration = Duration::from_secs(5);
 /// How often the pages without a color are searched again, in one pool.
 const ROUNDS: usize = 6;
 /// The share of pages without a color that is no reason to search again.
@@ -63,6 +67,8 @@ pub fn find(platform: &Platform, level: u8, cpu: CpuId, watch: &dyn Watch) -> Re
     std::thread::scope(|scope| {
         let search = scope.spawn(|| {
             machine::realtime::pin(&CpuSet::from_iter([cpu]))?;
+            // Ordinary programs wait meanwhile, where that is permitted; what still breaks in is noticed.
+            let _raised = Priority::new(1).map(machine::realtime::raise);
             #[cfg(target_arch = "x86_64")]
             if let Ok(tsc) = machine::clock::counter() {
                 return in_pools(tsc, &cache, below, cpu, watch);
@@ -114,11 +120,12 @@ fn in_pools<C: Clock>(
     watch: &dyn Watch,
 ) -> Result<Palette> {
     let began = Instant::now();
-    let late = || began.elapsed() >= LIMIT;
+    let hopeful = Cell::new(false);
+    let late = || watch.stopped() || began.elapsed() >= if hopeful.get() { LIMIT } else { HOPE };
     let mut best: Option<Palette> = None;
     let mut why = None;
     for larger in [1, 1, 2, 4] {
-        match find_with(clock, larger, cache, below, cpu, &late, watch) {
+        match find_with(clock, larger, cache, below, cpu, (&late, &hopeful), watch) {
             Ok(palette) => {
                 if best.as_ref().is_none_or(|b| b.confidence < palette.confidence) {
                     best = Some(palette);
@@ -146,7 +153,7 @@ fn find_with<C: Clock>(
     cache: &Geometry,
     below: u64,
     cpu: CpuId,
-    late: &dyn Fn() -> bool,
+    (late, hopeful): (&dyn Fn() -> bool, &Cell<bool>),
     watch: &dyn Watch,
 ) -> Result<Palette> {
     let began = Instant::now();
@@ -172,6 +179,7 @@ fn find_with<C: Clock>(
                         cache,
                         pages: pool.len(),
                         late,
+                        hopeful,
                         watch,
                     },
                 )?,
@@ -256,6 +264,8 @@ struct Search<'a> {
     pages: usize,
     /// Is it time to make do with what was found?
     late: &'a dyn Fn() -> bool,
+    /// Was any page found that others drive out together?
+    hopeful: &'a Cell<bool>,
     watch: &'a dyn Watch,
 }
 
@@ -267,6 +277,7 @@ fn by_timing<J: Judge>(judge: &mut J, search: &Search<'_>) -> Result<Found> {
         pages,
         late,
         watch,
+        ..
     } = *search;
     let ways = cache.ways as usize;
     let mut random = ChaCha8Rng::seed_from_u64(11);
@@ -404,7 +415,7 @@ fn group<J: Judge>(
         stop_if_asked(search.watch)?;
         let Some(victim) = left.pop() else { break };
         let candidates = &left[left.len().saturating_sub(most)..];
-        let Some(set) = reduce(judge, random, victim, candidates, ways) else {
+        let Some(set) = reduce(judge, random, victim, candidates, ways, search.late) else {
             // It goes to the other end: others of its color may have been lost to a disturbance.
             left.insert(0, victim);
             failures += 1;
@@ -426,6 +437,7 @@ fn group<J: Judge>(
             search.watch.advance(1);
         }
         groups.push(group);
+        search.hopeful.set(true);
     }
     Ok(groups)
 }
@@ -476,6 +488,7 @@ mod tests {
                 cache,
                 pages,
                 late: &|| false,
+                hopeful: &Cell::new(false),
                 watch: &Silent,
             },
         )

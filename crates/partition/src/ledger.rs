@@ -194,8 +194,11 @@ impl Ledger {
             .collect();
         if let Some(pid) = held.first() {
             return Err(Error::new(format!(
-                "process {pid} and {} others hold memory of colors {colors}",
-                held.len() - 1
+                "{} memory of colors {colors}",
+                match held.len() {
+                    1 => format!("process {pid} holds"),
+                    n => format!("process {pid} and {} more hold", n - 1),
+                }
             ))
             .remedy("let them give it back, or end them"));
         }

@@ -4,11 +4,10 @@
 //! was moved by compaction, or a guest's memory that the host moved, shows as a color that no longer drives out its own.
 
 use crate::colors::Color;
-use crate::evict::evicts;
 use crate::finder::SPARE;
 use crate::frame::{FrameNumbers, Page, pages};
 use crate::geometry::Geometry;
-use crate::probe::{PageId, Timed, Times};
+use crate::probe::{Judge, PageId, Timed, Times};
 use crate::sort::sort;
 use machine::clock::Clock;
 use machine::memory::Area;
@@ -212,8 +211,13 @@ impl Palette {
             let mut broken = Vec::new();
             for (color, pages) in self.members.iter().enumerate() {
                 let set = &pages[..pages.len().min(self.eviction_size() + 1)];
-                let holds = set.split_first().is_some_and(|(victim, rivals)| evicts(&mut judge, rivals, *victim));
-                if !holds {
+                // Most of five: what was driven out looks as if it were still there now and then.
+                let drives_out = |judge: &mut Timed<'_, _>| {
+                    let (victim, rivals) = set.split_first()?;
+                    judge.evicted(&[*victim], rivals).first().copied()
+                };
+                let times = (0..5).filter(|_| drives_out(&mut judge) == Some(true)).count();
+                if times < 3 {
                     broken.push(Color(color as u16));
                 }
             }

@@ -66,6 +66,7 @@ impl Pool {
     /// There is not as much memory; sorting fails as [`Palette::sort`] does.
     pub fn make(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Self> {
         let pages = usize::try_from(size.get()).unwrap_or(usize::MAX) / PAGE;
+        machine::memory::check_free(size)?;
         // SAFETY: the name is a C string, and the flag asks for no further argument.
         let fd = unsafe { libc::memfd_create(c"warmset-pool".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {

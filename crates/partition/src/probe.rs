@@ -172,8 +172,8 @@ impl<'a, C: Clock> Timed<'a, C> {
         }
     }
 
-    /// One measurement, and whether nothing else ran meanwhile.
-    fn once(&self, victims: &[PageId], set: &[PageId]) -> (Vec<bool>, bool) {
+    /// One measurement: ticks of each victim, and whether nothing else ran meanwhile.
+    fn once(&self, victims: &[PageId], set: &[PageId]) -> (Vec<u64>, bool) {
         let mut last = self.clock.glance();
         let mut longest = 0;
         let mut look = || {
@@ -192,29 +192,29 @@ impl<'a, C: Clock> Timed<'a, C> {
                 look();
             }
         }
-        let answers = victims
+        let times = victims
             .iter()
             .map(|v| {
                 let took = time(self.clock, self.pages[*v as usize]);
                 look();
-                took >= self.threshold
+                took
             })
             .collect();
-        (answers, longest < self.gap)
+        (times, longest < self.gap)
     }
 }
 
 impl<C: Clock> Judge for Timed<'_, C> {
     fn evicted(&mut self, victims: &[PageId], set: &[PageId]) -> Vec<bool> {
-        let (mut answers, mut whole) = self.once(victims, set);
+        let (mut times, mut whole) = self.once(victims, set);
         for _ in 0..AGAIN {
             // What was broken into errs in one direction only: a page that is still there was never driven out.
-            if whole || !answers.contains(&true) {
+            if whole || times.iter().all(|t| *t < self.threshold) {
                 break;
             }
-            (answers, whole) = self.once(victims, set);
+            (times, whole) = self.once(victims, set);
         }
-        answers
+        times.iter().map(|t| *t >= self.threshold).collect()
     }
     /// One: timing a victim brings its lines back, which drives out some of the next. On an EPYC of model 17, one in a hundred of
     /// the later of four victims took as long as what is still there.

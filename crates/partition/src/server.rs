@@ -461,7 +461,9 @@ impl Server {
         let mut books = self.books();
         let Books { ledger, began, .. } = &mut *books;
         for pid in ledger.processes() {
-            if process::began(pid) != began.get(&pid).copied() {
+            // One that ended before it was known when it began has ended, too.
+            let now = process::began(pid);
+            if now.is_none() || now != began.get(&pid).copied() {
                 ledger.ended(pid);
                 began.remove(&pid);
                 changed = true;

@@ -18,9 +18,6 @@ use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Sure enough for a test to rely on.
-const SURE: f64 = 0.9;
-
 /// The palette of the first level that has colors, or why there is none.
 fn palette() -> Result<Palette, String> {
     let machine = machine::this_machine().map_err(|e| e.to_string())?;
@@ -37,8 +34,7 @@ fn palette() -> Result<Palette, String> {
             continue;
         }
         match partition::find(&machine.platform, level, cpu, &Silent) {
-            Ok(palette) if palette.confidence >= SURE => return Ok(palette),
-            Ok(palette) => why = format!("the machine is too busy: confidence {}", palette.confidence),
+            Ok(palette) => return palette.sure().map_err(|e| e.to_string()),
             Err(e) => why = e.to_string(),
         }
     }

@@ -41,9 +41,61 @@ fn client(socket: &Path) {
     wait_for("end");
 }
 
+/// Starts a client of this server that holds two tiles, and waits until it does.
+fn holding(server: &running::Running) -> (std::process::Child, impl Iterator<Item = String> + use<>) {
+    use std::io::{BufRead, BufReader};
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "grants_and_memory_outlive_a_server_and_return_to_the_next",
+            "--exact",
+            "--nocapture",
+        ])
+        .env(SOCKET, &server.socket)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    assert!(said.any(|line| line.contains("holds")));
+    (child, said)
+}
+
+#[test]
+fn what_a_process_had_returns_though_it_ended_while_the_next_server_began() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("state");
+    let mut server = Server::new(2, claimed(2, 4));
+    server.keep_rights(kept.clone(), "a cache".to_owned()).unwrap();
+    let first = running::Running::of(server);
+    first.grant_me("0-1");
+    let (mut child, _said) = holding(&first);
+    let socket = first.socket.clone();
+    let dir_of_socket = first.end();
+
+    let before = State::read(&kept).unwrap().unwrap();
+    let out = before.out();
+    assert_eq!(out.len(), 2);
+    let ours = out.iter().all(|o| o.file.is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut server = Server::new(2, claimed(2, 4));
+    server.succeed(&before, out).unwrap();
+    let second = running::Running::at(server, socket, dir_of_socket);
+    let free = if ours { 10 } else { 8 };
+    assert!(
+        second.wait_for_free(free * TILE_PAGES as u64),
+        "{:?}",
+        second.pages()
+    );
+    let held: u64 = second.summary().clients.iter().map(|c| c.pages).sum();
+    assert_eq!(held, 0, "{:?}", second.summary().clients);
+}
+
 #[test]
 fn grants_and_memory_outlive_a_server_and_return_to_the_next() {
-    use std::io::{BufRead, BufReader, Write};
+    use std::io::Write;
     if let Some(socket) = std::env::var_os(SOCKET) {
         return client(Path::new(&socket));
     }
@@ -53,22 +105,8 @@ fn grants_and_memory_outlive_a_server_and_return_to_the_next() {
     server.keep_rights(kept.clone(), "a cache".to_owned()).unwrap();
     let first = running::Running::of(server);
     first.grant_me("0-1");
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "grants_and_memory_outlive_a_server_and_return_to_the_next",
-            "--exact",
-            "--nocapture",
-        ])
-        .env(SOCKET, &first.socket)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(child.stdout.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
+    let (mut child, mut said) = holding(&first);
     let mut tell = child.stdin.take().unwrap();
-    assert!(said.any(|line| line.contains("holds")));
     let socket = first.socket.clone();
     let dir_of_socket = first.end();
 
