@@ -12,6 +12,7 @@ use crate::queue::{Queue, task_of};
 use crate::tournament::{Tree, select_key};
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{Duration, Instant, TaskId};
+use std::hint::select_unpredictable;
 use std::sync::Arc;
 
 /// The priority of a job.
@@ -108,6 +109,8 @@ pub struct Cluster<R> {
     seats: Vec<Seat>,
     /// The jobs that are chosen in one decision; here so that a decision allocates nothing.
     chosen: Vec<u128>,
+    /// The same in the order in which they get places; as long as there are places.
+    order: Vec<u128>,
 }
 
 /// Where the job of a task runs and where a job of it last ran, or [`NONE`].
@@ -136,6 +139,7 @@ impl<R: Rank> Cluster<R> {
             seats: vec![nowhere; tasks],
             // As large as `fresh`, with which it may be exchanged.
             chosen: Vec::with_capacity(places.max(tasks)),
+            order: vec![0; places],
         }
     }
 
@@ -220,21 +224,41 @@ impl<R: Rank> Cluster<R> {
     /// Several jobs became ready, or several places are free.
     #[inline(never)]
     fn choose_many(&mut self, out: &mut impl Decisions) {
-        match self.fresh[..] {
-            [a, b] => {
-                let swap = b < a;
-                self.fresh[0] = select_key(swap, b, a);
-                self.fresh[1] = select_key(swap, a, b);
-            }
-            _ => self.fresh.sort_unstable(),
-        }
-        if self.waiting.is_empty() && self.fresh.len() <= self.free_count {
+        sort(&mut self.fresh);
+        if self.free_count == 0 {
+            self.displace();
+        } else if self.waiting.is_empty() && self.fresh.len() <= self.free_count {
             // There is a place for everybody.
             std::mem::swap(&mut self.chosen, &mut self.fresh);
         } else {
             self.choose_best();
         }
         self.settle_chosen(out);
+    }
+
+    /// Every place is taken: the best of the fresh jobs, in order, meets the worst that runs, the second best the second worst,
+    /// and so on, until one is beaten.
+    #[inline(always)]
+    fn displace(&mut self) {
+        let mut better = 0;
+        for key in &self.fresh {
+            let displaced = self.running.best();
+            if displaced == Tree::NEVER || inverted(displaced) < *key {
+                break;
+            }
+            better += 1;
+            let worst = inverted(displaced);
+            let place = std::mem::replace(&mut self.seats[task_of(worst).index()].place, NONE);
+            self.running.set(place as usize, Tree::NEVER);
+            self.free.insert(place);
+            self.waiting.push(worst);
+        }
+        self.free_count = better;
+        for key in &self.fresh[better..] {
+            self.waiting.push(*key);
+        }
+        self.fresh.truncate(better);
+        std::mem::swap(&mut self.chosen, &mut self.fresh);
     }
 
     /// Merges who is fresh, in order, with who waits, and lets the worst running jobs make way.
@@ -293,23 +317,47 @@ impl<R: Rank> Cluster<R> {
     }
 
     /// First those that can return to where they last ran, then the others, each in the order of rank.
+    ///
+    /// Who returns cannot be guessed, so there is no branch on it: those who do are put in order from the front, the others
+    /// from the back.
     #[inline(always)]
     fn settle_chosen(&mut self, out: &mut impl Decisions) {
-        let mut rest = 0;
-        for index in 0..self.chosen.len() {
-            let key = self.chosen[index];
+        let count = self.chosen.len();
+        let (mut returning, mut others) = (0, 0);
+        for key in self.chosen.drain(..) {
             let last = self.seats[task_of(key).index()].last;
-            if last != NONE && self.free.contains(last) {
-                self.occupy(key, last, out);
-            } else {
-                self.chosen[rest] = key;
-                rest += 1;
-            }
+            let returns = self.free.take(last);
+            self.order[select_unpredictable(returns, returning, count - 1 - others)] = key;
+            returning += usize::from(returns);
+            others += usize::from(!returns);
         }
-        for index in 0..rest {
-            self.settle(self.chosen[index], out);
+        for index in 0..count {
+            let returns = index < returning;
+            let key = self.order[select_unpredictable(returns, index, count - 1 + returning - index)];
+            let last = self.seats[task_of(key).index()].last;
+            let nearest = self.near.nearest(&self.free, last).unwrap_or(last);
+            self.occupy(key, select_unpredictable(returns, last, nearest), out);
         }
-        self.chosen.clear();
+    }
+}
+
+/// Sorts a few keys; two or three of them without a branch.
+#[inline(always)]
+fn sort(keys: &mut [u128]) {
+    let in_order = |a: u128, b: u128| {
+        let swap = b < a;
+        (select_key(swap, b, a), select_key(swap, a, b))
+    };
+    match keys {
+        [] | [_] => {}
+        [a, b] => (*a, *b) = in_order(*a, *b),
+        [a, b, c] => {
+            let (low, high) = in_order(*b, *c);
+            let (first, low) = in_order(*a, low);
+            (*b, *c) = in_order(low, high);
+            *a = first;
+        }
+        _ => keys.sort_unstable(),
     }
 }
 

@@ -50,6 +50,22 @@ impl Places {
         *self.word(place) &= !(1 << (place % 64));
     }
 
+    /// Takes a place out, if it is in; [`NONE`](crate::NONE) never is. Was it in?
+    #[inline(always)]
+    pub fn take(&mut self, place: u32) -> bool {
+        if self.more.is_empty() {
+            let bit = u64::from(place < 64) << (place % 64);
+            let was = self.first & bit != 0;
+            self.first &= !bit;
+            return was;
+        }
+        let is_in = place != crate::NONE && self.contains(place);
+        if is_in {
+            self.remove(place);
+        }
+        is_in
+    }
+
     /// Is it in?
     #[inline(always)]
     pub fn contains(&self, place: u32) -> bool {
