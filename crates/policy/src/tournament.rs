@@ -33,8 +33,9 @@ impl Key for u128 {
 #[derive(Clone, Debug)]
 pub struct Tree<K = u128> {
     /// The keys that meet. Match 0 is the final; the winner of match `i` goes on to match `(i - 1) / 4`, where it takes
-    /// place `(i - 1) % 4`; the matches from `first` on are those of the entries.
+    /// place `(i - 1) % 4`; the matches from `first` on are those of the entries. The keys of the final stand in `last`.
     matches: Vec<[K; 4]>,
+    last: [K; 4],
     /// The first match of entries: all matches of the rounds after theirs come before it.
     first: usize,
     /// How many matches of entries there may ever be.
@@ -62,6 +63,7 @@ impl<K: Key> Tree<K> {
         matches.resize(first + now, [K::NEVER; 4]);
         Tree {
             matches,
+            last: [K::NEVER; 4],
             first,
             most,
             best: K::NEVER,
@@ -83,7 +85,10 @@ impl<K: Key> Tree<K> {
     /// The key of an entry.
     #[inline]
     pub fn key_of(&self, entry: usize) -> K {
-        self.matches[self.first + entry / 4][entry % 4]
+        match self.first + entry / 4 {
+            0 => self.last[entry % 4],
+            at => self.matches[at][entry % 4],
+        }
     }
 
     /// Gives an entry another key.
@@ -94,11 +99,10 @@ impl<K: Key> Tree<K> {
         let (mut at, mut place, mut winner) = (self.first + entry / 4, entry % 4, key);
         macro_rules! step {
             () => {
-                winner = self.meet(at, place, winner);
                 if at == 0 {
-                    self.best = winner;
-                    return;
+                    return self.decide(place, winner);
                 }
+                winner = meet(&mut self.matches[at], place, winner);
                 (at, place) = ((at - 1) / 4, (at - 1) % 4);
             };
         }
@@ -111,32 +115,24 @@ impl<K: Key> Tree<K> {
     /// The rest of a tall tree.
     #[inline(never)]
     fn climb_on(&mut self, mut at: usize, mut place: usize, mut winner: K) {
-        loop {
-            winner = self.meet(at, place, winner);
-            if at == 0 {
-                self.best = winner;
-                return;
-            }
+        while at > 0 {
+            winner = meet(&mut self.matches[at], place, winner);
             (at, place) = ((at - 1) / 4, (at - 1) % 4);
         }
+        self.decide(place, winner);
     }
 
-    /// Enters a key into a match; gives the winner.
-    ///
-    /// The others meet first: that does not wait for the key, which comes from the match before.
+    /// Enters a key into the final.
     #[inline(always)]
-    fn meet(&mut self, at: usize, place: usize, key: K) -> K {
-        let keys = &mut self.matches[at];
-        let other = |i: usize| keys[(place ^ i) % 4];
-        let others = K::smaller(K::smaller(other(1), other(2)), other(3));
-        keys[place] = key;
-        K::smaller(key, others)
+    fn decide(&mut self, place: usize, key: K) {
+        self.best = meet(&mut self.last, place, key);
     }
 
     /// Makes room for four times as many entries, or for the most that were announced. The tree is as wide as its rounds allow.
     #[cold]
     pub fn grow(&mut self) {
         let (old_first, old) = (self.first, self.matches.len() - self.first);
+        self.matches[0] = self.last;
         self.first = 4 * old_first + 1;
         self.matches
             .resize(self.first + (4 * old).min(self.most), [K::NEVER; 4]);
@@ -153,8 +149,20 @@ impl<K: Key> Tree<K> {
             }
             round = (round - 1) / 4;
         }
-        self.matches[0] = [self.best, K::NEVER, K::NEVER, K::NEVER];
+        self.last = [self.best, K::NEVER, K::NEVER, K::NEVER];
     }
+}
+
+/// Enters a key into a match; gives the winner.
+///
+/// The others meet first: that does not wait for the key, which comes from the match before. All four at once after the key is
+/// written would be fewer instructions, but the processor would wait for the write wherever the compiler reads two keys together.
+#[inline(always)]
+fn meet<K: Key>(keys: &mut [K; 4], place: usize, key: K) -> K {
+    let other = |i: usize| keys[(place ^ i) % 4];
+    let others = K::smaller(K::smaller(other(1), other(2)), other(3));
+    keys[place % 4] = key;
+    K::smaller(key, others)
 }
 
 /// How many matches come before those of the entries, of which there are `matches`: 0, 1, 1 + 4, 1 + 4 + 16, …

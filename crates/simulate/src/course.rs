@@ -48,7 +48,10 @@ impl Processors {
 pub(crate) struct Dirty {
     domains: Vec<u32>,
     count: usize,
+    /// Where there are several domains.
     is_dirty: Vec<bool>,
+    /// Where there is one, whether something happened in it.
+    only: Option<bool>,
 }
 
 impl Dirty {
@@ -59,12 +62,16 @@ impl Dirty {
             domains: (0..domains as u32 + 1).collect(),
             count: domains,
             is_dirty: vec![true; domains],
+            only: (domains == 1).then_some(true),
         }
     }
 
     /// Something happened in a domain. Is that news?
     #[inline(always)]
     pub fn mark(&mut self, domain: u32) -> bool {
+        if let Some(is_dirty) = &mut self.only {
+            return !std::mem::replace(is_dirty, true);
+        }
         let was = std::mem::replace(&mut self.is_dirty[domain as usize], true);
         self.domains[self.count] = domain;
         self.count += usize::from(!was);
@@ -74,6 +81,9 @@ impl Dirty {
     /// The domain that was marked last.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<u32> {
+        if let Some(is_dirty) = &mut self.only {
+            return std::mem::replace(is_dirty, false).then_some(0);
+        }
         if self.count == 0 {
             return None;
         }
