@@ -8,7 +8,7 @@
 
 use crate::place::{Nearness, Places};
 use crate::quantum::Quanta;
-use crate::queue::{Queue, task_of};
+use crate::queue::{Queue, is_nobody, task_of};
 use crate::tournament::{Tree, select_key};
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{Duration, Instant, TaskId};
@@ -107,9 +107,9 @@ pub struct Cluster<R> {
     free_count: usize,
     /// By task.
     seats: Vec<Seat>,
-    /// The jobs that are chosen in one decision; here so that a decision allocates nothing.
+    /// The jobs that are chosen in one decision, some of them from those that wait; here so that a decision allocates nothing.
     chosen: Vec<u128>,
-    /// The same in the order in which they get places; as long as there are places.
+    /// The jobs that are chosen in the order in which they get places; as long as there are places.
     order: Vec<u128>,
 }
 
@@ -137,8 +137,7 @@ impl<R: Rank> Cluster<R> {
             free: Places::all(places),
             free_count: places,
             seats: vec![nowhere; tasks],
-            // As large as `fresh`, with which it may be exchanged.
-            chosen: Vec::with_capacity(places.max(tasks)),
+            chosen: Vec::with_capacity(places),
             order: vec![0; places],
         }
     }
@@ -221,16 +220,13 @@ impl<R: Rank> Cluster<R> {
         self.occupy(key, place, out);
     }
 
-    /// Several jobs became ready, or several places are free.
+    /// Several jobs became ready, or several places are free: of the fresh jobs those are left that run now, and waiting ones added.
     #[inline(never)]
     fn choose_many(&mut self, out: &mut impl Decisions) {
         sort(&mut self.fresh);
         if self.free_count == 0 {
             self.displace();
-        } else if self.waiting.is_empty() && self.fresh.len() <= self.free_count {
-            // There is a place for everybody.
-            std::mem::swap(&mut self.chosen, &mut self.fresh);
-        } else {
+        } else if !self.waiting.is_empty() || self.fresh.len() > self.free_count {
             self.choose_best();
         }
         self.settle_chosen(out);
@@ -243,7 +239,7 @@ impl<R: Rank> Cluster<R> {
         let mut better = 0;
         for key in &self.fresh {
             let displaced = self.running.best();
-            if displaced == Tree::NEVER || inverted(displaced) < *key {
+            if is_nobody(displaced) || inverted(displaced) < *key {
                 break;
             }
             better += 1;
@@ -258,7 +254,6 @@ impl<R: Rank> Cluster<R> {
             self.waiting.push(*key);
         }
         self.fresh.truncate(better);
-        std::mem::swap(&mut self.chosen, &mut self.fresh);
     }
 
     /// Merges who is fresh, in order, with who waits, and lets the worst running jobs make way.
@@ -275,14 +270,14 @@ impl<R: Rank> Cluster<R> {
             let first = self.fresh.get(fresh).copied().unwrap_or(Tree::NEVER);
             let waits = self.waiting.peek().unwrap_or(Tree::NEVER);
             let best = first.min(waits);
-            if best == Tree::NEVER {
+            if is_nobody(best) {
                 break;
             }
             let mut displaced = Tree::NEVER;
             if self.free_count == self.chosen.len() {
                 // Every free place is spoken for: only the worst running job can make way.
                 displaced = self.running.best();
-                if displaced == Tree::NEVER || inverted(displaced) < best {
+                if is_nobody(displaced) || inverted(displaced) < best {
                     break;
                 }
             }
@@ -291,7 +286,7 @@ impl<R: Rank> Cluster<R> {
             } else {
                 fresh += 1;
             }
-            if displaced != Tree::NEVER {
+            if !is_nobody(displaced) {
                 let worst = inverted(displaced);
                 let seat = &mut self.seats[task_of(worst).index()];
                 let place = std::mem::replace(&mut seat.place, NONE);
@@ -305,6 +300,7 @@ impl<R: Rank> Cluster<R> {
         for key in self.fresh.drain(..).skip(fresh) {
             self.waiting.push(key);
         }
+        self.fresh.append(&mut self.chosen);
     }
 
     /// Gives a job the nearest free place.
@@ -322,9 +318,9 @@ impl<R: Rank> Cluster<R> {
     /// from the back.
     #[inline(always)]
     fn settle_chosen(&mut self, out: &mut impl Decisions) {
-        let count = self.chosen.len();
+        let count = self.fresh.len();
         let (mut returning, mut others) = (0, 0);
-        for key in self.chosen.drain(..) {
+        for key in self.fresh.drain(..) {
             let last = self.seats[task_of(key).index()].last;
             let returns = self.free.take(last);
             self.order[select_unpredictable(returns, returning, count - 1 - others)] = key;
@@ -341,7 +337,7 @@ impl<R: Rank> Cluster<R> {
     }
 }
 
-/// Sorts a few keys; two or three of them without a branch.
+/// Sorts a few keys; two to four of them without a branch.
 #[inline(always)]
 fn sort(keys: &mut [u128]) {
     let in_order = |a: u128, b: u128| {
@@ -356,6 +352,11 @@ fn sort(keys: &mut [u128]) {
             let (first, low) = in_order(*a, low);
             (*b, *c) = in_order(low, high);
             *a = first;
+        }
+        [a, b, c, d] => {
+            ((*a, *b), (*c, *d)) = (in_order(*a, *b), in_order(*c, *d));
+            ((*a, *c), (*b, *d)) = (in_order(*a, *c), in_order(*b, *d));
+            (*b, *c) = in_order(*b, *c);
         }
         _ => keys.sort_unstable(),
     }

@@ -20,6 +20,15 @@ pub const fn task_of(key: u128) -> TaskId {
     TaskId(key as u32)
 }
 
+/// Is it the key of no job ([`Tree::NEVER`])?
+///
+/// By its task alone: the compiler would read a whole key at once, and the processor wait until both halves that were written last
+/// have arrived in memory.
+#[inline(always)]
+pub const fn is_nobody(key: u128) -> bool {
+    task_of(key).0 == NONE
+}
+
 /// Jobs by key, at most one a task. Never allocates after it is made.
 #[derive(Clone, Debug)]
 pub struct Queue {
@@ -52,14 +61,14 @@ impl Queue {
     /// Are there none?
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.tree.best() == Tree::NEVER
+        is_nobody(self.tree.best())
     }
 
     /// The smallest key.
     #[inline(always)]
     pub fn peek(&self) -> Option<u128> {
         let best = self.tree.best();
-        (best != Tree::NEVER).then_some(best)
+        (!is_nobody(best)).then_some(best)
     }
 
     /// Is the job of this task in here?
