@@ -195,8 +195,9 @@ impl<R: Rank> Cluster<R> {
                 return;
             }
             if self.free_count == 1 {
-                if let Some(best) = self.waiting.pop() {
-                    self.settle(best, out);
+                // There is no choice of places either.
+                if let (Some(best), Some(place)) = (self.waiting.pop(), self.free.lowest()) {
+                    self.occupy(best, place, out);
                 }
                 return;
             }

@@ -94,9 +94,9 @@ impl Places {
     }
 
     /// The lowest place.
-    #[inline]
+    #[inline(always)]
     pub fn lowest(&self) -> Option<u32> {
-        lowest(std::iter::once(self.first).chain(self.more.iter().copied()))
+        self.lowest_from(0)
     }
 
     /// The lowest place from this one on.

@@ -31,6 +31,7 @@ mod simulate_show;
 mod study;
 mod tour;
 mod trace;
+mod trace_export;
 
 use crate::Answer;
 use model::Result;

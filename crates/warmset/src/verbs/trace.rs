@@ -1,12 +1,11 @@
 //! `warmset trace`: checks, adds up and exports what happened, in simulation or for real.
 
+use super::trace_export;
 use crate::Answer;
 use crate::console::{Console, Format, print, print_json};
 use ::trace::check::{Options, Violation};
 use ::trace::stats::JobRow;
-use ::trace::{
-    Checker, Condition, Header, Origin, Reader, Sink, Statistics, Verdict, View, Viewer, csv, perfetto,
-};
+use ::trace::{Checker, Condition, Header, Origin, Reader, Sink, Statistics, Verdict, View, Viewer, csv};
 use model::watch::Watch;
 use model::{Duration, Error, Instant, Result, files};
 use report::schedule::{self, Rows};
@@ -30,7 +29,7 @@ enum What {
     /// Add up a trace: response times, tardiness, misses, preemptions, migrations, time lost
     Stats(StatsArgs),
     /// Write a trace for another tool, or draw a window of it
-    Export(ExportArgs),
+    Export(trace_export::Args),
 }
 
 const CHECK_HELP: &str = "\
@@ -74,71 +73,17 @@ struct StatsArgs {
     format: Format,
 }
 
-/// What a trace can be turned into.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Target {
-    /// For the Perfetto trace viewer (https://ui.perfetto.dev): tracks for processors and tasks
-    Perfetto,
-    /// Every event as a line of CSV
-    Csv,
-    /// A window drawn in the notation of the papers
-    Svg,
-    /// A window drawn in text
-    Text,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum RowsArg {
-    /// One row a processor
-    Processors,
-    /// One row a task
-    Tasks,
-}
-
-const EXPORT_HELP: &str = "\
-Examples:
-  warmset trace export run.wtrace --to svg --from 10ms --to-time 60ms -o run.svg
-  warmset trace export run.wtrace --to perfetto -o run.pftrace";
-
-#[derive(clap::Args, Debug)]
-#[command(after_help = EXPORT_HELP)]
-struct ExportArgs {
-    /// The trace
-    file: PathBuf,
-    /// Into what
-    #[arg(long, value_enum, value_name = "KIND")]
-    to: Target,
-    /// Where the window begins
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms")]
-    from: Duration,
-    /// Where the window ends [default: the end; for pictures: eight of the longest periods after its begin]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    to_time: Option<Duration>,
-    /// What the rows of an SVG are
-    #[arg(long, value_enum, default_value = "processors")]
-    rows: RowsArg,
-    /// Width of an SVG, in pixels
-    #[arg(long, value_name = "PIXELS", default_value_t = 760, value_parser = clap::value_parser!(u32).range(200..=20_000))]
-    width: u32,
-    /// Title of an SVG [default: the policy]
-    #[arg(long)]
-    title: Option<String>,
-    /// Write to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     match args.what {
         What::Check(args) => check(&args),
         What::Stats(args) => stats(&args),
-        What::Export(args) => export(&args),
+        What::Export(args) => trace_export::run(&args),
     }
 }
 
 /// Hands all events of a file to a sink, with progress, until `enough` says so.
-fn replay<S: Sink>(
+pub(super) fn replay<S: Sink>(
     path: &Path,
     doing: &str,
     mut sink: S,
@@ -163,7 +108,7 @@ fn replay<S: Sink>(
     Ok((sink, reader.condition()))
 }
 
-fn head_of(path: &Path) -> Result<Header> {
+pub(super) fn head_of(path: &Path) -> Result<Header> {
     Ok(Reader::open(path)?.header().clone())
 }
 
@@ -427,181 +372,6 @@ impl Sink for Jobs {
         self.statistics.record(event);
         if self.out.is_some() && event.kind == ::trace::EventKind::Completion {
             self.write();
-        }
-    }
-}
-
-fn export(args: &ExportArgs) -> Result<Answer> {
-    let header = head_of(&args.file)?;
-    let from = Instant::ZERO + args.from;
-    let is_picture = matches!(args.to, Target::Svg | Target::Text);
-    let longest = header
-        .tasks
-        .timings()
-        .iter()
-        .map(|t| t.period)
-        .max()
-        .unwrap_or_default();
-    let to = match args.to_time {
-        Some(to) => Instant::ZERO + to,
-        None if is_picture => {
-            let reach = Duration::from_nanos(longest.nanos().saturating_mul(8));
-            from.checked_add(reach).unwrap_or(Instant::from_nanos(u64::MAX))
-        }
-        None => Instant::from_nanos(u64::MAX),
-    };
-    if from >= to {
-        return Err(Error::new(format!("the window from {from} to {to} is empty"))
-            .at("--to-time")
-            .remedy("give an end after `--from`"));
-    }
-    if is_picture {
-        let viewer = Viewer::new(&header, from, to);
-        let (viewer, _) = replay(&args.file, "drawing", viewer, Viewer::is_done)?;
-        let view = viewer.finish();
-        if view.to <= view.from {
-            return Err(Error::new(format!("the trace ends before {from}"))
-                .at(args.file.display())
-                .remedy("choose an earlier `--from`"));
-        }
-        if view.cut && args.to == Target::Svg {
-            return Err(
-                Error::new(format!("there are more than {} pieces in the window", View::MOST))
-                    .at(args.file.display())
-                    .remedy("narrow it with `--from` and `--to-time`"),
-            );
-        }
-        let text = if args.to == Target::Text {
-            view.text()
-        } else {
-            let title = args
-                .title
-                .clone()
-                .unwrap_or_else(|| header.stages[0].policy.clone());
-            let rows = match args.rows {
-                RowsArg::Processors => Rows::Processors,
-                RowsArg::Tasks => Rows::Tasks,
-            };
-            schedule::figure("schedule", &title, &view, rows, f64::from(args.width)).to_svg()
-        };
-        return write_text(args.output.as_deref(), &text);
-    }
-    let out = Output::create(args.output.as_deref())?;
-    let sink = Export {
-        header: &header,
-        names: header
-            .tasks
-            .ids()
-            .map(|t| csv::field(&header.tasks.name(t)))
-            .collect(),
-        from,
-        to,
-        text: if args.to == Target::Csv {
-            csv::HEAD.to_owned()
-        } else {
-            String::new()
-        },
-        perfetto: (args.to == Target::Perfetto).then(|| perfetto::Writer::new(&header)),
-        out,
-        error: None,
-        passed: false,
-    };
-    let (mut sink, _) = replay(&args.file, "exporting", sink, |s| s.error.is_some() || s.passed)?;
-    sink.finish();
-    let name = args.output.as_deref().unwrap_or(Path::new("standard output"));
-    match sink.error {
-        Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(name, "write", &e)),
-        _ => sink.out.finish(name).map(|()| Answer::Yes),
-    }
-}
-
-fn write_text(path: Option<&Path>, text: &str) -> Result<Answer> {
-    match path {
-        Some(path) => files::write(path, text)?,
-        None => print(text)?,
-    }
-    Ok(Answer::Yes)
-}
-
-/// A file that appears when it is complete, or standard output.
-enum Output {
-    File(BufWriter<files::Aside>),
-    Standard(BufWriter<std::io::Stdout>),
-}
-
-impl Output {
-    fn create(path: Option<&Path>) -> Result<Self> {
-        Ok(match path {
-            Some(path) => Output::File(BufWriter::with_capacity(1 << 18, files::Aside::create(path)?)),
-            None => Output::Standard(BufWriter::with_capacity(1 << 18, std::io::stdout())),
-        })
-    }
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        match self {
-            Output::File(out) => out.write_all(bytes),
-            Output::Standard(out) => out.write_all(bytes),
-        }
-    }
-    fn finish(self, name: &Path) -> Result<()> {
-        match self {
-            Output::File(out) => out
-                .into_inner()
-                .map_err(|e| Error::io(name, "write", e.error()))?
-                .finish(),
-            Output::Standard(mut out) => match out.flush() {
-                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(name, "write", &e)),
-                _ => Ok(()),
-            },
-        }
-    }
-}
-
-/// Writes events as they come.
-struct Export<'h> {
-    header: &'h Header,
-    names: Vec<String>,
-    from: Instant,
-    to: Instant,
-    text: String,
-    perfetto: Option<perfetto::Writer>,
-    out: Output,
-    error: Option<std::io::Error>,
-    passed: bool,
-}
-
-impl Export<'_> {
-    fn flush(&mut self) {
-        let result = match &mut self.perfetto {
-            Some(writer) => self.out.write(&writer.take()),
-            None => self.out.write(self.text.as_bytes()),
-        };
-        self.text.clear();
-        if self.error.is_none() {
-            self.error = result.err();
-        }
-    }
-    fn finish(&mut self) {
-        if let Some(writer) = &mut self.perfetto {
-            writer.close(self.to);
-        }
-        self.flush();
-    }
-}
-
-impl Sink for Export<'_> {
-    fn record(&mut self, event: ::trace::Event) {
-        if event.time > self.to {
-            self.passed = true;
-            return;
-        }
-        match &mut self.perfetto {
-            // It has to know what was under way when the window began.
-            Some(writer) => writer.event(self.header, &event, event.time >= self.from),
-            None if event.time >= self.from => csv::row(&event, &self.names, &mut self.text),
-            None => {}
-        }
-        if self.text.len() > 1 << 16 || self.perfetto.as_ref().is_some_and(|p| p.len() > 1 << 16) {
-            self.flush();
         }
     }
 }
