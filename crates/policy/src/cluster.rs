@@ -238,29 +238,35 @@ impl<R: Rank> Cluster<R> {
     #[inline(always)]
     fn displace(&mut self) {
         let mut better = 0;
-        for key in &self.fresh {
+        while let Some(key) = self.fresh.get(better) {
             let displaced = self.running.best();
             if is_nobody(displaced) || inverted(displaced) < *key {
                 break;
             }
             better += 1;
-            let worst = inverted(displaced);
-            let place = std::mem::replace(&mut self.seats[task_of(worst).index()].place, NONE);
-            self.running.set(place as usize, Tree::NEVER);
-            self.free.insert(place);
-            self.waiting.push(worst);
+            self.make_way(inverted(displaced));
         }
-        self.free_count = better;
         for key in &self.fresh[better..] {
             self.waiting.push(*key);
         }
         self.fresh.truncate(better);
     }
 
-    /// Merges who is fresh, in order, with who waits, and lets the worst running jobs make way.
+    /// A running job leaves its place and waits.
+    #[inline(always)]
+    fn make_way(&mut self, worst: u128) {
+        let seat = &mut self.seats[task_of(worst).index()];
+        let place = std::mem::replace(&mut seat.place, NONE);
+        self.running.set(place as usize, Tree::NEVER);
+        self.free.insert(place);
+        self.free_count += 1;
+        self.waiting.push(worst);
+    }
+
+    /// Some places are free: merges who is fresh, in order, with who waits, and lets the worst running jobs make way.
     #[inline(always)]
     fn choose_best(&mut self) {
-        if self.free_count > 0 && self.fresh.len() + self.waiting.len() > self.free_count {
+        if self.fresh.len() + self.waiting.len() > self.free_count {
             // What is left over in free places must not be taken for a job.
             for place in self.free.iter() {
                 self.running.set(place as usize, Tree::NEVER);
@@ -288,13 +294,7 @@ impl<R: Rank> Cluster<R> {
                 fresh += 1;
             }
             if !is_nobody(displaced) {
-                let worst = inverted(displaced);
-                let seat = &mut self.seats[task_of(worst).index()];
-                let place = std::mem::replace(&mut seat.place, NONE);
-                self.running.set(place as usize, Tree::NEVER);
-                self.free.insert(place);
-                self.free_count += 1;
-                self.waiting.push(worst);
+                self.make_way(inverted(displaced));
             }
             self.chosen.push(best);
         }

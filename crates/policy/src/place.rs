@@ -248,7 +248,14 @@ mod tests {
         assert_eq!(near.nearest(&free, 101), Some(100), "behind the same cache");
         assert_eq!(near.nearest(&free, 7), Some(3), "the lowest");
         assert_eq!(near.nearest(&free, crate::NONE), Some(3), "never ran");
-        free.remove(3);
+        let mut few = Places::all(8);
+        for places in [&mut few, &mut free] {
+            assert_eq!(
+                [3, 3, crate::NONE].map(|place| places.take(place)),
+                [true, false, false]
+            );
+        }
+        assert!(free.clone().take(129) && !free.clone().take(128));
         assert_eq!(free.lowest(), Some(100));
         let from = [0, 100, 101, 129, 130].map(|place| free.lowest_from(place));
         assert_eq!(from, [Some(100), Some(100), Some(129), Some(129), None]);

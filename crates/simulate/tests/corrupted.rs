@@ -85,15 +85,7 @@ fn corrupted_schedules_of_late_quanta_are_caught() {
     for (index, policy) in ["pd2", "ca-edf:cache=4MiB"].iter().enumerate() {
         let mut random = Random(0xdead_beef_0123 + index as u64);
         for _ in 0..2 {
-            let mut instance = instance(&mut random, policy);
-            instance.horizon = 25;
-            let scenario = instance.scenario();
-            let costs = costs(&instance, &mut random);
-            let (_, _, events) = instance.simulate(&scenario, Some(&costs));
-            let header = Header {
-                charges: Some(costs.charges(scenario.quantum)),
-                ..instance.header(&scenario)
-            };
+            let (instance, header, events) = charged(&mut random, policy, 25);
             corrupt(&instance, &header, &events, &mut tried, &mut missed);
         }
     }
@@ -229,6 +221,22 @@ fn costs(of: &Instance, random: &mut Random) -> Costs {
     }
 }
 
+/// A random instance, and its trace with random overheads.
+fn charged(random: &mut Random, policy: &str, horizon: u64) -> (Instance, Header, Vec<Event>) {
+    let instance = Instance {
+        horizon,
+        ..instance(random, policy)
+    };
+    let scenario = instance.scenario();
+    let costs = costs(&instance, random);
+    let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+    let header = Header {
+        charges: Some(costs.charges(scenario.quantum)),
+        ..instance.header(&scenario)
+    };
+    (instance, header, events)
+}
+
 /// Corruptions of what a simulation is charged for: every overhead longer, shorter, left out, made up, or for somebody else.
 #[test]
 fn corrupted_overheads_are_caught() {
@@ -248,15 +256,7 @@ fn corrupted_overheads_are_caught() {
     {
         let mut random = Random(0x0bad_cafe_f00d + index as u64);
         for _ in 0..2 {
-            let mut instance = instance(&mut random, policy);
-            instance.horizon = 40;
-            let scenario = instance.scenario();
-            let costs = costs(&instance, &mut random);
-            let (_, _, events) = instance.simulate(&scenario, Some(&costs));
-            let header = Header {
-                charges: Some(costs.charges(scenario.quantum)),
-                ..instance.header(&scenario)
-            };
+            let (instance, header, events) = charged(&mut random, policy, 40);
             let clean = check(&header, &events);
             assert!(
                 clean.is_clean(),

@@ -87,6 +87,51 @@ fn a_trace_that_was_cut_off_is_checked_as_far_as_it_goes() {
 }
 
 #[test]
+fn what_is_made_of_a_trace_that_was_cut_off_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let (header, events) = sample("g-edf");
+    let path = written(dir.path(), &header, &events);
+    let bytes = std::fs::read(&path).unwrap();
+    let made: [&[&str]; 4] = [
+        &["trace", "export", "run.wtrace", "--to", "csv"],
+        &[
+            "trace",
+            "export",
+            "run.wtrace",
+            "--to",
+            "perfetto",
+            "-o",
+            "run.pftrace",
+        ],
+        &["trace", "export", "run.wtrace", "--to", "text"],
+        &["trace", "stats", "run.wtrace", "--format", "json"],
+    ];
+    for args in made {
+        std::fs::write(&path, &bytes).unwrap();
+        let (status, _, err) = warmset(args, dir.path());
+        assert_eq!((status, err.as_str()), (0, ""), "{args:?}");
+        std::fs::write(&path, &bytes[..bytes.len() - 3000]).unwrap();
+        let (status, _, err) = warmset(args, dir.path());
+        assert_eq!(status, 0, "{args:?}");
+        assert!(
+            err.contains("run.wtrace: 33 events, cut off before its end"),
+            "{args:?}: {err}"
+        );
+    }
+    // A window that ends before the trace was cut off is whole.
+    let early = [
+        "trace",
+        "export",
+        "run.wtrace",
+        "--to",
+        "text",
+        "--to-time",
+        "1us",
+    ];
+    assert_eq!(warmset(&early, dir.path()).2, "");
+}
+
+#[test]
 fn sums_are_printed_and_jobs_written() {
     let dir = tempfile::tempdir().unwrap();
     let (header, events) = sample("g-edf");

@@ -4,7 +4,7 @@
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
 use model::watch::Silent;
 use model::{Assignment, Bytes, CpuId, Details, Duration, Instant, Platform, Provenance, TaskSet, Timing};
-use policy::{Setup, Spec};
+use policy::{AnyPlan, Setup, Spec};
 use simulate::{Costs, Enforcement, Releases, Responses, Scenario, Summary, Traced};
 use trace::check::Options;
 use trace::{Checker, Event, EventKind, Header, Sink, Stage, VecSink, Verdict};
@@ -96,16 +96,20 @@ impl Instance {
         }
     }
 
-    /// Simulates it; with costs through the engine that charges them, even if all are zero.
-    pub fn simulate(&self, scenario: &Scenario, costs: Option<&Costs>) -> (Summary, Responses, Vec<Event>) {
-        let (set, platform) = (self.set(), self.platform());
+    fn plan(&self, set: &TaskSet, platform: &Platform) -> AnyPlan {
         let setup = Setup {
-            set: &set,
-            platform: &platform,
+            set,
+            platform,
             assignment: self.assignment.as_ref(),
             quantum: units(1),
         };
-        let plan = self.policy.parse::<Spec>().unwrap().plan(&setup).unwrap();
+        self.policy.parse::<Spec>().unwrap().plan(&setup).unwrap()
+    }
+
+    /// Simulates it; with costs through the engine that charges them, even if all are zero.
+    pub fn simulate(&self, scenario: &Scenario, costs: Option<&Costs>) -> (Summary, Responses, Vec<Event>) {
+        let (set, platform) = (self.set(), self.platform());
+        let plan = self.plan(&set, &platform);
         struct Run<'a>(&'a TaskSet, &'a Platform, &'a Scenario, Option<&'a Costs>);
         impl policy::Visit for Run<'_> {
             type Out = (Summary, Responses, Vec<Event>);
@@ -123,19 +127,11 @@ impl Instance {
         }
         plan.visit(Run(&set, &platform, scenario, costs))
     }
-}
 
-impl Instance {
     /// Simulates it with costs and without looking at events.
     pub fn simulate_untraced(&self, scenario: &Scenario, costs: &Costs) -> (Summary, Responses) {
         let (set, platform) = (self.set(), self.platform());
-        let setup = Setup {
-            set: &set,
-            platform: &platform,
-            assignment: self.assignment.as_ref(),
-            quantum: units(1),
-        };
-        let plan = self.policy.parse::<Spec>().unwrap().plan(&setup).unwrap();
+        let plan = self.plan(&set, &platform);
         let responses = Responses::new(set.len());
         simulate::simulate(plan, &set, &platform, scenario, Some(costs), &Silent, responses).unwrap()
     }

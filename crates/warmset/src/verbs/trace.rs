@@ -331,7 +331,10 @@ fn stats(args: &StatsArgs) -> Result<Answer> {
     }
     let summary = jobs.statistics.summary();
     match args.format {
-        Format::Json => print_json(&summary)?,
+        Format::Json => {
+            trace_export::note_damage(&args.file, &condition, true);
+            print_json(&summary)?;
+        }
         Format::Table => {
             let complete = if condition.is_whole() {
                 String::new()

@@ -2,8 +2,8 @@
 
 use super::trace::{head_of, replay};
 use crate::Answer;
-use crate::console::print;
-use ::trace::{Header, Sink, View, Viewer, csv, perfetto};
+use crate::console::{note, print};
+use ::trace::{Condition, Header, Sink, View, Viewer, csv, perfetto};
 use model::{Duration, Error, Instant, Result, files};
 use report::schedule::{self, Rows};
 use std::io::{BufWriter, Write};
@@ -91,7 +91,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     if is_picture {
         let viewer = Viewer::new(&header, from, to);
-        let (viewer, _) = replay(&args.file, "drawing", viewer, Viewer::is_done)?;
+        let (viewer, condition) = replay(&args.file, "drawing", viewer, Viewer::is_done)?;
+        note_damage(&args.file, &condition, !viewer.is_done());
         let view = viewer.finish();
         if view.to <= view.from {
             return Err(Error::new(format!("the trace ends before {from}"))
@@ -140,12 +141,22 @@ pub fn run(args: &Args) -> Result<Answer> {
         error: None,
         passed: false,
     };
-    let (mut sink, _) = replay(&args.file, "exporting", sink, |s| s.error.is_some() || s.passed)?;
+    let (mut sink, condition) = replay(&args.file, "exporting", sink, |s| s.error.is_some() || s.passed)?;
+    note_damage(&args.file, &condition, !sink.passed && sink.error.is_none());
     sink.finish();
     let name = args.output.as_deref().unwrap_or(Path::new("standard output"));
     match sink.error {
         Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(name, "write", &e)),
         _ => sink.out.finish(name).map(|()| Answer::Yes),
+    }
+}
+
+/// Says what is missing where a trace is not whole: neither a picture nor a table of events shows it. Of one that was not read
+/// `to_the_end` no more is known than which blocks are damaged.
+pub(super) fn note_damage(path: &Path, condition: &Condition, to_the_end: bool) {
+    let is_whole = condition.is_whole() || !to_the_end && condition.damaged_blocks == 0;
+    if !is_whole {
+        note(&format!("{}: {condition}", path.display()));
     }
 }
 
