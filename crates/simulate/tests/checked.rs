@@ -2,9 +2,11 @@
 
 mod support;
 
-use simulate::Costs;
-use support::{Instance, POLICIES, Random, instance};
-use trace::Header;
+use model::assignment::{Slice, Slices};
+use model::{Assignment, CpuId, Ratio};
+use simulate::{Costs, Enforcement, Execution, Scenario};
+use support::{Instance, POLICIES, Random, Small, instance, units};
+use trace::{EventKind, Flags, Header};
 
 fn check(instance: &Instance, costs: Option<&Costs>, events: &[trace::Event], context: &dyn Fn() -> String) {
     let scenario = instance.scenario();
@@ -94,4 +96,58 @@ fn quanta_that_are_shorter_than_their_decisions_break_no_rule() {
             check_with_overheads(policy, 0x0c17_5151_79ba + (3 * index + at) as u64, 150, most);
         }
     }
+}
+
+/// A job whose budget is used up goes on to the end of the quantum. If it is preempted before and comes back at the end of one, it
+/// is cut short at once: then a completion stands after the releases of its instant.
+#[test]
+fn a_job_without_budget_that_comes_back_at_the_end_of_a_quantum_is_cut_short() {
+    let task = |wcet, period| Small {
+        wcet,
+        period,
+        deadline: period,
+        phase: 0,
+        wss: 1,
+        group: None,
+    };
+    let slice = |cpu, budget, window| Slice {
+        cpu: CpuId(cpu),
+        budget: units(budget),
+        window: units(window),
+    };
+    let instance = Instance {
+        m: 4,
+        tasks: vec![task(2, 3), task(6, 10), task(2, 10)],
+        policy: "edf-wm".to_owned(),
+        assignment: Some(Assignment::Slices(Slices {
+            cpus: (0..4).map(CpuId).collect(),
+            tasks: vec![
+                vec![slice(3, 1, 1), slice(0, 1, 1)],
+                vec![slice(0, 2, 3), slice(1, 2, 3), slice(2, 2, 3)],
+                vec![slice(1, 1, 5), slice(2, 1, 5)],
+            ],
+        })),
+        horizon: 98,
+    };
+    let scenario = Scenario {
+        execution: Execution::Fraction(Ratio::new(13, 10).unwrap()),
+        enforcement: Enforcement::PerQuantum,
+        ..instance.scenario()
+    };
+    let costs = Costs {
+        release: 91,
+        ..Costs::default()
+    };
+    let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+    let comes_to_be_cut = |done: &&trace::Event| {
+        let puts_on = |e: &trace::Event| e.kind.puts_on() && (e.task, e.time) == (done.task, done.time);
+        done.kind == EventKind::Completion && done.flags.has(Flags::CUT) && events.iter().any(puts_on)
+    };
+    assert!(events.iter().any(|e| comes_to_be_cut(&e)));
+    let header = Header {
+        charges: Some(costs.charges(scenario.quantum)),
+        ..instance.header(&scenario)
+    };
+    let verdict = support::check(&header, &events);
+    assert!(verdict.is_clean(), "{:#?}", verdict.first.first());
 }

@@ -97,6 +97,8 @@ pub struct Open {
 pub struct Processor {
     /// The task whose first pending job is on it.
     pub running: Option<TaskId>,
+    /// When it was put there.
+    since: Instant,
     /// Declared idle, with the flags of the declaration.
     pub idle: Option<Flags>,
     /// The overheads that are open, innermost last, without interrupts under way.
@@ -458,6 +460,7 @@ impl State {
         }
         let processor = &mut self.processors[cpu.index()];
         let displaced = processor.running.replace(task);
+        processor.since = event.time;
         processor.idle = None;
         state.status = Status::Running(cpu);
         if let Some(other) = displaced {

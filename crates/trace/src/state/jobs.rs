@@ -104,7 +104,10 @@ impl State {
             Status::Fresh
         };
         observer.done(event.task, &job, event.time, executed);
-        if simulated && self.last_release == Some(event.time) {
+        let cut = event.flags.has(Flags::CUT);
+        // A job whose budget was used up before it was preempted is cut short as soon as it comes back, whatever was released then.
+        let comes_to_be_cut = cut && self.processors[cpu.index()].since == event.time;
+        if simulated && self.last_release == Some(event.time) && !comes_to_be_cut {
             return Err(fault(
                 "order",
                 "a completion stands after a release of the same instant".to_owned(),
@@ -140,7 +143,6 @@ impl State {
             ));
         }
         let wcet = self.timings[event.task.index()].wcet;
-        let cut = event.flags.has(Flags::CUT);
         if simulated {
             if cut && matches!(self.enforcement, Enforcement::None | Enforcement::Off) {
                 return Err(fault("budget", "it is cut short without enforcement".to_owned()));
