@@ -123,6 +123,11 @@ fn periodic(name: &str, thread: &Json, notes: &mut Vec<String>) -> std::result::
             "thread `{name}` keeps to some processors there; here the policy and its assignment say where tasks run"
         ));
     }
+    if thread.get("dl-reclaim").is_some() {
+        notes.push(format!(
+            "thread `{name}` says `dl-reclaim`, which takes what others leave of their budgets there; here its budget is its WCET"
+        ));
+    }
     let instances = match thread.get("instance") {
         None => 1,
         Some(Json::Number(n)) if n.fract() == 0.0 && (1.0..=MOST_INSTANCES as f64).contains(n) => *n as u64,
@@ -139,7 +144,7 @@ fn periodic(name: &str, thread: &Json, notes: &mut Vec<String>) -> std::result::
 }
 
 /// Keys of threads and phases that are no events. Who runs where and how urgently is the policy's to say here.
-const ATTRIBUTES: [&str; 13] = [
+const ATTRIBUTES: [&str; 14] = [
     "instance",
     "loop",
     "phases",
@@ -151,6 +156,7 @@ const ATTRIBUTES: [&str; 13] = [
     "dl-runtime",
     "dl-period",
     "dl-deadline",
+    "dl-reclaim",
     "util_min",
     "util_max",
 ];
@@ -167,7 +173,9 @@ fn phase(keys: &[(String, Json)]) -> std::result::Result<(Duration, Duration), S
                     .checked_add(micros(key, value)?)
                     .ok_or_else(|| format!("`{key}` is too long"))?;
             }
-            "timer" if period.is_some() => return Err("it waits for more than one timer".to_owned()),
+            "timer" if period.is_some() => {
+                return Err(format!("event `{key}`: it waits for more than one timer"));
+            }
             "timer" => {
                 let of = value
                     .get("period")
@@ -176,9 +184,9 @@ fn phase(keys: &[(String, Json)]) -> std::result::Result<(Duration, Duration), S
             }
             "sleep" if matches!(value, Json::Number(n) if *n == 0.0) => {}
             "sleep" => {
-                return Err(
-                    "it sleeps: without a timer alone its period depends on how long it runs".to_owned(),
-                );
+                return Err(format!(
+                    "event `{key}`: it sleeps, and without a timer alone its period depends on how long it runs"
+                ));
             }
             "exec" | "period" | "deadline" => {
                 return Err(format!("`{key}` is of a format before rt-app 1.0"));
@@ -187,7 +195,7 @@ fn phase(keys: &[(String, Json)]) -> std::result::Result<(Duration, Duration), S
             _ => return Err(format!("event `{key}` is no part of a sporadic task")),
         }
     }
-    let period = period.ok_or("it waits for no timer")?;
+    let period = period.ok_or("it has no event `timer`")?;
     Ok((wcet, period))
 }
 
@@ -459,13 +467,20 @@ mod tests {
     fn what_is_not_periodic_is_named_with_the_reason() {
         let timer = r#""timer": {"ref": "x", "period": 10000}"#;
         for (events, why) in [
-            (r#""run": 20000, "sleep": 80000"#.to_owned(), "it sleeps"),
-            (r#""run": 10000"#.to_owned(), "it waits for no timer"),
+            (
+                r#""run": 20000, "sleep": 80000"#.to_owned(),
+                "event `sleep`: it sleeps",
+            ),
+            (r#""run": 10000"#.to_owned(), "it has no event `timer`"),
             (format!(r#""run": 10, "lock": "m", {timer}"#), "event `lock`"),
             (format!(r#""run": 10, "mem": 10, {timer}"#), "event `mem`"),
             (
                 format!(r#""run": 10, {timer}, "timer1": {{"ref": "y", "period": 5}}"#),
-                "more than one timer",
+                "event `timer1`: it waits for more than one timer",
+            ),
+            (
+                r#""run": 30000, "dl-reclaim": true, "dl-period": 30000"#.to_owned(),
+                "it has no event `timer`",
             ),
             (
                 format!(r#""run": 0.5, {timer}"#),
