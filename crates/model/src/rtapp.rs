@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::task::{Details, TaskSet, Timing, check_timing};
 use crate::time::Duration;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use std::fmt;
 
 /// What came of a file of rt-app.
@@ -223,7 +224,7 @@ fn micros(key: &str, value: &Json) -> std::result::Result<Duration, String> {
 /// # Errors
 /// A period, deadline or phase that is no whole number of microseconds.
 pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<String>)> {
-    let (mut threads, mut notes) = (Map::new(), Vec::new());
+    let (mut threads, mut notes) = (Vec::new(), Vec::new());
     for id in set.ids() {
         let (timing, name) = (set.timings()[id.index()], set.name(id));
         let whole = |what: &str, time: Duration| match time.nanos() % 1000 {
@@ -263,20 +264,36 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
                 ));
             }
         }
-        threads.insert(name, thread);
+        threads.push((name, thread));
     }
-    let file = json!({
-        "global": {
+    let file = File {
+        global: json!({
             "duration": duration.nanos().div_ceil(1_000_000_000),
             "calibration": "CPU0",
             "default_policy": "SCHED_OTHER",
             "log_basename": "rt-app",
-        },
-        "tasks": Value::Object(threads),
-    });
+        }),
+        tasks: InOrder(threads),
+    };
     let text = serde_json::to_string_pretty(&file)
         .map_err(|e| Error::new(format!("the set cannot be written as JSON: {e}")))?;
     Ok((text + "\n", notes))
+}
+
+/// A file as it is written.
+#[derive(Serialize)]
+struct File {
+    global: Value,
+    tasks: InOrder,
+}
+
+/// An object whose keys stay in their order: tasks keep their places, by which ties are broken.
+struct InOrder(Vec<(String, Value)>);
+
+impl Serialize for InOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
 }
 
 /// Without comments, and without commas before closing brackets; everything else where it was, for line numbers.
@@ -545,6 +562,19 @@ mod tests {
         let again = from_rt_app(&text).unwrap();
         assert!(again.notes.is_empty(), "{:?}", again.notes);
         assert_eq!(again.set, set);
+    }
+
+    #[test]
+    fn tasks_keep_their_places() {
+        let text = r#"{"tasks": {"t": {"instance": 12, "run": 10, "timer": {"ref": "x", "period": 100}},
+            "a": {"run": 10, "timer": {"ref": "x", "period": 100}}}}"#;
+        let read = from_rt_app(text).unwrap().set;
+        assert_eq!(
+            (read.name(crate::TaskId(10)), read.name(crate::TaskId(12))),
+            ("t-10".to_owned(), "a".to_owned())
+        );
+        let (written, _) = to_rt_app(&read, Duration::from_secs(1)).unwrap();
+        assert_eq!(from_rt_app(&written).unwrap().set, read);
     }
 
     #[test]
