@@ -173,6 +173,7 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
     let dir = tempfile::tempdir().unwrap();
     let heavy = "[[task]]\nname = \"a\"\nwcet = \"99ms\"\nperiod = \"100ms\"\n";
     let program = "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\nworkload = { exec = [\"/no/such/program\"] }\n";
+    let triggered = "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\ntrigger = { fd = 987 }\n";
     let quantum = ["run", "tasks.toml", "--policy", "pd2", "--quantum", "50us"];
     for (tasks, args, cause) in [
         (
@@ -196,6 +197,31 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
             "--execution: `much` is not a part",
         ),
         (TASKS, &quantum, "a quantum lasts 50us"),
+        (
+            TASKS,
+            &["run", "tasks.toml", "--policy", "g-edf,p-edf"],
+            "--policy: several policies are given",
+        ),
+        (
+            TASKS,
+            &["run", "tasks.toml", "--switch-every", "1s"],
+            "--switch-every: there is only one policy",
+        ),
+        (
+            TASKS,
+            &["run", "tasks.toml", "--release-at", "2020-01-01T00:00:00Z"],
+            "--release-at: the moment of release, 2020-01-01T00:00:00Z, is past",
+        ),
+        (
+            triggered,
+            &["run", "tasks.toml"],
+            "task a: `trigger`: descriptor 987 was not passed to this program",
+        ),
+        (
+            triggered,
+            &["run", "tasks.toml", "--policy", "pd2"],
+            "task a: `pd2` takes releases at multiples of the quantum alone",
+        ),
     ] {
         let refused = warmset(dir.path(), tasks, args).code(2);
         let told = text(&refused.get_output().stderr);
