@@ -1,7 +1,7 @@
 //! Memory of page colors for a run: working sets in it, and the stacks of its threads (001 §5.1; 004 §IV-B).
 //!
 //! A thread puts colored pages in the place of the part of its stack that it has not used yet, and goes on there: what it had
-//! put on its stack before stays where it was.
+//! put on its stack before stays where it was. When it comes back, ordinary pages are put there again.
 
 use crate::kernel::Thread;
 use model::{Result, TaskId};
@@ -77,7 +77,20 @@ pub(crate) fn on_its_stack<T>(provider: Option<&Arc<dyn Provider>>, who: Who, bo
     if !placed {
         return body();
     }
-    deeper(body)
+    let done = deeper(body);
+    // Stacks are used again by later threads, which are to have no colors unless they are given some.
+    // Safety: the pages that were placed, below all frames that are left; nothing in them is needed.
+    unsafe {
+        libc::mmap(
+            (top - size) as *mut libc::c_void,
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+    }
+    done
 }
 
 /// Goes down into the colored pages.

@@ -9,12 +9,12 @@
 //!
 //! Periods in which an interrupt was seen count neither their time nor their work.
 
-use crate::ground::{Ground, median};
+use crate::ground::{self, Ground, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
 use machine::with_clock;
 use model::watch::Watch;
-use model::{Bytes, CpuSet, Duration, Error, Result};
+use model::{Bytes, Duration, Error, Result};
 use partition::{Colors, View};
 use serde::Serialize;
 use std::hint::black_box;
@@ -100,15 +100,10 @@ pub struct Seen {
 /// # Errors
 /// The processor cannot be used; too few colors or pages; the user stopped it.
 pub fn run(ground: &Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
-    std::thread::scope(|scope| {
-        let measured = scope.spawn(|| {
-            machine::realtime::pin(&CpuSet::from_iter([ground.palette.cpu]))?;
-            with_clock!(clock => measure(clock, ground, colors, runs, watch))
-        });
-        measured
-            .join()
-            .unwrap_or_else(|_| Err(Error::new("the experiment broke off: a defect of this program")))
-    })
+    ground::on_processor(
+        ground.palette.cpu,
+        || with_clock!(clock => measure(clock, ground, colors, runs, watch)),
+    )
 }
 
 /// What came of some products, in ticks.

@@ -1,4 +1,5 @@
-//! What experiments stand on: memory of chosen colors, the colors of the task's own code and stack, and the flooder (001 §5.1).
+//! What experiments stand on: memory of chosen colors, the colors of the task's own code and stack, and what the flooder writes
+//! (001 §5.1).
 //!
 //! The flooder reads and writes all of the cache, and in the task's colors so much that the caches above lose the task's
 //! data, too. Kept out of the task's colors, it writes as much memory of other colors: floods are equally long, since time
@@ -7,17 +8,31 @@
 //! on its own.
 
 use machine::clock::Clock;
-use machine::memory::LINE;
 use model::watch::Watch;
-use model::{Bytes, CpuSet, Result};
+use model::{Bytes, CpuId, CpuSet, Error, Result};
 use partition::frame::Page;
 use partition::geometry::PAGE;
 use partition::{Colors, Large, LargeWindow, Palette, Pool, View, probe};
 use serde::Serialize;
-use std::hint::black_box;
 
 /// The largest cache that a flood is made for.
 const LARGEST: u64 = 64 << 20;
+/// Does something on a thread of its own that stays on a processor.
+///
+/// # Errors
+/// The processor cannot be used; what is done fails.
+pub fn on_processor<T: Send>(cpu: CpuId, done: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            machine::realtime::pin(&CpuSet::from_iter([cpu]))?;
+            done()
+        });
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(Error::new("the experiment broke off: a defect of this program")))
+    })
+}
+
 /// Colors and memory of them.
 #[derive(Debug)]
 pub struct Ground<'a> {
@@ -108,61 +123,6 @@ pub fn code(functions: &[usize]) -> Vec<Page<'static>> {
     pages.into_iter().filter_map(Page::of_code).collect()
 }
 
-/// Lines of a page.
-const LINES: usize = PAGE / LINE;
-/// Words of a line.
-const WORDS: usize = LINE / size_of::<u64>();
-
-/// The n-th line of a page to visit: all of them, by an odd stride that no prefetcher follows. What a prefetcher brings in
-/// ahead of a scan does not drive out what is in use (measured: [`partition::probe::read`]).
-const fn scattered(n: usize) -> usize {
-    (n * 37 + 11) % LINES
-}
-
-/// Reads and writes a word of every line of these pages of a memory.
-#[inline(never)]
-pub fn write(memory: &mut [u8], pages: &[u32]) {
-    let words: &mut [u64] = bytemuck::cast_slice_mut(memory);
-    for page in pages {
-        let Some(page) = words.chunks_exact_mut(LINES * WORDS).nth(*page as usize) else {
-            continue;
-        };
-        for n in 0..LINES {
-            let word = &mut page[scattered(n) * WORDS];
-            *word = black_box(*word).wrapping_add(1);
-        }
-    }
-}
-
-/// The same of all pages.
-pub fn write_all(view: &mut View) {
-    let pages: Vec<u32> = (0..(view.size().get() / PAGE as u64) as u32).collect();
-    write(view.bytes(), &pages);
-}
-
-/// Reads a word of every line of these pages of a memory.
-#[inline(never)]
-pub fn read(memory: &[u8], pages: &[u32]) {
-    let words: &[u64] = bytemuck::cast_slice(memory);
-    for page in pages {
-        let Some(page) = words.chunks_exact(LINES * WORDS).nth(*page as usize) else {
-            continue;
-        };
-        for n in 0..LINES {
-            black_box(page[scattered(n) * WORDS]);
-        }
-    }
-}
-
-/// Reads a word of every page, a different line from page to page.
-#[inline(never)]
-pub fn touch(view: &mut View) {
-    let words: &[u64] = bytemuck::cast_slice(view.bytes());
-    for (place, page) in words.chunks_exact(LINES * WORDS).enumerate() {
-        black_box(page[place % LINES * WORDS]);
-    }
-}
-
 /// One activation of a task, as it was measured: what the raw samples are.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sample {
@@ -174,10 +134,16 @@ pub struct Sample {
     pub run: usize,
     /// How long it took.
     pub ns: f64,
+    /// The longest step of the flood before it, in nanoseconds.
+    pub step_ns: f64,
+    /// How long reading the sentinel took after it, in nanoseconds.
+    pub sentinel_ns: f64,
     /// Was it interrupted? Then it does not count.
     pub interrupted: bool,
     /// Did the machine run slower just before or just after? Then it does not count either.
     pub disturbed: bool,
+    /// Had somebody else the processor for a moment during the flood? The same.
+    pub held: bool,
     /// Did the sentinel lose lines? The same.
     pub emptied: bool,
 }
@@ -185,7 +151,7 @@ pub struct Sample {
 impl Sample {
     /// Does it count?
     pub fn counts(&self) -> bool {
-        !self.interrupted && !self.disturbed && !self.emptied
+        !self.interrupted && !self.disturbed && !self.held && !self.emptied
     }
 }
 
@@ -239,26 +205,6 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_line_of_a_page_is_visited_once() {
-        let mut seen: Vec<usize> = (0..LINES).map(scattered).collect();
-        seen.sort_unstable();
-        assert!(seen.iter().enumerate().all(|(i, n)| i == *n));
-    }
-
-    #[test]
-    fn floods_write_their_pages_and_no_others() {
-        let mut memory = vec![0_u64; 4 * PAGE / 8];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
-        write(bytes, &[1, 3, 99]);
-        let written: Vec<bool> = memory
-            .chunks(PAGE / 8)
-            .map(|page| page.iter().step_by(WORDS).all(|w| *w == 1))
-            .collect();
-        assert_eq!(written, [false, true, false, true]);
-        assert!(memory[..PAGE / 8].iter().all(|w| *w == 0));
-    }
 
     #[test]
     fn calm_is_near_to_the_faster_ones() {

@@ -3,21 +3,23 @@
 //! Unpredictability is c_max / c_min: the longest activation after a flood against the shortest alone.
 //!
 //! 001 turns interrupts off while a task is active, and has the machine for itself. Here interrupts stay on, and a processor
-//! may be shared with what a hypervisor does not show. So three kinds of activations are left out and counted:
-//! *interrupted* ones, which a [`Witness`] tells (an interrupt in the flood is taken as a part of it); and *disturbed* ones: before the
-//! flood and after the activation the task is activated with a warm cache, and where one of these guards took longer than
-//! [`CALM`] times the first quartile of its run, something else slowed the machine down; and those after which the [`Sentinel`], memory that nothing of ours
-//! touches, had lost lines as well: *emptied*. None of these looks at the activation itself, so that none is left out for
-//! being slow.
+//! may be shared with what a hypervisor does not show. So four kinds of activations are left out and counted:
+//! *interrupted* ones, which a [`Witness`] tells; *disturbed* ones: before the flood and after the activation the task is
+//! activated with a warm cache, and where one of these guards took longer than [`CALM`] times the first quartile of its run,
+//! something else slowed the machine down; *held* ones: a step of the flood (a page) took longer than [`HELD`] times what the
+//! longest one usually takes, so that an interrupt or a hypervisor had the processor, and its caches, between; and those after
+//! which the [`Sentinel`], memory that nothing of ours touches, had lost lines as well: *emptied*. None of these looks at the
+//! activation itself, so that none is left out for being slow.
 
+use crate::flood::{self, Flood, SCENARIOS, Scenario, Steps};
 use crate::ground::{self, Ground, Sample, Sentinel, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
 use machine::with_clock;
 use model::watch::Watch;
-use model::{Bytes, CpuSet, Duration, Error, Result};
+use model::{Bytes, Duration, Error, Result};
 use partition::frame::Page;
-use partition::{Colors, Large, LargeWindow, View};
+use partition::{Colors, View};
 use serde::Serialize;
 use std::hint::black_box;
 use std::time::Instant;
@@ -47,44 +49,14 @@ impl Task {
     }
 }
 
-/// What happens between two activations.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scenario {
-    /// Nothing.
-    Alone,
-    /// A flood of all colors, most of all of those of the task's data.
-    Unpartitioned,
-    /// As large a flood of all colors but the task's: of its data, its code and its stack.
-    Partitioned,
-    /// The same, and as many pages of the task's colors are read but not written (001 §5.3).
-    SingleWriter,
-    /// As large a flood of all colors but those of the task's data.
-    DataOnly,
-    /// Nothing, for as long as a flood lasts: what time alone takes.
-    Waiting,
-    /// The lowest level is emptied and nothing else: what no color keeps.
-    FirstLevel,
-    /// One line of each of many small pages is read: translations of addresses are lost, and hardly any of the cache.
-    Translations,
-}
-
-/// All scenarios, in the order in which they are shown.
-pub const SCENARIOS: [Scenario; 8] = [
-    Scenario::Alone,
-    Scenario::Unpartitioned,
-    Scenario::Partitioned,
-    Scenario::SingleWriter,
-    Scenario::DataOnly,
-    Scenario::Waiting,
-    Scenario::FirstLevel,
-    Scenario::Translations,
-];
-
 /// Sizes as in Fig. 4 of 001: from 4 to 8192.
 pub const SIZES: [usize; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 /// How many times as long as the first quartile a guard may take.
 pub const CALM: f64 = 1.05;
+/// How many times as many colors as the task the sentinel has.
+const WATCHED: usize = 3;
+/// How many times as long as the first quartile the longest step of a flood may take.
+pub const HELD: f64 = 1.5;
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -118,7 +90,9 @@ pub struct Row {
     pub interrupted: u64,
     /// Activations that were not, but something slowed the machine down around them: left out, too.
     pub disturbed: u64,
-    /// Activations that were neither, but the sentinel lost lines: left out, too.
+    /// Activations that were neither, but somebody had the processor during the flood: left out, too.
+    pub held: u64,
+    /// Activations that were none of these, but the sentinel lost lines: left out, too.
     pub emptied: u64,
     /// Activations that count.
     pub counted: u64,
@@ -163,15 +137,10 @@ impl Seen {
 /// # Errors
 /// The processor cannot be used; too few colors or pages; every activation was interrupted; the user stopped it.
 pub fn run(ground: &mut Ground<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
-    std::thread::scope(|scope| {
-        let measured = scope.spawn(|| {
-            machine::realtime::pin(&CpuSet::from_iter([ground.palette.cpu]))?;
-            with_clock!(clock => measure(clock, ground, plan, watch))
-        });
-        measured
-            .join()
-            .unwrap_or_else(|_| Err(Error::new("the experiment broke off: a defect of this program")))
-    })
+    ground::on_processor(
+        ground.palette.cpu,
+        || with_clock!(clock => measure(clock, ground, plan, watch)),
+    )
 }
 
 /// The task in its memory.
@@ -208,18 +177,9 @@ fn activate<C: Clock>(clock: C, active: &mut Active<'_>, sample: f64) -> u64 {
     clock.stamp().saturating_sub(start)
 }
 
-/// What floods.
-struct Floods<'a> {
-    flood: &'a mut Large,
-    readable: &'a LargeWindow,
-    /// Pages of a flood that nothing is kept free of.
-    everywhere: Vec<u32>,
-    /// As many that spare the task's data, code and stack.
-    beside_all: Vec<u32>,
-    /// As many that spare its data.
-    beside_data: Vec<u32>,
-    /// Readable pages of the colors of its data.
-    rivals: Vec<u32>,
+/// What happens before activations.
+struct Before<'a> {
+    flood: Flood<'a>,
     /// As much as twice the lowest level, of others' colors.
     small: View,
     /// Many small pages of others' colors.
@@ -228,31 +188,29 @@ struct Floods<'a> {
     lasts: std::time::Duration,
 }
 
-impl Floods<'_> {
-    fn before(&mut self, scenario: Scenario) {
+impl Before<'_> {
+    /// Does it; gives the longest step of it, in ticks.
+    fn run<C: Clock>(&mut self, clock: C, scenario: Scenario) -> u64 {
+        let mut steps = Steps::begin(clock);
         match scenario {
-            Scenario::Alone => {}
-            Scenario::Unpartitioned => ground::write(self.flood.bytes(), &self.everywhere),
-            Scenario::Partitioned => ground::write(self.flood.bytes(), &self.beside_all),
-            Scenario::SingleWriter => {
-                ground::write(self.flood.bytes(), &self.beside_all);
-                ground::read(self.readable.bytes(), &self.rivals);
-            }
-            Scenario::DataOnly => ground::write(self.flood.bytes(), &self.beside_data),
-            Scenario::FirstLevel => ground::write_all(&mut self.small),
-            Scenario::Translations => ground::touch(&mut self.translations),
+            Scenario::FirstLevel => flood::write_all(&mut self.small, || steps.step()),
+            Scenario::Translations => flood::touch(&mut self.translations, || steps.step()),
             Scenario::Waiting => {
                 let until = Instant::now() + self.lasts;
                 while Instant::now() < until {
                     std::hint::spin_loop();
+                    steps.step();
                 }
             }
+            other => self.flood.run(other, || steps.step()),
         }
+        steps.longest()
     }
 }
 
 fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
     let calibration = Calibration::of(clock, Duration::from_millis(20))?;
+    let nanos = |ticks: u64| calibration.duration(ticks).nanos() as f64;
     let witness = Witness::new();
     let number = ground.palette.colors();
     if plan.colors == 0 || plan.colors > number / 2 {
@@ -279,42 +237,38 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
     let ways = ground.palette.cache.ways as usize;
     let mut memory = ground.pool.take(&data, ways * data.len())?;
     let both = data.union(&rest);
-    // Beyond code and stack, the last colors, as many as the task's.
-    let watched: Colors = ground.others(&both).iter().rev().take(data.len()).collect();
-    let mut sentinel = Sentinel::new(ground.pool.take(&watched, ways * data.len() / 2)?);
+    // Beyond code and stack, the last colors: more than the task's, so that it loses lines sooner, but not more than half of
+    // what is left to the flood.
+    let others = ground.others(&both);
+    let watched: Colors = others
+        .iter()
+        .rev()
+        .take((WATCHED * data.len()).min(others.len() / 2))
+        .collect();
+    let mut sentinel = Sentinel::new(ground.pool.take(&watched, ways * watched.len() / 2)?);
     let free = ground.others(&both.union(&watched));
     let small = ground.pool.take(&free, 2 * free.len())?;
     let translations = ground.pool.take_all(&free, usize::MAX)?;
-    let readable = ground
-        .readable
-        .as_ref()
-        .ok_or_else(|| Error::new("no memory was made that can only be read: a defect of this program"))?;
-    let mut floods = Floods {
-        everywhere: ground.everywhere(&data, &watched),
-        beside_all: ground.beside(&data, &watched, &both),
-        beside_data: ground.beside(&data, &watched, &data),
-        rivals: {
-            let mut pages = readable.of(&data);
-            pages.truncate(pages.len() / 2);
-            pages
-        },
-        readable,
-        flood: &mut ground.flood,
+    let palette = ground.palette;
+    let mut before = Before {
+        flood: Flood::new(ground, &data, &rest, &watched).ok_or_else(|| {
+            Error::new("no memory was made that can only be read: a defect of this program")
+        })?,
         small,
         translations,
         lasts: std::time::Duration::ZERO,
     };
     let begun = Instant::now();
-    floods.before(Scenario::Partitioned);
-    floods.lasts = begun.elapsed();
+    before.run(clock, Scenario::Partitioned);
+    before.lasts = begun.elapsed();
     let mut seen = Seen {
         task: plan.task,
-        partition: Bytes::new(ground.palette.cache.of_one_color().get() * u64::from(plan.colors)),
+        partition: Bytes::new(palette.cache.of_one_color().get() * u64::from(plan.colors)),
         data,
         rest,
         runs: (plan.runs, plan.activations),
-        flood_lasts: Duration::from_nanos(floods.lasts.as_nanos() as u64),
-        flood_large: floods.flood.large,
+        flood_lasts: Duration::from_nanos(before.lasts.as_nanos() as u64),
+        flood_large: before.flood.large(),
         witnessed: witness.works(),
         rows: Vec::new(),
         samples: Vec::new(),
@@ -326,7 +280,7 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
     for size in plan.sizes.iter().copied() {
         let mut active = Active::new(plan.task, bytemuck::cast_slice_mut(memory.bytes()), size)?;
         let first = seen.samples.len();
-        let mut kept = Vec::new();
+        let (mut kept, mut longest) = (Vec::new(), Vec::new());
         for run in 0..plan.runs {
             let mut guards = Vec::new();
             for activation in 0..plan.activations * SCENARIOS.len() {
@@ -339,22 +293,27 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
                 sentinel.read();
                 // What is in the partition at first, as it would be after the last activation.
                 activate(clock, &mut active, 1.0);
-                let before = activate(clock, &mut active, 1.0);
-                floods.before(SCENARIOS[scenario]);
+                let warm = activate(clock, &mut active, 1.0);
+                let step = before.run(clock, SCENARIOS[scenario]);
                 witness.arm();
                 let took = activate(clock, &mut active, run as f64);
                 let interrupted = witness.interrupted();
-                kept.push(sentinel.time(clock));
+                let whole = sentinel.time(clock);
+                longest.push(step);
+                kept.push(whole);
                 activate(clock, &mut active, 1.0);
                 let after = activate(clock, &mut active, 1.0);
-                guards.push(before.max(after));
+                guards.push(warm.max(after));
                 seen.samples.push(Sample {
                     size,
                     scenario,
                     run,
-                    ns: calibration.duration(took).nanos() as f64,
+                    ns: nanos(took),
+                    step_ns: nanos(step),
+                    sentinel_ns: nanos(whole),
                     interrupted,
                     disturbed: false,
+                    held: false,
                     emptied: false,
                 });
             }
@@ -369,14 +328,17 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
         // A flood of another kind leaves prefetchers and translations in another state: each has its own measure.
         for scenario in 0..SCENARIOS.len() {
             let of = |sample: &Sample| sample.scenario == scenario;
-            let own = seen.samples[first..].iter().zip(&kept).filter(|(s, _)| of(s));
-            let most = ground::calm(
-                &own.map(|(_, kept)| *kept).collect::<Vec<_>>(),
-                CALM,
-                calibration.step,
-            );
-            for (sample, kept) in seen.samples[first..].iter_mut().zip(&kept).filter(|(s, _)| of(s)) {
-                sample.emptied = *kept > most;
+            let samples = &mut seen.samples[first..];
+            for (ticks, factor, flag) in [
+                (&kept, CALM, (|s| &mut s.emptied) as fn(&mut Sample) -> &mut bool),
+                (&longest, HELD, |s| &mut s.held),
+            ] {
+                let own = samples.iter().zip(ticks).filter(|(s, _)| of(s));
+                let own: Vec<u64> = own.map(|(_, ticks)| *ticks).collect();
+                let most = ground::calm(&own, factor, calibration.step);
+                for (sample, ticks) in samples.iter_mut().zip(ticks).filter(|(s, _)| of(s)) {
+                    *flag(sample) = *ticks > most;
+                }
             }
         }
         let row = row_of(plan.task, size, plan.runs, &seen.samples[first..])?;
@@ -424,9 +386,13 @@ fn row_of(task: Task, size: usize, runs: usize, samples: &[Sample]) -> Result<Ro
         typical: over_runs(&|run, scenario| median(of(run, scenario))),
         interrupted: samples.iter().filter(|s| s.interrupted).count() as u64,
         disturbed: samples.iter().filter(|s| s.disturbed && !s.interrupted).count() as u64,
+        held: samples
+            .iter()
+            .filter(|s| s.held && !s.disturbed && !s.interrupted)
+            .count() as u64,
         emptied: samples
             .iter()
-            .filter(|s| s.emptied && !s.disturbed && !s.interrupted)
+            .filter(|s| s.emptied && !s.held && !s.disturbed && !s.interrupted)
             .count() as u64,
         counted: counted.len() as u64,
     })
@@ -442,8 +408,11 @@ mod tests {
             scenario,
             run,
             ns,
+            step_ns: 1.0,
+            sentinel_ns: 1.0,
             interrupted: false,
             disturbed: false,
+            held: false,
             emptied: false,
         }
     }
@@ -468,6 +437,10 @@ mod tests {
             disturbed: true,
             ..sample(0, 0, 1.0)
         });
+        samples.push(Sample {
+            held: true,
+            ..sample(0, 1, 9000.0)
+        });
         let row = row_of(Task::Filter, 512, 3, &samples).unwrap();
         assert_eq!(row.least_ns, 100.0);
         assert_eq!(row.unpredictability[0], 1.1);
@@ -478,8 +451,8 @@ mod tests {
             "nothing is said of what was not seen"
         );
         assert_eq!(
-            (row.interrupted, row.disturbed, row.emptied, row.counted),
-            (1, 1, 1, 12)
+            (row.interrupted, row.disturbed, row.held, row.emptied, row.counted),
+            (1, 1, 1, 1, 12)
         );
         assert_eq!(row.wss, Bytes::from_kib(8));
     }

@@ -7,14 +7,15 @@
 //! Slices are kept by looking at the clock after each row of a submatrix. A slice in which an interrupt was seen is done
 //! again, flood included, and counted: what the product computes is the same.
 
+use crate::flood::{Flood, Scenario};
 use crate::ground::{self, Ground, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
 use machine::with_clock;
 use model::watch::Watch;
-use model::{CpuSet, Duration, Error, Result};
+use model::{Duration, Error, Result};
+use partition::Colors;
 use partition::frame::Page;
-use partition::{Colors, Large, LargeWindow};
 use serde::Serialize;
 use std::hint::black_box;
 use workload::matrix::{DOUBLES, Product, STEPS};
@@ -32,21 +33,7 @@ pub const SLICES: [Duration; 7] = [
 /// What a product takes alone on the Pentium of 133 MHz (001 §5.4).
 const PAPER: Duration = Duration::from_micros(10_900);
 
-/// What happens after a slice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scenario {
-    /// Nothing.
-    Alone,
-    /// A flood of all colors, most of all of those of the matrices.
-    Unpartitioned,
-    /// As large a flood of all colors but those of the matrices, the code and the stack.
-    Partitioned,
-    /// The same, and as many pages of the matrices' colors are read but not written.
-    SingleWriter,
-}
-
-/// All scenarios, in the order in which they are shown.
+/// What happens after a slice, in the order in which it is shown.
 pub const SCENARIOS: [Scenario; 4] = [
     Scenario::Alone,
     Scenario::Unpartitioned,
@@ -109,15 +96,10 @@ pub struct Seen {
 /// # Errors
 /// The processor cannot be used; too few colors or pages; interrupts in every slice; the user stopped it.
 pub fn run(ground: &mut Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
-    std::thread::scope(|scope| {
-        let measured = scope.spawn(|| {
-            machine::realtime::pin(&CpuSet::from_iter([ground.palette.cpu]))?;
-            with_clock!(clock => measure(clock, ground, colors, runs, watch))
-        });
-        measured
-            .join()
-            .unwrap_or_else(|_| Err(Error::new("the experiment broke off: a defect of this program")))
-    })
+    ground::on_processor(
+        ground.palette.cpu,
+        || with_clock!(clock => measure(clock, ground, colors, runs, watch)),
+    )
 }
 
 /// Computes from a step on until the slice has passed or the work is done; gives the next step and the ticks it took.
@@ -133,29 +115,6 @@ fn slice<C: Clock>(clock: C, product: &mut Product<'_>, from: usize, end: usize,
         }
     }
     (step, clock.stamp().saturating_sub(start))
-}
-
-/// What floods after a slice.
-struct Floods<'a> {
-    flood: &'a mut Large,
-    readable: &'a LargeWindow,
-    everywhere: Vec<u32>,
-    beside: Vec<u32>,
-    rivals: Vec<u32>,
-}
-
-impl Floods<'_> {
-    fn after(&mut self, scenario: Scenario) {
-        match scenario {
-            Scenario::Alone => {}
-            Scenario::Unpartitioned => ground::write(self.flood.bytes(), &self.everywhere),
-            Scenario::Partitioned => ground::write(self.flood.bytes(), &self.beside),
-            Scenario::SingleWriter => {
-                ground::write(self.flood.bytes(), &self.beside);
-                ground::read(self.readable.bytes(), &self.rivals);
-            }
-        }
-    }
 }
 
 /// How often an interrupted slice is done again before it is given up.
@@ -218,24 +177,12 @@ fn measure<C: Clock>(
     own.push(Page::under(&below));
     let rest = ground.colors_of(&own, watch)?.difference(&data);
     drop(own);
-    let none = Colors::new();
-    let readable = ground
-        .readable
-        .as_ref()
-        .ok_or_else(|| Error::new("no memory was made that can only be read: a defect of this program"))?;
-    let mut rivals = readable.of(&data);
-    rivals.truncate(rivals.len() / 2);
     let bytes = DOUBLES * size_of::<f64>();
     let mut memory = ground
         .pool
         .take(&data, bytes.div_ceil(partition::geometry::PAGE))?;
-    let mut floods = Floods {
-        everywhere: ground.everywhere(&data, &none),
-        beside: ground.beside(&data, &none, &data.union(&rest)),
-        rivals,
-        readable,
-        flood: &mut ground.flood,
-    };
+    let mut flood = Flood::new(ground, &data, &rest, &Colors::new())
+        .ok_or_else(|| Error::new("no memory was made that can only be read: a defect of this program"))?;
     let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
     let tick = calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6;
     let never = u64::MAX;
@@ -266,7 +213,7 @@ fn measure<C: Clock>(
                 }
                 let ticks = (length.nanos() as f64 / tick) as u64;
                 let (took, again) = products(clock, &mut product, number * STEPS, ticks, witness, || {
-                    floods.after(which);
+                    flood.run(which, || {});
                 })?;
                 seen.again += again;
                 seen.samples.push(Sample {

@@ -26,6 +26,8 @@ pub struct Curves {
     pub level: Option<(f64, String)>,
     /// The y axis begins here.
     pub least: f64,
+    /// It reaches up to here at least, where that is given.
+    pub most: Option<f64>,
     /// Curves by the place of their name in the legend: points by ascending x.
     pub curves: Vec<(usize, Vec<(f64, f64)>)>,
 }
@@ -75,7 +77,9 @@ fn panel(curves: &Curves) -> Panel {
     let (low, high) = points().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| {
         (low.min(p.0), high.max(p.0))
     });
-    let top = points().map(|p| p.1).fold(curves.least, f64::max);
+    let top = points()
+        .map(|p| p.1)
+        .fold(curves.most.unwrap_or(curves.least), f64::max);
     let x = match curves.logarithmic {
         true => Axis {
             label: curves.x.clone(),
@@ -138,6 +142,7 @@ mod tests {
             ticks: vec![(4.0, "4".to_owned()), (64.0, "64".to_owned())],
             level: Some((1.15, "isolated".to_owned())),
             least: 1.0,
+            most: None,
             curves: vec![
                 (0, vec![(4.0, 1.0), (64.0, 1.1)]),
                 (1, vec![(4.0, 3.0), (64.0, 2.0)]),

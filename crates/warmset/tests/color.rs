@@ -105,3 +105,16 @@ fn what_cannot_be_run_in_colors_is_refused() {
     ]);
     assert!(e.contains("none.sock") && e.contains("color serve"), "{e}");
 }
+
+#[test]
+fn experiments_that_cannot_be_are_refused_before_anything_is_measured() {
+    let e = refusal(&["experiment", "multicore", "--hasten", "1000"]);
+    assert!(e.contains("--hasten"), "{e}");
+    let e = refusal(&["experiment", "multicore", "--execution", "most"]);
+    assert!(e.contains("--execution"), "{e}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let e = refusal(&["experiment", "isolation", "-o", file.to_str().unwrap()]);
+    assert!(e.contains("file"), "{e}");
+}

@@ -1,12 +1,13 @@
 //! How the experiments with the product of matrices are shown (001 §5.4 and §5.5, Figs. 7 and 8).
 
+use experiment::flood::Scenario;
 use experiment::{combined, slices};
 use model::Result;
 use report::Figure;
 use report::lines::{Curves, figure};
 use std::fmt::Write as _;
 
-const MATRIX: [&str; 4] = ["alone", "unpartitioned", "partitioned", "single-writer"];
+const MATRIX: [Scenario; 4] = slices::SCENARIOS;
 
 /// The table of Fig. 7.
 pub fn matrix_text(seen: &slices::Seen) -> String {
@@ -35,8 +36,8 @@ pub fn matrix_text(seen: &slices::Seen) -> String {
     ];
     for (title, of, unit) in tables {
         let _ = write!(text, "\n{title}\n{:>12}", "slice");
-        for name in MATRIX {
-            let _ = write!(text, " {name:>13}");
+        for scenario in MATRIX {
+            let _ = write!(text, " {:>13}", scenario.name());
         }
         text.push('\n');
         for row in &seen.rows {
@@ -63,6 +64,17 @@ pub fn matrix_text(seen: &slices::Seen) -> String {
     text
 }
 
+/// Names of places on a logarithmic axis without those that would lie on the one before.
+fn apart(ticks: impl Iterator<Item = (f64, String)>) -> Vec<(f64, String)> {
+    let mut kept: Vec<(f64, String)> = Vec::new();
+    for tick in ticks {
+        if kept.last().is_none_or(|last| tick.0 >= 1.2 * last.0) {
+            kept.push(tick);
+        }
+    }
+    kept
+}
+
 /// Fig. 7.
 pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
     let curves = |title: &str, of: fn(&slices::Row) -> [f64; slices::SCENARIOS.len()]| Curves {
@@ -78,18 +90,15 @@ pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
         x: "time slice".to_owned(),
         y: "times the shortest alone".to_owned(),
         logarithmic: true,
-        ticks: seen
-            .rows
-            .iter()
-            .map(|r| {
-                (
-                    r.slice.nanos() as f64,
-                    r.slice.to_string().replace("us", " µs").replace("ms", " ms"),
-                )
-            })
-            .collect(),
+        ticks: apart(seen.rows.iter().map(|r| {
+            (
+                r.slice.nanos() as f64,
+                r.slice.to_string().replace("us", " µs").replace("ms", " ms"),
+            )
+        })),
         level: None,
         least: 1.0,
+        most: None,
         curves: (0..MATRIX.len())
             .map(|s| {
                 (
@@ -106,7 +115,7 @@ pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
         "experiment-matrix",
         "A product of matrices, interrupted by floods of the cache",
         "After 001, Fig. 7: processor time of the products when the cache is flooded after each time slice.",
-        &MATRIX,
+        &MATRIX.map(Scenario::name),
         &[
             curves("Longest run", |r| r.unpredictability),
             curves("Median run", |r| r.typical),
@@ -122,7 +131,7 @@ pub fn matrix_csv(seen: &slices::Seen) -> String {
             text,
             "{},{},{},{:.0}",
             s.slice.nanos() / 1000,
-            MATRIX[s.scenario],
+            MATRIX[s.scenario].name(),
             s.run,
             s.ns
         );
@@ -182,8 +191,10 @@ pub fn combined_text(seen: &combined::Seen) -> String {
 
 /// Fig. 8, at the paper's rates and to scale.
 pub fn combined_figure(seen: &combined::Seen) -> Result<Option<Figure>> {
-    let legend = ["partitioned", "unpartitioned", "ratio"];
-    let panel = |title: &str, rows: &[combined::Row], ratio: bool| {
+    let legend = ["partitioned", "unpartitioned", "ratio", "001: the largest ratio"];
+    // 001 §5.5: a slowdown of 2.8 at most, at 5 kHz.
+    let paper = (5.0, 2.8);
+    let panel = |title: &str, rows: &[combined::Row], ratio: bool, with_paper: bool| {
         let points = |of: fn(&combined::Row) -> f64| -> Vec<(f64, f64)> {
             rows.iter()
                 .map(|r| (r.rate / 1e3, of(r)))
@@ -209,13 +220,21 @@ pub fn combined_figure(seen: &combined::Seen) -> Result<Option<Figure>> {
                 false => "time of a product, µs".to_owned(),
             },
             logarithmic: true,
-            ticks: rows
-                .iter()
-                .map(|r| (r.rate / 1e3, format!("{:.0}", r.rate / 1e3)))
-                .collect(),
+            ticks: apart(
+                rows.iter()
+                    .map(|r| (r.rate / 1e3, format!("{:.0}", r.rate / 1e3))),
+            ),
             level: None,
-            least: if ratio { 1.0 } else { 0.0 },
+            least: match ratio {
+                true => {
+                    let ratios = rows.iter().map(combined::Row::ratio).filter(|r| r.is_finite());
+                    (ratios.fold(1.0, f64::min) * 20.0).floor() / 20.0
+                }
+                false => 0.0,
+            },
+            most: None,
             curves: match ratio {
+                true if with_paper => vec![(2, points(combined::Row::ratio)), (3, vec![paper])],
                 true => vec![(2, points(combined::Row::ratio))],
                 false => vec![
                     (0, points(|r| r.partitioned_ns / 1e3)),
@@ -230,10 +249,10 @@ pub fn combined_figure(seen: &combined::Seen) -> Result<Option<Figure>> {
         "After 001, Fig. 8. Above: rates as in the paper; below: higher ones, at which a product meets more activations.",
         &legend,
         &[
-            panel("Rates as in the paper", &seen.rows, false),
-            panel("Ratio", &seen.rows, true),
-            panel("Higher rates", &seen.higher, false),
-            panel("Ratio, higher rates", &seen.higher, true),
+            panel("Rates as in the paper", &seen.rows, false, false),
+            panel("Ratio", &seen.rows, true, true),
+            panel("Higher rates", &seen.higher, false, false),
+            panel("Ratio, higher rates", &seen.higher, true, false),
         ],
     )
 }

@@ -1,6 +1,7 @@
 //! How the experiments on cache partitions are shown: tables, pictures and raw samples, the papers' figures beside them.
 
-use experiment::short::{SCENARIOS, Scenario, Seen, Task};
+use experiment::flood::{SCENARIOS, Scenario};
+use experiment::short::{Seen, Task};
 use model::Result;
 use report::Figure;
 use report::lines::{Curves, figure};
@@ -20,19 +21,6 @@ pub fn isolates(seen: &Seen) -> bool {
         row.unpredictability[place(Scenario::Unpartitioned)] >= HARM
             && row.unpredictability[place(Scenario::Partitioned)] <= ISOLATES
     })
-}
-
-fn name(scenario: Scenario) -> &'static str {
-    match scenario {
-        Scenario::Alone => "alone",
-        Scenario::Unpartitioned => "unpartitioned",
-        Scenario::Partitioned => "partitioned",
-        Scenario::SingleWriter => "single-writer",
-        Scenario::DataOnly => "data-only",
-        Scenario::Waiting => "waiting",
-        Scenario::FirstLevel => "first-level",
-        Scenario::Translations => "translations",
-    }
 }
 
 fn what(task: Task) -> (&'static str, &'static str) {
@@ -79,7 +67,7 @@ pub fn short_text(seen: &Seen) -> String {
     ] {
         let _ = write!(text, "\n{title}\n{unit:>12} {:>8} {:>10}", "memory", "c_min");
         for scenario in SCENARIOS {
-            let _ = write!(text, " {:>13}", name(scenario));
+            let _ = write!(text, " {:>13}", scenario.name());
         }
         text.push('\n');
         for row in &seen.rows {
@@ -99,7 +87,7 @@ pub fn short_text(seen: &Seen) -> String {
     let sum = |of: fn(&experiment::short::Row) -> u64| seen.rows.iter().map(of).sum::<u64>();
     let _ = writeln!(
         text,
-        "\n{} activations count; left out: {} interrupted{}, {} with a slower machine around them, {} with lines lost that\nnobody here touched",
+        "\n{} activations count; left out: {} interrupted{}, {} with a slower machine around them, {} with somebody else on the\nprocessor during the flood, {} with lines lost that nobody here touched",
         sum(|r| r.counted),
         sum(|r| r.interrupted),
         if seen.witnessed {
@@ -108,25 +96,45 @@ pub fn short_text(seen: &Seen) -> String {
             " (this machine does not show interrupts)"
         },
         sum(|r| r.disturbed),
+        sum(|r| r.held),
         sum(|r| r.emptied),
     );
     text.push_str(paper(seen.task));
-    if let Some(row) = seen.at_half() {
-        let _ = writeln!(
-            text,
-            "{}: with {} of {}, {:.2} partitioned and {:.2} unpartitioned ({ISOLATES} and {HARM} are wanted)",
-            if isolates(seen) {
-                "the partition isolates"
-            } else {
-                "not shown"
-            },
+    text.push_str(&at_half(seen));
+    text
+}
+
+/// What half of the partition shows.
+fn at_half(seen: &Seen) -> String {
+    seen.at_half().map_or_else(String::new, |row| {
+        let of = |scenario: Scenario| row.unpredictability[place(scenario)];
+        format!(
+            "with {} of {}: {:.2} partitioned and {:.2} unpartitioned ({:.2} alone; {:.2} where nothing happens for as long)\n",
             row.wss,
             seen.partition,
-            row.unpredictability[place(Scenario::Partitioned)],
-            row.unpredictability[place(Scenario::Unpartitioned)]
-        );
+            of(Scenario::Partitioned),
+            of(Scenario::Unpartitioned),
+            of(Scenario::Alone),
+            of(Scenario::Waiting),
+        )
+    })
+}
+
+/// The answer to the question whether a partition isolates.
+pub fn isolation_text(seen: &Seen) -> String {
+    format!(
+        "{}\nisolates: {} (at most {ISOLATES} partitioned where it is at least {HARM} unpartitioned)\n",
+        short_text(seen),
+        if isolates(seen) { "yes" } else { "no" },
+    )
+}
+
+/// The figure of 001 §5.2 that its text names for many coefficients. Of Fig. 5 it names none.
+fn in_paper(task: Task) -> Option<(f64, String)> {
+    match task {
+        Task::Filter => Some((1.35, "001, Pentium, unpartitioned: 1.35".to_owned())),
+        Task::Cosine | Task::Fourier => None,
     }
-    text
 }
 
 /// Both tables as curves: what is compared in the paper, and what explains it.
@@ -142,7 +150,8 @@ pub fn short_figure(seen: &Seen) -> Result<Option<Figure>> {
     let (task, unit) = what(seen.task);
     let curves = |of: fn(&experiment::short::Row) -> [f64; SCENARIOS.len()],
                   title: &str,
-                  scenarios: &[Scenario]| Curves {
+                  scenarios: &[Scenario],
+                  level: Option<(f64, String)>| Curves {
         title: title.to_owned(),
         description: seen.at_half().map_or_else(String::new, |row| {
             format!(
@@ -161,8 +170,9 @@ pub fn short_figure(seen: &Seen) -> Result<Option<Figure>> {
             .step_by(if seen.rows.len() > 8 { 2 } else { 1 })
             .map(|r| (r.size as f64, r.size.to_string()))
             .collect(),
-        level: None,
+        level,
         least: 1.0,
+        most: None,
         curves: scenarios
             .iter()
             .map(|scenario| {
@@ -182,10 +192,15 @@ pub fn short_figure(seen: &Seen) -> Result<Option<Figure>> {
         &format!("experiment-{}", task.replace(' ', "-")),
         &format!("A {task} beside a flooder of the cache"),
         "After 001, Figs. 4 and 5. Left: the longest activation, right: the median one, medians over the runs.",
-        &SHOWN.map(name),
+        &SHOWN.map(Scenario::name),
         &[
-            curves(|r| r.unpredictability, "Longest activation", &SHOWN[..4]),
-            curves(|r| r.typical, "Median activation", &SHOWN),
+            curves(
+                |r| r.unpredictability,
+                "Longest activation",
+                &SHOWN[..4],
+                in_paper(seen.task),
+            ),
+            curves(|r| r.typical, "Median activation", &SHOWN, None),
         ],
     )
 }
@@ -193,19 +208,22 @@ pub fn short_figure(seen: &Seen) -> Result<Option<Figure>> {
 /// Every activation.
 pub fn short_csv(seen: &Seen) -> String {
     let mut text = format!(
-        "{},scenario,run,ns,interrupted,disturbed,emptied\n",
+        "{},scenario,run,ns,longest_step_ns,sentinel_ns,interrupted,disturbed,held,emptied\n",
         what(seen.task).1
     );
     for s in &seen.samples {
         let _ = writeln!(
             text,
-            "{},{},{},{:.0},{},{},{}",
+            "{},{},{},{:.0},{:.0},{:.0},{},{},{},{}",
             s.size,
-            name(SCENARIOS[s.scenario]),
+            SCENARIOS[s.scenario].name(),
             s.run,
             s.ns,
+            s.step_ns,
+            s.sentinel_ns,
             u8::from(s.interrupted),
             u8::from(s.disturbed),
+            u8::from(s.held),
             u8::from(s.emptied)
         );
     }

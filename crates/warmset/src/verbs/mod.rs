@@ -7,6 +7,8 @@ mod color;
 mod color_exec;
 mod color_experiment;
 mod color_experiment_long;
+mod color_experiment_multicore;
+mod color_experiment_multicore_show;
 mod color_experiment_show;
 mod color_find;
 mod color_serve;

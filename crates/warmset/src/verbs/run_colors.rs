@@ -8,7 +8,7 @@ use machine::settings::Settings;
 use model::{Bytes, CpuSet, Error, Platform, Result, TaskId, TaskSet};
 use partition::client::{Connection, Memory};
 use partition::geometry::PAGE;
-use partition::ledger::{Access, Holder};
+use partition::ledger::{Access, Holder, TileId};
 use partition::plan::{self, Plan, Scheme, Share, Supply};
 use partition::protocol::Request;
 use partition::resctrl::{self, Ways};
@@ -225,7 +225,7 @@ fn pages(
             let size = to_sort(&plan, set, dispatchers, palette.colors());
             tile::allow_files(size);
             let tiles = tile::make(&palette, size, &on, console)?;
-            let client = own_server(&palette, tiles)?;
+            let client = own_server(palette.colors(), tiles)?;
             let cache = format!(
                 "{}, {} colors of {}, by {}, confidence {:.3}",
                 palette.cache.name(),
@@ -237,6 +237,21 @@ fn pages(
             (plan, cache, Some((palette, on)), client)
         }
     };
+    let given = give(plan, set, dispatchers, &mut client)?;
+    Ok(Prepared {
+        cache,
+        palette,
+        _server: Some(client),
+        _settings: Some(settings),
+        ..given
+    })
+}
+
+/// Memory of a plan for working sets and stacks, over a connection that is to be kept for as long as what is given.
+///
+/// # Errors
+/// There is not as much, or not in these colors.
+pub fn give(plan: Plan, set: &TaskSet, dispatchers: usize, client: &mut Connection) -> Result<Prepared> {
     let mut working = BTreeMap::new();
     let mut stacks = BTreeMap::new();
     for share in &plan.tasks {
@@ -259,25 +274,28 @@ fn pages(
     Ok(Prepared {
         plan,
         names: names(set),
-        cache,
+        cache: String::new(),
         provider: Arc::new(Threads {
             dispatchers: Mutex::new(own),
             workers: Mutex::new(stacks),
             hardware: Mutex::new(None),
         }),
         working,
-        palette,
-        _server: Some(client),
-        _settings: Some(settings),
+        palette: None,
+        _server: None,
+        _settings: None,
     })
 }
 
 /// A memory server within this process, whose memory is all this process's.
-fn own_server(palette: &Palette, tiles: Vec<tile::Tile>) -> Result<Connection> {
-    let mut client = Arc::new(Server::new(palette.colors(), tiles)).attach()?;
+///
+/// # Errors
+/// The system has no more sockets or threads.
+pub fn own_server(colors: u16, tiles: Vec<tile::Tile>) -> Result<Connection> {
+    let mut client = Arc::new(Server::new(colors, tiles)).attach()?;
     client.ask(&Request::Grant {
         holder: Holder::Pid(std::process::id()),
-        colors: Colors::first(palette.colors()).into(),
+        colors: Colors::first(colors).into(),
         pages: None,
         access: Access::Full,
     })?;
@@ -297,7 +315,7 @@ fn cache_of(platform: &Platform, level: Option<u8>) -> Result<Geometry> {
 }
 
 /// How much memory is sorted for a run: twice what the color needs that needs the most, for each color.
-fn to_sort(plan: &Plan, set: &TaskSet, dispatchers: usize, colors: u16) -> Bytes {
+pub fn to_sort(plan: &Plan, set: &TaskSet, dispatchers: usize, colors: u16) -> Bytes {
     let mut tiles: BTreeMap<Color, u64> = BTreeMap::new();
     for share in &plan.tasks {
         let pages = set
@@ -346,6 +364,19 @@ impl Prepared {
     /// What threads run in.
     pub fn provider(&self) -> Arc<dyn Provider> {
         self.provider.clone()
+    }
+
+    /// Everything that was given, before a run takes stacks away.
+    pub fn tiles(&self) -> Vec<TileId> {
+        let dispatchers = locked(&self.provider.dispatchers);
+        let workers = locked(&self.provider.workers);
+        self.working
+            .values()
+            .map(Arc::as_ref)
+            .chain(dispatchers.iter())
+            .chain(workers.values())
+            .flat_map(|memory| memory.tiles().to_vec())
+            .collect()
     }
 
     /// The memory of a task's working set, if it has colors.

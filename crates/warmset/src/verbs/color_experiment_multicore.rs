@@ -1,0 +1,570 @@
+//! `warmset color experiment multicore`: the experiment of 004 §IV on this machine, group by group, which goes on where it was
+//! interrupted.
+
+use super::color_experiment::{Shown, give, provenance, value};
+use super::color_experiment_multicore_show as show;
+use super::color_find::{alike, find_palette, keep_pages};
+use super::run_colors::{self, Prepared};
+use super::scheduling::assignment_for;
+use super::simulate_inputs::part_of;
+use crate::Answer;
+use crate::console::{Console, Format};
+use analyze::partition::Fit;
+use execute::Enforcement;
+use execute::colored::Provider;
+use execute::preflight::{self, Intent, Level};
+use experiment::ground::on_processor;
+use experiment::multicore::sets::{self, Drawn, Scheduler};
+use experiment::multicore::{
+    BEST_EFFORT, Bench, Colored, Group, SIZES, Scenario, Setup, Sizes, group, judge,
+};
+use machine::{Machine, Tree};
+use model::watch::Watch;
+use model::{Bytes, Duration, Error, Platform, Provenance, Ratio, Result, TaskId, TaskSet, files};
+use partition::client::Connection;
+use partition::ledger::TileId;
+use partition::palette::Checked;
+use partition::plan::{self, Scheme, Supply};
+use partition::{Colors, Palette, tile};
+use policy::{AnyPlan, Setup as Scheduled, Spec};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use workload::walk::Store;
+
+const HELP: &str = "\
+Task sets as in 004 §IV-A are run under G-EDF and P-EDF on all processors, their memory in colors as the scenarios S1, S2 and S3
+say (§IV-B), and S1 a second time, which shows what does not come from colors. Working sets are 32 to 256 KiB (the best-effort
+task's 512 KiB), as in the paper, and scaled to this machine's cache.
+
+The paper: 10 sets for each scheduler, 200 jobs of each task, 50 repetitions, which takes two weeks with both kinds of sizes:
+    warmset color experiment multicore --sets 10 --jobs 200 --repetitions 50 -o DIR
+
+With -o DIR, what was measured is kept in DIR/multicore.jsonl as soon as a set is done with one size; the same command goes on
+there. More --sets may be given later. Written besides: multicore.txt, .svg, .json (the figures, and where they come from)
+and .csv (task by task).
+
+Exit status: 0, or 2 where it could not be measured.
+
+Example: warmset color experiment multicore --quick -o results";
+
+/// Options of `warmset color experiment multicore`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// One set for each scheduler, ten jobs of each task, times a tenth of the paper's: half a minute
+    #[arg(long, conflicts_with_all = ["sets", "jobs", "hasten"])]
+    quick: bool,
+    /// How many task sets for each scheduler
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    sets: u32,
+    /// Jobs of each task in a run
+    #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    jobs: u64,
+    /// How often a set is run in each scenario
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repetitions: u32,
+    /// Divide periods and WCETs by this: reloading a cache takes a larger part of shorter jobs
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    hasten: u64,
+    /// The part of its WCET that a job is calibrated to execute, alone in colors of its own
+    #[arg(long, value_name = "PART", default_value = "0.9")]
+    execution: String,
+    /// The seed of the task sets
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Keep what is measured, and write table, picture, figures and raw samples into this directory
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The level of the cache [default: the first one that has colors]
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<u8>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What a directory of results was begun with: all of it has to agree to go on there.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// What is run.
+    pub setup: Setup,
+    /// The cache whose colors they are.
+    pub cache: String,
+    /// Its size.
+    pub size: Bytes,
+    /// How many colors it has.
+    pub colors: u16,
+    /// How many of the processors share it.
+    pub sharers: u32,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args) -> Result<Answer> {
+    let machine = machine::this_machine()?;
+    let console = Console::new()?;
+    if let Some(dir) = &args.output {
+        files::make_dir(dir)?;
+    }
+    let (sets, jobs, hasten) = match args.quick {
+        true => (1, 10, 10),
+        false => (args.sets, args.jobs, args.hasten),
+    };
+    let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
+    let setup = Setup {
+        processors: machine.platform.usable().len() as u32,
+        seed: args.seed,
+        jobs,
+        repetitions: args.repetitions as usize,
+        hasten,
+        part: 1000 * part.num() / part.den(),
+    };
+    let mut drawn = Vec::new();
+    for scheduler in Scheduler::ALL {
+        drawn.push(sets::draw(
+            scheduler,
+            setup.processors,
+            setup.seed,
+            sets as usize,
+            hasten,
+        )?);
+    }
+    let early = permit(&machine, &drawn, part, &console)?;
+    let settings = keep_pages(&console);
+    let mut ground = Ground::new(&machine.platform, args.level, &console)?;
+    let head = Head {
+        setup,
+        cache: ground.palette.cache.name(),
+        size: ground.palette.cache.size,
+        colors: ground.palette.cache.colors,
+        sharers: ground.cache().1,
+    };
+    let mut kept = Kept::open(args.output.as_deref(), head)?;
+    let mut provenance = Provenance {
+        seed: Some(args.seed),
+        ..provenance(&machine)
+    };
+    let stopped = measure(&mut kept, &drawn, &mut ground, early, &console);
+    let checked = ground.check()?;
+    console.finish();
+    drop(settings);
+    if !checked.broken.is_empty() {
+        provenance.warnings.push(format!(
+            "{} of {} colors do not drive out their own any more: what was measured last is not in them",
+            checked.broken.len(),
+            checked.asked
+        ));
+    }
+    if kept.groups.is_empty() {
+        return stopped.map(|()| Answer::Yes);
+    }
+    // Also of an experiment that was interrupted: what there is.
+    let rows = judge::rows(&kept.groups);
+    let shown = Shown {
+        name: "multicore",
+        text: show::text(&kept.head, &rows),
+        figure: show::picture(&kept.head, &rows)?,
+        figures: value(&Figures {
+            head: &kept.head,
+            rows: &rows,
+        })?,
+        csv: show::csv(&kept.groups),
+        answer: Answer::Yes,
+    };
+    give(&shown, &provenance, args.output.as_deref(), args.format, &console)?;
+    stopped.map(|()| shown.answer)
+}
+
+#[derive(Serialize)]
+struct Figures<'a> {
+    #[serde(flatten)]
+    head: &'a Head,
+    rows: &'a [judge::Row],
+}
+
+/// Looks whether the sets can be run; gives how early dispatchers are to be up.
+fn permit(machine: &Machine, drawn: &[Vec<Drawn>], part: Ratio, console: &Console) -> Result<Duration> {
+    let platform = &machine.platform;
+    let cpus = platform.in_cache_order();
+    let mut early = Duration::MAX;
+    let mut told = BTreeSet::new();
+    for set in drawn.iter().flatten() {
+        let tasks = set.with_working_sets(SIZES[0], BEST_EFFORT)?;
+        let spec: Spec = set.scheduler.policy().parse()?;
+        let assignment = assignment_for(&spec, &tasks, platform, Fit::Best)?.map_err(Error::new)?;
+        let intent = Intent {
+            machine,
+            tree: &Tree::new("/".as_ref()),
+            cpus: &cpus,
+            set: &tasks,
+            assignment: assignment.as_ref(),
+            part,
+            enforcement: Enforcement::Off,
+            quantum: None,
+            awake: false,
+            boundary: None,
+        };
+        let findings = preflight::look(&intent);
+        preflight::permit(&findings)?;
+        for finding in findings.iter().filter(|f| f.level == Level::Warn) {
+            if told.insert(finding.name) {
+                console.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
+            }
+        }
+        early = early.min(preflight::early(&intent));
+    }
+    Ok(early)
+}
+
+/// Measures what is not there yet; keeps each group.
+fn measure(
+    kept: &mut Kept,
+    drawn: &[Vec<Drawn>],
+    ground: &mut Ground<'_>,
+    early: Duration,
+    console: &Console,
+) -> Result<()> {
+    let most = drawn.iter().map(Vec::len).max().unwrap_or(0);
+    // Set by set, both schedulers: what is there when it is interrupted can be compared.
+    let mut open = Vec::new();
+    for place in 0..most {
+        for set in drawn.iter().filter_map(|sets| sets.get(place)) {
+            for sizes in Sizes::ALL {
+                for wss in SIZES {
+                    if !kept.has((set.scheduler, set.number, sizes, wss)) {
+                        open.push((set, sizes, wss));
+                    }
+                }
+            }
+        }
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    if !kept.groups.is_empty() {
+        console.note(&format!(
+            "{} of {} groups are there already: going on",
+            kept.groups.len(),
+            kept.groups.len() + open.len()
+        ));
+    }
+    ground.stock(&open, console)?;
+    let setup = kept.head.setup.clone();
+    let runs = setup.repetitions * Scenario::ALL.len();
+    console.begin("task sets in colors", (open.len() * runs) as u64);
+    for (set, sizes, wss) in open {
+        let stopped = || {
+            Error::new("stopped before all sets were done").remedy(match kept.file {
+                Some(_) => "the same command goes on where it was stopped",
+                None => "with -o DIR, the same command would go on where it was stopped",
+            })
+        };
+        if console.stopped() {
+            return Err(stopped());
+        }
+        match group(&setup, set, sizes, wss, ground, early, console) {
+            Ok(done) => kept.keep(done)?,
+            Err(_) if console.stopped() => return Err(stopped()),
+            Err(e) => {
+                return Err(e.at(format!("set {} of {}, {wss}", set.number, set.scheduler.name())));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Groups that are done, and the file that has them.
+struct Kept {
+    file: Option<PathBuf>,
+    head: Head,
+    groups: Vec<Group>,
+}
+
+impl Kept {
+    fn open(dir: Option<&Path>, head: Head) -> Result<Self> {
+        let file = dir.map(|dir| dir.join("multicore.jsonl"));
+        let mut groups = Vec::new();
+        if let Some(path) = file.as_ref().filter(|path| path.exists()) {
+            let text = files::read_text(path)?;
+            let wrong = |line: usize, e: serde_json::Error| {
+                Error::new(format!("this is no result of the experiment: {e}"))
+                    .at(format!("{}:{line}", path.display()))
+                    .remedy("give another directory")
+            };
+            let mut lines = text.lines().enumerate();
+            let (_, first) = lines.next().unwrap_or((0, ""));
+            let there: Head = serde_json::from_str(first).map_err(|e| wrong(1, e))?;
+            if there != head {
+                return Err(
+                    Error::new("what is there was measured with other options or another cache")
+                        .at(path.display())
+                        .remedy("give the same options (--sets may be more), or another directory"),
+                );
+            }
+            for (number, line) in lines {
+                groups.push(serde_json::from_str(line).map_err(|e| wrong(number + 1, e))?);
+            }
+        }
+        Ok(Kept { file, head, groups })
+    }
+
+    fn has(&self, key: (Scheduler, u64, Sizes, Bytes)) -> bool {
+        self.groups.iter().any(|g| g.key() == key)
+    }
+
+    fn keep(&mut self, group: Group) -> Result<()> {
+        self.groups.push(group);
+        let Some(path) = &self.file else {
+            return Ok(());
+        };
+        let line = |value: serde_json::Result<String>| {
+            value.map_err(|e| Error::new(format!("cannot write a result: {e}")).at(path.display()))
+        };
+        let mut text = line(serde_json::to_string(&self.head))? + "\n";
+        for group in &self.groups {
+            text += &(line(serde_json::to_string(group))? + "\n");
+        }
+        // Whole, and put in its place at once: an interruption leaves what was there before.
+        files::write(path, text)
+    }
+}
+
+/// Colors and memory of them.
+struct Ground<'a> {
+    platform: &'a Platform,
+    palette: Palette,
+    supply: Supply,
+    dispatchers: usize,
+    client: Option<Rc<RefCell<Connection>>>,
+}
+
+impl<'a> Ground<'a> {
+    fn new(platform: &'a Platform, level: Option<u8>, console: &Console) -> Result<Self> {
+        let palette = find_palette(platform, level, None, console)?;
+        Ok(Ground {
+            platform,
+            supply: Supply {
+                colors: Colors::first(palette.colors()),
+                of_one: palette.cache.of_one_color(),
+            },
+            dispatchers: platform.usable().len(),
+            palette,
+            client: None,
+        })
+    }
+
+    /// Sorts as much memory as the set needs that needs the most.
+    fn stock(&mut self, open: &[(&Drawn, Sizes, Bytes)], console: &Console) -> Result<()> {
+        let (cache, sharers) = self.cache();
+        let mut most = Bytes::new(0);
+        for (drawn, sizes, wss) in open {
+            let here = |bytes: Bytes| match sizes {
+                Sizes::Paper => bytes,
+                Sizes::Scaled => sets::scaled(bytes, cache, sharers, drawn.timings.len() as u64 + 1),
+            };
+            let set = drawn.with_working_sets(here(*wss), here(BEST_EFFORT))?;
+            for scenario in Scenario::ALL {
+                let plan = plan::plan(&set, scenario.scheme(), &self.supply)?;
+                let size = run_colors::to_sort(&plan, &set, self.dispatchers, self.palette.colors());
+                most = most.max(size);
+            }
+        }
+        tile::allow_files(most);
+        let tiles = tile::make(&self.palette, most, &alike(self.platform, &self.palette), console)?;
+        let client = run_colors::own_server(self.palette.colors(), tiles)?;
+        self.client = Some(Rc::new(RefCell::new(client)));
+        Ok(())
+    }
+
+    /// Do colors still drive out their own? Asked again where some do not: a disturbance looks the same once.
+    fn check(&self) -> Result<Checked> {
+        let palette = &self.palette;
+        on_processor(palette.cpu, || {
+            let first = palette.verify();
+            Ok(match first.broken.is_empty() {
+                true => first,
+                false => {
+                    let mut again = palette.verify();
+                    again.broken.retain(|color| first.broken.contains(color));
+                    again
+                }
+            })
+        })
+    }
+}
+
+impl Bench for Ground<'_> {
+    fn give(&mut self, set: &TaskSet, scheme: Scheme) -> Result<Box<dyn Colored>> {
+        let client = self
+            .client
+            .as_ref()
+            .ok_or_else(|| Error::new("no memory was sorted: a defect of this program"))?;
+        let plan = plan::plan(set, scheme, &self.supply)?;
+        let prepared = run_colors::give(plan, set, self.dispatchers, &mut client.borrow_mut())?;
+        Ok(Box::new(Given {
+            _back: Back {
+                tiles: prepared.tiles(),
+                client: Rc::clone(client),
+            },
+            prepared,
+        }))
+    }
+    fn plan(&self, scheduler: Scheduler, set: &TaskSet) -> Result<AnyPlan> {
+        let spec: Spec = scheduler.policy().parse()?;
+        let assignment = assignment_for(&spec, set, self.platform, Fit::Best)?.map_err(Error::new)?;
+        spec.plan(&Scheduled {
+            set,
+            platform: self.platform,
+            assignment: assignment.as_ref(),
+            quantum: Duration::from_millis(1),
+        })
+    }
+    fn cache(&self) -> (Bytes, u32) {
+        let cache = &self.palette.cache;
+        let usable = self.platform.usable();
+        let sharers = cache.shared_by.iter().filter(|cpu| usable.contains(*cpu)).count();
+        (cache.size, sharers.max(1) as u32)
+    }
+}
+
+/// Memory of a set in a scenario. Fields are dropped in this order: it is unmapped, and then goes back.
+struct Given {
+    prepared: Prepared,
+    _back: Back,
+}
+
+/// Gives tiles back to the server when it is dropped.
+struct Back {
+    tiles: Vec<TileId>,
+    client: Rc<RefCell<Connection>>,
+}
+
+impl Colored for Given {
+    fn store(&self, set: &TaskSet, task: TaskId) -> Option<Box<dyn Store>> {
+        self.prepared.store(set, task)
+    }
+    fn provider(&self) -> Arc<dyn Provider> {
+        self.prepared.provider()
+    }
+}
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        // The server hands none of them out before nobody has it mapped; where it is gone, the next request says so.
+        let _ = self.client.borrow_mut().return_tiles(&self.tiles);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::multicore::{Run, Task, cell};
+
+    pub fn head() -> Head {
+        Head {
+            setup: Setup {
+                processors: 2,
+                seed: 1,
+                jobs: 10,
+                repetitions: 1,
+                hasten: 1,
+                part: 900,
+            },
+            cache: "L2".to_owned(),
+            size: Bytes::from_mib(1),
+            colors: 32,
+            sharers: 1,
+        }
+    }
+
+    fn group_of(scheduler: Scheduler, wss: Bytes) -> Group {
+        let run = |scenario, us: u64, missed| Run {
+            scenario,
+            repetition: 0,
+            seen: cell::Seen {
+                tasks: vec![cell::Task {
+                    jobs: 10,
+                    worst: Duration::from_micros(us),
+                    sum: Duration::from_micros(10 * us),
+                    missed,
+                }],
+                total: Duration::from_millis(2000),
+                finished: true,
+            },
+        };
+        Group {
+            scheduler,
+            set: 4,
+            sizes: Sizes::Paper,
+            wss,
+            tasks: vec![Task {
+                period: Duration::from_millis(200),
+                wcet: Duration::from_millis(50),
+                wss,
+                best_effort: false,
+                accesses: 1000,
+            }],
+            runs: vec![
+                run(Scenario::S1, 1000, 0),
+                run(Scenario::S2, 1000, 0),
+                run(Scenario::S3, 1500, 1),
+                run(Scenario::Again, 1010, 0),
+            ],
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_there_again_and_what_does_not_belong_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut kept = Kept::open(Some(dir.path()), head()).unwrap();
+        let one = group_of(Scheduler::GEdf, SIZES[0]);
+        kept.keep(one.clone()).unwrap();
+        kept.keep(group_of(Scheduler::PEdf, SIZES[0])).unwrap();
+        let again = Kept::open(Some(dir.path()), head()).unwrap();
+        assert_eq!(again.groups, kept.groups);
+        assert!(again.has(one.key()));
+        assert!(!again.has((Scheduler::GEdf, 4, Sizes::Scaled, SIZES[0])));
+
+        let mut other = head();
+        other.setup.jobs = 200;
+        let e = Kept::open(Some(dir.path()), other).err().unwrap().to_string();
+        assert!(
+            e.contains("other options") && e.contains("multicore.jsonl"),
+            "{e}"
+        );
+        files::write(&dir.path().join("multicore.jsonl"), "{}\n").unwrap();
+        let e = Kept::open(Some(dir.path()), head()).err().unwrap().to_string();
+        assert!(e.contains("multicore.jsonl:1") && e.contains("no result"), "{e}");
+        assert!(Kept::open(None, head()).unwrap().groups.is_empty());
+    }
+
+    #[test]
+    fn tables_and_samples_have_the_papers_figures_beside_ours() {
+        let groups = [
+            group_of(Scheduler::GEdf, SIZES[2]),
+            group_of(Scheduler::PEdf, SIZES[2]),
+        ];
+        let rows = judge::rows(&groups);
+        let text = show::text(&head(), &rows);
+        let line = text.lines().find(|l| l.starts_with("G-EDF")).unwrap();
+        for part in ["128KiB", "1.500", "1.010", "100.0", "18, 94"] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        assert!(
+            text.lines()
+                .any(|l| l.starts_with("P-EDF") && l.contains("0, 75"))
+        );
+        let svg = show::picture(&head(), &rows).unwrap().unwrap().to_svg();
+        assert!(svg.contains("P-EDF, S3") && svg.contains("Fig. 11"));
+        let csv = show::csv(&groups);
+        let columns = csv.lines().next().unwrap().split(',').count();
+        assert_eq!(csv.lines().count(), 9);
+        assert!(csv.lines().all(|l| l.split(',').count() == columns), "{csv}");
+        assert!(
+            csv.contains("g-edf,4,paper,128,S3,0,1,0,128,200000,50000,1000,10,1500.000,1500.000,1,2.000,1")
+        );
+    }
+}
