@@ -75,6 +75,7 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
             by_promotion: Queue::new(tasks),
             promotion: vec![u128::MAX; tasks],
             promotions: 0,
+            decisions: 0,
             phantoms: Phantoms::of(setup.set, cpus.len() as u64, quantum),
             seats: Seats::new(Nearness::of(setup.platform, cpus), cpus.len(), tasks),
             chosen: Vec::with_capacity(cpus.len()),
@@ -144,6 +145,8 @@ struct Phantoms {
     p: u64,
     /// The period that it is in, by number, and how many quanta of it are used.
     used: (u64, u64),
+    /// The quantum that was decided last, and whether it is one of those.
+    last: (u64, bool),
 }
 
 impl Phantoms {
@@ -190,11 +193,17 @@ impl Phantoms {
             e: best.0,
             p: best.1,
             used: (0, 0),
+            last: (0, false),
         }
     }
 
-    /// How many are eligible in a quantum.
+    /// How many are eligible in a quantum. What was used of it in an earlier decision for the same quantum is given back: a job
+    /// whose budget is used up may be chosen, and be cut short at once.
     fn eligible(&mut self, slot: u64) -> u64 {
+        if self.last == (slot, true) {
+            self.used.1 -= 1;
+        }
+        self.last = (slot, false);
         if self.used.0 != slot / self.p {
             self.used = (slot / self.p, 0);
         }
@@ -203,7 +212,8 @@ impl Phantoms {
 
     /// This many were scheduled in that quantum; those of utilization 1 first.
     fn use_up(&mut self, count: u64) {
-        self.used.1 += u64::from(count > self.whole);
+        self.last.1 = count > self.whole;
+        self.used.1 += u64::from(self.last.1);
     }
 }
 
@@ -213,7 +223,7 @@ pub struct CaEdf {
     quanta: Quanta,
     cache: u64,
     rank: Edf,
-    /// By group: its place among the working set sizes, its size, and the last quantum in which it was scheduled.
+    /// By group: its place among the working set sizes, its size, and the last decision in which it was chosen.
     size_rank: Vec<u32>,
     wss: Vec<u64>,
     group_seen: Vec<u64>,
@@ -227,6 +237,8 @@ pub struct CaEdf {
     /// Eligible jobs in the order of promotion; likewise.
     by_promotion: Queue,
     promotions: u64,
+    /// Decisions made: by these, as one quantum may take two.
+    decisions: u64,
     phantoms: Phantoms,
     seats: Seats,
     chosen: Vec<u32>,
@@ -256,6 +268,7 @@ impl CaEdf {
             }
         }
         self.chosen.clear();
+        self.decisions += 1;
         let (mut utilized, mut idled) = (0u64, 0u64);
         let phantoms = self.phantoms.eligible(slot);
         for _ in 0..self.seats.occupant.len() {
@@ -268,7 +281,7 @@ impl CaEdf {
             };
             let task = task_of(head);
             let group = self.group_of[task.index()] as usize;
-            let more = if self.group_seen[group] == slot {
+            let more = if self.group_seen[group] == self.decisions {
                 0
             } else {
                 self.wss[group]
@@ -285,7 +298,7 @@ impl CaEdf {
                 }
             }
             utilized = utilized.saturating_add(more);
-            self.group_seen[group] = slot;
+            self.group_seen[group] = self.decisions;
             self.by_deadline.remove(task);
             self.by_promotion.remove(task);
             self.chosen.push(task.0);

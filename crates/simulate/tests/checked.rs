@@ -4,7 +4,7 @@ mod support;
 
 use model::assignment::{Slice, Slices};
 use model::{Assignment, CpuId, Ratio};
-use simulate::{Costs, Enforcement, Execution, Scenario};
+use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
 use support::{Instance, POLICIES, Random, Small, instance, units};
 use trace::{EventKind, Flags, Header};
 
@@ -149,5 +149,45 @@ fn a_job_without_budget_that_comes_back_at_the_end_of_a_quantum_is_cut_short() {
         ..instance.header(&scenario)
     };
     let verdict = support::check(&header, &events);
+    assert!(verdict.is_clean(), "{:#?}", verdict.first.first());
+}
+
+/// A job whose budget is used up may be chosen for a quantum of the cache-aware scheduler and be cut short at once: then its
+/// successor is ready, and the quantum is decided once more, as if for the first time.
+#[test]
+fn a_quantum_of_the_cache_aware_scheduler_that_is_decided_twice_counts_once() {
+    let task = |wcet, period, deadline, phase, wss, group| Small {
+        wcet,
+        period,
+        deadline,
+        phase,
+        wss,
+        group,
+    };
+    let instance = Instance {
+        m: 4,
+        tasks: vec![
+            task(2, 4, 8, 7, 2, Some(1)),
+            task(4, 4, 8, 0, 2, None),
+            task(4, 7, 4, 7, 2, Some(1)),
+            task(1, 11, 1, 0, 3, None),
+        ],
+        policy: "ca-edf:cache=4MiB".to_owned(),
+        assignment: None,
+        horizon: 83,
+    };
+    let scenario = Scenario {
+        releases: Releases::Sporadic(Ratio::new(16, 10).unwrap()),
+        execution: Execution::Fraction(Ratio::new(15, 10).unwrap()),
+        enforcement: Enforcement::PerQuantum,
+        seed: 3,
+        ..instance.scenario()
+    };
+    let costs = Costs {
+        release: 975,
+        ..Costs::default()
+    };
+    let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+    let verdict = support::check(&instance.header(&scenario), &events);
     assert!(verdict.is_clean(), "{:#?}", verdict.first.first());
 }
