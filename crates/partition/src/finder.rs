@@ -124,14 +124,18 @@ fn in_pools<C: Clock>(
     let late = || watch.stopped() || began.elapsed() >= if hopeful.get() { LIMIT } else { HOPE };
     let mut best: Option<Palette> = None;
     let mut why = None;
-    for larger in [1, 1, 2, 4] {
+    // Again until it is sure: what disturbs may pass.
+    for larger in [1, 1, 2, 4].into_iter().cycle() {
         match find_with(clock, larger, cache, below, cpu, (&late, &hopeful), watch) {
             Ok(palette) => {
                 if best.as_ref().is_none_or(|b| b.confidence < palette.confidence) {
                     best = Some(palette);
                 }
             }
-            Err(e) => why = Some(e),
+            Err(e) => {
+                why = Some(e);
+                std::thread::sleep(Duration::from_millis(50));
+            }
         }
         if watch.stopped() || late() || best.as_ref().is_some_and(Palette::is_sure) {
             break;
