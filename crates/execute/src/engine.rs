@@ -7,6 +7,7 @@ mod course;
 
 use crate::colored::Provider;
 use crate::domain::{self, Enforcement};
+use crate::effort::{Done, Efforts};
 use crate::kernel;
 use crate::program::{Performer, ProgramEnd};
 use crate::stage::{Common, Cores, Stage};
@@ -42,6 +43,8 @@ pub struct Settings {
     pub release_at: Option<u64>,
     /// What releases the jobs of tasks that have a trigger, open.
     pub triggers: Triggers,
+    /// What is done in the time that jobs leave.
+    pub best_effort: Efforts,
 }
 
 impl Default for Settings {
@@ -56,6 +59,7 @@ impl Default for Settings {
             early: Duration::ZERO,
             release_at: None,
             triggers: Triggers::default(),
+            best_effort: Efforts::default(),
         }
     }
 }
@@ -105,6 +109,8 @@ pub struct Outcome {
     pub triggers: Vec<Triggered>,
     /// By task, the number of its thread; 0 where a program does its jobs.
     pub threads: Vec<i32>,
+    /// What was done in the time that jobs left, by name.
+    pub best_effort: Vec<Done>,
 }
 
 /// Runs a plan of any policy. `works`: who does the jobs of each task. `flush` is called every second, so that what the sink

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod colored;
 mod dispatcher;
 pub mod domain;
+mod effort;
 pub mod engine;
 mod family;
 pub mod gate;
@@ -27,6 +28,7 @@ pub mod witness;
 mod worker;
 
 pub use domain::{Enforcement, POLICED};
+pub use effort::{Done, Effort, Efforts};
 pub use engine::{Ending, Outcome, Settings, levels, run, run_in_turn, run_plan};
 pub use keeper::Door;
 pub use program::{How, Launch, Manner, Performer, ProgramEnd};

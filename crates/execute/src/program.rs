@@ -352,7 +352,7 @@ pub(crate) fn launch(launch: Launch, mark: &str, name: &str, belfry: &Belfry) ->
 /// The variable by which processes of a run are known.
 pub(crate) const MARK: &str = "WARMSET_RUN";
 
-fn duplicate(fd: i32) -> io::Result<Stdio> {
+pub(crate) fn duplicate(fd: i32) -> io::Result<Stdio> {
     use std::os::fd::BorrowedFd;
     // SAFETY: a standard descriptor, which is open for as long as the process lives; it is only duplicated.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };

@@ -4,7 +4,7 @@
 
 mod support;
 
-use execute::Settings;
+use execute::{Effort, Efforts, How, Settings};
 use model::Assignment;
 use model::assignment::{Serve, Slice, Slices, Slots, Timetable};
 use support::{Live, SpinFor, ms, phased, set_of};
@@ -144,7 +144,75 @@ fn tasks_are_released_at_the_moment_that_is_asked_for(live: &Live) {
     assert!(e.contains("too late for the moment of release"), "{e}");
 }
 
+/// Spins for a millisecond, and says so where it is anything but an ordinary thread.
+struct Ordinary(std::sync::Arc<std::sync::atomic::AtomicBool>);
+impl Work for Ordinary {
+    fn job(&mut self, number: u64, stop: &std::sync::atomic::AtomicBool) {
+        SpinFor(ms(1)).job(number, stop);
+        let is_ordinary = execute::kernel::Thread::current()
+            .scheduling()
+            .is_ok_and(|s| s == (libc::SCHED_OTHER, 0));
+        if !is_ordinary {
+            self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}
+
+/// It does not disturb jobs, gets what they leave, and is counted; programs as well, one that ends early and one that never does.
+fn best_effort_work_fills_the_rest(live: &Live) {
+    let set = phased(&[(4, 20, 0), (6, 30, 5)]);
+    let works = set
+        .ids()
+        .map(|_| Box::new(SpinFor(ms(2))) as Box<dyn Work>)
+        .collect();
+    let raised = std::sync::Arc::default();
+    let program = |script: &str| Effort::Program(["sh", "-c", script].map(str::to_owned).to_vec());
+    let settings = Settings {
+        horizon: ms(1500),
+        best_effort: Efforts::new(vec![
+            (
+                "c thread".to_owned(),
+                Effort::Work(Box::new(Ordinary(std::sync::Arc::clone(&raised)))),
+            ),
+            ("a ends".to_owned(), program("exit 3")),
+            (
+                "b never ends".to_owned(),
+                program("trap '' TERM; while :; do :; done"),
+            ),
+        ]),
+        ..Settings::default()
+    };
+    let run = live.run_works("g-edf", &set, None, works, &settings).unwrap();
+    run.is_sound();
+    assert_eq!(
+        run.statistics.tasks.iter().map(|t| t.released).sum::<u64>(),
+        75 + 50
+    );
+    let [ended, endless, thread] = &run.outcome.best_effort[..] else {
+        panic!("{:?}", run.outcome.best_effort)
+    };
+    assert_eq!(
+        (ended.name.as_str(), ended.ended),
+        ("a ends", Some(How::Exited(3)))
+    );
+    assert_eq!(
+        (endless.name.as_str(), endless.rounds, endless.ended),
+        ("b never ends", 0, None)
+    );
+    assert!(thread.rounds > 10, "{thread:?}");
+    // Each round takes a millisecond of processor time at least, and both had no more than there is.
+    assert!(
+        thread.executed.nanos() >= ms(1).nanos() * thread.rounds,
+        "{thread:?}"
+    );
+    assert!(endless.executed > ms(10), "{endless:?}");
+    let there = 2 * run.outcome.end.nanos() + ms(1200).nanos();
+    assert!(thread.executed.nanos() + endless.executed.nanos() < there);
+    assert!(!raised.load(std::sync::atomic::Ordering::Relaxed));
+}
+
 live_tests!(
+    best_effort_work_fills_the_rest,
     tasks_are_released_at_the_moment_that_is_asked_for,
     partitioned_edf_keeps_its_rules_and_every_job_is_done,
     global_edf_keeps_its_rules,

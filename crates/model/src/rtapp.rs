@@ -266,6 +266,9 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
         }
         threads.push((name, thread));
     }
+    if !set.best_effort().is_empty() {
+        notes.push("best-effort work is left out: it has no times".to_owned());
+    }
     let file = File {
         global: json!({
             "duration": duration.nanos().div_ceil(1_000_000_000),

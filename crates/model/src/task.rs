@@ -181,6 +181,18 @@ impl Details {
     }
 }
 
+/// Work without deadlines, which fills the time that tasks leave.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BestEffort {
+    /// Unique among those of its set, tasks included.
+    pub name: String,
+    /// Its working set size, if it walks one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wss: Option<Bytes>,
+    /// What it does, again and again.
+    pub workload: Workload,
+}
+
 /// A set of tasks, checked: positive times, WCET within the deadline (but see [`TaskSet::to_judge`]), at least one task.
 ///
 /// Invariant: `details` is empty (a set made by a machine: no names) or as long as `timings`.
@@ -188,6 +200,7 @@ impl Details {
 pub struct TaskSet {
     timings: Vec<Timing>,
     details: Vec<Details>,
+    best_effort: Vec<BestEffort>,
 }
 
 impl TaskSet {
@@ -219,6 +232,7 @@ impl TaskSet {
         Ok(TaskSet {
             timings,
             details: Vec::new(),
+            best_effort: Vec::new(),
         })
     }
 
@@ -258,6 +272,27 @@ impl TaskSet {
         }
         self.details = details;
         Ok(self)
+    }
+
+    /// The same tasks with work that fills the time that they leave.
+    ///
+    /// # Errors
+    /// Two of one name.
+    pub fn with_best_effort(mut self, best_effort: Vec<BestEffort>) -> Result<Self> {
+        let mut seen: std::collections::HashSet<String> = self.ids().map(|id| self.name(id)).collect();
+        for work in &best_effort {
+            if !seen.insert(work.name.clone()) {
+                return Err(Error::new(format!("the name `{}` is given twice", work.name))
+                    .remedy("give each its own name"));
+            }
+        }
+        self.best_effort = best_effort;
+        Ok(self)
+    }
+
+    /// What fills the time that the tasks leave, in a real run.
+    pub fn best_effort(&self) -> &[BestEffort] {
+        &self.best_effort
     }
 
     /// The timing of every task, in the order of the set.

@@ -9,6 +9,7 @@ use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+mod best_effort;
 mod trigger;
 mod workload;
 
@@ -34,7 +35,7 @@ const TASK_KEYS: [&str; 11] = [
 pub fn from_toml(text: &str) -> Result<TaskSet> {
     let document = Document::parse(text)?;
     let root = document.root();
-    root.only(&["task"])?;
+    root.only(&["task", "best_effort"])?;
     let tables = root
         .get("task")
         .map(|v| v.list())
@@ -58,13 +59,17 @@ pub fn from_toml(text: &str) -> Result<TaskSet> {
         }
         tasks.push(task);
     }
-    TaskSet::new(tasks).map_err(|e| {
+    let set = TaskSet::new(tasks).map_err(|e| {
         if tables.is_empty() {
             e.remedy("add a `[[task]]` table")
         } else {
             e
         }
-    })
+    })?;
+    match root.get("best_effort") {
+        None => Ok(set),
+        Some(value) => best_effort::read(set, &value),
+    }
 }
 
 fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
@@ -154,6 +159,8 @@ pub fn to_toml(set: &TaskSet) -> String {
     #[derive(Serialize)]
     struct File {
         task: Vec<Out>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        best_effort: Vec<toml::Table>,
     }
     let task = set
         .ids()
@@ -179,7 +186,8 @@ pub fn to_toml(set: &TaskSet) -> String {
         })
         .collect();
     // Plain strings, numbers and tables: there is nothing in it that TOML cannot hold.
-    toml::to_string(&File { task }).unwrap_or_default()
+    let best_effort = set.best_effort().iter().map(best_effort::write).collect();
+    toml::to_string(&File { task, best_effort }).unwrap_or_default()
 }
 
 /// One line of a batch file.

@@ -76,6 +76,10 @@ fn main() -> ExitCode {
             a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read,
         ),
         live("a_run_without_its_watchdog_ends", a_run_without_its_watchdog_ends),
+        live(
+            "policies_triggers_and_best_effort_work_are_told_of",
+            policies_triggers_and_best_effort_work_are_told_of,
+        ),
     ];
     let arguments = Arguments {
         test_threads: Some(1),
@@ -281,4 +285,61 @@ fn a_run_without_its_watchdog_ends() {
         "{ended:?}"
     );
     is_readable(dir.path());
+}
+
+/// Policies that take turns, a moment of release, a task that a FIFO releases, and work that fills the rest.
+fn policies_triggers_and_best_effort_work_are_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    let tasks = format!(
+        "{TASKS}[[task]]\nname = \"radio\"\nwcet = \"1ms\"\nperiod = \"20ms\"\ntrigger = {{ fifo = \"{}\" }}\n\
+         [[best_effort]]\nname = \"log\"\nwss = \"64KiB\"\nworkload = {{ kind = \"walk\" }}\n",
+        fifo.display()
+    );
+    let there = fifo.clone();
+    let writer = std::thread::spawn(move || {
+        while !there.exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::fs::write(there, "12345").unwrap();
+    });
+    let args = [
+        "run",
+        "tasks.toml",
+        "--policy",
+        "g-edf:ties=index,p-edf",
+        "--switch-every",
+        "500ms",
+        "--for",
+        "2s",
+        "--release-at",
+        "+4s",
+        "--tolerance",
+        "500ms",
+        "--format",
+        "json",
+    ];
+    let ran = warmset(dir.path(), &tasks, &args);
+    writer.join().unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&ran.get_output().stdout).unwrap();
+    assert_eq!(document["clean"], true, "{document:#}");
+    assert_eq!(document["policy"], "g-edf:ties=index,p-edf");
+    let trigger = &document["triggers"][0];
+    assert_eq!(
+        (&trigger["task"], &trigger["events"]),
+        (&"radio".into(), &5.into()),
+        "{trigger}"
+    );
+    let work = &document["best_effort"][0];
+    assert_eq!(work["name"], "log");
+    let (time, units) = (
+        work["executed_ns"].as_u64().unwrap(),
+        work["units"].as_u64().unwrap(),
+    );
+    assert!(time > 0 && units > 0, "{work}");
+    assert!(
+        document["released_at"].as_str().unwrap().ends_with('Z'),
+        "{document:#}"
+    );
+    assert!(!fifo.exists());
 }

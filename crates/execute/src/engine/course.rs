@@ -4,6 +4,7 @@ use super::{Ending, Maker, Outcome, Settings};
 use crate::clock::{Monotonic, Timeline, Timestamps};
 use crate::colored;
 use crate::domain::Fixed;
+use crate::effort::Efforting;
 use crate::keeper::Keeper;
 use crate::listener::Listener;
 use crate::pages::Belfry;
@@ -39,6 +40,7 @@ pub(super) struct Engine<M> {
     keeper: Keeper,
     /// Where there are triggers.
     listener: Option<Listener>,
+    efforts: Efforting,
     collector: Option<Collector>,
 }
 
@@ -116,9 +118,20 @@ impl<M: Maker> Engine<M> {
                 false => String::new(),
             }),
             listener: None,
+            efforts: Efforting::default(),
             collector: Some(collector),
         };
-        match engine.start(works, producers, stopped) {
+        let begun = engine.start(works, producers, stopped).and_then(|()| {
+            let horizon = Instant::ZERO + settings.horizon;
+            let mark = match settings.best_effort.has_programs() {
+                true => format!("{}best-effort", watchdog.board().mark()),
+                false => String::new(),
+            };
+            let cpus: Vec<CpuId> = engine.cpus[0].iter().flatten().copied().collect();
+            engine.efforts = Efforting::start(&engine.team, &settings.best_effort, &cpus, horizon, &mark)?;
+            Ok(())
+        });
+        match begun {
             Ok(()) => Ok(engine),
             Err(e) => {
                 engine.dismiss();
@@ -314,6 +327,7 @@ impl<M: Maker> Engine<M> {
         board.lower_all();
         self.team.stop.store(true, Ordering::Release);
         wait_for(&self.sentinels);
+        wait_for(self.efforts.threads());
         if let Some(listener) = &self.listener {
             listener.stop();
             wait_for(std::iter::once(&listener.thread));
@@ -394,6 +408,7 @@ impl<M: Maker> Engine<M> {
             stuck,
             programs,
             triggers: self.team.triggered(),
+            best_effort: self.efforts.done(),
             threads: self.team.workers.iter().map(|w| w.thread().0).collect(),
         })
     }

@@ -3,7 +3,7 @@
 use super::run_colors::{self, Coloring, Prepared};
 use super::run_live::{Live, Screen, When};
 use super::run_moment::{Clocks, Moment};
-use super::run_performers::performers;
+use super::run_performers::{self, performers};
 use super::run_reserve;
 use super::run_show::Shown;
 use super::scheduling::{self, Scheduling};
@@ -184,6 +184,7 @@ pub fn run(args: Args) -> Result<Answer> {
         door.as_ref(),
         &console,
     )?;
+    let (best_effort, units) = run_performers::best_effort(&set)?;
     let (mut plans, mut stages) = (vec![plan], vec![stage]);
     for policy in how.then() {
         let (plan, stage) = how.instead(policy, &reserved.set, platform, &args.tasks)?;
@@ -219,6 +220,7 @@ pub fn run(args: Args) -> Result<Answer> {
         early,
         release_at,
         triggers,
+        best_effort,
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.
@@ -288,6 +290,7 @@ pub fn run(args: Args) -> Result<Answer> {
         released_at: begun.wall_at(outcome.origin).to_string(),
         colors: colors.as_ref(),
         testimony: testimony.as_ref(),
+        units: &units,
     };
     shown.print(args.format, args.output.as_deref())?;
     if outcome.ending == Ending::Interrupted {

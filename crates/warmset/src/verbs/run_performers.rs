@@ -3,9 +3,9 @@
 use super::run_colors::Prepared;
 use super::run_show::Workloads;
 use crate::console::Console;
-use execute::{Door, Launch, Manner, Performer};
+use execute::{Door, Effort, Efforts, Launch, Manner, Performer};
 use model::watch::Watch;
-use model::{Duration, Error, Ratio, Result, TaskId, TaskSet, Workload};
+use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -58,6 +58,37 @@ pub fn performers(
     }
     Ok((performers, calibrated))
 }
+
+/// What fills the time that tasks leave, and how many units of its workload a round of each is, 0 for a program.
+///
+/// # Errors
+/// A workload that cannot be made.
+pub fn best_effort(set: &TaskSet) -> Result<(Efforts, Vec<(String, u64)>)> {
+    let (mut efforts, mut units) = (Vec::new(), Vec::new());
+    for (index, work) in set.best_effort().iter().enumerate() {
+        let (effort, count) = match &work.workload {
+            Workload::Exec { command, .. } => (Effort::Program(command.clone()), 0),
+            workload => {
+                let details = Details {
+                    wss: work.wss,
+                    workload: Some(workload.clone()),
+                    ..Details::named(&work.name)
+                };
+                let timing = Timing::implicit(ROUND, Duration::from_secs(1));
+                let alone = TaskSet::new(vec![(timing, details)])?;
+                let seed = u64::MAX - index as u64;
+                let (made, calibrated) = workload::make(&alone, TaskId(0), ROUND, seed)?;
+                (Effort::Work(made), calibrated.count)
+            }
+        };
+        efforts.push((work.name.clone(), effort));
+        units.push((work.name.clone(), count));
+    }
+    Ok((Efforts::new(efforts), units))
+}
+
+/// How long a round of best-effort work lasts.
+const ROUND: Duration = Duration::from_millis(1);
 
 fn is_outside(set: &TaskSet, task: TaskId) -> bool {
     set.details(task)

@@ -31,6 +31,8 @@ pub struct Shown<'a> {
     pub colors: Option<&'a Statement>,
     /// What the kernel's scheduler says, if it was asked.
     pub testimony: Option<&'a Testimony>,
+    /// By name of best-effort work, how many units of its workload a round is.
+    pub units: &'a [(String, u64)],
 }
 
 /// Percentiles of times, in nanoseconds.
@@ -100,6 +102,20 @@ struct Trigger {
 }
 
 #[derive(Serialize)]
+struct BestEffort<'a> {
+    name: &'a str,
+    /// Processor time within the run.
+    executed_ns: u64,
+    /// Of all of its processors' time.
+    share: f64,
+    /// Units of its workload that were done; none of a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    units: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
+}
+
+#[derive(Serialize)]
 struct Document<'a> {
     policy: &'a str,
     platform: &'a str,
@@ -114,6 +130,8 @@ struct Document<'a> {
     programs: Vec<Program>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     triggers: Vec<Trigger>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    best_effort: Vec<BestEffort<'a>>,
     summary: &'a Summary,
     decisions: u64,
     /// Dispatchers: to take note and decide.
@@ -189,6 +207,7 @@ impl Shown<'_> {
             workloads: workloads.collect(),
             programs: programs.collect(),
             triggers: triggers.collect(),
+            best_effort: self.best_effort(),
             summary: &self.summary,
             decisions: self.outcome.decisions,
             thoughts: Times::of(&self.outcome.thoughts),
@@ -203,6 +222,21 @@ impl Shown<'_> {
             clean: self.verdict.is_clean(),
             verdict: &self.verdict,
         }
+    }
+
+    fn best_effort(&self) -> Vec<BestEffort<'_>> {
+        let whole = self.outcome.end.nanos() as f64 * self.cpus.len() as f64;
+        let of = |done: &execute::Done| {
+            let known = self.units.iter().find(|(name, _)| *name == done.name)?;
+            Some(BestEffort {
+                name: &known.0,
+                executed_ns: done.executed.nanos(),
+                share: done.executed.nanos() as f64 / whole.max(1.0),
+                units: (known.1 > 0).then(|| known.1.saturating_mul(done.rounds)),
+                outcome: done.ended.map(|how| how.to_string()),
+            })
+        };
+        self.outcome.best_effort.iter().filter_map(of).collect()
     }
 
     fn table(&self) -> String {
@@ -239,6 +273,18 @@ impl Shown<'_> {
                 "the program of {} {}, {at} after the release of all",
                 self.set.name(end.task),
                 end.how
+            );
+        }
+        for b in self.best_effort() {
+            let _ = writeln!(
+                text,
+                "best effort: {} had {}, {:.1} % of all processors{}{}",
+                b.name,
+                Duration::from_nanos(b.executed_ns).rounded(),
+                100.0 * b.share,
+                b.units
+                    .map_or(String::new(), |units| format!(", for {units} units of its work")),
+                b.outcome.map_or(String::new(), |how| format!("; it {how}"))
             );
         }
         for t in &o.triggers {

@@ -142,6 +142,9 @@ pub fn run(args: Args) -> Result<Answer> {
         .plan(&how.setup(&set, &platform, assignment.as_ref()))?;
     let console = Console::new()?;
     let costs = costs.as_ref();
+    if !set.best_effort().is_empty() {
+        console.note("best-effort work takes no time from tasks, and is left out");
+    }
     let triggered = |id: &model::TaskId| set.details(*id).is_some_and(|d| d.trigger.is_some());
     if let (Some(task), Releases::Periodic) = (set.ids().find(triggered), &scenario.releases) {
         console.note(&format!(

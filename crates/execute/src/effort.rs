@@ -1,0 +1,257 @@
+//! Best-effort work: ordinary threads and programs on the processors of a run, in the time that jobs leave.
+//!
+//! It begins with the first release and ends with the run. How much it got done is measured: its processor time, and how often
+//! a thread did its work. Nothing is decided about it: the kernel shares what is left among all that is ordinary.
+
+use crate::clock::Timestamps;
+use crate::kernel::{self, Thread};
+use crate::program::{self, MARK};
+use crate::team::Team;
+use model::{CpuId, Duration, Error, Instant, Result};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use workload::Work;
+
+/// What is done.
+pub enum Effort {
+    /// Again and again, by a thread; a job is to last for a millisecond or so, so that its end is not missed.
+    Work(Box<dyn Work>),
+    /// A program with its arguments, which runs until it ends or the run does.
+    Program(Vec<String>),
+}
+
+/// Best-effort work of a run, with names. Clones share it; it is done once.
+#[derive(Clone, Default)]
+pub struct Efforts(Arc<Mutex<Vec<(String, Effort)>>>);
+
+impl std::fmt::Debug for Efforts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_list().entries(all.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl Efforts {
+    /// Are there programs among them?
+    pub(crate) fn has_programs(&self) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().any(|(_, effort)| matches!(effort, Effort::Program(_)))
+    }
+
+    /// These.
+    pub fn new(all: Vec<(String, Effort)>) -> Self {
+        Efforts(Arc::new(Mutex::new(all)))
+    }
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// Whose.
+    pub name: String,
+    /// Processor time within the run; of a program that of all that it has waited for, too.
+    pub executed: Duration,
+    /// How often a thread did its work.
+    pub rounds: u64,
+    /// How a program ended before the run did.
+    pub ended: Option<program::How>,
+}
+
+/// Those that are at work.
+#[derive(Default)]
+pub(crate) struct Efforting {
+    threads: Vec<JoinHandle<()>>,
+    done: Arc<Mutex<Vec<Done>>>,
+}
+
+impl Efforting {
+    /// Starts all of them; they wait for the first release. `mark`: what programs carry in their environment.
+    ///
+    /// # Errors
+    /// No thread can be had.
+    pub fn start(
+        team: &Arc<Team>,
+        efforts: &Efforts,
+        cpus: &[CpuId],
+        horizon: Instant,
+        mark: &str,
+    ) -> Result<Self> {
+        let mut started = Efforting::default();
+        let all = std::mem::take(&mut *efforts.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for (name, effort) in all {
+            let (team, cpus, mark) = (Arc::clone(team), cpus.to_vec(), mark.to_owned());
+            let done = Arc::clone(&started.done);
+            let thread = std::thread::Builder::new()
+                .name(name.chars().take(15).collect())
+                .stack_size(256 << 10)
+                .spawn(move || {
+                    let end = |executed: Duration, rounds: u64, ended| {
+                        let name = name.clone();
+                        done.lock().unwrap_or_else(PoisonError::into_inner).push(Done {
+                            name,
+                            executed,
+                            rounds,
+                            ended,
+                        });
+                    };
+                    match effort {
+                        Effort::Work(work) => {
+                            let (executed, rounds) = work_on(&team, work, &cpus, horizon, &name);
+                            end(executed, rounds, None);
+                        }
+                        Effort::Program(command) => match run(&team, &command, &cpus, horizon, &mark) {
+                            Ok((executed, ended)) => end(executed, 0, ended),
+                            Err(e) => team.fail(e.at(format!("best effort {name}"))),
+                        },
+                    }
+                });
+            started.threads.push(
+                thread.map_err(|e| Error::new(format!("cannot start a thread for best-effort work: {e}")))?,
+            );
+        }
+        Ok(started)
+    }
+
+    /// Its threads.
+    pub fn threads(&self) -> &[JoinHandle<()>] {
+        &self.threads
+    }
+
+    /// What came of all of them that have ended, by name.
+    pub fn done(&self) -> Vec<Done> {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        done.sort_by(|a, b| a.name.cmp(&b.name));
+        done
+    }
+}
+
+fn is_over(team: &Team, horizon: Instant) -> bool {
+    team.stop.load(Ordering::Acquire) || team.ending.load(Ordering::Acquire) || team.now() >= horizon
+}
+
+/// Waits for the first release. False: the run is over before.
+fn await_release(team: &Team, horizon: Instant) -> bool {
+    let pause = std::time::Duration::from_millis(1);
+    loop {
+        if is_over(team, horizon) {
+            return false;
+        }
+        if let Some(timeline) = team.timeline()
+            && timeline.reading(Instant::ZERO) <= crate::clock::Monotonic.read()
+        {
+            return true;
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+fn work_on(
+    team: &Team,
+    mut work: Box<dyn Work>,
+    cpus: &[CpuId],
+    horizon: Instant,
+    name: &str,
+) -> (Duration, u64) {
+    if let Err(e) = Thread::current().confine(cpus) {
+        team.fail(
+            Error::new(format!("cannot be kept on its processors: {e}")).at(format!("best effort {name}")),
+        );
+    }
+    if !await_release(team, horizon) {
+        return (Duration::ZERO, 0);
+    }
+    let before = machine::clock::thread_time();
+    let mut rounds = 0;
+    while !is_over(team, horizon) {
+        work.job(rounds, &team.stop);
+        rounds += 1;
+    }
+    (machine::clock::thread_time().saturating_sub(before), rounds)
+}
+
+/// How often it is looked whether a program has ended.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(5);
+/// How long it has to end when it is told to.
+const GRACE: u64 = 1_000_000_000;
+
+fn run(
+    team: &Team,
+    words: &[String],
+    cpus: &[CpuId],
+    horizon: Instant,
+    mark: &str,
+) -> Result<(Duration, Option<program::How>)> {
+    if !await_release(team, horizon) {
+        return Ok((Duration::ZERO, None));
+    }
+    let (first, arguments) = words
+        .split_first()
+        .ok_or_else(|| Error::new("no program is named"))?;
+    let failed = |doing: &str, e: &io::Error| {
+        Error::new(format!("cannot {doing} `{first}`: {e}"))
+            .remedy("start it by hand once, in the same place")
+    };
+    let out = program::duplicate(libc::STDERR_FILENO).map_err(|e| failed("redirect the output of", &e))?;
+    let mut command = Command::new(first);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .env(MARK, mark)
+        .process_group(0);
+    let cpus = cpus.to_vec();
+    // SAFETY: between fork and exec: system calls that touch no memory but a list that is there.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Thread::current().confine(&cpus)
+        });
+    }
+    let child = command.spawn().map_err(|e| failed("start", &e))?;
+    let process = child.id() as i32;
+    while !is_over(team, horizon) {
+        if let Some((status, time)) = ended(process) {
+            let how = match libc::WIFEXITED(status) {
+                true => program::How::Exited(libc::WEXITSTATUS(status)),
+                false => program::How::Signal(libc::WTERMSIG(status)),
+            };
+            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), libc::SIGKILL, |_| ());
+            return Ok((time, Some(how)));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let until = kernel::monotonic() + GRACE;
+    let mut signal = libc::SIGTERM;
+    // What it used up to here counts, not what its end takes.
+    let used = kernel::process_time(process);
+    loop {
+        // SAFETY: a group of our own making, whose first process is not waited for yet.
+        unsafe { libc::kill(-process, signal) };
+        if let Some((_, time)) = ended(process) {
+            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), libc::SIGKILL, |_| ());
+            return Ok((time.max(Duration::from_nanos(used)), None));
+        }
+        if kernel::monotonic() >= until {
+            signal = libc::SIGKILL;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Has a child ended? Its status and its processor time, if so; it is waited for then.
+fn ended(process: i32) -> Option<(i32, Duration)> {
+    let mut status = 0;
+    // SAFETY: an all-zero `rusage` is valid; both places live through the call, which does not wait.
+    let (found, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let found = libc::wait4(process, &mut status, libc::WNOHANG, &mut usage);
+        (found, usage)
+    };
+    let nanos = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    let time = Duration::from_nanos(nanos(usage.ru_utime) + nanos(usage.ru_stime));
+    (found == process).then_some((status, time))
+}
