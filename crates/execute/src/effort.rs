@@ -10,6 +10,7 @@ use crate::team::Team;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,8 +101,16 @@ impl Efforting {
                     };
                     match effort {
                         Effort::Work(work) => {
-                            let (executed, rounds) = work_on(&team, work, &cpus, horizon, &name);
-                            end(executed, rounds, None);
+                            let work = AssertUnwindSafe(|| work_on(&team, work, &cpus, horizon, &name));
+                            match catch_unwind(work) {
+                                Ok((executed, rounds)) => end(executed, rounds, None),
+                                // What it says of itself went to standard error.
+                                Err(_) => team.fail(
+                                    Error::new("its work panicked")
+                                        .at(format!("best effort {name}"))
+                                        .remedy("correct it"),
+                                ),
+                            }
                         }
                         Effort::Program(command) => match run(&team, &command, &cpus, horizon, &mark) {
                             Ok((executed, ended)) => end(executed, 0, ended),
