@@ -83,8 +83,9 @@ impl Efforting {
     ) -> Result<Self> {
         let mut started = Efforting::default();
         let all = std::mem::take(&mut *efforts.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for (name, effort) in all {
-            let (team, cpus, mark) = (Arc::clone(team), cpus.to_vec(), mark.to_owned());
+        for (index, (name, effort)) in all.into_iter().enumerate() {
+            // Each by its own: what is left of one that has ended is killed, the others are not.
+            let (team, cpus, mark) = (Arc::clone(team), cpus.to_vec(), format!("{mark}-{index}"));
             let done = Arc::clone(&started.done);
             let thread = std::thread::Builder::new()
                 .name(name.chars().take(15).collect())
