@@ -100,6 +100,9 @@ pub struct Testimony {
     pub disagreements: usize,
     /// Tasks whose jobs are done by programs: they are not compared.
     pub not_compared: Vec<TaskId>,
+    /// How often a thread left a processor that the kernel did not record it to come to: it came from idle, at the moment that
+    /// the trace says, if that is after all that was recorded there before.
+    pub unrecorded: usize,
     /// Switches that the kernel's buffers had no room for: then little can be said.
     pub lost: u64,
     /// Later than this nothing was kept.
@@ -132,8 +135,8 @@ pub fn compare(switches: &Switches, told: &Told, run: &Run<'_>) -> Testimony {
         .then(|| switches.all.iter().map(|s| s.time).max().unwrap_or(0));
     let until = kept.map(|at| at.saturating_sub(run.origin));
     let end = until.unwrap_or(u64::MAX).min(run.end.nanos());
-    let seen = seen(switches, run, &mut findings);
     let told = told.finish(end);
+    let (seen, unrecorded) = seen(switches, run, &told, &mut findings);
     let allowed = run.allowed.nanos();
     let mut unknown = Vec::new();
     let (mut seen_count, mut told_count) = (0, 0);
@@ -194,17 +197,27 @@ pub fn compare(switches: &Switches, told: &Told, run: &Run<'_>) -> Testimony {
             .filter(|task| run.threads[*task] == 0)
             .map(|task| TaskId(task as u32))
             .collect(),
+        unrecorded,
         lost: switches.lost,
         until: until.map(Duration::from_nanos),
     }
 }
 
-/// By task, when and where its thread was on a processor in the eyes of the kernel.
-fn seen(switches: &Switches, run: &Run<'_>, findings: &mut Vec<Disagreement>) -> Vec<Vec<Interval>> {
+/// By task, when and where its thread was on a processor in the eyes of the kernel; and how often a thread left a processor that
+/// it was not seen to come to. Some kernels do not record who comes to an idle processor (6.18 in a virtual machine: those of the
+/// first processor are there, others are not). It came after whatever was recorded of that processor before, then: when the trace says so, if that is
+/// in between, and at once otherwise.
+fn seen(
+    switches: &Switches,
+    run: &Run<'_>,
+    told: &[Vec<Interval>],
+    findings: &mut Vec<Disagreement>,
+) -> (Vec<Vec<Interval>>, usize) {
     let with_number = run.threads.iter().enumerate().filter(|(_, thread)| **thread != 0);
     let task_of: HashMap<i32, usize> = with_number.map(|(task, thread)| (*thread, task)).collect();
     let mut all = vec![Vec::new(); run.threads.len()];
     let mut since: Vec<Option<(u64, u32)>> = vec![None; run.threads.len()];
+    let (mut last, mut unrecorded) = (HashMap::<u32, u64>::new(), 0);
     let mut sorted: Vec<_> = switches.all.iter().collect();
     // Of the same microsecond: who leaves one processor and comes to another leaves first.
     sorted.sort_by_key(|s| (s.time, task_of.contains_key(&s.next)));
@@ -220,16 +233,22 @@ fn seen(switches: &Switches, run: &Run<'_>, findings: &mut Vec<Disagreement>) ->
                 text: text.to_owned(),
             });
         };
-        if let Some(task) = task_of.get(&switch.prev).copied()
-            && let Some((from, cpu)) = since[task].take()
-        {
-            if cpu != switch.cpu && switches.lost == 0 {
+        if let Some(task) = task_of.get(&switch.prev).copied() {
+            let came = since[task].take().unwrap_or_else(|| {
+                unrecorded += 1;
+                let before = last.get(&switch.cpu).copied().unwrap_or(0);
+                (told_start(&told[task], switch.cpu, before, now), switch.cpu)
+            });
+            let (from, cpu) = came;
+            if switch.time <= run.origin {
+                unrecorded = 0;
+            } else if cpu != switch.cpu && switches.lost == 0 {
                 find(
                     task,
                     from,
                     "the kernel saw its thread leave a processor that it was not on",
                 );
-            } else if switch.time >= run.origin {
+            } else {
                 all[task].push(Interval { from, to: now, cpu });
             }
         }
@@ -240,8 +259,16 @@ fn seen(switches: &Switches, run: &Run<'_>, findings: &mut Vec<Disagreement>) ->
         {
             find(task, from, "the kernel saw its thread on two processors");
         }
+        last.insert(switch.cpu, now);
     }
-    all
+    (all, unrecorded)
+}
+
+/// When the trace says that a job came to a processor, between two moments; the first of them if it does not.
+fn told_start(told: &[Interval], cpu: u32, first: u64, end: u64) -> u64 {
+    let before = told[..told.partition_point(|t| t.from < end)].iter().rev();
+    let here = before.take_while(|t| t.from >= first).find(|t| t.cpu == cpu);
+    here.map_or(first, |t| t.from)
 }
 
 /// How much of an interval lies in others on the same processor, which are in the order of time and do not overlap.
@@ -321,6 +348,20 @@ mod tests {
         assert_eq!((t.disagreements, t.seen, t.told), (0, 5, 3), "{t:?}");
         assert_eq!((t.median_ns, t.max_ns), (10_000, 30_000));
         assert_eq!(t.not_compared, [TaskId(2)]);
+    }
+
+    #[test]
+    fn a_thread_whose_coming_is_not_recorded_came_when_the_trace_says_if_that_may_be() {
+        let whole = [(1_000, 0, 0, 71), (3_000, 0, 71, 72), (5_000, 0, 72, 0)];
+        let t = testimony(&[&whole[..], &[(4_000, 1, 99, 0), (7_030, 1, 71, 0)]].concat());
+        assert_eq!((t.disagreements, t.unrecorded, t.max_ns), (0, 1, 30_000), "{t:?}");
+        // Somebody else was there until later: what the trace says cannot be.
+        let t = testimony(&[&whole[..], &[(6_900, 1, 99, 0), (7_030, 1, 71, 0)]].concat());
+        assert_eq!((t.unrecorded, t.max_ns), (1, 30_000), "{t:?}");
+        // The trace says nothing of such a time: it may have begun when the processor became idle.
+        let t = testimony(&[&whole[..], &[(7_000, 0, 99, 0), (9_000, 0, 72, 0)]].concat());
+        assert_eq!((t.unrecorded, t.max_ns), (1, 2_000_000), "{t:?}");
+        assert!(t.disagreements > 0);
     }
 
     #[test]

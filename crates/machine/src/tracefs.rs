@@ -1,7 +1,7 @@
 //! The kernel's own record of who was on which processor: its tracepoint `sched_switch`, through tracefs.
 //!
 //! Recorded in buffers of their own that nobody else writes to (an instance), gone when the recording ends: nothing of the
-//! machine's tracing is changed. Only switches to and from this process and what it starts are kept. Source: the kernel's
+//! machine's tracing is changed. Only switches to and from threads of real-time priority are kept. Source: the kernel's
 //! `Documentation/trace/{ftrace,events}.rst`.
 
 use model::{Error, Result};
@@ -17,6 +17,9 @@ use std::time::Duration;
 pub const TRACEFS: &str = "/sys/kernel/tracing";
 /// The buffer of each processor: what a busy one fills in some seconds.
 const BUFFER_KIB: &str = "4096";
+/// Which switches: the kernel counts priorities from above, ordinary threads from 100 on. (Its filter by process would follow
+/// what starts later, but loses threads that come to an idle processor.)
+const REAL_TIME: &str = "prev_prio < 100 || next_prio < 100";
 /// So many switches are kept, which take 48 MB.
 const MOST: usize = 2_000_000;
 /// How often buffers are emptied.
@@ -86,7 +89,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Begins to record this process and all that it starts from now on.
+    /// Begins to record whenever a thread of real-time priority comes or goes, whosever it is.
     ///
     /// # Errors
     /// No tracefs, no right to it, or a kernel that cannot.
@@ -103,15 +106,10 @@ impl Recording {
             over: Arc::default(),
             reader: None,
         };
-        let threads: Vec<String> = std::fs::read_dir("/proc/self/task")
-            .map_err(|e| Error::io("/proc/self/task", "read", &e))?
-            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-            .collect();
         for (file, text) in [
             ("trace_clock", "mono"),
             ("buffer_size_kb", BUFFER_KIB),
-            ("options/event-fork", "1"),
-            ("set_event_pid", &threads.join(" ")),
+            ("events/sched/sched_switch/filter", REAL_TIME),
             ("events/sched/sched_switch/enable", "1"),
         ] {
             recording

@@ -396,6 +396,13 @@ impl Shown<'_> {
                 names.join(", ")
             );
         }
+        if t.unrecorded > 0 {
+            let _ = writeln!(
+                text,
+                "  {} times the kernel did not record who came to an idle processor: then, when the trace says so, if nothing speaks against it",
+                t.unrecorded
+            );
+        }
         if t.lost > 0 {
             let _ = writeln!(
                 text,
