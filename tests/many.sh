@@ -44,7 +44,7 @@ run() {
     # The sums stand last.
     sum() { awk -F '[:,]' -v key="\"$1\"" '$1 ~ key { n = $2 } END { print n + 0 }' "$dir/$name.json"; }
     total() { awk -F '[:,]' -v key="\"$1\"" '$1 ~ key { n += $2 } END { print n + 0 }' "$dir/$name.json"; }
-    echo "$name: $(grep -c '"task":' "$dir/$name.json") tasks, $time: $(total unfinished) unfinished, $(sum decisions) decisions, $(sum gaps_over_5ms) gaps, no rule broken, no event lost"
+    echo "$name: $(grep -c '^\[\[task' "$dir/$name.toml") tasks, $time: $(total unfinished) unfinished, $(sum decisions) decisions, $(sum gaps_over_5ms) gaps, no rule broken, no event lost"
     echo "$name: memory from ${first:-?} to ${last:-?} KiB, trace of $(sum events) events in $(wc -c < "$dir/$name.wtrace") bytes"
     grep -E '^    "(jobs|misses|preemptions|migrations)":' "$dir/$name.json" | tr -d ' ,"' | tr '\n' ' '
     echo
