@@ -3,9 +3,9 @@
 mod support;
 
 use model::assignment::{Turn, Turns};
-use model::{Assignment, CpuId, Duration, Ratio};
+use model::{Assignment, CpuId, Duration, Instant, Ratio, TaskId};
 use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
-use support::{Instance, POLICIES, Random, Small, instance, occupancy};
+use support::{Instance, POLICIES, Random, Small, instance, occupancy, units};
 use trace::{Event, EventKind, Header, Overhead};
 
 fn small(wcet: u64, period: u64, deadline: u64, phase: u64) -> Small {
@@ -399,4 +399,55 @@ fn whatever_the_overheads_jobs_execute_what_they_need_and_tracing_changes_nothin
             }
         }
     }
+}
+
+/// As fuzzing found: a job without budget is back from kernel work exactly at the end of a quantum, when the tick comes. It is cut
+/// short behind the tick, whether somebody looks or not.
+#[test]
+fn a_job_that_is_back_at_the_end_of_a_quantum_is_cut_short_behind_the_tick() {
+    let turn = Turn {
+        first: CpuId(1),
+        second: CpuId(1),
+        part: 3,
+        whole: 6,
+    };
+    let instance = Instance {
+        m: 4,
+        tasks: vec![small(5, 5, 5, 0), small(3, 12, 12, 0)],
+        policy: "edf-fm".to_owned(),
+        assignment: Some(Assignment::Turns(Turns {
+            cpus: (0..4).map(CpuId).collect(),
+            tasks: vec![turn, turn],
+        })),
+        horizon: 63,
+    };
+    let part = |tenths| Ratio::new(tenths, 10).unwrap();
+    let scenario = Scenario {
+        releases: Releases::Sporadic(part(8)),
+        execution: Execution::Uniform(part(3), part(14)),
+        enforcement: Enforcement::PerQuantum,
+        quantum: units(1),
+        horizon: units(63),
+        seed: 3,
+        ..Scenario::default()
+    };
+    let costs = Costs {
+        release: 1199,
+        scheduling: 1199,
+        context_switch: 1199,
+        ipi_latency: 1199,
+        timer_transfer: 1199,
+        tick: 207,
+        cpmd: vec![vec![1199; 2]; 2],
+        missing: Vec::new(),
+    };
+    let (summary, responses, events) = instance.simulate(&scenario, Some(&costs));
+    assert_eq!(
+        instance.simulate_untraced(&scenario, &costs),
+        (summary, responses)
+    );
+    let cut = events
+        .iter()
+        .find(|e| e.kind == EventKind::BudgetExhausted && e.task == TaskId(1));
+    assert_eq!(cut.unwrap().time, Instant::from_nanos(41_000));
 }

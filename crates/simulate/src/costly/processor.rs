@@ -72,6 +72,12 @@ impl<O: Observer> Core<'_, O> {
         }
         if matches!(here.work, Work::Job) {
             let mut end = self.jobs.until(here.loaded, here.since);
+            // A job without budget that is back exactly at the end of a quantum: what interrupts its processor at that instant
+            // comes before it is cut short, as it does where the end of kernel work is an event.
+            if end == here.since && here.free_at > self.now {
+                self.rest(cpu);
+                return;
+            }
             // A tick at the end comes after it.
             if self.rests && end > self.next_tick {
                 let behind = end - self.next_tick.max(here.since);
