@@ -196,9 +196,11 @@ fn all_kinds_of_tasks_can_be_triggered(live: &Live) {
     let by_timer = releases(&ran, &set, 2);
     assert!(apart(&by_timer) >= 20 && by_timer.len() >= 35, "{by_timer:?}");
     assert_eq!(noter::read(&notes).len(), 8);
-    // A program with a budget has a job for each, cut when the budget is used up.
+    // A program with a budget has a job for each, cut when the budget is used up. The first may end by waiting for the disk that
+    // the shell comes from.
     let cut = ran.statistics.tasks[0].recorded.map(|r| r.budget_exhausted);
-    assert_eq!((ran.statistics.tasks[0].jobs, cut), (8, Some(8)));
+    assert_eq!(ran.statistics.tasks[0].jobs, 8);
+    assert!(cut.is_some_and(|cut| (6..=8).contains(&cut)), "{cut:?}");
     assert!(!std::path::Path::new(&path("fifo")).exists());
 }
 
