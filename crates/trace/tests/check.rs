@@ -323,6 +323,38 @@ fn a_real_run_is_allowed_its_tolerance_and_no_more() {
     assert_eq!(verdict.first[0].rule, "work-conserving");
 }
 
+#[test]
+fn a_relieved_policy_may_take_its_job_off_after_its_last_quantum_and_not_within_it() {
+    let rules = |off: u64| -> Vec<String> {
+        let mut real = header(tasks(&[(10, 10)]), "pd2", &[1], &[0]);
+        real.origin = trace::Origin::Real;
+        let of = |policy: &str| trace::Stage {
+            policy: policy.to_owned(),
+            quantum: (policy == "pd2").then_some(ms(1)),
+            ..real.stages[0].clone()
+        };
+        real.stages = vec![of("pd2"), of("g-edf")];
+        let us = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        let (cpu, task) = (CpuId(0), TaskId(0));
+        let mut events = vec![
+            Event::release(us(0), cpu, task, 0, us(10_000)),
+            Event::quantum(us(5), cpu),
+            Event::start(us(5), cpu, task, 0),
+        ];
+        events.extend([1005, 2005].map(|boundary| Event::quantum(us(boundary), cpu)));
+        events.extend([
+            Event::preemption(us(off), cpu, task, 0),
+            Event::policy_switch(us(off + 100), 1),
+            Event::resumption(us(off + 110), cpu, cpu, task, 0),
+            Event::end(us(9_000)),
+        ]);
+        let verdict = check(&real, &events);
+        verdict.first.iter().map(|v| v.rule.to_string()).collect()
+    };
+    assert_eq!(rules(3_050), Vec::<String>::new());
+    assert_eq!(rules(2_500), ["work-conserving"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
     /// Random sets, any load, jobs shorter than their WCET: the reference's schedules are clean under every priority policy.

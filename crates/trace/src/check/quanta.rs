@@ -121,8 +121,16 @@ impl<L: Law> Quanta<L> {
         self.slot.is_some_and(recent) && state.processors.iter().any(|p| p.is_settling())
     }
 
-    /// Between two events: do those run that were chosen?
-    fn compare(&mut self, state: &State, found: &mut Found) {
+    /// From this instant of a real run on: is the quantum over, and the next one due? Whoever is relieved of the processors
+    /// then takes its jobs off them and decides no more; one who stays and does not decide in time breaks the rule of
+    /// [`overdue`](Self::overdue).
+    fn is_over(&self, from: Instant) -> bool {
+        let end = |slot: Slot| (slot.number + 1).saturating_mul(self.quantum);
+        self.slot.is_some_and(|slot| from.nanos() >= end(slot))
+    }
+
+    /// Between two events: do those run that were chosen, and does nobody wait who was (unless the quantum is `over`)?
+    fn compare(&mut self, over: bool, state: &State, found: &mut Found) {
         let Some(slot) = self.slot.filter(|_| !self.reported) else {
             return;
         };
@@ -158,7 +166,7 @@ impl<L: Law> Quanta<L> {
                 break;
             }
         }
-        if let (None, Some(waits), false) = (&fault, waits, settling) {
+        if let (None, Some(waits), false) = (&fault, waits, settling || over) {
             fault = Some(Fault {
                 rule: if idle > self.choice.idle {
                     "phantom"
@@ -171,7 +179,7 @@ impl<L: Law> Quanta<L> {
                 ),
             });
         }
-        if fault.is_none() && !settling && idle != self.choice.idle {
+        if fault.is_none() && !settling && !over && idle != self.choice.idle {
             fault = Some(Fault {
                 rule: "idle",
                 text: format!(
@@ -255,7 +263,7 @@ impl<L: Law> Rule for Quanta<L> {
         if !state.is_simulated() {
             if self.told {
                 if !self.is_being_carried_out(to, state) {
-                    self.compare(state, found);
+                    self.compare(self.is_over(from), state, found);
                 }
                 self.overdue(to, state, found);
             }
@@ -263,7 +271,7 @@ impl<L: Law> Rule for Quanta<L> {
         }
         let mut slot = from.nanos().div_ceil(self.quantum);
         if slot.saturating_mul(self.quantum) > from.nanos() {
-            self.compare(state, found);
+            self.compare(false, state, found);
         }
         // Between two events of a schedule that goes on lie no more quanta than a period has; a damaged time must not take years.
         if (to.nanos() / self.quantum).saturating_sub(slot) > MOST_QUANTA
@@ -285,7 +293,7 @@ impl<L: Law> Rule for Quanta<L> {
                 state,
                 found,
             );
-            self.compare(state, found);
+            self.compare(false, state, found);
             slot += 1;
             if state.tasks.iter().all(|t| t.status == Status::Nothing) {
                 // Nor is anybody in the quanta until something happens.
