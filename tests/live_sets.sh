@@ -6,7 +6,8 @@
 # Set after set, each under all policies, so that what was interrupted is balanced; called again with the same directory it
 # goes on where it was. Sets take 30 to 85 % of the processors that this process may use. A set that a policy or the preflight
 # refuses is replaced by the next one drawn, and told. What is shown is all that was run, with violations and with misses,
-# next to those of the same set in virtual time: not every policy keeps all deadlines of every set.
+# next to those of the same set in virtual time: not every policy keeps all deadlines of every set; and the least tolerance, of
+# 1, 2, 5, 10 ... 500 ms, with which its trace keeps every rule. Traces that need more than the one stated are kept.
 # AROUND: a command to put before each run, such as `flock /tmp/lock`, where others measure on the same machine.
 # Needs the right to real-time priorities. Exit status: 0 no rule was broken and no event lost; 1 otherwise.
 set -eu
@@ -48,6 +49,18 @@ simulated() {
         awk -F'[:,]' '/"misses"/ { print $2 + 0; exit }'
 }
 
+# The least tolerance in milliseconds with which a trace keeps every rule, or "none".
+needed() {
+    for ms in 1 2 5 10 20 50 100 200 500; do
+        if "$warmset" trace check "$1" --tolerance "${ms}ms" > "$1.checked" 2>&1; then
+            rm "$1.checked"
+            echo $ms
+            return
+        fi
+    done
+    echo none
+}
+
 # The set of a number, at a percentage of the processors; every task has a working set, which ca-edf needs to know.
 draw() {
     "$warmset" generate --cap "$((processors * $2))/100" --fill scale -m "$processors" \
@@ -58,24 +71,26 @@ draw() {
 
 # A line for each policy.
 show() {
-    printf '\n%-9s %4s %7s %7s %6s %9s %11s %10s %4s %4s %10s   %25s   %25s\n' policy sets refused jobs misses simulated preemptions migrations \
-        gaps lost violations 'releases late (us)' 'decisions overdue (us)'
+    printf '\n%-9s %4s %7s %7s %6s %9s %11s %10s %4s %4s %10s   %25s   %25s   %11s\n' policy sets refused jobs misses simulated preemptions migrations \
+        gaps lost violations 'releases late (us)' 'decisions overdue (us)' 'needed (ms)'
     for policy in $policies; do
         cat "$dir"/*/"$policy.figures" 2> /dev/null | awk -v policy="$policy" \
             -v refused="$(cat "$dir"/*/"$policy.refused" 2> /dev/null | wc -l)" '
             function middle(values, n,   i, j, t) {
                 for (i = 2; i <= n; i++)
                     for (j = i; j > 1 && values[j] < values[j - 1]; j--) { t = values[j]; values[j] = values[j - 1]; values[j - 1] = t }
-                return values[int((n + 1) / 2)] / 1000
+                return values[int((n + 1) / 2)]
             }
             { n++; jobs += $1; misses += $2; simulated += $17; preemptions += $3; migrations += $4; gaps += $6; lost += $7; violations += $8
               late[n] = $9; if ($10 > late999) late999 = $10; if ($11 > latest) latest = $11
-              if ($12) over[++m] = $13; if ($14 > over999) over999 = $14; if ($15 > most) most = $15 }
-            END { if (n + refused) printf "%-9s %4d %7d %7d %6d %9d %11d %10d %4d %4d %10d   %7.1f %8.1f %8.1f   %7.1f %8.1f %8.1f\n",
-                policy, n, refused, jobs, misses, simulated, preemptions, migrations, gaps, lost, violations, middle(late, n), late999 / 1000,
-                latest / 1000, middle(over, m), over999 / 1000, most / 1000 }'
+              if ($12) over[++m] = $13; if ($14 > over999) over999 = $14; if ($15 > most) most = $15
+              need[n] = $18 == "none" ? 1e9 : $18; if (need[n] > needed) needed = need[n] }
+            END { if (n + refused) printf "%-9s %4d %7d %7d %6d %9d %11d %10d %4d %4d %10d   %7.1f %8.1f %8.1f   %7.1f %8.1f %8.1f   %5s %5s\n",
+                policy, n, refused, jobs, misses, simulated, preemptions, migrations, gaps, lost, violations, middle(late, n) / 1000,
+                late999 / 1000, latest / 1000, middle(over, m) / 1000, over999 / 1000, most / 1000, middle(need, n), needed }'
     done
-    echo "(tolerance $tolerance, runs of $time; of times: the median run's median, the worst run's 99.9 % and longest)"
+    echo "(tolerance $tolerance, runs of $time; of times: the median run's median, the worst run's 99.9 % and longest;"
+    echo "needed: the least tolerance with which no rule is broken, of the median run and of the worst)"
     cat "$dir"/*/*.failed 2> /dev/null || true
 }
 trap 'show; exit 130' INT TERM
@@ -98,9 +113,11 @@ while [ "$number" -lt "$sets" ]; do
             fi
             status=0
             $around "$warmset" run "$set" --policy "$policy" --for "$time" --tolerance "$tolerance" --format json \
-                -o "$here/$policy.json" 2> "$here/$policy.log" || status=$?
+                --trace "$here/$policy.wtrace" -o "$here/$policy.json" 2> "$here/$policy.log" || status=$?
             if [ $status -le 1 ]; then
-                echo "$(figures "$here/$policy.json") $(simulated "$set" "$policy")" > "$here/$policy.figures"
+                echo "$(figures "$here/$policy.json") $(simulated "$set" "$policy") $(needed "$here/$policy.wtrace")" \
+                    > "$here/$policy.figures"
+                awk '{ exit $7 + $8 > 0 }' "$here/$policy.figures" && rm "$here/$policy.wtrace"
                 echo "set $number, $percent %, $policy: $(cat "$here/$policy.figures")"
             else
                 echo "set $number, $percent %, $policy: exit status $status: $(tail -1 "$here/$policy.log")" |

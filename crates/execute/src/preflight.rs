@@ -99,6 +99,7 @@ pub struct Intent<'a> {
 pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
     let mut found = vec![kernel::rights(intent.machine)];
     found.extend(kernel::throttling(intent));
+    found.push(kernel::preemption(intent));
     found.extend(kernel::control_groups(intent));
     found.extend(kernel::memory(intent));
     found.extend(others::programs(intent));

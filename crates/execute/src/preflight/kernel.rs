@@ -93,6 +93,54 @@ fn fair_server(intent: &Intent<'_>) -> Finding {
     }
 }
 
+/// Where a kernel that can choose shows what it chose, the choice in parentheses: `none voluntary (full) lazy`.
+const CHOICE: &str = "/sys/kernel/debug/sched/preempt";
+
+/// May a real-time thread interrupt what the kernel does for other programs? Where it may not, it waits for the end of their
+/// system calls and page faults, and no priority helps.
+pub(super) fn preemption(intent: &Intent<'_>) -> Finding {
+    let name = "kernel preemption";
+    let waits = "real-time threads wait while the kernel works for other programs";
+    let version = intent.tree.text("/proc/sys/kernel/version").unwrap_or_default();
+    let is = |word: &str| version.split_whitespace().any(|w| w == word);
+    if is("PREEMPT_RT") || is("PREEMPT") {
+        return Finding::fine(name, format!("the kernel can be preempted ({version})"));
+    }
+    if !is("PREEMPT_DYNAMIC") {
+        return Finding::warn(
+            name,
+            format!("this kernel cannot be preempted: {waits}"),
+            "keep other work off these processors, or boot a kernel built with PREEMPT_DYNAMIC or PREEMPT_RT",
+        );
+    }
+    let shown = intent.tree.text(CHOICE).unwrap_or_default();
+    let booted = intent.tree.text("/proc/cmdline").unwrap_or_default();
+    let choice = shown
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix('(')?.strip_suffix(')'))
+        .or_else(|| {
+            booted
+                .split_whitespace()
+                .rev()
+                .find_map(|w| w.strip_prefix("preempt="))
+        });
+    match choice {
+        Some(full @ ("full" | "lazy")) => {
+            Finding::fine(name, format!("the kernel can be preempted (preempt={full})"))
+        }
+        Some(other) => Finding::warn(
+            name,
+            format!("the kernel is told not to be preempted (preempt={other}): {waits}"),
+            format!("as root, `echo full > {CHOICE}`, or boot with `preempt=full`"),
+        ),
+        None => Finding::warn(
+            name,
+            format!("the kernel does not tell whether it can be preempted; if not, {waits}"),
+            format!("boot with `preempt=full`, or as root mount debugfs and `echo full > {CHOICE}`"),
+        ),
+    }
+}
+
 /// What control groups of either version say of processors and of time.
 pub(super) fn control_groups(intent: &Intent<'_>) -> Vec<Finding> {
     let mut found = vec![cpuset(intent)];

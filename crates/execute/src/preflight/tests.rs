@@ -384,6 +384,37 @@ fn control_groups_of_version_2_are_looked_at() {
 }
 
 #[test]
+fn a_kernel_that_cannot_be_preempted_is_warned_of() {
+    let version = |text: &'static str| ("proc/sys/kernel/version", text);
+    let of = |files: &[(&str, &str)]| only(files, "kernel preemption");
+    for text in ["#1 SMP PREEMPT_RT Debian 6.1.90-1", "#3 SMP PREEMPT Mon Jan 1"] {
+        assert_eq!(of(&[version(text)]).0, Level::Fine, "{text}");
+    }
+    let never = of(&[version("#1 SMP Debian 5.10.218-1")]);
+    assert!(
+        never.0 == Level::Warn && never.1.contains("cannot be preempted") && never.2.contains("PREEMPT_RT"),
+        "{never:?}"
+    );
+    let dynamic = version("#1 SMP PREEMPT_DYNAMIC Debian 6.1.90-1");
+    let shown = |choice: &'static str| of(&[dynamic, ("sys/kernel/debug/sched/preempt", choice)]);
+    assert_eq!(shown("none voluntary (full)").0, Level::Fine);
+    assert_eq!(shown("none voluntary full (lazy)").0, Level::Fine);
+    let none = shown("(none) voluntary full");
+    assert!(
+        none.0 == Level::Warn && none.1.contains("preempt=none") && none.2.contains("echo full >"),
+        "{none:?}"
+    );
+    let booted = |line: &'static str| of(&[dynamic, ("proc/cmdline", line)]);
+    assert_eq!(booted("quiet preempt=none preempt=full").0, Level::Fine);
+    assert!(booted("quiet preempt=voluntary").1.contains("preempt=voluntary"));
+    let silent = booted("quiet");
+    assert!(
+        silent.0 == Level::Warn && silent.1.contains("does not tell"),
+        "{silent:?}"
+    );
+}
+
+#[test]
 fn idle_states_are_told_with_what_they_take_to_leave() {
     const STATE: &str = "sys/devices/system/cpu/cpu1/cpuidle/state2";
     let (name, latency, off) = (
