@@ -11,39 +11,75 @@
 use crate::error::{Error, Result};
 use crate::task::{Details, TaskSet, Timing, check_timing};
 use crate::time::Duration;
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use std::fmt;
 
 /// What came of a file of rt-app.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Imported {
     /// The periodic threads.
     pub set: TaskSet,
-    /// What was left out or is different here, a sentence each, with the thread's name.
+    /// What was left out or is different here, a sentence each, with its line and column and the thread's name.
     pub notes: Vec<String>,
 }
 
 /// More instances of one thread are a mistake.
 const MOST_INSTANCES: u64 = 10_000;
 
+/// What is no periodic thread, or is different here.
+struct Remark {
+    /// Where the key stands that it is about, in bytes from the begin of the file.
+    at: usize,
+    /// What there is to say.
+    text: String,
+}
+
+type Read<T> = std::result::Result<T, Remark>;
+
+fn remark<T>(at: usize, text: impl Into<String>) -> Read<T> {
+    let text = text.into();
+    Err(Remark { at, text })
+}
+
 /// Reads a file of rt-app.
 ///
 /// # Errors
-/// It is no such file, or holds no periodic thread; then all reasons are told.
+/// It is no such file, or holds no periodic thread; then all reasons are told. Each has its line and column.
 pub fn from_rt_app(text: &str) -> Result<Imported> {
-    let root: Json = serde_json::from_str(&strict(text)).map_err(|e| {
-        Error::new(format!("this is no JSON: {e}"))
-            .at(format!("line {}", e.line()))
+    let leniently = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let root = parse_to_ast(text, &CollectOptions::default(), &leniently).map_err(|e| {
+        // The parser's messages are sentences of their own.
+        let why = e.kind().to_string().to_lowercase();
+        Error::new(format!("this is no JSON: {why}"))
+            .at(format!(
+                "line {}, column {}",
+                e.line_display(),
+                e.column_display()
+            ))
             .remedy("give a file for rt-app, or a task set in TOML")
     })?;
-    let Some(Json::Object(threads)) = root.get("tasks") else {
+    let places = Places::of(text);
+    let threads = root.value.as_ref().and_then(Node::as_object);
+    let Some(threads) = threads.and_then(|o| get(o, "tasks")?.value.as_object()) else {
         return Err(Error::new("there is no `tasks` object").remedy("give a file for rt-app"));
     };
-    let (mut tasks, mut notes) = (Vec::new(), Vec::new());
-    for (name, thread) in threads {
-        match periodic(name, thread, &mut notes) {
+    let (mut tasks, mut remarks) = (Vec::new(), Vec::new());
+    for thread in &threads.properties {
+        let name = thread.name.as_str();
+        match periodic(thread, &mut remarks) {
             Ok(Thread { task, instances: 1 }) => tasks.push(task),
             Ok(Thread { task, instances }) => {
                 for instance in 0..instances {
@@ -52,9 +88,17 @@ pub fn from_rt_app(text: &str) -> Result<Imported> {
                     tasks.push((task.0, Details { name, ..details }));
                 }
             }
-            Err(why) => notes.push(format!("thread `{name}` is left out: {why}")),
+            Err(why) => remarks.push(Remark {
+                text: format!("thread `{name}` is left out: {}", why.text),
+                ..why
+            }),
         }
     }
+    remarks.sort_by_key(|r| r.at);
+    let notes: Vec<String> = remarks
+        .iter()
+        .map(|r| format!("{}: {}", places.name(r.at), r.text))
+        .collect();
     if tasks.is_empty() {
         let why = match notes.is_empty() {
             true => "there are no threads".to_owned(),
@@ -75,64 +119,90 @@ struct Thread {
 }
 
 /// A thread as a task, or why it is none.
-fn periodic(name: &str, thread: &Json, notes: &mut Vec<String>) -> std::result::Result<Thread, String> {
-    let Json::Object(keys) = thread else {
-        return Err("it is no object".to_owned());
+fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
+    let (name, start) = (of.name.as_str(), of.range.start);
+    let Node::Object(thread) = &of.value else {
+        return remark(start, "it is no object");
     };
-    let number = |key: &str| thread.get(key).map(|v| micros(key, v)).transpose();
+    let number = |key: &str| get(thread, key).map(micros).transpose();
     // With phases the events are theirs; without, the thread is its only phase.
-    let phases = match thread.get("phases") {
-        None => vec![phase(keys)?],
-        Some(Json::Object(phases)) => phases
+    let phases = match get(thread, "phases").map(|p| (p, &p.value)) {
+        None => vec![phase(thread, start)?],
+        Some((_, Node::Object(phases))) => phases
+            .properties
             .iter()
-            .map(|(name, keys)| match keys {
-                Json::Object(keys) => phase(keys).map_err(|why| format!("phase `{name}`: {why}")),
-                _ => Err(format!("phase `{name}` is no object")),
+            .map(|p| match &p.value {
+                Node::Object(keys) => phase(keys, p.range.start).map_err(|why| Remark {
+                    text: format!("phase `{}`: {}", p.name.as_str(), why.text),
+                    ..why
+                }),
+                _ => remark(p.range.start, format!("phase `{}` is no object", p.name.as_str())),
             })
-            .collect::<std::result::Result<_, String>>()?,
-        Some(_) => return Err("`phases` is no object".to_owned()),
+            .collect::<Read<_>>()?,
+        Some((p, _)) => return remark(p.range.start, "`phases` is no object"),
     };
-    let (wcet, period) = phases
+    let Some((wcet, period)) = phases
         .iter()
         .copied()
         .reduce(|a, b| (a.0.max(b.0), if a.1 == b.1 { a.1 } else { Duration::ZERO }))
-        .ok_or("it has no phase")?;
+    else {
+        return remark(start, "it has no phase");
+    };
     if period.is_zero() {
-        return Err("its phases have different periods".to_owned());
+        return remark(start, "its phases have different periods");
     }
     let budget = number("dl-runtime")?.unwrap_or_default();
     if wcet > budget && !budget.is_zero() {
-        notes.push(format!(
-            "thread `{name}` runs for {wcet} a job, more than its dl-runtime of {budget}: the WCET is what it runs for"
-        ));
+        remarks.push(Remark {
+            at: get(thread, "dl-runtime").map_or(start, |p| p.range.start),
+            text: format!(
+                "thread `{name}` runs for {wcet} a job, more than its dl-runtime of {budget}: the WCET is what it runs for"
+            ),
+        });
     }
     let timing = Timing {
         wcet: wcet.max(budget),
         period,
         deadline: number("dl-deadline")?.filter(|d| !d.is_zero()).unwrap_or(period),
     };
-    check_timing(&timing).map_err(|e| e.to_string())?;
-    if let Some(Json::Number(times)) = thread.get("loop")
-        && *times > 0.0
-    {
-        notes.push(format!(
-            "thread `{name}` ends after {times} rounds there, and goes on here"
-        ));
+    if let Err(e) = check_timing(&timing) {
+        return remark(start, e.to_string());
     }
-    if thread.get("cpus").is_some() {
-        notes.push(format!(
-            "thread `{name}` keeps to some processors there; here the policy and its assignment say where tasks run"
-        ));
-    }
-    if thread.get("dl-reclaim").is_some() {
-        notes.push(format!(
-            "thread `{name}` says `dl-reclaim`, which takes what others leave of their budgets there; here its budget is its WCET"
-        ));
-    }
-    let instances = match thread.get("instance") {
+    let mut differs = |key: &str, how: &dyn Fn(&Node) -> Option<String>| {
+        if let Some(property) = get(thread, key)
+            && let Some(how) = how(&property.value)
+        {
+            remarks.push(Remark {
+                at: property.range.start,
+                text: format!("thread `{name}` {how}"),
+            });
+        }
+    };
+    differs("loop", &|times| {
+        let times = value_of(times).filter(|times| *times > 0.0)?;
+        Some(format!("ends after {times} rounds there, and goes on here"))
+    });
+    differs("cpus", &|_| {
+        Some(
+            "keeps to some processors there; here the policy and its assignment say where tasks run"
+                .to_owned(),
+        )
+    });
+    differs("dl-reclaim", &|_| {
+        Some(
+            "says `dl-reclaim`, which takes what others leave of their budgets there; here its budget is its WCET"
+                .to_owned(),
+        )
+    });
+    let instances = match get(thread, "instance").map(|p| (p, value_of(&p.value))) {
         None => 1,
-        Some(Json::Number(n)) if n.fract() == 0.0 && (1.0..=MOST_INSTANCES as f64).contains(n) => *n as u64,
-        Some(_) => return Err(format!("`instance` is no number from 1 to {MOST_INSTANCES}")),
+        Some((_, Some(n))) if n.fract() == 0.0 && (1.0..=MOST_INSTANCES as f64).contains(&n) => n as u64,
+        Some((p, _)) => {
+            return remark(
+                p.range.start,
+                format!("`instance` is no number from 1 to {MOST_INSTANCES}"),
+            );
+        }
     };
     let details = Details {
         phase: number("delay")?.unwrap_or_default(),
@@ -162,55 +232,85 @@ const ATTRIBUTES: [&str; 14] = [
     "util_max",
 ];
 
-/// What a phase runs for and its timer's period.
-fn phase(keys: &[(String, Json)]) -> std::result::Result<(Duration, Duration), String> {
+/// What a phase that begins at `start` runs for, and its timer's period.
+fn phase(keys: &Object, start: usize) -> Read<(Duration, Duration)> {
     let (mut wcet, mut period) = (Duration::ZERO, None);
-    for (key, value) in keys {
+    for property in &keys.properties {
+        let (key, at) = (property.name.as_str(), property.range.start);
         // Keys may be numbered to be unique.
         let event = key.trim_end_matches(|c: char| c.is_ascii_digit());
         match event {
-            "run" | "runtime" => {
-                wcet = wcet
-                    .checked_add(micros(key, value)?)
-                    .ok_or_else(|| format!("`{key}` is too long"))?;
-            }
+            "run" | "runtime" => match wcet.checked_add(micros(property)?) {
+                Some(sum) => wcet = sum,
+                None => return remark(at, format!("`{key}` is too long")),
+            },
             "timer" if period.is_some() => {
-                return Err(format!("event `{key}`: it waits for more than one timer"));
+                return remark(at, format!("event `{key}`: it waits for more than one timer"));
             }
-            "timer" => {
-                let of = value
-                    .get("period")
-                    .ok_or_else(|| format!("`{key}` has no period"))?;
-                period = Some(micros(key, of)?).filter(|p| !p.is_zero());
-            }
-            "sleep" if matches!(value, Json::Number(n) if *n == 0.0) => {}
+            "timer" => match property.value.as_object().and_then(|timer| get(timer, "period")) {
+                Some(of) => period = Some(micros(of)?).filter(|p| !p.is_zero()),
+                None => return remark(at, format!("`{key}` has no period")),
+            },
+            "sleep" if value_of(&property.value) == Some(0.0) => {}
             "sleep" => {
-                return Err(format!(
-                    "event `{key}`: it sleeps, and without a timer alone its period depends on how long it runs"
-                ));
+                let why = "it sleeps, and without a timer alone its period depends on how long it runs";
+                return remark(at, format!("event `{key}`: {why}"));
             }
             "exec" | "period" | "deadline" => {
-                return Err(format!("`{key}` is of a format before rt-app 1.0"));
+                return remark(at, format!("`{key}` is of a format before rt-app 1.0"));
             }
-            _ if ATTRIBUTES.contains(&key.as_str()) => {}
-            _ => return Err(format!("event `{key}` is no part of a sporadic task")),
+            _ if ATTRIBUTES.contains(&key) => {}
+            _ => return remark(at, format!("event `{key}` is no part of a sporadic task")),
         }
     }
-    let period = period.ok_or("it has no event `timer`")?;
-    Ok((wcet, period))
+    match period {
+        Some(period) => Ok((wcet, period)),
+        None => remark(start, "it has no event `timer`"),
+    }
+}
+
+/// The property of this name; of several the last one.
+fn get<'o, 'a>(object: &'o Object<'a>, key: &str) -> Option<&'o ObjectProp<'a>> {
+    object.properties.iter().rev().find(|p| p.name.as_str() == key)
+}
+
+fn value_of(node: &Node) -> Option<f64> {
+    node.as_number_lit()?.value.parse().ok()
 }
 
 /// Whole microseconds.
-fn micros(key: &str, value: &Json) -> std::result::Result<Duration, String> {
+fn micros(property: &ObjectProp) -> Read<Duration> {
     // Beyond this a double does not hold every whole number.
     const MOST: f64 = 9_007_199_254_740_992.0;
-    match value {
-        Json::Number(us) if us.fract() == 0.0 && (0.0..MOST).contains(us) => {
-            let ns = (*us as u64).checked_mul(1000);
-            ns.map(Duration::from_nanos)
-                .ok_or_else(|| format!("`{key}` is too long"))
-        }
-        _ => Err(format!("`{key}` is no number of microseconds")),
+    let (key, at) = (property.name.as_str(), property.range.start);
+    match value_of(&property.value) {
+        Some(us) if us.fract() == 0.0 && (0.0..MOST).contains(&us) => match (us as u64).checked_mul(1000) {
+            Some(ns) => Ok(Duration::from_nanos(ns)),
+            None => remark(at, format!("`{key}` is too long")),
+        },
+        _ => remark(at, format!("`{key}` is no number of microseconds")),
+    }
+}
+
+/// Where lines begin.
+struct Places<'t> {
+    text: &'t str,
+    lines: Vec<usize>,
+}
+
+impl<'t> Places<'t> {
+    fn of(text: &'t str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        Places { text, lines }
+    }
+
+    /// Line and column of a byte, as people count.
+    fn name(&self, at: usize) -> String {
+        let line = self.lines.partition_point(|begin| *begin <= at);
+        let begin = self.lines[line - 1];
+        let column = self.text[begin..at].chars().count() + 1;
+        format!("line {line}, column {column}")
     }
 }
 
@@ -299,129 +399,6 @@ impl Serialize for InOrder {
     }
 }
 
-/// Without comments, and without commas before closing brackets; everything else where it was, for line numbers.
-fn strict(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    // Where the latest comma stands, if nothing but white space has come since.
-    let mut comma = None;
-    while let Some(c) = rest.next() {
-        match (c, rest.peek()) {
-            ('"', _) => {
-                comma = None;
-                out.push(c);
-                let mut escaped = false;
-                for c in rest.by_ref() {
-                    out.push(c);
-                    if c == '"' && !escaped {
-                        break;
-                    }
-                    escaped = c == '\\' && !escaped;
-                }
-            }
-            ('/', Some('/')) => {
-                while rest.peek().is_some_and(|c| *c != '\n') {
-                    rest.next();
-                }
-            }
-            ('/', Some('*')) => {
-                rest.next();
-                let mut before = ' ';
-                for c in rest.by_ref() {
-                    if c == '\n' {
-                        out.push(c);
-                    }
-                    if before == '*' && c == '/' {
-                        break;
-                    }
-                    before = c;
-                }
-            }
-            (',', _) => {
-                comma = Some(out.len());
-                out.push(c);
-            }
-            ('}' | ']', _) => {
-                if let Some(at) = comma.take() {
-                    out.replace_range(at..=at, " ");
-                }
-                out.push(c);
-            }
-            (c, _) => {
-                if !c.is_whitespace() {
-                    comma = None;
-                }
-                out.push(c);
-            }
-        }
-    }
-    out
-}
-
-/// JSON whose objects keep all of their keys, in order.
-#[derive(Clone, PartialEq, Debug)]
-enum Json {
-    Object(Vec<(String, Json)>),
-    Number(f64),
-    /// Nothing that is looked at.
-    Other,
-}
-
-impl Json {
-    /// The value of a key; of several the last one.
-    fn get(&self, key: &str) -> Option<&Json> {
-        match self {
-            Json::Object(keys) => keys.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v),
-            _ => None,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Json;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("JSON")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Json, A::Error> {
-                let mut keys = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    keys.push(entry);
-                }
-                Ok(Json::Object(keys))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<Json, A::Error> {
-                while seq.next_element::<Json>()?.is_some() {}
-                Ok(Json::Other)
-            }
-            fn visit_u64<E: serde::de::Error>(self, n: u64) -> std::result::Result<Json, E> {
-                self.visit_f64(n as f64)
-            }
-            fn visit_i64<E: serde::de::Error>(self, n: i64) -> std::result::Result<Json, E> {
-                self.visit_f64(n as f64)
-            }
-            fn visit_f64<E: serde::de::Error>(self, n: f64) -> std::result::Result<Json, E> {
-                match n.is_finite() {
-                    true => Ok(Json::Number(n)),
-                    false => Err(E::custom("a number is too large")),
-                }
-            }
-            fn visit_str<E>(self, _: &str) -> std::result::Result<Json, E> {
-                Ok(Json::Other)
-            }
-            fn visit_bool<E>(self, _: bool) -> std::result::Result<Json, E> {
-                Ok(Json::Other)
-            }
-            fn visit_unit<E>(self) -> std::result::Result<Json, E> {
-                Ok(Json::Other)
-            }
-        }
-        deserializer.deserialize_any(Any).map_err(D::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -477,10 +454,19 @@ mod tests {
         };
         let imported = from_rt_app(&phases(30_000)).unwrap();
         assert_eq!(timings(&imported), [("t".to_owned(), 27_000, 30_000, 30_000)]);
-        assert_eq!(imported.notes.len(), 2, "{:?}", imported.notes);
-        assert!(imported.notes[0].contains("ends after 1 rounds"));
+        assert_eq!(
+            imported.notes,
+            [
+                "line 1, column 18: thread `t` ends after 1 rounds there, and goes on here",
+                "line 1, column 29: thread `t` keeps to some processors there; here the policy and its assignment say \
+                 where tasks run",
+            ]
+        );
         let e = from_rt_app(&phases(40_000)).unwrap_err().to_string();
-        assert!(e.contains("thread `t`") && e.contains("different periods"), "{e}");
+        assert!(
+            e.contains("line 1, column 12: thread `t`") && e.contains("different periods"),
+            "{e}"
+        );
     }
 
     #[test]
@@ -529,9 +515,59 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_rt_app_is_an_error_with_its_line() {
-        let e = from_rt_app("{\n\n\"tasks\" 1}").unwrap_err().to_string();
-        assert!(e.contains("line 3"), "{e}");
+    fn every_reason_comes_with_line_and_column_of_the_key_that_it_is_about() {
+        let text = r#"{ /* one
+            two */ "tasks": {
+                "wäit": { "run": 10,
+                    "lock": "m", "timer": { "ref": "x", "period": 1000 } },
+                "twice": { "loop": 3, "dl-runtime": 5, "run": 10,
+                    "timer": { "ref": "x", "period": 1000 } },
+                "ünder": { "phases": { "ä": { "run": 1, "timer": { "ref": "y", "period": 0.5 } } } },
+                "odd": 7, "none": { "run": 10 },
+                "many": { "run": 10, "timer": { "ref": "x", "period": 100 }, "instance": 0 }
+            }
+        }"#;
+        insta::assert_snapshot!(from_rt_app(text).unwrap().notes.join("\n"), @r"
+        line 4, column 21: thread `wäit` is left out: event `lock` is no part of a sporadic task
+        line 5, column 28: thread `twice` ends after 3 rounds there, and goes on here
+        line 5, column 39: thread `twice` runs for 10us a job, more than its dl-runtime of 5us: the WCET is what it runs for
+        line 7, column 80: thread `ünder` is left out: phase `ä`: `period` is no number of microseconds
+        line 8, column 17: thread `odd` is left out: it is no object
+        line 8, column 27: thread `none` is left out: it has no event `timer`
+        line 9, column 78: thread `many` is left out: `instance` is no number from 1 to 10000
+        ");
+    }
+
+    #[test]
+    fn what_is_no_file_of_rt_app_is_an_error_with_its_place() {
+        let told = [
+            "{\n\n\"tasks\" 1}",
+            "{\"tasks\": {\"a\": {,}}}",
+            "{\"tasks\": {\"a\": 1 \"b\": 2}}",
+            "{\"tasks\": {\n  'a': 1}}",
+            "{\"tasks\": 1",
+            "{\"tasks\": \"\\x41\"}",
+            "{\"tasks\": {}} {}",
+            "{\n\"tasks\": 1 /*",
+        ]
+        .map(|text| {
+            let e = from_rt_app(text).unwrap_err().to_string();
+            e.split_once(';').unwrap().0.to_owned()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        line 3, column 9: this is no JSON: expected colon after the string or word in object property
+        line 1, column 18: this is no JSON: unexpected token in object
+        line 1, column 18: this is no JSON: expected comma
+        line 2, column 3: this is no JSON: single-quoted strings are not allowed
+        line 1, column 1: this is no JSON: unterminated object
+        line 1, column 12: this is no JSON: invalid escape
+        line 1, column 15: this is no JSON: text cannot contain more than one json value
+        line 2, column 12: this is no JSON: unterminated comment block
+        ");
+        // Deeper than anybody writes, and not to overflow.
+        let deep = format!("{{\"tasks\": {}", "[".repeat(100_000));
+        let e = from_rt_app(&deep).unwrap_err().to_string();
+        assert!(e.contains("nesting"), "{e}");
         for text in [
             "",
             "{}",

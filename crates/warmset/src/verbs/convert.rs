@@ -33,7 +33,9 @@ pub fn run(args: Args) -> Result<Answer> {
     let is_rt_app = text.trim_start().starts_with(['{', '/']);
     let (written, notes) = if is_rt_app {
         let imported = rtapp::from_rt_app(&text).map_err(|e| e.at(args.file.display()))?;
-        (taskfile::to_toml(&imported.set), imported.notes)
+        let place = |note| format!("{}: {note}", args.file.display());
+        let notes = imported.notes.into_iter().map(place).collect();
+        (taskfile::to_toml(&imported.set), notes)
     } else {
         let set = taskfile::from_toml(&text).map_err(|e| e.at(args.file.display()))?;
         rtapp::to_rt_app(&set, args.duration).map_err(|e| e.at(args.file.display()))?
