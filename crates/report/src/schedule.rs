@@ -8,7 +8,7 @@ use crate::sheet::{Paint, Place, Shape, Side, tenths, text_width};
 use crate::style::{Ink, SMALL, TEXT};
 use crate::svg::Figure;
 use model::{CpuId, Duration, Instant, TaskId};
-use trace::view::{Mark, MarkKind, Piece};
+use trace::view::{Mark, MarkKind, Moment, Piece};
 use trace::{Overhead, View};
 
 /// What the rows are.
@@ -101,12 +101,14 @@ fn describe(view: &View) -> String {
         0 => "no deadline is missed".to_owned(),
         _ => format!("deadlines missed: {}", misses.join(", ")),
     };
+    let about = view.moment_within();
     format!(
-        "From {} to {}: {} releases, {} completions; {missed}.",
+        "From {} to {}: {} releases, {} completions; {missed}.{}",
         view.from,
         view.to,
         count(view, MarkKind::Release),
-        count(view, MarkKind::Completion)
+        count(view, MarkKind::Completion),
+        about.map_or(String::new(), |m| format!(" Marked: {} at {}.", m.name, m.time))
     )
 }
 
@@ -117,6 +119,9 @@ fn caption(view: &View) -> String {
     }
     if view.pieces.iter().any(|p| p.overhead.is_some()) {
         text += " Wedges: overheads, which delay the processor that they stand on.";
+    }
+    if let Some(moment) = view.moment_within() {
+        text += &format!(" The dashed line: {} at {}.", moment.name, moment.time);
     }
     if view.cut {
         text += " There is more in this window than is drawn.";
@@ -267,6 +272,9 @@ impl Drawing<'_> {
         }
         for piece in &overheads {
             self.overhead(piece);
+        }
+        if let Some(moment) = self.canvas.view.moment_within() {
+            self.moment(moment);
         }
         for row in 0..self.canvas.count {
             let base = self.canvas.base(row);
@@ -466,6 +474,21 @@ impl Drawing<'_> {
                 self.line(&[(x - 4.5, top), (x + 4.5, top)], Ink::Black, 2.2, "");
             }
         }
+    }
+
+    /// A dashed line through all rows, and what it is called above them.
+    fn moment(&mut self, moment: &Moment) {
+        let x = self.canvas.x(moment.time);
+        let bottom = self.canvas.base(self.canvas.count - 1);
+        let ends = [(x, TOP - 6.0), (x, bottom + 4.0)];
+        self.line(&ends, Ink::Paper, 4.0, "");
+        self.line(&ends, Ink::Vermilion, 1.8, "6 3");
+        let tip = [(x, TOP), (x - 5.0, TOP - 8.0), (x + 5.0, TOP - 8.0)];
+        self.polygon(&tip, solid(Ink::Vermilion));
+        let half = text_width(&moment.name, SMALL) / 2.0 + 4.0;
+        let right = (self.canvas.width - half).max(half);
+        let at = (x.clamp(half, right), TOP - 11.0);
+        self.text(&moment.name, at, Side::Middle, Ink::Vermilion, SMALL, true);
     }
 
     /// Which look is which processor.

@@ -54,6 +54,15 @@ pub struct Mark {
     pub cpu: CpuId,
 }
 
+/// A moment that a picture is about, such as that at which a rule is broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// When.
+    pub time: Instant,
+    /// What it is called, in a few words.
+    pub name: String,
+}
+
 /// A window of a schedule.
 #[derive(Clone, PartialEq, Debug)]
 pub struct View {
@@ -69,6 +78,8 @@ pub struct View {
     pub pieces: Vec<Piece>,
     /// What is marked, by time.
     pub marks: Vec<Mark>,
+    /// The moment that it is about; drawn where it lies within.
+    pub moment: Option<Moment>,
     /// Was there more than [`View::MOST`] to draw? The rest is left out then.
     pub cut: bool,
 }
@@ -76,6 +87,40 @@ pub struct View {
 impl View {
     /// The most pieces and marks that a picture holds.
     pub const MOST: usize = 50_000;
+
+    /// The part around `moment`, which it is about from now on: so much of it, evenly to both sides, that no processor has more
+    /// than `most` pieces of jobs, two at least. A busy schedule stays readable where it matters.
+    pub fn around(mut self, moment: Moment, most: usize) -> View {
+        let far = |piece: &Piece| {
+            let after = piece.from.max(moment.time).since(moment.time);
+            let before = moment.time.since(piece.to.min(moment.time));
+            after.max(before)
+        };
+        let reach = self.processors.iter().filter_map(|cpu| {
+            let on_it = |p: &&Piece| p.cpu == *cpu && p.overhead.is_none();
+            let mut distances: Vec<Duration> = self.pieces.iter().filter(on_it).map(far).collect();
+            distances.sort_unstable();
+            // What is one piece further is not to be seen.
+            distances.get(most.max(2)).copied()
+        });
+        let (at, reach) = (moment.time.nanos(), reach.min().unwrap_or(Duration::MAX).nanos());
+        self.from = self.from.max(Instant::from_nanos(at.saturating_sub(reach)));
+        self.to = self.to.min(Instant::from_nanos(at.saturating_add(reach)));
+        let (from, to) = (self.from, self.to);
+        self.pieces.retain_mut(|p| {
+            (p.from, p.to) = (p.from.max(from), p.to.min(to));
+            p.from < p.to
+        });
+        self.marks.retain(|m| from <= m.time && m.time <= to);
+        self.moment = Some(moment);
+        self
+    }
+
+    /// What it is about, where that lies within the window.
+    pub fn moment_within(&self) -> Option<&Moment> {
+        let within = |m: &&Moment| self.from <= m.time && m.time <= self.to;
+        self.moment.as_ref().filter(within)
+    }
 }
 
 /// Collects a window of a schedule.
@@ -107,6 +152,7 @@ impl Viewer {
                     names: set.ids().map(|t| set.name(t)).collect(),
                     pieces: Vec::new(),
                     marks: Vec::new(),
+                    moment: None,
                     cut: false,
                 },
                 open: HashSet::new(),
@@ -256,7 +302,7 @@ impl View {
     /// The window in text: a row a processor, a row for the marks of each task that has any.
     ///
     /// A cell shows what took most of its time: a task, `#` an overhead, `.` nothing. Marks: `^` release, `v` deadline, `x`
-    /// both, `T` completion, `!` a missed deadline.
+    /// both, `T` completion, `!` a missed deadline; `|` in a row of its own the moment that the picture is about.
     pub fn text(&self) -> String {
         let length = self.to.since(self.from).nanos().max(1);
         let column = |time: Instant| {
@@ -293,6 +339,14 @@ impl View {
         }
         text.push_str(line.trim_end());
         text.push('\n');
+        if let Some(moment) = self.moment_within() {
+            let (at, name) = (column(moment.time), &moment.name);
+            let line = match at + 2 + name.chars().count() <= COLUMNS {
+                true => format!("{:at$}| {name}", ""),
+                false => format!("{:>at$}|", format!("{name} ")),
+            };
+            let _ = writeln!(text, "{:width$} {line}", "");
+        }
         for cpu in &self.processors {
             // For every column, who had it and for how long.
             let mut cells = [('.', 0_u128); COLUMNS];

@@ -4,7 +4,7 @@ mod support;
 
 use model::{Duration, Instant};
 use support::{at, at_wcet, header, ms, schedule, tasks};
-use trace::view::MarkKind;
+use trace::view::{MarkKind, Moment};
 use trace::{Sink, Statistics, View, Viewer};
 
 fn view(
@@ -102,4 +102,56 @@ fn statistics_of_figure_2_6_a() {
         assert_eq!(row.lost, [Duration::ZERO; 7]);
     }
     insta::assert_snapshot!(summary);
+}
+
+/// A busy schedule is narrowed to what can be told apart, and its moment stands above it.
+#[test]
+fn a_picture_about_a_moment_shows_what_is_near_it() {
+    let pairs = [(2, 3), (3, 8), (1, 7), (5, 7)];
+    let about = |time: u64, most: usize| {
+        let moment = Moment {
+            time: Instant::from_nanos(time),
+            name: "priority".to_owned(),
+        };
+        view("g-edf", &[2], &[0; 4], &pairs, Instant::ZERO, at(24)).around(moment, most)
+    };
+    for most in 2..12 {
+        for time in [0, 3_000_000, 9_500_000, 12_300_000, 24_000_000] {
+            let near = about(time, most);
+            let moment = Instant::from_nanos(time);
+            assert!(near.from <= moment && moment <= near.to, "{most} at {time}");
+            for cpu in &near.processors {
+                let count = near.pieces.iter().filter(|p| p.cpu == *cpu).count();
+                assert!(count <= most, "{count} pieces of {most} at {time}");
+            }
+            let within = |t: Instant| near.from <= t && t <= near.to;
+            assert!(near.pieces.iter().all(|p| within(p.from) && within(p.to)));
+            assert!(near.marks.iter().all(|m| within(m.time)));
+        }
+    }
+    let all = about(9_500_000, 1000);
+    assert_eq!((all.from, all.to), (Instant::ZERO, at(24)));
+    insta::assert_snapshot!(about(9_500_000, 3).text(), @r"
+          |8ms        |8.375ms    |8.75ms     |9.125ms    |9.5ms      |9.875ms    |10.25ms    |10.625ms
+                                                          | priority
+    P0    444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444
+    P1    222222222222222222222222222222221111111111111111111111111111111111111111111111111111111111111111
+    1 T1  T                               x                                                              T
+    2 T2  x
+    3 T3  T
+    4 T4
+    ");
+    // On the right there is no room for the name.
+    insta::assert_snapshot!(about(23_900_000, 1000).text(), @r"
+          |0ms        |3ms        |6ms        |9ms        |12ms       |15ms       |18ms       |21ms
+                                                                                                priority |
+    P0    11111111222211111111222222223333444444444444444444442222333311111111222211111111....11111111....
+    P1    333344444444444444444444111111112222111111112222111111114444444444444444444422222222333344444444
+    1 T1  ^       T   x       T   x       T   x       T   x       T   x       T   x       T   x       T  v
+    2 T2  ^                           T   x                       T       x                   T          v
+    3 T3  ^   T                       x   T                       x   T                       x   T
+    4 T4  ^                       T   x                       T   x                   T       x
+    ");
+    // What lies beyond the window is not drawn.
+    assert!(about(99_000_000, 1000).moment_within().is_none());
 }

@@ -4,9 +4,10 @@
 mod support;
 
 use assert_cmd::Command;
+use model::Instant;
 use std::path::{Path, PathBuf};
 use support::{at_wcet, header, ms, schedule, tasks};
-use trace::{Event, FileSink, Header, Sink};
+use trace::{Event, EventKind, FileSink, Header, Sink};
 
 fn warmset(args: &[&str], dir: &Path) -> (i32, String, String) {
     let mut command = Command::cargo_bin("warmset").unwrap();
@@ -61,7 +62,133 @@ fn a_violation_is_shown_with_its_moment_the_queue_and_a_picture() {
     assert_eq!((status, err.as_str()), (1, ""));
     insta::assert_snapshot!(out);
     let svg = std::fs::read_to_string(dir.path().join("first.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("priority broken at"));
+    assert!(svg.starts_with("<svg") && svg.contains("rule priority is broken at 0ms"));
+}
+
+/// The picture in `docs/traces.md`: nine tasks on three processors, and one preemption that was carried out 800 us late.
+#[test]
+fn the_picture_of_a_violation_in_the_documentation_is_the_one_that_is_drawn() {
+    let set = tasks(&[
+        (2, 5),
+        (3, 8),
+        (1, 4),
+        (4, 13),
+        (2, 7),
+        (3, 11),
+        (5, 23),
+        (1, 6),
+        (6, 29),
+    ]);
+    let header = header(set, "g-edf", &[3], &[0; 9]);
+    let mut events = schedule(&header, ms(60), at_wcet(&header));
+    let alone = |place: usize| {
+        let time = events[place].time;
+        events[place].kind == EventKind::Preemption
+            && time.nanos() >= 20_000_000
+            && events[place + 1].cpu() == events[place].cpu()
+            && events[place + 1].kind == EventKind::Start
+            && events[place + 2].time.nanos() > time.nanos() + 800_000
+    };
+    let late = (0..events.len() - 2).find(|place| alone(*place)).unwrap();
+    for event in &mut events[late..late + 2] {
+        event.time = Instant::from_nanos(event.time.nanos() + 800_000);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path(), &header, &events);
+    let args = ["trace", "check", "run.wtrace", "--picture", "drawn.svg"];
+    let (status, out, err) = warmset(&args, dir.path());
+    assert_eq!((status, err.as_str()), (1, ""));
+    assert!(out.contains("| priority"), "{out}");
+    assert_is_kept(&dir.path().join("drawn.svg"), "schedule-violation.svg");
+}
+
+/// Is a picture the one in the documentation? With `WARMSET_DRAW` it becomes that.
+fn assert_is_kept(drawn: &Path, name: &str) {
+    let drawn = std::fs::read(drawn).unwrap();
+    let kept = Path::new(ROOT).join("docs/img").join(name);
+    if std::env::var_os("WARMSET_DRAW").is_some() {
+        std::fs::write(&kept, &drawn).unwrap();
+    }
+    assert!(
+        std::fs::read(kept).unwrap() == drawn,
+        "{name}: look at it, and draw it again: WARMSET_DRAW=1 cargo test -p warmset --test trace"
+    );
+}
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// 002 Figs. 2.2, 2.6 and 2.7, 003 Fig. 2, by the commands of `docs/traces.md`.
+#[test]
+fn the_figures_of_the_papers_in_the_documentation_are_those_that_are_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = ["--rows", "tasks", "--to-time", "12ms", "--width", "470"];
+    let wide = ["--rows", "tasks", "--to-time", "18500us"];
+    let cache = ["--rows", "tasks", "--to-time", "8ms"];
+    let figures: [(&str, &str, &str, &[&str]); 7] = [
+        (
+            "edf",
+            "EDF",
+            "figures/one-processor.toml --policy p-edf -m 1",
+            &small,
+        ),
+        (
+            "rm",
+            "RM",
+            "figures/one-processor.toml --policy p-rm -m 1",
+            &small,
+        ),
+        (
+            "p-edf",
+            "P-EDF",
+            "figures/two-processors.toml --policy p-edf -m 2 --assignment figures/partition.json --for 21ms",
+            &wide,
+        ),
+        (
+            "g-edf",
+            "G-EDF",
+            "figures/two-processors.toml --policy g-edf -m 2 --for 21ms",
+            &wide,
+        ),
+        (
+            "cache-g-edf",
+            "G-EDF",
+            "figures/cache.toml --policy g-edf:ties=index -m 2 --for 16ms",
+            &cache,
+        ),
+        (
+            "cache-aware",
+            "Cache-aware",
+            "figures/cache.toml --policy ca-edf:cache=1MiB -m 2 --for 16ms",
+            &cache,
+        ),
+        (
+            "overheads",
+            "EDF-fm with overheads",
+            "overheads/tasks.toml --policy edf-fm -m 2 --assignment overheads/who.json --releases overheads/releases.txt \
+             --release-on T4=0 --profile overheads/profile.toml --for 16ms",
+            &["--to-time", "16ms"],
+        ),
+    ];
+    let examples = Path::new(ROOT).join("examples");
+    for (name, title, simulated, drawn) in figures {
+        let (trace, svg) = (dir.path().join("run.wtrace"), dir.path().join("drawn.svg"));
+        let (trace, svg) = (trace.to_str().unwrap(), svg.to_str().unwrap());
+        let mut args = vec!["simulate"];
+        args.extend(simulated.split_whitespace());
+        args.extend(["--trace", trace]);
+        // Under RM and P-EDF deadlines are missed.
+        let (status, _, err) = warmset(&args, &examples);
+        assert!(status < 2, "{name}: {err}");
+        let (status, out, _) = warmset(&["trace", "check", trace], dir.path());
+        assert_eq!(status, 0, "{name}: {out}");
+        let mut args = vec![
+            "trace", "export", trace, "--to", "svg", "--title", title, "-o", svg,
+        ];
+        args.extend(drawn);
+        let (status, _, err) = warmset(&args, dir.path());
+        assert_eq!((status, err.as_str()), (0, ""), "{name}");
+        assert_is_kept(Path::new(svg), &format!("schedule-{name}.svg"));
+    }
 }
 
 #[test]

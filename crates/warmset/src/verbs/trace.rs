@@ -5,6 +5,7 @@ use crate::Answer;
 use crate::console::{Console, Format, print, print_json};
 use ::trace::check::{Options, Violation};
 use ::trace::stats::JobRow;
+use ::trace::view::Moment;
 use ::trace::{Checker, Condition, Header, Origin, Reader, Sink, Statistics, Verdict, View, Viewer, csv};
 use model::watch::Watch;
 use model::{Duration, Error, Instant, Result, files};
@@ -49,7 +50,7 @@ struct CheckArgs {
     /// How long a decision may be overdue [default: none for simulated traces, 1ms for real ones]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     tolerance: Option<Duration>,
-    /// Draw the schedule around the first violation, as SVG
+    /// Draw the schedule around the first violation, which is marked, as SVG
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
     /// How to print the answer
@@ -112,14 +113,19 @@ pub(super) fn head_of(path: &Path) -> Result<Header> {
     Ok(Reader::open(path)?.header().clone())
 }
 
+/// Who rules, one after the other.
+fn policies_of(header: &Header) -> String {
+    let policies: Vec<&str> = header.stages.iter().map(|s| s.policy.as_str()).collect();
+    policies.join(", ")
+}
+
 /// What a trace says of itself, in a line.
 fn about(header: &Header) -> String {
-    let policies: Vec<&str> = header.stages.iter().map(|s| s.policy.as_str()).collect();
     format!(
         "{} trace of {} tasks under {} on {} processors ({})",
         header.origin,
         header.tasks.len(),
-        policies.join(", "),
+        policies_of(header),
         header.processors().len(),
         header.provenance.source
     )
@@ -141,8 +147,8 @@ fn check(args: &CheckArgs) -> Result<Answer> {
     if let (Some(path), Some(view)) = (&args.picture, &picture) {
         let title = verdict.first.first().map_or(String::new(), |v| {
             format!(
-                "{}: {} broken at {}",
-                header.stages[0].policy,
+                "{}: rule {} is broken at {}",
+                policies_of(&header),
                 v.rule,
                 Instant::from_nanos(v.time_ns)
             )
@@ -177,7 +183,10 @@ fn check(args: &CheckArgs) -> Result<Answer> {
     Ok(if clean { Answer::Yes } else { Answer::No })
 }
 
-/// The schedule around a violation.
+/// The most pieces of jobs on a processor that can be told apart in a picture of a violation.
+const PIECES: usize = 14;
+
+/// The schedule around a violation, its moment marked.
 fn around(path: &Path, header: &Header, violation: &Violation) -> Result<View> {
     let shortest = header
         .tasks
@@ -186,10 +195,12 @@ fn around(path: &Path, header: &Header, violation: &Violation) -> Result<View> {
         .map(|t| t.period)
         .min()
         .unwrap_or_default();
-    let (from, to) = schedule::around(Instant::from_nanos(violation.time_ns), shortest);
+    let time = Instant::from_nanos(violation.time_ns);
+    let (from, to) = schedule::around(time, shortest);
     let viewer = Viewer::new(header, from, to);
     let (viewer, _) = replay(path, "drawing", viewer, Viewer::is_done)?;
-    Ok(viewer.finish())
+    let name = violation.rule.to_owned();
+    Ok(viewer.finish().around(Moment { time, name }, PIECES))
 }
 
 fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Option<&View>) -> String {
@@ -248,7 +259,8 @@ fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Optio
         });
         return text;
     }
-    let _ = writeln!(text, "{} violations", verdict.violations);
+    let plural = if verdict.violations == 1 { "" } else { "s" };
+    let _ = writeln!(text, "{} violation{plural}", verdict.violations);
     for (place, violation) in verdict.first.iter().enumerate() {
         let time = Instant::from_nanos(violation.time_ns);
         let _ = writeln!(
