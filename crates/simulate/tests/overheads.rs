@@ -451,3 +451,43 @@ fn a_job_that_is_back_at_the_end_of_a_quantum_is_cut_short_behind_the_tick() {
         .find(|e| e.kind == EventKind::BudgetExhausted && e.task == TaskId(1));
     assert_eq!(cut.unwrap().time, Instant::from_nanos(41_000));
 }
+
+/// As fuzzing found: jobs without budget are chosen, in no time, at the end of a quantum. The others of that instant are chosen and
+/// loaded before those are cut short, whether somebody looks or not.
+#[test]
+fn jobs_without_budget_are_cut_short_when_all_of_an_instant_are_chosen() {
+    let instance = Instance {
+        m: 2,
+        tasks: vec![
+            small(2, 2, 4, 0),
+            small(1, 2, 1, 0),
+            small(1, 2, 4, 0),
+            small(1, 2, 1, 4),
+            small(1, 2, 1, 0),
+            small(1, 2, 3, 0),
+        ],
+        policy: "g-fp:dm".to_owned(),
+        assignment: None,
+        horizon: 40,
+    };
+    let part = |tenths| Ratio::new(tenths, 10).unwrap();
+    let scenario = Scenario {
+        releases: Releases::Sporadic(part(11)),
+        execution: Execution::Fraction(part(14)),
+        enforcement: Enforcement::PerQuantum,
+        quantum: units(1),
+        horizon: units(40),
+        seed: 3,
+        ..Scenario::default()
+    };
+    let delays = [[237, 0], [5, 5], [5, 111], [13, 0], [0, 0], [0, 0]];
+    let costs = Costs {
+        release: 125,
+        cpmd: delays.map(Vec::from).to_vec(),
+        ..Costs::default()
+    };
+    let (summary, responses, events) = instance.simulate(&scenario, Some(&costs));
+    let unseen = instance.simulate_untraced(&scenario, &costs);
+    drop(events);
+    assert_eq!(unseen, (summary, responses));
+}

@@ -456,15 +456,22 @@ impl<O: Observer> Core<'_, O> {
     }
 
     /// Chooses, and switches if need be, without an event at the end, where nothing depends on when that is: nobody waits for
-    /// the job that was loaded, and the task that is switched to releases no job in the meantime, which would go where this
-    /// one runs. Says whether that is so.
+    /// the job that was loaded; the task that is switched to releases no job in the meantime, which would go where this one
+    /// runs; and its job is not cut short as soon as it is chosen, which comes after all choices of that instant. Says whether
+    /// that is so.
     #[inline(always)]
     fn choose_quietly(&mut self, cpu: u32, next: u32) -> bool {
         let here = &self.cpus[cpu as usize];
         let mut end = self.now + self.costs.scheduling;
         let slot = (next as usize).min(self.lost.len() - 1);
-        if next != here.loaded {
+        let switches = next != here.loaded;
+        if switches {
             end += self.costs.context_switch;
+        }
+        if self.jobs.limited && next != NONE && self.jobs.until(next, end) == end {
+            return false;
+        }
+        if switches {
             let overtaken = self.jobs.rows[slot].next_release <= end;
             if here.loaded != NONE || overtaken || self.scenario.stop_at_miss || end > self.horizon {
                 return false;
