@@ -17,7 +17,10 @@ use std::sync::Arc;
 
 /// The priority of a job.
 pub trait Rank {
-    /// Its key, made by [`key`](crate::queue::key): the smallest runs first. Unique among the jobs of a domain.
+    /// Its key, made by [`key`](crate::queue::key): the smallest runs first.
+    ///
+    /// Priority and tie alone must tell the jobs of a domain apart: of equal ones it is not known who is the worst. Where nothing
+    /// else does, the tie is the index of the task.
     fn key(&self, job: &Job) -> u128;
 }
 
@@ -171,11 +174,20 @@ impl<R: Rank> Cluster<R> {
     #[inline(always)]
     fn occupy(&mut self, key: u128, place: u32, out: &mut impl Decisions) {
         let task = task_of(key);
+        debug_assert!(self.is_told_apart(key), "two jobs have one priority and one tie");
         self.free.remove(place);
         self.free_count -= 1;
         self.seats[task.index()] = Seat { place, last: place };
         self.running.set(place as usize, inverted(key));
         out.run(place, task);
+    }
+
+    /// Does no job that runs have the priority and the tie of this one?
+    fn is_told_apart(&self, key: u128) -> bool {
+        let running = self.seats.iter().filter(|seat| seat.place != NONE);
+        running
+            .map(|seat| inverted(self.running.key_of(seat.place as usize)))
+            .all(|other| other >> 32 != key >> 32)
     }
 
     /// Chooses the jobs that are to run and gives them places.

@@ -8,10 +8,10 @@
 use crate::Job;
 use crate::cluster::{Cluster, Edf, Rank};
 use crate::place::Nearness;
-use crate::plan::{Plan, Route, Setup, Turns};
+use crate::plan::{Plan, Route, Setup, Turns, each_alone};
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
-use model::{Assignment, CpuSet, Error, Result};
+use model::{Assignment, Error, Result};
 use std::sync::Arc;
 
 /// What is known of it.
@@ -58,12 +58,7 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         edf: Edf::new(setup.set.timings().iter().map(|t| t.deadline)),
         migratory: assignment.tasks.iter().map(|t| t.is_migratory()).collect(),
     };
-    let clusters: Vec<CpuSet> = assignment
-        .cpus
-        .iter()
-        .map(|c| [*c].into_iter().collect())
-        .collect();
-    let domains = setup.domains(&clusters, |_, cpus| {
+    let domains = setup.domains(&each_alone(&assignment.cpus), |_, cpus| {
         let near = Nearness::of(setup.platform, cpus);
         Ok(Cluster::new(rank.clone(), near, cpus.len(), tasks, None))
     })?;

@@ -8,12 +8,12 @@
 
 use crate::cluster::{Cluster, Edf};
 use crate::place::Nearness;
-use crate::plan::{Plan, Route, Setup};
+use crate::plan::{Plan, Route, Setup, each_alone};
 use crate::queue::key;
 use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, Policy};
-use model::{Assignment, CpuSet, Duration, Error, Instant, Result};
+use model::{Assignment, Duration, Error, Instant, Result};
 use std::sync::Arc;
 
 /// What is known of it.
@@ -71,12 +71,7 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     };
     let stages: Arc<[Arc<[Stage]>]> = stages.into();
     let rank = Edf::new(setup.set.timings().iter().map(|t| t.deadline));
-    let clusters: Vec<CpuSet> = assignment
-        .cpus
-        .iter()
-        .map(|c| [*c].into_iter().collect())
-        .collect();
-    let domains = setup.domains(&clusters, |_, cpus| {
+    let domains = setup.domains(&each_alone(&assignment.cpus), |_, cpus| {
         let near = Nearness::of(setup.platform, cpus);
         Ok(EdfWm {
             stages: Arc::clone(&stages),

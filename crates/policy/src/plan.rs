@@ -97,6 +97,11 @@ pub struct Plan<P> {
     pub route: Route,
 }
 
+/// Each processor for itself, in this order: the domains of policies that split tasks.
+pub(crate) fn each_alone(cpus: &[CpuId]) -> Vec<CpuSet> {
+    cpus.iter().map(|c| [*c].into_iter().collect()).collect()
+}
+
 /// Tables are kept per task in every domain: more entries than this are refused.
 pub(crate) const MAX_ENTRIES: usize = 1 << 25;
 

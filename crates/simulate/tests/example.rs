@@ -7,8 +7,8 @@
 mod g_fifo;
 
 use model::watch::Silent;
-use model::{Details, Duration, Platform, TaskSet, Timing};
-use policy::{Job, Setup, cluster, plan, queue, registry, spec};
+use model::{Details, Duration, Instant, Platform, TaskId, TaskSet, Timing};
+use policy::{Job, Policy, Setup, cluster, plan, queue, registry, spec};
 use simulate::{Responses, Scenario};
 
 #[test]
@@ -58,4 +58,51 @@ fn the_example_runs_first_in_first_out() {
     let millis: Vec<u64> = responses.of.iter().map(|of| of[0] / 1_000_000).collect();
     assert_eq!(millis, [10, 29, 33]);
     assert_eq!((summary.preemptions(), summary.misses()), (0, 1));
+}
+
+/// Who runs where, as it was told.
+#[derive(Default)]
+struct Told(Vec<(u32, u32)>);
+
+impl policy::Decisions for Told {
+    fn run(&mut self, place: u32, task: TaskId) {
+        self.0.push((place, task.0));
+    }
+    fn idle(&mut self, _: u32) {}
+    fn wake(&mut self, _: Instant) {}
+    fn push(&mut self, _: TaskId, _: u32, _: Instant, _: u32) {}
+}
+
+/// Of jobs that were released at once, the one of the highest task makes way, whichever was told of first.
+#[test]
+fn the_worst_of_equal_releases_makes_way() {
+    let timing = Timing::implicit(Duration::from_millis(10), Duration::from_millis(100));
+    let set = TaskSet::from_timings(vec![timing; 4]).unwrap();
+    let platform = Platform::symmetric(2);
+    let setup = Setup {
+        set: &set,
+        platform: &platform,
+        assignment: None,
+        quantum: Duration::from_millis(1),
+    };
+    let mut plan = g_fifo::plan(&"g-edf".parse().unwrap(), &setup).unwrap();
+    let mut decide = |ready: &[u32]| {
+        let (fifo, now) = (&mut plan.domains[0].policy, Instant::ZERO);
+        for task in ready {
+            let job = Job {
+                task: TaskId(*task),
+                number: 0,
+                release: now,
+                deadline: now + Duration::from_millis(100),
+                part: 0,
+            };
+            fifo.happen(policy::Event::Ready(job), now);
+        }
+        let mut told = Told::default();
+        fifo.decide(now, &mut told);
+        told.0
+    };
+    assert_eq!(decide(&[3, 0]), [(0, 0), (1, 3)]);
+    assert_eq!(decide(&[2]), [(1, 2)]);
+    assert_eq!(decide(&[1]), [(1, 1)]);
 }

@@ -35,6 +35,6 @@ pub struct Fifo;
 
 impl Rank for Fifo {
     fn key(&self, job: &Job) -> u128 {
-        key(job.release.nanos(), 0, job.task)
+        key(job.release.nanos(), job.task.0, job.task)
     }
 }

@@ -173,7 +173,7 @@ pub fn check(header: &Header, events: &[Event]) -> Verdict {
 }
 
 /// The policies with what each needs; those that need an assignment get a random one.
-pub const POLICIES: [&str; 16] = [
+pub const POLICIES: &[&str] = &[
     "g-edf",
     "p-edf",
     "c-edf:size=2",
