@@ -215,8 +215,9 @@ impl fmt::Display for Condition {
         if self.damaged_blocks > 0 {
             write!(
                 f,
-                ", {} damaged blocks with up to {} events lost",
+                ", {} damaged block{} with up to {} events lost",
                 self.damaged_blocks,
+                if self.damaged_blocks == 1 { "" } else { "s" },
                 self.damaged_blocks * RECORDS as u64
             )?;
         }

@@ -323,6 +323,28 @@ fn a_real_run_is_allowed_its_tolerance_and_no_more() {
     assert_eq!(verdict.first[0].rule, "work-conserving");
 }
 
+/// A hypervisor that takes the processor makes releases late: the checker says how late, and what is allowed.
+#[test]
+fn a_late_release_is_told_with_its_delay_and_an_odd_deadline_with_itself() {
+    let mut real = header(tasks(&[(1, 5)]), "p-edf", &[1], &[0]);
+    real.origin = trace::Origin::Real;
+    let told = |release: u64, deadline: u64| {
+        let us = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        let (cpu, task) = (CpuId(0), TaskId(0));
+        let events = [
+            Event::idle(Instant::ZERO, cpu),
+            Event::release(us(release), cpu, task, 0, us(deadline)),
+        ];
+        let first = check(&real, &events).first;
+        first.first().map(|v| (v.rule, v.text.clone()))
+    };
+    assert_eq!(told(900, 5000), None);
+    let late = "it is released 4.1ms late, 1ms are allowed".to_owned();
+    assert_eq!(told(4100, 5000), Some(("release", late)));
+    let odd = "its deadline 7ms is not 5ms after its release".to_owned();
+    assert_eq!(told(0, 7000), Some(("release", odd)));
+}
+
 #[test]
 fn a_relieved_policy_may_take_its_job_off_after_its_last_quantum_and_not_within_it() {
     let rules = |off: u64| -> Vec<String> {

@@ -47,14 +47,13 @@ impl State {
             Origin::Real => self.tolerance,
         };
         if off > slack {
-            return Err(fault(
-                "release",
-                format!(
-                    "its deadline {} is not {} after its release",
-                    event.deadline(),
-                    timing.deadline
-                ),
-            ));
+            let text = if slack > Duration::ZERO && event.time > release {
+                format!("it is released {off} late, {slack} are allowed")
+            } else {
+                let (deadline, relative) = (event.deadline(), timing.deadline);
+                format!("its deadline {deadline} is not {relative} after its release")
+            };
+            return Err(fault("release", text));
         }
         let apart = before.map(|b| release.since(b));
         let rule = match self.sporadic[event.task.index()] {
