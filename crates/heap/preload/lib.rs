@@ -41,6 +41,20 @@ extern "C" fn end() {
     ranges::report();
 }
 
+/// Programs that end without the C library's doings (shells do) are looked at, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: core::ffi::c_int) -> ! {
+    if ranges::is_quiet() {
+        ranges::report();
+    }
+    alloc::sys::exit(status)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(status: core::ffi::c_int) -> ! {
+    _exit(status)
+}
+
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;

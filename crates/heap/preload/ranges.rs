@@ -96,6 +96,7 @@ pub fn copy(copies: &mut Copies) {
 /// After a fork.
 pub fn done(child: bool) {
     if child {
+        setup::forked();
         // SAFETY: the lock was taken before the fork.
         let (list, used) = unsafe { &mut *RANGES.0.get() };
         for range in &mut list[..*used] {
@@ -108,9 +109,9 @@ pub fn done(child: bool) {
     LOCK.give();
 }
 
-/// Tells the supervisor what is colored, and waits until it has looked.
+/// Tells the supervisor what is colored, and waits until it has looked; once, at the end.
 pub fn report() {
-    if !setup::ready() {
+    if !setup::to_report() {
         return;
     }
     let Some(room) = sys::plain(4 + MOST_ENTRIES * size_of::<Entry>()) else {
@@ -169,6 +170,11 @@ pub fn report() {
         core::slice::from_raw_parts(room, 4 + number * size_of::<Entry>())
     };
     let _ = setup::ask(message, &mut [0; 4], &mut []);
+}
+
+/// Can the end be told now? Not where a signal came while this thread, or another one, keeps the books.
+pub fn is_quiet() -> bool {
+    LOCK.is_free() && (0..ARENA.heaps()).all(|heap| ARENA.region(heap).lock.is_free())
 }
 
 const _: () = assert!(SEGMENT < 32);

@@ -26,6 +26,9 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 static PARTS: AtomicU32 = AtomicU32::new(0);
 static STACK: AtomicUsize = AtomicUsize::new(0);
 static SAID: AtomicBool = AtomicBool::new(false);
+/// The process that these words are of: a child that borrows them (`vfork`) has another number.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+static REPORTED: AtomicBool = AtomicBool::new(false);
 
 struct Socket(UnsafeCell<([u8; 108], usize)>);
 // SAFETY: written once, before the state is `COLORED`.
@@ -105,6 +108,7 @@ fn open(text: &[u8]) -> bool {
     thread::BY_TASK.store(by_task != 0, Ordering::Relaxed);
     PARTS.store(parts as u32, Ordering::Relaxed);
     STACK.store(stack, Ordering::Relaxed);
+    forked();
     let more = fork::More {
         copy: crate::ranges::copy,
         done: crate::ranges::done,
@@ -112,6 +116,19 @@ fn open(text: &[u8]) -> bool {
     // Where nobody answers, that is said when memory is asked for.
     let _ = ask(&BEGIN.to_ne_bytes(), &mut [0; 4], &mut []);
     fork::watch(Some(more)) && ARENA.open(&numbers[..found], heaps, Source { fetch, give_back })
+}
+
+/// This process is another one since a fork.
+pub fn forked() {
+    PROCESS.store(sys::process(), Ordering::Relaxed);
+    REPORTED.store(false, Ordering::Relaxed);
+}
+
+/// Is it still to be told what is colored in this process?
+pub fn to_report() -> bool {
+    STATE.load(Ordering::Acquire) == COLORED
+        && PROCESS.load(Ordering::Relaxed) == sys::process()
+        && !REPORTED.swap(true, Ordering::Relaxed)
 }
 
 /// Is this part to be colored?

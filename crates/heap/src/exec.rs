@@ -77,7 +77,10 @@ pub struct Plan {
 pub struct Ran {
     /// How the program ended.
     pub status: ExitStatus,
-    /// What its processes found colored at their ends, the program's own first.
+    /// Its number.
+    pub process: u32,
+    /// What its processes found colored at their ends, the program's own first: it is missing where the program was ended by a
+    /// signal.
     pub reports: Vec<Report>,
 }
 
@@ -169,6 +172,8 @@ struct Supervisor<'a> {
     held: BTreeMap<u32, Vec<u32>>,
     /// Tiles that may still be used for segments.
     segments: usize,
+    /// Tiles that a process uses for segments.
+    in_segments: BTreeMap<u32, usize>,
     reports: Vec<Report>,
 }
 
@@ -200,6 +205,7 @@ pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -
         frames: HashMap::new(),
         held: BTreeMap::new(),
         segments,
+        in_segments: BTreeMap::new(),
         reports: Vec::new(),
     };
     let ended = AtomicBool::new(false);
@@ -226,7 +232,11 @@ pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -
             .map_err(|_| Error::new("supervising the program broke off: a defect of this program"))?;
         let (id, status) = ran?;
         reports.sort_by_key(|r| r.process != id);
-        Ok(Ran { status, reports })
+        Ok(Ran {
+            status,
+            process: id,
+            reports,
+        })
     })
 }
 
@@ -350,6 +360,7 @@ impl Supervisor<'_> {
     }
 
     fn forget(&mut self, pid: u32) {
+        self.segments += self.in_segments.remove(&pid).unwrap_or(0);
         if let Some(tiles) = self.held.remove(&pid) {
             // Where the server is gone, they are nobody's any more.
             let _ = self.connection.return_tiles(&tiles);
@@ -455,6 +466,7 @@ impl Supervisor<'_> {
         }
         if kind == TAKE_SEGMENT {
             self.segments -= colors.len();
+            *self.in_segments.entry(pid).or_default() += colors.len();
         }
         let (tiles, files): (Vec<u32>, Vec<File>) = taken.into_values().unzip();
         self.held.entry(pid).or_default().extend(&tiles);

@@ -81,6 +81,26 @@ fn programs_compute_what_they_compute() {
     shell(512, &plan(), "test \"$(printf 'a b\\n' | sed s/a/c/)\" = 'c b'");
 }
 
+/// Shells end by `_exit`, which passes by what the C library does at the end.
+#[test]
+fn a_program_that_ends_at_once_is_looked_at_and_its_code_makes_room_for_others() {
+    let plan = Plan {
+        segments: Bytes::from_mib(6),
+        ..plan()
+    };
+    let script = "for i in 1 2 3 4 5 6; do sort /proc/self/status -o /dev/null; done; exit 3";
+    let ran = run(400, &plan, "sh", &["-c", script]);
+    assert_eq!(ran.status.code(), Some(3));
+    assert_eq!(ran.reports[0].process, ran.process, "{:?}", ran.reports);
+    let sorts: Vec<&Report> = ran.reports.iter().filter(|r| r.name == "sort").collect();
+    assert_eq!(sorts.len(), 6);
+    if ran.reports[0].checked {
+        // Six times as much as may be colored at once.
+        let colored: Vec<u64> = sorts.iter().map(|r| pages(r, "code").0).collect();
+        assert!(colored.iter().all(|c| *c >= 64), "{colored:?}");
+    }
+}
+
 #[test]
 fn an_interpreter_with_threads_and_children_works() {
     if !has("python3") {

@@ -12,6 +12,7 @@ use model::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod said;
+mod told;
 
 /// A tile by its number.
 pub type TileId = u32;
@@ -47,6 +48,8 @@ pub struct Ledger {
     absent: BTreeSet<ClientId>,
     /// Tiles that have lost their color while somebody holds them.
     untrue: BTreeSet<TileId>,
+    /// How many tiles of each color were struck off.
+    struck: Vec<u64>,
     next: ClientId,
 }
 
@@ -64,6 +67,7 @@ impl Ledger {
             violations: Vec::new(),
             absent: BTreeSet::new(),
             untrue: BTreeSet::new(),
+            struck: vec![0; usize::from(colors)],
             next: 0,
         };
         for (id, color) in tiles {
@@ -292,11 +296,12 @@ impl Ledger {
         self.untrue.insert(id);
     }
 
-    /// A tile is no longer there, unless somebody holds it.
+    /// A tile no longer has its frames or its color: it is struck off, unless somebody holds it.
     pub fn strike(&mut self, id: TileId) {
         if let Some((color, state)) = self.tiles.get(&id)
             && !matches!(state, State::Held(..))
         {
+            self.struck[color.index()] += 1;
             self.free[color.index()].retain(|free| *free != id);
             self.tiles.remove(&id);
             self.untrue.remove(&id);
@@ -432,8 +437,9 @@ impl Ledger {
             .and_then(|n| free.len().checked_sub(n))
         else {
             return Err(Error::new(format!(
-                "{wanted} pages of color {color} are wanted, {} are free",
-                free.len() * TILE_PAGES
+                "{wanted} pages of color {color} are wanted, {} are free{}",
+                free.len() * TILE_PAGES,
+                self.elsewhere(color)
             ))
             .remedy("take less, or start the server with more memory"));
         };
@@ -528,53 +534,11 @@ impl Ledger {
         }
     }
 
-    /// A returning tile no longer has its frames: it is struck off.
+    /// A returning tile was never this server's: its memory is the system's again.
     pub fn lost(&mut self, id: TileId) {
         if self.is_returning(id) {
             self.untrue.remove(&id);
             self.tiles.remove(&id);
-        }
-    }
-
-    /// Pages of tiles that a client holds and that have lost their color.
-    fn untrue_of(&self, client: ClientId) -> u64 {
-        let held = |id: &&TileId| matches!(self.tiles.get(id), Some((_, State::Held(c, _))) if *c == client);
-        self.untrue.iter().filter(held).count() as u64 * TILE_PAGES as u64
-    }
-
-    /// What the books say.
-    pub fn summary(&self) -> Summary {
-        let mut pages = vec![(0, 0, 0); usize::from(self.colors)];
-        for (color, state) in self.tiles.values() {
-            let row = &mut pages[color.index()];
-            match state {
-                State::Free => row.0 += TILE_PAGES as u64,
-                State::Held(..) => row.1 += TILE_PAGES as u64,
-                State::Returning => row.2 += TILE_PAGES as u64,
-            }
-        }
-        Summary {
-            colors: self.colors,
-            grants: self.grants.values().cloned().collect(),
-            names: self.names.clone(),
-            clients: self
-                .clients
-                .iter()
-                .map(|(id, peer)| Client {
-                    peer: *peer,
-                    colors: self.colors_of(*id, Access::Full),
-                    read_only: self.colors_of(*id, Access::ReadOnly),
-                    pages: self
-                        .tiles
-                        .values()
-                        .filter(|t| matches!(t.1, State::Held(holder, _) if holder == *id))
-                        .count() as u64
-                        * TILE_PAGES as u64,
-                    untrue: self.untrue_of(*id),
-                })
-                .collect(),
-            pages,
-            violations: self.violations.clone(),
         }
     }
 }

@@ -282,7 +282,7 @@ impl Server {
             // What a client sends along is the contents of pages to read; more is not wanted.
             let contents = lines.files().into_iter().next().map(File::from);
             let answered =
-                protocol::parse(&line).and_then(|request| self.act(client, peer, request, contents));
+                protocol::parse(&line).and_then(|request| self.act(client, peer, request, contents, watch));
             let sent = match answered {
                 Ok(Reply::Line(answer)) => send(lines.stream(), &protocol::line(&answer), &[]),
                 Ok(Reply::Tiles(out)) => self.hand_out(lines.stream(), &out),
@@ -298,7 +298,14 @@ impl Server {
         }
     }
 
-    fn act(&self, client: ClientId, peer: Peer, request: Request, contents: Option<File>) -> Result<Reply> {
+    fn act(
+        &self,
+        client: ClientId,
+        peer: Peer,
+        request: Request,
+        contents: Option<File>,
+        watch: &dyn Watch,
+    ) -> Result<Reply> {
         if request.is_operators() && peer.uid != 0 && peer.uid != self.operator {
             return Err(Error::new(format!("user {} is not the operator", peer.uid))
                 .remedy("ask as root or as the user that runs the server"));
@@ -321,7 +328,7 @@ impl Server {
                     Ok(tiles) => tiles,
                     Err(_) => {
                         // What was given back a moment ago may do.
-                        self.take_in(&model::watch::Silent);
+                        self.take_in(watch);
                         self.books().ledger.take(client, color, pages, access)?
                     }
                 };
@@ -342,7 +349,7 @@ impl Server {
             Request::GiveBack { tiles } => {
                 books.ledger.give_back(client, &tiles)?;
                 drop(books);
-                self.take_in(&model::watch::Silent);
+                self.take_in(watch);
                 Ok(Reply::Line(Answer::Done))
             }
             Request::Grant {
@@ -366,7 +373,7 @@ impl Server {
                 access,
             } => {
                 drop(books);
-                self.take_in(&model::watch::Silent);
+                self.take_in(watch);
                 let mut books = self.books();
                 let colors = books.ledger.select(&colors)?;
                 books.ledger.take_back(&holder, &colors, access)?;
@@ -497,7 +504,7 @@ impl Server {
                 tile.zero();
                 ledger.returned(id);
             } else {
-                ledger.lost(id);
+                ledger.strike(id);
                 tiles.remove(&id);
                 watch.note(&format!(
                     "note: tile {id} came back with other frames than it went out with: it is struck off"

@@ -1,8 +1,8 @@
 //! Tiles: small files in memory whose pages all have one color, the unit in which memory is given out.
 //!
-//! A client maps a file, not frames. So frames are sorted once, when tiles are made: frames of one color are freed and
-//! at once allocated again for a file. The system hands out single free frames again, last freed first, before it splits larger
-//! blocks; where something came between, it shows when the pages of the tile are checked, and the tile is dropped. From
+//! A client maps a file, not frames. So frames are sorted once, when tiles are made: frames of one color are freed, one
+//! by one, and at once allocated again for a file. The system hands out single free frames again, last freed first, before it splits larger
+//! blocks; where something came between, the frame numbers show it, and another page is tried; what they do not show, a second sorting by time does. From
 //! then on a tile keeps its frames: it is locked, and its size is sealed.
 //!
 //! A tile is one's own again when nobody else has it open or mapped. A lease (fcntl(2), `F_SETLEASE`) tells exactly
@@ -54,6 +54,16 @@ impl Tile {
     /// # Errors
     /// No more files or mappings can be had.
     pub fn fresh(color: Color) -> Result<Self> {
+        let tile = Self::empty(color)?;
+        for page in 0..TILE_PAGES {
+            tile.touch(page);
+        }
+        tile.lock();
+        Ok(tile)
+    }
+
+    /// A file whose pages are not there yet.
+    fn empty(color: Color) -> Result<Self> {
         // SAFETY: the name is a C string; the flags ask for nothing that needs more arguments.
         let fd = unsafe {
             libc::memfd_create(
@@ -84,14 +94,56 @@ impl Tile {
             return Err(last_error("set the mode of a file in memory"));
         }
         // Opened anew by name: the file as it was made is not counted among the open ones by leases.
-        let tile = Self::over(color, open(&made, true)?)?;
-        for page in 0..TILE_PAGES {
-            // SAFETY: within the mapping. Writing allocates the frame.
-            unsafe { tile.base.add(page * PAGE).write_volatile(0) };
+        Self::over(color, open(&made, true)?)
+    }
+
+    /// Allocates the frame of a page.
+    fn touch(&self, page: usize) {
+        // SAFETY: within the mapping, for every caller's page is one of the tile.
+        unsafe { self.base.add(page % TILE_PAGES * PAGE).write_volatile(0) };
+    }
+
+    /// Gives the frame of a page back to the system.
+    fn untouch(&self, page: usize) -> bool {
+        let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (from, length) = ((page * PAGE) as libc::off_t, PAGE as libc::off_t);
+        // SAFETY: a call with plain numbers on an open file.
+        unsafe { libc::fallocate(self.file.as_raw_fd(), punch, from, length) == 0 }
+    }
+
+    fn lock(&self) {
+        // SAFETY: the whole of the mapping. Where locking is refused, moved pages are noticed instead.
+        unsafe { libc::mlock(self.base.cast(), TILE) };
+    }
+
+    /// Fills it with frames of pages that are given up for it, one by one: what is freed is what is allocated next, unless the
+    /// system needs a frame in between. Where it tells frames, such a page is tried again. Says whether there were enough.
+    fn fill_from(
+        &mut self,
+        given_up: &mut dyn Iterator<Item = Page<'_>>,
+        known: Option<(&FrameNumbers, &HashSet<u64>)>,
+    ) -> bool {
+        let mut page = 0;
+        while page < TILE_PAGES {
+            let Some(own) = given_up.next() else {
+                return false;
+            };
+            // SAFETY: a page of memory whose contents nobody needs any more; it stays mapped.
+            unsafe { libc::madvise(own.address() as *mut libc::c_void, PAGE, libc::MADV_DONTNEED) };
+            self.touch(page);
+            let Some((numbers, frames)) = known else {
+                page += 1;
+                continue;
+            };
+            let got = numbers.of_address(self.base as usize + page * PAGE);
+            if got.is_some_and(|frame| frames.contains(&frame)) {
+                page += 1;
+            } else if !self.untouch(page) {
+                return false;
+            }
         }
-        // SAFETY: the mapping that was just made. Where locking is refused, moved pages are noticed instead.
-        unsafe { libc::mlock(tile.base.cast(), TILE) };
-        Ok(tile)
+        self.lock();
+        true
     }
 
     /// A tile of a server before, by its file. Its color is what that server said.
@@ -106,8 +158,7 @@ impl Tile {
             return Err(Error::new("this file is no tile of a memory server"));
         }
         let mut tile = Self::over(color, file)?;
-        // SAFETY: the mapping that was just made.
-        unsafe { libc::mlock(tile.base.cast(), TILE) };
+        tile.lock();
         tile.note_frames(FrameNumbers::of_this_process().as_ref());
         Ok(tile)
     }
@@ -282,6 +333,74 @@ pub fn make(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> R
     })
 }
 
+/// Makes tiles until each color has as many as are wanted of it; there may be more.
+///
+/// # Errors
+/// As [`complete`].
+pub fn make_each(
+    palette: &Palette,
+    wanted: &BTreeMap<Color, usize>,
+    on: &CpuSet,
+    watch: &dyn Watch,
+) -> Result<Vec<Tile>> {
+    let mut tiles = Vec::new();
+    complete(&mut tiles, wanted, palette, on, watch)?;
+    Ok(tiles)
+}
+
+/// Sorts more memory as long as colors have fewer tiles than are wanted. Some come off badly: while frames of a color are
+/// freed and allocated again, the system may take them for itself, or a busy processor may mix them with others.
+///
+/// # Errors
+/// As [`make`]; sorting more does not help: the tiles that were made are there nevertheless.
+pub fn complete(
+    tiles: &mut Vec<Tile>,
+    wanted: &BTreeMap<Color, usize>,
+    palette: &Palette,
+    on: &CpuSet,
+    watch: &dyn Watch,
+) -> Result<()> {
+    // A round that brings the worst color nothing may have been disturbed; several are no accident.
+    const IN_VAIN: u32 = 3;
+    let (mut sorted, mut in_vain) = (0, 0);
+    while let Some((color, least)) = shortage(wanted, tiles) {
+        let wanting = || format!("{least} tiles of 64 KiB of color {color} are wanting");
+        if in_vain == IN_VAIN {
+            return Err(Error::new(format!(
+                "{} after {} were sorted for them",
+                wanting(),
+                Bytes::new(sorted)
+            ))
+            .remedy("try again when the machine is less busy, or ask for less"));
+        }
+        if !tiles.is_empty() {
+            watch.note(&format!("note: {}: more memory is sorted", wanting()));
+        }
+        // Twice as much as it takes: pages spread unevenly, and not all can be kept.
+        let size = (2 * least as u64 + 6) * TILE as u64 * u64::from(palette.colors());
+        allow_files(Bytes::new((tiles.len() * TILE) as u64 + size));
+        tiles.extend(make(palette, Bytes::new(size), on, watch)?);
+        sorted += size;
+        if shortage(wanted, tiles).is_some_and(|(_, still)| still >= least) {
+            in_vain += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The color that has too few by the most, and by how many.
+fn shortage(wanted: &BTreeMap<Color, usize>, tiles: &[Tile]) -> Option<(Color, usize)> {
+    let mut has: BTreeMap<Color, usize> = BTreeMap::new();
+    for tile in tiles {
+        *has.entry(tile.color).or_default() += 1;
+    }
+    let short = |(color, wanted): (&Color, &usize)| {
+        let least = wanted.saturating_sub(has.get(color).copied().unwrap_or(0));
+        (least > 0).then_some((*color, least))
+    };
+    wanted.iter().filter_map(short).max_by_key(|(_, least)| *least)
+}
+
 fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
     let area = Area::map(size)?;
     let sorted = palette.sort(&pages(&area), on, watch)?;
@@ -301,54 +420,53 @@ fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> 
         if watch.stopped() {
             return Err(Error::new("stopped before all tiles were made"));
         }
-        for group in own.chunks_exact(TILE_PAGES) {
-            let before: Option<HashSet<u64>> = numbers.as_ref().map(|numbers| {
-                group
-                    .iter()
-                    .filter_map(|p| numbers.of_address(Page::of(&area, *p).address()))
-                    .collect()
-            });
-            for page in group {
-                // SAFETY: a page of the area; its contents are not needed any more.
-                unsafe {
-                    libc::madvise(
-                        area.base().byte_add(page * PAGE).cast(),
-                        PAGE,
-                        libc::MADV_DONTNEED,
-                    )
-                };
+        let pages: Vec<Page<'_>> = own.iter().map(|p| Page::of(&area, *p)).collect();
+        let frames: Option<HashSet<u64>> = numbers
+            .as_ref()
+            .map(|numbers| numbers.of(&pages).into_iter().flatten().collect());
+        let mut given_up = pages.into_iter();
+        while given_up.len() >= TILE_PAGES {
+            let mut tile = Tile::empty(color)?;
+            if tile.fill_from(&mut given_up, numbers.as_ref().zip(frames.as_ref())) {
+                tile.note_frames(numbers.as_ref());
+                tiles.push(tile);
+            } else {
+                aside.push(tile);
             }
-            let mut tile = Tile::fresh(color)?;
-            if let (Some(numbers), Some(before)) = (&numbers, before) {
-                tile.frames = numbers.of(&tile.pages());
-                // Something came between: these are other frames.
-                if tile.frames.iter().any(|f| f.is_none_or(|f| !before.contains(&f))) {
-                    aside.push(tile);
-                    continue;
-                }
-            }
-            tiles.push(tile);
         }
     }
     // Asked again by time, as tiles: what was moved meanwhile, or could not be told by its frame, shows here.
-    let all: Vec<Page<'_>> = tiles.iter().flat_map(Tile::pages).collect();
-    let again = palette.sort(&all, on, watch)?;
-    let mut verdicts = again
-        .chunks(TILE_PAGES)
-        .map(<[_]>::to_vec)
-        .collect::<Vec<_>>()
-        .into_iter();
-    drop(all);
-    tiles.retain(|tile| {
-        // A page that measurements leave open is believed; one that has another color is not.
-        verdicts
-            .next()
-            .is_some_and(|colors| colors.iter().flatten().all(|c| *c == tile.color))
-    });
+    let mut doubtful = doubted(&tiles, 0..tiles.len(), palette, on, watch)?;
+    // Once more: a measurement errs now and then.
+    doubtful = doubted(&tiles, doubtful, palette, on, watch)?;
+    for place in doubtful.into_iter().rev() {
+        tiles.swap_remove(place);
+    }
     if tiles.is_empty() {
         return Err(none_kept(size));
     }
     Ok(tiles)
+}
+
+/// Which of these tiles have a page of another color. A page that measurements leave open is believed.
+fn doubted(
+    tiles: &[Tile],
+    asked: impl IntoIterator<Item = usize>,
+    palette: &Palette,
+    on: &CpuSet,
+    watch: &dyn Watch,
+) -> Result<Vec<usize>> {
+    let asked: Vec<usize> = asked.into_iter().collect();
+    let pages: Vec<Page<'_>> = asked.iter().flat_map(|place| tiles[*place].pages()).collect();
+    let seen = palette.sort(&pages, on, watch)?;
+    let other = |(place, colors): &(&usize, &[Option<Color>])| {
+        colors
+            .iter()
+            .flatten()
+            .any(|color| *color != tiles[**place].color)
+    };
+    let doubted = asked.iter().zip(seen.chunks(TILE_PAGES)).filter(other);
+    Ok(doubted.map(|(place, _)| *place).collect())
 }
 
 /// No tile could be made: why, as far as the system tells.
@@ -395,6 +513,18 @@ mod tests {
             }
             assert!(tile.is_alone());
         }
+    }
+
+    #[test]
+    fn the_color_that_has_too_few_is_named() {
+        let tiles: Vec<Tile> = [0, 0, 1].map(|c| Tile::fresh(Color(c)).unwrap()).into();
+        let short = |wanted: &[(u16, usize)]| {
+            let wanted = wanted.iter().map(|(c, n)| (Color(*c), *n)).collect();
+            shortage(&wanted, &tiles).map(|(color, least)| (color.0, least))
+        };
+        assert_eq!(short(&[(0, 2), (1, 1)]), None);
+        assert_eq!(short(&[(0, 3), (1, 4)]), Some((1, 3)));
+        assert_eq!(short(&[(7, 1)]), Some((7, 1)));
     }
 
     #[test]

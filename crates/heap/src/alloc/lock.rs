@@ -38,6 +38,11 @@ impl Lock {
         }
     }
 
+    /// Has nobody got it, at this moment?
+    pub fn is_free(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == FREE
+    }
+
     /// Runs a body with it.
     pub fn with<T>(&self, body: impl FnOnce() -> T) -> T {
         self.take();

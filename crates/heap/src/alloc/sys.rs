@@ -31,6 +31,8 @@ mod number {
     pub const MREMAP: i64 = 25;
     pub const MADVISE: i64 = 28;
     pub const FUTEX: i64 = 202;
+    pub const PROCESS: i64 = 39;
+    pub const EXIT_GROUP: i64 = 231;
 }
 /// Numbers of system calls: those that all newer architectures share.
 #[cfg(not(target_arch = "x86_64"))]
@@ -50,6 +52,8 @@ mod number {
     pub const MREMAP: i64 = 216;
     pub const MADVISE: i64 = 233;
     pub const FUTEX: i64 = 98;
+    pub const PROCESS: i64 = 172;
+    pub const EXIT_GROUP: i64 = 94;
 }
 
 /// Bytes of a page.
@@ -241,6 +245,20 @@ pub fn end(why: &[u8]) -> ! {
     say(&[b"warmset: ", why, b"\n"]);
     // SAFETY: ends the process.
     unsafe { abort() }
+}
+
+/// The number of this process.
+pub fn process() -> u32 {
+    // SAFETY: a call without arguments.
+    unsafe { syscall(number::PROCESS) as u32 }
+}
+
+/// Ends the process with a status, at once.
+pub fn exit(status: c_int) -> ! {
+    loop {
+        // SAFETY: a call with a plain number, which does not return.
+        unsafe { syscall(number::EXIT_GROUP, c_long::from(status)) };
+    }
 }
 
 /// Closes an open file.

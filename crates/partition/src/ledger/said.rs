@@ -67,6 +67,9 @@ pub struct Summary {
     pub clients: Vec<Client>,
     /// Pages of each color: free, held, returning.
     pub pages: Vec<(u64, u64, u64)>,
+    /// Pages of each color that were struck off since the server began: they had moved.
+    #[serde(default)]
+    pub struck: Vec<u64>,
     /// Attempts to write where it was only allowed to read, the latest processes last.
     #[serde(default)]
     pub violations: Vec<Violation>,

@@ -134,7 +134,22 @@ fn more_than_there_is_is_refused_with_what_is_free() {
                 .contains("160 are free")
         );
     }
-    assert_eq!(books.take(client, Color(0), 160, Access::Full).unwrap().len(), 10);
+    let tiles = books.take(client, Color(0), 160, Access::Full).unwrap();
+    assert_eq!(tiles.len(), 10);
+    // Where they are that are not free.
+    books.give_back(client, &tiles[..3]).unwrap();
+    books.strike(tiles[0]);
+    let e = books
+        .take(client, Color(0), 16, Access::Full)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("0 are free, 112 held, 32 given back but still mapped, 16 struck off"),
+        "{e}"
+    );
+    let summary = books.summary();
+    assert_eq!(summary.struck.iter().sum::<u64>(), 16);
+    assert_eq!((summary.pages[0], summary.struck[0]), ((0, 112, 32), 16));
 }
 
 /// 001 §5.3.

@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         alone(args, &plan, program, arguments, &console)
     }?;
     if !args.quiet {
-        note(&text_of(&ran, &plan));
+        note(&text_of(&ran, program, &plan));
     }
     if let Some(path) = &args.output {
         let text = serde_json::to_string_pretty(&ran.reports)
@@ -170,23 +170,30 @@ fn alone(args: &Args, plan: &Plan, program: &Path, arguments: &[OsString], conso
     ran
 }
 
-fn text_of(ran: &Ran, plan: &Plan) -> String {
+fn text_of(ran: &Ran, program: &Path, plan: &Plan) -> String {
     // Writing into a string cannot fail.
     let mut text = String::new();
-    let Some((first, others)) = ran.reports.split_first() else {
-        return "the program ended without saying what was colored".to_owned();
+    let (own, others) = match ran.reports.split_first() {
+        Some((first, rest)) if first.process == ran.process => (Some(first), rest),
+        _ => (None, &ran.reports[..]),
     };
-    let how = if first.checked {
-        "by the frames of its pages"
-    } else {
-        "by its own account: frame numbers are withheld (they take CAP_SYS_ADMIN)"
+    let _ = match own {
+        Some(own) => writeln!(
+            text,
+            "pages of {} (process {}) in colors {}, {}:",
+            own.name,
+            own.process,
+            plan.colors,
+            how(own)
+        ),
+        None => writeln!(
+            text,
+            "{} (process {}) ended without saying what was colored",
+            program.display(),
+            ran.process
+        ),
     };
-    let _ = writeln!(
-        text,
-        "pages of {} (process {}) in colors {}, {how}:",
-        first.name, first.process, plan.colors
-    );
-    for row in &first.rows {
+    for row in own.iter().flat_map(|own| &own.rows) {
         let colors: Colors = row.colors.iter().copied().collect();
         let _ = writeln!(
             text,
@@ -201,22 +208,121 @@ fn text_of(ran: &Ran, plan: &Plan) -> String {
             }
         );
     }
-    for other in others {
-        let _ = writeln!(
-            text,
-            "  and of {} (process {}): {}",
-            other.name,
-            other.process,
-            share(other)
-        );
+    for (name, processes) in by_name(others) {
+        let shares = processes.iter().map(|report| share(report));
+        let (colored, pages) = shares.fold((0, 0), |sum, s| (sum.0 + s.0, sum.1 + s.1));
+        let _ = match &processes[..] {
+            [one] => writeln!(
+                text,
+                "  and of {name} (process {}): {colored} of {pages}",
+                one.process
+            ),
+            many => writeln!(
+                text,
+                "  and of {name} ({} processes): {colored} of {pages}",
+                many.len()
+            ),
+        };
+    }
+    if own.is_none()
+        && let Some(other) = others.first()
+    {
+        let _ = writeln!(text, "  ({})", how(other));
     }
     text.trim_end().to_owned()
 }
 
-fn share(report: &Report) -> String {
-    let (colored, pages) = report
+/// Reports of the same program together, in the order in which programs ended first.
+fn by_name(reports: &[Report]) -> Vec<(&str, Vec<&Report>)> {
+    let mut all: Vec<(&str, Vec<&Report>)> = Vec::new();
+    for report in reports {
+        match all.iter_mut().find(|(name, _)| *name == report.name) {
+            Some((_, same)) => same.push(report),
+            None => all.push((&report.name, vec![report])),
+        }
+    }
+    all
+}
+
+fn how(report: &Report) -> &'static str {
+    if report.checked {
+        "by the frames of its pages"
+    } else {
+        "by its own account: frame numbers are withheld (they take CAP_SYS_ADMIN)"
+    }
+}
+
+/// Pages that are colored, and all.
+fn share(report: &Report) -> (u64, u64) {
+    report
         .rows
         .iter()
-        .fold((0, 0), |sum, r| (sum.0 + r.colored, sum.1 + r.pages));
-    format!("{colored} of {pages}")
+        .fold((0, 0), |sum, r| (sum.0 + r.colored, sum.1 + r.pages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heap::inspect::Row;
+
+    fn report(process: u32, name: &str, colored: u64) -> Report {
+        Report {
+            process,
+            name: name.to_owned(),
+            checked: true,
+            rows: vec![Row {
+                part: "heap".to_owned(),
+                pages: 10,
+                colored,
+                colors: [partition::Color(1)].into(),
+            }],
+        }
+    }
+
+    fn told(reports: Vec<Report>) -> String {
+        let ran = Ran {
+            status: std::process::ExitStatus::from_raw(0),
+            process: 7,
+            reports,
+        };
+        let plan = Plan {
+            colors: Colors::first(2),
+            by_task: false,
+            parts: Part::ALL.to_vec(),
+            stack: Bytes::from_kib(64),
+            segments: Bytes::from_kib(64),
+        };
+        text_of(&ran, Path::new("./decode"), &plan)
+    }
+
+    #[test]
+    fn processes_of_one_program_are_told_together() {
+        let text = told(vec![
+            report(7, "decode", 9),
+            report(8, "sort", 1),
+            report(9, "sed", 2),
+            report(10, "sort", 4),
+        ]);
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(
+            lines,
+            [
+                "pages of decode (process 7) in colors 0-1, by the frames of its pages:",
+                "heap                         9 of      10   colors 1",
+                "and of sort (2 processes): 5 of 20",
+                "and of sed (process 9): 2 of 10"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_program_that_said_nothing_is_not_taken_for_another() {
+        let text = told(vec![report(8, "sort", 1)]);
+        assert!(
+            text.starts_with("./decode (process 7) ended without saying")
+                && text.contains("of sort (process 8): 1 of 10"),
+            "{text}"
+        );
+        assert!(!told(Vec::new()).contains("frames"));
+    }
 }

@@ -2,38 +2,25 @@
 //! interrupted.
 
 use super::color_experiment::{Shown, give, provenance, value};
+use super::color_experiment_multicore_ground::Ground;
 use super::color_experiment_multicore_show as show;
-use super::color_find::{alike, find_palette, keep_pages};
-use super::run_colors::{self, Prepared};
+use super::color_find::keep_pages;
 use super::scheduling::assignment_for;
 use super::simulate_inputs::part_of;
 use crate::Answer;
 use crate::console::{Console, Format};
 use analyze::partition::Fit;
 use execute::Enforcement;
-use execute::colored::Provider;
 use execute::preflight::{self, Intent, Level};
-use experiment::ground::on_processor;
 use experiment::multicore::sets::{self, Drawn, Scheduler};
-use experiment::multicore::{
-    BEST_EFFORT, Bench, Colored, Group, SIZES, Scenario, Setup, Sizes, group, judge,
-};
+use experiment::multicore::{BEST_EFFORT, Bench, Group, SIZES, Scenario, Setup, Sizes, group, judge};
 use machine::{Machine, Tree};
 use model::watch::Watch;
-use model::{Bytes, Duration, Error, Platform, Provenance, Ratio, Result, TaskId, TaskSet, files};
-use partition::client::Connection;
-use partition::ledger::TileId;
-use partition::palette::Checked;
-use partition::plan::{self, Scheme, Supply};
-use partition::{Colors, Palette, tile};
-use policy::{AnyPlan, Setup as Scheduled, Spec};
+use model::{Bytes, Duration, Error, Provenance, Ratio, Result, files};
+use policy::Spec;
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Arc;
-use workload::walk::Store;
 
 const HELP: &str = "\
 Task sets as in 004 §IV-A are run under G-EDF and P-EDF on all processors, their memory in colors as the scenarios S1, S2 and S3
@@ -251,7 +238,7 @@ fn measure(
             kept.groups.len() + open.len()
         ));
     }
-    ground.stock(&open, console)?;
+    ground.stock(&open)?;
     let setup = kept.head.setup.clone();
     let runs = setup.repetitions * Scenario::ALL.len();
     console.begin("task sets in colors", (open.len() * runs) as u64);
@@ -329,132 +316,6 @@ impl Kept {
         }
         // Whole, and put in its place at once: an interruption leaves what was there before.
         files::write(path, text)
-    }
-}
-
-/// Colors and memory of them.
-struct Ground<'a> {
-    platform: &'a Platform,
-    palette: Palette,
-    supply: Supply,
-    dispatchers: usize,
-    client: Option<Rc<RefCell<Connection>>>,
-}
-
-impl<'a> Ground<'a> {
-    fn new(platform: &'a Platform, level: Option<u8>, console: &Console) -> Result<Self> {
-        let palette = find_palette(platform, level, None, console)?;
-        Ok(Ground {
-            platform,
-            supply: Supply {
-                colors: Colors::first(palette.colors()),
-                of_one: palette.cache.of_one_color(),
-            },
-            dispatchers: platform.usable().len(),
-            palette,
-            client: None,
-        })
-    }
-
-    /// Sorts as much memory as the set needs that needs the most.
-    fn stock(&mut self, open: &[(&Drawn, Sizes, Bytes)], console: &Console) -> Result<()> {
-        let (cache, sharers) = self.cache();
-        let mut most = Bytes::new(0);
-        for (drawn, sizes, wss) in open {
-            let here = |bytes: Bytes| match sizes {
-                Sizes::Paper => bytes,
-                Sizes::Scaled => sets::scaled(bytes, cache, sharers, drawn.timings.len() as u64 + 1),
-            };
-            let set = drawn.with_working_sets(here(*wss), here(BEST_EFFORT))?;
-            for scenario in Scenario::ALL {
-                let plan = plan::plan(&set, scenario.scheme(), &self.supply)?;
-                let size = run_colors::to_sort(&plan, &set, self.dispatchers, self.palette.colors());
-                most = most.max(size);
-            }
-        }
-        tile::allow_files(most);
-        let tiles = tile::make(&self.palette, most, &alike(self.platform, &self.palette), console)?;
-        let client = run_colors::own_server(self.palette.colors(), tiles)?;
-        self.client = Some(Rc::new(RefCell::new(client)));
-        Ok(())
-    }
-
-    /// Do colors still drive out their own? Asked again where some do not: a disturbance looks the same once.
-    fn check(&self) -> Result<Checked> {
-        let palette = &self.palette;
-        on_processor(palette.cpu, || {
-            let first = palette.verify();
-            Ok(match first.broken.is_empty() {
-                true => first,
-                false => {
-                    let mut again = palette.verify();
-                    again.broken.retain(|color| first.broken.contains(color));
-                    again
-                }
-            })
-        })
-    }
-}
-
-impl Bench for Ground<'_> {
-    fn give(&mut self, set: &TaskSet, scheme: Scheme) -> Result<Box<dyn Colored>> {
-        let client = self
-            .client
-            .as_ref()
-            .ok_or_else(|| Error::new("no memory was sorted: a defect of this program"))?;
-        let plan = plan::plan(set, scheme, &self.supply)?;
-        let prepared = run_colors::give(plan, set, self.dispatchers, &mut client.borrow_mut())?;
-        Ok(Box::new(Given {
-            _back: Back {
-                tiles: prepared.tiles(),
-                client: Rc::clone(client),
-            },
-            prepared,
-        }))
-    }
-    fn plan(&self, scheduler: Scheduler, set: &TaskSet) -> Result<AnyPlan> {
-        let spec: Spec = scheduler.policy().parse()?;
-        let assignment = assignment_for(&spec, set, self.platform, Fit::Best)?.map_err(Error::new)?;
-        spec.plan(&Scheduled {
-            set,
-            platform: self.platform,
-            assignment: assignment.as_ref(),
-            quantum: Duration::from_millis(1),
-        })
-    }
-    fn cache(&self) -> (Bytes, u32) {
-        let cache = &self.palette.cache;
-        let usable = self.platform.usable();
-        let sharers = cache.shared_by.iter().filter(|cpu| usable.contains(*cpu)).count();
-        (cache.size, sharers.max(1) as u32)
-    }
-}
-
-/// Memory of a set in a scenario. Fields are dropped in this order: it is unmapped, and then goes back.
-struct Given {
-    prepared: Prepared,
-    _back: Back,
-}
-
-/// Gives tiles back to the server when it is dropped.
-struct Back {
-    tiles: Vec<TileId>,
-    client: Rc<RefCell<Connection>>,
-}
-
-impl Colored for Given {
-    fn store(&self, set: &TaskSet, task: TaskId) -> Option<Box<dyn Store>> {
-        self.prepared.store(set, task)
-    }
-    fn provider(&self) -> Arc<dyn Provider> {
-        self.prepared.provider()
-    }
-}
-
-impl Drop for Back {
-    fn drop(&mut self) {
-        // The server hands none of them out before nobody has it mapped; where it is gone, the next request says so.
-        let _ = self.client.borrow_mut().return_tiles(&self.tiles);
     }
 }
 

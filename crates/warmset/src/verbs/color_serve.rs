@@ -10,9 +10,10 @@ use partition::ledger::{Access, Client, Holder, Summary};
 use partition::protocol::{Answer as Said, Request};
 use partition::server::Server;
 use partition::state::{self, Out, State};
+use partition::tile::{self, Tile};
 use partition::upkeep::Upkeep;
-use partition::{Palette, Selection, tile};
-use std::collections::BTreeSet;
+use partition::{Color, Palette, Selection};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -211,7 +212,7 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
         palette.cache.ways
     );
     let (before, out) = before(&kept, &cache, &mut palette, &on, &console)?;
-    let tiles = tile::make(&palette, args.size, &on, &console)?;
+    let tiles = sorted(args.size, &palette, &on, &console)?;
     console.finish();
     let held = Bytes::new((tiles.len() * tile::TILE) as u64);
     console.note(&format!(
@@ -236,6 +237,26 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
     server.serve(&listener, &console)?;
     drop(settings);
     Ok(Answer::Yes)
+}
+
+/// Tiles out of so much memory; where a color has less than half of its part, more is sorted in its place.
+fn sorted(size: Bytes, palette: &Palette, on: &CpuSet, console: &Console) -> Result<Vec<Tile>> {
+    let mut tiles = tile::make(palette, size, on, console)?;
+    let part = (size.get() / tile::TILE as u64) as usize / usize::from(palette.colors()).max(1);
+    let wanted = (0..palette.colors()).map(|c| (Color(c), part / 2)).collect();
+    if let Err(e) = tile::complete(&mut tiles, &wanted, palette, on, console) {
+        if console.stopped() {
+            return Err(e);
+        }
+        console.note(&format!("note: {e}"));
+    }
+    let mut kept: BTreeMap<Color, usize> = BTreeMap::new();
+    tiles.retain(|tile| {
+        let own = kept.entry(tile.color).or_default();
+        *own += 1;
+        *own <= part.max(1) * 2
+    });
+    Ok(tiles)
 }
 
 fn state_of(args: &ServeArgs, socket: &Path) -> PathBuf {
@@ -343,10 +364,18 @@ fn list_text(summary: &Summary) -> String {
         .pages
         .iter()
         .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2));
+    let struck: u64 = summary.struck.iter().sum();
     let _ = writeln!(
         text,
-        "{} colors; pages: {} free, {} held, {} returning",
-        summary.colors, sum.0, sum.1, sum.2
+        "{} colors; pages: {} free, {} held, {} returning{}",
+        summary.colors,
+        sum.0,
+        sum.1,
+        sum.2,
+        match struck {
+            0 => String::new(),
+            n => format!(", {n} struck off (they had moved)"),
+        }
     );
     for (name, colors) in &summary.names {
         let _ = writeln!(text, "{name}: a name of colors {colors}");

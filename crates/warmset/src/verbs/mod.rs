@@ -8,6 +8,7 @@ mod color_exec;
 mod color_experiment;
 mod color_experiment_long;
 mod color_experiment_multicore;
+mod color_experiment_multicore_ground;
 mod color_experiment_multicore_show;
 mod color_experiment_show;
 mod color_find;

@@ -222,9 +222,7 @@ fn pages(
             };
             let plan = plan::plan(set, scheme, &supply)?;
             let on = alike(platform, &palette);
-            let size = to_sort(&plan, set, dispatchers, palette.colors());
-            tile::allow_files(size);
-            let tiles = tile::make(&palette, size, &on, console)?;
+            let tiles = tile::make_each(&palette, &wanted(&plan, set, dispatchers), &on, console)?;
             let client = own_server(palette.colors(), tiles)?;
             let cache = format!(
                 "{}, {} colors of {}, by {}, confidence {:.3}",
@@ -252,39 +250,48 @@ fn pages(
 /// # Errors
 /// There is not as much, or not in these colors.
 pub fn give(plan: Plan, set: &TaskSet, dispatchers: usize, client: &mut Connection) -> Result<Prepared> {
-    let mut working = BTreeMap::new();
-    let mut stacks = BTreeMap::new();
-    for share in &plan.tasks {
-        let place = || format!("task {}", set.name(share.task));
-        let size = set.wss(share.task).unwrap_or(Bytes::new(0));
-        let memory = client.map_pages(&share.colors, size).map_err(|e| e.at(place()))?;
-        working.insert(share.task, Arc::new(memory));
-        if let Some(first) = share.colors.iter().next() {
-            let stack = client.map(&Colors::from_iter([first]), Bytes::new(TILE as u64));
-            stacks.insert(share.task, stack.map_err(|e| e.at(place()))?);
-        }
-    }
-    let mut own = Vec::new();
-    let system: Vec<Color> = plan.system.iter().collect();
-    let stacks_wanted = if system.is_empty() { 0 } else { dispatchers };
-    for color in system.into_iter().cycle().take(stacks_wanted) {
-        let stack = client.map(&Colors::from_iter([color]), Bytes::new(TILE as u64));
-        own.push(stack.map_err(|e| e.at("the system"))?);
-    }
-    Ok(Prepared {
-        plan,
+    let mut given = Prepared {
         names: names(set),
+        plan,
         cache: String::new(),
-        provider: Arc::new(Threads {
-            dispatchers: Mutex::new(own),
-            workers: Mutex::new(stacks),
-            hardware: Mutex::new(None),
-        }),
-        working,
+        provider: Arc::default(),
+        working: BTreeMap::new(),
         palette: None,
         _server: None,
         _settings: None,
-    })
+    };
+    match fill(&mut given, set, dispatchers, client) {
+        Ok(()) => Ok(given),
+        Err(e) => {
+            // All or nothing: what was given already goes back.
+            let tiles = given.tiles();
+            drop(given);
+            client.return_tiles(&tiles)?;
+            Err(e)
+        }
+    }
+}
+
+fn fill(given: &mut Prepared, set: &TaskSet, dispatchers: usize, client: &mut Connection) -> Result<()> {
+    for share in &given.plan.tasks {
+        let place = || format!("task {}", set.name(share.task));
+        let size = set.wss(share.task).unwrap_or(Bytes::new(0));
+        let memory = client.map_pages(&share.colors, size).map_err(|e| e.at(place()))?;
+        given.working.insert(share.task, Arc::new(memory));
+        if let Some(first) = share.colors.iter().next() {
+            let stack = client.map(&Colors::from_iter([first]), Bytes::new(TILE as u64));
+            let stack = stack.map_err(|e| e.at(place()))?;
+            locked(&given.provider.workers).insert(share.task, stack);
+        }
+    }
+    let system: Vec<Color> = given.plan.system.iter().collect();
+    let stacks_wanted = if system.is_empty() { 0 } else { dispatchers };
+    for color in system.into_iter().cycle().take(stacks_wanted) {
+        let stack = client.map(&Colors::from_iter([color]), Bytes::new(TILE as u64));
+        let stack = stack.map_err(|e| e.at("the system"))?;
+        locked(&given.provider.dispatchers).push(stack);
+    }
+    Ok(())
 }
 
 /// A memory server within this process, whose memory is all this process's.
@@ -314,25 +321,25 @@ fn cache_of(platform: &Platform, level: Option<u8>) -> Result<Geometry> {
     )
 }
 
-/// How much memory is sorted for a run: twice what the color needs that needs the most, for each color.
-pub fn to_sort(plan: &Plan, set: &TaskSet, dispatchers: usize, colors: u16) -> Bytes {
-    let mut tiles: BTreeMap<Color, u64> = BTreeMap::new();
+/// How many tiles of each color [`give`] takes.
+pub fn wanted(plan: &Plan, set: &TaskSet, dispatchers: usize) -> BTreeMap<Color, usize> {
+    let mut tiles: BTreeMap<Color, usize> = BTreeMap::new();
     for share in &plan.tasks {
         let pages = set
             .wss(share.task)
-            .map_or(0, |wss| wss.get().div_ceil(PAGE as u64));
-        let each = pages
-            .div_ceil(share.colors.len().max(1) as u64)
-            .div_ceil(TILE_PAGES as u64);
+            .map_or(0, |wss| wss.get().div_ceil(PAGE as u64)) as usize;
+        let each = pages.div_ceil(share.colors.len().max(1)).div_ceil(TILE_PAGES);
         for (place, color) in share.colors.iter().enumerate() {
-            *tiles.entry(color).or_default() += each + u64::from(place == 0);
+            *tiles.entry(color).or_default() += each + usize::from(place == 0);
         }
     }
-    for color in plan.system.iter() {
-        *tiles.entry(color).or_default() += dispatchers as u64;
+    // Stacks of dispatchers, in turn.
+    let system: Vec<Color> = plan.system.iter().collect();
+    let stacks = if system.is_empty() { 0 } else { dispatchers };
+    for color in system.into_iter().cycle().take(stacks) {
+        *tiles.entry(color).or_default() += 1;
     }
-    let most = tiles.values().max().copied().unwrap_or(0);
-    Bytes::new((2 * most + 6) * TILE as u64 * u64::from(colors))
+    tiles
 }
 
 /// What came of it.
@@ -470,5 +477,55 @@ impl Statement {
         };
         let _ = writeln!(text, "  not colored: {}", self.not_colored);
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "[[task]]\nname = \"A\"\nwcet = \"1ms\"\nperiod = \"10ms\"\nwss = \"128KiB\"\ncolors = \"0\"\nworkload = { kind = \"walk\" }\n";
+
+    /// Six tiles of each of two colors, and two tasks of 128 KiB in color 0.
+    fn ground(second: &str) -> (Connection, TaskSet, Plan) {
+        let tiles = (0..12)
+            .map(|i| tile::Tile::fresh(Color(i % 2)).unwrap())
+            .collect();
+        let client = own_server(2, tiles).unwrap();
+        let text = format!(
+            "{A}[[task]]\nname = \"B\"\nwcet = \"1ms\"\nperiod = \"10ms\"\nwss = \"{second}\"\ncolors = \"0\"\nworkload = {{ kind = \"walk\" }}\n"
+        );
+        let set = model::taskfile::from_toml(&text).unwrap();
+        let supply = Supply {
+            colors: Colors::first(2),
+            of_one: Bytes::from_kib(32),
+        };
+        let plan = plan::plan(&set, Scheme::Named, &supply).unwrap();
+        (client, set, plan)
+    }
+
+    fn free(client: &mut Connection) -> u64 {
+        match client.ask(&Request::List {}).unwrap() {
+            partition::protocol::Answer::List { summary } => summary.pages.iter().map(|p| p.0).sum(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_given_before_a_shortage_goes_back() {
+        let (mut client, set, plan) = ground("1MiB");
+        let e = give(plan, &set, 1, &mut client).err().unwrap().to_string();
+        assert!(e.contains("task B") && e.contains("wanted"), "{e}");
+        assert_eq!(free(&mut client), 12 * TILE_PAGES as u64);
+    }
+
+    #[test]
+    fn as_much_is_wanted_as_is_given() {
+        let (mut client, set, plan) = ground("128KiB");
+        let wanted = wanted(&plan, &set, 1);
+        assert_eq!(wanted, BTreeMap::from([(Color(0), 6)]));
+        let given = give(plan, &set, 1, &mut client).unwrap();
+        assert_eq!(given.tiles().len(), 6);
+        assert_eq!(free(&mut client), 6 * TILE_PAGES as u64);
     }
 }
