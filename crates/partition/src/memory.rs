@@ -99,7 +99,8 @@ impl Reserved {
         }
     }
 
-    fn keep(self) -> *mut u8 {
+    /// The range, which is the caller's from now on.
+    pub fn keep(self) -> *mut u8 {
         let base = self.base;
         std::mem::forget(self);
         base

@@ -7,10 +7,12 @@
 use crate::colors::{Color, Colors};
 use crate::frame::{FrameNumbers, Page};
 use crate::geometry::PAGE;
+use crate::holder::Access;
+use crate::memory::Reserved;
 use crate::palette::Palette;
 use model::watch::Watch;
 use model::{Bytes, CpuSet, Error, Result};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A mapping, unmapped in the end.
@@ -230,44 +232,14 @@ impl View {
             );
         }
         let size = pages.len() * PAGE;
-        let room = || {
-            last_error("map memory by color")
-                .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 4 KiB")
-        };
-        // SAFETY: reserves addresses that nothing uses; the result is checked.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(room());
+        let reserved = Reserved::new(size)?;
+        for (place, (_, page)) in pages.iter().enumerate() {
+            reserved.put(place * PAGE, 1, &shared.file, *page as usize, Access::Full)?;
         }
         let mapping = Mapping {
-            base: base.cast(),
+            base: reserved.keep(),
             size,
         };
-        for (place, (_, page)) in pages.iter().enumerate() {
-            // SAFETY: replaces a page of the reservation by one of the file; nothing refers to it yet.
-            let mapped = unsafe {
-                libc::mmap(
-                    mapping.base.add(place * PAGE).cast(),
-                    PAGE,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE,
-                    shared.file.as_raw_fd(),
-                    libc::off_t::from(*page) * PAGE as libc::off_t,
-                )
-            };
-            if mapped == libc::MAP_FAILED {
-                return Err(room());
-            }
-        }
         // SAFETY: all of the mapping is readable and writable, and nobody else has these pages.
         unsafe { std::ptr::write_bytes(mapping.base, 0, size) };
         Ok(View { mapping, taken })
