@@ -170,7 +170,7 @@ fn answer_line(line: &[u8], answer: impl Fn(&BatchSet) -> Result<String>) -> Res
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let mut answer = answer(&from_batch_line(text)?)?;
+    let mut answer = answer(&from_batch_line(text.trim_end())?)?;
     answer.push('\n');
     Ok(Some(answer))
 }

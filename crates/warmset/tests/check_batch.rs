@@ -67,6 +67,13 @@ fn a_bad_line_ends_with_its_place_and_what_was_answered_before_stands() {
     assert!(err.contains(&format!("{name}: line 3: ")), "{err}");
     assert!(err.contains("missing field `m`"), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
+    // What ends too early ends at its last character, not at the end of the line behind it.
+    let (status, _, err) = check(
+        &["--batch", "-", "--tests", "GFB"],
+        format!("{LIGHT}\n{{\"id\":1,\r\n"),
+    );
+    assert_eq!(status, 2);
+    assert!(err.contains("standard input: line 2: column 8: EOF"), "{err}");
 }
 
 #[test]
