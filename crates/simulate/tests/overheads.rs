@@ -2,7 +2,7 @@
 
 mod support;
 
-use model::assignment::{Turn, Turns};
+use model::assignment::{Slice, Slices, Turn, Turns};
 use model::{Assignment, CpuId, Duration, Instant, Ratio, TaskId};
 use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
 use support::{Instance, POLICIES, Random, Small, instance, occupancy, units};
@@ -486,8 +486,65 @@ fn jobs_without_budget_are_cut_short_when_all_of_an_instant_are_chosen() {
         cpmd: delays.map(Vec::from).to_vec(),
         ..Costs::default()
     };
-    let (summary, responses, events) = instance.simulate(&scenario, Some(&costs));
-    let unseen = instance.simulate_untraced(&scenario, &costs);
-    drop(events);
-    assert_eq!(unseen, (summary, responses));
+    let (summary, responses, _) = instance.simulate(&scenario, Some(&costs));
+    assert_eq!(
+        instance.simulate_untraced(&scenario, &costs),
+        (summary, responses)
+    );
+}
+
+/// As fuzzing found: a job is interrupted, its budget used up, and back exactly at the end of a quantum, when another job is released
+/// elsewhere. It is cut short then, behind that release.
+#[test]
+fn a_job_without_budget_that_is_back_when_others_are_released_is_cut_short() {
+    let parts = |window: u64| {
+        let slice = |cpu| Slice {
+            cpu: CpuId(cpu),
+            budget: units(1),
+            window: units(window),
+        };
+        [3, 0, 1, 2].map(slice).to_vec()
+    };
+    let instance = Instance {
+        m: 4,
+        tasks: vec![
+            small(4, 4, 8, 0),
+            small(4, 9, 4, 7),
+            small(4, 4, 8, 7),
+            small(4, 4, 8, 7),
+        ],
+        policy: "edf-wm".to_owned(),
+        assignment: Some(Assignment::Slices(Slices {
+            cpus: (0..4).map(CpuId).collect(),
+            tasks: vec![parts(2), parts(1), parts(2), parts(2)],
+        })),
+        horizon: 77,
+    };
+    let part = |tenths| Ratio::new(tenths, 10).unwrap();
+    let scenario = Scenario {
+        execution: Execution::Uniform(part(4), part(13)),
+        enforcement: Enforcement::PerQuantum,
+        quantum: units(1),
+        horizon: units(77),
+        seed: 0,
+        ..Scenario::default()
+    };
+    let costs = Costs {
+        release: 74,
+        scheduling: 218,
+        context_switch: 243,
+        ipi_latency: 107,
+        timer_transfer: 74,
+        cpmd: vec![vec![0; 2]; 4],
+        ..Costs::default()
+    };
+    let (_, _, events) = instance.simulate(&scenario, Some(&costs));
+    let verdict = support::check(&instance.header(&scenario), &events);
+    assert!(verdict.is_clean(), "{:#?}", verdict.first);
+    let at = |kind| {
+        events
+            .iter()
+            .position(|e| e.kind == kind && e.time == Instant::from_nanos(25_000))
+    };
+    assert!(at(EventKind::Release).unwrap() < at(EventKind::Completion).unwrap());
 }

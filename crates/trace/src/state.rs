@@ -97,8 +97,8 @@ pub struct Open {
 pub struct Processor {
     /// The task whose first pending job is on it.
     pub running: Option<TaskId>,
-    /// When it was put there.
-    since: Instant,
+    /// When it was put there, or came back there from an overhead.
+    back: Instant,
     /// Declared idle, with the flags of the declaration.
     pub idle: Option<Flags>,
     /// The overheads that are open, innermost last, without interrupts under way.
@@ -460,7 +460,7 @@ impl State {
         }
         let processor = &mut self.processors[cpu.index()];
         let displaced = processor.running.replace(task);
-        processor.since = event.time;
+        processor.back = event.time;
         processor.idle = None;
         state.status = Status::Running(cpu);
         if let Some(other) = displaced {
@@ -562,6 +562,7 @@ impl State {
         let open = last.map(|open| open.overhead);
         if let Some(last) = last.filter(|last| last.overhead == overhead) {
             processor.overheads.pop();
+            processor.back = event.time;
             if last.job != opened.job {
                 return Err(fault(
                     "overhead",

@@ -104,8 +104,9 @@ impl State {
         };
         observer.done(event.task, &job, event.time, executed);
         let cut = event.flags.has(Flags::CUT);
-        // A job whose budget was used up before it was preempted is cut short as soon as it comes back, whatever was released then.
-        let comes_to_be_cut = cut && self.processors[cpu.index()].since == event.time;
+        // A job whose budget was used up before it was preempted or interrupted is cut short as soon as it comes back, whatever was
+        // released then.
+        let comes_to_be_cut = cut && self.processors[cpu.index()].back == event.time;
         if simulated && self.last_release == Some(event.time) && !comes_to_be_cut {
             return Err(fault(
                 "order",
