@@ -131,10 +131,7 @@ impl Board {
         if self.programs.load(Ordering::Acquire) == 0 {
             return 0;
         }
-        let mut text = Text {
-            bytes: [0; 48],
-            len: 0,
-        };
+        let mut text = Text::EMPTY;
         // It is long enough for any number.
         let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
         let mut found = 0;
@@ -194,11 +191,15 @@ impl Board {
 
 /// A short text, without memory of its own.
 struct Text {
-    bytes: [u8; 48],
+    bytes: [u8; 256],
     len: usize,
 }
 
 impl Text {
+    const EMPTY: Self = Text {
+        bytes: [0; 256],
+        len: 0,
+    };
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -402,6 +403,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         }
         if let Some(at) = tripped_at {
             if now > at + patience.end.nanos() {
+                last_words(board.tripped(), patience);
                 // SAFETY: the parent is alive, or the loop would have ended.
                 unsafe { libc::kill(parent, libc::SIGKILL) };
                 board.kill_all_programs();
@@ -442,6 +444,31 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
             tripped_at = Some(now);
         }
     }
+}
+
+/// Says on standard error why the engine is killed, which has no time left to say it.
+fn last_words(trip: Option<Trip>, patience: Patience) {
+    let mut text = Text::EMPTY;
+    // What has no room is left out.
+    let _ = match trip {
+        Some(Trip::Dispatcher(place)) => write!(
+            text,
+            "the watchdog kills the run: dispatcher {place} gave no sign of life for {}",
+            patience.dispatcher
+        ),
+        _ => write!(
+            text,
+            "the watchdog kills the run: ordinary programs did not get to run for {}",
+            patience.ordinary
+        ),
+    };
+    let _ = writeln!(
+        text,
+        ", and {} after it was told to end it has not; its trace is whole up to then",
+        patience.end
+    );
+    // SAFETY: writes bytes that live through the call; nobody can be told that it failed.
+    unsafe { libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len) };
 }
 
 fn sleep_until(reading: u64) {

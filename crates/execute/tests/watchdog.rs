@@ -7,6 +7,8 @@ mod support;
 use execute::kernel::{self, Thread};
 use execute::watchdog::{Patience, Trip, Watchdog};
 use model::Duration;
+use std::io::Read;
+use std::os::fd::AsRawFd;
 use support::Live;
 
 /// Short, so that the tests are; long enough for a machine that has other things to do.
@@ -75,7 +77,10 @@ fn a_dispatcher_that_stands_still_is_lowered(_: &Live) {
 }
 
 fn an_engine_that_does_not_end_after_that_is_killed(_: &Live) {
+    let (mut said, errors) = std::io::pipe().unwrap();
     let status = in_a_process(|| {
+        // SAFETY: the process is the test's own, and says nothing else.
+        unsafe { libc::dup2(errors.as_raw_fd(), libc::STDERR_FILENO) };
         let Ok(watchdog) = Watchdog::start(PATIENCE) else {
             return 10;
         };
@@ -89,6 +94,14 @@ fn an_engine_that_does_not_end_after_that_is_killed(_: &Live) {
         13
     });
     assert_eq!(status, -libc::SIGKILL);
+    drop(errors);
+    let mut text = String::new();
+    said.read_to_string(&mut text).unwrap();
+    assert!(
+        text.starts_with("the watchdog kills the run: dispatcher 0 gave no sign of life for")
+            && text.ends_with("\n"),
+        "{text}"
+    );
 }
 
 fn ordinary_threads_that_are_kept_from_running_end_the_run(_: &Live) {
