@@ -103,6 +103,10 @@ pub fn plan(set: &TaskSet, scheme: Scheme, supply: &Supply) -> Result<Plan> {
         .filter_map(|id| Some((id, set.wss(id)?)))
         .collect();
     let named = |id: TaskId| set.details(id).and_then(|d| d.colors.clone());
+    if scheme == Scheme::Named && set.ids().all(|id| named(id).is_none()) {
+        return Err(Error::new("no task of the set names colors")
+            .remedy("give a task some (`colors = \"0-3\"`), or let them be chosen: `--colors auto`"));
+    }
     for id in set.ids() {
         let Some(colors) = named(id) else { continue };
         let place = format!("task {}", set.name(id));
@@ -339,6 +343,11 @@ mod tests {
                 set(&[(64, "20")]),
                 Scheme::Named,
                 "task T1: colors 20 are not there",
+            ),
+            (
+                set(&[(64, ""), (0, "")]),
+                Scheme::Named,
+                "no task of the set names colors",
             ),
             (set(&[(0, "2")]), Scheme::Auto, "no working set"),
             (set(&[(64, "2")]), Scheme::S1, "`s1` names them for all"),

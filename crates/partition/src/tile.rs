@@ -314,6 +314,34 @@ pub fn allow_files(size: Bytes) {
     }
 }
 
+/// Are files left for tiles out of so much memory? Better said before it is sorted.
+fn check_files(size: Bytes, open: u64, most: u64) -> Result<()> {
+    let left = most.saturating_sub(open);
+    let tiles = size.get() / TILE as u64;
+    if tiles <= left {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "{size} are {tiles} tiles, each an open file, and this process may open {left} more"
+    ))
+    .remedy(format!(
+        "raise the number of open files (`ulimit -n`, as root), or ask for at most {}",
+        Bytes::new(left * TILE as u64)
+    )))
+}
+
+/// Files that this process has open, and how many it may have.
+fn files() -> (u64, u64) {
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` lives through the call.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    (open, if known { limit.rlim_cur } else { u64::MAX })
+}
+
 /// Makes tiles of all colors out of so much memory. Runs on one processor, so that frames freed there come back there.
 ///
 /// What could not be kept together, about one page in twenty and the rest of the last tile of each color, goes back to
@@ -402,6 +430,9 @@ fn shortage(wanted: &BTreeMap<Color, usize>, tiles: &[Tile]) -> Option<(Color, u
 }
 
 fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
+    let (open, most) = files();
+    // A few more are open for a moment.
+    check_files(size, open + 16, most)?;
     let area = Area::map(size)?;
     let sorted = palette.sort(&pages(&area), on, watch)?;
     let numbers = FrameNumbers::of_this_process();
@@ -513,6 +544,18 @@ mod tests {
             }
             assert!(tile.is_alone());
         }
+    }
+
+    #[test]
+    fn too_few_files_are_said_before_memory_is_sorted() {
+        assert!(check_files(Bytes::from_mib(1024), 100, 16484).is_ok());
+        let e = check_files(Bytes::from_mib(1400), 20, 20000)
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("22400 tiles") && e.contains("19980 more"), "{e}");
+        assert!(e.contains(&Bytes::new(19980 * TILE as u64).to_string()), "{e}");
+        let (open, most) = files();
+        assert!(open > 2 && most > open);
     }
 
     #[test]

@@ -464,6 +464,10 @@ impl Statement {
                     0 => write!(text, "; asked again at the end: all {asked} pages have them"),
                     n => write!(text, "; asked again at the end: {n} of {asked} pages have others"),
                 };
+                let all = t.wss.get().div_ceil(PAGE as u64);
+                if (asked as u64) < all {
+                    let _ = write!(text, " ({} could not be told)", all - asked as u64);
+                }
             }
             text.push('\n');
         }
