@@ -1,6 +1,6 @@
 #!/bin/sh
 # What colors are worth to a program that knows nothing of them: its working set (128 KiB) beside a flooder on one processor,
-# without colors and in colors of its own. Usage: sh beside.sh [PATH-TO-WARMSET [PROCESSOR]]; needs cc and taskset.
+# without colors and in colors of its own, half of which it fills where a color is 32 KiB. Usage: sh beside.sh [PATH-TO-WARMSET [PROCESSOR]]; needs cc and taskset.
 set -eu
 warmset=${1:-warmset}
 processor=${2:-0}
@@ -51,4 +51,4 @@ one() { # one NAME FLOODER-PREFIX... : VICTIM-PREFIX...
 exec_in="$warmset color exec --quiet --parts heap,mappings --socket $dir/socket --colors"
 one "alone" none : env
 one "beside a flooder" env : env
-one "in colors 0-3, the flooder in the others" $exec_in "4-$last" -- : $exec_in 0-3 --
+one "in colors 0-7, the flooder in the others" $exec_in "8-$last" -- : $exec_in 0-7 --
