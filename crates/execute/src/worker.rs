@@ -12,7 +12,7 @@ use crate::program::Program;
 use crate::team::Team;
 use model::{CpuId, Error, TaskId};
 use policy::NONE;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
@@ -195,29 +195,40 @@ pub(crate) fn start(
 }
 
 thread_local! {
-    /// Is this the thread of a task?
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// On the thread of a task: its run, and which task.
+    static WORKS_FOR: RefCell<Option<(Arc<Team>, u32)>> = const { RefCell::new(None) };
 }
 
-/// What a job says of its panic takes long, with a backtrace above all: it says it as an ordinary thread, not in the place of
-/// everything else on its processor.
+/// What a job says of its panic takes long, with a backtrace above all: the run ends at once, and the job says it as an ordinary
+/// thread, not in the place of everything else on its processor.
 fn lower_those_that_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let say = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if IS_WORKER.get() {
-                // Where that is refused, the watchdog ends the run.
-                let _ = Thread::current().lower();
-            }
+            WORKS_FOR.with_borrow(|worker| {
+                if let Some((team, task)) = worker {
+                    // Where that is refused, the watchdog ends the run.
+                    let _ = Thread::current().lower();
+                    team.fail(panicked(&team.workers[*task as usize]));
+                }
+            });
             say(panic);
         }));
     });
 }
 
-fn live(team: &Team, task: u32, mut work: Box<dyn Work>) {
+/// What a panic of a worker's job is told as.
+fn panicked(worker: &Worker) -> Error {
+    let number = u64::from(worker.done.load(Ordering::Relaxed)) + 1;
+    Error::new(format!("job {number} panicked"))
+        .at(format!("task {}", worker.name))
+        .remedy("correct its workload")
+}
+
+fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
     lower_those_that_panic();
-    IS_WORKER.set(true);
+    WORKS_FOR.set(Some((Arc::clone(team), task)));
     let worker = &team.workers[task as usize];
     let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
         return;
@@ -238,11 +249,7 @@ fn live(team: &Team, task: u32, mut work: Box<dyn Work>) {
         let number = u64::from(done);
         if catch_unwind(AssertUnwindSafe(|| work.job(number, &team.stop))).is_err() {
             // What it says of itself went to standard error; its memory may be in any state, so it does no more.
-            team.fail(
-                Error::new(format!("job {} panicked", number + 1))
-                    .at(format!("task {}", worker.name))
-                    .remedy("correct its workload"),
-            );
+            team.fail(panicked(worker));
             return;
         }
         if team.stop.load(Ordering::Acquire) {

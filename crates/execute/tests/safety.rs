@@ -32,6 +32,17 @@ impl Work for Panics {
     }
 }
 
+/// Panics when the run is over.
+struct PanicsAtTheEnd;
+impl Work for PanicsAtTheEnd {
+    fn job(&mut self, number: u64, stop: &AtomicBool) {
+        while number == 2 && !stop.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+        assert!(number < 2, "on purpose");
+    }
+}
+
 /// Never comes back, whatever it is told.
 struct NeverYields;
 impl Work for NeverYields {
@@ -57,6 +68,20 @@ fn a_panic_in_a_workload_ends_the_run_and_names_the_task(live: &Live) {
         .unwrap()
         .to_string();
     assert!(e.contains("task T2") && e.contains("job 4 panicked"), "{e}");
+    guard.all_is_quiet();
+}
+
+fn a_panic_behind_the_last_look_at_a_run_is_told_too(live: &Live) {
+    let guard = Guard::new();
+    let set = set_of(&[(2, 20)]);
+    let settings = Settings {
+        horizon: ms(200),
+        ..settings()
+    };
+    let works: Vec<Box<dyn Work>> = vec![Box::new(PanicsAtTheEnd)];
+    let e = live.run_works("g-edf", &set, None, works, &settings).err();
+    let e = e.unwrap().to_string();
+    assert!(e.contains("task T1") && e.contains("job 3 panicked"), "{e}");
     guard.all_is_quiet();
 }
 
@@ -185,6 +210,7 @@ fn without_works_for_all_tasks_or_without_time_nothing_begins(live: &Live) {
 
 live_tests!(
     a_panic_in_a_workload_ends_the_run_and_names_the_task,
+    a_panic_behind_the_last_look_at_a_run_is_told_too,
     a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away,
     a_dispatcher_that_stands_still_ends_the_run,
     who_interrupts_a_run_gets_what_there_is,

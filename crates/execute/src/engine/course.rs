@@ -353,6 +353,8 @@ impl<M: Maker> Engine<M> {
     pub(super) fn end<S: Sink>(mut self, ended: Result<Ending>, sink: &mut S) -> Result<Outcome> {
         let now = self.team.now();
         let (stuck, programs) = self.dismiss();
+        // What went wrong since the last look.
+        let ended = ended.and_then(|ending| self.team.fault().map_or(Ok(ending), |fault| Err(fault.clone())));
         let Some(mut collector) = self.collector.take() else {
             return Err(Error::new("the run has ended before"));
         };
