@@ -3,14 +3,20 @@
 //!
 //!     warmset color serve --size 1200MiB & warmset color grant uid:$(id -u) 0-31
 //!     cargo run --release -p warmset-partition --example gibibyte -- /run/warmset-color.sock 1024
+//!
+//! With `-` in the place of the socket, the server is within this process, and sorts as much for itself first.
 
 use model::watch::Silent;
 use model::{Bytes, CpuSet, Error, Result};
 use partition::client::Connection;
+use partition::ledger::{Access, Holder};
+use partition::protocol::Request;
+use partition::server::Server;
 use partition::tile::{self, TILE_PAGES};
-use partition::{Color, Colors, Geometry, finder};
+use partition::{Color, Colors, Geometry, Palette, finder};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 fn main() -> Result<()> {
@@ -21,7 +27,10 @@ fn main() -> Result<()> {
     let size = Bytes::from_mib(mib);
     tile::allow_files(size);
 
-    let mut server = Connection::open(Path::new(&socket))?;
+    let mut server = match socket.as_str() {
+        "-" => own_server(mib)?,
+        path => Connection::open(Path::new(path))?,
+    };
     let (colors, of) = server.colors()?;
     let began = Instant::now();
     let mut memory = server.map(&colors, size)?;
@@ -33,12 +42,8 @@ fn main() -> Result<()> {
     let zero = memory.bytes().iter().all(|b| *b == 0);
 
     // Colors as this process finds them, under whatever numbers.
-    let platform = machine::this_machine()?.platform;
-    let none = || Error::new("no cache of this machine has colors");
-    let cpu = platform.usable().lowest().ok_or_else(none)?;
-    let has = |level: &u8| Geometry::of(&platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok());
-    let level = platform.data_levels().into_iter().find(has).ok_or_else(none)?;
-    let palette = partition::find(&platform, level, cpu, &Silent)?.sure()?;
+    let palette = palette()?;
+    let cpu = palette.cpu;
     let pages = memory.pages();
     let sample: Vec<usize> = (0..pages.len())
         .filter(|p| [0, 5].contains(&(p / TILE_PAGES % 16)))
@@ -80,4 +85,36 @@ fn main() -> Result<()> {
         if zero { "all zero" } else { "NOT ZERO" }
     );
     Ok(())
+}
+
+/// The colors of the first cache that has some.
+fn palette() -> Result<Palette> {
+    let platform = machine::this_machine()?.platform;
+    let none = || Error::new("no cache of this machine has colors");
+    let cpu = platform.usable().lowest().ok_or_else(none)?;
+    let has = |level: &u8| Geometry::of(&platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok());
+    let level = platform.data_levels().into_iter().find(has).ok_or_else(none)?;
+    partition::find(&platform, level, cpu, &Silent)?.sure()
+}
+
+fn own_server(mib: u64) -> Result<Connection> {
+    let palette = palette()?;
+    let began = Instant::now();
+    let size = Bytes::from_mib(mib + mib / 6);
+    tile::allow_files(size);
+    let on = machine::this_machine()?.platform.usable();
+    let tiles = tile::make(&palette, size, &on, &Silent)?;
+    println!(
+        "{size} sorted in {:.1} s: {} kept",
+        began.elapsed().as_secs_f64(),
+        Bytes::new((tiles.len() * tile::TILE) as u64)
+    );
+    let mut client = Arc::new(Server::new(palette.colors(), tiles)).attach()?;
+    client.ask(&Request::Grant {
+        holder: Holder::Pid(std::process::id()),
+        colors: Colors::first(palette.colors()).into(),
+        pages: None,
+        access: Access::Full,
+    })?;
+    Ok(client)
 }
