@@ -229,7 +229,7 @@ fn run(
                 true => program::How::Exited(libc::WEXITSTATUS(status)),
                 false => program::How::Signal(libc::WTERMSIG(status)),
             };
-            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), libc::SIGKILL, |_| ());
+            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), None, libc::SIGKILL, |_| ());
             return Ok((time, Some(how)));
         }
         std::thread::sleep(LOOK);
@@ -242,7 +242,7 @@ fn run(
         // SAFETY: a group of our own making, whose first process is not waited for yet.
         unsafe { libc::kill(-process, signal) };
         if let Some((_, time)) = ended(process) {
-            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), libc::SIGKILL, |_| ());
+            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), None, libc::SIGKILL, |_| ());
             return Ok((time.max(Duration::from_nanos(used)), None));
         }
         if kernel::monotonic() >= until {

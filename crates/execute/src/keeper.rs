@@ -409,7 +409,9 @@ impl Keeper {
     /// Sends a signal to all processes of the run that are alive, and remembers them; how many there are.
     fn signal(&mut self, mark: &str, signal: i32) -> usize {
         let (mut found, orphans) = (0, &mut self.orphans);
-        program::signal_marked(mark.as_bytes(), signal, |process| {
+        // Orphans come to this process.
+        let this = std::process::id() as i32;
+        program::signal_marked(mark.as_bytes(), Some(this), signal, |process| {
             found += 1;
             if !orphans.contains(&process) {
                 orphans.push(process);

@@ -154,8 +154,8 @@ pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
     }
 }
 
-/// State and process group of a process.
-pub fn state(process: i32) -> Option<(u8, i32)> {
+/// State, parent and process group of a process.
+fn relations(process: i32) -> Option<(u8, i32, i32)> {
     let file = open(format_args!("/proc/{process}/stat"))?;
     let mut buffer = [0u8; 512];
     let got = read(file.as_raw_fd(), &mut buffer, 0);
@@ -165,8 +165,32 @@ pub fn state(process: i32) -> Option<(u8, i32)> {
         .split(|b| *b == b' ')
         .filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;
-    let group = std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()?;
-    Some((state, group))
+    let mut next = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
+    Some((state, next()?, next()?))
+}
+
+/// State and process group of a process.
+pub fn state(process: i32) -> Option<(u8, i32)> {
+    relations(process).map(|(state, _, group)| (state, group))
+}
+
+/// Was a process started by another one, or by one that was, and so on? That of one whose parents end at this moment is not
+/// known; then the answer is yes.
+pub fn descends(process: i32, from: i32) -> bool {
+    /// More generations than there are, and time enough for parents that end.
+    const STEPS: usize = 10_000;
+    let mut at = process;
+    for _ in 0..STEPS {
+        at = match relations(at) {
+            Some((_, parent, _)) if parent == from => return true,
+            Some((_, parent, _)) if parent <= 1 => return false,
+            Some((_, parent, _)) => parent,
+            None if at == process => return false,
+            // A parent has ended in the meantime, and somebody has taken its children in.
+            None => process,
+        };
+    }
+    true
 }
 
 /// Tells whether any thread or process was born on this machine since an earlier look: the number that the kernel gave
@@ -221,6 +245,26 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(state(pid), None);
         threads(pid, |tid| panic!("{tid}"));
+    }
+
+    #[test]
+    fn whoever_was_started_by_one_who_was_started_descends() {
+        use std::io::Read;
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0u8; 32];
+        let got = shell.stdout.as_mut().unwrap().read(&mut line).unwrap();
+        let grandchild = number(line[..got].trim_ascii()).unwrap();
+        let (this, child) = (std::process::id() as i32, shell.id() as i32);
+        assert!(descends(child, this) && descends(grandchild, this) && descends(grandchild, child));
+        assert!(!descends(this, child) && !descends(child, grandchild) && !descends(child, child));
+        // SAFETY: a call without pointers; to the process that was found to be ours.
+        unsafe { libc::kill(grandchild, libc::SIGKILL) };
+        shell.wait().unwrap();
+        assert!(!descends(child, this) && !descends(grandchild, this));
     }
 
     #[test]

@@ -379,10 +379,13 @@ pub(crate) fn ended(process: i32) -> Option<i32> {
     (found == process && (libc::WIFEXITED(status) || libc::WIFSIGNALED(status))).then_some(status)
 }
 
-/// Sends a signal to every process that carries the mark, and names it. Takes no memory.
-pub(crate) fn signal_marked(mark: &[u8], signal: i32, mut found: impl FnMut(i32)) {
+/// Sends a signal to every process that carries the mark, and names it; `below` a process, where all of them descend from that.
+/// Takes no memory. Whoever looks into the environment of a process waits for its memory maps, which a stranger of low
+/// priority may keep for long.
+pub(crate) fn signal_marked(mark: &[u8], below: Option<i32>, signal: i32, mut found: impl FnMut(i32)) {
     procfs::numbers(format_args!("/proc"), |process| {
-        if procfs::has_in_environment(process, mark) {
+        let may_carry = below.is_none_or(|ancestor| procfs::descends(process, ancestor));
+        if may_carry && procfs::has_in_environment(process, mark) {
             found(process);
             // SAFETY: a call without pointers; it fails only where the process has gone.
             unsafe { libc::kill(process, signal) };

@@ -126,8 +126,8 @@ impl Board {
             }
         }
     }
-    /// Kills all programs that carry the mark. Takes no memory.
-    fn kill_programs(&self) -> usize {
+    /// Kills all programs that carry the mark, below the engine's process if that is still there. Takes no memory.
+    fn kill_programs(&self, engine: Option<i32>) -> usize {
         if self.programs.load(Ordering::Acquire) == 0 {
             return 0;
         }
@@ -135,13 +135,13 @@ impl Board {
         // It is long enough for any number.
         let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
         let mut found = 0;
-        program::signal_marked(text.bytes(), libc::SIGKILL, |_| found += 1);
+        program::signal_marked(text.bytes(), engine, libc::SIGKILL, |_| found += 1);
         found
     }
     /// Kills them until a look finds none; gives up after some seconds on what the kernel itself cannot end.
     fn kill_all_programs(&self) {
         for _ in 0..2_000 {
-            if self.kill_programs() == 0 {
+            if self.kill_programs(None) == 0 {
                 return;
             }
             sleep_until(kernel::monotonic() + 1_000_000);
@@ -410,7 +410,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
                 return;
             }
             board.lower_all();
-            board.kill_programs();
+            board.kill_programs(Some(parent));
             continue;
         }
         let mut trip = 0;
@@ -439,7 +439,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         }
         if trip != 0 {
             board.lower_all();
-            board.kill_programs();
+            board.kill_programs(Some(parent));
             board.tripped.store(trip, Ordering::Release);
             tripped_at = Some(now);
         }
