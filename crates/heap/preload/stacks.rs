@@ -289,6 +289,7 @@ extern "C" fn call(it: *mut Elsewhere) {
 
 /// Calls a function that forks. From a colored stack, which parent and child would share until it is copied, the call is
 /// made on an ordinary one; both return to their own.
+// SAFETY: callers hand over a function that takes these arguments, which live through the call.
 unsafe fn forking(function: *mut c_void, arguments: [usize; 4]) -> c_int {
     const SCRATCH: usize = 256 * 1024;
     let here = 0_u8;
@@ -320,6 +321,7 @@ unsafe fn forking(function: *mut c_void, arguments: [usize; 4]) -> c_int {
 
 /// Makes a call on another stack.
 #[cfg(target_arch = "x86_64")]
+// SAFETY: callers give the end of a stack that nobody uses, and a call whose function and arguments live through it.
 unsafe fn on(top: *mut u8, it: *mut Elsewhere) {
     // SAFETY: the stack pointer comes back from a register that calls keep.
     unsafe {
@@ -339,6 +341,7 @@ unsafe fn on(top: *mut u8, it: *mut Elsewhere) {
 
 /// Makes a call on another stack.
 #[cfg(target_arch = "aarch64")]
+// SAFETY: callers give the end of a stack that nobody uses, and a call whose function and arguments live through it.
 unsafe fn on(top: *mut u8, it: *mut Elsewhere) {
     // SAFETY: the stack pointer comes back from a register that calls keep.
     unsafe {

@@ -142,6 +142,7 @@ fn span_of(at: *mut u8) -> *mut Span {
 ///
 /// Ends the program where there is none: the address was never handed out.
 #[inline(always)]
+// SAFETY: callers give a span that is mapped.
 unsafe fn block_of(span: *mut Span, at: *mut u8) -> (*mut Block, usize) {
     // SAFETY: the caller's: a span of small blocks.
     unsafe {
@@ -205,6 +206,7 @@ pub unsafe fn release(at: *mut u8) -> bool {
 }
 
 #[inline(never)]
+// SAFETY: callers give a mapped span of one large block, which nobody uses any more.
 unsafe fn release_large(span: *mut Span, at: *mut u8) {
     // SAFETY: the caller's; whoever wins the exchange gives the slots back.
     unsafe {

@@ -148,6 +148,7 @@ pub unsafe fn take(local: *mut Local, class: usize) -> *mut u8 {
 
 #[cold]
 #[inline(never)]
+// SAFETY: callers give their own thread's slots, and a class that there is.
 unsafe fn slow(local: *mut Local, class: usize) -> *mut u8 {
     // SAFETY: the caller's.
     unsafe {
@@ -193,6 +194,7 @@ unsafe fn slow(local: *mut Local, class: usize) -> *mut u8 {
 }
 
 /// Puts a span with free blocks on the list of its class.
+// SAFETY: callers give their own thread's slots, and a span of theirs that is on no list.
 unsafe fn list(local: *mut Local, span: *mut Span) {
     // SAFETY: the caller's.
     unsafe {
@@ -208,6 +210,7 @@ unsafe fn list(local: *mut Local, span: *mut Span) {
     }
 }
 
+// SAFETY: callers give their own thread's slots, and a span that is on their list.
 unsafe fn unlist(local: *mut Local, span: *mut Span) {
     // SAFETY: the caller's; the span is on the list of its class.
     unsafe {
