@@ -6,7 +6,7 @@
 use crate::colors::Color;
 use crate::finder::SPARE;
 use crate::frame::{FrameNumbers, Page, pages};
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, PAGE};
 use crate::probe::{Judge, PageId, Timed, Times};
 use crate::sort::sort;
 use machine::clock::Clock;
@@ -183,9 +183,18 @@ impl Palette {
 
     fn sort_part<C: Clock>(&self, clock: C, part: &[Page<'_>], watch: &dyn Watch) -> Vec<Option<Color>> {
         let mut all = pages(&self.area);
-        let first = all.len() as PageId;
-        all.extend_from_slice(part);
-        let asked: Vec<PageId> = (first..all.len() as PageId).collect();
+        let own = self.area.base() as usize..self.area.base() as usize + self.area.size();
+        // A page of the eviction sets keeps its number, so that it is not among those that shall drive it out.
+        let asked: Vec<PageId> = part
+            .iter()
+            .map(|page| {
+                if own.contains(&page.address()) {
+                    return ((page.address() - own.start) / PAGE) as PageId;
+                }
+                all.push(*page);
+                (all.len() - 1) as PageId
+            })
+            .collect();
         let mut judge = Timed::new(clock, all, self.times, &self.cache);
         let size = self.eviction_size();
         sort(&mut judge, &asked, &self.members, size, |pairs| {

@@ -82,15 +82,15 @@ fn colors_agree_with_themselves_and_act(palette: Palette) -> Result<(), String> 
 
     // Its own pages are sorted back into their colors.
     let one = CpuSet::from_iter([palette.cpu]);
-    for color in [0, palette.colors() - 1].map(Color) {
+    let (mut all, mut placed, mut other) = (0, 0, 0);
+    for color in (0..palette.colors()).map(Color) {
         let sorted = palette.sort(&palette.members(color), &one, &Silent).unwrap();
-        let other = sorted.iter().flatten().filter(|c| **c != color).count();
-        assert!(
-            other * 20 <= sorted.len(),
-            "{other} of {} are of another color",
-            sorted.len()
-        );
+        all += sorted.len();
+        placed += sorted.iter().flatten().count();
+        other += sorted.iter().flatten().filter(|c| **c != color).count();
     }
+    assert!(other * 50 <= all, "{other} of {all} are of another color");
+    assert!(placed * 10 >= all * 8, "only {placed} of {all} have a color");
 
     // Sorting twice gives the same colors.
     let area = machine::memory::Area::map(Bytes::from_mib(2)).unwrap();
