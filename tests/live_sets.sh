@@ -1,13 +1,14 @@
 #!/bin/sh
 # Random task sets for real, under every policy: are the rules kept, is no event lost, how late were decisions at most?
 #
-# Usage: live_sets.sh WARMSET DIRECTORY [SETS [TIME [TOLERANCE]]]   (10 sets, 60s each, 5ms)
+# Usage: live_sets.sh WARMSET DIRECTORY [SETS [TIME [TOLERANCE]]]   (10 sets, 60s each, 2ms)
 #
 # Set after set, each under all policies, so that what was interrupted is balanced; called again with the same directory it
 # goes on where it was. Sets take 30 to 85 % of the processors that this process may use. A set that a policy or the preflight
 # refuses is replaced by the next one drawn, and told. What is shown is all that was run, with violations and with misses,
-# next to those of the same set in virtual time: not every policy keeps all deadlines of every set; and the least tolerance, of
-# 1, 2, 5, 10 ... 500 ms, with which its trace keeps every rule. Traces that need more than the one stated are kept.
+# next to those of the same set in virtual time: not every policy keeps all deadlines of every set; how often and how long the
+# machine stood still; and the least tolerance, of 100, 200, 500 us ... 500 ms, with which its trace keeps every rule. Traces that need
+# more than the one stated are kept.
 # AROUND: a command to put before each run, such as `flock /tmp/lock`, where others measure on the same machine.
 # Needs the right to real-time priorities. Exit status: 0 no rule was broken and no event lost; 1 otherwise.
 set -eu
@@ -15,7 +16,7 @@ warmset=$1
 dir=$2
 sets=${3:-10}
 time=${4:-60s}
-tolerance=${5:-5ms}
+tolerance=${5:-2ms}
 around=${AROUND:-}
 policies="p-edf g-edf c-edf:l3 p-rm p-fp g-fp edf-fm edf-wm nps-f c-nps-f pd2 ca-edf"
 processors=$(nproc)
@@ -23,23 +24,25 @@ mkdir -p "$dir"
 
 # One line of figures from the JSON document of a run: jobs misses preemptions migrations decisions gaps lost violations
 # by how much releases were late (median, 99.9 %, maximum in nanoseconds), how many decisions overdue and by how much (the
-# same), how the run ended. The misses in virtual time are put behind.
+# same), how the run ended, how often and how long the machine stood still (in all, at most). The misses in virtual time are put behind.
 figures() {
     awk -F'[:,]' '
         function first(key) { if (!(key in found)) found[key] = $2 + 0 }
         /"ended_by"/ { gsub(/[ "]/, "", $2); ended = $2 }
         /"verdict": / { verdict = 1 }
         /"overdue": / { part = "overdue " }      /"late_releases": / { part = "late " }
+        /"standstills": / { part = "stood " }
         /"jobs"/ { first("jobs") }               /"misses"/ { first("misses") }
         /"preemptions"/ { first("preemptions") } /"migrations": [0-9]/ { first("migrations") }
         /"decisions"/ { first("decisions") }     /"gaps_over_5ms"/ { first("gaps") }
         /"lost_events"/ { found["lost"] = $2 + 0 }
         verdict && /"violations"/ { first("violations") }
-        part && /"count"|"median_ns"|"p999_ns"|"max_ns"/ { gsub(/[ "]/, "", $1); first(part $1) }
+        part && /"count"|"median_ns"|"p999_ns"|"max_ns"|"total_ns"/ { gsub(/[ "]/, "", $1); first(part $1) }
         END {
             print found["jobs"], found["misses"], found["preemptions"], found["migrations"], found["decisions"], found["gaps"],
                 found["lost"], found["violations"], found["late median_ns"], found["late p999_ns"], found["late max_ns"], found["overdue count"],
-                found["overdue median_ns"], found["overdue p999_ns"], found["overdue max_ns"], ended
+                found["overdue median_ns"], found["overdue p999_ns"], found["overdue max_ns"], ended,
+                found["stood count"] + 0, found["stood total_ns"] + 0, found["stood max_ns"] + 0
         }' "$1"
 }
 
@@ -49,12 +52,12 @@ simulated() {
         awk -F'[:,]' '/"misses"/ { print $2 + 0; exit }'
 }
 
-# The least tolerance in milliseconds with which a trace keeps every rule, or "none".
+# The least tolerance in microseconds with which a trace keeps every rule, or "none".
 needed() {
-    for ms in 1 2 5 10 20 50 100 200 500; do
-        if "$warmset" trace check "$1" --tolerance "${ms}ms" > "$1.checked" 2>&1; then
+    for us in 100 200 500 1000 2000 5000 10000 20000 50000 100000 200000 500000; do
+        if "$warmset" trace check "$1" --tolerance "${us}us" > "$1.checked" 2>&1; then
             rm "$1.checked"
-            echo $ms
+            echo $us
             return
         fi
     done
@@ -71,8 +74,8 @@ draw() {
 
 # A line for each policy.
 show() {
-    printf '\n%-9s %4s %7s %7s %6s %9s %11s %10s %4s %4s %10s   %25s   %25s   %11s\n' policy sets refused jobs misses simulated preemptions migrations \
-        gaps lost violations 'releases late (us)' 'decisions overdue (us)' 'needed (ms)'
+    printf '\n%-9s %4s %7s %7s %6s %9s %11s %10s %4s %4s %10s   %25s   %25s   %21s   %13s\n' policy sets refused jobs misses simulated preemptions migrations \
+        gaps lost violations 'releases late (us)' 'decisions overdue (us)' 'stood still (ms)' 'needed (us)'
     for policy in $policies; do
         cat "$dir"/*/"$policy.figures" 2> /dev/null | awk -v policy="$policy" \
             -v refused="$(cat "$dir"/*/"$policy.refused" 2> /dev/null | wc -l)" '
@@ -81,15 +84,16 @@ show() {
                     for (j = i; j > 1 && values[j] < values[j - 1]; j--) { t = values[j]; values[j] = values[j - 1]; values[j - 1] = t }
                 return values[int((n + 1) / 2)]
             }
-            { n++; jobs += $1; misses += $2; simulated += $17; preemptions += $3; migrations += $4; gaps += $6; lost += $7; violations += $8
+            { n++; jobs += $1; misses += $2; simulated += $20; stood += $17; still += $18; if ($19 > longest) longest = $19; preemptions += $3; migrations += $4; gaps += $6; lost += $7; violations += $8
               late[n] = $9; if ($10 > late999) late999 = $10; if ($11 > latest) latest = $11
               if ($12) over[++m] = $13; if ($14 > over999) over999 = $14; if ($15 > most) most = $15
-              need[n] = $18 == "none" ? 1e9 : $18; if (need[n] > needed) needed = need[n] }
-            END { if (n + refused) printf "%-9s %4d %7d %7d %6d %9d %11d %10d %4d %4d %10d   %7.1f %8.1f %8.1f   %7.1f %8.1f %8.1f   %5s %5s\n",
+              need[n] = $21 == "none" ? 1e9 : $21; if (need[n] > needed) needed = need[n] }
+            END { if (n + refused) printf "%-9s %4d %7d %7d %6d %9d %11d %10d %4d %4d %10d   %7.1f %8.1f %8.1f   %7.1f %8.1f %8.1f   %6d %7.0f %6.1f   %6s %6s\n",
                 policy, n, refused, jobs, misses, simulated, preemptions, migrations, gaps, lost, violations, middle(late, n) / 1000,
-                late999 / 1000, latest / 1000, middle(over, m) / 1000, over999 / 1000, most / 1000, middle(need, n), needed }'
+                late999 / 1000, latest / 1000, middle(over, m) / 1000, over999 / 1000, most / 1000, stood, still / 1e6, longest / 1e6, middle(need, n), needed }'
     done
     echo "(tolerance $tolerance, runs of $time; of times: the median run's median, the worst run's 99.9 % and longest;"
+    echo "stood still: how often, for how long in all and at most, which is not counted as overdue;"
     echo "needed: the least tolerance with which no rule is broken, of the median run and of the worst)"
     cat "$dir"/*/*.failed 2> /dev/null || true
 }

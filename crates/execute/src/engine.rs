@@ -45,6 +45,8 @@ pub struct Settings {
     pub triggers: Triggers,
     /// What is done in the time that jobs leave.
     pub best_effort: Efforts,
+    /// Is it noted when a processor stands still, by a thread that looks every millisecond?
+    pub standstills: bool,
 }
 
 impl Default for Settings {
@@ -60,6 +62,7 @@ impl Default for Settings {
             release_at: None,
             triggers: Triggers::default(),
             best_effort: Efforts::default(),
+            standstills: false,
         }
     }
 }

@@ -21,6 +21,7 @@ mod procfs;
 mod program;
 mod sentinel;
 mod stage;
+mod standstill;
 mod team;
 mod trigger;
 pub mod watchdog;

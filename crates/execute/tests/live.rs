@@ -5,10 +5,10 @@
 mod support;
 
 use execute::{Effort, Efforts, How, Settings};
-use model::Assignment;
 use model::assignment::{Serve, Slice, Slices, Slots, Timetable};
+use model::{Assignment, CpuSet};
 use support::{Live, SpinFor, ms, phased, set_of};
-use trace::EventKind;
+use trace::{Checker, EventKind, Sink};
 use workload::Work;
 
 fn partitioned_edf_keeps_its_rules_and_every_job_is_done(live: &Live) {
@@ -23,6 +23,59 @@ fn global_edf_keeps_its_rules(live: &Live) {
     let run = live.run("g-edf", &[(4, 20), (6, 30), (3, 15), (8, 40), (10, 60)], ms(1500));
     run.is_sound();
     assert!(run.statistics.jobs > 200);
+}
+
+fn what_a_processor_could_not_do_while_it_stood_still_is_not_counted(live: &Live) {
+    let set = set_of(&[(2, 10), (2, 10)]);
+    let cpu = live.platform.in_cache_order()[1];
+    let settings = Settings {
+        horizon: ms(800),
+        standstills: true,
+        ..Settings::default()
+    };
+    let assignment = live.assign(&"p-edf".parse().unwrap(), &set);
+    let ran = std::thread::scope(|scope| {
+        // Above all that schedules, as a hypervisor is.
+        scope.spawn(|| {
+            machine::realtime::pin(&CpuSet::from_iter([cpu])).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            let thread = execute::kernel::Thread::current();
+            thread.raise(99).unwrap();
+            let until = std::time::Instant::now() + std::time::Duration::from_millis(90);
+            while std::time::Instant::now() < until {}
+            thread.lower().unwrap();
+        });
+        let works: Vec<Box<dyn Work>> = vec![Box::new(SpinFor(ms(1))), Box::new(SpinFor(ms(1)))];
+        live.run_works("p-edf", &set, assignment.clone(), works, &settings)
+            .unwrap()
+    });
+    let stood = |e: &&trace::Event| e.kind == EventKind::Standstill && e.cpu() == Some(cpu);
+    let longest = ran.events.iter().filter(stood).map(trace::Event::length).max();
+    assert!(longest.is_some_and(|l| l >= ms(60)), "{longest:?}");
+    // With the tolerance of all tests, and none for the gap.
+    let header = live.header("p-edf", &set, assignment).unwrap();
+    let options = trace::check::Options {
+        tolerance: support::TOLERANCE,
+        ..trace::check::Options::for_trace(&header)
+    };
+    let broken = |with: bool| {
+        let mut checker = Checker::new(header.clone(), options).unwrap();
+        for event in ran
+            .events
+            .iter()
+            .filter(|e| with || e.kind != EventKind::Standstill)
+        {
+            checker.record(*event);
+        }
+        let verdict = checker.finish();
+        verdict
+            .first
+            .iter()
+            .map(|v| (v.rule, v.text.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(broken(true), []);
+    assert!(!broken(false).is_empty());
 }
 
 /// Runs tasks of which none is heavy: nothing has to be split.
@@ -216,6 +269,7 @@ live_tests!(
     tasks_are_released_at_the_moment_that_is_asked_for,
     partitioned_edf_keeps_its_rules_and_every_job_is_done,
     global_edf_keeps_its_rules,
+    what_a_processor_could_not_do_while_it_stood_still_is_not_counted,
     c_edf_keeps_its_rules,
     fixed_priorities_keep_their_rules,
     policies_that_could_split_tasks_keep_their_rules,

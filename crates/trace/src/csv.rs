@@ -37,6 +37,7 @@ pub fn row(event: &Event, names: &[String], out: &mut String) {
         EventKind::Migration => "from_processor",
         EventKind::Completion => "executed_ns",
         EventKind::BudgetExhausted => "budget_ns",
+        EventKind::Standstill => "length_ns",
         EventKind::OverheadBegin | EventKind::OverheadEnd => "overhead",
         EventKind::ServerBegin | EventKind::ServerEnd => "server",
         EventKind::PolicySwitch => "stage",

@@ -57,11 +57,14 @@ pub enum EventKind {
     /// A quantum-driven policy decides now who runs in the quantum that is under way. Real runs only, which come late to the
     /// boundary; the processor is the first of the domain.
     Quantum = 20,
+    /// The machine ran nothing on this processor for a while, not even the most urgent thread, which was due then: firmware or
+    /// a hypervisor had it, or the kernel did not let go of it. Recorded when it ran again. Argument: for how long. Real runs only.
+    Standstill = 21,
 }
 
 impl EventKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [EventKind; 20] = [
+    pub const ALL: [EventKind; 21] = [
         EventKind::Release,
         EventKind::Start,
         EventKind::Preemption,
@@ -82,6 +85,7 @@ impl EventKind {
         EventKind::Lost,
         EventKind::End,
         EventKind::Quantum,
+        EventKind::Standstill,
     ];
 
     /// The kind of a number, if there is one.
@@ -112,6 +116,7 @@ impl EventKind {
             EventKind::Lost => "lost",
             EventKind::End => "end",
             EventKind::Quantum => "quantum",
+            EventKind::Standstill => "standstill",
         }
     }
 
@@ -386,6 +391,21 @@ impl Event {
         Self::new(EventKind::End, time, None, Self::NO_TASK, 0, 0)
     }
 
+    /// `cpu` ran nothing for `length`, until now.
+    pub const fn standstill(time: Instant, cpu: CpuId, length: Duration) -> Self {
+        Self::new(
+            EventKind::Standstill,
+            time,
+            Some(cpu),
+            Self::NO_TASK,
+            0,
+            length.nanos(),
+        )
+    }
+    /// For how long, of a standstill.
+    pub const fn length(&self) -> Duration {
+        Duration::from_nanos(self.argument)
+    }
     /// A quantum-driven policy decides who runs in this quantum; `cpu` is the first processor of its domain.
     pub const fn quantum(time: Instant, cpu: CpuId) -> Self {
         Self::new(EventKind::Quantum, time, Some(cpu), Self::NO_TASK, 0, 0)

@@ -280,6 +280,7 @@ impl Writer {
                 let name = format!("{} events lost", event.argument);
                 self.say(PROCESSORS, INSTANT, Some(&name), None);
             }
+            EventKind::Standstill => self.say(track, INSTANT, Some("stood still until now"), None),
             EventKind::Idle | EventKind::Quantum | EventKind::End => {}
         }
     }

@@ -9,12 +9,14 @@
 
 mod form;
 mod jobs;
+mod stood;
 
 use crate::event::{Event, EventKind, Flags};
 use crate::header::{Enforcement, Header, Origin, Releases};
 use crate::overhead::Overhead;
 use model::{CpuId, Duration, Instant, TaskId, Timing};
 use std::collections::VecDeque;
+pub use stood::Stood;
 
 /// A rule that is broken: its name, and what happened as a clause.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -188,6 +190,8 @@ pub struct State {
     pub has_slices: bool,
     /// How many events were lost so far.
     pub lost: u64,
+    /// When processors stood still, as far as it is known yet.
+    pub stood: Stood,
     /// When a job was last released.
     last_release: Option<Instant>,
     /// Processors whose job has left at this instant, and which have not said what they do instead.
@@ -237,6 +241,7 @@ impl State {
             ended: false,
             has_slices: false,
             lost: 0,
+            stood: Stood::new(count),
             last_release: None,
             vacated: Vec::new(),
         }
@@ -349,11 +354,17 @@ impl State {
                     )),
                 }
             }
+            EventKind::Standstill if self.is_simulated() => Err(fault(
+                "standstill",
+                "processors of a simulation never stand still".to_owned(),
+            )),
             EventKind::Quantum if self.is_simulated() => Err(fault(
                 "quantum",
                 "a simulation decides at the boundary itself, which needs no event".to_owned(),
             )),
-            EventKind::Window | EventKind::PolicySwitch | EventKind::Quantum => Ok(()),
+            EventKind::Window | EventKind::PolicySwitch | EventKind::Quantum | EventKind::Standstill => {
+                Ok(())
+            }
             EventKind::Lost => {
                 self.lost = self.lost.saturating_add(event.argument);
                 Ok(())

@@ -323,6 +323,60 @@ fn a_real_run_is_allowed_its_tolerance_and_no_more() {
     assert_eq!(verdict.first[0].rule, "work-conserving");
 }
 
+/// What is overdue while the processor stood still is nobody's fault; what is overdue besides is.
+#[test]
+fn the_time_in_which_processors_stood_still_does_not_count() {
+    let on = |processors: &[u32], of_task: &[u32]| {
+        let mut real = header(tasks(&[(1, 5), (1, 8)]), "p-edf", processors, of_task);
+        real.origin = trace::Origin::Real;
+        real
+    };
+    let us = |us: u64| Instant::ZERO + Duration::from_micros(us);
+    // The second processor starts its job so much after the release, and stood still for so long until `end`.
+    let rules = |real: &Header, late: u64, stood: Option<(u32, u64, u64)>| {
+        let (one, two) = (CpuId(0), CpuId(real.platform.processors.len() as u32 - 1));
+        let mut events = vec![
+            Event::idle(Instant::ZERO, one),
+            Event::release(us(0), one, TaskId(0), 0, us(5_000)),
+            Event::release(us(0), two, TaskId(1), 0, us(8_000)),
+            Event::start(us(10), one, TaskId(0), 0),
+            Event::completion(us(1_010), one, TaskId(0), 0, ms(1)),
+            Event::start(us(late), two, TaskId(1), 0),
+            Event::completion(us(late + 1_000), two, TaskId(1), 0, ms(1)),
+            Event::idle(us(late + 1_000), two),
+        ];
+        if let Some((cpu, end, length)) = stood {
+            events.push(Event::standstill(
+                us(end),
+                CpuId(cpu),
+                Duration::from_micros(length),
+            ));
+        }
+        events.push(Event::end(us(4_900)));
+        events.sort_by_key(|e| (e.time, e.kind == EventKind::End));
+        let verdict = check(real, &events);
+        let count = u64::from(stood.is_some());
+        assert_eq!(verdict.standstills.count, count);
+        let rules: Vec<&str> = verdict.first.iter().map(|v| v.rule).collect();
+        (rules, verdict.overdue.max_ns / 1000)
+    };
+    let two = on(&[1, 1], &[0, 1]);
+    assert_eq!(rules(&two, 3_500, None).0, ["work-conserving"]);
+    let (broken, overdue) = rules(&two, 3_500, Some((1, 3_400, 3_000)));
+    assert!(broken.is_empty(), "{broken:?}");
+    assert_eq!(overdue, 500);
+    // Too short; over before; not the processor that it took.
+    assert_eq!(rules(&two, 3_500, Some((1, 2_400, 2_000))).0, ["work-conserving"]);
+    assert_eq!(rules(&two, 3_500, Some((0, 3_400, 3_000))).0, ["work-conserving"]);
+    // A simulation's processors are always there.
+    let simulated = Header {
+        origin: trace::Origin::Simulated,
+        ..two
+    };
+    let all = rules(&simulated, 3_500, Some((1, 3_400, 3_000))).0;
+    assert!(all.contains(&"standstill"), "{all:?}");
+}
+
 /// A hypervisor that takes the processor makes releases late: the checker says how late, and what is allowed.
 #[test]
 fn a_late_release_is_told_with_its_delay_and_an_odd_deadline_with_itself() {

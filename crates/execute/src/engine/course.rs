@@ -11,6 +11,7 @@ use crate::pages::Belfry;
 use crate::program::{Performer, ProgramEnd};
 use crate::sentinel;
 use crate::stage::{Common, Stage, Tally};
+use crate::standstill;
 use crate::team::{Inbox, Post, Team};
 use crate::watchdog::{Trip, Watchdog};
 use crate::worker::{self, Worker};
@@ -35,6 +36,8 @@ pub(super) struct Engine<M> {
     dispatchers: Vec<JoinHandle<()>>,
     /// One a processor, where there are programs.
     sentinels: Vec<JoinHandle<()>>,
+    /// One a processor, where it is noted when one stands still.
+    standstills: Vec<JoinHandle<()>>,
     /// By task; none where a program does its jobs.
     workers: Vec<Option<JoinHandle<()>>>,
     keeper: Keeper,
@@ -98,7 +101,10 @@ impl<M: Maker> Engine<M> {
         ));
         // A producer a domain, as many as any stage has.
         let most = cpus.iter().map(Vec::len).max().unwrap_or(0);
-        let (producers, collector) = recorder::rings(beats.into_iter().take(most), settings.events);
+        let noted: &[CpuId] = if settings.standstills { &beats } else { &[] };
+        let writers = beats.iter().take(most).chain(noted).copied();
+        let (mut producers, collector) = recorder::rings(writers, settings.events);
+        let notes = producers.split_off(most);
         let mut engine = Engine {
             common: Common {
                 team: Arc::clone(&team),
@@ -112,6 +118,7 @@ impl<M: Maker> Engine<M> {
             team,
             dispatchers: Vec::new(),
             sentinels: Vec::new(),
+            standstills: Vec::new(),
             workers: Vec::new(),
             keeper: Keeper::new(match set.ids().any(is_program) {
                 true => watchdog.board().mark(),
@@ -123,6 +130,10 @@ impl<M: Maker> Engine<M> {
         };
         let begun = engine.start(works, producers, stopped).and_then(|()| {
             let horizon = Instant::ZERO + settings.horizon;
+            for (cpu, producer) in beats.iter().zip(notes) {
+                let thread = standstill::start(&engine.team, *cpu, producer, horizon)?;
+                engine.standstills.push(thread);
+            }
             let mark = match settings.best_effort.has_programs() {
                 true => format!("{}best-effort", watchdog.board().mark()),
                 false => String::new(),
@@ -327,6 +338,7 @@ impl<M: Maker> Engine<M> {
         board.lower_all();
         self.team.stop.store(true, Ordering::Release);
         wait_for(&self.sentinels);
+        wait_for(&self.standstills);
         wait_for(self.efforts.threads());
         if let Some(listener) = &self.listener {
             listener.stop();

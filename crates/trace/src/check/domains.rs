@@ -55,6 +55,8 @@ pub struct Domains {
     dirty: Vec<u32>,
     tolerance: Duration,
     quantum: Option<Duration>,
+    /// Does it take the processors of several domains to carry out a decision?
+    together: bool,
 }
 
 impl Domains {
@@ -87,7 +89,14 @@ impl Domains {
             dirty: Vec::new(),
             tolerance,
             quantum: quantum.filter(|q| !q.is_zero()),
+            together: false,
         }
+    }
+
+    /// The same, of a policy whose domains push jobs to each other: where one processor stands still, others wait for it.
+    pub fn together(mut self) -> Self {
+        self.together = true;
+        self
     }
 
     /// The domain of a processor.
@@ -234,7 +243,8 @@ impl Domains {
         });
         let Some((first, cpu, instead)) = worst else {
             if let Some(wronged) = domain.wronged.take() {
-                lengths(from.since(wronged.since));
+                let needed = (!self.together).then_some(&domain.cpus[..]);
+                lengths(state.stood.without(wronged.since, from, needed));
             }
             return false;
         };
@@ -269,7 +279,8 @@ impl Domains {
             Some(w) if (w.task, w.job) == (first.task, job) => w,
             other => {
                 if let Some(old) = other.take() {
-                    lengths(from.since(old.since));
+                    let needed = (!self.together).then_some(&domain.cpus[..]);
+                    lengths(state.stood.without(old.since, from, needed));
                 }
                 other.insert(Wronged {
                     task: first.task,
@@ -279,7 +290,11 @@ impl Domains {
                 })
             }
         };
-        if to.since(wronged.since) > self.tolerance && !wronged.reported {
+        if wronged.reported || to.since(wronged.since) <= self.tolerance {
+            return true;
+        }
+        let needed = (!self.together).then_some(&domain.cpus[..]);
+        if state.stood.without(wronged.since, to, needed) > self.tolerance {
             wronged.reported = true;
             let since = wronged.since;
             let who = format!("job {} of task {}", nth(job), first.task.0 + 1);

@@ -23,6 +23,7 @@ use crate::state::{Fault, Nobody, State, Status};
 use crate::stats::Distribution;
 use model::{Duration, Instant, Result, TaskId};
 use serde::Serialize;
+use std::collections::VecDeque;
 
 /// What a policy promises, looked at event by event.
 trait Rule: Send {
@@ -130,6 +131,23 @@ impl Overdue {
     }
 }
 
+/// How often a processor of a real machine ran nothing for a while: [`EventKind::Standstill`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Standstills {
+    /// How often.
+    pub count: u64,
+    /// For how long in all, in nanoseconds.
+    pub total_ns: u64,
+    /// For how long at most.
+    pub max_ns: u64,
+}
+
+impl Standstills {
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
 /// What the checker says of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Verdict {
@@ -145,9 +163,12 @@ pub struct Verdict {
     pub notes: Vec<String>,
     /// What a decision was allowed to be overdue, in nanoseconds.
     pub tolerance_ns: u64,
-    /// What decisions were overdue.
+    /// What decisions were overdue, without the time in which processors stood still.
     pub overdue: Overdue,
-    /// How late jobs were released; real runs only.
+    /// When processors stood still, which is not counted as overdue.
+    #[serde(skip_serializing_if = "Standstills::is_empty")]
+    pub standstills: Standstills,
+    /// How late jobs were released; real runs only. That includes the time in which processors stood still.
     #[serde(skip_serializing_if = "Overdue::is_empty")]
     pub late_releases: Overdue,
     /// How many violations there are.
@@ -178,9 +199,17 @@ pub struct Checker {
     overdue: Distribution,
     /// How late jobs were released in a real run.
     late_releases: Distribution,
+    standstills: Standstills,
+    /// Events of a real run that are not looked at yet.
+    ahead: VecDeque<Event>,
     policies: Vec<String>,
     notes: Vec<String>,
 }
+
+/// That a processor stood still is known when it runs again: a real run is looked at so long afterwards.
+const AHEAD: Duration = Duration::from_secs(1);
+/// And no more events are kept for it.
+const MOST_AHEAD: usize = 1 << 20;
 
 impl Checker {
     /// A checker for traces of this header.
@@ -204,6 +233,8 @@ impl Checker {
             first: Vec::new(),
             overdue: Distribution::default(),
             late_releases: Distribution::default(),
+            standstills: Standstills::default(),
+            ahead: VecDeque::new(),
             policies: Vec::new(),
             notes: Vec::new(),
             header,
@@ -312,6 +343,9 @@ impl Checker {
 
     /// What there is to say, once the trace is over.
     pub fn finish(mut self) -> Verdict {
+        while let Some(event) = self.ahead.pop_front() {
+            self.look(event);
+        }
         if self.state.lost == 0 && !self.state.ended {
             self.notes
                 .push("the trace has no end: jobs that were pending at its end were not checked".to_owned());
@@ -324,6 +358,7 @@ impl Checker {
             notes: self.notes,
             tolerance_ns: self.options.tolerance.nanos(),
             overdue: Overdue::of(&self.overdue),
+            standstills: self.standstills,
             late_releases: Overdue::of(&self.late_releases),
             violations: self.violations,
             first: self.first,
@@ -333,6 +368,25 @@ impl Checker {
 
 impl Sink for Checker {
     fn record(&mut self, event: Event) {
+        if self.state.is_simulated() {
+            return self.look(event);
+        }
+        if let (EventKind::Standstill, Some(cpu)) = (event.kind, event.cpu()) {
+            self.state.stood.add(cpu, event.time, event.length());
+        }
+        self.ahead.push_back(event);
+        let due = |first: &Event| event.time.since(first.time) >= AHEAD;
+        while (self.ahead.front().is_some_and(due) || self.ahead.len() > MOST_AHEAD)
+            && let Some(first) = self.ahead.pop_front()
+        {
+            self.look(first);
+        }
+    }
+}
+
+impl Checker {
+    /// Looks at an event, knowing what stood still around it.
+    fn look(&mut self, event: Event) {
         if self.state.lost > 0 {
             self.events += 1;
             self.unchecked += 1;
@@ -366,6 +420,12 @@ impl Sink for Checker {
                 let relative = self.state.timing(event.task).deadline;
                 let nominal = Instant::ZERO + event.deadline().since(Instant::ZERO + relative);
                 self.late_releases.record(event.time.since(nominal));
+            }
+            EventKind::Standstill => {
+                let length = event.length().nanos();
+                self.standstills.count += 1;
+                self.standstills.total_ns = self.standstills.total_ns.saturating_add(length);
+                self.standstills.max_ns = self.standstills.max_ns.max(length);
             }
             EventKind::PolicySwitch => {
                 if let Err(e) = self.rule_by(event.argument as usize) {

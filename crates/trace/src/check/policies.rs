@@ -171,7 +171,7 @@ fn turns_rule(header: &Header, turns: &Turns, state: &State, tolerance: Duration
         })
         .collect();
     let classes = turns.tasks.iter().map(|t| u64::from(!t.is_migratory())).collect();
-    let domains = Domains::new(one_each(&turns.cpus), state, tolerance, None);
+    let domains = Domains::new(one_each(&turns.cpus), state, tolerance, None).together();
     let place = Place::Turns(tasks, vec![Dealt::default(); turns.tasks.len()]);
     Ok(Box::new(Priority::new(domains, Order::Classes(classes), place)))
 }
@@ -191,7 +191,7 @@ fn slices_rule(
     {
         return Err(misfit());
     }
-    let domains = Domains::new(one_each(&slices.cpus), state, tolerance, None);
+    let domains = Domains::new(one_each(&slices.cpus), state, tolerance, None).together();
     Ok(Box::new(Windows::new(domains, slices.tasks.clone(), tolerance)))
 }
 
@@ -215,7 +215,7 @@ fn slots_rule(header: &Header, slots: &Slots, state: &State, tolerance: Duration
     if slots.slot.is_zero() || !ordered || servers > model::TaskSet::MAX_TASKS {
         return Err(misfit());
     }
-    let domains = Domains::new(vec![Vec::new(); servers], state, tolerance, None);
+    let domains = Domains::new(vec![Vec::new(); servers], state, tolerance, None).together();
     Ok(Box::new(Servers::new(domains, slots, servers, tolerance)))
 }
 

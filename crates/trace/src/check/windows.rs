@@ -107,7 +107,7 @@ impl Windows {
     }
 
     /// What the job has executed in its slice must be within the budget; says whether the budget is used up.
-    fn spent(&self, task: TaskId, executed: Duration, exact: bool, found: &mut Found) -> bool {
+    fn spent(&self, task: TaskId, executed: Duration, exact: bool, state: &State, found: &mut Found) -> bool {
         let progress = self.at[task.index()];
         let slices = &self.slices[task.index()];
         if progress.part + 1 >= slices.len() {
@@ -115,7 +115,13 @@ impl Windows {
         }
         let budget = slices[progress.part].budget;
         let spent = executed.saturating_sub(progress.before);
-        let slack = if exact { Duration::ZERO } else { self.tolerance };
+        // The processor may have stood still under the job, which nobody could take off it then.
+        let slack = match exact {
+            true => Duration::ZERO,
+            false => self
+                .tolerance
+                .saturating_add(state.stood.within(progress.ready, state.now, None)),
+        };
         if spent > budget.saturating_add(slack) {
             found.faults.push(Fault {
                 rule: "slice",
@@ -145,7 +151,7 @@ impl Windows {
             }
             return;
         }
-        let used_up = self.spent(task, t.executed, state.is_simulated(), found);
+        let used_up = self.spent(task, t.executed, state.is_simulated(), state, found);
         let said = Duration::from_nanos(event.argument);
         if state.is_simulated() && (!used_up || (said != budget && said != t.executed)) {
             found.faults.push(Fault {
@@ -261,7 +267,7 @@ impl Rule for Windows {
                 self.domains.stop(cpu);
                 let t = &state.tasks[task.index()];
                 if self.at[task.index()].opens.is_none() && !self.closed.contains(&task) {
-                    let used_up = self.spent(task, t.executed, state.is_simulated(), found);
+                    let used_up = self.spent(task, t.executed, state.is_simulated(), state, found);
                     if used_up && state.is_simulated() {
                         found.faults.push(Fault {
                             rule: "slice",
@@ -278,7 +284,7 @@ impl Rule for Windows {
                 self.domains.stop(cpu);
                 let executed = Duration::from_nanos(event.argument);
                 if state.is_simulated() {
-                    self.spent(task, executed, true, found);
+                    self.spent(task, executed, true, state, found);
                 }
                 self.at[task.index()] = Progress::default();
                 self.closed.retain(|t| *t != task);

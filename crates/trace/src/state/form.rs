@@ -59,6 +59,7 @@ impl State {
             EventKind::PolicySwitch => event.argument < self.stages,
             EventKind::ServerBegin | EventKind::ServerEnd => event.argument < u64::from(u32::MAX),
             EventKind::Lost => event.argument > 0,
+            EventKind::Standstill => event.argument > 0 && event.argument <= event.time.nanos(),
             _ => true,
         };
         if !argument_fits {

@@ -35,7 +35,7 @@ impl State {
         }
         // Written as sums, so that a deadline before the relative one does not pass for a release at zero.
         let expected = event.time.checked_add(timing.deadline);
-        let off = match expected {
+        let mut off = match expected {
             Some(expected) => event
                 .deadline()
                 .since(expected)
@@ -46,6 +46,9 @@ impl State {
             Origin::Simulated => Duration::ZERO,
             Origin::Real => self.tolerance,
         };
+        if event.time > release {
+            off = off.saturating_sub(self.stood.within(release, event.time, None));
+        }
         if off > slack {
             let text = if slack > Duration::ZERO && event.time > release {
                 format!("it is released {off} late, {slack} are allowed")

@@ -66,6 +66,9 @@ pub struct Args {
     /// time for it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     early: Option<Duration>,
+    /// Do not look, every millisecond on each processor, whether the machine stands still: then what is overdue for that counts too
+    #[arg(long)]
+    no_standstills: bool,
     /// Compare the trace with what the kernel's scheduler says of its switches (tracepoint sched_switch); needs tracefs
     #[arg(long)]
     witness: bool,
@@ -221,6 +224,7 @@ pub fn run(args: Args) -> Result<Answer> {
         release_at,
         triggers,
         best_effort,
+        standstills: !args.no_standstills,
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.

@@ -436,6 +436,15 @@ impl Shown<'_> {
                 time(v.tolerance_ns)
             ),
         };
+        if v.standstills.count > 0 {
+            let _ = writeln!(
+                text,
+                "the machine stood still {} times, for {} in all, {} at most: that is not counted as overdue",
+                v.standstills.count,
+                time(v.standstills.total_ns),
+                time(v.standstills.max_ns)
+            );
+        }
         if v.overdue.count > 0 {
             let _ = writeln!(
                 text,
