@@ -19,7 +19,7 @@ run() {
     name=$1
     time=$2
     shift 2
-    "$warmset" run "$dir/$name.toml" --cpus 0-1 --for "$time" --tolerance 50ms --trace "$dir/$name.wtrace" \
+    "$warmset" run "$dir/$name.toml" --cpus 0-1 --for "$time" --tolerance 5ms --trace "$dir/$name.wtrace" \
         --format json -o "$dir/$name.json" "$@" 2> "$dir/$name.log" &
     run=$!
     first= last=

@@ -25,7 +25,7 @@ wcet = "20ms"
 period = "70ms"
 TASKS
 
-"$warmset" run "$dir/tasks.toml" --policy g-edf --for "$time" --tolerance 50ms --format json -o "$dir/run.json" &
+"$warmset" run "$dir/tasks.toml" --policy g-edf --for "$time" --tolerance 5ms --format json -o "$dir/run.json" &
 run=$!
 first=
 # Memory in KiB once it has begun, and the most since.

@@ -276,9 +276,10 @@ fn turns(cpus: &[Vec<Vec<CpuId>>], turn: Option<Duration>, horizon: Duration) ->
     }
 }
 /// Keeps the priority levels in one place for those who show them.
-pub fn levels() -> [(&'static str, i32); 6] {
+pub fn levels() -> [(&'static str, i32); 7] {
     [
         ("watchdog", machine::realtime::WATCHDOG.get()),
+        ("standstills", machine::realtime::WATCHDOG.get()),
         ("dispatchers", kernel::DISPATCHER.get()),
         ("listener", kernel::LISTENER),
         ("chosen jobs", kernel::RUN),

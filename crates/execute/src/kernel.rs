@@ -2,7 +2,7 @@
 //!
 //! Plain calls with plain answers; what they mean together is in [`crate::domain`]. Linux 5.10 and later, any processor.
 //!
-//! Priorities, all of `SCHED_FIFO`: the watchdog above the dispatchers, these above [`LISTENER`] and [`RUN`] (a job that was chosen), this
+//! Priorities, all of `SCHED_FIFO`: the watchdog and who notes standstills above the dispatchers, these above [`LISTENER`] and [`RUN`] (a job that was chosen), this
 //! above [`SENTINEL`] and [`WAIT`] (a job that was chosen before and is not now). Below threaded interrupt handlers (50), so that
 //! disks and networks live.
 
