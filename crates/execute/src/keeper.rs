@@ -392,6 +392,7 @@ impl Keeper {
         let until = Instant::now() + GRACE;
         let mark = format!("{MARK}={}", self.mark);
         loop {
+            team.board.ordinary();
             self.reap(at, How::Told);
             let waiting: bool = self.programs.iter().any(|p| p.ended.is_none());
             // Signal 0 is sent to nobody: it only counts.
@@ -399,7 +400,7 @@ impl Keeper {
                 break;
             }
             if Instant::now() >= until {
-                self.kill(at, &mark);
+                self.kill(team, at, &mark);
                 break;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -433,6 +434,8 @@ impl Keeper {
         procfs::threads(this, |tid| {
             procfs::children(this, tid, |child| children.push(child))
         });
+        // How the first process of a program ended is asked above: whoever asks here would take the answer away.
+        children.retain(|child| self.programs.iter().all(|p| p.process != *child));
         for child in children {
             let ours = |(_, group)| self.programs.iter().any(|p| p.process == group);
             if self.orphans.contains(&child) || procfs::state(child).is_some_and(ours) {
@@ -442,9 +445,10 @@ impl Keeper {
     }
 
     /// Kills whoever is left, again and again until nobody is.
-    fn kill(&mut self, at: model::Instant, mark: &str) {
+    fn kill(&mut self, team: &Team, at: model::Instant, mark: &str) {
         let until = kernel::monotonic() + 5_000_000_000;
         while kernel::monotonic() < until {
+            team.board.ordinary();
             for kept in self
                 .programs
                 .iter()

@@ -333,22 +333,22 @@ impl<M: Maker> Engine<M> {
     fn dismiss(&mut self) -> (Vec<TaskId>, Vec<ProgramEnd>) {
         let board = self.team.board.clone();
         self.team.end();
-        wait_for(&self.dispatchers);
+        wait_for(&self.team, &self.dispatchers);
         // Nobody decides any more, or the watchdog has lowered who does.
         board.lower_all();
         self.team.stop.store(true, Ordering::Release);
-        wait_for(&self.sentinels);
-        wait_for(&self.standstills);
-        wait_for(self.efforts.threads());
+        wait_for(&self.team, &self.sentinels);
+        wait_for(&self.team, &self.standstills);
+        wait_for(&self.team, self.efforts.threads());
         if let Some(listener) = &self.listener {
             listener.stop();
-            wait_for(std::iter::once(&listener.thread));
+            wait_for(&self.team, std::iter::once(&listener.thread));
         }
         for worker in self.team.workers.iter().filter(|w| w.program().is_none()) {
             worker.open();
             worker.wake();
         }
-        wait_for(self.workers.iter().flatten());
+        wait_for(&self.team, self.workers.iter().flatten());
         let mut stuck = Vec::new();
         for (task, thread) in self.workers.iter().enumerate() {
             if thread.as_ref().is_some_and(|t| !t.is_finished()) {
@@ -446,9 +446,11 @@ fn release(at: Option<u64>, now: u64) -> Result<u64> {
     }
 }
 
-fn wait_for<'a>(threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
+/// Waits until threads have come back, or for [`GRACE`]; that whoever waits gets to run is told to the watchdog.
+fn wait_for<'a>(team: &Team, threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
     let until = std::time::Instant::now() + GRACE;
     while !threads.clone().into_iter().all(JoinHandle::is_finished) && std::time::Instant::now() < until {
+        team.board.ordinary();
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
