@@ -9,7 +9,7 @@ use crate::evict::{driven_out, evicts, reduce};
 use crate::frame::{FrameNumbers, Page, pages};
 use crate::geometry::{Geometry, PAGE, check_page_size};
 use crate::palette::{How, Palette};
-use crate::probe::{Judge, PageId, Timed, calibrate};
+use crate::probe::{Judge, Lines, PageId, Timed, calibrate};
 use crate::sort::sort;
 use machine::clock::{Clock, Monotonic};
 use machine::memory::Area;
@@ -40,6 +40,10 @@ fn pool_pages(cache: &Geometry) -> usize {
 const LIMIT: Duration = Duration::from_secs(20);
 /// And for how long when no page was found that others drive out together.
 const HOPE: Duration = Duration::from_secs(5);
+/// For how long few lines of pages ([`Lines`]) are tried where they show nothing,
+const TRY: Duration = Duration::from_millis(500);
+/// and where they show something.
+const TRY_ON: Duration = Duration::from_secs(3);
 /// How often the pages without a color are searched again, in one pool.
 const ROUNDS: usize = 6;
 /// The share of pages without a color that is no reason to search again.
@@ -125,8 +129,18 @@ fn in_pools<C: Clock>(
     let mut best: Option<Palette> = None;
     let mut why = None;
     // Again until it is sure: what disturbs may pass.
-    for larger in [1, 1, 2, 4].into_iter().cycle() {
-        match find_with(clock, larger, cache, below, cpu, (&late, &hopeful), watch) {
+    let few = Few::default();
+    for (attempt, larger) in [1, 1, 2, 4].into_iter().cycle().enumerate() {
+        let lines = few.lines(attempt);
+        match find_with(
+            clock,
+            (larger, lines),
+            cache,
+            below,
+            cpu,
+            (&late, &hopeful, &few),
+            watch,
+        ) {
             Ok(palette) => {
                 if best.as_ref().is_none_or(|b| b.confidence < palette.confidence) {
                     best = Some(palette);
@@ -151,22 +165,50 @@ fn in_pools<C: Clock>(
     }
 }
 
+/// Whether few lines of a page do ([`Lines`]): as long as they have not been in vain, and for good once they have shown anything.
+#[derive(Default)]
+struct Few {
+    do_show: Cell<bool>,
+    in_vain: Cell<u32>,
+}
+
+impl Few {
+    /// What to try next.
+    fn lines(&self, attempt: usize) -> Lines {
+        const ENOUGH: u32 = 2;
+        match self.do_show.get() || self.in_vain.get() < ENOUGH || attempt.is_multiple_of(2) {
+            true => Lines::Few,
+            false => Lines::Whole,
+        }
+    }
+    /// They were tried where hits and misses could be told apart.
+    fn shown(&self, anything: bool) {
+        self.do_show.set(self.do_show.get() || anything);
+        self.in_vain.set(self.in_vain.get() + u32::from(!anything));
+    }
+}
+
 fn find_with<C: Clock>(
     clock: C,
-    times_the_pool: usize,
+    (times_the_pool, lines): (usize, Lines),
     cache: &Geometry,
     below: u64,
     cpu: CpuId,
-    (late, hopeful): (&dyn Fn() -> bool, &Cell<bool>),
+    (late, hopeful, few): (&dyn Fn() -> bool, &Cell<bool>, &Few),
     watch: &dyn Watch,
 ) -> Result<Palette> {
     let began = Instant::now();
+    let found_any = Cell::new(false);
+    let late = || {
+        hopeful.set(hopeful.get() || found_any.get());
+        late() || (lines == Lines::Few && began.elapsed() >= if found_any.get() { TRY_ON } else { TRY })
+    };
     let area = Area::map(Bytes::new((pool_pages(cache) * times_the_pool * PAGE) as u64))?;
     let found = {
         let pool = pages(&area);
         // Twice what lower levels hold, so that nothing of a page is left there.
         let below = (below as usize * 2).div_ceil(PAGE).max(4);
-        let times = calibrate(clock, &pool, below, cache)?;
+        let times = calibrate(clock, &pool, lines, below, cache)?;
         let frames = FrameNumbers::of_this_process();
         let mut judge = Timed::new(clock, pool.clone(), times, cache);
         let physical = frames
@@ -174,20 +216,20 @@ fn find_with<C: Clock>(
             .and_then(|numbers| by_frame_number(&mut judge, numbers, &pool, cache));
         match physical {
             Some(found) => (times, How::FrameNumbers, found),
-            None => (
-                times,
-                How::Timing,
-                by_timing(
-                    &mut judge,
-                    &Search {
-                        cache,
-                        pages: pool.len(),
-                        late,
-                        hopeful,
-                        watch,
-                    },
-                )?,
-            ),
+            None => {
+                let search = Search {
+                    cache,
+                    pages: pool.len(),
+                    late: &late,
+                    hopeful: &found_any,
+                    watch,
+                };
+                let found = by_timing(&mut judge, &search);
+                if lines == Lines::Few {
+                    few.shown(found_any.get());
+                }
+                (times, How::Timing, found?)
+            }
         }
     };
     let (times, how, found) = found;

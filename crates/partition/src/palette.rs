@@ -274,6 +274,7 @@ impl Palette {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::Lines;
     use crate::probe::fake::Fake;
     use model::Bytes;
 
@@ -290,7 +291,11 @@ mod tests {
             },
             cpu: CpuId(0),
             area: Area::map(Bytes::from_kib(56)).unwrap(),
-            times: Times { hit: 100, miss: 300 },
+            times: Times {
+                lines: Lines::Whole,
+                hit: 100,
+                miss: 300,
+            },
             how: How::Timing,
             confidence: 1.0,
             members: vec![(0..14).collect()],

@@ -172,6 +172,14 @@ mod tests {
         assert!(found.iter().flatten().count() >= 995);
     }
 
+    /// How many pages got a color that is not theirs.
+    fn wrong(found: &[Option<Color>], fake: &Fake) -> usize {
+        let pages = found.iter().zip(&fake.colors);
+        pages
+            .filter(|(found, true_color)| found.is_some_and(|c| c.0 != **true_color))
+            .count()
+    }
+
     #[test]
     fn a_color_that_takes_a_part_of_a_page_along_is_told_from_its_own() {
         for (miss, neighbor) in [(150, 130), (230, 140), (160, 128)] {
@@ -180,10 +188,7 @@ mod tests {
             let sets = sets(&fake, 1000);
             let pages: Vec<PageId> = (0..1000).collect();
             let found = sort(&mut fake, &pages, &sets, 18, |_| true);
-            let wrong = (0..1000)
-                .filter(|p| found[*p].is_some_and(|c| c.0 != fake.colors[*p]))
-                .count();
-            assert_eq!(wrong, 0);
+            assert_eq!(wrong(&found, &fake), 0);
             assert!(found.iter().flatten().count() >= 990);
         }
     }
@@ -195,9 +200,7 @@ mod tests {
             let sets = sets(&fake, 1000);
             let pages: Vec<PageId> = (0..1000).collect();
             let found = sort(&mut fake, &pages, &sets, 18, |_| true);
-            let wrong = (0..1000)
-                .filter(|p| found[*p].is_some_and(|c| c.0 != fake.colors[*p]))
-                .count();
+            let wrong = wrong(&found, &fake);
             assert!(
                 wrong <= 5,
                 "{wrong} of {} with one in {disturbed}",

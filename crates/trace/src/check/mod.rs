@@ -24,6 +24,7 @@ use crate::stats::Distribution;
 use model::{Duration, Instant, Result, TaskId};
 use serde::Serialize;
 use std::collections::VecDeque;
+use std::fmt;
 
 /// What a policy promises, looked at event by event.
 trait Rule: Send {
@@ -140,6 +141,18 @@ pub struct Standstills {
     pub total_ns: u64,
     /// For how long at most.
     pub max_ns: u64,
+}
+
+impl fmt::Display for Standstills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the machine stood still {} times, for {} in all, {} at most: that is not counted as overdue",
+            self.count,
+            Duration::from_nanos(self.total_ns).rounded(),
+            Duration::from_nanos(self.max_ns).rounded()
+        )
+    }
 }
 
 impl Standstills {

@@ -437,13 +437,7 @@ impl Shown<'_> {
             ),
         };
         if v.standstills.count > 0 {
-            let _ = writeln!(
-                text,
-                "the machine stood still {} times, for {} in all, {} at most: that is not counted as overdue",
-                v.standstills.count,
-                time(v.standstills.total_ns),
-                time(v.standstills.max_ns)
-            );
+            let _ = writeln!(text, "{}", v.standstills);
         }
         if v.overdue.count > 0 {
             let _ = writeln!(

@@ -230,14 +230,7 @@ fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Optio
         );
     }
     if verdict.standstills.count > 0 {
-        let s = &verdict.standstills;
-        let _ = writeln!(
-            text,
-            "the machine stood still {} times, for {} in all, {} at most, which is not counted as overdue",
-            s.count,
-            Duration::from_nanos(s.total_ns),
-            Duration::from_nanos(s.max_ns)
-        );
+        let _ = writeln!(text, "{}", verdict.standstills);
     }
     if verdict.overdue.count > 0 && verdict.tolerance_ns > 0 {
         let o = &verdict.overdue;
