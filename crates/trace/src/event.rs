@@ -517,7 +517,9 @@ impl fmt::Display for Event {
             EventKind::Completion if self.argument > 0 => {
                 write!(f, " executed {}", Duration::from_nanos(self.argument))
             }
-            EventKind::BudgetExhausted => write!(f, " of {}", Duration::from_nanos(self.argument)),
+            EventKind::BudgetExhausted | EventKind::Standstill => {
+                write!(f, " of {}", Duration::from_nanos(self.argument))
+            }
             EventKind::OverheadBegin | EventKind::OverheadEnd => match self.overhead_kind() {
                 Some(overhead) => write!(f, " {overhead}"),
                 None => write!(f, " number {}", self.argument),
@@ -547,7 +549,7 @@ mod tests {
             assert_eq!(Event::words_of(&event.to_bytes()), event.to_words());
         }
         assert_eq!(EventKind::from_number(0), None);
-        assert_eq!(EventKind::from_number(21), None);
+        assert_eq!(EventKind::from_number(22), None);
         for overhead in Overhead::ALL {
             assert_eq!(Overhead::from_number(overhead as u64), Some(overhead));
         }
@@ -563,5 +565,7 @@ mod tests {
         assert_eq!(migration.to_string(), "4.2ms P1 migration T3^2 from P0");
         let tick = Event::overhead_begin(at, CpuId(1), Overhead::Tick, None);
         assert_eq!(tick.to_string(), "4.2ms P1 overhead-begin tick");
+        let standstill = Event::standstill(at, CpuId(1), Duration::from_millis(3));
+        assert_eq!(standstill.to_string(), "4.2ms P1 standstill of 3ms");
     }
 }
