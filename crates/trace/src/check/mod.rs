@@ -1,7 +1,8 @@
 //! The checker: does a trace keep the rules of every schedule, and those of its own policy?
 //!
 //! It knows a policy by its name and its assignment, and derives the rules from the papers' definitions, not from the code
-//! that made the trace: a second opinion. One pass; memory grows with tasks, processors and pending jobs.
+//! that made the trace: a second opinion. One pass; memory grows with tasks, processors and pending jobs, and holds a second of a
+//! real run's events.
 //!
 //! After lost events nothing can be said for certain: the checker stops there and says how many events it did not check.
 
