@@ -14,9 +14,9 @@ mod stood;
 use crate::event::{Event, EventKind, Flags};
 use crate::header::{Enforcement, Header, Origin, Releases};
 use crate::overhead::Overhead;
-use model::{CpuId, Duration, Instant, TaskId, Timing};
+use model::{CpuId, CpuSet, Duration, Instant, TaskId, Timing};
 use std::collections::VecDeque;
-pub use stood::Stood;
+use stood::Stood;
 
 /// A rule that is broken: its name, and what happened as a clause.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -191,7 +191,9 @@ pub struct State {
     /// How many events were lost so far.
     pub lost: u64,
     /// When processors stood still, as far as it is known yet.
-    pub stood: Stood,
+    pub(crate) stood: Stood,
+    /// Processors that decide without waiting for those of other sets; a processor of no set waits for all.
+    pub(crate) alone: Vec<CpuSet>,
     /// When a job was last released.
     last_release: Option<Instant>,
     /// Processors whose job has left at this instant, and which have not said what they do instead.
@@ -242,11 +244,18 @@ impl State {
             has_slices: false,
             lost: 0,
             stood: Stood::new(count),
+            alone: Vec::new(),
             last_release: None,
             vacated: Vec::new(),
         }
     }
 
+    /// For how long, of the time from `from` to `to`, all processors were there that a decision on `cpu` may wait for; `None`: all
+    /// that there are.
+    pub fn awake(&self, from: Instant, to: Instant, cpu: Option<CpuId>) -> Duration {
+        let needed = cpu.and_then(|cpu| self.alone.iter().find(|set| set.contains(cpu)));
+        to.since(from).saturating_sub(self.stood.within(from, to, needed))
+    }
     /// The timing of a task.
     pub fn timing(&self, task: TaskId) -> &Timing {
         &self.timings[task.index()]

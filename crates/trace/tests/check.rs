@@ -368,6 +368,22 @@ fn the_time_in_which_processors_stood_still_does_not_count() {
     // Too short; over before; not the processor that it took.
     assert_eq!(rules(&two, 3_500, Some((1, 2_400, 2_000))).0, ["work-conserving"]);
     assert_eq!(rules(&two, 3_500, Some((0, 3_400, 3_000))).0, ["work-conserving"]);
+    // The same of a release that comes too late: by its own processor.
+    let released = |stood: u32| {
+        let release = Event::release(us(3_500), CpuId(1), TaskId(1), 0, us(8_000));
+        let mut events = vec![Event::standstill(us(3_400), CpuId(stood), ms(3)), release];
+        events.extend([
+            Event::start(us(3_510), CpuId(1), TaskId(1), 0),
+            Event::end(us(4_000)),
+        ]);
+        check(&two, &events)
+            .first
+            .iter()
+            .map(|v| v.rule)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(released(1), Vec::<&str>::new());
+    assert_eq!(released(0), ["release"]);
     // A simulation's processors are always there.
     let simulated = Header {
         origin: trace::Origin::Simulated,

@@ -55,8 +55,6 @@ pub struct Domains {
     dirty: Vec<u32>,
     tolerance: Duration,
     quantum: Option<Duration>,
-    /// Does it take the processors of several domains to carry out a decision?
-    together: bool,
 }
 
 impl Domains {
@@ -89,14 +87,7 @@ impl Domains {
             dirty: Vec::new(),
             tolerance,
             quantum: quantum.filter(|q| !q.is_zero()),
-            together: false,
         }
-    }
-
-    /// The same, of a policy whose domains push jobs to each other: where one processor stands still, others wait for it.
-    pub fn together(mut self) -> Self {
-        self.together = true;
-        self
     }
 
     /// The domain of a processor.
@@ -243,8 +234,7 @@ impl Domains {
         });
         let Some((first, cpu, instead)) = worst else {
             if let Some(wronged) = domain.wronged.take() {
-                let needed = (!self.together).then_some(&domain.cpus[..]);
-                lengths(state.stood.without(wronged.since, from, needed));
+                lengths(state.awake(wronged.since, from, domain.cpus.first().copied()));
             }
             return false;
         };
@@ -279,8 +269,7 @@ impl Domains {
             Some(w) if (w.task, w.job) == (first.task, job) => w,
             other => {
                 if let Some(old) = other.take() {
-                    let needed = (!self.together).then_some(&domain.cpus[..]);
-                    lengths(state.stood.without(old.since, from, needed));
+                    lengths(state.awake(old.since, from, Some(cpu)));
                 }
                 other.insert(Wronged {
                     task: first.task,
@@ -293,8 +282,7 @@ impl Domains {
         if wronged.reported || to.since(wronged.since) <= self.tolerance {
             return true;
         }
-        let needed = (!self.together).then_some(&domain.cpus[..]);
-        if state.stood.without(wronged.since, to, needed) > self.tolerance {
+        if state.awake(wronged.since, to, Some(cpu)) > self.tolerance {
             wronged.reported = true;
             let since = wronged.since;
             let who = format!("job {} of task {}", nth(job), first.task.0 + 1);

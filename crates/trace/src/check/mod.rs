@@ -266,6 +266,7 @@ impl Checker {
         let policy = self.header.stages[stage].policy.clone();
         self.rule = policies::rule(&self.header, stage, &self.state, self.options.tolerance)?;
         self.state.has_slices = policies::has_slices(&policy);
+        self.state.alone = policies::alone(&self.header.stages[stage]);
         match &mut self.rule {
             Some(rule) => {
                 rule.begin(&self.state);

@@ -8,10 +8,10 @@ use crate::check::priority::{Dealt, Order, Place, Priority};
 use crate::check::quanta::Quanta;
 use crate::check::servers::Servers;
 use crate::check::windows::{Windows, one_each};
-use crate::header::Header;
+use crate::header::{Header, Stage};
 use crate::state::State;
 use model::assignment::{Clustered, Slices, Slots, Turns};
-use model::{Assignment, Bytes, CacheKind, Called, CpuId, Duration, Error, Result};
+use model::{Assignment, Bytes, CacheKind, Called, CpuId, CpuSet, Duration, Error, Result};
 
 /// Does the policy cut jobs into slices with budgets of their own?
 pub fn has_slices(policy: &str) -> bool {
@@ -105,6 +105,14 @@ pub(super) fn rule(
     ))))
 }
 
+/// Processors that decide together, where those of different clusters never wait for each other: nobody pushes jobs between them.
+pub fn alone(stage: &Stage) -> Vec<CpuSet> {
+    match &stage.assignment {
+        Some(Assignment::Clustered(clustered)) => clustered.clusters.clone(),
+        _ => Vec::new(),
+    }
+}
+
 /// Clusters that are disjoint, of usable processors, with a place for every task.
 fn checked(header: &Header, clustered: &Clustered) -> Result<(Vec<Vec<CpuId>>, Vec<u32>)> {
     let usable = header.processors();
@@ -171,7 +179,7 @@ fn turns_rule(header: &Header, turns: &Turns, state: &State, tolerance: Duration
         })
         .collect();
     let classes = turns.tasks.iter().map(|t| u64::from(!t.is_migratory())).collect();
-    let domains = Domains::new(one_each(&turns.cpus), state, tolerance, None).together();
+    let domains = Domains::new(one_each(&turns.cpus), state, tolerance, None);
     let place = Place::Turns(tasks, vec![Dealt::default(); turns.tasks.len()]);
     Ok(Box::new(Priority::new(domains, Order::Classes(classes), place)))
 }
@@ -191,7 +199,7 @@ fn slices_rule(
     {
         return Err(misfit());
     }
-    let domains = Domains::new(one_each(&slices.cpus), state, tolerance, None).together();
+    let domains = Domains::new(one_each(&slices.cpus), state, tolerance, None);
     Ok(Box::new(Windows::new(domains, slices.tasks.clone(), tolerance)))
 }
 
@@ -215,7 +223,7 @@ fn slots_rule(header: &Header, slots: &Slots, state: &State, tolerance: Duration
     if slots.slot.is_zero() || !ordered || servers > model::TaskSet::MAX_TASKS {
         return Err(misfit());
     }
-    let domains = Domains::new(vec![Vec::new(); servers], state, tolerance, None).together();
+    let domains = Domains::new(vec![Vec::new(); servers], state, tolerance, None);
     Ok(Box::new(Servers::new(domains, slots, servers, tolerance)))
 }
 

@@ -117,7 +117,7 @@ impl<L: Law> Quanta<L> {
 
     /// Up to this instant of a real run: is the decision still on its way to the processors?
     fn is_being_carried_out(&self, to: Instant, state: &State) -> bool {
-        let recent = |slot: Slot| state.stood.without(slot.decided, to, None) <= self.tolerance;
+        let recent = |slot: Slot| state.awake(slot.decided, to, None) <= self.tolerance;
         self.slot.is_some_and(recent) && state.processors.iter().any(|p| p.is_settling())
     }
 
@@ -202,7 +202,7 @@ impl<L: Law> Quanta<L> {
         // While somebody has the quantum, somebody may have the next.
         let goes_on = self.choice.tasks.iter().any(|t| self.has_chosen_job(*t, state));
         let due = (slot.number + 1).saturating_mul(self.quantum);
-        let late = state.stood.without(Instant::from_nanos(due), to, None);
+        let late = state.awake(Instant::from_nanos(due), to, None);
         if goes_on && late > self.tolerance {
             self.reported = true;
             found.faults.push(Fault {
@@ -229,7 +229,7 @@ impl<L: Law> Rule for Quanta<L> {
                 let number = event.time.nanos() / self.quantum;
                 let due = Instant::from_nanos(number.saturating_mul(self.quantum));
                 if event.time > due {
-                    found.lengths.push(state.stood.without(due, event.time, None));
+                    found.lengths.push(state.awake(due, event.time, event.cpu()));
                 }
                 let decided = event.time;
                 self.decide(Slot { number, decided }, state, found);

@@ -118,13 +118,13 @@ impl Servers {
                 let until = duty.until.min(to);
                 if serves == duty.server {
                     if let Some((since, _)) = duty.wrong.take() {
-                        found.lengths.push(state.stood.without(since, now, None));
+                        found.lengths.push(state.awake(since, now, Some(cpu)));
                     }
                 } else if state.processors.get(cpu.index()).is_some_and(|p| p.is_settling()) {
                     duty.wrong = None;
                 } else {
                     let (since, reported) = duty.wrong.get_or_insert((now, false));
-                    if !*reported && state.stood.without(*since, until, None) > self.tolerance {
+                    if !*reported && state.awake(*since, until, Some(cpu)) > self.tolerance {
                         *reported = true;
                         let name = |s: Option<u32>| {
                             s.map_or("nobody".to_owned(), |s| format!("N{}", u64::from(s) + 1))

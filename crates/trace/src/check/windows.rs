@@ -116,11 +116,15 @@ impl Windows {
         let budget = slices[progress.part].budget;
         let spent = executed.saturating_sub(progress.before);
         // The processor may have stood still under the job, which nobody could take off it then.
+        let stood = || {
+            state
+                .now
+                .since(progress.ready)
+                .saturating_sub(state.awake(progress.ready, state.now, None))
+        };
         let slack = match exact {
             true => Duration::ZERO,
-            false => self
-                .tolerance
-                .saturating_add(state.stood.within(progress.ready, state.now, None)),
+            false => self.tolerance.saturating_add(stood()),
         };
         if spent > budget.saturating_add(slack) {
             found.faults.push(Fault {

@@ -47,7 +47,7 @@ impl State {
             Origin::Real => self.tolerance,
         };
         if event.time > release {
-            off = off.saturating_sub(self.stood.within(release, event.time, None));
+            off = self.awake(release, event.time, Some(cpu));
         }
         if off > slack {
             let text = if slack > Duration::ZERO && event.time > release {

@@ -3,11 +3,11 @@
 //! What is overdue because a processor was taken away is no fault of whoever schedules it: windows are measured in the time in
 //! which the processors that the decision needed were there.
 
-use model::{CpuId, Duration, Instant};
+use model::{CpuId, CpuSet, Duration, Instant};
 
 /// When each processor stood still.
 #[derive(Clone, Debug, Default)]
-pub struct Stood {
+pub(crate) struct Stood {
     /// By processor, from when to when, in the order of time.
     by_cpu: Vec<Vec<(Instant, Instant)>>,
 }
@@ -31,11 +31,11 @@ impl Stood {
     }
 
     /// For how long of the time from `from` to `to` any of these processors stood still; `None`: any at all.
-    pub fn within(&self, from: Instant, to: Instant, cpus: Option<&[CpuId]>) -> Duration {
+    pub(super) fn within(&self, from: Instant, to: Instant, cpus: Option<&CpuSet>) -> Duration {
         if from >= to || self.by_cpu.iter().all(Vec::is_empty) {
             return Duration::ZERO;
         }
-        let counts = |cpu: &usize| cpus.is_none_or(|cpus| cpus.iter().any(|c| c.index() == *cpu));
+        let counts = |cpu: &usize| cpus.is_none_or(|cpus| cpus.contains(CpuId(*cpu as u32)));
         let mut pieces: Vec<(Instant, Instant)> = Vec::new();
         for cpu in (0..self.by_cpu.len()).filter(counts) {
             let known = &self.by_cpu[cpu];
@@ -50,11 +50,6 @@ impl Stood {
             covered = covered.max(end);
         }
         sum
-    }
-
-    /// `to - from` without the time in which any of these processors stood still.
-    pub fn without(&self, from: Instant, to: Instant, cpus: Option<&[CpuId]>) -> Duration {
-        to.since(from).saturating_sub(self.within(from, to, cpus))
     }
 }
 
@@ -73,7 +68,7 @@ mod tests {
             stood.add(CpuId(cpu), at(end), Duration::from_nanos(length));
         }
         let within = |from, to, cpus: &[u32]| {
-            let cpus: Vec<CpuId> = cpus.iter().copied().map(CpuId).collect();
+            let cpus = CpuSet::from_iter(cpus.iter().copied().map(CpuId));
             stood.within(at(from), at(to), Some(&cpus)).nanos()
         };
         assert_eq!(within(0, 100, &[0]), 15);
@@ -83,7 +78,5 @@ mod tests {
         assert_eq!(within(30, 40, &[0, 1]), 0);
         assert_eq!(within(40, 30, &[2]), 0);
         assert_eq!(stood.within(at(0), at(200), None).nanos(), 100);
-        assert_eq!(stood.without(at(0), at(200), None).nanos(), 100);
-        assert_eq!(stood.without(at(200), at(0), None).nanos(), 0);
     }
 }
