@@ -37,9 +37,9 @@ const LINES: usize = PAGE / LINE;
 /// Which lines of a page stand for it.
 ///
 /// Prefetchers bring back what stands near to what is read, before it is asked for: the less there is to do on the machine, the
-/// more. On an EPYC of model 17, reading all lines of a page that was driven out took from 1.4 to 2.3 times as long as a hit,
-/// within a second; reading every eighth line took 2.4 times as long or more at any time, in a quarter of the time. Every
-/// sixteenth showed nothing: its index is hashed, and lines of one offset do not compete.
+/// more. On an EPYC of model 17, reading all lines of a page that was driven out took 1.54 to 2.07 times as long as a hit, reading every
+/// eighth line 1.75 to 2.25 times, in less time (`cargo run --release -p warmset-partition --example lines`). Where the index is
+/// hashed, lines of one offset do not compete, and too few lines show nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lines {
     /// Every eighth.
