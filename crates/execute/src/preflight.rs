@@ -105,8 +105,8 @@ pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
     found.extend(others::programs(intent));
     found.push(load::utilization(intent));
     found.extend(load::shortest(intent));
+    found.extend(processors::siblings(intent));
     found.extend([
-        processors::siblings(intent),
         processors::frequency(intent.machine),
         processors::sleep(intent),
         processors::host(intent.machine),

@@ -2,33 +2,58 @@
 
 use super::{Finding, Intent};
 use machine::Machine;
-use model::CpuId;
+use model::{CpuId, CpuSet, Processor};
 
-pub(super) fn siblings(intent: &Intent<'_>) -> Finding {
+/// Where the kernel's files about processors are.
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// The core of a processor.
+fn core_of(processor: &Processor) -> (u32, u32) {
+    (processor.socket, processor.core)
+}
+
+/// Processors of the run that share a core, with each other or with one outside of the run, where anybody's work may run.
+pub(super) fn siblings(intent: &Intent<'_>) -> Vec<Finding> {
     let name = "hardware threads";
-    let used = |p: &&model::platform::Processor| intent.cpus.contains(&p.id);
-    let mut cores: Vec<(u32, u32)> = intent
-        .machine
-        .platform
-        .processors
-        .iter()
-        .filter(used)
-        .map(|p| (p.socket, p.core))
-        .collect();
+    let online = || intent.machine.platform.processors.iter().filter(|p| p.online);
+    let is_ours = |p: &Processor| intent.cpus.contains(&p.id);
+    let mut cores: Vec<(u32, u32)> = online().filter(|p| is_ours(p)).map(core_of).collect();
     let count = cores.len();
     cores.sort_unstable();
     cores.dedup();
-    match count - cores.len() {
-        0 => Finding::fine(
+    let mut found = Vec::new();
+    if count > cores.len() {
+        found.push(Finding::warn(
+            name,
+            format!(
+                "{} processors share a core with another: jobs slow each other down",
+                count - cores.len()
+            ),
+            format!("use one processor a core (`--cpus`), or as root `echo off > {CPUS}/smt/control`"),
+        ));
+    }
+    let outside: CpuSet = online()
+        .filter(|p| !is_ours(p) && cores.contains(&core_of(p)))
+        .map(|p| p.id)
+        .collect();
+    if let Some(first) = outside.lowest() {
+        let (which, share, likewise) = match outside.len() {
+            1 => ("processor", "shares", ""),
+            _ => ("processors", "share", " (the others likewise)"),
+        };
+        found.push(Finding::warn(
+            name,
+            format!("{which} {outside} {share} a core with the run: other work there slows jobs down"),
+            format!("keep all work off, or as root `echo 0 > {CPUS}/cpu{first}/online`{likewise}"),
+        ));
+    }
+    if found.is_empty() {
+        found.push(Finding::fine(
             name,
             "each processor is a core of its own, as far as the machine tells",
-        ),
-        shared => Finding::warn(
-            name,
-            format!("{shared} processors share a core with another: jobs slow each other down"),
-            "use one processor a core (`--cpus`), or as root `echo off > /sys/devices/system/cpu/smt/control`",
-        ),
+        ));
     }
+    found
 }
 
 pub(super) fn frequency(machine: &Machine) -> Finding {
@@ -52,8 +77,6 @@ pub(super) fn frequency(machine: &Machine) -> Finding {
     }
 }
 
-/// Where the kernel's files about idle states of a processor are.
-const CPUS: &str = "/sys/devices/system/cpu";
 /// Leaving a state that takes no longer than this disturbs nothing, in microseconds.
 const SHALLOW: u64 = 2;
 

@@ -1,0 +1,155 @@
+//! What the tasks ask for: processor time, and intervals that can be policed.
+
+use super::*;
+use model::CpuSet;
+use model::assignment::{Clustered, Slice, Slices};
+
+#[test]
+fn what_does_not_fit_below_the_fair_server_is_refused_where_it_runs() {
+    let fine = findings(100, None, Enforcement::Off);
+    assert_eq!(
+        of(&fine, "utilization"),
+        [(Level::Fine, "jobs take 45.0 % of 2 processors")]
+    );
+    let one: CpuSet = [CpuId(0)].into_iter().collect();
+    let other: CpuSet = [CpuId(1)].into_iter().collect();
+    let clustered = |cluster_of: Vec<u32>| {
+        Assignment::Clustered(Clustered {
+            clusters: vec![one.clone(), other.clone()],
+            cluster_of,
+        })
+    };
+    // 60 % and 30 % on one processor.
+    let both = findings(100, Some(&clustered(vec![0, 0])), Enforcement::Off);
+    assert_eq!(of(&both, "utilization")[0].0, Level::Fine);
+    let more = findings(110, Some(&clustered(vec![0, 0])), Enforcement::Off);
+    assert_eq!(of(&more, "utilization")[0].0, Level::Refuse);
+    let refused = permit(&more).unwrap_err().to_string();
+    assert!(refused.contains("99.0 % of 1 processor (0)"), "{refused}");
+    let apart = findings(110, Some(&clustered(vec![0, 1])), Enforcement::Off);
+    assert!(
+        of(&apart, "utilization")
+            .iter()
+            .all(|(level, _)| *level == Level::Fine)
+    );
+}
+
+#[test]
+fn what_is_too_short_to_be_policed_is_refused_with_the_number() {
+    assert_eq!(of(&findings(50, None, Enforcement::Off), "shortest interval"), []);
+    let budgets = findings(50, None, Enforcement::Exact);
+    let (level, seen) = of(&budgets, "shortest interval")[0];
+    assert!(
+        level == Level::Refuse && seen.contains("the budget of T2 lasts 150us"),
+        "{seen}"
+    );
+    let slice = |us: u64| Slice {
+        cpu: CpuId(0),
+        budget: Duration::from_micros(us),
+        window: Duration::from_millis(5),
+    };
+    let slices = Assignment::Slices(Slices {
+        cpus: vec![CpuId(0), CpuId(1)],
+        tasks: vec![vec![slice(1000), slice(70)], vec![slice(150)]],
+    });
+    let slices = findings(50, Some(&slices), Enforcement::Off);
+    let (level, seen) = of(&slices, "shortest interval")[0];
+    assert!(
+        level == Level::Refuse && seen.contains("a slice of T1 lasts 70us"),
+        "{seen}"
+    );
+}
+
+#[test]
+fn every_kind_of_assignment_is_added_up_by_processor() {
+    use model::assignment::{Serve, Slots, Timetable, Turn, Turns};
+    let ms = Duration::from_millis;
+    let cpus = vec![CpuId(0), CpuId(1)];
+    let refused = |assignment: Assignment| {
+        of(&findings(110, Some(&assignment), Enforcement::Off), "utilization")[0]
+            .1
+            .to_owned()
+    };
+    // 0.9 times 1.1 on the one processor, nothing on the other.
+    let turns = Turns {
+        cpus: cpus.clone(),
+        tasks: vec![Turn::fixed(CpuId(1)), Turn::fixed(CpuId(1))],
+    };
+    assert!(refused(Assignment::Turns(turns)).starts_with("jobs take 99.0 % of 1 processor (1);"));
+    let shared = Turn {
+        first: CpuId(0),
+        second: CpuId(1),
+        part: 1,
+        whole: 2,
+    };
+    let turns = Turns {
+        cpus: cpus.clone(),
+        tasks: vec![shared, Turn::fixed(CpuId(1))],
+    };
+    assert_eq!(
+        refused(Assignment::Turns(turns)),
+        "jobs take 66.0 % of 1 processor (1)"
+    );
+    let slice = |cpu: u32, us: u64| Slice {
+        cpu: CpuId(cpu),
+        budget: Duration::from_micros(us),
+        window: ms(5),
+    };
+    let slices = Slices {
+        cpus: cpus.clone(),
+        tasks: vec![vec![slice(0, 4_500), slice(1, 1_500)], vec![slice(0, 150)]],
+    };
+    assert_eq!(
+        refused(Assignment::Slices(slices)),
+        "jobs take 82.5 % of 1 processor (0)"
+    );
+    let serve = |start: u64, end: u64, server: u32| Serve {
+        start: ms(start),
+        end: ms(end),
+        server,
+    };
+    let slots = Slots {
+        slot: ms(10),
+        server_of: vec![0, 1],
+        timetables: vec![
+            Timetable {
+                cpu: CpuId(0),
+                turns: vec![serve(0, 6, 0)],
+            },
+            Timetable {
+                cpu: CpuId(1),
+                turns: vec![serve(0, 4, 1), serve(6, 7, 0)],
+            },
+        ],
+    };
+    // Server 0 is served by processor 0 for six sevenths of its time.
+    assert_eq!(
+        refused(Assignment::Slots(slots)),
+        "jobs take 56.6 % of 1 processor (0)"
+    );
+}
+
+#[test]
+fn dispatchers_wait_where_there_is_time_for_it() {
+    let made = Made::of(&[]);
+    let machine = detect(made.dir.path(), &Probes::default()).unwrap();
+    let early_for = |wcet_us: u64, period_us: u64| {
+        let (wcet, period) = (Duration::from_micros(wcet_us), Duration::from_micros(period_us));
+        early(&Intent {
+            machine: &machine,
+            tree: &Tree::new(made.dir.path()),
+            cpus: &[CpuId(0), CpuId(1)],
+            set: &TaskSet::from_timings(vec![Timing::implicit(wcet, period); 2]).unwrap(),
+            assignment: None,
+            part: Ratio::ONE,
+            enforcement: Enforcement::Off,
+            quantum: None,
+            awake: true,
+            boundary: None,
+        })
+    };
+    assert_eq!(early_for(5_000, 10_000), Duration::from_micros(100));
+    // 90 % are taken; or 4000 releases a second would wait for 40 % of the time.
+    assert_eq!(early_for(9_000, 10_000), Duration::ZERO);
+    assert_eq!(early_for(250, 500), Duration::ZERO);
+}
