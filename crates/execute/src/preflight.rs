@@ -2,7 +2,7 @@
 //!
 //! A finding that refuses keeps the run from beginning: it could not be what the user asked for. A warning is told, and the run
 //! goes on. [`kernel`]: what this process may do; [`load`]: what the tasks ask for; [`processors`] and
-//! [`others`]: what may disturb them.
+//! [`others`]: what may disturb them. Where policies take turns, each is looked at.
 
 mod kernel;
 mod load;
@@ -12,8 +12,9 @@ mod processors;
 use crate::boundary::Boundary;
 use crate::domain::Enforcement;
 use machine::{Machine, State, Tree};
-use model::{Assignment, CpuId, Duration, Error, Ratio, Result, TaskSet};
+use model::{CpuId, Duration, Error, Ratio, Result, TaskSet};
 use serde::Serialize;
+use trace::Stage;
 
 pub use load::MOST_PERCENT;
 
@@ -81,18 +82,28 @@ pub struct Intent<'a> {
     pub cpus: &'a [CpuId],
     /// The tasks.
     pub set: &'a TaskSet,
-    /// Who runs where, if the policy was told.
-    pub assignment: Option<&'a Assignment>,
+    /// The policy, or the policies that take turns, each with its assignment and its quantum. There is one at least.
+    pub stages: &'a [Stage],
     /// The part of its WCET that a job executes.
     pub part: Ratio,
     /// What happens to overruns.
     pub enforcement: Enforcement,
-    /// The quantum, where the policy decides at quanta only.
-    pub quantum: Option<Duration>,
+    /// The quantum of [`Enforcement::PerQuantum`].
+    pub quantum: Duration,
     /// Are the processors kept out of sleep states?
     pub awake: bool,
     /// What a boundary costs, where it matters and was measured.
     pub boundary: Option<Boundary>,
+}
+
+impl Intent<'_> {
+    /// Which policy something is said of, where there are several.
+    fn under(&self, stage: &Stage) -> String {
+        match self.stages {
+            [_] => String::new(),
+            _ => format!(" under `{}`", stage.policy),
+        }
+    }
 }
 
 /// Looks at everything.
@@ -103,7 +114,7 @@ pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
     found.extend(kernel::control_groups(intent));
     found.extend(kernel::memory(intent));
     found.extend(others::programs(intent));
-    found.push(load::utilization(intent));
+    found.extend(load::utilization(intent));
     found.extend(load::shortest(intent));
     found.extend(processors::siblings(intent));
     found.extend([
@@ -128,6 +139,11 @@ pub fn early(intent: &Intent<'_>) -> Duration {
         true => early,
         false => Duration::ZERO,
     }
+}
+
+/// Is it known that this process has no right to real-time priorities? Then nothing can be measured, and [`look`] refuses.
+pub fn lacks_rights(machine: &Machine) -> bool {
+    kernel::rights(machine).level == Level::Refuse
 }
 
 /// The first finding that refuses, as an error.

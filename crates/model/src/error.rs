@@ -72,6 +72,11 @@ impl Error {
     pub fn cause(&self) -> &str {
         &self.cause
     }
+
+    /// What the user can do about it; empty if nothing is known to help.
+    pub fn advice(&self) -> &str {
+        &self.remedy
+    }
 }
 
 /// What the system said, without Rust's `(os error N)`.

@@ -179,6 +179,10 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
     let program = "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\nworkload = { exec = [\"/no/such/program\"] }\n";
     let triggered = "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\ntrigger = { fd = 987 }\n";
     let quantum = ["run", "tasks.toml", "--policy", "pd2", "--quantum", "50us"];
+    let in_turn = ["run", "tasks.toml", "--switch-every", "1s", "--policy"];
+    let heavy_later = [&in_turn[..], &["g-edf,p-edf", "--execution", "1"]].concat();
+    let short_later = [&in_turn[..], &["g-edf,pd2:quantum=50us"]].concat();
+    let enforced = ["run", "tasks.toml", "--enforcement=quantum", "--quantum=50us"];
     for (tasks, args, cause) in [
         (
             heavy,
@@ -201,6 +205,13 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
             "--execution: `much` is not a part",
         ),
         (TASKS, &quantum, "a quantum lasts 50us"),
+        (heavy, &heavy_later[..], "99.0 % of 1 processor"),
+        (
+            TASKS,
+            &short_later[..],
+            "a quantum lasts 50us under `pd2:quantum=50us`",
+        ),
+        (TASKS, &enforced, "the quantum of enforcement lasts 50us"),
         (
             TASKS,
             &["run", "tasks.toml", "--policy", "g-edf,p-edf"],

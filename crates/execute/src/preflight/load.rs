@@ -4,6 +4,7 @@ use super::{Finding, Intent, kernel};
 use crate::domain::{Enforcement, POLICED};
 use model::{Assignment, CpuId, Duration, Ratio, TaskId, TaskSet, Workload};
 use std::collections::BTreeMap;
+use trace::Stage;
 
 /// The part of a processor, in percent, that the tasks may take at most.
 ///
@@ -11,11 +12,20 @@ use std::collections::BTreeMap;
 /// one of them. One more for dispatchers.
 pub const MOST_PERCENT: f64 = 94.0;
 
-/// What the tasks need of the processors that they may run on, where they need most.
-pub(super) fn utilization(intent: &Intent<'_>) -> Finding {
-    let name = "utilization";
+/// What the tasks need of the processors that they may run on, where they need most: under each policy.
+pub(super) fn utilization(intent: &Intent<'_>) -> Vec<Finding> {
     let most = MOST_PERCENT.min(kernel::left_percent(intent) - 1.0);
-    let fullest = shares(intent)
+    intent
+        .stages
+        .iter()
+        .map(|stage| fullest(intent, stage, most))
+        .collect()
+}
+
+/// Where the tasks need most of a processor under a policy; `most`: what can be had, in percent.
+fn fullest(intent: &Intent<'_>, stage: &Stage, most: f64) -> Finding {
+    let name = "utilization";
+    let fullest = shares(intent, stage.assignment.as_ref())
         .into_iter()
         .map(|(where_, cpus, used)| (where_, cpus, 100.0 * used / cpus.max(1) as f64))
         .max_by(|a, b| a.2.total_cmp(&b.2));
@@ -23,8 +33,9 @@ pub(super) fn utilization(intent: &Intent<'_>) -> Finding {
         return Finding::refuse(name, "no processor to run on", "choose some with `--cpus`");
     };
     let seen = format!(
-        "jobs take {percent:.1} % of {cpus} processor{}{where_}",
-        if cpus == 1 { "" } else { "s" }
+        "jobs take {percent:.1} % of {cpus} processor{}{where_}{}",
+        if cpus == 1 { "" } else { "s" },
+        intent.under(stage)
     );
     if percent > most {
         Finding::refuse(
@@ -38,7 +49,7 @@ pub(super) fn utilization(intent: &Intent<'_>) -> Finding {
 }
 
 /// Processors that are filled together: where, if that is not all of them; how many; the utilization of the tasks there.
-fn shares(intent: &Intent<'_>) -> Vec<(String, usize, f64)> {
+fn shares(intent: &Intent<'_>, assignment: Option<&Assignment>) -> Vec<(String, usize, f64)> {
     let part = |task: TaskId| match is_budget(intent.set, task) {
         // A program has all of its budget.
         true => Ratio::ONE.to_f64(),
@@ -46,7 +57,7 @@ fn shares(intent: &Intent<'_>) -> Vec<(String, usize, f64)> {
     };
     let utilization = |task: TaskId| intent.set.timings()[task.index()].utilization().to_f64() * part(task);
     let mut single: BTreeMap<CpuId, f64> = BTreeMap::new();
-    match intent.assignment {
+    match assignment {
         None => {
             let all = intent.set.ids().map(utilization).sum();
             return vec![(String::new(), intent.cpus.len(), all)];
@@ -106,20 +117,58 @@ fn is_budget(set: &TaskSet, task: TaskId) -> bool {
     matches!(workload, Some(Workload::Exec { .. }))
 }
 
-/// Slots and budgets that are too short to be policed.
-pub(super) fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
-    let name = "shortest interval";
-    let mut shortest: Option<(Duration, String)> = None;
-    let mut consider = |time: Duration, what: &dyn Fn() -> String| {
-        if shortest.as_ref().is_none_or(|(s, _)| time < *s) {
-            shortest = Some((time, what()));
+/// The shortest of some times, with what it is.
+#[derive(Default)]
+struct Shortest(Option<(Duration, String)>);
+
+impl Shortest {
+    fn consider(&mut self, time: Duration, what: impl FnOnce() -> String) {
+        if self.0.as_ref().is_none_or(|(shortest, _)| time < *shortest) {
+            self.0 = Some((time, what()));
         }
+    }
+
+    /// Is it long enough to be policed? `under`: which policy it is of.
+    fn finding(self, name: &'static str, under: &str, policed: Duration, remedy: &str) -> Option<Finding> {
+        let (time, what) = self.0?;
+        Some(match time < policed {
+            true => Finding::refuse(
+                name,
+                format!(
+                    "{what} lasts {time}{under}; less than {} cannot be policed from user space",
+                    policed.rounded()
+                ),
+                remedy,
+            ),
+            false => Finding::fine(name, format!("{what}, {time}{under}")),
+        })
+    }
+}
+
+/// Slots, slices, quanta and budgets that are too short to be policed.
+pub(super) fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
+    // More than half of it has to be left.
+    let lost = intent.boundary.map_or(0, |b| b.p99.nanos());
+    let policed = POLICED.max(Duration::from_nanos(2 * lost));
+    let remedy = "give longer ones, or another assignment";
+    let of_stage = |stage: &Stage| {
+        let shortest = intervals(intent, stage);
+        shortest.finding("shortest interval", &intent.under(stage), policed, remedy)
     };
-    match intent.assignment {
+    let mut found: Vec<Finding> = intent.stages.iter().filter_map(of_stage).collect();
+    let remedy = "give longer WCETs or quanta, or leave `--enforcement` out";
+    found.extend(budgets(intent).finding("budgets", "", policed, remedy));
+    found
+}
+
+/// What a policy ends at a moment that is given.
+fn intervals(intent: &Intent<'_>, stage: &Stage) -> Shortest {
+    let mut shortest = Shortest::default();
+    match &stage.assignment {
         Some(Assignment::Slices(slices)) => {
             for (task, slices) in slices.tasks.iter().enumerate().filter(|(_, s)| s.len() > 1) {
                 for slice in slices {
-                    consider(slice.budget, &|| {
+                    shortest.consider(slice.budget, || {
                         format!("a slice of {}", intent.set.name(TaskId(task as u32)))
                     });
                 }
@@ -128,35 +177,28 @@ pub(super) fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
         Some(Assignment::Slots(slots)) => {
             for turn in slots.timetables.iter().flat_map(|t| &t.turns) {
                 let length = turn.end.saturating_sub(turn.start);
-                consider(length, &|| format!("a turn of server N{}", turn.server + 1));
+                shortest.consider(length, || format!("a turn of server N{}", turn.server + 1));
             }
         }
         _ => {}
     }
-    if let Some(quantum) = intent.quantum {
-        consider(quantum, &|| "a quantum".to_owned());
+    if let Some(quantum) = stage.quantum {
+        shortest.consider(quantum, || "a quantum".to_owned());
     }
+    shortest
+}
+
+/// What is enforced under every policy.
+fn budgets(intent: &Intent<'_>) -> Shortest {
+    let mut shortest = Shortest::default();
     for task in intent.set.ids() {
         if intent.enforcement != Enforcement::Off || is_budget(intent.set, task) {
             let wcet = intent.set.timings()[task.index()].wcet;
-            consider(wcet, &|| format!("the budget of {}", intent.set.name(task)));
+            shortest.consider(wcet, || format!("the budget of {}", intent.set.name(task)));
         }
     }
-    // More than half of it has to be left.
-    let lost = intent.boundary.map_or(0, |b| b.p99.nanos());
-    let policed = POLICED.max(Duration::from_nanos(2 * lost));
+    if intent.enforcement == Enforcement::PerQuantum {
+        shortest.consider(intent.quantum, || "the quantum of enforcement".to_owned());
+    }
     shortest
-        .map(|(time, what)| match time < policed {
-            true => Finding::refuse(
-                name,
-                format!(
-                    "{what} lasts {time}; less than {} cannot be policed from user space",
-                    policed.rounded()
-                ),
-                "give longer ones, or another assignment",
-            ),
-            false => Finding::fine(name, format!("{what}, {time}")),
-        })
-        .into_iter()
-        .collect()
 }

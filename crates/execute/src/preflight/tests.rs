@@ -2,7 +2,7 @@
 
 use super::*;
 use machine::{Probes, detect};
-use model::Timing;
+use model::{Assignment, Timing};
 
 mod kernel;
 mod load;
@@ -13,9 +13,10 @@ mod processors;
 struct Made {
     dir: tempfile::TempDir,
     cpus: Vec<CpuId>,
-    assignment: Option<Assignment>,
+    stages: Vec<Stage>,
     part: u64,
     enforcement: Enforcement,
+    quantum: Duration,
     awake: bool,
 }
 
@@ -24,9 +25,10 @@ impl Made {
         let made = Made {
             dir: tempfile::tempdir().unwrap(),
             cpus: vec![CpuId(0), CpuId(1)],
-            assignment: None,
+            stages: vec![stage("g-edf", None)],
             part: 100,
             enforcement: Enforcement::Off,
+            quantum: Duration::from_millis(1),
             awake: false,
         };
         for cpu in 0..2 {
@@ -65,19 +67,28 @@ impl Made {
             tree: &Tree::new(self.dir.path()),
             cpus: &self.cpus,
             set: &TaskSet::from_timings(timings).unwrap(),
-            assignment: self.assignment.as_ref(),
+            stages: &self.stages,
             part: Ratio::new(self.part, 100).unwrap(),
             enforcement: self.enforcement,
-            quantum: None,
+            quantum: self.quantum,
             awake: self.awake,
             boundary: None,
         })
     }
 }
 
+/// A policy that decides at events.
+fn stage(policy: &str, assignment: Option<Assignment>) -> Stage {
+    Stage {
+        policy: policy.to_owned(),
+        assignment,
+        quantum: None,
+    }
+}
+
 fn findings(part: u64, assignment: Option<&Assignment>, enforcement: Enforcement) -> Vec<Finding> {
     Made {
-        assignment: assignment.cloned(),
+        stages: vec![stage("p-edf", assignment.cloned())],
         part,
         enforcement,
         awake: true,

@@ -21,6 +21,7 @@ use policy::Spec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use trace::Stage;
 
 const HELP: &str = "\
 Task sets as in 004 §IV-A are run under G-EDF and P-EDF on all processors, their memory in colors as the scenarios S1, S2 and S3
@@ -181,16 +182,20 @@ fn permit(machine: &Machine, drawn: &[Vec<Drawn>], part: Ratio, console: &Consol
     for set in drawn.iter().flatten() {
         let tasks = set.with_working_sets(SIZES[0], BEST_EFFORT)?;
         let spec: Spec = set.scheduler.policy().parse()?;
-        let assignment = assignment_for(&spec, &tasks, platform, Fit::Best)?.map_err(Error::new)?;
+        let stage = Stage {
+            policy: spec.to_string(),
+            assignment: assignment_for(&spec, &tasks, platform, Fit::Best)?.map_err(Error::new)?,
+            quantum: None,
+        };
         let intent = Intent {
             machine,
             tree: &Tree::new("/".as_ref()),
             cpus: &cpus,
             set: &tasks,
-            assignment: assignment.as_ref(),
+            stages: &[stage],
             part,
             enforcement: Enforcement::Off,
-            quantum: None,
+            quantum: Duration::from_millis(1),
             awake: false,
             boundary: None,
         };

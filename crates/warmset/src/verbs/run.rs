@@ -134,33 +134,30 @@ pub fn run(args: Args) -> Result<Answer> {
         }
         _ => {}
     }
-    // Without the right to it the preflight tells why.
-    let boundary = match run_reserve::has_boundaries(how)? {
-        true => execute::boundary::measure(platform).ok(),
-        false => None,
-    };
+    let (boundary, unmeasured) = run_reserve::measure(how, &machine)?;
     let reserved = run_reserve::reserve(how, &set, platform, &args.tasks, boundary.as_ref())?;
-    let assignment = reserved.assignment;
-    let stage = how.stage(assignment.clone())?;
     let enforcement = Enforcement::from(how.enforcement);
     let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
-    let plan = how
-        .policy()
-        .plan(&how.setup(&reserved.set, platform, assignment.as_ref()))?;
+    let mut plans = Vec::new();
+    for (policy, stage) in how.all().zip(&reserved.stages) {
+        let setup = how.setup(&reserved.set, platform, stage.assignment.as_ref());
+        plans.push(policy.plan(&setup)?);
+    }
     let intent = Intent {
         machine: &machine,
         tree: &Tree::new("/".as_ref()),
         cpus: &cpus,
         set: &set,
-        assignment: assignment.as_ref(),
+        stages: &reserved.stages,
         part,
         enforcement,
-        quantum: stage.quantum,
+        quantum: how.quantum,
         awake: args.awake,
         boundary,
     };
     let mut findings = preflight::look(&intent);
-    findings.extend(reserved.finding);
+    findings.extend(unmeasured);
+    findings.extend(reserved.findings);
     let early = args.early.unwrap_or_else(|| preflight::early(&intent));
     if args.preflight {
         print(&super::run_show::preflight(&findings, args.format)?)?;
@@ -188,13 +185,7 @@ pub fn run(args: Args) -> Result<Answer> {
         &console,
     )?;
     let (best_effort, units) = run_performers::best_effort(&set)?;
-    let (mut plans, mut stages) = (vec![plan], vec![stage]);
-    for policy in how.then() {
-        let (plan, stage) = how.instead(policy, &reserved.set, platform, &args.tasks)?;
-        plans.push(plan);
-        stages.push(stage);
-    }
-    let header = header(&reserved.set, &machine, stages, enforcement);
+    let header = header(&reserved.set, &machine, reserved.stages, enforcement);
     let options = Options {
         tolerance: args.tolerance,
         ..Options::for_trace(&header)

@@ -8,7 +8,7 @@ use model::{
     Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet, files,
 };
 use policy::registry::Needs;
-use policy::{AnyPlan, Setup, Spec};
+use policy::{Setup, Spec};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use trace::Stage;
@@ -87,11 +87,11 @@ pub fn policies() -> String {
 }
 
 impl Scheduling {
-    /// A policy, and all else as it is by default.
+    /// These policies, and all else as it is by default.
     #[cfg(test)]
-    pub fn of(policy: Spec) -> Self {
+    pub fn of(policies: &str) -> Self {
         Scheduling {
-            policy: Policies(vec![policy]),
+            policy: policies.parse().unwrap(),
             assignment: None,
             fit: Fit::Worst,
             enforcement: Enforce::Off,
@@ -156,29 +156,22 @@ impl Scheduling {
         }
     }
 
-    /// Another policy in place of its own, with the assignment that the tool makes for it.
+    /// Who runs where under a policy that takes turns with its own, as the tool assigns the tasks of `path`.
     ///
     /// # Errors
-    /// As those of [`Scheduling::assignment`] and of the policy.
-    pub fn instead(
+    /// A set that cannot be assigned.
+    pub fn assignment_under(
         &self,
         policy: &Spec,
         set: &TaskSet,
         platform: &Platform,
         path: &Path,
-    ) -> Result<(AnyPlan, Stage)> {
-        let assignment = assignment_for(policy, set, platform, self.fit)?.map_err(|why| {
+    ) -> Result<Option<Assignment>> {
+        assignment_for(policy, set, platform, self.fit)?.map_err(|why| {
             Error::new(why)
                 .at(format!("{}, policy `{policy}`", path.display()))
                 .remedy("choose another policy, another --fit or more processors")
-        })?;
-        let plan = policy.plan(&self.setup(set, platform, assignment.as_ref()))?;
-        let stage = Stage {
-            policy: policy.to_string(),
-            assignment,
-            quantum: policy.quantum(self.quantum)?,
-        };
-        Ok((plan, stage))
+        })
     }
 
     /// What the policy is built from.
@@ -196,15 +189,15 @@ impl Scheduling {
         }
     }
 
-    /// What the head of a trace says of it.
+    /// What the head of a trace says of one of its policies.
     ///
     /// # Errors
     /// A quantum in the policy that is none.
-    pub fn stage(&self, assignment: Option<Assignment>) -> Result<Stage> {
+    pub fn stage(&self, policy: &Spec, assignment: Option<Assignment>) -> Result<Stage> {
         Ok(Stage {
-            policy: self.policy().to_string(),
+            policy: policy.to_string(),
             assignment,
-            quantum: self.policy().quantum(self.quantum)?,
+            quantum: policy.quantum(self.quantum)?,
         })
     }
 }

@@ -159,9 +159,10 @@ pub fn run(args: Args) -> Result<Answer> {
     let (summary, distributions) = match &args.trace {
         None => simulate::simulate(plan, &set, &platform, &scenario, costs, &console, distributions)?,
         Some(file) => {
+            let stage = how.stage(how.policy(), assignment.clone())?;
             let header = Header {
                 charges: costs.as_ref().map(|c| c.charges(how.quantum)),
-                ..header(&args, &set, &platform, how.stage(assignment.clone())?, &scenario)
+                ..header(&args, &set, &platform, stage, &scenario)
             };
             // Aside: a trace of before stays until this one is whole.
             let sink = FileSink::new(Aside::create(file)?, file, &header)?;

@@ -203,10 +203,10 @@ fn whoever_has_no_right_is_told_how_to_get_it() {
         tree: &Tree::new(made.dir.path()),
         cpus: &[CpuId(0)],
         set: &set,
-        assignment: None,
+        stages: &[stage("g-edf", None)],
         part: Ratio::new(1, 1).unwrap(),
         enforcement: Enforcement::Off,
-        quantum: None,
+        quantum: Duration::from_millis(1),
         awake: false,
         boundary: None,
     });

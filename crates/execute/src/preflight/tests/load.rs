@@ -2,7 +2,15 @@
 
 use super::*;
 use model::CpuSet;
-use model::assignment::{Clustered, Slice, Slices};
+use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable};
+
+/// Each processor for itself.
+fn partitioned(cluster_of: Vec<u32>) -> Assignment {
+    Assignment::Clustered(Clustered {
+        clusters: (0..2).map(|cpu| CpuSet::from_iter([CpuId(cpu)])).collect(),
+        cluster_of,
+    })
+}
 
 #[test]
 fn what_does_not_fit_below_the_fair_server_is_refused_where_it_runs() {
@@ -11,22 +19,14 @@ fn what_does_not_fit_below_the_fair_server_is_refused_where_it_runs() {
         of(&fine, "utilization"),
         [(Level::Fine, "jobs take 45.0 % of 2 processors")]
     );
-    let one: CpuSet = [CpuId(0)].into_iter().collect();
-    let other: CpuSet = [CpuId(1)].into_iter().collect();
-    let clustered = |cluster_of: Vec<u32>| {
-        Assignment::Clustered(Clustered {
-            clusters: vec![one.clone(), other.clone()],
-            cluster_of,
-        })
-    };
     // 60 % and 30 % on one processor.
-    let both = findings(100, Some(&clustered(vec![0, 0])), Enforcement::Off);
+    let both = findings(100, Some(&partitioned(vec![0, 0])), Enforcement::Off);
     assert_eq!(of(&both, "utilization")[0].0, Level::Fine);
-    let more = findings(110, Some(&clustered(vec![0, 0])), Enforcement::Off);
+    let more = findings(110, Some(&partitioned(vec![0, 0])), Enforcement::Off);
     assert_eq!(of(&more, "utilization")[0].0, Level::Refuse);
     let refused = permit(&more).unwrap_err().to_string();
     assert!(refused.contains("99.0 % of 1 processor (0)"), "{refused}");
-    let apart = findings(110, Some(&clustered(vec![0, 1])), Enforcement::Off);
+    let apart = findings(110, Some(&partitioned(vec![0, 1])), Enforcement::Off);
     assert!(
         of(&apart, "utilization")
             .iter()
@@ -38,7 +38,7 @@ fn what_does_not_fit_below_the_fair_server_is_refused_where_it_runs() {
 fn what_is_too_short_to_be_policed_is_refused_with_the_number() {
     assert_eq!(of(&findings(50, None, Enforcement::Off), "shortest interval"), []);
     let budgets = findings(50, None, Enforcement::Exact);
-    let (level, seen) = of(&budgets, "shortest interval")[0];
+    let (level, seen) = of(&budgets, "budgets")[0];
     assert!(
         level == Level::Refuse && seen.contains("the budget of T2 lasts 150us"),
         "{seen}"
@@ -60,9 +60,86 @@ fn what_is_too_short_to_be_policed_is_refused_with_the_number() {
     );
 }
 
+/// What is said of a name, without why.
+fn briefly<'a>(findings: &'a [Finding], name: &str) -> Vec<(Level, &'a str)> {
+    let all = of(findings, name).into_iter();
+    all.map(|(level, seen)| (level, seen.split(';').next().unwrap_or(seen)))
+        .collect()
+}
+
+#[test]
+fn each_of_several_policies_is_looked_at_and_named() {
+    let us = Duration::from_micros;
+    let turn = |start: u64, end: u64| Serve {
+        start: us(start),
+        end: us(end),
+        server: 0,
+    };
+    let slots = Slots {
+        slot: us(500),
+        server_of: vec![0, 0],
+        timetables: vec![Timetable {
+            cpu: CpuId(0),
+            turns: vec![turn(0, 120), turn(120, 500)],
+        }],
+    };
+    let made = Made {
+        stages: vec![
+            stage("g-edf", None),
+            stage("p-edf", Some(partitioned(vec![0, 0]))),
+            stage("nps-f", Some(Assignment::Slots(slots))),
+            Stage {
+                quantum: Some(us(90)),
+                ..stage("pd2", None)
+            },
+        ],
+        part: 110,
+        ..Made::of(&[])
+    };
+    let found = made.look();
+    assert_eq!(
+        briefly(&found, "utilization"),
+        [
+            (Level::Fine, "jobs take 49.5 % of 2 processors under `g-edf`"),
+            (Level::Refuse, "jobs take 99.0 % of 1 processor (0) under `p-edf`"),
+            (Level::Refuse, "jobs take 99.0 % of 1 processor (0) under `nps-f`"),
+            (Level::Fine, "jobs take 49.5 % of 2 processors under `pd2`"),
+        ]
+    );
+    assert_eq!(
+        briefly(&found, "shortest interval"),
+        [
+            (Level::Refuse, "a turn of server N1 lasts 120us under `nps-f`"),
+            (Level::Refuse, "a quantum lasts 90us under `pd2`"),
+        ]
+    );
+}
+
+#[test]
+fn a_quantum_of_enforcement_that_is_too_short_is_refused() {
+    let found = |enforcement: Enforcement| {
+        let made = Made {
+            enforcement,
+            quantum: Duration::from_micros(50),
+            ..Made::of(&[])
+        };
+        made.look()
+    };
+    assert_eq!(
+        briefly(&found(Enforcement::PerQuantum), "budgets"),
+        [(Level::Refuse, "the quantum of enforcement lasts 50us")]
+    );
+    // Nothing happens at its multiples.
+    assert_eq!(
+        briefly(&found(Enforcement::Exact), "budgets"),
+        [(Level::Refuse, "the budget of T2 lasts 150us")]
+    );
+    assert_eq!(briefly(&found(Enforcement::Off), "budgets"), []);
+}
+
 #[test]
 fn every_kind_of_assignment_is_added_up_by_processor() {
-    use model::assignment::{Serve, Slots, Timetable, Turn, Turns};
+    use model::assignment::{Turn, Turns};
     let ms = Duration::from_millis;
     let cpus = vec![CpuId(0), CpuId(1)];
     let refused = |assignment: Assignment| {
@@ -140,10 +217,10 @@ fn dispatchers_wait_where_there_is_time_for_it() {
             tree: &Tree::new(made.dir.path()),
             cpus: &[CpuId(0), CpuId(1)],
             set: &TaskSet::from_timings(vec![Timing::implicit(wcet, period); 2]).unwrap(),
-            assignment: None,
+            stages: &[stage("g-edf", None)],
             part: Ratio::ONE,
             enforcement: Enforcement::Off,
-            quantum: None,
+            quantum: Duration::from_millis(1),
             awake: true,
             boundary: None,
         })
