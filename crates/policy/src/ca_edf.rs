@@ -324,6 +324,11 @@ impl Policy for CaEdf {
         true
     }
 
+    #[inline]
+    fn is_boundary(&self, at: Instant) -> bool {
+        self.quanta.is_boundary(at)
+    }
+
     fn happen(&mut self, event: Event, _now: Instant) {
         self.quanta.happen(event);
         match event {

@@ -381,6 +381,11 @@ impl<R: Rank> Policy for Cluster<R> {
         self.quanta.is_some()
     }
 
+    #[inline]
+    fn is_boundary(&self, at: Instant) -> bool {
+        self.quanta.as_ref().is_some_and(|quanta| quanta.is_boundary(at))
+    }
+
     #[inline(always)]
     fn happen(&mut self, event: Event, _now: Instant) {
         if let Some(quanta) = &mut self.quanta {

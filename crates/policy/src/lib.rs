@@ -109,6 +109,15 @@ pub trait Policy {
         false
     }
 
+    /// Does a quantum begin at this instant?
+    ///
+    /// Override it in a quantum-driven policy: in real time what is due at a boundary is learned a little later, and an engine
+    /// has to know that it is this boundary that it is late for.
+    #[inline]
+    fn is_boundary(&self, _at: Instant) -> bool {
+        false
+    }
+
     /// Takes notice of an event. Decides nothing yet: at one instant many jobs may be released.
     fn happen(&mut self, event: Event, now: Instant);
 

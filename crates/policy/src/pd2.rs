@@ -199,6 +199,11 @@ impl Policy for Pd2 {
     }
 
     #[inline]
+    fn is_boundary(&self, at: Instant) -> bool {
+        self.quanta.is_boundary(at)
+    }
+
+    #[inline]
     fn happen(&mut self, event: Event, _now: Instant) {
         self.quanta.happen(event);
         match event {

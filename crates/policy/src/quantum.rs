@@ -31,7 +31,13 @@ impl Quanta {
     pub fn begins(&mut self, now: Instant) -> Option<u64> {
         let fired = std::mem::take(&mut self.fired);
         let slot = now.nanos() / self.length;
-        (fired || slot * self.length == now.nanos()).then_some(slot)
+        (fired || self.is_boundary(now)).then_some(slot)
+    }
+
+    /// Does a quantum begin at this instant?
+    #[inline]
+    pub fn is_boundary(&self, at: Instant) -> bool {
+        at.nanos().is_multiple_of(self.length)
     }
 
     /// When the quantum after this instant begins.

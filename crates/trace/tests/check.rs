@@ -447,6 +447,35 @@ fn a_relieved_policy_may_take_its_job_off_after_its_last_quantum_and_not_within_
     assert_eq!(rules(2_500), ["work-conserving"]);
 }
 
+/// Where nobody has had the quanta before, a job that comes at a boundary has the quantum that begins there.
+#[test]
+fn a_quantum_begins_at_the_release_of_a_job_on_an_idle_machine() {
+    let rules = |decided: u64| -> Vec<String> {
+        let mut real = header(tasks(&[(5, 20)]), "pd2", &[1], &[0]);
+        real.origin = trace::Origin::Real;
+        real.stages[0].quantum = Some(ms(5));
+        let us = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        let (cpu, task) = (CpuId(0), TaskId(0));
+        let events = [
+            Event::release(us(0), cpu, task, 0, us(20_000)),
+            Event::quantum(us(5), cpu),
+            Event::start(us(5), cpu, task, 0),
+            Event::completion(us(4_500), cpu, task, 0, Duration::from_micros(4_495)),
+            Event::idle(us(4_500), cpu),
+            Event::release(us(20_010), cpu, task, 1, us(40_000)),
+            Event::quantum(us(decided), cpu),
+            Event::start(us(decided), cpu, task, 1),
+            Event::completion(us(decided + 4_000), cpu, task, 1, Duration::from_micros(4_000)),
+            Event::idle(us(decided + 4_000), cpu),
+            Event::end(us(39_000)),
+        ];
+        let verdict = check(&real, &events);
+        verdict.first.iter().map(|v| v.rule.to_string()).collect()
+    };
+    assert_eq!(rules(20_015), Vec::<String>::new());
+    assert_eq!(rules(25_015), ["quantum"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
     /// Random sets, any load, jobs shorter than their WCET: the reference's schedules are clean under every priority policy.

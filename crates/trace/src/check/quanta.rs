@@ -16,7 +16,7 @@
 
 use crate::check::{Found, Rule};
 use crate::event::{Event, EventKind};
-use crate::state::{Fault, State, Status, nth};
+use crate::state::{Fault, Job, State, Status, TaskState, nth};
 use model::{Duration, Instant, TaskId};
 
 /// More quanta without an event than any schedule has.
@@ -199,17 +199,33 @@ impl<L: Law> Quanta<L> {
         let Some(slot) = self.slot.filter(|_| !self.reported) else {
             return;
         };
-        // While somebody has the quantum, somebody may have the next.
+        // While somebody has the quantum, somebody may have the next; else whoever comes has that at its release, or the next one.
         let goes_on = self.choice.tasks.iter().any(|t| self.has_chosen_job(*t, state));
-        let due = (slot.number + 1).saturating_mul(self.quantum);
+        let end = (slot.number + 1).saturating_mul(self.quantum);
+        let due = match goes_on {
+            true => end,
+            false => {
+                let fresh = state.tasks.iter().filter(|t| t.status == Status::Fresh);
+                let first = |job: &Job| {
+                    job.release
+                        .nanos()
+                        .div_ceil(self.quantum)
+                        .saturating_mul(self.quantum)
+                };
+                match fresh.filter_map(TaskState::head).map(first).min() {
+                    Some(first) => first.max(end),
+                    None => return,
+                }
+            }
+        };
         let late = state.awake(Instant::from_nanos(due), to, None);
-        if goes_on && late > self.tolerance {
+        if late > self.tolerance {
             self.reported = true;
             found.faults.push(Fault {
                 rule: "quantum",
                 text: format!(
                     "who runs in slot {} is not decided until {to}, {late} late",
-                    slot.number + 1
+                    due / self.quantum
                 ),
             });
         }

@@ -5,6 +5,9 @@
 
 use model::{CpuId, CpuSet, Duration, Instant};
 
+/// So many are kept of each processor, an hour and more where it stands still ten times a second: windows do not reach back so far.
+const KEPT: usize = 1 << 16;
+
 /// When each processor stood still.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stood {
@@ -26,6 +29,9 @@ impl Stood {
         if let Some(known) = self.by_cpu.get_mut(cpu.index())
             && known.last().is_none_or(|last| last.1 <= end)
         {
+            if known.len() == KEPT {
+                known.drain(..KEPT / 2);
+            }
             known.push((start, end));
         }
     }
@@ -78,5 +84,16 @@ mod tests {
         assert_eq!(within(30, 40, &[0, 1]), 0);
         assert_eq!(within(40, 30, &[2]), 0);
         assert_eq!(stood.within(at(0), at(200), None).nanos(), 100);
+    }
+
+    #[test]
+    fn however_long_it_lasts_only_so_much_is_kept() {
+        let mut stood = Stood::new(1);
+        for n in 1..=3 * KEPT as u64 {
+            stood.add(CpuId(0), at(10 * n), Duration::from_nanos(1));
+        }
+        assert!(stood.by_cpu[0].len() <= KEPT);
+        let end = 30 * KEPT as u64;
+        assert_eq!(stood.within(at(end - 1000), at(end), None).nanos(), 100);
     }
 }
