@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Where it is mounted.
 pub const TRACEFS: &str = "/sys/kernel/tracing";
+/// Where buffers of one's own are made, a directory each.
+const INSTANCES: &str = "instances";
 /// The buffer of each processor: what a busy one fills in some seconds.
 const BUFFER_KIB: &str = "4096";
 /// Which switches: the kernel counts priorities from above, ordinary threads from 100 on. (Its filter by process would follow
@@ -94,7 +96,8 @@ impl Recording {
     /// # Errors
     /// No tracefs, no right to it, or a kernel that cannot.
     pub fn begin() -> Result<Self> {
-        let dir = Path::new(TRACEFS).join(format!("instances/warmset-{}", std::process::id()));
+        take_away_what_is_left();
+        let dir = Path::new(TRACEFS).join(format!("{INSTANCES}/warmset-{}", std::process::id()));
         std::fs::create_dir(&dir).map_err(|e| {
             Error::new(format!("the kernel's record of switches cannot be had: {e}"))
                 .at(TRACEFS)
@@ -126,6 +129,11 @@ impl Recording {
         let reader = reader.spawn(move || read(pipe, &over));
         recording.reader = Some(reader.map_err(|e| Error::new(format!("cannot start a thread: {e}")))?);
         Ok(recording)
+    }
+
+    /// The directory of its buffers, which is taken away at its end.
+    pub fn path(&self) -> &Path {
+        &self.dir
     }
 
     fn write(&self, file: &str, text: &str) -> io::Result<()> {
@@ -164,6 +172,21 @@ impl Drop for Recording {
             let _ = reader.join();
         }
         let _ = std::fs::remove_dir(&self.dir);
+    }
+}
+
+/// Buffers of recordings whose process was killed.
+fn take_away_what_is_left() {
+    let Ok(instances) = std::fs::read_dir(Path::new(TRACEFS).join(INSTANCES)) else {
+        return;
+    };
+    for instance in instances.flatten() {
+        let name = instance.file_name();
+        let process = name.to_str().and_then(|n| n.strip_prefix("warmset-"));
+        if process.is_some_and(|p| !Path::new("/proc").join(p).exists()) {
+            // Somebody else may be faster.
+            let _ = std::fs::remove_dir(instance.path());
+        }
     }
 }
 

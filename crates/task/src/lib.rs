@@ -28,6 +28,9 @@ use std::sync::atomic::Ordering;
 /// The environment variable by which a program that is started by `warmset run` finds its pages: three descriptors.
 pub const DESCRIPTORS: &str = "WARMSET_PAGES";
 
+/// How often a process that came from outside looks whether the engine is there.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// A job, as the control page has it. Times are those of `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
@@ -56,8 +59,8 @@ pub struct Task {
     bells: Shared<Bells>,
     /// How many jobs it has done.
     done: u32,
-    /// By it the engine learns that this process has gone.
-    _door: Option<UnixStream>,
+    /// By it the engine learns that this process has gone, and this process that the engine has.
+    door: Option<UnixStream>,
 }
 
 impl Task {
@@ -106,7 +109,7 @@ impl Task {
             reply: Shared::map(reply, true)?,
             bells: Shared::map(bells, true)?,
             done: 0,
-            _door: door,
+            door,
         })
     }
 
@@ -131,7 +134,16 @@ impl Task {
                 self.reply.began.store(now, Ordering::Release);
                 return Some(self.look());
             }
-            shared::futex_wait(&self.control.told, self.done);
+            match &self.door {
+                None => shared::futex_wait(&self.control.told, self.done),
+                Some(door) => {
+                    // An engine that was killed says nothing more.
+                    shared::futex_wait_for(&self.control.told, self.done, LOOK);
+                    if shared::is_closed(door) {
+                        return None;
+                    }
+                }
+            }
         }
     }
 

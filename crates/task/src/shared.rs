@@ -122,6 +122,27 @@ pub fn futex_wait(word: &AtomicU32, seen: u32) {
     }
 }
 
+/// The same, for so long at most.
+pub fn futex_wait_for(word: &AtomicU32, seen: u32, length: std::time::Duration) {
+    let time = libc::timespec {
+        tv_sec: length.as_secs() as libc::time_t,
+        tv_nsec: length.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: the word and the time live through the call; every failure means the same to callers: look again.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &time) };
+}
+
+/// Has the other side of a stream gone?
+pub fn is_closed(stream: &UnixStream) -> bool {
+    let mut poll = libc::pollfd {
+        fd: stream.as_raw_fd(),
+        events: libc::POLLRDHUP,
+        revents: 0,
+    };
+    // SAFETY: one descriptor, which lives through the call; it does not wait.
+    unsafe { libc::poll(&mut poll, 1, 0) == 1 && poll.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0 }
+}
+
 /// Wakes who sleeps on the word, in whichever process.
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word lives through the call.
