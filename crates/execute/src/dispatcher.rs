@@ -8,6 +8,7 @@ use crate::clock::Timestamps;
 use crate::colored::{self, Provider, Who};
 use crate::domain::Core;
 use crate::kernel::{self, Thread};
+use crate::panics;
 use crate::team::Team;
 use model::{Duration, Error, Result};
 use policy::Policy;
@@ -20,11 +21,12 @@ const BEAT: Duration = Duration::from_millis(50);
 /// How often it tries to get the lock before it sleeps for it: whoever has it runs on another processor and is quick.
 const TRIES: u32 = 2_000;
 
-/// Starts the dispatcher of a post. It begins its work once the team knows its timeline and it is called.
+/// Starts the dispatcher of a post for a stage. It begins its work once the stage rules, the team knows its timeline and it is
+/// called.
 pub(crate) fn start<P: Policy + Send + 'static>(
     team: &Arc<Team>,
     core: &Arc<Mutex<Core<P>>>,
-    place: u32,
+    (stage, place): (u32, u32),
     provider: Option<Arc<dyn Provider>>,
 ) -> Result<JoinHandle<()>> {
     let (team, core) = (Arc::clone(team), Arc::clone(core));
@@ -34,7 +36,7 @@ pub(crate) fn start<P: Policy + Send + 'static>(
         .stack_size(512 << 10)
         .spawn(move || {
             colored::on_its_stack(provider.as_ref(), Who::Dispatcher, || {
-                dispatch(&team, &core, place)
+                dispatch(&team, &core, stage, place)
             });
         })
         .map_err(|e| Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}")))
@@ -51,8 +53,9 @@ fn enter<P>(core: &Mutex<Core<P>>) -> MutexGuard<'_, Core<P>> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn dispatch<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32) {
+fn dispatch<P: Policy>(team: &Arc<Team>, core: &Mutex<Core<P>>, stage: u32, place: u32) {
     let post = &team.posts[place as usize];
+    panics::lower_on_panic(team, panics::Who::Dispatcher(post.beat));
     let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
@@ -70,25 +73,24 @@ fn dispatch<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32) {
     kernel::without_timer_slack();
     post.taken.store(true, Ordering::Release);
     let is_leader = team.inboxes[post.domain as usize].leader == place;
-    // A policy that panics ends the run, and its dispatcher is not missed by the watchdog.
+    // A policy that panics ends the run ([`panics`]).
     let work = std::panic::AssertUnwindSafe(|| {
-        serve(team, core, place, is_leader);
-        team.leave_stage(post);
+        serve(team, core, stage, place, is_leader);
+        team.leave_stage(stage);
     });
-    if std::panic::catch_unwind(work).is_err() {
-        team.fail(Error::new("the policy panicked").remedy("report it, with the task set"));
-    }
+    // What it says has been said.
+    let _ = std::panic::catch_unwind(work);
     team.board.rest(post.beat as usize);
     // It fails only where the kernel has lost the thread.
     let _ = thread.lower();
 }
 
-fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, place: u32, is_leader: bool) {
+fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, stage: u32, place: u32, is_leader: bool) {
     let post = &team.posts[place as usize];
     loop {
         let seen = post.calls();
         let mut until = kernel::monotonic() + BEAT.nanos();
-        if !team.rules(post) && !team.ending.load(Ordering::Acquire) {
+        if team.ruling() < stage && !team.ending.load(Ordering::Acquire) {
             // Its time has not come; the watchdog does not miss it.
             post.sleep(seen, until);
             continue;

@@ -25,6 +25,7 @@ mod show;
 mod threads;
 
 pub(crate) use ground::{Fixed, Ground, Leave, Parts, Row, Shown, prepare};
+pub(crate) use samples::SAMPLES;
 
 use crate::clock::Timeline;
 use crate::kernel;
@@ -83,10 +84,10 @@ pub(crate) struct Core<P> {
 }
 
 impl<P: Policy> Core<P> {
-    pub fn new(policy: P, mut ground: Ground, route: Arc<Route>) -> Self {
+    /// `rules_first`: of the first stage of the run, which takes nothing over.
+    pub fn new(policy: P, mut ground: Ground, route: Arc<Route>, rules_first: bool) -> Self {
         let (tasks, ground_places) = (ground.rows.len(), ground.cpus.len());
         let mut releases = Tournament::new(tasks);
-        let rules_first = ground.team.posts[ground.first_post as usize].stage == 0;
         for task in 0..tasks {
             let id = TaskId(task as u32);
             if ground.first_domain + route.home(id, 0) != ground.domain {
@@ -94,7 +95,7 @@ impl<P: Policy> Core<P> {
             }
             match &ground.team.releasers[task] {
                 // Other stages take the duty over.
-                Some(releaser) if rules_first => releaser.domain.store(ground.domain, Ordering::SeqCst),
+                Some(releaser) if rules_first => releaser.expect(ground.domain),
                 Some(_) => {}
                 None => {
                     let first = ground.release_of(id.0, 0);
@@ -157,19 +158,25 @@ impl<P: Policy> Core<P> {
         if inbox.is_triggered() {
             self.look_at_triggers();
         }
+        self.ground.keep_still();
         if over {
             self.ended = true;
             return;
         }
         self.take_limits();
+        // A release at a quantum boundary begins a quantum, late as it is learned, where nobody was there to wait for it.
+        let due = Instant::from_nanos(self.releases.key());
+        let mut fires = due <= now && self.policy.is_boundary(due);
         while self.ground.arrivals.key() <= now.nanos() {
             let task = self.ground.arrivals.entry() as u32;
             self.ground.arrivals.set(task as usize, Tournament::NEVER);
             self.arrive(task);
         }
-        let fires = self.ground.timer <= now.nanos();
-        if fires {
+        if self.ground.timer <= now.nanos() {
             self.ground.timer = u64::MAX;
+            fires = true;
+        }
+        if fires {
             self.tell(Event::Timer);
         }
         while self.releases.key() <= now.nanos() {
@@ -274,6 +281,10 @@ impl<P: Policy> Core<P> {
             match self.home(task, number + 1) {
                 home if home == self.ground.domain => self.expect(task),
                 home => {
+                    if let Some(releaser) = &self.ground.team.releasers[task as usize] {
+                        // Nobody's, until the letter has come.
+                        releaser.leave();
+                    }
                     let letter = Mail::Release {
                         task,
                         number: number + 1,
@@ -293,7 +304,7 @@ impl<P: Policy> Core<P> {
     /// The release of the next job of a task is this domain's duty from now on.
     fn expect(&mut self, task: u32) {
         if let Some(releaser) = &self.ground.team.releasers[task as usize] {
-            releaser.domain.store(self.ground.domain, Ordering::SeqCst);
+            releaser.expect(self.ground.domain);
             self.look_at_trigger(task);
             return;
         }
@@ -307,7 +318,7 @@ impl<P: Policy> Core<P> {
     fn look_at_triggers(&mut self) {
         for task in 0..self.arrived.len() {
             let releaser = self.ground.team.releasers[task].as_ref();
-            if releaser.is_some_and(|r| r.domain.load(Ordering::SeqCst) == self.ground.domain) {
+            if releaser.is_some_and(|r| r.domain() == self.ground.domain) {
                 self.look_at_trigger(task as u32);
             }
         }

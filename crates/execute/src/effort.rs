@@ -238,9 +238,13 @@ fn run(
     let mut signal = libc::SIGTERM;
     // What it used up to here counts, not what its end takes.
     let used = kernel::process_time(process);
+    let mut told = 0;
     loop {
-        // SAFETY: a group of our own making, whose first process is not waited for yet.
-        unsafe { libc::kill(-process, signal) };
+        // Once to end; to be killed as long as anybody is there.
+        if signal != std::mem::replace(&mut told, signal) || signal == libc::SIGKILL {
+            // SAFETY: a group of our own making, whose first process is not waited for yet.
+            unsafe { libc::kill(-process, signal) };
+        }
         if let Some((_, time)) = ended(process) {
             program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), None, libc::SIGKILL, |_| ());
             return Ok((time.max(Duration::from_nanos(used)), None));

@@ -10,13 +10,14 @@ use crate::domain::{self, Enforcement};
 use crate::effort::{Done, Efforts};
 use crate::kernel;
 use crate::program::{Performer, ProgramEnd};
-use crate::stage::{Common, Cores, Stage};
+use crate::stage::{Common, Cores, Site, Stage};
 use crate::trigger::{Triggered, Triggers};
 use crate::watchdog::{Patience, Watchdog};
 use course::Engine;
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
+use std::path::PathBuf;
 use std::sync::Arc;
 use trace::Sink;
 use trace::recorder::Producer;
@@ -47,6 +48,9 @@ pub struct Settings {
     pub best_effort: Efforts,
     /// Is it noted when a processor stands still, by a thread that looks every millisecond?
     pub standstills: bool,
+    /// What was made in the file system for this run, besides its triggers and doors: taken away by whoever has made it, or by the
+    /// watchdog where that is killed.
+    pub made: Vec<PathBuf>,
 }
 
 impl Default for Settings {
@@ -63,6 +67,7 @@ impl Default for Settings {
             triggers: Triggers::default(),
             best_effort: Efforts::default(),
             standstills: false,
+            made: Vec::new(),
         }
     }
 }
@@ -91,7 +96,7 @@ pub struct Outcome {
     pub lost: u64,
     /// Decisions asked of the policy.
     pub decisions: u64,
-    /// How long dispatchers took to take note, decide and carry out, sorted; the latest 65536 of each domain.
+    /// How long dispatchers took to take note, decide and carry out, sorted; of several turns together the latest 65536 for each domain.
     pub steps: Vec<u32>,
     /// How long it took of that to take note and decide: the bookkeeping of the engine and the policy's state machine, the
     /// clock and the trace included, system calls not; likewise.
@@ -149,8 +154,8 @@ pub fn run_in_turn<S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
-    let make = |index: usize, common: &Common, first: (u32, u32), producers: Vec<Producer>| {
-        make(plans[index].clone(), common, first, producers)
+    let make = |index: usize, common: &Common, site: Site, producers: Vec<Producer>| {
+        make(plans[index].clone(), common, site, producers)
     };
     let cpus = plans.iter().map(|plan| plan.clone().visit(Processors)).collect();
     let works = works.into_iter().map(Into::into).collect();
@@ -171,8 +176,8 @@ pub fn run_plan<P: Policy + Clone + Send + 'static, S: Sink>(
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
     let cpus = vec![Processors.visit(plan.clone())];
-    let make = |_: usize, common: &Common, first: (u32, u32), producers: Vec<Producer>| {
-        Arc::new(Cores::new(plan.clone(), common, first, producers.into_iter())) as Arc<dyn Stage>
+    let make = |_: usize, common: &Common, site: Site, producers: Vec<Producer>| {
+        Arc::new(Cores::new(plan.clone(), common, site, producers.into_iter())) as Arc<dyn Stage>
     };
     let works = works.into_iter().map(Into::into).collect();
     run_stages(cpus, make, None, set, works, settings, watch, sink, flush)
@@ -193,20 +198,20 @@ impl Visit for Processors {
 }
 
 /// Makes a stage of a plan.
-fn make(plan: AnyPlan, common: &Common, first: (u32, u32), producers: Vec<Producer>) -> Arc<dyn Stage> {
-    struct Make<'a>(&'a Common, (u32, u32), Vec<Producer>);
+fn make(plan: AnyPlan, common: &Common, site: Site, producers: Vec<Producer>) -> Arc<dyn Stage> {
+    struct Make<'a>(&'a Common, Site, Vec<Producer>);
     impl Visit for Make<'_> {
         type Out = Arc<dyn Stage>;
         fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
             Arc::new(Cores::new(plan, self.0, self.1, self.2.into_iter()))
         }
     }
-    plan.visit(Make(common, first, producers))
+    plan.visit(Make(common, site, producers))
 }
 
-/// Makes the stage of a plan, by its place among them, whose first domain and post are the given ones.
-trait Maker: FnMut(usize, &Common, (u32, u32), Vec<Producer>) -> Arc<dyn Stage> {}
-impl<F: FnMut(usize, &Common, (u32, u32), Vec<Producer>) -> Arc<dyn Stage>> Maker for F {}
+/// Makes the stage of a plan, by its place among them, at a site.
+trait Maker: FnMut(usize, &Common, Site, Vec<Producer>) -> Arc<dyn Stage> {}
+impl<F: FnMut(usize, &Common, Site, Vec<Producer>) -> Arc<dyn Stage>> Maker for F {}
 
 #[allow(
     clippy::too_many_arguments,
@@ -236,6 +241,16 @@ fn run_stages<S: Sink>(
     domain::prepare()?;
     // Before any thread is started, and before anything is raised.
     let watchdog = Watchdog::start(settings.patience)?;
+    let doors = works.iter().filter_map(Performer::door);
+    let made = settings.made.iter().map(PathBuf::as_path);
+    for path in made.chain(settings.triggers.made()).chain(doors) {
+        if !watchdog.board().made(path) {
+            watch.note(&format!(
+                "{} would stay if this run were killed: there is too much to take away",
+                path.display()
+            ));
+        }
+    }
     let stopped = || watch.stopped();
     let mut engine = Engine::build(cpus, make, turns, set, works, settings, &watchdog, &stopped)?;
     let memory = machine::realtime::lock_memory();

@@ -10,7 +10,7 @@
 //! was born on the machine ([`Births`]), and how many threads a process has. A birth that is under way in the kernel at
 //! that very moment is seen by neither; the supervisor's own looks find it, and what was decided is done to it then.
 
-use crate::kernel::{self, Thread};
+use crate::kernel::{self, Processors, Thread};
 use crate::procfs::{self, Births};
 use model::{CpuId, Error, Result};
 use std::io;
@@ -226,6 +226,22 @@ impl Family {
     /// As the kernel says.
     pub fn lower(&mut self) -> io::Result<()> {
         self.each(Thread::lower)
+    }
+
+    /// Makes them ordinary threads that may run on these processors and go on, and knows them no more.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn let_go(&mut self, processors: &Processors) -> io::Result<()> {
+        self.each(|thread| {
+            thread.lower()?;
+            thread.free(processors)
+        })?;
+        self.signal(libc::SIGCONT);
+        self.before = self.time();
+        self.members.clear();
+        self.processes.clear();
+        Ok(())
     }
 
     /// Sends a signal to every process.

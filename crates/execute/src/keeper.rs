@@ -12,11 +12,11 @@ use model::{Error, Result, TaskId};
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use warmset_task::shared::send;
+use warmset_task::shared::{is_closed, send};
 
 /// How long programs have to end when they are told to.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -28,6 +28,8 @@ struct Kept {
     task: u32,
     process: i32,
     command: String,
+    /// Its processes that were alive at the last look, its first one among them.
+    processes: Vec<i32>,
     /// Where it came through, if from outside.
     door: Option<UnixStream>,
     /// Has its first process been waited for?
@@ -69,6 +71,11 @@ impl Door {
         let listener = UnixListener::bind(&path).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         Ok(Door { listener, path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Somebody who stands there, if anybody does.
@@ -118,17 +125,6 @@ fn peer(stream: &UnixStream) -> Option<i32> {
         )
     };
     (done == 0).then_some(who.pid)
-}
-
-/// Has the other side gone?
-fn is_closed(stream: &UnixStream) -> bool {
-    let mut poll = libc::pollfd {
-        fd: stream.as_raw_fd(),
-        events: libc::POLLRDHUP,
-        revents: 0,
-    };
-    // SAFETY: one descriptor, which lives through the call; it does not wait.
-    unsafe { libc::poll(&mut poll, 1, 0) == 1 && poll.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0 }
 }
 
 /// Keeps programs.
@@ -186,9 +182,11 @@ impl Keeper {
             task,
             process,
             command,
+            processes: vec![process],
             door: None,
             ended: None,
         });
+        team.board.know(process, None)?;
         // Before the run it runs on one processor, too.
         program.pin(team.posts[0].cpu).map_err(|e| {
             Error::new(format!("cannot move its program: {e}")).at(format!("task {}", worker.name()))
@@ -276,12 +274,14 @@ impl Keeper {
         program.pin(team.posts[0].cpu).map_err(|e| {
             Error::new(format!("cannot move process {process}: {e}")).at(format!("task {name}"))
         })?;
-        team.board.admit(process);
+        // Before it is raised.
+        team.board.know(process, program.home())?;
         team.workers[task as usize].perform(program);
         self.programs.push(Kept {
             task,
             process,
             command: format!("process {process}"),
+            processes: vec![process],
             door: Some(stream),
             ended: None,
         });
@@ -318,7 +318,30 @@ impl Keeper {
                     );
                 }
             }
-            if program.look(kept.process) {
+            if program.free.load(Ordering::Acquire) {
+                kept.processes
+                    .iter()
+                    .for_each(|process| team.board.forget(*process));
+                kept.processes.clear();
+                continue;
+            }
+            let before = kept.processes.clone();
+            let mut untidy = program.look(&mut kept.processes);
+            let (now, home) = (&kept.processes, program.home());
+            for process in before.iter().filter(|p| !now.contains(p)) {
+                team.board.forget(*process);
+            }
+            for process in now.iter().filter(|p| !before.contains(p)) {
+                if let Err(e) = team.board.know(*process, home) {
+                    team.fail(e.at(format!("task {}", worker.name())));
+                }
+            }
+            if home.is_some() && kept.ended.is_some() {
+                // Whoever has left is let go by its dispatcher.
+                program.stale.store(true, Ordering::Release);
+                untidy = true;
+            }
+            if untidy {
                 team.tidy(kept.task);
             }
         }
@@ -346,11 +369,16 @@ impl Keeper {
                 }
                 Some((b'Z', _)) => {}
                 Some(_) if !self.orphans.contains(&child) => {
-                    let whose = self.programs.iter().find(|p| {
-                        let mark = format!("{MARK}={}\0", self.mark_of(p.task));
+                    let run = &self.mark;
+                    let whose = self.programs.iter_mut().find(|p| {
+                        let mark = format!("{MARK}={run}{}\0", p.task);
                         procfs::has_in_environment(child, mark.as_bytes())
                     });
                     if let Some(kept) = whose {
+                        kept.processes.push(child);
+                        if let Err(e) = team.board.know(child, None) {
+                            team.fail(e);
+                        }
                         self.orphans.push(child);
                         if let Some(program) = team.workers[kept.task as usize].program() {
                             program.adopt(child);
@@ -377,6 +405,9 @@ impl Keeper {
             // SAFETY: a call without pointers.
             unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, before) };
         }
+        for process in self.programs.iter().flat_map(|p| &p.processes) {
+            team.board.forget(*process);
+        }
         let mut ends: Vec<ProgramEnd> = self.programs.iter().filter_map(|p| p.ended).collect();
         ends.sort_by_key(|e| e.task);
         ends
@@ -396,7 +427,7 @@ impl Keeper {
             self.reap(at, How::Told);
             let waiting: bool = self.programs.iter().any(|p| p.ended.is_none());
             // Signal 0 is sent to nobody: it only counts.
-            if self.signal(&mark, 0) == 0 && !waiting {
+            if self.signal(team, &mark, 0) == 0 && !waiting {
                 break;
             }
             if Instant::now() >= until {
@@ -408,17 +439,31 @@ impl Keeper {
     }
 
     /// Sends a signal to all processes of the run that are alive, and remembers them; how many there are.
-    fn signal(&mut self, mark: &str, signal: i32) -> usize {
-        let (mut found, orphans) = (0, &mut self.orphans);
+    fn signal(&mut self, team: &Team, mark: &str, signal: i32) -> usize {
+        let (mut found, orphans) = (Vec::new(), &mut self.orphans);
         // Orphans come to this process.
         let this = std::process::id() as i32;
-        program::signal_marked(mark.as_bytes(), Some(this), signal, |process| {
-            found += 1;
-            if !orphans.contains(&process) {
-                orphans.push(process);
+        program::signal_marked(mark.as_bytes(), Some(this), signal, |process| found.push(process));
+        // Whoever has put the mark out of its environment was seen when it was born.
+        for kept in self.programs.iter_mut().filter(|p| p.door.is_none()) {
+            if let Some(program) = team.workers[kept.task as usize].program() {
+                program.look(&mut kept.processes);
             }
-        });
-        found
+            for process in &kept.processes {
+                let lives = procfs::state(*process).is_some_and(|(state, _)| state != b'Z');
+                if lives && !found.contains(process) {
+                    found.push(*process);
+                    // SAFETY: a call without pointers, to a process that was found to be of this run.
+                    unsafe { libc::kill(*process, signal) };
+                }
+            }
+        }
+        for process in &found {
+            if !orphans.contains(process) {
+                orphans.push(*process);
+            }
+        }
+        found.len()
     }
 
     fn reap(&mut self, at: model::Instant, how: How) {
@@ -457,7 +502,7 @@ impl Keeper {
                 // SAFETY: a group of our own making, whose first process is not waited for yet.
                 unsafe { libc::kill(-kept.process, libc::SIGKILL) };
             }
-            let left = self.signal(mark, libc::SIGKILL);
+            let left = self.signal(team, mark, libc::SIGKILL);
             self.reap(at, How::Forced);
             if left == 0 && self.programs.iter().all(|p| p.ended.is_some()) {
                 return;

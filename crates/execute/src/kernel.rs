@@ -22,6 +22,9 @@ pub const SENTINEL: i32 = 39;
 /// The priority of a job that was preempted.
 pub const WAIT: i32 = 38;
 
+/// Processors that a thread may run on, a bit each, as the kernel has them.
+pub type Processors = [u64; 16];
+
 /// A thread of this process or another, as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thread(pub libc::pid_t);
@@ -121,6 +124,26 @@ impl Thread {
         };
         // SAFETY: the size is that of `set`, which lives through the call.
         check(unsafe { libc::sched_setaffinity(self.0, size_of_val(&set), &set) })
+    }
+
+    /// The processors that it may run on.
+    ///
+    /// # Errors
+    /// No such thread, or a machine with more than 1024 processors.
+    pub fn processors(self) -> io::Result<Processors> {
+        let mut found = Processors::default();
+        // SAFETY: the place is as large as is said, lives through the call and may hold any bits.
+        check(unsafe { libc::sched_getaffinity(self.0, size_of::<Processors>(), found.as_mut_ptr().cast()) })
+            .map(|()| found)
+    }
+
+    /// Lets it run on these processors. Takes no memory.
+    ///
+    /// # Errors
+    /// No such thread, or none of these processors.
+    pub fn free(self, processors: &Processors) -> io::Result<()> {
+        // SAFETY: as large as is said; it lives through the call.
+        check(unsafe { libc::sched_setaffinity(self.0, size_of::<Processors>(), processors.as_ptr().cast()) })
     }
 
     /// Sends a signal to this thread of the calling process.

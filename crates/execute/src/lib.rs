@@ -16,6 +16,7 @@ mod keeper;
 pub mod kernel;
 mod listener;
 mod pages;
+mod panics;
 pub mod preflight;
 mod procfs;
 mod program;

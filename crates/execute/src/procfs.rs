@@ -122,6 +122,21 @@ pub fn children(process: i32, thread: i32, mut each: impl FnMut(i32)) {
     }
 }
 
+/// Calls `each` with a process and with every one that descends from it, as far as their parents are alive. Takes no memory.
+pub fn family(process: i32, each: &mut dyn FnMut(i32)) {
+    /// More generations than there are, and little of a stack.
+    const GENERATIONS: u32 = 64;
+    fn visit(process: i32, left: u32, each: &mut dyn FnMut(i32)) {
+        each(process);
+        if left > 0 {
+            threads(process, |tid| {
+                children(process, tid, |child| visit(child, left - 1, each));
+            });
+        }
+    }
+    visit(process, GENERATIONS, each);
+}
+
 /// Does the kernel tell who is whose child?
 pub fn tells_children() -> bool {
     // SAFETY: takes no argument, cannot fail.
@@ -154,8 +169,16 @@ pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
     }
 }
 
-/// State, parent and process group of a process.
-fn relations(process: i32) -> Option<(u8, i32, i32)> {
+/// What the kernel says of a process.
+#[derive(Clone, Copy)]
+struct Stat {
+    state: u8,
+    parent: i32,
+    group: i32,
+    born: u64,
+}
+
+fn stat(process: i32) -> Option<Stat> {
     let file = open(format_args!("/proc/{process}/stat"))?;
     let mut buffer = [0u8; 512];
     let got = read(file.as_raw_fd(), &mut buffer, 0);
@@ -165,13 +188,31 @@ fn relations(process: i32) -> Option<(u8, i32, i32)> {
         .split(|b| *b == b' ')
         .filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;
-    let mut next = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
-    Some((state, next()?, next()?))
+    let mut number = |skipped: usize| {
+        std::str::from_utf8(fields.nth(skipped)?)
+            .ok()?
+            .parse::<i64>()
+            .ok()
+    };
+    let (parent, group) = (number(0)? as i32, number(0)? as i32);
+    // The 22nd field of all; the group is the 5th.
+    let born = number(16)? as u64;
+    Some(Stat {
+        state,
+        parent,
+        group,
+        born,
+    })
+}
+
+/// When a process was born, in the kernel's ticks since it was started: tells it from a later one of the same number.
+pub fn born(process: i32) -> Option<u64> {
+    stat(process).map(|s| s.born)
 }
 
 /// State and process group of a process.
 pub fn state(process: i32) -> Option<(u8, i32)> {
-    relations(process).map(|(state, _, group)| (state, group))
+    stat(process).map(|s| (s.state, s.group))
 }
 
 /// Was a process started by another one, or by one that was, and so on? That of one whose parents end at this moment is not
@@ -181,10 +222,10 @@ pub fn descends(process: i32, from: i32) -> bool {
     const STEPS: usize = 10_000;
     let mut at = process;
     for _ in 0..STEPS {
-        at = match relations(at) {
-            Some((_, parent, _)) if parent == from => return true,
-            Some((_, parent, _)) if parent <= 1 => return false,
-            Some((_, parent, _)) => parent,
+        at = match stat(at).map(|s| s.parent) {
+            Some(parent) if parent == from => return true,
+            Some(parent) if parent <= 1 => return false,
+            Some(parent) => parent,
             None if at == process => return false,
             // A parent has ended in the meantime, and somebody has taken its children in.
             None => process,
@@ -259,6 +300,11 @@ mod tests {
         let got = shell.stdout.as_mut().unwrap().read(&mut line).unwrap();
         let grandchild = number(line[..got].trim_ascii()).unwrap();
         let (this, child) = (std::process::id() as i32, shell.id() as i32);
+        let mut all = Vec::new();
+        family(child, &mut |process| all.push(process));
+        assert!(!tells_children() || all == [child, grandchild], "{all:?}");
+        let ages = [this, child, grandchild].map(|p| born(p).unwrap());
+        assert!(ages.is_sorted() && ages[0] > 0, "{ages:?}");
         assert!(descends(child, this) && descends(grandchild, this) && descends(grandchild, child));
         assert!(!descends(this, child) && !descends(child, grandchild) && !descends(child, child));
         // SAFETY: a call without pointers; to the process that was found to be ours.

@@ -13,13 +13,14 @@
 
 use crate::family::Family;
 use crate::keeper::Door;
-use crate::kernel::{RUN, WAIT};
+use crate::kernel::{Processors, RUN, Thread, WAIT};
 use crate::pages::{Belfry, Pages};
 use crate::procfs;
 use model::{Beyond, CpuId, Error, Result};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +40,13 @@ pub enum Performer {
 impl Performer {
     pub(crate) fn is_program(&self) -> bool {
         !matches!(self, Performer::Work(_))
+    }
+    /// Where it is waited for, if somebody else starts it.
+    pub(crate) fn door(&self) -> Option<&Path> {
+        match self {
+            Performer::Outside(door) => Some(door.path()),
+            _ => None,
+        }
     }
     /// Is it a program that knows nothing of jobs?
     pub(crate) fn is_unmodified(&self) -> bool {
@@ -92,6 +100,10 @@ pub(crate) struct Program {
     adopted: Mutex<Vec<i32>>,
     /// How many threads the dispatchers know.
     known: AtomicU32,
+    /// Where it might run before it came from outside.
+    home: Option<Processors>,
+    /// Has it been let go, and goes on as if it had never come?
+    pub free: AtomicBool,
 }
 
 impl Program {
@@ -104,6 +116,8 @@ impl Program {
             gone: AtomicBool::new(false),
             stale: AtomicBool::new(false),
             adopted: Mutex::new(Vec::with_capacity(64)),
+            home: None,
+            free: AtomicBool::new(false),
         })
     }
 
@@ -148,7 +162,27 @@ impl Program {
     /// # Errors
     /// It has gone.
     pub fn guest(process: i32, pages: Pages) -> Result<Self> {
-        Self::new(process, Kind::Written(pages))
+        let home = Thread(process)
+            .processors()
+            .map_err(|e| Error::new(format!("process {process} has gone: {e}")))?;
+        Ok(Program {
+            home: Some(home),
+            ..Self::new(process, Kind::Written(pages))?
+        })
+    }
+
+    /// Where a process from outside might run before it came.
+    pub fn home(&self) -> Option<&Processors> {
+        self.home.as_ref()
+    }
+
+    /// Lets a process from outside go on as it was before it came.
+    fn let_go(&self) -> io::Result<()> {
+        if let Some(home) = &self.home {
+            self.change(|family| family.let_go(home))?;
+            self.free.store(true, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Its pages, if it was written for them.
@@ -192,6 +226,10 @@ impl Program {
 
     /// Somebody was found who may have missed a change: does it again, to all. `held`: it stands still.
     pub fn tidy(&self, chosen: bool, held: bool, within_job: bool) -> io::Result<()> {
+        if self.home.is_some() && self.gone.load(Ordering::Acquire) {
+            // It has left, whatever it is about to do.
+            return self.let_go();
+        }
         let priority = match (chosen, within_job, &self.kind) {
             (true, ..) => Some(RUN),
             (false, true, _) | (.., Kind::Unmodified(Beyond::Hold)) => Some(WAIT),
@@ -394,18 +432,27 @@ pub(crate) fn signal_marked(mark: &[u8], below: Option<i32>, signal: i32, mut fo
 }
 
 impl Program {
-    /// For the supervisor: counts threads on its own, and says so where the dispatchers know others.
-    pub(crate) fn look(&self, process: i32) -> bool {
-        let mut pending = vec![process];
+    /// For the supervisor: finds all processes that are alive of those that are known and their descendants, counts their threads
+    /// on its own, and says so where the dispatchers know others.
+    pub(crate) fn look(&self, processes: &mut Vec<i32>) -> bool {
         let (mut count, mut at) = (0, 0);
-        while at < pending.len() {
-            let process = pending[at];
-            at += 1;
-            let mut threads = Vec::new();
+        let mut threads = Vec::new();
+        while at < processes.len() {
+            let process = processes[at];
+            threads.clear();
             procfs::threads(process, |tid| threads.push(tid));
+            if threads.is_empty() {
+                processes.swap_remove(at);
+                continue;
+            }
+            at += 1;
             count += threads.len();
-            for tid in threads {
-                procfs::children(process, tid, |child| pending.push(child));
+            for tid in &threads {
+                procfs::children(process, *tid, |child| {
+                    if !processes.contains(&child) {
+                        processes.push(child);
+                    }
+                });
             }
         }
         let differs = count != self.known.load(Ordering::Relaxed) as usize;
@@ -435,5 +482,8 @@ impl Program {
             None => family.signal(signal),
         }
         family.signal(libc::SIGCONT);
+        drop(family);
+        // Likewise.
+        let _ = self.let_go();
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! It has the priority right below that of chosen jobs and may run on its processor only. Where a program was chosen it is woken
 //! and then waits for its turn: when that comes, no thread of the program can run, for all of them may run on this
-//! processor only. Then the job is over, if the program knows nothing of jobs or has said so. Where no program is chosen it
-//! sleeps until its bell rings.
+//! processor only. Then the job is over, if the program knows nothing of jobs or has said so; if it has not, it waits for something
+//! within its job, and those who were preempted by it are kept from taking its place. Where no program is chosen the sentinel sleeps
+//! until its bell rings.
 
 use crate::kernel::{self, Thread};
 use crate::team::Team;
@@ -31,10 +32,11 @@ impl Default for Watched {
 }
 
 impl Watched {
-    fn replace(&self, task: u32) {
+    /// Returns the task that was there.
+    fn replace(&self, task: u32) -> u32 {
         // Whoever has the domain's lock does this; sentinels only take the task out.
         let choice = (self.word.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        self.word.store(choice << 32 | u64::from(task), Ordering::Release);
+        self.word.swap(choice << 32 | u64::from(task), Ordering::AcqRel) as u32
     }
 
     /// The program of this task was chosen here, and all of its threads are here. The sentinel is to be called then.
@@ -42,9 +44,19 @@ impl Watched {
         self.replace(task);
     }
 
-    /// Nobody is chosen here any more.
-    pub fn forget(&self) {
+    /// Who was chosen here is not any more. True: its sentinel has taken it before.
+    pub fn forget(&self) -> bool {
+        self.replace(NOBODY) == NOBODY
+    }
+
+    /// Nobody is chosen here.
+    pub fn clear(&self) {
         self.replace(NOBODY);
+    }
+
+    /// Is anybody watched?
+    fn is_watching(&self) -> bool {
+        self.word.load(Ordering::Relaxed) as u32 != NOBODY
     }
 
     /// If `is_over` of the watched task: it is watched no more, and named.
@@ -62,18 +74,18 @@ impl Watched {
     }
 }
 
-/// Starts the sentinel of a post.
-pub(crate) fn start(team: &Arc<Team>, place: u32) -> Result<JoinHandle<()>> {
+/// Starts the sentinel of a post for a stage.
+pub(crate) fn start(team: &Arc<Team>, stage: u32, place: u32) -> Result<JoinHandle<()>> {
     let team = Arc::clone(team);
     let cpu = team.posts[place as usize].cpu;
     std::thread::Builder::new()
         .name(format!("sentinel {cpu}").chars().take(15).collect())
         .stack_size(256 << 10)
-        .spawn(move || stand(&team, place))
+        .spawn(move || stand(&team, stage, place))
         .map_err(|e| Error::new(format!("cannot start the sentinel of processor {cpu}: {e}")))
 }
 
-fn stand(team: &Team, place: u32) {
+fn stand(team: &Team, stage: u32, place: u32) {
     let post = &team.posts[place as usize];
     let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
         return;
@@ -97,12 +109,26 @@ fn stand(team: &Team, place: u32) {
     loop {
         let seen = bell.load(Ordering::Acquire);
         // When its stage has ended, nobody is chosen here by it any more.
-        if team.ending.load(Ordering::Acquire) || team.ruling() > post.stage {
+        if team.ending.load(Ordering::Acquire) || team.ruling() > stage {
             break;
         }
-        if let Some(task) = watched.take(|task| team.workers[task as usize].is_over()) {
-            team.workers[task as usize].has_finished();
-            team.tell_finished(task);
+        let mut done = 0;
+        let taken = watched.take(|task| {
+            let worker = &team.workers[task as usize];
+            done = worker.done();
+            worker.is_over()
+        });
+        match taken {
+            Some(task) => {
+                team.workers[task as usize].has_finished(done);
+                team.tell_finished(task);
+            }
+            None if watched.is_watching() => {
+                // It waits for something within its job: the processor stays free for it.
+                post.still.store(true, Ordering::Release);
+                post.call();
+            }
+            None => {}
         }
         futex_wait(bell, seen);
     }
@@ -123,8 +149,11 @@ mod tests {
         assert_eq!(watched.take(|task| task == 3), Some(3));
         assert_eq!(watched.take(|_| true), None);
         watched.watch(3);
-        watched.forget();
+        assert!(!watched.forget(), "it was still watched");
         assert_eq!(watched.take(|_| true), None);
+        watched.watch(3);
+        assert_eq!(watched.take(|_| true), Some(3));
+        assert!(watched.forget(), "it was taken before");
         // Taken off and chosen again while the sentinel was looking.
         watched.watch(3);
         let took = watched.take(|_| {

@@ -31,7 +31,15 @@ pub(crate) struct Carried {
     pub producers: Vec<Producer>,
 }
 
-/// What came of a stage.
+/// Which stage of a run it is, and the first of its domains and posts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub stage: u32,
+    pub domain: u32,
+    pub post: u32,
+}
+
+/// What came of a stage, or of several.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub decisions: u64,
@@ -40,6 +48,23 @@ pub(crate) struct Tally {
     pub calls: Vec<u32>,
     pub latencies: Vec<u32>,
     pub end: Instant,
+}
+
+impl Tally {
+    /// Adds what came of a later stage; of samples of each kind the latest `kept` stay.
+    pub fn add(&mut self, later: Tally, kept: usize) {
+        self.decisions += later.decisions;
+        self.end = self.end.max(later.end);
+        for (samples, more) in [
+            (&mut self.steps, later.steps),
+            (&mut self.thoughts, later.thoughts),
+            (&mut self.calls, later.calls),
+            (&mut self.latencies, later.latencies),
+        ] {
+            samples.extend(more);
+            samples.drain(..samples.len().saturating_sub(kept));
+        }
+    }
 }
 
 /// A stage, whatever policy rules it.
@@ -59,8 +84,7 @@ pub(crate) trait Stage: Send + Sync {
 /// The domains of a plan.
 pub(crate) struct Cores<P> {
     cores: Vec<Arc<Mutex<Core<P>>>>,
-    /// The first of its posts among those of the run.
-    first_post: u32,
+    site: Site,
     route: Arc<Route>,
     provider: Option<Arc<dyn Provider>>,
 }
@@ -78,7 +102,7 @@ impl<P: Policy + Send + 'static> Cores<P> {
     pub fn new(
         plan: Plan<P>,
         common: &Common,
-        (first_domain, first_post): (u32, u32),
+        site: Site,
         mut producers: impl Iterator<Item = Producer>,
     ) -> Self {
         let Common {
@@ -87,7 +111,7 @@ impl<P: Policy + Send + 'static> Cores<P> {
             settings,
         } = common;
         let route = Arc::new(plan.route);
-        let mut post = first_post;
+        let mut post = site.post;
         let mut cores = Vec::new();
         for ((index, domain), producer) in plan.domains.into_iter().enumerate().zip(producers.by_ref()) {
             let row = |task: usize| {
@@ -97,8 +121,8 @@ impl<P: Policy + Send + 'static> Cores<P> {
             let places = domain.cpus.len() as u32;
             let ground = Ground::new(Parts {
                 team: Arc::clone(team),
-                domain: first_domain + index as u32,
-                first_domain,
+                domain: site.domain + index as u32,
+                first_domain: site.domain,
                 cpus: domain.cpus,
                 first_post: post,
                 fixed: Arc::clone(fixed),
@@ -112,7 +136,7 @@ impl<P: Policy + Send + 'static> Cores<P> {
                 producer,
             });
             post += places;
-            let core = Core::new(domain.policy, ground, Arc::clone(&route));
+            let core = Core::new(domain.policy, ground, Arc::clone(&route), site.stage == 0);
             cores.push(Arc::new(Mutex::new(core)));
         }
         if let Some(core) = cores.first() {
@@ -120,7 +144,7 @@ impl<P: Policy + Send + 'static> Cores<P> {
         }
         Cores {
             cores,
-            first_post,
+            site,
             route,
             provider: settings.provider.clone(),
         }
@@ -142,7 +166,7 @@ impl<P: Policy + Send + 'static> Stage for Cores<P> {
             dispatcher::start(
                 team,
                 &self.cores[domain],
-                self.first_post + at as u32,
+                (self.site.stage, self.site.post + at as u32),
                 self.provider.clone(),
             )
         };

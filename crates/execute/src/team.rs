@@ -12,16 +12,17 @@ use crate::watchdog::BoardRef;
 use crate::worker::Worker;
 use model::{CpuId, Error, Instant, TaskId};
 use policy::NONE;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Where a dispatcher sleeps and is woken.
+/// Where a dispatcher sleeps and is woken. On lines of its own: processors of different domains share none.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Post {
     pub cpu: CpuId,
     pub domain: u32,
-    /// In which stage of the run.
-    pub stage: u32,
+    /// Of which set of posts it is: stages take turns with the sets ([`Team::set_of`]).
+    pub set: u32,
     /// Where its heartbeat is on the watchdog's board.
     pub beat: u32,
     /// Counts calls.
@@ -32,6 +33,8 @@ pub(crate) struct Post {
     pub guarded: AtomicBool,
     /// The program that was chosen for its processor.
     pub watched: Watched,
+    /// That program waits for something within its job: nobody else is to have the processor meanwhile.
+    pub still: AtomicBool,
     /// By how much it woke up too late at most, in nanoseconds.
     latest: AtomicU64,
     /// How often by more than [`Post::GAP`].
@@ -39,19 +42,28 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    pub fn new(cpu: CpuId, domain: u32, stage: u32, beat: u32) -> Self {
+    pub fn new(cpu: CpuId, domain: u32, set: u32, beat: u32) -> Self {
         Post {
             cpu,
             domain,
-            stage,
+            set,
             beat,
             calls: AtomicU32::new(0),
             taken: AtomicBool::new(false),
             guarded: AtomicBool::new(false),
             watched: Watched::default(),
+            still: AtomicBool::new(false),
             latest: AtomicU64::new(0),
             gaps: AtomicU64::new(0),
         }
+    }
+
+    /// Whoever was here has gone; another stage comes.
+    pub fn clear(&self) {
+        self.watched.clear();
+        self.still.store(false, Ordering::Relaxed);
+        self.guarded.store(false, Ordering::Relaxed);
+        self.taken.store(false, Ordering::Release);
     }
 
     /// Something other than this program had the processor for so long.
@@ -105,6 +117,7 @@ pub(crate) enum Mail {
 
 /// What a domain has to look at.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Inbox {
     /// The dispatcher that looks after timers.
     pub leader: u32,
@@ -146,6 +159,14 @@ impl Inbox {
         self.has_mail.load(Ordering::Acquire)
     }
 
+    /// Another stage comes: what the one before has not looked at, it has no more to look at.
+    pub fn clear(&self) {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.has_mail.store(false, Ordering::Relaxed);
+        self.untidy.store(false, Ordering::Relaxed);
+        self.triggered.store(false, Ordering::Release);
+    }
+
     /// Moves all mail to the end of `into`.
     pub fn take_mail(&self, into: &mut Vec<Mail>) {
         if self.has_mail.load(Ordering::Acquire) && self.has_mail.swap(false, Ordering::AcqRel) {
@@ -172,6 +193,8 @@ pub(crate) struct Team {
     /// Why the run could not go on.
     fault: OnceLock<Error>,
     pub board: BoardRef,
+    /// How many sets of posts there are.
+    sets: u32,
     /// The stage that rules.
     stage: AtomicU32,
     /// When it ends, in nanoseconds of the run, once the next one is ready.
@@ -197,6 +220,7 @@ impl Team {
         triggered: Vec<bool>,
     ) -> Self {
         Team {
+            sets: posts.iter().map(|p| p.set + 1).max().unwrap_or(1),
             belfry,
             workers,
             posts,
@@ -223,9 +247,15 @@ impl Team {
         self.stage.load(Ordering::Acquire)
     }
 
-    /// Does the stage of this post rule?
-    pub fn rules(&self, post: &Post) -> bool {
-        self.stage.load(Ordering::Acquire) >= post.stage
+    /// The set of posts that a stage has.
+    pub fn set_of(&self, stage: u32) -> u32 {
+        stage % self.sets
+    }
+
+    /// The posts of a stage.
+    pub fn posts_of(&self, stage: u32) -> impl Iterator<Item = &Post> {
+        let set = self.set_of(stage);
+        self.posts.iter().filter(move |p| p.set == set)
     }
 
     /// The stage that rules ends at this time of the run.
@@ -242,9 +272,9 @@ impl Team {
         self.stage_end.load(Ordering::Acquire) != u64::MAX
     }
 
-    /// A dispatcher has come to the end of the stage of its post. The last one lets the next stage rule, if there is one.
-    pub fn leave_stage(&self, post: &Post) {
-        let all = self.posts.iter().filter(|p| p.stage == post.stage).count();
+    /// A dispatcher has come to the end of its stage. The last one lets the next stage rule, if there is one.
+    pub fn leave_stage(&self, stage: u32) {
+        let all = self.posts_of(stage).count();
         if self.left.fetch_add(1, Ordering::AcqRel) + 1 < all as u32 {
             return;
         }
@@ -257,10 +287,14 @@ impl Team {
             return;
         };
         handover(self);
+        // Whoever finished while tasks changed hands told a domain that looks no more.
+        for post in self.posts_of(stage) {
+            self.pass_on(post.domain);
+        }
         self.left.store(0, Ordering::Relaxed);
         self.stage_end.store(u64::MAX, Ordering::Release);
-        self.stage.store(post.stage + 1, Ordering::Release);
-        for post in &self.posts {
+        self.stage.store(stage + 1, Ordering::Release);
+        for post in self.posts_of(stage + 1) {
             post.call();
         }
         self.ring_all();
@@ -268,7 +302,7 @@ impl Team {
 
     /// Wakes all sentinels. Processors are the same in every stage.
     fn ring_all(&self) {
-        for post in self.posts.iter().filter(|p| p.stage == 0) {
+        for post in self.posts_of(0) {
             self.belfry.bells.ring(post.beat);
         }
     }
@@ -323,7 +357,10 @@ impl Team {
             return;
         };
         releaser.ask(count, self.now());
-        let inbox = &self.inboxes[releaser.domain.load(Ordering::SeqCst) as usize];
+        let Some(inbox) = self.inboxes.get(releaser.domain() as usize) else {
+            // Whose duty it will be looks when it is.
+            return;
+        };
         inbox.triggered.store(true, Ordering::Release);
         self.posts[inbox.leader as usize].call();
     }
@@ -354,25 +391,53 @@ impl Team {
         self.posts[inbox.leader as usize].call();
     }
 
-    /// Tells the domain of a worker that it has finished. Called by the worker itself.
+    /// Tells the domain of a worker that it has finished. Called by the worker itself, or in its name.
     pub fn tell_finished(&self, task: u32) {
+        self.enlist(task);
+        let post = self.workers[task as usize].post.load(Ordering::Relaxed);
+        self.posts[post as usize].call();
+    }
+
+    /// Puts a worker on the list of those that its domain looks at, if it is on none.
+    fn enlist(&self, task: u32) {
         let worker = &self.workers[task as usize];
-        let inbox = &self.inboxes[worker.domain.load(Ordering::Acquire) as usize];
-        // Who is in the list already will be looked at after this moment.
-        if !worker.listed.swap(true, Ordering::AcqRel) {
-            let mut first = inbox.finished.load(Ordering::Relaxed);
-            loop {
-                worker.next.store(first, Ordering::Relaxed);
-                match inbox
-                    .finished
-                    .compare_exchange_weak(first, task, Ordering::Release, Ordering::Relaxed)
-                {
-                    Ok(_) => break,
-                    Err(now) => first = now,
+        loop {
+            let domain = worker.domain.load(Ordering::Acquire);
+            // Who is on the list already will be looked at after this moment.
+            if !worker.listed.swap(true, Ordering::AcqRel) {
+                let finished = &self.inboxes[domain as usize].finished;
+                let mut first = finished.load(Ordering::Relaxed);
+                loop {
+                    worker.next.store(first, Ordering::Relaxed);
+                    match finished.compare_exchange_weak(first, task, Ordering::Release, Ordering::Relaxed) {
+                        Ok(_) => break,
+                        Err(now) => first = now,
+                    }
                 }
             }
+            // Another stage may have taken the task over in between, and the one before have looked for the last time.
+            fence(Ordering::SeqCst);
+            if worker.domain.load(Ordering::Relaxed) == domain {
+                return;
+            }
+            self.pass_on(domain);
         }
-        self.posts[worker.post.load(Ordering::Relaxed) as usize].call();
+    }
+
+    /// Takes all workers off the list of a domain, and puts each on that of the domain that is its own now.
+    fn pass_on(&self, domain: u32) {
+        let mut task = self.inboxes[domain as usize]
+            .finished
+            .swap(NONE, Ordering::Acquire);
+        while task != NONE {
+            let worker = &self.workers[task as usize];
+            let next = worker.next.load(Ordering::Relaxed);
+            worker.listed.swap(false, Ordering::AcqRel);
+            self.enlist(task);
+            let own = worker.domain.load(Ordering::Acquire);
+            self.posts[self.inboxes[own as usize].leader as usize].call();
+            task = next;
+        }
     }
 
     /// Takes all workers off the list of a domain; those that finish from now on are on it again.
@@ -386,9 +451,128 @@ impl Team {
         while task != NONE {
             let worker = &self.workers[task as usize];
             let next = worker.next.load(Ordering::Relaxed);
-            worker.listed.store(false, Ordering::Release);
+            // Either the worker finds itself off the list, or what it has done by now is seen here: an exchange orders both.
+            worker.listed.swap(false, Ordering::AcqRel);
             into.push(task);
             task = next;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Two stages of one domain each, on one processor, which take turns with two sets of posts; so many tasks.
+    fn team(tasks: usize) -> Team {
+        let workers = (0..tasks).map(|n| Worker::new(format!("T{n}"))).collect();
+        let posts = (0..2).map(|set| Post::new(CpuId(0), set, set, 0)).collect();
+        let inboxes = (0..2).map(|leader| Inbox::new(leader, 4)).collect();
+        let (board, belfry) = (BoardRef::alone(), Belfry::new().unwrap());
+        Team::new(workers, posts, inboxes, board, belfry, vec![false; tasks])
+    }
+
+    fn finished(team: &Team, domain: u32) -> Vec<u32> {
+        let mut all = Vec::new();
+        team.take_finished(domain, &mut all);
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn who_has_finished_while_another_stage_took_over_is_on_its_list() {
+        let team = team(3);
+        team.tell_finished(0);
+        team.tell_finished(2);
+        team.workers[0].domain.store(1, Ordering::Release);
+        team.pass_on(0);
+        assert_eq!((finished(&team, 0), finished(&team, 1)), (vec![2], vec![0]));
+        // From now on they are found where they are.
+        for task in 0..3 {
+            team.tell_finished(task);
+            team.tell_finished(task);
+        }
+        assert_eq!((finished(&team, 0), finished(&team, 1)), (vec![1, 2], vec![0]));
+    }
+
+    /// A worker that finishes after the last look of a stage and before the next one has its task.
+    #[test]
+    fn who_finishes_within_a_handover_is_seen_ever_after() {
+        let team = team(1);
+        let finish = |team: &Team| {
+            let worker = &team.workers[0];
+            worker.has_finished(worker.done());
+            team.tell_finished(0);
+        };
+        let handover = move |team: &Team| {
+            finish(team);
+            team.workers[0].domain.store(1, Ordering::Release);
+        };
+        team.end_stage(model::Instant::ZERO, Box::new(handover));
+        team.leave_stage(0);
+        assert_eq!(team.ruling(), 1);
+        assert_eq!(finished(&team, 1), [0]);
+        finish(&team);
+        assert_eq!(finished(&team, 1), [0]);
+    }
+
+    /// Workers finish as fast as they are seen to, while two stages take over from each other again and again: when that is over
+    /// nobody is overlooked.
+    #[test]
+    fn nobody_is_overlooked_whoever_takes_over() {
+        const TASKS: usize = 3;
+        const ROUNDS: u32 = 150;
+        let team = &team(TASKS);
+        let seen: &[AtomicU32] = &[const { AtomicU32::new(0) }; TASKS];
+        let over = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for (task, seen) in seen.iter().enumerate() {
+                scope.spawn(move || {
+                    let mut job = 0;
+                    while !over.load(Ordering::Relaxed) {
+                        if seen.load(Ordering::Acquire) == job {
+                            team.workers[task].has_finished(job);
+                            fence(Ordering::SeqCst);
+                            team.tell_finished(task as u32);
+                            job += 1;
+                        }
+                    }
+                });
+            }
+            let look = |task: u32| {
+                let done = team.workers[task as usize].done();
+                seen[task as usize].store(done, Ordering::Release);
+            };
+            let (mut domain, mut overlooked) = (0, None);
+            for round in 0..ROUNDS {
+                for _ in 0..50 {
+                    finished(team, domain).into_iter().for_each(look);
+                    for task in 0..TASKS as u32 {
+                        team.workers[task as usize]
+                            .domain
+                            .store(1 - domain, Ordering::Relaxed);
+                        fence(Ordering::SeqCst);
+                        look(task);
+                    }
+                    team.pass_on(domain);
+                    domain = 1 - domain;
+                }
+                // From here on nobody looks but at the list.
+                let until = Instant::now() + Duration::from_secs(10);
+                let goals = [0, 1, 2].map(|task: usize| seen[task].load(Ordering::Relaxed) + 3);
+                let reached = |task: usize| seen[task].load(Ordering::Relaxed) >= goals[task];
+                while !(0..TASKS).all(reached) && overlooked.is_none() {
+                    finished(team, domain).into_iter().for_each(look);
+                    overlooked = (Instant::now() > until).then_some(round);
+                    std::thread::yield_now();
+                }
+                if overlooked.is_some() {
+                    break;
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(overlooked, None, "in this round");
+        });
     }
 }

@@ -79,6 +79,14 @@ impl Triggers {
         Ok(Triggers(Arc::new(set.ids().map(of).collect::<Result<_>>()?)))
     }
 
+    /// What was made in the file system for them.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &Path> {
+        self.0
+            .iter()
+            .flatten()
+            .filter_map(|source| source.made.as_deref())
+    }
+
     /// By task.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (TaskId, &Source)> {
         let with_number = self.0.iter().enumerate();

@@ -8,23 +8,18 @@
 //!
 //! Who watches the watchdog: the supervisor, which ends the run when it has gone ([`Watchdog::has_died`]).
 
+mod board;
+
+pub use board::{Board, BoardRef, Entry};
+
 use crate::kernel::{self, Thread};
-use crate::{procfs, program};
+use board::{MAX_BEATS, Shared, Text};
 use machine::realtime;
 use model::{Duration, Error, Result};
 use std::fmt::Write;
 use std::io;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
-
-/// More processors than one kernel drives.
-const MAX_BEATS: usize = 1024;
-/// More threads than one run has.
-const MAX_THREADS: usize = 16_384;
-
-/// More processes than come from outside.
-const MAX_GUESTS: usize = 1024;
+use std::sync::atomic::Ordering;
 
 /// How patient a watchdog is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,219 +50,6 @@ pub enum Trip {
     Dispatcher(u32),
     /// Ordinary threads did not get to run.
     Ordinary,
-}
-
-/// What engine and watchdog share: plain words, all zero at first.
-#[repr(C)]
-pub struct Board {
-    /// 1 once the watchdog watches, or 2 + the error number that keeps it from doing so.
-    ready: AtomicU32,
-    /// The run is over: the watchdog ends.
-    over: AtomicU32,
-    /// 0, or 1 for ordinary threads, or 2 + the place of the dispatcher.
-    tripped: AtomicU32,
-    /// Is the supervisor's heartbeat watched?
-    supervised: AtomicU32,
-    ordinary: AtomicU64,
-    /// What sets the processes of this run apart from those of others; see [`Board::mark`].
-    run: AtomicU64,
-    /// Were programs started, which carry the run's mark?
-    programs: AtomicU32,
-    /// Processes that came from outside and are left alive; zero: none.
-    guests: [AtomicI32; MAX_GUESTS],
-    /// Zero: nobody is there.
-    beats: [AtomicU64; MAX_BEATS],
-    /// Threads at real-time priority; zero: none.
-    threads: [AtomicI32; MAX_THREADS],
-}
-
-impl Board {
-    /// The dispatcher at this place is alive and well.
-    #[inline]
-    pub fn beat(&self, place: usize) {
-        if let Some(beat) = self.beats.get(place) {
-            beat.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-    /// The dispatcher at this place has ended.
-    pub fn rest(&self, place: usize) {
-        if let Some(beat) = self.beats.get(place) {
-            beat.store(0, Ordering::Relaxed);
-        }
-    }
-    /// An ordinary thread, which has to come back here again and again, got to run.
-    pub fn ordinary(&self) {
-        self.ordinary.fetch_add(1, Ordering::Relaxed);
-        self.supervised.store(1, Ordering::Relaxed);
-    }
-    /// What every program of this run carries in its environment, followed by the number of its task; from now on the
-    /// watchdog kills what carries it when the run goes wrong.
-    pub fn mark(&self) -> String {
-        self.programs.store(1, Ordering::Release);
-        format!("{}:", self.run.load(Ordering::Acquire))
-    }
-    /// A process came from outside: all of its threads are lowered when something goes wrong.
-    pub(crate) fn admit(&self, process: i32) {
-        for guest in &self.guests {
-            let free = guest.compare_exchange(0, process, Ordering::AcqRel, Ordering::Relaxed);
-            if free.is_ok() {
-                return;
-            }
-        }
-    }
-    fn lower_guests(&self) {
-        for guest in &self.guests {
-            match guest.load(Ordering::Acquire) {
-                0 => return,
-                process => procfs::threads(process, |thread| {
-                    // It fails only where the thread has gone.
-                    let _ = Thread(thread).lower();
-                }),
-            }
-        }
-    }
-    /// Kills all programs that carry the mark, below the engine's process if that is still there. Takes no memory.
-    fn kill_programs(&self, engine: Option<i32>) -> usize {
-        if self.programs.load(Ordering::Acquire) == 0 {
-            return 0;
-        }
-        let mut text = Text::EMPTY;
-        // It is long enough for any number.
-        let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
-        let mut found = 0;
-        program::signal_marked(text.bytes(), engine, libc::SIGKILL, |_| found += 1);
-        found
-    }
-    /// Kills them until a look finds none; gives up after some seconds on what the kernel itself cannot end.
-    fn kill_all_programs(&self) {
-        for _ in 0..2_000 {
-            if self.kill_programs(None) == 0 {
-                return;
-            }
-            sleep_until(kernel::monotonic() + 1_000_000);
-        }
-    }
-    /// No ordinary thread comes back here any more.
-    pub fn unsupervised(&self) {
-        self.supervised.store(0, Ordering::Relaxed);
-    }
-    /// The calling thread will be raised: whoever is entered here is lowered when something goes wrong.
-    ///
-    /// # Errors
-    /// There are too many.
-    pub fn enter(&self) -> Result<Entry<'_>> {
-        let tid = Thread::current().0;
-        let free = |slot: &&AtomicI32| {
-            slot.compare_exchange(0, tid, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-        };
-        match self.threads.iter().find(free) {
-            Some(slot) => Ok(Entry(slot)),
-            None => {
-                Err(Error::new(format!("a run has at most {MAX_THREADS} threads")).remedy("give fewer tasks"))
-            }
-        }
-    }
-    /// Why the watchdog ended the run, if it did.
-    pub fn tripped(&self) -> Option<Trip> {
-        match self.tripped.load(Ordering::Acquire) {
-            0 => None,
-            1 => Some(Trip::Ordinary),
-            place => Some(Trip::Dispatcher(place - 2)),
-        }
-    }
-    /// Makes every thread that is entered an ordinary one.
-    pub fn lower_all(&self) {
-        self.lower_guests();
-        for slot in &self.threads {
-            let tid = slot.load(Ordering::Relaxed);
-            if tid != 0 {
-                // It fails only where the thread has gone.
-                let _ = Thread(tid).lower();
-            }
-        }
-    }
-}
-
-/// A short text, without memory of its own.
-struct Text {
-    bytes: [u8; 256],
-    len: usize,
-}
-
-impl Text {
-    const EMPTY: Self = Text {
-        bytes: [0; 256],
-        len: 0,
-    };
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let into = self.bytes.get_mut(self.len..self.len + text.len());
-        into.ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
-    }
-}
-
-/// The calling thread's entry on the board; taken out when dropped, which is before the thread ends.
-pub struct Entry<'a>(&'a AtomicI32);
-
-impl Drop for Entry<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
-}
-
-/// A board in memory that is shared with forked processes.
-struct Shared(NonNull<Board>);
-
-// SAFETY: the board is made of atomic words and is unmapped only when nobody refers to it any more.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    fn map() -> io::Result<Self> {
-        // SAFETY: a new mapping of whole pages, filled with zeros, which is a valid board.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Board>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
-                -1,
-                0,
-            )
-        };
-        match NonNull::new(at.cast::<Board>()) {
-            Some(board) if at != libc::MAP_FAILED => Ok(Shared(board)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `map` with this size, and nobody refers to it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Board>()) };
-    }
-}
-
-/// A handle to a board, for threads of the engine.
-#[derive(Clone)]
-pub struct BoardRef(Arc<Shared>);
-
-impl std::ops::Deref for BoardRef {
-    type Target = Board;
-    fn deref(&self) -> &Board {
-        // SAFETY: mapped for as long as this lives; only atomic words are read and written.
-        unsafe { self.0.0.as_ref() }
-    }
 }
 
 /// A running watchdog. Dropping it ends it; before that nothing of the run may be left at real-time priority.
@@ -369,6 +151,8 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        // A group of its own: who kills the engine's group does not kill it.
+        libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_NAME, c"warmset-dog".as_ptr());
     }
     if let Err(e) = Thread::current().raise(realtime::WATCHDOG.get()) {
@@ -390,8 +174,13 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         // SAFETY: takes no argument.
         if unsafe { libc::getppid() } != parent {
             // The engine has gone, and all of its threads with it; not what its programs have started.
-            board.lower_guests();
+            for _ in 0..3 {
+                // Who was born to a raised thread meanwhile is found the next time.
+                board.lower_programs();
+                sleep_until(kernel::monotonic() + 1_000_000);
+            }
             board.kill_all_programs();
+            board.take_away();
             return;
         }
         let now = kernel::monotonic();
@@ -407,6 +196,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
                 // SAFETY: the parent is alive, or the loop would have ended.
                 unsafe { libc::kill(parent, libc::SIGKILL) };
                 board.kill_all_programs();
+                board.take_away();
                 return;
             }
             board.lower_all();
@@ -415,7 +205,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         }
         let mut trip = 0;
         for place in 0..MAX_BEATS {
-            let beat = board.beats[place].load(Ordering::Relaxed);
+            let beat = board.beats[place].0.load(Ordering::Relaxed);
             still[place] = if beat == seen[place] && beat != 0 {
                 still[place] + 1
             } else {

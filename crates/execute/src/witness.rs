@@ -28,7 +28,14 @@ pub struct Told {
     intervals: Vec<Vec<Interval>>,
     /// By task: since when its job is on a processor, and on which.
     since: Vec<Option<(u64, u32)>>,
+    /// How many intervals there are.
+    count: usize,
+    /// Later than this nothing was kept.
+    cut: Option<u64>,
 }
+
+/// So many times on a processor are kept, which take 48 MB: as much as of the kernel's switches.
+const KEPT: usize = 2_000_000;
 
 impl Told {
     /// Of so many tasks.
@@ -36,6 +43,8 @@ impl Told {
         Told {
             intervals: vec![Vec::new(); tasks],
             since: vec![None; tasks],
+            count: 0,
+            cut: None,
         }
     }
 
@@ -51,6 +60,10 @@ impl Told {
 
 impl Sink for Told {
     fn record(&mut self, event: Event) {
+        if self.count == KEPT {
+            self.cut.get_or_insert(event.time.nanos());
+            return;
+        }
         let task = event.task.index();
         if event.kind.puts_on() {
             let cpu = event.cpu().map_or(u32::MAX, |c| c.0);
@@ -60,6 +73,7 @@ impl Sink for Told {
         {
             let to = event.time.nanos();
             self.intervals[task].push(Interval { from, to, cpu });
+            self.count += 1;
         }
     }
 }
@@ -134,6 +148,7 @@ pub fn compare(switches: &Switches, told: &Told, run: &Run<'_>) -> Testimony {
         .cut
         .then(|| switches.all.iter().map(|s| s.time).max().unwrap_or(0));
     let until = kept.map(|at| at.saturating_sub(run.origin));
+    let until = [until, told.cut].into_iter().flatten().min();
     let end = until.unwrap_or(u64::MAX).min(run.end.nanos());
     let told = told.finish(end);
     let (seen, unrecorded) = seen(switches, run, &told, &mut findings);

@@ -8,20 +8,21 @@
 use crate::colored::{self, Provider, Who};
 use crate::gate::Gate;
 use crate::kernel::{self, Thread};
+use crate::panics;
 use crate::program::Program;
 use crate::team::Team;
 use model::{CpuId, Error, TaskId};
 use policy::NONE;
-use std::cell::RefCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use workload::Work;
 
-/// What a worker and its dispatchers know of each other.
+/// What a worker and its dispatchers know of each other. On lines of its own.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Worker {
     /// The task's name, for messages.
     name: String,
@@ -148,9 +149,13 @@ impl Worker {
         self.program().is_some_and(Program::is_over)
     }
 
-    /// Counts a piece of work that somebody else saw done.
-    pub fn has_finished(&self) {
-        self.done.fetch_add(1, Ordering::Release);
+    /// Counts a piece of work that somebody else saw done, behind the `seen` ones: once, whoever else saw it too.
+    pub fn has_finished(&self, seen: u32) {
+        let next = seen.wrapping_add(1);
+        // Where it fails, it is counted already.
+        let _ = self
+            .done
+            .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// How many pieces of work it has done; wraps.
@@ -194,41 +199,8 @@ pub(crate) fn start(
         .map_err(|e| Error::new(format!("cannot start a thread: {e}")).at(place))
 }
 
-thread_local! {
-    /// On the thread of a task: its run, and which task.
-    static WORKS_FOR: RefCell<Option<(Arc<Team>, u32)>> = const { RefCell::new(None) };
-}
-
-/// What a job says of its panic takes long, with a backtrace above all: the run ends at once, and the job says it as an ordinary
-/// thread, not in the place of everything else on its processor.
-fn lower_those_that_panic() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let say = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            WORKS_FOR.with_borrow(|worker| {
-                if let Some((team, task)) = worker {
-                    // Where that is refused, the watchdog ends the run.
-                    let _ = Thread::current().lower();
-                    team.fail(panicked(&team.workers[*task as usize]));
-                }
-            });
-            say(panic);
-        }));
-    });
-}
-
-/// What a panic of a worker's job is told as.
-fn panicked(worker: &Worker) -> Error {
-    let number = u64::from(worker.done.load(Ordering::Relaxed)) + 1;
-    Error::new(format!("job {number} panicked"))
-        .at(format!("task {}", worker.name))
-        .remedy("correct its workload")
-}
-
 fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
-    lower_those_that_panic();
-    WORKS_FOR.set(Some((Arc::clone(team), task)));
+    panics::lower_on_panic(team, panics::Who::Worker(task));
     let worker = &team.workers[task as usize];
     let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
         return;
@@ -249,7 +221,7 @@ fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
         let number = u64::from(done);
         if catch_unwind(AssertUnwindSafe(|| work.job(number, &team.stop))).is_err() {
             // What it says of itself went to standard error; its memory may be in any state, so it does no more.
-            team.fail(panicked(worker));
+            team.fail(panics::of_job(worker));
             return;
         }
         if team.stop.load(Ordering::Acquire) {

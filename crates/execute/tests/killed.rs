@@ -4,10 +4,10 @@
 
 mod support;
 
-use execute::Settings;
+use execute::{Launch, Manner, Performer, Settings, Triggers};
 use libtest_mimic::Completion;
 use model::watch::Silent;
-use model::{Duration, TaskSet};
+use model::{Beyond, Details, Duration, TaskSet, Trigger};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
@@ -34,6 +34,30 @@ fn set() -> TaskSet {
     set_of(&[(2, 20), (4, 40), (2, 20)])
 }
 
+/// A set whose first task has a FIFO, and what the program of its third one does, with a child in a session of its own that has
+/// thrown its environment away; each says who it is.
+fn made(path: &Path) -> (TaskSet, String) {
+    let with_number = set().timings().to_vec().into_iter().enumerate();
+    let tasks = with_number.map(|(index, timing)| {
+        let details = Details {
+            trigger: (index == 0).then(|| Trigger::Fifo(beside(path, "fifo").to_str().unwrap().to_owned())),
+            ..Details::named(format!("T{}", index + 1))
+        };
+        (timing, details)
+    });
+    let there = beside(path, "there");
+    let there = there.display();
+    let script = format!(
+        "env -i setsid sh -c 'trap \"\" TERM; echo $$ >> {there}; while :; do :; done' & echo $$ >> {there}; while :; do :; done"
+    );
+    (TaskSet::new(tasks.collect()).unwrap(), script)
+}
+
+/// A file that belongs to a trace.
+fn beside(trace: &Path, extension: &str) -> std::path::PathBuf {
+    trace.with_extension(extension)
+}
+
 /// The process's part: a run of a minute with its trace in a file.
 fn scenario(what: &str, path: &Path) -> ExitCode {
     if what == "limited" {
@@ -52,6 +76,7 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
         "limited" | "confined" => Box::new(Hoards(Vec::new())),
         _ => spin(1000),
     };
+    let set = if what == "makes" { made(path).0 } else { set };
     let plan = "g-edf"
         .parse::<policy::Spec>()
         .unwrap()
@@ -65,9 +90,17 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
     let mut sink = FileSink::create(path, &live.header("g-edf", &set, None).unwrap()).unwrap();
     let settings = Settings {
         horizon: Duration::from_secs(60),
+        triggers: Triggers::open(&set).unwrap(),
         ..Settings::default()
     };
-    let works = vec![spin(1000), spin(2000), third];
+    let mut works: Vec<Performer> = [spin(1000), spin(2000), third].map(Performer::Work).into();
+    if what == "makes" {
+        works[2] = Performer::Program(Launch {
+            command: ["sh", "-c", &made(path).1].map(str::to_owned).to_vec(),
+            manner: Manner::Unmodified(Beyond::Hold),
+            output: None,
+        });
+    }
     match execute::run(plan, &set, works, &settings, &Silent, &mut sink, FileSink::flush) {
         Ok(_) => ExitCode::SUCCESS,
         Err(e) => {
@@ -81,6 +114,7 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
 struct Begun {
     child: Child,
     trace: std::path::PathBuf,
+    dog: i32,
     _dir: tempfile::TempDir,
     guard: Guard,
 }
@@ -102,13 +136,15 @@ impl Begun {
         if let Some(group) = confine {
             std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
         }
-        let begun = Begun {
+        let mut begun = Begun {
             child,
             trace,
+            dog: 0,
             _dir: dir,
             guard,
         };
         begun.wait_until(|| begun.jobs_done() > 20);
+        begun.dog = begun.watchdog();
         begun
     }
 
@@ -145,18 +181,25 @@ impl Begun {
     fn watchdog(&self) -> i32 {
         let pid = self.pid();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-        children.trim().parse().unwrap()
+        let named = |child: &&str| {
+            std::fs::read_to_string(format!("/proc/{child}/comm"))
+                .is_ok_and(|name| name.trim() == "warmset-dog")
+        };
+        let mut dogs = children.split_whitespace().filter(named);
+        dogs.next().unwrap().parse().unwrap()
     }
 
     /// It has ended as it should: by a signal, or with an exit status. Nobody is left, and the trace can be read.
     fn has_ended(mut self, signal: Option<i32>, code: Option<i32>) {
         let status = self.child.wait().unwrap();
         assert_eq!((status.signal(), status.code()), (signal, code));
-        let group = -self.pid();
-        // SAFETY: waits for what was orphaned; asks whether anybody of the group is left.
+        let (group, dog) = (-self.pid(), self.dog);
+        // SAFETY: buries what was orphaned, but not the guard's shell; asks whether anybody is left.
         self.wait_until(|| unsafe {
-            libc::waitpid(group, std::ptr::null_mut(), libc::WNOHANG);
-            libc::kill(group, 0) != 0
+            self.guard.others().for_each(|child| {
+                libc::waitpid(child, std::ptr::null_mut(), libc::WNOHANG);
+            });
+            libc::kill(group, 0) != 0 && libc::kill(dog, 0) != 0
         });
         assert!(self.jobs_done() > 20, "the trace holds the first second");
         self.guard.all_is_quiet();
@@ -167,6 +210,25 @@ fn a_run_that_is_killed_leaves_nobody_behind(_: &Live) -> Completion {
     let begun = Begun::new("spins", None);
     begun.send(begun.pid(), libc::SIGKILL);
     begun.has_ended(Some(libc::SIGKILL), None);
+    Completion::Completed
+}
+
+/// The watchdog is not of the group that is killed: it ends the programs, one of which carries no mark any more, and takes away what
+/// the run has made.
+fn a_run_whose_whole_group_is_killed_leaves_nothing_behind(_: &Live) -> Completion {
+    let begun = Begun::new("makes", None);
+    let (fifo, there) = (beside(&begun.trace, "fifo"), beside(&begun.trace, "there"));
+    let who = || std::fs::read_to_string(&there).unwrap_or_default();
+    begun.wait_until(|| who().lines().count() == 2);
+    assert!(fifo.exists());
+    // The keeper looks fifty times a second.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    begun.send(-begun.pid(), libc::SIGKILL);
+    let text = who();
+    let gone = |pid: &str| !Path::new("/proc").join(pid).join("exe").exists();
+    begun.wait_until(|| text.lines().all(gone));
+    begun.has_ended(Some(libc::SIGKILL), None);
+    assert!(!fifo.exists());
     Completion::Completed
 }
 
@@ -248,6 +310,7 @@ fn main() -> ExitCode {
     }
     support::main(tests!(
         a_run_that_is_killed_leaves_nobody_behind,
+        a_run_whose_whole_group_is_killed_leaves_nothing_behind,
         a_run_that_is_stopped_is_ended_by_its_watchdog,
         a_run_whose_watchdog_is_killed_ends,
         a_run_whose_watchdog_is_stopped_ends,

@@ -5,10 +5,12 @@
 mod support;
 
 use execute::{Effort, Efforts, How, Settings};
-use model::assignment::{Serve, Slice, Slices, Slots, Timetable};
-use model::{Assignment, CpuSet};
+use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable};
+use model::watch::Silent;
+use model::{Assignment, CpuSet, Duration, Instant, TaskId};
+use policy::{Decisions, Domain, Event, Job, Plan, Policy, Route};
 use support::{Live, SpinFor, ms, phased, set_of};
-use trace::{Checker, EventKind, Sink};
+use trace::{Checker, EventKind, Sink, VecSink};
 use workload::Work;
 
 fn partitioned_edf_keeps_its_rules_and_every_job_is_done(live: &Live) {
@@ -78,14 +80,95 @@ fn what_a_processor_could_not_do_while_it_stood_still_is_not_counted(live: &Live
     assert!(!broken(false).is_empty());
 }
 
-/// Runs tasks of which none is heavy: nothing has to be split.
+/// Runs tasks of which none is heavy, so that nothing has to be split; short jobs and long ones, which wait for them and which they
+/// must not wait for: a wrong order lasts for longer than is tolerated.
 fn keeps_its_rules(live: &Live, policy: &str) {
-    let run = live.run(policy, &[(4, 20), (6, 30), (2, 10), (8, 40)], ms(600));
+    let run = live.run(
+        policy,
+        &[(4, 20), (6, 30), (30, 100), (60, 200), (45, 150)],
+        ms(800),
+    );
     run.is_sound();
+}
+
+/// One processor, on which whoever has the latest deadline runs: what no policy here does.
+#[derive(Clone, Default)]
+struct LatestDeadline {
+    ready: Vec<Job>,
+    running: Option<TaskId>,
+}
+
+impl Policy for LatestDeadline {
+    fn happen(&mut self, event: Event, _: Instant) {
+        match event {
+            Event::Ready(job) => self.ready.push(job),
+            Event::Done(task) => {
+                self.ready.retain(|j| j.task != task);
+                self.running = self.running.filter(|t| *t != task);
+            }
+            Event::Exhausted(_) | Event::Timer => {}
+        }
+    }
+    fn decide(&mut self, _: Instant, out: &mut impl Decisions) {
+        let last = self.ready.iter().max_by_key(|j| (j.deadline, j.task));
+        let last = last.map(|j| j.task);
+        if let Some(task) = last.filter(|_| last != self.running) {
+            out.run(0, task);
+        }
+        self.running = last;
+    }
+}
+
+fn a_policy_that_does_not_keep_the_rules_is_found_out(live: &Live) {
+    let set = set_of(&[(5, 20), (15, 60), (40, 200)]);
+    let cpus = live.platform.in_cache_order();
+    let cpu = cpus[1];
+    let plan = Plan {
+        domains: vec![Domain {
+            cpus: vec![cpu],
+            policy: LatestDeadline::default(),
+        }],
+        route: Route::Fixed(vec![0; 3]),
+    };
+    let works = set
+        .timings()
+        .iter()
+        .map(|t| SpinFor(Duration::from_nanos(t.wcet.nanos() / 2)));
+    let works: Vec<Box<dyn Work>> = works.map(|w| Box::new(w) as _).collect();
+    let settings = Settings {
+        horizon: ms(600),
+        standstills: true,
+        ..Settings::default()
+    };
+    let mut sink = VecSink::default();
+    execute::run_plan(plan, &set, works, &settings, &Silent, &mut sink, |_| ()).unwrap();
+    // As if it were EDF on that processor.
+    let assignment = Assignment::Clustered(Clustered {
+        clusters: cpus.iter().map(|cpu| CpuSet::from_iter([*cpu])).collect(),
+        cluster_of: vec![1; 3],
+    });
+    let header = live.header("p-edf", &set, Some(assignment)).unwrap();
+    let options = trace::check::Options {
+        tolerance: support::TOLERANCE,
+        ..trace::check::Options::for_trace(&header)
+    };
+    let mut checker = Checker::new(header, options).unwrap();
+    for event in &sink.events {
+        checker.record(*event);
+    }
+    let verdict = checker.finish();
+    assert!(verdict.violations > 5, "{verdict:?}");
 }
 
 fn c_edf_keeps_its_rules(live: &Live) {
     keeps_its_rules(live, "c-edf:l3");
+}
+fn cache_aware_edf_keeps_its_rules(live: &Live) {
+    // Of their working sets, 64 KiB each, only one has room in the first one of these caches, and all have in the second.
+    let set = phased(&[(4, 20, 0), (6, 30, 0), (30, 100, 5), (60, 200, 0)]);
+    for policy in ["ca-edf:cache=100KiB", "ca-edf:cache=8MiB"] {
+        live.run_set(policy, &set, None, ms(800), 50).is_sound();
+    }
 }
 fn fixed_priorities_keep_their_rules(live: &Live) {
     for policy in ["p-rm", "p-fp", "g-fp"] {
@@ -93,7 +176,7 @@ fn fixed_priorities_keep_their_rules(live: &Live) {
     }
 }
 fn policies_that_could_split_tasks_keep_their_rules(live: &Live) {
-    for policy in ["edf-fm", "edf-wm", "nps-f"] {
+    for policy in ["edf-fm", "edf-wm", "nps-f", "c-nps-f"] {
         keeps_its_rules(live, policy);
     }
 }
@@ -270,7 +353,9 @@ live_tests!(
     partitioned_edf_keeps_its_rules_and_every_job_is_done,
     global_edf_keeps_its_rules,
     what_a_processor_could_not_do_while_it_stood_still_is_not_counted,
+    a_policy_that_does_not_keep_the_rules_is_found_out,
     c_edf_keeps_its_rules,
+    cache_aware_edf_keeps_its_rules,
     fixed_priorities_keep_their_rules,
     policies_that_could_split_tasks_keep_their_rules,
     policies_by_quanta_keep_their_rules,

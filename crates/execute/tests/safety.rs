@@ -153,6 +153,36 @@ fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
     guard.all_is_quiet();
 }
 
+/// Panics when a job is done.
+#[derive(Clone)]
+struct PanickingPolicy;
+impl Policy for PanickingPolicy {
+    fn happen(&mut self, event: Event, _: Instant) {
+        assert!(!matches!(event, Event::Done(_)), "on purpose");
+    }
+    fn decide(&mut self, _: Instant, out: &mut impl Decisions) {
+        out.run(0, model::TaskId(0));
+    }
+}
+
+fn a_policy_that_panics_ends_the_run(live: &Live) {
+    let guard = Guard::new();
+    let plan = Plan {
+        domains: vec![policy::Domain {
+            cpus: vec![live.platform.in_cache_order()[1]],
+            policy: PanickingPolicy,
+        }],
+        route: Route::Fixed(vec![0]),
+    };
+    let (mut sink, watch) = (VecSink::default(), model::watch::Silent);
+    let set = set_of(&[(2, 20)]);
+    let run = execute::run_plan(plan, &set, vec![spin(50)], &settings(), &watch, &mut sink, |_| ());
+    let e = run.err().unwrap().to_string();
+    assert!(e.contains("the policy panicked"), "{e}");
+    assert!(sink.events.iter().any(|e| e.kind == EventKind::Release));
+    guard.all_is_quiet();
+}
+
 /// Wants to stop after some looks.
 struct Impatient(std::sync::atomic::AtomicU32);
 impl Watch for Impatient {
@@ -213,6 +243,7 @@ live_tests!(
     a_panic_behind_the_last_look_at_a_run_is_told_too,
     a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away,
     a_dispatcher_that_stands_still_ends_the_run,
+    a_policy_that_panics_ends_the_run,
     who_interrupts_a_run_gets_what_there_is,
     without_works_for_all_tasks_or_without_time_nothing_begins
 );

@@ -6,11 +6,13 @@ mod support;
 
 use execute::{Launch, Manner, Performer, Settings, Triggers};
 use libtest_mimic::Completion;
-use model::{Beyond, Details, Duration, TaskSet, Timing, Trigger};
+use model::{Assignment, Beyond, Details, Duration, TaskSet, Timing, Trigger};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{FromRawFd, IntoRawFd};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::{Live, Ran, SpinFor, ms};
 use trace::EventKind;
 use workload::Work;
@@ -106,6 +108,50 @@ fn bursts_are_spread_out_and_single_ones_are_not(live: &Live) {
         assert_eq!((t.events, t.left, t.ended), (10, 0, false), "{policy}");
         assert!((5..10).contains(&t.deferred), "{policy}: {t:?}");
     }
+}
+
+/// A task whose jobs take turns on two processors, asked for by somebody who hardly lets a moment pass: the duty to release them goes
+/// from domain to domain, and what is asked for is released once.
+fn the_duty_to_release_goes_with_the_jobs_of_a_split_task(live: &Live) {
+    // A task of utilization 0.6 on each of two processors leaves no room for a third one.
+    let timings = [(12, 20), (18, 30), (6, 10)];
+    let policy = "edf-fm".parse().unwrap();
+    let Some(Assignment::Turns(turns)) = live.assign(&policy, &support::set_of(&timings)) else {
+        panic!("no turns")
+    };
+    let split = turns.tasks.iter().position(|t| t.first != t.second).unwrap();
+    let (trigger, mut counter) = counter();
+    let tasks = timings.iter().enumerate().map(|(index, (wcet, period))| {
+        let details = Details {
+            trigger: (index == split).then(|| trigger.clone()),
+            ..Details::named(format!("T{index}"))
+        };
+        (Timing::implicit(ms(*wcet), ms(*period)), details)
+    });
+    let set = TaskSet::new(tasks.collect()).unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&over);
+    let writer = std::thread::spawn(move || {
+        let mut count = 0;
+        while !stop.load(Ordering::Relaxed) {
+            counter.write_all(&1u64.to_ne_bytes()).unwrap();
+            count += 1;
+            std::thread::sleep(std::time::Duration::from_micros(700));
+        }
+        count
+    });
+    let ran = run(live, &["edf-fm"], &set, spins(&set), ms(2500));
+    over.store(true, Ordering::Relaxed);
+    let asked: u64 = writer.join().unwrap();
+    ran.is_sound();
+    let all = releases(&ran, &set, split as u32);
+    assert!(apart(&all) >= timings[split].1 && all.len() > 40, "{all:?}");
+    let t = ran.outcome.triggers[0];
+    assert_eq!(t.events - t.left, all.len() as u64, "{t:?}");
+    assert!(t.events <= asked, "{t:?} of {asked}");
+    let jobs = &ran.processors_by_job()[split];
+    let on = |cpu: u32| jobs.iter().filter(|j| **j == [cpu]).count();
+    assert!(on(0) > 10 && on(1) > 10, "{jobs:?}");
 }
 
 /// What is asked for goes on being done when another policy takes over, and comes no closer by that.
@@ -223,6 +269,7 @@ fn main() -> ExitCode {
     }
     tests!(
         bursts_are_spread_out_and_single_ones_are_not,
+        the_duty_to_release_goes_with_the_jobs_of_a_split_task,
         triggers_go_on_across_policies,
         all_kinds_of_tasks_can_be_triggered,
     )

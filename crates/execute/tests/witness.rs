@@ -30,6 +30,7 @@ fn threads_ran_when_and_where_the_trace_says(live: &Live) -> Completion {
             threads: &ran.outcome.threads,
             origin: ran.outcome.origin,
             end: ran.outcome.end,
+            // Less than most jobs take; what stood still was not on a processor either.
             allowed: TOLERANCE.saturating_add(Duration::from_nanos(2 * ran.outcome.latest.nanos())),
         };
         let testimony = witness::compare(&switches, &told, &run);

@@ -7,6 +7,12 @@ use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+#[allow(dead_code, reason = "a part of it is for runs that are killed")]
+#[path = "../../execute/tests/support/guard.rs"]
+mod guard;
+
+use guard::Guard;
+
 const TASKS: &str = r#"
 [[task]]
 name = "camera"
@@ -247,8 +253,10 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
 
 fn an_interrupted_run_shows_what_there_is() {
     for signal in ["-INT", "-TERM"] {
+        let guard = Guard::new();
         let dir = tempfile::tempdir().unwrap();
         let child = begun(dir.path());
+        let dogs = children(&child);
         send(child.id() as i32, signal);
         let ended = child.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), Some(2));
@@ -261,6 +269,11 @@ fn an_interrupted_run_shows_what_there_is() {
             "{ended:?}"
         );
         is_readable(dir.path());
+        // The shell has answered throughout, settings are as before, and nobody is left.
+        guard.all_is_quiet();
+        for dog in dogs {
+            assert!(!Path::new(&format!("/proc/{dog}")).exists());
+        }
     }
 }
 

@@ -159,6 +159,8 @@ pub(crate) struct Ground {
     pub quantum: Duration,
     /// Is execution time to be kept?
     pub(super) limited: bool,
+    /// Are there programs among the tasks?
+    pub(super) programs: bool,
     /// By place: who runs there, or [`NONE`].
     pub running: Vec<u32>,
     /// By place: whose threads wait there within a piece of work, at the priority to wait, their gates open.
@@ -228,6 +230,7 @@ impl Ground {
             enforcement: parts.enforcement,
             quantum: parts.quantum,
             limited: parts.slices || parts.programs || parts.enforcement != Enforcement::Off,
+            programs: parts.programs,
             running: vec![NONE; places],
             waiting: (0..places).map(|_| Vec::with_capacity(tasks)).collect(),
             shown: vec![Shown::Busy; places],

@@ -1,7 +1,7 @@
 //! The latest samples of a time.
 
 /// So many of the latest samples are kept.
-const SAMPLES: usize = 1 << 16;
+pub(crate) const SAMPLES: usize = 1 << 16;
 
 /// The latest samples of a time, in nanoseconds; memory is set aside at the start.
 #[derive(Debug)]

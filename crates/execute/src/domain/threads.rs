@@ -31,6 +31,10 @@ impl Ground {
         let row = &mut self.rows[task as usize];
         worker.domain.store(self.domain, Ordering::Release);
         worker.post.store(self.first_post + place, Ordering::Relaxed);
+        if place != self.here && self.early > 0 {
+            // Whoever waits there without sleeping makes room.
+            team.posts[(self.first_post + place) as usize].nudge();
+        }
         row.left = NONE;
         // First where, then how high: a queued thread is moved at little cost, a running one is not.
         if row.affinity != cpu.0 {
@@ -66,10 +70,6 @@ impl Ground {
         if !std::mem::replace(&mut row.working, true) {
             if place != self.here {
                 row.called = self.timeline.now().nanos();
-                if self.early > 0 {
-                    // Whoever waits there without sleeping makes room.
-                    self.team.posts[(self.first_post + place) as usize].nudge();
-                }
             }
             worker.tell();
         }
@@ -103,7 +103,11 @@ impl Ground {
             };
         }
         if worker.program().is_some() {
-            team.posts[(self.first_post + place) as usize].watched.forget();
+            let post = &team.posts[(self.first_post + place) as usize];
+            if post.watched.forget() {
+                // Its sentinel has found its job to be over, and was kept from saying so.
+                worker.has_finished(self.rows[task as usize].done);
+            }
             self.show_leaving(task);
         }
         if worker.done() != self.rows[task as usize].done && self.work_done(task) {
@@ -149,6 +153,21 @@ impl Ground {
             let time = worker.time();
             if std::mem::replace(&mut before, time) == time {
                 return;
+            }
+        }
+    }
+
+    /// Where a program waits for something within its job, those who wait for its processor are led to their gates: it is not theirs.
+    pub fn keep_still(&mut self) {
+        if !self.programs {
+            return;
+        }
+        for place in 0..self.cpus.len() {
+            let still = &self.team.posts[self.first_post as usize + place].still;
+            if still.load(Ordering::Relaxed) && still.swap(false, Ordering::AcqRel) {
+                while let Some(task) = self.waiting[place].pop() {
+                    self.close(task);
+                }
             }
         }
     }

@@ -4,19 +4,21 @@ use super::{Ending, Maker, Outcome, Settings};
 use crate::clock::{Monotonic, Timeline, Timestamps};
 use crate::colored;
 use crate::domain::Fixed;
+use crate::domain::SAMPLES;
 use crate::effort::Efforting;
 use crate::keeper::Keeper;
 use crate::listener::Listener;
 use crate::pages::Belfry;
 use crate::program::{Performer, ProgramEnd};
 use crate::sentinel;
-use crate::stage::{Common, Stage, Tally};
+use crate::stage::{Common, Site, Stage, Tally};
 use crate::standstill;
 use crate::team::{Inbox, Post, Team};
 use crate::watchdog::{Trip, Watchdog};
 use crate::worker::{self, Worker};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -31,9 +33,15 @@ pub(super) struct Engine<M> {
     cpus: Vec<Vec<Vec<CpuId>>>,
     /// How many stages there are, and how long one lasts.
     turns: (u32, Duration),
-    stages: Vec<Arc<dyn Stage>>,
+    /// Those that are not over, or were a moment ago: the one that rules, and the next one.
+    stages: VecDeque<(u32, Arc<dyn Stage>)>,
+    /// How many were made so far.
+    made: u32,
+    /// What came of those that are over.
+    past: Tally,
     team: Arc<Team>,
-    dispatchers: Vec<JoinHandle<()>>,
+    /// With their stages.
+    dispatchers: Vec<(u32, JoinHandle<()>)>,
     /// One a processor, where there are programs.
     sentinels: Vec<JoinHandle<()>>,
     /// One a processor, where it is noted when one stands still.
@@ -80,13 +88,15 @@ impl<M: Maker> Engine<M> {
             .collect();
         let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
         let beats: Vec<CpuId> = cpus[0].iter().flatten().copied().collect();
-        for stage in 0..turns.0 {
-            for domain in &cpus[stage as usize % cpus.len()] {
+        // Stages take turns with them: what a stage leaves is there again when its plan's next turn comes.
+        let sets = (cpus.len().max(2) as u32).min(turns.0);
+        for set_of_posts in 0..sets {
+            for domain in &cpus[set_of_posts as usize % cpus.len()] {
                 let index = inboxes.len() as u32;
                 inboxes.push(Inbox::new(posts.len() as u32, 2 * set.len()));
                 posts.extend(domain.iter().map(|cpu| {
                     let beat = beats.iter().position(|c| c == cpu).unwrap_or(0);
-                    Post::new(*cpu, index, stage, beat as u32)
+                    Post::new(*cpu, index, set_of_posts, beat as u32)
                 }));
             }
         }
@@ -114,7 +124,9 @@ impl<M: Maker> Engine<M> {
             make,
             cpus,
             turns,
-            stages: Vec::new(),
+            stages: VecDeque::new(),
+            made: 0,
+            past: Tally::default(),
             team,
             dispatchers: Vec::new(),
             sentinels: Vec::new(),
@@ -192,26 +204,35 @@ impl<M: Maker> Engine<M> {
 
     /// Makes the next stage and waits until all of its dispatchers are at their places.
     fn add_stage(&mut self, producers: Vec<Producer>) -> Result<()> {
-        let number = self.stages.len();
-        let is_next = |p: &&Post| p.stage as usize == number;
-        let first_post = self.team.posts.iter().position(|p| p.stage as usize == number);
-        let first_domain = self.team.posts.iter().find(is_next).map_or(0, |p| p.domain);
-        let first = (first_domain, first_post.unwrap_or(0) as u32);
-        let stage = (self.make)(number % self.cpus.len(), &self.common, first, producers);
-        self.dispatchers.retain(|d| !d.is_finished());
+        let number = self.made;
+        let set = self.team.set_of(number);
+        let posts = self.team.posts.iter().enumerate().filter(|(_, p)| p.set == set);
+        let posts: Vec<u32> = posts.map(|(index, _)| index as u32).collect();
+        let first = posts.first().copied().unwrap_or(0);
+        let site = Site {
+            stage: number,
+            domain: self.team.posts[first as usize].domain,
+            post: first,
+        };
+        for post in self.team.posts_of(number) {
+            post.clear();
+            self.team.inboxes[post.domain as usize].clear();
+        }
+        let stage = (self.make)(number as usize % self.cpus.len(), &self.common, site, producers);
+        let started = stage.start(&self.team)?;
+        self.dispatchers.extend(started.into_iter().map(|d| (number, d)));
+        self.stages.push_back((number, stage));
+        self.made += 1;
         self.sentinels.retain(|s| !s.is_finished());
-        self.dispatchers.extend(stage.start(&self.team)?);
-        self.stages.push(stage);
         let guarded = self.workers.iter().any(Option::is_none);
-        let posts = 0..self.team.posts.len();
-        for post in posts.filter(|p| guarded && self.team.posts[*p].stage as usize == number) {
-            self.sentinels.push(sentinel::start(&self.team, post as u32)?);
+        for post in posts.into_iter().filter(|_| guarded) {
+            self.sentinels.push(sentinel::start(&self.team, number, post)?);
         }
         // Everybody is at his place before anything begins.
         let ready = |team: &Team| {
             let at_post =
                 |p: &Post| p.taken.load(Ordering::Acquire) && (!guarded || p.guarded.load(Ordering::Acquire));
-            team.workers.iter().all(Worker::is_ready) && team.posts.iter().filter(is_next).all(at_post)
+            team.workers.iter().all(Worker::is_ready) && team.posts_of(number).all(at_post)
         };
         while !ready(&self.team) {
             if let Some(e) = self.team.fault() {
@@ -229,11 +250,13 @@ impl<M: Maker> Engine<M> {
 
     /// Shortly before the stage that rules is to end, makes the next one ready to take over.
     fn look_ahead(&mut self, timeline: Timeline) -> Result<()> {
-        let made = self.stages.len() as u32;
+        self.put_away();
+        let made = self.made;
         let end = Instant::ZERO + Duration::from_nanos(self.turns.1.nanos().saturating_mul(u64::from(made)));
-        let rules = self.team.posts.iter().filter(|p| p.stage + 1 == made);
-        let due = timeline.now() + AHEAD >= end && rules.clone().all(|p| self.team.rules(p));
-        if made >= self.turns.0 || !due || self.team.is_ending_stage() {
+        let rules = self.team.ruling() + 1 == made;
+        let due = timeline.now() + AHEAD >= end && rules;
+        // The one before has been put away: its posts are free.
+        if made >= self.turns.0 || !due || self.team.is_ending_stage() || self.stages.len() > 1 {
             return Ok(());
         }
         // Until it rules nothing is written in its name.
@@ -241,14 +264,33 @@ impl<M: Maker> Engine<M> {
         let (nobody, _) = recorder::rings(vec![CpuId(0); domains], 2);
         self.add_stage(nobody)?;
         let number = made % self.cpus.len() as u32;
-        let stages = (&self.stages[made as usize - 1], &self.stages[made as usize]);
-        let (old, new) = (Arc::clone(stages.0), Arc::clone(stages.1));
+        let [old, new] = [0, 1].map(|at| Arc::clone(&self.stages[at].1));
         let handover = move |team: &Team| {
             let carried = old.leave(team, &timeline);
             new.take_over(&timeline, carried, number);
         };
         self.team.end_stage(end, Box::new(handover));
         Ok(())
+    }
+
+    /// Keeps of stages that are over what came of them.
+    fn put_away(&mut self) {
+        let ruling = self.team.ruling();
+        while self.stages.front().is_some_and(|(number, _)| *number < ruling) {
+            let is_at_work = |(stage, d): &(u32, JoinHandle<()>)| *stage < ruling && !d.is_finished();
+            if self.dispatchers.iter().any(is_at_work) {
+                return;
+            }
+            self.dispatchers.retain(|(stage, _)| *stage >= ruling);
+            if let Some((_, stage)) = self.stages.pop_front() {
+                self.past.add(stage.tally(), self.kept());
+            }
+        }
+    }
+
+    /// How many samples of each kind are kept.
+    fn kept(&self) -> usize {
+        SAMPLES * self.cpus.iter().map(Vec::len).max().unwrap_or(1)
     }
 
     /// Lets the run begin and watches it to its end.
@@ -265,7 +307,7 @@ impl<M: Maker> Engine<M> {
         let source = Monotonic;
         let timeline = Timeline::new(source, release(settings.release_at, source.read())?);
         self.team.begin(timeline);
-        for post in self.team.posts.iter().filter(|p| p.stage == 0) {
+        for post in self.team.posts_of(0) {
             post.call();
         }
         let board = watchdog.board();
@@ -302,7 +344,7 @@ impl<M: Maker> Engine<M> {
             if self.keeper.ended() == self.team.workers.len() {
                 return Ok(Ending::ProgramsEnded);
             }
-            if self.dispatchers.iter().all(JoinHandle::is_finished) {
+            if self.dispatchers.iter().all(|(_, d)| d.is_finished()) {
                 return Ok(Ending::Horizon);
             }
         }
@@ -333,7 +375,7 @@ impl<M: Maker> Engine<M> {
     fn dismiss(&mut self) -> (Vec<TaskId>, Vec<ProgramEnd>) {
         let board = self.team.board.clone();
         self.team.end();
-        wait_for(&self.team, &self.dispatchers);
+        wait_for(&self.team, self.dispatchers.iter().map(|(_, d)| d));
         // Nobody decides any more, or the watchdog has lowered who does.
         board.lower_all();
         self.team.stop.store(true, Ordering::Release);
@@ -370,24 +412,15 @@ impl<M: Maker> Engine<M> {
         let Some(mut collector) = self.collector.take() else {
             return Err(Error::new("the run has ended before"));
         };
-        if !self.dispatchers.iter().all(JoinHandle::is_finished) {
+        if !self.dispatchers.iter().all(|(_, d)| d.is_finished()) {
             // Somebody is still in a domain: what it has written so far is all there is.
             collector.collect(now, sink);
             return ended.and(Err(Error::new("a dispatcher did not come back")));
         }
-        let mut all = Tally::default();
-        for stage in &self.stages {
-            let tally = stage.tally();
-            all.decisions += tally.decisions;
-            all.end = all.end.max(tally.end);
-            for (samples, more) in [
-                (&mut all.steps, tally.steps),
-                (&mut all.thoughts, tally.thoughts),
-                (&mut all.calls, tally.calls),
-                (&mut all.latencies, tally.latencies),
-            ] {
-                samples.extend(more);
-            }
+        let kept = self.kept();
+        let mut all = std::mem::take(&mut self.past);
+        for (_, stage) in &self.stages {
+            all.add(stage.tally(), kept);
         }
         let Tally {
             decisions,
@@ -398,8 +431,8 @@ impl<M: Maker> Engine<M> {
             end,
         } = all;
         // The last stage that has ruled: one that was only made ready knows of nothing.
-        let ruling = (self.team.ruling() as usize).min(self.stages.len().saturating_sub(1));
-        if let Some(stage) = self.stages.get(ruling) {
+        let ruling = self.team.ruling();
+        if let Some((_, stage)) = self.stages.iter().rfind(|(number, _)| *number <= ruling) {
             stage.show_unfinished(end);
         }
         let lost = collector.finish(end, sink);

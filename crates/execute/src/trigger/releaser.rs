@@ -3,6 +3,7 @@
 //! Whoever listens and the dispatcher whose duty the next release is share these words; nobody waits for a lock.
 
 use model::{Duration, Instant, TaskId};
+use policy::NONE;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// So many jobs of a task may be released and not begun.
@@ -15,8 +16,8 @@ pub(crate) struct Releaser {
     pending: AtomicU64,
     /// When the first of them was asked for.
     at: AtomicU64,
-    /// The domain whose duty the next release is.
-    pub domain: AtomicU32,
+    /// The domain whose duty the next release is, or [`NONE`] while that goes from one to another.
+    domain: AtomicU32,
     /// Asked for altogether.
     events: AtomicU64,
     /// Those that came too early.
@@ -52,7 +53,7 @@ impl Default for Releaser {
         Releaser {
             pending: AtomicU64::new(0),
             at: AtomicU64::new(0),
-            domain: AtomicU32::new(0),
+            domain: AtomicU32::new(NONE),
             events: AtomicU64::new(0),
             deferred: AtomicU64::new(0),
             ended: AtomicBool::new(false),
@@ -72,6 +73,21 @@ impl Releaser {
         }
         // Whose duty the release is may be changing: either that sees what is asked for, or this sees whom to tell.
         self.pending.fetch_add(count, Ordering::SeqCst);
+    }
+
+    /// The domain whose duty the next release is, or [`NONE`].
+    pub fn domain(&self) -> u32 {
+        self.domain.load(Ordering::SeqCst)
+    }
+
+    /// The next release is the duty of this domain from now on, which looks then whether it is asked for.
+    pub fn expect(&self, domain: u32) {
+        self.domain.store(domain, Ordering::SeqCst);
+    }
+
+    /// The next release is nobody's duty until somebody expects it.
+    pub fn leave(&self) {
+        self.domain.store(NONE, Ordering::SeqCst);
     }
 
     /// The listener: nothing will come any more.

@@ -72,6 +72,20 @@ impl Guard {
         }
     }
 
+    /// The children of this process but the shell.
+    pub fn others(&self) -> impl Iterator<Item = i32> {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let children = tasks
+            .flatten()
+            .map(|t| std::fs::read_to_string(t.path().join("children")));
+        let children = children.flatten().flat_map(|c| {
+            let all: Vec<i32> = c.split_whitespace().filter_map(|p| p.parse().ok()).collect();
+            all
+        });
+        let shell = self.shell.id() as i32;
+        children.filter(move |child| *child != shell)
+    }
+
     /// The shell has answered throughout, no thread of this process is at real-time priority, no process was left behind,
     /// and the settings are as before.
     pub fn all_is_quiet(mut self) {

@@ -206,6 +206,10 @@ pub fn run(args: Args) -> Result<Answer> {
             args.witness.then(|| Told::new(set.len())),
         ),
     );
+    let recording = match args.witness {
+        true => Some(Recording::begin()?),
+        false => None,
+    };
     let settings = Settings {
         horizon: args.horizon,
         enforcement,
@@ -216,6 +220,7 @@ pub fn run(args: Args) -> Result<Answer> {
         triggers,
         best_effort,
         standstills: !args.no_standstills,
+        made: recording.iter().map(|r| r.path().to_owned()).collect(),
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.
@@ -227,10 +232,6 @@ pub fn run(args: Args) -> Result<Answer> {
     if let Some(at) = release_at {
         console.note(&format!("all tasks are released at {}", begun.wall_at(at)));
     }
-    let recording = match args.witness {
-        true => Some(Recording::begin()?),
-        false => None,
-    };
     let outcome = execute::run_in_turn(
         &plans,
         args.switch_every,

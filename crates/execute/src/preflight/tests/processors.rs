@@ -38,7 +38,9 @@ fn a_processor_outside_of_the_run_on_one_of_its_cores_is_named() {
     assert!(
         shared[0].level == Level::Warn
             && shared[0].seen.contains("processor 1 shares a core")
-            && shared[0].remedy.contains("echo 0 > /sys/devices/system/cpu/cpu1/online"),
+            && shared[0]
+                .remedy
+                .contains("echo 0 > /sys/devices/system/cpu/cpu1/online"),
         "{shared:?}"
     );
     // A core of its own; switched off.

@@ -1,0 +1,64 @@
+//! A panic of a job or of a policy: the run ends at once, and what the thread says of itself it says as an ordinary one.
+//!
+//! To say it takes long, with a backtrace above all, and cold files are read for it: not in the place of everything else on
+//! the processor.
+
+use crate::kernel::Thread;
+use crate::team::Team;
+use crate::worker::Worker;
+use model::Error;
+use std::cell::RefCell;
+use std::sync::{Arc, Once};
+
+/// Who may panic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Who {
+    /// The worker of this task.
+    Worker(u32),
+    /// The dispatcher with the heartbeat at this place.
+    Dispatcher(u32),
+}
+
+thread_local! {
+    /// The run that this thread works for, and as whom.
+    static WORKS_FOR: RefCell<Option<(Arc<Team>, Who)>> = const { RefCell::new(None) };
+}
+
+/// From now on the calling thread becomes an ordinary one, and ends its run, before it says anything of a panic.
+pub(crate) fn lower_on_panic(team: &Arc<Team>, who: Who) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let say = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            WORKS_FOR.with_borrow(|works_for| {
+                if let Some((team, who)) = works_for {
+                    // The watchdog does not miss it.
+                    if let Who::Dispatcher(beat) = who {
+                        team.board.rest(*beat as usize);
+                    }
+                    // Where that is refused, the watchdog ends the run.
+                    let _ = Thread::current().lower();
+                    team.fail(told(team, *who));
+                }
+            });
+            say(panic);
+        }));
+    });
+    WORKS_FOR.set(Some((Arc::clone(team), who)));
+}
+
+/// What a panic is told as.
+fn told(team: &Team, who: Who) -> Error {
+    match who {
+        Who::Worker(task) => of_job(&team.workers[task as usize]),
+        Who::Dispatcher(_) => Error::new("the policy panicked").remedy("report it, with the task set"),
+    }
+}
+
+/// What a panic of a worker's job is told as.
+pub(crate) fn of_job(worker: &Worker) -> Error {
+    let number = u64::from(worker.done()) + 1;
+    Error::new(format!("job {number} panicked"))
+        .at(format!("task {}", worker.name()))
+        .remedy("correct its workload")
+}

@@ -1,0 +1,436 @@
+//! What engine and watchdog share: heartbeats, threads, processes, and what has been made in the file system.
+//!
+//! Plain words in memory that both map. The engine writes, the watchdog reads, after its fork without memory or locks of its own.
+
+use super::Trip;
+use crate::kernel::{self, Thread};
+use crate::{procfs, program};
+use model::{Error, Result};
+use std::fmt::Write;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// More processors than one kernel drives.
+pub(super) const MAX_BEATS: usize = 1024;
+/// More threads than one run has.
+const MAX_THREADS: usize = 16_384;
+
+/// More processes than the programs of one run have at a time.
+const MAX_PROCESSES: usize = 4096;
+/// Room for the paths of what a run has made.
+const PATHS: usize = 1 << 16;
+
+/// What engine and watchdog share: plain words, all zero at first.
+#[repr(C)]
+pub struct Board {
+    /// 1 once the watchdog watches, or 2 + the error number that keeps it from doing so.
+    pub(super) ready: AtomicU32,
+    /// The run is over: the watchdog ends.
+    pub(super) over: AtomicU32,
+    /// 0, or 1 for ordinary threads, or 2 + the place of the dispatcher.
+    pub(super) tripped: AtomicU32,
+    /// Is the supervisor's heartbeat watched?
+    pub(super) supervised: AtomicU32,
+    pub(super) ordinary: AtomicU64,
+    /// What sets the processes of this run apart from those of others; see [`Board::mark`].
+    pub(super) run: AtomicU64,
+    /// Were programs started, which carry the run's mark?
+    programs: AtomicU32,
+    /// What the run has made in the file system and takes away again: paths, each with a zero behind it.
+    made: [AtomicU8; PATHS],
+    /// Processes of programs.
+    processes: [Known; MAX_PROCESSES],
+    /// Zero: nobody is there.
+    pub(super) beats: [Beat; MAX_BEATS],
+    /// Threads at real-time priority; zero: none.
+    threads: [AtomicI32; MAX_THREADS],
+}
+
+/// A process of a program.
+#[repr(C)]
+struct Known {
+    /// Zero: none.
+    process: AtomicI32,
+    /// Has it, or its first parent, come from outside? Then it is left alive.
+    stays: AtomicU32,
+    /// When it was born: numbers of processes are given again.
+    born: AtomicU64,
+    /// Where it might run before it came.
+    home: [AtomicU64; 16],
+}
+
+impl Known {
+    /// Its number, if it is the one that was meant.
+    fn process(&self) -> Option<i32> {
+        let process = self.process.load(Ordering::Acquire);
+        let lives = process != 0 && procfs::born(process) == Some(self.born.load(Ordering::Relaxed));
+        lives.then_some(process)
+    }
+
+    /// Lowers all of its threads and those of its descendants; of one that stays, lets them run where it might run, and go on.
+    fn lower(&self) {
+        let Some(process) = self.process() else { return };
+        let stays = self.stays.load(Ordering::Relaxed) != 0;
+        let home: kernel::Processors = std::array::from_fn(|at| self.home[at].load(Ordering::Relaxed));
+        procfs::family(process, &mut |member| {
+            procfs::threads(member, |thread| {
+                // Each fails only where the thread has gone.
+                let _ = Thread(thread).lower();
+                if stays {
+                    let _ = Thread(thread).free(&home);
+                }
+            });
+            if stays {
+                // SAFETY: a call without pointers.
+                unsafe { libc::kill(member, libc::SIGCONT) };
+            }
+        });
+    }
+}
+
+/// A heartbeat, on a line of its own: each dispatcher writes its own all the time.
+#[repr(C, align(64))]
+pub(super) struct Beat(pub(super) AtomicU64);
+
+impl Board {
+    /// The dispatcher at this place is alive and well.
+    #[inline]
+    pub fn beat(&self, place: usize) {
+        if let Some(beat) = self.beats.get(place) {
+            beat.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    /// The dispatcher at this place has ended.
+    pub fn rest(&self, place: usize) {
+        if let Some(beat) = self.beats.get(place) {
+            beat.0.store(0, Ordering::Relaxed);
+        }
+    }
+    /// An ordinary thread, which has to come back here again and again, got to run.
+    pub fn ordinary(&self) {
+        self.ordinary.fetch_add(1, Ordering::Relaxed);
+        self.supervised.store(1, Ordering::Relaxed);
+    }
+    /// What every program of this run carries in its environment, followed by the number of its task; from now on the
+    /// watchdog kills what carries it when the run goes wrong.
+    pub fn mark(&self) -> String {
+        self.programs.store(1, Ordering::Release);
+        format!("{}:", self.run.load(Ordering::Acquire))
+    }
+    /// A process belongs to a program: all of its threads are lowered when something goes wrong. One that came from outside may
+    /// run at `home` then, and goes on; others are killed.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn know(&self, process: i32, home: Option<&kernel::Processors>) -> Result<()> {
+        // Who has gone already is not there to be known.
+        let Some(born) = procfs::born(process) else {
+            return Ok(());
+        };
+        // The keeper alone writes here.
+        let is_free = |k: &&Known| k.process.load(Ordering::Relaxed) == 0;
+        let Some(known) = self.processes.iter().find(is_free) else {
+            return Err(Error::new(format!(
+                "programs have more than {MAX_PROCESSES} processes at a time"
+            ))
+            .remedy("let them start fewer"));
+        };
+        known.stays.store(u32::from(home.is_some()), Ordering::Relaxed);
+        known.born.store(born, Ordering::Relaxed);
+        for (word, bits) in known.home.iter().zip(home.copied().unwrap_or_default()) {
+            word.store(bits, Ordering::Relaxed);
+        }
+        known.process.store(process, Ordering::Release);
+        Ok(())
+    }
+    /// A process is not this run's any more.
+    pub(crate) fn forget(&self, process: i32) {
+        let is_it = |k: &&Known| k.process.load(Ordering::Relaxed) == process;
+        if let Some(known) = self.processes.iter().find(is_it) {
+            known.process.store(0, Ordering::Release);
+        }
+    }
+    /// The run has made this, and takes it away at its end: a file, a socket, a FIFO or a directory. False: there is no room to
+    /// remember it.
+    pub fn made(&self, path: &Path) -> bool {
+        let bytes = path.as_os_str().as_bytes();
+        let is_zero = |at: &usize| self.made[*at].load(Ordering::Relaxed) == 0;
+        // Behind the last one there are two zeros, or all is zero.
+        let end = (0..PATHS - 1).find(|at| is_zero(at) && (*at == 0 || is_zero(&(at - 1))));
+        let Some(from) = end.filter(|from| from + bytes.len() + 2 < PATHS) else {
+            return false;
+        };
+        // The first byte last: until then there is no path.
+        for (word, byte) in self.made[from..].iter().zip(bytes).rev() {
+            word.store(*byte, Ordering::Release);
+        }
+        true
+    }
+    /// Takes away what the run has made. Takes no memory.
+    pub(super) fn take_away(&self) {
+        let mut path = [0u8; libc::PATH_MAX as usize];
+        let mut len = 0;
+        for byte in &self.made {
+            match byte.load(Ordering::Acquire) {
+                0 if len == 0 => return,
+                0 => {
+                    path[len] = 0;
+                    len = 0;
+                    // SAFETY: the path ends with a zero and lives through the calls; what has gone already is not there to be
+                    // taken away.
+                    unsafe {
+                        if libc::unlink(path.as_ptr().cast()) != 0 {
+                            libc::rmdir(path.as_ptr().cast());
+                        }
+                    }
+                }
+                byte if len + 1 < path.len() => {
+                    path[len] = byte;
+                    len += 1;
+                }
+                _ => return,
+            }
+        }
+    }
+    /// Lowers all processes of programs that are known.
+    pub(super) fn lower_programs(&self) {
+        for known in &self.processes {
+            known.lower();
+        }
+    }
+    /// Kills all programs that carry the mark, below the engine's process if that is still there. Takes no memory.
+    pub(super) fn kill_programs(&self, engine: Option<i32>) -> usize {
+        if self.programs.load(Ordering::Acquire) == 0 {
+            return 0;
+        }
+        let mut text = Text::EMPTY;
+        // It is long enough for any number.
+        let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
+        let mut found = 0;
+        program::signal_marked(text.bytes(), engine, libc::SIGKILL, |_| found += 1);
+        // Whoever has put the mark out of its environment was seen when it was born.
+        for known in self
+            .processes
+            .iter()
+            .filter(|k| k.stays.load(Ordering::Relaxed) == 0)
+        {
+            let Some(process) = known.process() else { continue };
+            if procfs::state(process).is_some_and(|(state, _)| state != b'Z') {
+                found += 1;
+                // SAFETY: a call without pointers, to a process that was found to be of this run.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+        }
+        found
+    }
+    /// Kills them until a look finds none; gives up after some seconds on what the kernel itself cannot end.
+    pub(super) fn kill_all_programs(&self) {
+        for _ in 0..2_000 {
+            if self.kill_programs(None) == 0 {
+                return;
+            }
+            super::sleep_until(kernel::monotonic() + 1_000_000);
+        }
+    }
+    /// No ordinary thread comes back here any more.
+    pub fn unsupervised(&self) {
+        self.supervised.store(0, Ordering::Relaxed);
+    }
+    /// The calling thread will be raised: whoever is entered here is lowered when something goes wrong.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn enter(&self) -> Result<Entry<'_>> {
+        let tid = Thread::current().0;
+        let free = |slot: &&AtomicI32| {
+            slot.compare_exchange(0, tid, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        };
+        match self.threads.iter().find(free) {
+            Some(slot) => Ok(Entry(slot)),
+            None => {
+                Err(Error::new(format!("a run has at most {MAX_THREADS} threads")).remedy("give fewer tasks"))
+            }
+        }
+    }
+    /// Why the watchdog ended the run, if it did.
+    pub fn tripped(&self) -> Option<Trip> {
+        match self.tripped.load(Ordering::Acquire) {
+            0 => None,
+            1 => Some(Trip::Ordinary),
+            place => Some(Trip::Dispatcher(place - 2)),
+        }
+    }
+    /// Makes every thread that is entered an ordinary one.
+    pub fn lower_all(&self) {
+        self.lower_programs();
+        for slot in &self.threads {
+            let tid = slot.load(Ordering::Relaxed);
+            if tid != 0 {
+                // It fails only where the thread has gone.
+                let _ = Thread(tid).lower();
+            }
+        }
+    }
+}
+
+/// A short text, without memory of its own.
+pub(super) struct Text {
+    pub(super) bytes: [u8; 256],
+    pub(super) len: usize,
+}
+
+impl Text {
+    pub(super) const EMPTY: Self = Text {
+        bytes: [0; 256],
+        len: 0,
+    };
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let into = self.bytes.get_mut(self.len..self.len + text.len());
+        into.ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.len += text.len();
+        Ok(())
+    }
+}
+
+/// The calling thread's entry on the board; taken out when dropped, which is before the thread ends.
+pub struct Entry<'a>(&'a AtomicI32);
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A board in memory that is shared with forked processes.
+pub(super) struct Shared(NonNull<Board>);
+
+// SAFETY: the board is made of atomic words and is unmapped only when nobody refers to it any more.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(super) fn map() -> io::Result<Self> {
+        // SAFETY: a new mapping of whole pages, filled with zeros, which is a valid board.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Board>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(at.cast::<Board>()) {
+            Some(board) if at != libc::MAP_FAILED => Ok(Shared(board)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `map` with this size, and nobody refers to it any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Board>()) };
+    }
+}
+
+/// A handle to a board, for threads of the engine.
+#[derive(Clone)]
+pub struct BoardRef(pub(super) Arc<Shared>);
+
+impl std::ops::Deref for BoardRef {
+    type Target = Board;
+    fn deref(&self) -> &Board {
+        // SAFETY: mapped for as long as this lives; only atomic words are read and written.
+        unsafe { self.0.0.as_ref() }
+    }
+}
+
+#[cfg(test)]
+impl BoardRef {
+    /// One that no watchdog reads.
+    pub(crate) fn alone() -> Self {
+        BoardRef(Arc::new(Shared::map().unwrap()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn what_was_made_is_taken_away_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, directory, other] = ["file", "directory", "other"].map(|name| dir.path().join(name));
+        std::fs::write(&file, "").unwrap();
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(&other, "").unwrap();
+        let board = BoardRef::alone();
+        assert!(board.made(&file) && board.made(&directory) && board.made(&dir.path().join("gone")));
+        board.take_away();
+        assert_eq!(
+            (file.exists(), directory.exists(), other.exists()),
+            (false, false, true)
+        );
+        // There is an end to what can be remembered, and it is told.
+        let long = dir.path().join("x".repeat(3000));
+        assert!((0..PATHS).any(|_| !board.made(&long)));
+    }
+
+    #[test]
+    fn processes_are_known_until_they_are_forgotten_and_never_mistaken() {
+        let child = || {
+            Command::new("sleep")
+                .arg("60")
+                .stdin(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        let (mut ours, guest, stranger) = (child(), child(), child());
+        let id = |child: &std::process::Child| child.id() as i32;
+        let board = BoardRef::alone();
+        board.mark();
+        let home = Thread(id(&guest)).processors().unwrap();
+        board.know(id(&ours), None).unwrap();
+        board.know(id(&guest), Some(&home)).unwrap();
+        board.know(id(&stranger), None).unwrap();
+        board.forget(id(&stranger));
+        // As if its number had been given again.
+        board.know(id(&stranger), None).unwrap();
+        let known = board
+            .processes
+            .iter()
+            .find(|k| k.process.load(Ordering::Relaxed) == id(&stranger));
+        known.unwrap().born.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: a child of ours.
+        unsafe { libc::kill(id(&guest), libc::SIGSTOP) };
+        board.lower_all();
+        // No process carries this board's mark.
+        assert_eq!(board.kill_programs(None), 1);
+        assert!(!ours.wait().unwrap().success());
+        let state = |child: &std::process::Child| procfs::state(id(child)).map(|s| s.0);
+        let goes_on = (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            state(&guest) == Some(b'S')
+        });
+        assert!(goes_on && state(&stranger) == Some(b'S'));
+        for mut child in [guest, stranger] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
