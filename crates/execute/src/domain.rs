@@ -164,9 +164,9 @@ impl<P: Policy> Core<P> {
             return;
         }
         self.take_limits();
-        // A release at a quantum boundary begins a quantum, late as it is learned, where nobody was there to wait for it.
+        // A release before or at a quantum boundary that is past begins a quantum where nobody was there to wait for it.
         let due = Instant::from_nanos(self.releases.key());
-        let mut fires = due <= now && self.policy.is_boundary(due);
+        let mut fires = due <= now && self.policy.boundary(due).is_some_and(|at| at <= now);
         while self.ground.arrivals.key() <= now.nanos() {
             let task = self.ground.arrivals.entry() as u32;
             self.ground.arrivals.set(task as usize, Tournament::NEVER);

@@ -212,11 +212,15 @@ impl Family {
         self.each(|thread| thread.pin(cpu))
     }
 
-    /// Gives them a priority that they hand on.
+    /// Gives them a priority that they hand on. To run, each time another one is raised first: who is first runs first, and the
+    /// kernel lets it run for a tenth of a second (sched_rr_timeslice_ms), which may be longer than any budget.
     ///
     /// # Errors
     /// No right to it.
     pub fn raise(&mut self, priority: i32) -> io::Result<()> {
+        if priority == kernel::RUN && !self.members.is_empty() {
+            self.members.rotate_left(1);
+        }
         self.each(|thread| thread.raise_with_heirs(priority))
     }
 

@@ -5,7 +5,7 @@
 
 use crate::kernel;
 use crate::pages::Pages;
-use crate::procfs;
+use crate::procfs::{self, Identity};
 use crate::program::{self, How, Launch, MARK, Program, ProgramEnd};
 use crate::team::Team;
 use model::{Error, Result, TaskId};
@@ -29,7 +29,7 @@ struct Kept {
     process: i32,
     command: String,
     /// Its processes that were alive at the last look, its first one among them.
-    processes: Vec<i32>,
+    processes: Vec<Identity>,
     /// Where it came through, if from outside.
     door: Option<UnixStream>,
     /// Has its first process been waited for?
@@ -182,11 +182,13 @@ impl Keeper {
             task,
             process,
             command,
-            processes: vec![process],
+            processes: Identity::of(process).into_iter().collect(),
             door: None,
             ended: None,
         });
-        team.board.know(process, None)?;
+        if let Some(known) = Identity::of(process) {
+            team.board.know(known, None)?;
+        }
         // Before the run it runs on one processor, too.
         program.pin(team.posts[0].cpu).map_err(|e| {
             Error::new(format!("cannot move its program: {e}")).at(format!("task {}", worker.name()))
@@ -271,17 +273,19 @@ impl Keeper {
             return Ok(());
         }
         let program = Program::guest(process, pages).map_err(|e| e.at(format!("task {name}")))?;
+        let known = Identity::of(process);
+        if let Some(known) = known {
+            team.board.know(known, program.home())?;
+        }
         program.pin(team.posts[0].cpu).map_err(|e| {
             Error::new(format!("cannot move process {process}: {e}")).at(format!("task {name}"))
         })?;
-        // Before it is raised.
-        team.board.know(process, program.home())?;
         team.workers[task as usize].perform(program);
         self.programs.push(Kept {
             task,
             process,
             command: format!("process {process}"),
-            processes: vec![process],
+            processes: known.into_iter().collect(),
             door: Some(stream),
             ended: None,
         });
@@ -375,9 +379,13 @@ impl Keeper {
                         procfs::has_in_environment(child, mark.as_bytes())
                     });
                     if let Some(kept) = whose {
-                        kept.processes.push(child);
-                        if let Err(e) = team.board.know(child, None) {
-                            team.fail(e);
+                        // Most were seen while they had their parents.
+                        let is_known = kept.processes.iter().any(|p| p.process == child);
+                        if let Some(known) = Identity::of(child).filter(|_| !is_known) {
+                            kept.processes.push(known);
+                            if let Err(e) = team.board.know(known, None) {
+                                team.fail(e);
+                            }
                         }
                         self.orphans.push(child);
                         if let Some(program) = team.workers[kept.task as usize].program() {
@@ -450,11 +458,12 @@ impl Keeper {
                 program.look(&mut kept.processes);
             }
             for process in &kept.processes {
-                let lives = procfs::state(*process).is_some_and(|(state, _)| state != b'Z');
-                if lives && !found.contains(process) {
-                    found.push(*process);
-                    // SAFETY: a call without pointers, to a process that was found to be of this run.
-                    unsafe { libc::kill(*process, signal) };
+                let Identity { process, .. } = *process;
+                let lives = procfs::state(process).is_some_and(|(state, _)| state != b'Z');
+                if lives && !found.contains(&process) {
+                    found.push(process);
+                    // SAFETY: a call without pointers, to a process that was found to be of this run a moment ago.
+                    unsafe { libc::kill(process, signal) };
                 }
             }
         }

@@ -32,12 +32,14 @@ pub(crate) fn lower_on_panic(team: &Arc<Team>, who: Who) {
         std::panic::set_hook(Box::new(move |panic| {
             WORKS_FOR.with_borrow(|works_for| {
                 if let Some((team, who)) = works_for {
-                    // The watchdog does not miss it.
-                    if let Who::Dispatcher(beat) = who {
-                        team.board.rest(*beat as usize);
-                    }
                     // Where that is refused, the watchdog ends the run.
                     let _ = Thread::current().lower();
+                    if let Who::Dispatcher(beat) = who {
+                        // Nobody decides in its place: all are ordinary threads from here on, so that it gets to let go of its
+                        // domain. The watchdog does not miss it.
+                        team.board.rest(*beat as usize);
+                        team.board.lower_all();
+                    }
                     team.fail(told(team, *who));
                 }
             });

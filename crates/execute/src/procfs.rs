@@ -205,9 +205,30 @@ fn stat(process: i32) -> Option<Stat> {
     })
 }
 
-/// When a process was born, in the kernel's ticks since it was started: tells it from a later one of the same number.
+/// When a process was born, in the kernel's ticks since it was started.
 pub fn born(process: i32) -> Option<u64> {
     stat(process).map(|s| s.born)
+}
+
+/// A process, told from a later one of the same number by its birth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Its number.
+    pub process: i32,
+    /// When it was born.
+    pub born: u64,
+}
+
+impl Identity {
+    /// The one that has this number now.
+    pub fn of(process: i32) -> Option<Self> {
+        born(process).map(|born| Identity { process, born })
+    }
+
+    /// Is it there? One that is not waited for yet is.
+    pub fn exists(self) -> bool {
+        born(self.process) == Some(self.born)
+    }
 }
 
 /// State and process group of a process.

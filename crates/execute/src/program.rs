@@ -15,7 +15,7 @@ use crate::family::Family;
 use crate::keeper::Door;
 use crate::kernel::{Processors, RUN, Thread, WAIT};
 use crate::pages::{Belfry, Pages};
-use crate::procfs;
+use crate::procfs::{self, Identity};
 use model::{Beyond, CpuId, Error, Result};
 use std::fs::File;
 use std::io;
@@ -434,23 +434,23 @@ pub(crate) fn signal_marked(mark: &[u8], below: Option<i32>, signal: i32, mut fo
 impl Program {
     /// For the supervisor: finds all processes that are alive of those that are known and their descendants, counts their threads
     /// on its own, and says so where the dispatchers know others.
-    pub(crate) fn look(&self, processes: &mut Vec<i32>) -> bool {
+    pub(crate) fn look(&self, processes: &mut Vec<Identity>) -> bool {
         let (mut count, mut at) = (0, 0);
         let mut threads = Vec::new();
         while at < processes.len() {
-            let process = processes[at];
-            threads.clear();
-            procfs::threads(process, |tid| threads.push(tid));
-            if threads.is_empty() {
+            let known = processes[at];
+            if !known.exists() {
                 processes.swap_remove(at);
                 continue;
             }
             at += 1;
+            threads.clear();
+            procfs::threads(known.process, |tid| threads.push(tid));
             count += threads.len();
             for tid in &threads {
-                procfs::children(process, *tid, |child| {
-                    if !processes.contains(&child) {
-                        processes.push(child);
+                procfs::children(known.process, *tid, |child| {
+                    if !processes.iter().any(|p| p.process == child) {
+                        processes.extend(Identity::of(child));
                     }
                 });
             }

@@ -16,17 +16,31 @@ use warmset_task::shared::futex_wait;
 
 const NOBODY: u32 = u32::MAX;
 
+/// What a sentinel sees when its turn comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Seen {
+    /// Nobody is chosen here any more.
+    Nobody,
+    /// This task's job is over.
+    Over(u32),
+    /// The job waits for something.
+    Still,
+}
+
 /// Whom a sentinel watches.
 #[derive(Debug)]
 pub(crate) struct Watched {
     /// The number of the choice, then the task: a task that was taken off and chosen again is another choice.
     word: AtomicU64,
+    /// The choice whose task waits for something within its job, until that is known.
+    still: AtomicU64,
 }
 
 impl Default for Watched {
     fn default() -> Self {
         Watched {
             word: AtomicU64::new(u64::from(NOBODY)),
+            still: AtomicU64::new(u64::from(NOBODY)),
         }
     }
 }
@@ -54,23 +68,32 @@ impl Watched {
         self.replace(NOBODY);
     }
 
-    /// Is anybody watched?
-    fn is_watching(&self) -> bool {
-        self.word.load(Ordering::Relaxed) as u32 != NOBODY
+    /// Does the watched task wait for something within its job? Asked once for every time.
+    pub fn is_still(&self) -> bool {
+        let nobody = u64::from(NOBODY);
+        self.still.load(Ordering::Relaxed) != nobody
+            && self.still.swap(nobody, Ordering::AcqRel) == self.word.load(Ordering::Relaxed)
     }
 
     /// If `is_over` of the watched task: it is watched no more, and named.
-    fn take(&self, is_over: impl FnOnce(u32) -> bool) -> Option<u32> {
+    fn take(&self, is_over: impl FnOnce(u32) -> bool) -> Seen {
         let word = self.word.load(Ordering::Acquire);
         let task = word as u32;
-        if task == NOBODY || !is_over(task) {
-            return None;
+        if task == NOBODY {
+            return Seen::Nobody;
+        }
+        if !is_over(task) {
+            self.still.store(word, Ordering::Release);
+            return Seen::Still;
         }
         let nobody = word | u64::from(NOBODY);
-        self.word
+        match self
+            .word
             .compare_exchange(word, nobody, Ordering::AcqRel, Ordering::Relaxed)
-            .ok()
-            .map(|_| task)
+        {
+            Ok(_) => Seen::Over(task),
+            Err(_) => Seen::Nobody,
+        }
     }
 }
 
@@ -119,16 +142,13 @@ fn stand(team: &Team, stage: u32, place: u32) {
             worker.is_over()
         });
         match taken {
-            Some(task) => {
+            Seen::Over(task) => {
                 team.workers[task as usize].has_finished(done);
                 team.tell_finished(task);
             }
-            None if watched.is_watching() => {
-                // It waits for something within its job: the processor stays free for it.
-                post.still.store(true, Ordering::Release);
-                post.call();
-            }
-            None => {}
+            // The processor stays free for it.
+            Seen::Still => post.call(),
+            Seen::Nobody => {}
         }
         futex_wait(bell, seen);
     }
@@ -143,17 +163,14 @@ mod tests {
     #[test]
     fn a_task_is_taken_once_and_only_as_long_as_it_is_chosen() {
         let watched = Watched::default();
-        assert_eq!(watched.take(|_| true), None);
+        assert_eq!(watched.take(|_| true), Seen::Nobody);
         watched.watch(3);
-        assert_eq!(watched.take(|task| task != 3), None, "it is not over");
-        assert_eq!(watched.take(|task| task == 3), Some(3));
-        assert_eq!(watched.take(|_| true), None);
+        assert_eq!(watched.take(|task| task == 3), Seen::Over(3));
+        assert_eq!(watched.take(|_| true), Seen::Nobody);
+        assert!(watched.forget(), "it was taken before");
         watched.watch(3);
         assert!(!watched.forget(), "it was still watched");
-        assert_eq!(watched.take(|_| true), None);
-        watched.watch(3);
-        assert_eq!(watched.take(|_| true), Some(3));
-        assert!(watched.forget(), "it was taken before");
+        assert_eq!(watched.take(|_| true), Seen::Nobody);
         // Taken off and chosen again while the sentinel was looking.
         watched.watch(3);
         let took = watched.take(|_| {
@@ -161,7 +178,20 @@ mod tests {
             watched.watch(3);
             true
         });
-        assert_eq!(took, None);
-        assert_eq!(watched.take(|_| true), Some(3));
+        assert_eq!(took, Seen::Nobody);
+        assert_eq!(watched.take(|_| true), Seen::Over(3));
+    }
+
+    #[test]
+    fn that_a_job_waits_is_told_once_and_of_that_choice_alone() {
+        let watched = Watched::default();
+        assert!(!watched.is_still());
+        watched.watch(3);
+        assert_eq!(watched.take(|_| false), Seen::Still);
+        assert!(watched.is_still() && !watched.is_still());
+        assert_eq!(watched.take(|_| false), Seen::Still);
+        watched.forget();
+        watched.watch(3);
+        assert!(!watched.is_still(), "another choice");
     }
 }

@@ -33,8 +33,6 @@ pub(crate) struct Post {
     pub guarded: AtomicBool,
     /// The program that was chosen for its processor.
     pub watched: Watched,
-    /// That program waits for something within its job: nobody else is to have the processor meanwhile.
-    pub still: AtomicBool,
     /// By how much it woke up too late at most, in nanoseconds.
     latest: AtomicU64,
     /// How often by more than [`Post::GAP`].
@@ -52,7 +50,6 @@ impl Post {
             taken: AtomicBool::new(false),
             guarded: AtomicBool::new(false),
             watched: Watched::default(),
-            still: AtomicBool::new(false),
             latest: AtomicU64::new(0),
             gaps: AtomicU64::new(0),
         }
@@ -61,7 +58,6 @@ impl Post {
     /// Whoever was here has gone; another stage comes.
     pub fn clear(&self) {
         self.watched.clear();
-        self.still.store(false, Ordering::Relaxed);
         self.guarded.store(false, Ordering::Relaxed);
         self.taken.store(false, Ordering::Release);
     }
@@ -193,6 +189,8 @@ pub(crate) struct Team {
     /// Why the run could not go on.
     fault: OnceLock<Error>,
     pub board: BoardRef,
+    /// Has anybody put itself on the list of a domain whose task it is no more?
+    strays: AtomicBool,
     /// How many sets of posts there are.
     sets: u32,
     /// The stage that rules.
@@ -221,6 +219,7 @@ impl Team {
     ) -> Self {
         Team {
             sets: posts.iter().map(|p| p.set + 1).max().unwrap_or(1),
+            strays: AtomicBool::new(false),
             belfry,
             workers,
             posts,
@@ -401,30 +400,34 @@ impl Team {
     /// Puts a worker on the list of those that its domain looks at, if it is on none.
     fn enlist(&self, task: u32) {
         let worker = &self.workers[task as usize];
-        loop {
-            let domain = worker.domain.load(Ordering::Acquire);
-            // Who is on the list already will be looked at after this moment.
-            if !worker.listed.swap(true, Ordering::AcqRel) {
-                let finished = &self.inboxes[domain as usize].finished;
-                let mut first = finished.load(Ordering::Relaxed);
-                loop {
-                    worker.next.store(first, Ordering::Relaxed);
-                    match finished.compare_exchange_weak(first, task, Ordering::Release, Ordering::Relaxed) {
-                        Ok(_) => break,
-                        Err(now) => first = now,
-                    }
+        let domain = worker.domain.load(Ordering::Acquire);
+        // Who is on the list already will be looked at after this moment.
+        if !worker.listed.swap(true, Ordering::AcqRel) {
+            let finished = &self.inboxes[domain as usize].finished;
+            let mut first = finished.load(Ordering::Relaxed);
+            loop {
+                worker.next.store(first, Ordering::Relaxed);
+                match finished.compare_exchange_weak(first, task, Ordering::Release, Ordering::Relaxed) {
+                    Ok(_) => break,
+                    Err(now) => first = now,
                 }
             }
-            // Another stage may have taken the task over in between, and the one before have looked for the last time.
-            fence(Ordering::SeqCst);
-            if worker.domain.load(Ordering::Relaxed) == domain {
-                return;
-            }
-            self.pass_on(domain);
+        }
+        // Another stage may have taken the task over in between, and the one before have looked for the last time. A dispatcher
+        // goes after it: a worker could be stopped at any moment, with the list in its hands.
+        fence(Ordering::SeqCst);
+        let own = worker.domain.load(Ordering::Relaxed);
+        if own != domain {
+            self.strays.store(true, Ordering::Release);
+            self.call_leader(own);
         }
     }
 
-    /// Takes all workers off the list of a domain, and puts each on that of the domain that is its own now.
+    fn call_leader(&self, domain: u32) {
+        self.posts[self.inboxes[domain as usize].leader as usize].call();
+    }
+
+    /// Takes all workers off the list of a domain, and puts each on that of the domain that is its own now. Called by dispatchers.
     fn pass_on(&self, domain: u32) {
         let mut task = self.inboxes[domain as usize]
             .finished
@@ -434,14 +437,18 @@ impl Team {
             let next = worker.next.load(Ordering::Relaxed);
             worker.listed.swap(false, Ordering::AcqRel);
             self.enlist(task);
-            let own = worker.domain.load(Ordering::Acquire);
-            self.posts[self.inboxes[own as usize].leader as usize].call();
+            self.call_leader(worker.domain.load(Ordering::Acquire));
             task = next;
         }
     }
 
     /// Takes all workers off the list of a domain; those that finish from now on are on it again.
     pub fn take_finished(&self, domain: u32, into: &mut Vec<u32>) {
+        if self.strays.load(Ordering::Relaxed) && self.strays.swap(false, Ordering::AcqRel) {
+            for other in (0..self.inboxes.len() as u32).filter(|d| *d != domain) {
+                self.pass_on(other);
+            }
+        }
         let finished = &self.inboxes[domain as usize].finished;
         // Most steps find nothing, and leave the line to those that read it.
         let mut task = match finished.load(Ordering::Relaxed) {

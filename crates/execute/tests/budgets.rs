@@ -2,8 +2,8 @@
 
 mod support;
 
-use execute::{Enforcement, Settings};
-use model::Duration;
+use execute::{Enforcement, Launch, Manner, Performer, Settings};
+use model::{Beyond, Duration};
 use std::sync::atomic::AtomicBool;
 use support::{Live, Ran, SpinFor, ms, set_of};
 use trace::{EventKind, Flags};
@@ -72,7 +72,37 @@ fn budgets_by_quanta_end_at_their_boundaries(live: &Live) {
     assert!(cuts.iter().all(|t| t % 4_000_000 <= late), "{cuts:?}");
 }
 
+/// Three processes of one program that never sleep, and have 2 ms together at a time.
+fn all_that_a_program_has_started_takes_turns(live: &Live) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("turns");
+    let script = format!(
+        "f() {{ i=0; while :; do i=$((i+1)); [ $((i % 50)) = 0 ] && echo $1 >> {}; done; }}; f a & f b & f c",
+        file.display()
+    );
+    let launch = Launch {
+        command: ["sh", "-c", &script].map(str::to_owned).to_vec(),
+        manner: Manner::Unmodified(Beyond::Hold),
+        output: None,
+    };
+    let settings = Settings {
+        horizon: ms(3000),
+        ..Settings::default()
+    };
+    let works = vec![Performer::Program(launch)];
+    let ran = live
+        .run_works("g-edf", &set_of(&[(2, 20)]), None, works, &settings)
+        .unwrap();
+    ran.is_sound();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let of = |who: &str| text.lines().filter(|line| *line == who).count();
+    let turns = ["a", "b", "c"].map(of);
+    let all: usize = turns.iter().sum();
+    assert!(turns.iter().all(|n| *n > 0 && 10 * n > all), "{turns:?}");
+}
+
 live_tests!(
+    all_that_a_program_has_started_takes_turns,
     without_enforcement_jobs_go_on,
     exact_budgets_cut_jobs_short_and_their_successors_do_the_rest,
     budgets_by_quanta_end_at_their_boundaries

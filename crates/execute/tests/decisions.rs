@@ -130,11 +130,15 @@ fn decides_as_the_simulator(live: &Live, policy: &'static str) -> Completion {
         // The order is certain while all comes within half of what events are apart. A machine that stood still for longer
         // than that says nothing about the engine.
         let is_long = |length: Duration| 2 * length.nanos() > apart.nanos();
-        let stood = run.events.iter().filter(|e| e.kind == EventKind::Standstill);
-        let disturbed = is_long(run.outcome.latest) || stood.map(Event::length).any(is_long);
         let first = pairs()
             .position(|(d, e)| d.0 != e.0)
             .unwrap_or(decided.len().min(expected.len() - 1));
+        let until = decided
+            .get(first)
+            .map_or(u64::MAX, |d| d.1.max(expected[first].1));
+        let before =
+            |e: &&Event| e.kind == EventKind::Standstill && e.time.nanos() <= until.saturating_add(2_000_000);
+        let disturbed = run.events.iter().filter(before).map(Event::length).any(is_long);
         assert!(
             disturbed,
             "at {first}: {:?} instead of {:?}",

@@ -116,7 +116,15 @@ struct Begun {
     trace: std::path::PathBuf,
     dog: i32,
     _dir: tempfile::TempDir,
-    guard: Guard,
+    guard: Option<Guard>,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // A test that has failed leaves nobody behind either: the watchdog sees to the rest.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Begun {
@@ -141,7 +149,7 @@ impl Begun {
             trace,
             dog: 0,
             _dir: dir,
-            guard,
+            guard: Some(guard),
         };
         begun.wait_until(|| begun.jobs_done() > 20);
         begun.dog = begun.watchdog();
@@ -194,15 +202,16 @@ impl Begun {
         let status = self.child.wait().unwrap();
         assert_eq!((status.signal(), status.code()), (signal, code));
         let (group, dog) = (-self.pid(), self.dog);
+        let guard = self.guard.take().unwrap();
         // SAFETY: buries what was orphaned, but not the guard's shell; asks whether anybody is left.
         self.wait_until(|| unsafe {
-            self.guard.others().for_each(|child| {
+            guard.others().for_each(|child| {
                 libc::waitpid(child, std::ptr::null_mut(), libc::WNOHANG);
             });
             libc::kill(group, 0) != 0 && libc::kill(dog, 0) != 0
         });
         assert!(self.jobs_done() > 20, "the trace holds the first second");
-        self.guard.all_is_quiet();
+        guard.all_is_quiet();
     }
 }
 

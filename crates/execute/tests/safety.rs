@@ -153,15 +153,20 @@ fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
     guard.all_is_quiet();
 }
 
-/// Panics when a job is done.
-#[derive(Clone)]
-struct PanickingPolicy;
+/// Panics when a job is done; each task has a place of its own.
+#[derive(Clone, Default)]
+struct PanickingPolicy(Vec<model::TaskId>);
 impl Policy for PanickingPolicy {
     fn happen(&mut self, event: Event, _: Instant) {
-        assert!(!matches!(event, Event::Done(_)), "on purpose");
+        match event {
+            Event::Ready(job) => self.0.push(job.task),
+            _ => panic!("on purpose"),
+        }
     }
     fn decide(&mut self, _: Instant, out: &mut impl Decisions) {
-        out.run(0, model::TaskId(0));
+        for task in self.0.drain(..) {
+            out.run(task.0, task);
+        }
     }
 }
 
@@ -169,14 +174,16 @@ fn a_policy_that_panics_ends_the_run(live: &Live) {
     let guard = Guard::new();
     let plan = Plan {
         domains: vec![policy::Domain {
-            cpus: vec![live.platform.in_cache_order()[1]],
-            policy: PanickingPolicy,
+            cpus: live.platform.in_cache_order(),
+            policy: PanickingPolicy::default(),
         }],
-        route: Route::Fixed(vec![0]),
+        route: Route::Fixed(vec![0, 0]),
     };
     let (mut sink, watch) = (VecSink::default(), model::watch::Silent);
-    let set = set_of(&[(2, 20)]);
-    let run = execute::run_plan(plan, &set, vec![spin(50)], &settings(), &watch, &mut sink, |_| ());
+    // On the other processor there is somebody who never sleeps.
+    let set = set_of(&[(2, 20), (400, 500)]);
+    let works = vec![spin(50), Box::new(SpinFor(ms(400))) as Box<dyn Work>];
+    let run = execute::run_plan(plan, &set, works, &settings(), &watch, &mut sink, |_| ());
     let e = run.err().unwrap().to_string();
     assert!(e.contains("the policy panicked"), "{e}");
     assert!(sink.events.iter().any(|e| e.kind == EventKind::Release));

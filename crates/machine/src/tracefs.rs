@@ -183,7 +183,8 @@ fn take_away_what_is_left() {
     for instance in instances.flatten() {
         let name = instance.file_name();
         let process = name.to_str().and_then(|n| n.strip_prefix("warmset-"));
-        if process.is_some_and(|p| !Path::new("/proc").join(p).exists()) {
+        let process = process.and_then(|p| p.parse::<u32>().ok());
+        if process.is_some_and(|p| !Path::new("/proc").join(p.to_string()).exists()) {
             // Somebody else may be faster.
             let _ = std::fs::remove_dir(instance.path());
         }

@@ -325,8 +325,8 @@ impl Policy for CaEdf {
     }
 
     #[inline]
-    fn is_boundary(&self, at: Instant) -> bool {
-        self.quanta.is_boundary(at)
+    fn boundary(&self, from: Instant) -> Option<Instant> {
+        Some(self.quanta.boundary(from))
     }
 
     fn happen(&mut self, event: Event, _now: Instant) {

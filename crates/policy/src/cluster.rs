@@ -382,8 +382,8 @@ impl<R: Rank> Policy for Cluster<R> {
     }
 
     #[inline]
-    fn is_boundary(&self, at: Instant) -> bool {
-        self.quanta.as_ref().is_some_and(|quanta| quanta.is_boundary(at))
+    fn boundary(&self, from: Instant) -> Option<Instant> {
+        self.quanta.as_ref().map(|quanta| quanta.boundary(from))
     }
 
     #[inline(always)]

@@ -109,13 +109,13 @@ pub trait Policy {
         false
     }
 
-    /// Does a quantum begin at this instant?
+    /// When the first quantum begins at or after this instant; `None`: there are no quanta.
     ///
     /// Override it in a quantum-driven policy: in real time what is due at a boundary is learned a little later, and an engine
-    /// has to know that it is this boundary that it is late for.
+    /// has to know that there is one which it is late for.
     #[inline]
-    fn is_boundary(&self, _at: Instant) -> bool {
-        false
+    fn boundary(&self, _from: Instant) -> Option<Instant> {
+        None
     }
 
     /// Takes notice of an event. Decides nothing yet: at one instant many jobs may be released.

@@ -199,8 +199,8 @@ impl Policy for Pd2 {
     }
 
     #[inline]
-    fn is_boundary(&self, at: Instant) -> bool {
-        self.quanta.is_boundary(at)
+    fn boundary(&self, from: Instant) -> Option<Instant> {
+        Some(self.quanta.boundary(from))
     }
 
     #[inline]

@@ -31,13 +31,13 @@ impl Quanta {
     pub fn begins(&mut self, now: Instant) -> Option<u64> {
         let fired = std::mem::take(&mut self.fired);
         let slot = now.nanos() / self.length;
-        (fired || self.is_boundary(now)).then_some(slot)
+        (fired || slot * self.length == now.nanos()).then_some(slot)
     }
 
-    /// Does a quantum begin at this instant?
+    /// When the first quantum begins at or after an instant.
     #[inline]
-    pub fn is_boundary(&self, at: Instant) -> bool {
-        at.nanos().is_multiple_of(self.length)
+    pub fn boundary(&self, from: Instant) -> Instant {
+        self.at(self.from(from))
     }
 
     /// When the quantum after this instant begins.

@@ -4,6 +4,7 @@ use super::ground::{Ground, Leave};
 use super::{Enforcement, SHORTEST, trouble};
 use crate::kernel;
 use crate::program::Program;
+use crate::team::Post;
 use policy::NONE;
 use policy::tournament::Tournament;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ impl Ground {
         worker.post.store(self.first_post + place, Ordering::Relaxed);
         if place != self.here && self.early > 0 {
             // Whoever waits there without sleeping makes room.
-            team.posts[(self.first_post + place) as usize].nudge();
+            self.team.posts[(self.first_post + place) as usize].nudge();
         }
         row.left = NONE;
         // First where, then how high: a queued thread is moved at little cost, a running one is not.
@@ -43,13 +44,18 @@ impl Ground {
                 trouble(team, task, "move", &e);
             }
         }
+        let (gated, is_program) = (std::mem::take(&mut row.gated), worker.program().is_some());
+        if gated && is_program {
+            // Its threads wake up in an order that is always the same; they are raised in turn.
+            worker.open();
+        }
         if !row.raised {
             row.raised = true;
             if let Err(e) = worker.raise(kernel::RUN) {
                 trouble(team, task, "raise", &e);
             }
         }
-        if std::mem::take(&mut row.gated) {
+        if gated && !is_program {
             worker.open();
         }
         if self.limited {
@@ -74,7 +80,7 @@ impl Ground {
             worker.tell();
         }
         if worker.program().is_some() {
-            let post = &self.team.posts[(self.first_post + place) as usize];
+            let post = self.post(place);
             post.watched.watch(task);
             self.team.belfry.bells.ring(post.beat);
         }
@@ -89,6 +95,8 @@ impl Ground {
         }
         let team = Arc::clone(&self.team);
         let worker = &team.workers[task as usize];
+        // Before it leaves: its sentinel, which then runs, must not take it for one that sleeps.
+        let was_over = worker.program().is_some() && self.post(place).watched.forget();
         let row = &mut self.rows[task as usize];
         if place == self.here && then == Leave::Moves && worker.program().is_none() {
             // It does not run while its dispatcher does, and is not there any more when that ends.
@@ -103,12 +111,15 @@ impl Ground {
             };
         }
         if worker.program().is_some() {
-            let post = &team.posts[(self.first_post + place) as usize];
-            if post.watched.forget() {
-                // Its sentinel has found its job to be over, and was kept from saying so.
+            if was_over {
+                // Its sentinel has found that, and may have been kept from saying so.
                 worker.has_finished(self.rows[task as usize].done);
             }
             self.show_leaving(task);
+        }
+        if self.rows[task as usize].behind > 0 {
+            // If it has done what was left over from an earlier job, it is told to go on when it is chosen again.
+            self.rows[task as usize].place = NONE;
         }
         if worker.done() != self.rows[task as usize].done && self.work_done(task) {
             self.show_completion(task, false);
@@ -163,13 +174,16 @@ impl Ground {
             return;
         }
         for place in 0..self.cpus.len() {
-            let still = &self.team.posts[self.first_post as usize + place].still;
-            if still.load(Ordering::Relaxed) && still.swap(false, Ordering::AcqRel) {
+            if self.post(place as u32).watched.is_still() {
                 while let Some(task) = self.waiting[place].pop() {
                     self.close(task);
                 }
             }
         }
+    }
+
+    fn post(&self, place: u32) -> &Post {
+        &self.team.posts[(self.first_post + place) as usize]
     }
 
     pub(super) fn close(&mut self, task: u32) {

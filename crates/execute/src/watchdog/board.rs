@@ -4,11 +4,13 @@
 
 use super::Trip;
 use crate::kernel::{self, Thread};
-use crate::{procfs, program};
+use crate::procfs::{self, Identity};
+use crate::program;
 use model::{Error, Result};
 use std::fmt::Write;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -50,6 +52,32 @@ pub struct Board {
     threads: [AtomicI32; MAX_THREADS],
 }
 
+/// Device and inode in front of a path, as 16 digits of base 16 each.
+const IDENTITY: usize = 32;
+
+/// Takes away what such a text, which ends with a zero, names.
+fn remove(text: &[u8]) {
+    let Some((identity, path)) = text.split_at_checked(IDENTITY) else {
+        return;
+    };
+    let number = |digits: &[u8]| {
+        let digits = std::str::from_utf8(digits).ok()?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    let (device, inode) = (number(&identity[..16]), number(&identity[16..]));
+    // SAFETY: an all-zero `stat` is valid, and the kernel fills it in; the path ends with a zero and lives through the calls.
+    unsafe {
+        let mut there: libc::stat = std::mem::zeroed();
+        let found = libc::lstat(path.as_ptr().cast(), &mut there) == 0;
+        if found && device == Some(there.st_dev as u64) && inode == Some(there.st_ino as u64) {
+            match there.st_mode & libc::S_IFMT {
+                libc::S_IFDIR => libc::rmdir(path.as_ptr().cast()),
+                _ => libc::unlink(path.as_ptr().cast()),
+            };
+        }
+    }
+}
+
 /// A process of a program.
 #[repr(C)]
 struct Known {
@@ -67,8 +95,11 @@ impl Known {
     /// Its number, if it is the one that was meant.
     fn process(&self) -> Option<i32> {
         let process = self.process.load(Ordering::Acquire);
-        let lives = process != 0 && procfs::born(process) == Some(self.born.load(Ordering::Relaxed));
-        lives.then_some(process)
+        let known = Identity {
+            process,
+            born: self.born.load(Ordering::Relaxed),
+        };
+        (process != 0 && known.exists()).then_some(process)
     }
 
     /// Lowers all of its threads and those of its descendants; of one that stays, lets them run where it might run, and go on.
@@ -126,11 +157,8 @@ impl Board {
     ///
     /// # Errors
     /// There are too many.
-    pub(crate) fn know(&self, process: i32, home: Option<&kernel::Processors>) -> Result<()> {
-        // Who has gone already is not there to be known.
-        let Some(born) = procfs::born(process) else {
-            return Ok(());
-        };
+    pub(crate) fn know(&self, known: Identity, home: Option<&kernel::Processors>) -> Result<()> {
+        let Identity { process, born } = known;
         // The keeper alone writes here.
         let is_free = |k: &&Known| k.process.load(Ordering::Relaxed) == 0;
         let Some(known) = self.processes.iter().find(is_free) else {
@@ -148,8 +176,10 @@ impl Board {
         Ok(())
     }
     /// A process is not this run's any more.
-    pub(crate) fn forget(&self, process: i32) {
-        let is_it = |k: &&Known| k.process.load(Ordering::Relaxed) == process;
+    pub(crate) fn forget(&self, known: Identity) {
+        let is_it = |k: &&Known| {
+            k.process.load(Ordering::Relaxed) == known.process && k.born.load(Ordering::Relaxed) == known.born
+        };
         if let Some(known) = self.processes.iter().find(is_it) {
             known.process.store(0, Ordering::Release);
         }
@@ -157,39 +187,38 @@ impl Board {
     /// The run has made this, and takes it away at its end: a file, a socket, a FIFO or a directory. False: there is no room to
     /// remember it.
     pub fn made(&self, path: &Path) -> bool {
-        let bytes = path.as_os_str().as_bytes();
+        let Ok(there) = std::fs::symlink_metadata(path) else {
+            return true;
+        };
+        // By which it is known, then where it is.
+        let mut text = format!("{:016x}{:016x}", there.dev(), there.ino()).into_bytes();
+        text.extend_from_slice(path.as_os_str().as_bytes());
         let is_zero = |at: &usize| self.made[*at].load(Ordering::Relaxed) == 0;
         // Behind the last one there are two zeros, or all is zero.
         let end = (0..PATHS - 1).find(|at| is_zero(at) && (*at == 0 || is_zero(&(at - 1))));
-        let Some(from) = end.filter(|from| from + bytes.len() + 2 < PATHS) else {
+        let Some(from) = end.filter(|from| from + text.len() + 2 < PATHS) else {
             return false;
         };
-        // The first byte last: until then there is no path.
-        for (word, byte) in self.made[from..].iter().zip(bytes).rev() {
-            word.store(*byte, Ordering::Release);
+        // The first byte last: until then there is nothing.
+        for (word, byte) in self.made[from..].iter().zip(text).rev() {
+            word.store(byte, Ordering::Release);
         }
         true
     }
-    /// Takes away what the run has made. Takes no memory.
+    /// Takes away what the run has made, if it is still what is there. Takes no memory.
     pub(super) fn take_away(&self) {
-        let mut path = [0u8; libc::PATH_MAX as usize];
+        let mut text = [0u8; IDENTITY + libc::PATH_MAX as usize];
         let mut len = 0;
         for byte in &self.made {
             match byte.load(Ordering::Acquire) {
                 0 if len == 0 => return,
                 0 => {
-                    path[len] = 0;
+                    text[len] = 0;
+                    remove(&text[..=len]);
                     len = 0;
-                    // SAFETY: the path ends with a zero and lives through the calls; what has gone already is not there to be
-                    // taken away.
-                    unsafe {
-                        if libc::unlink(path.as_ptr().cast()) != 0 {
-                            libc::rmdir(path.as_ptr().cast());
-                        }
-                    }
                 }
-                byte if len + 1 < path.len() => {
-                    path[len] = byte;
+                byte if len + 1 < text.len() => {
+                    text[len] = byte;
                     len += 1;
                 }
                 _ => return,
@@ -375,20 +404,27 @@ mod tests {
     #[test]
     fn what_was_made_is_taken_away_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let [file, directory, other] = ["file", "directory", "other"].map(|name| dir.path().join(name));
-        std::fs::write(&file, "").unwrap();
+        let [file, directory, other, later] =
+            ["file", "directory", "other", "later"].map(|name| dir.path().join(name));
+        for path in [&file, &other, &later] {
+            std::fs::write(path, "").unwrap();
+        }
         std::fs::create_dir(&directory).unwrap();
-        std::fs::write(&other, "").unwrap();
         let board = BoardRef::alone();
-        assert!(board.made(&file) && board.made(&directory) && board.made(&dir.path().join("gone")));
-        board.take_away();
-        assert_eq!(
-            (file.exists(), directory.exists(), other.exists()),
-            (false, false, true)
+        assert!(
+            [&file, &directory, &later, &dir.path().join("gone")]
+                .iter()
+                .all(|path| board.made(path))
         );
+        // Somebody else has made another one there meanwhile.
+        let kept = dir.path().join("kept");
+        std::fs::rename(&later, &kept).unwrap();
+        std::fs::write(&later, "").unwrap();
+        board.take_away();
+        let there = [&file, &directory, &other, &later, &kept].map(|path| path.exists());
+        assert_eq!(there, [false, false, true, true, true]);
         // There is an end to what can be remembered, and it is told.
-        let long = dir.path().join("x".repeat(3000));
-        assert!((0..PATHS).any(|_| !board.made(&long)));
+        assert!((0..PATHS).any(|_| !board.made(&other)));
     }
 
     #[test]
@@ -405,17 +441,17 @@ mod tests {
         let board = BoardRef::alone();
         board.mark();
         let home = Thread(id(&guest)).processors().unwrap();
-        board.know(id(&ours), None).unwrap();
-        board.know(id(&guest), Some(&home)).unwrap();
-        board.know(id(&stranger), None).unwrap();
-        board.forget(id(&stranger));
-        // As if its number had been given again.
-        board.know(id(&stranger), None).unwrap();
-        let known = board
-            .processes
-            .iter()
-            .find(|k| k.process.load(Ordering::Relaxed) == id(&stranger));
-        known.unwrap().born.fetch_add(1, Ordering::Relaxed);
+        let identity = |child: &std::process::Child| Identity::of(id(child)).unwrap();
+        board.know(identity(&ours), None).unwrap();
+        board.know(identity(&guest), Some(&home)).unwrap();
+        board.know(identity(&stranger), None).unwrap();
+        board.forget(identity(&stranger));
+        // Somebody who had its number before it.
+        let earlier = Identity {
+            born: identity(&stranger).born - 1,
+            ..identity(&stranger)
+        };
+        board.know(earlier, None).unwrap();
         // SAFETY: a child of ours.
         unsafe { libc::kill(id(&guest), libc::SIGSTOP) };
         board.lower_all();
