@@ -94,6 +94,40 @@ impl Case {
     }
 }
 
+/// By how much the machine held anything up at most, before a moment: for how long it stood still, or a job was on processors
+/// for longer than it executes.
+fn slowest(events: &[Event], set: &TaskSet, percent: u64, until: u64) -> u64 {
+    let mut slowest = 0;
+    let mut on = vec![None; set.len()];
+    let mut lasted = vec![0u64; set.len()];
+    let executes = |task: usize| set.timings()[task].wcet.nanos() * percent / 100;
+    let in_time = events
+        .iter()
+        .take_while(|e| e.time.nanos() <= until.saturating_add(2_000_000));
+    for event in in_time {
+        let (task, now) = (event.task.index(), event.time.nanos());
+        if event.kind == EventKind::Standstill {
+            slowest = slowest.max(event.length().nanos());
+        } else if event.kind.puts_on() {
+            on[task] = Some(now);
+        } else if event.kind.takes_off()
+            && let Some(since) = on[task].take()
+        {
+            lasted[task] += now - since;
+            slowest = slowest.max(lasted[task].saturating_sub(executes(task)));
+            if event.kind == EventKind::Completion {
+                lasted[task] = 0;
+            }
+        }
+    }
+    let under_way = |(task, since): (usize, &Option<u64>)| {
+        let lasted = lasted[task] + until.saturating_sub((*since)?);
+        Some(lasted.saturating_sub(executes(task)))
+    };
+    let late = on.iter().enumerate().filter_map(under_way).max();
+    slowest.max(late.unwrap_or(0))
+}
+
 fn decides_as_the_simulator(live: &Live, policy: &'static str) -> Completion {
     let Case {
         policy,
@@ -127,18 +161,15 @@ fn decides_as_the_simulator(live: &Live, policy: &'static str) -> Completion {
         if decided.len() == expected.len() && pairs().all(|(d, e)| d.0 == e.0) {
             return Completion::Completed;
         }
-        // The order is certain while all comes within half of what events are apart. A machine that stood still for longer
-        // than that says nothing about the engine.
-        let is_long = |length: Duration| 2 * length.nanos() > apart.nanos();
         let first = pairs()
             .position(|(d, e)| d.0 != e.0)
             .unwrap_or(decided.len().min(expected.len() - 1));
+        // The order is certain while all comes within half of what events are apart. A machine that was slower than that before
+        // this says nothing about the engine.
         let until = decided
             .get(first)
             .map_or(u64::MAX, |d| d.1.max(expected[first].1));
-        let before =
-            |e: &&Event| e.kind == EventKind::Standstill && e.time.nanos() <= until.saturating_add(2_000_000);
-        let disturbed = run.events.iter().filter(before).map(Event::length).any(is_long);
+        let disturbed = 2 * slowest(&run.events, &set, percent, until) > apart.nanos();
         assert!(
             disturbed,
             "at {first}: {:?} instead of {:?}",
