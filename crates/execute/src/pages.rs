@@ -116,6 +116,11 @@ impl Pages {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).1 = now;
     }
 
+    /// Its job is being chosen for a processor.
+    pub fn begin(&self) {
+        self.control.begin();
+    }
+
     /// Its job was chosen for a processor.
     pub fn choose(&self, choice: &Choice) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,9 +6,9 @@ use execute::watchdog::Patience;
 use execute::{Settings, kernel};
 use model::watch::Silent;
 use model::{Duration, Instant, TaskId};
-use policy::{Decisions, Domain, Event, Job, Plan, Policy, Route};
+use policy::{Decisions, Domain, Event, Plan, Policy, Route};
 use std::sync::{Arc, OnceLock};
-use support::{Live, SpinFor, ms, set_of};
+use support::{Live, Ready, SpinFor, ms, set_of};
 use trace::{EventKind, VecSink};
 use workload::Work;
 
@@ -18,8 +18,7 @@ type Held = Arc<OnceLock<(u64, u64)>>;
 /// One processor by earliest deadlines, whose decision is held up once.
 #[derive(Clone)]
 struct HeldUp {
-    ready: Vec<Job>,
-    running: Option<TaskId>,
+    ready: Ready,
     /// From this moment on; nowhere else.
     from: Option<Instant>,
     held: Held,
@@ -30,14 +29,7 @@ const HOLD: Duration = ms(150);
 
 impl Policy for HeldUp {
     fn happen(&mut self, event: Event, _: Instant) {
-        match event {
-            Event::Ready(job) => self.ready.push(job),
-            Event::Done(task) => {
-                self.ready.retain(|j| j.task != task);
-                self.running = self.running.filter(|t| *t != task);
-            }
-            Event::Exhausted(_) | Event::Timer => {}
-        }
+        self.ready.happen(event);
     }
 
     fn decide(&mut self, now: Instant, out: &mut impl Decisions) {
@@ -47,18 +39,8 @@ impl Policy for HeldUp {
             std::thread::sleep(std::time::Duration::from_nanos(HOLD.nanos()));
             self.held.set((begun, kernel::monotonic())).unwrap();
         }
-        let first = self
-            .ready
-            .iter()
-            .min_by_key(|j| (j.deadline, j.task))
-            .map(|j| j.task);
-        if first != self.running {
-            self.running = first;
-            match first {
-                Some(task) => out.run(0, task),
-                None => out.idle(0),
-            }
-        }
+        let first = self.ready.jobs.iter().min_by_key(|j| (j.deadline, j.task));
+        self.ready.run(first.map(|j| j.task), out);
     }
 }
 
@@ -69,8 +51,7 @@ fn one_domain_decides_while_the_lock_of_another_is_held(live: &Live) {
     let domain = |place: usize, from: Option<Instant>| Domain {
         cpus: vec![cpus[place]],
         policy: HeldUp {
-            ready: Vec::with_capacity(set.len()),
-            running: None,
+            ready: Ready::default(),
             from,
             held: Arc::clone(&held),
         },

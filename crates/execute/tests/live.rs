@@ -7,9 +7,9 @@ mod support;
 use execute::{Effort, Efforts, How, Settings};
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable};
 use model::watch::Silent;
-use model::{Assignment, CpuSet, Duration, Instant, TaskId};
-use policy::{Decisions, Domain, Event, Job, Plan, Policy, Route};
-use support::{Live, SpinFor, ms, phased, set_of};
+use model::{Assignment, CpuSet, Duration, Instant};
+use policy::{Decisions, Domain, Event, Plan, Policy, Route};
+use support::{Live, Ready, SpinFor, ms, phased, set_of};
 use trace::{Checker, EventKind, Sink, VecSink};
 use workload::Work;
 
@@ -93,29 +93,15 @@ fn keeps_its_rules(live: &Live, policy: &str) {
 
 /// One processor, on which whoever has the latest deadline runs: what no policy here does.
 #[derive(Clone, Default)]
-struct LatestDeadline {
-    ready: Vec<Job>,
-    running: Option<TaskId>,
-}
+struct LatestDeadline(Ready);
 
 impl Policy for LatestDeadline {
     fn happen(&mut self, event: Event, _: Instant) {
-        match event {
-            Event::Ready(job) => self.ready.push(job),
-            Event::Done(task) => {
-                self.ready.retain(|j| j.task != task);
-                self.running = self.running.filter(|t| *t != task);
-            }
-            Event::Exhausted(_) | Event::Timer => {}
-        }
+        self.0.happen(event);
     }
     fn decide(&mut self, _: Instant, out: &mut impl Decisions) {
-        let last = self.ready.iter().max_by_key(|j| (j.deadline, j.task));
-        let last = last.map(|j| j.task);
-        if let Some(task) = last.filter(|_| last != self.running) {
-            out.run(0, task);
-        }
-        self.running = last;
+        let last = self.0.jobs.iter().max_by_key(|j| (j.deadline, j.task));
+        self.0.run(last.map(|j| j.task), out);
     }
 }
 

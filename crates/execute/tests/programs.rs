@@ -546,21 +546,7 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    macro_rules! tests {
-        ($($name:ident),+ $(,)?) => {
-            support::main([
-                $((
-                    stringify!($name).to_owned(),
-                    (|live| {
-                        $name(live);
-                        Completion::Completed
-                    }) as support::Test,
-                ),)+
-                ("the_example_in_c_runs".to_owned(), the_example_in_c_runs as support::Test),
-            ])
-        };
-    }
-    tests!(
+    let tests = by_name!(
         a_program_that_never_sleeps_gets_its_budget_in_every_period,
         a_program_that_sleeps_ends_its_job_by_that,
         beyond_its_budget_a_program_goes_on_as_an_ordinary_one_if_that_is_asked_for,
@@ -574,5 +560,7 @@ fn main() -> ExitCode {
         a_program_that_is_written_for_it_knows_its_jobs_across_policies,
         a_program_joins_from_outside,
         a_program_that_never_asks_for_a_job_is_refused,
-    )
+    );
+    let in_c: (String, support::Test) = ("the_example_in_c_runs".to_owned(), the_example_in_c_runs);
+    support::main(tests.into_iter().chain([in_c]))
 }

@@ -5,7 +5,6 @@ mod noter;
 mod support;
 
 use execute::{Launch, Manner, Performer, Settings, Triggers};
-use libtest_mimic::Completion;
 use model::{Assignment, Beyond, Details, Duration, TaskSet, Timing, Trigger};
 use std::fs::File;
 use std::io::Write;
@@ -256,21 +255,10 @@ fn main() -> ExitCode {
         noter::main(&arguments[3..]);
         return ExitCode::SUCCESS;
     }
-    macro_rules! tests {
-        ($($name:ident),+ $(,)?) => {
-            support::main([$((
-                stringify!($name).to_owned(),
-                (|live| {
-                    $name(live);
-                    Completion::Completed
-                }) as support::Test,
-            )),+])
-        };
-    }
-    tests!(
+    support::main(by_name!(
         bursts_are_spread_out_and_single_ones_are_not,
         the_duty_to_release_goes_with_the_jobs_of_a_split_task,
         triggers_go_on_across_policies,
         all_kinds_of_tasks_can_be_triggered,
-    )
+    ))
 }

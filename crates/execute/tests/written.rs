@@ -6,7 +6,6 @@ mod support;
 
 use execute::kernel::{Processors, Thread};
 use execute::{Door, How, Launch, Manner, Performer, Settings};
-use libtest_mimic::Completion;
 use model::assignment::Clustered;
 use model::{Assignment, CpuSet, Duration, TaskId};
 use std::os::unix::process::CommandExt;
@@ -299,21 +298,10 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    macro_rules! tests {
-        ($($name:ident),+ $(,)?) => {
-            support::main([$((
-                stringify!($name).to_owned(),
-                (|live| {
-                    $name(live);
-                    Completion::Completed
-                }) as support::Test,
-            )),+])
-        };
-    }
-    tests!(
+    support::main(by_name!(
         a_guest_goes_on_as_it_was_before_it_came,
         a_guest_that_leaves_within_a_job_is_let_go_and_the_run_goes_on,
         a_guest_goes_on_when_its_engine_is_killed,
         who_is_preempted_does_not_run_while_a_program_waits_within_its_job,
-    )
+    ))
 }

@@ -37,11 +37,17 @@ pub struct Control {
 }
 
 impl Control {
-    /// Writes what the page says of a job. One writer at a time.
-    pub fn write(&self, job: &Job) {
+    /// From here on it is being written: who reads it waits for what is written next. One writer at a time.
+    pub fn begin(&self) {
         let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        self.sequence.store(sequence | 1, Ordering::Relaxed);
         fence(Ordering::Release);
+    }
+
+    /// Writes what the page says of a job.
+    pub fn write(&self, job: &Job) {
+        self.begin();
+        let sequence = self.sequence.load(Ordering::Relaxed);
         self.processor.store(job.processor, Ordering::Relaxed);
         self.number.store(job.number, Ordering::Relaxed);
         self.release.store(job.release, Ordering::Relaxed);
@@ -50,7 +56,7 @@ impl Control {
         self.migrations.store(job.migrations, Ordering::Relaxed);
         self.preemption_length
             .store(job.preemption_length, Ordering::Relaxed);
-        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
     }
 
     /// Reads it, again where it was written meanwhile.
@@ -134,5 +140,13 @@ mod tests {
             }
         });
         assert_eq!(control.read(), all(199_999));
+        // Begun and not written: the reader waits, and never sees what was there.
+        control.begin();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| control.read());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            control.write(&all(7));
+            assert_eq!(reader.join().unwrap(), all(7));
+        });
     }
 }

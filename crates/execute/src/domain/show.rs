@@ -44,6 +44,14 @@ impl Ground {
         self.producer.push(event);
     }
 
+    /// A program that has a control page is about to be moved: until that says where to, who reads it waits.
+    pub(super) fn begin_choice(&self, task: u32) {
+        let program = self.team.workers[task as usize].program();
+        if let Some(pages) = program.and_then(Program::pages) {
+            pages.begin();
+        }
+    }
+
     /// On the control page of a program that has one: its job was chosen for this place (000 §3.3).
     pub(super) fn show_choice(&self, place: u32, task: u32) {
         let program = self.team.workers[task as usize].program();

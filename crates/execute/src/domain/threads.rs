@@ -16,7 +16,7 @@ const LOOKS: usize = 50;
 impl Ground {
     /// Lets the thread of a task run on this place, above all others.
     pub(super) fn put_on(&mut self, place: u32, task: u32) {
-        self.show_choice(place, task);
+        self.begin_choice(task);
         let cpu = self.cpus[place as usize];
         let affinity = self.rows[task as usize].affinity;
         if affinity != NONE
@@ -44,6 +44,11 @@ impl Ground {
                 trouble(team, task, "move", &e);
             }
         }
+        // It is where its page says from here on.
+        self.show_choice(place, task);
+        let team = &self.team;
+        let worker = &team.workers[task as usize];
+        let row = &mut self.rows[task as usize];
         let (gated, is_program) = (std::mem::take(&mut row.gated), worker.program().is_some());
         if gated && is_program {
             // Its threads wake up in an order that is always the same; they are raised in turn.

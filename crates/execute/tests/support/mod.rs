@@ -8,9 +8,11 @@ pub mod guard;
 use execute::{Outcome, Settings};
 use libtest_mimic::{Arguments, Completion, Trial};
 use model::watch::Silent;
-use model::{Assignment, Bytes, CpuSet, Details, Duration, Error, Platform, Provenance, TaskSet, Timing};
+use model::{
+    Assignment, Bytes, CpuSet, Details, Duration, Error, Platform, Provenance, TaskId, TaskSet, Timing,
+};
 use policy::registry::Needs;
-use policy::{Setup, Spec};
+use policy::{Decisions, Event, Job, Setup, Spec};
 use std::process::ExitCode;
 use trace::check::Options;
 use trace::{Checker, Header, Origin, Sink, Stage, Statistics, Summary, VecSink, Verdict};
@@ -67,20 +69,58 @@ pub fn main(tests: impl IntoIterator<Item = (String, Test)>) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
+/// Live tests by their names, each a `fn(&Live)`, for [`main`].
+#[macro_export]
+macro_rules! by_name {
+    ($($name:ident),+ $(,)?) => {
+        [$((
+            stringify!($name).to_owned(),
+            (|live| {
+                $name(live);
+                libtest_mimic::Completion::Completed
+            }) as support::Test,
+        )),+]
+    };
+}
+
 /// The `main` of a file of live tests, each a `fn(&Live)`.
 #[macro_export]
 macro_rules! live_tests {
     ($($name:ident),+ $(,)?) => {
         fn main() -> std::process::ExitCode {
-            support::main([$((
-                stringify!($name).to_owned(),
-                (|live| {
-                    $name(live);
-                    libtest_mimic::Completion::Completed
-                }) as support::Test,
-            )),+])
+            support::main(by_name!($($name),+))
         }
     };
+}
+
+/// What a policy of one processor's own knows of its jobs.
+#[derive(Clone, Default)]
+pub struct Ready {
+    pub jobs: Vec<Job>,
+    pub running: Option<TaskId>,
+}
+
+impl Ready {
+    pub fn happen(&mut self, event: Event) {
+        match event {
+            Event::Ready(job) => self.jobs.push(job),
+            Event::Done(task) => {
+                self.jobs.retain(|j| j.task != task);
+                self.running = self.running.filter(|t| *t != task);
+            }
+            Event::Exhausted(_) | Event::Timer => {}
+        }
+    }
+
+    /// From now on this one runs, or nobody.
+    pub fn run(&mut self, task: Option<TaskId>, out: &mut impl Decisions) {
+        if task != std::mem::replace(&mut self.running, task) {
+            match task {
+                Some(task) => out.run(0, task),
+                None => out.idle(0),
+            }
+        }
+    }
 }
 
 /// What came of a run.
