@@ -432,10 +432,9 @@ impl Keeper {
         let mark = format!("{MARK}={}", self.mark);
         loop {
             team.board.ordinary();
-            self.reap(at, How::Told);
-            let waiting: bool = self.programs.iter().any(|p| p.ended.is_none());
-            // Signal 0 is sent to nobody: it only counts.
-            if self.signal(team, &mark, 0) == 0 && !waiting {
+            // Signal 0 is sent to nobody: it only counts. Who ends behind the count is found by the reaping.
+            let alive = self.signal(team, &mark, 0);
+            if self.reap(at, How::Told) && alive == 0 {
                 break;
             }
             if Instant::now() >= until {
@@ -475,7 +474,8 @@ impl Keeper {
         found.len()
     }
 
-    fn reap(&mut self, at: model::Instant, how: How) {
+    /// Waits for whoever has ended; is nobody of the run a child of this process any more?
+    fn reap(&mut self, at: model::Instant, how: How) -> bool {
         for kept in &mut self.programs {
             // Who came from outside goes on, as an ordinary process.
             if kept.ended.is_none() && (kept.door.is_some() || program::ended(kept.process).is_some()) {
@@ -490,12 +490,15 @@ impl Keeper {
         });
         // How the first process of a program ended is asked above: whoever asks here would take the answer away.
         children.retain(|child| self.programs.iter().all(|p| p.process != *child));
+        let mut all = self.programs.iter().all(|p| p.ended.is_some());
         for child in children {
             let ours = |(_, group)| self.programs.iter().any(|p| p.process == group);
             if self.orphans.contains(&child) || procfs::state(child).is_some_and(ours) {
-                program::ended(child);
+                // Between its memory and its end a process is neither alive, by its environment, nor to be waited for.
+                all &= program::ended(child).is_some();
             }
         }
+        all
     }
 
     /// Kills whoever is left, again and again until nobody is.
@@ -511,9 +514,8 @@ impl Keeper {
                 // SAFETY: a group of our own making, whose first process is not waited for yet.
                 unsafe { libc::kill(-kept.process, libc::SIGKILL) };
             }
-            let left = self.signal(team, mark, libc::SIGKILL);
-            self.reap(at, How::Forced);
-            if left == 0 && self.programs.iter().all(|p| p.ended.is_some()) {
+            let alive = self.signal(team, mark, libc::SIGKILL);
+            if self.reap(at, How::Forced) && alive == 0 {
                 return;
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -468,6 +468,22 @@ fn a_program_that_ends_has_no_more_work(live: &Live) {
     nobody_is_left();
 }
 
+/// Whatever moment the last of a program's processes ends at, while the engine counts who is left, it is waited for.
+fn who_ends_late_is_waited_for(live: &Live) {
+    let set = set_of(&[(10, 20)]);
+    for round in 0..12 {
+        // Twenty that end within forty milliseconds of being told, each at another moment.
+        let script = format!(
+            "n=0; while [ $n -lt 20 ]; do n=$((n+1)); \
+             (trap 'sleep 0.0$((10 + 2 * n + {round}))1; exit 0' TERM; while :; do sleep 0.001; done) & done; \
+             {FOREVER}"
+        );
+        let ran = run(live, "g-edf", &set, vec![shell(&script)], ms(200)).unwrap();
+        assert_eq!(ran.outcome.programs.len(), 1);
+        nobody_is_left();
+    }
+}
+
 fn a_program_that_fails_ends_the_run_and_is_named(live: &Live) {
     let set = set_of(&[(10, 20)]);
     for (program, cause) in [
@@ -553,6 +569,7 @@ fn main() -> ExitCode {
         a_program_of_many_threads_is_never_on_two_processors,
         all_that_a_program_starts_is_part_of_it_and_ends_with_it,
         a_program_that_ends_has_no_more_work,
+        who_ends_late_is_waited_for,
         a_program_that_fails_ends_the_run_and_is_named,
         nothing_outlives_an_engine_that_is_killed,
         programs_end_with_a_run_that_fails,
