@@ -492,10 +492,13 @@ impl Keeper {
         children.retain(|child| self.programs.iter().all(|p| p.process != *child));
         let mut all = self.programs.iter().all(|p| p.ended.is_some());
         for child in children {
-            let ours = |(_, group)| self.programs.iter().any(|p| p.process == group);
-            if self.orphans.contains(&child) || procfs::state(child).is_some_and(ours) {
+            let group = procfs::state(child).map(|(_, group)| group);
+            let kept = self.programs.iter().find(|p| group == Some(p.process));
+            if self.orphans.contains(&child) || kept.is_some() {
                 // Between its memory and its end a process is neither alive, by its environment, nor to be waited for.
-                all &= program::ended(child).is_some();
+                // What belongs to a program from outside goes on with that.
+                let goes_on = kept.is_some_and(|p| p.door.is_some());
+                all &= program::ended(child).is_some() || goes_on;
             }
         }
         all
