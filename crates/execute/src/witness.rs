@@ -237,7 +237,7 @@ fn seen(
     // Of the same microsecond: who leaves one processor and comes to another leaves first.
     sorted.sort_by_key(|s| (s.time, task_of.contains_key(&s.next)));
     for switch in sorted {
-        // What was before the run is of no interest, but that it goes on.
+        // What was before the run is of no interest.
         let now = switch.time.saturating_sub(run.origin);
         let mut find = |task: usize, from: u64, text: &str| {
             findings.push(Disagreement {
@@ -267,7 +267,9 @@ fn seen(
                 all[task].push(Interval { from, to: now, cpu });
             }
         }
-        if let Some(task) = task_of.get(&switch.next).copied()
+        // Who came before the run has no job yet, and that it left again is not always recorded.
+        if switch.time > run.origin
+            && let Some(task) = task_of.get(&switch.next).copied()
             && let Some((from, cpu)) = since[task].replace((now, switch.cpu))
             && cpu != switch.cpu
             && switches.lost == 0
@@ -324,10 +326,10 @@ mod tests {
     }
 
     /// (microseconds of the run, processor, who leaves, who comes)
-    fn testimony(switches: &[(u64, u32, i32, i32)]) -> Testimony {
-        let origin = 9_000_000_000;
+    fn testimony(switches: &[(i64, u32, i32, i32)]) -> Testimony {
+        let origin = 9_000_000_000_u64;
         let all = switches.iter().map(|(us, cpu, prev, next)| Switch {
-            time: origin + us * 1_000,
+            time: origin.saturating_add_signed(us * 1_000),
             cpu: *cpu,
             prev: *prev,
             next: *next,
@@ -380,8 +382,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_before_the_run_is_of_no_interest() {
+        // One came to a processor, was not seen to leave it, and came to another; or was not seen to come again either.
+        let whole = [(1_000, 0, 0, 71), (3_000, 0, 71, 72), (5_000, 0, 72, 0)];
+        for before in [(-30, 1, 0, 71), (-30, 0, 0, 72), (-30, 1, 0, 72)] {
+            let after = [(4_000, 1, 99, 0), (7_030, 1, 71, 0)];
+            let t = testimony(&[&[before], &whole[..], &after].concat());
+            assert_eq!((t.disagreements, t.max_ns), (0, 30_000), "{t:?}");
+        }
+    }
+
+    #[test]
     fn what_is_not_so_is_told_with_its_moment() {
-        let texts = |switches: &[(u64, u32, i32, i32)]| -> Vec<(u64, String)> {
+        let texts = |switches: &[(i64, u32, i32, i32)]| -> Vec<(u64, String)> {
             let t = testimony(switches);
             assert_eq!(t.disagreements, t.first.len());
             t.first
