@@ -37,6 +37,11 @@ struct Kept {
 }
 
 impl Kept {
+    /// Is this the group that was made for it? One from outside is in a group of somebody else's making.
+    fn is_group(&self, group: i32) -> bool {
+        self.door.is_none() && self.process == group
+    }
+
     /// How it has ended, if it has.
     fn how(&self) -> Option<How> {
         match &self.door {
@@ -93,6 +98,13 @@ impl Drop for Door {
         // It may be gone already.
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// The children of this process, of whichever thread of it.
+fn children() -> Vec<i32> {
+    let (this, mut found) = (std::process::id() as i32, Vec::new());
+    procfs::threads(this, |tid| procfs::children(this, tid, |child| found.push(child)));
+    found
 }
 
 /// A short line.
@@ -354,11 +366,7 @@ impl Keeper {
 
     /// Children of this process that carry the mark and were not started by it.
     fn adopt_orphans(&mut self, team: &Team) {
-        let mut children = Vec::new();
-        let this = std::process::id() as i32;
-        procfs::threads(this, |tid| {
-            procfs::children(this, tid, |child| children.push(child))
-        });
+        let children = children();
         self.orphans.retain(|orphan| children.contains(orphan));
         for child in children {
             if self.programs.iter().any(|p| p.process == child) {
@@ -372,11 +380,12 @@ impl Keeper {
                     program::ended(child);
                 }
                 Some((b'Z', _)) => {}
-                Some(_) if !self.orphans.contains(&child) => {
+                Some((_, group)) if !self.orphans.contains(&child) => {
                     let run = &self.mark;
+                    // Whoever has put the mark out of its environment is in its group all the same, until it leaves that, too.
                     let whose = self.programs.iter_mut().find(|p| {
                         let mark = format!("{MARK}={run}{}\0", p.task);
-                        procfs::has_in_environment(child, mark.as_bytes())
+                        p.is_group(group) || procfs::has_in_environment(child, mark.as_bytes())
                     });
                     if let Some(kept) = whose {
                         // Most were seen while they had their parents.
@@ -451,7 +460,19 @@ impl Keeper {
         // Orphans come to this process.
         let this = std::process::id() as i32;
         program::signal_marked(mark.as_bytes(), Some(this), signal, |process| found.push(process));
-        // Whoever has put the mark out of its environment was seen when it was born.
+        // Whoever has put the mark out of its environment is in its group still, or was seen when it was born. A child that
+        // nobody has waited for keeps its number.
+        for child in children() {
+            if let Some((state, group)) = procfs::state(child)
+                && state != b'Z'
+                && self.programs.iter().any(|p| p.is_group(group))
+                && !found.contains(&child)
+            {
+                found.push(child);
+                // SAFETY: a call without pointers.
+                unsafe { libc::kill(child, signal) };
+            }
+        }
         for kept in self.programs.iter_mut().filter(|p| p.door.is_none()) {
             if let Some(program) = team.workers[kept.task as usize].program() {
                 program.look(&mut kept.processes);
@@ -483,11 +504,7 @@ impl Keeper {
                 kept.ended = Some(ProgramEnd { task, how, at });
             }
         }
-        let mut children = Vec::new();
-        let this = std::process::id() as i32;
-        procfs::threads(this, |tid| {
-            procfs::children(this, tid, |child| children.push(child))
-        });
+        let mut children = children();
         // How the first process of a program ended is asked above: whoever asks here would take the answer away.
         children.retain(|child| self.programs.iter().all(|p| p.process != *child));
         let mut all = self.programs.iter().all(|p| p.ended.is_some());

@@ -484,6 +484,26 @@ fn who_ends_late_is_waited_for(live: &Live) {
     }
 }
 
+/// Its parent, and the mark in its environment, are gone before anybody looks: it is known by its group.
+fn an_orphan_without_an_environment_ends_with_the_run(live: &Live) {
+    let set = set_of(&[(10, 20), (10, 20)]);
+    for _ in 0..4 {
+        let dir = tempfile::tempdir().unwrap();
+        let there = dir.path().join("there");
+        // Deaf to requests: it has to be killed.
+        let script = format!(
+            "exec > /dev/null 2>&1; trap '' TERM; env -i sh -c 'echo $$ > {}; while :; do sleep 0.1; done' & exit 0",
+            there.display()
+        );
+        let programs = vec![shell(&script), spin(ms(10))];
+        let ran = run(live, "g-edf", &set, programs, ms(200)).unwrap();
+        assert_eq!(ran.outcome.programs.len(), 1);
+        let orphan = std::fs::read_to_string(&there).unwrap();
+        assert!(!Path::new("/proc").join(orphan.trim()).exists());
+        nobody_is_left();
+    }
+}
+
 fn a_program_that_fails_ends_the_run_and_is_named(live: &Live) {
     let set = set_of(&[(10, 20)]);
     for (program, cause) in [
@@ -570,6 +590,7 @@ fn main() -> ExitCode {
         all_that_a_program_starts_is_part_of_it_and_ends_with_it,
         a_program_that_ends_has_no_more_work,
         who_ends_late_is_waited_for,
+        an_orphan_without_an_environment_ends_with_the_run,
         a_program_that_fails_ends_the_run_and_is_named,
         nothing_outlives_an_engine_that_is_killed,
         programs_end_with_a_run_that_fails,
