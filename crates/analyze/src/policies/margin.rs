@@ -1,10 +1,12 @@
 //! How far a set can go until its verdict turns: the largest cache delay, and the growth of WCETs.
 //!
 //! Definition: the largest x such that for every x′ ≤ x (from where the search began) some assignment that the heuristics find on the way
-//! there holds. Packing is not monotone in x, so it is not searched: an assignment found at one x is kept and its own largest x found by
+//! there holds, and that they find one at x itself, so that whoever asks for the verdict with x gets a yes. Packing is not monotone
+//! in x, so it is not searched: an assignment found at one x is kept and its own largest x found by
 //! bisection, which its tests allow (all are monotone in WCETs and delays; and where a sufficient test were not, EDF is
 //! predictable, so that what is guaranteed for longer execution is for shorter). One step beyond it the set is packed again,
-//! until that fails. Work is bounded by the number of assignments that are tried, so that the answer is the same everywhere.
+//! until that fails. Where the heuristics do not find, at the end, what they found on the way, the place between the two where they
+//! begin to fail is the answer. Work is bounded by the number of assignments that are tried, so that the answer is the same everywhere.
 
 use super::place::Found;
 use super::question::{Point, Question, STEPS};
@@ -48,16 +50,23 @@ fn climb<A>(
     holds: impl Fn(u64, &A) -> bool,
 ) -> Option<(u64, bool)> {
     let mut left = probes;
-    let mut passed: Option<u64> = None;
+    // Where the last assignment was found, and how far it holds.
+    let mut way: Option<(u64, u64)> = None;
+    let mut exact = false;
     for _ in 0..PACKINGS {
-        let next = match passed {
+        let next = match way {
             None => from,
-            Some(x) if x >= ceiling => return Some((x, true)),
-            Some(x) if left == 0 => return Some((x, false)),
-            Some(x) => x + 1,
+            Some((_, x)) => {
+                exact = x >= ceiling;
+                if exact || left == 0 {
+                    break;
+                }
+                x + 1
+            }
         };
         let Some(found) = find(next) else {
-            return passed.map(|x| (x, true));
+            exact = true;
+            break;
         };
         left = left.saturating_sub(1);
         let (mut low, mut high) = (next, ceiling.max(next));
@@ -70,9 +79,29 @@ fn climb<A>(
                 high = middle - 1;
             }
         }
-        passed = Some(low);
+        way = Some((next, low));
     }
-    passed.map(|x| (x, false))
+    let (passes, reached) = way?;
+    if passes == reached || find(reached).is_some() {
+        return Some((reached, exact));
+    }
+    Some(turn((passes, reached), probes, |x| find(x).is_some()))
+}
+
+/// By bisection, an x that passes, and whether the next fails, between one that passes and one that does not.
+fn turn((mut low, mut high): (u64, u64), probes: u64, passes: impl Fn(u64) -> bool) -> (u64, bool) {
+    for _ in 0..probes {
+        if high - low <= 1 {
+            break;
+        }
+        let middle = low + (high - low) / 2;
+        if passes(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low, high - low == 1)
 }
 
 /// Beyond this a single job is too long, whoever it shares with.
@@ -137,19 +166,63 @@ pub(super) fn growth(question: &Question<'_>, holds_now: bool) -> Option<Growth>
 
 /// By bisection, a factor below one with which the set passes, and with one step more it does not.
 fn cut(question: &Question<'_>, passes: &dyn Fn(u64) -> bool) -> Option<Growth> {
-    let mut left = question.probes();
-    let (mut low, mut high) = (0, STEPS);
-    while high - low > 1 && left > 0 {
-        left -= 1;
-        let middle = low + (high - low) / 2;
-        if passes(middle) {
-            low = middle;
-        } else {
-            high = middle;
+    let (thousandths, exact) = turn((0, STEPS), question.probes(), passes);
+    (thousandths > 0).then_some(Growth { thousandths, exact })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Assignments of the name of where they were found, which hold up to somewhere.
+    fn climbed(
+        ceiling: u64,
+        probes: u64,
+        find: &dyn Fn(u64) -> bool,
+        end: &dyn Fn(u64) -> u64,
+    ) -> Option<(u64, bool)> {
+        climb(
+            (0, ceiling),
+            probes,
+            |x| find(x).then_some(x),
+            |x, found| x <= end(*found),
+        )
+    }
+
+    #[test]
+    fn the_answer_passes_when_it_is_asked_for_and_the_next_fails() {
+        // One assignment for all, up to its end or to the ceiling.
+        assert_eq!(climbed(1000, 99, &|x| x <= 700, &|_| 700), Some((700, true)));
+        assert_eq!(climbed(500, 99, &|_| true, &|_| 700), Some((500, true)));
+        assert_eq!(climbed(500, 99, &|_| false, &|_| 700), None);
+        // Three, one behind the other.
+        assert_eq!(
+            climbed(1000, 99, &|x| x <= 300, &|x| (x / 100 + 1) * 100),
+            Some((300, true))
+        );
+        // What is found at first holds further than the heuristics find anything.
+        assert_eq!(climbed(1000, 99, &|x| x < 40, &|_| 700), Some((39, true)));
+        assert_eq!(climbed(500, 99, &|x| x < 40, &|_| 700), Some((39, true)));
+        // They find something again behind a gap, on the way or at the end.
+        assert_eq!(
+            climbed(1000, 99, &|x| x < 40 || x == 700, &|_| 700),
+            Some((700, true))
+        );
+        assert_eq!(
+            climbed(1000, 99, &|x| x < 40 || x == 101, &|x| if x == 0 {
+                100
+            } else {
+                700
+            }),
+            Some((101, true))
+        );
+    }
+
+    #[test]
+    fn a_search_that_ends_early_says_so_and_its_answer_passes() {
+        for probes in 1..20 {
+            let (x, exact) = climbed(1_000_000, probes, &|x| x < 40_000, &|_| 700_000).unwrap();
+            assert!(x < 40_000 && exact == (x == 39_999), "{probes}: {x} {exact}");
         }
     }
-    (low > 0).then_some(Growth {
-        thousandths: low,
-        exact: high - low == 1,
-    })
 }
