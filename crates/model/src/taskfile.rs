@@ -416,7 +416,7 @@ workload = { exec = ["./decode", "clip.mkv"] }
             ),
             (
                 "wcet = 4\nperiod = \"2ms\"",
-                "line 2, `wcet`: `4` has no unit; write `ns`, `us`, `ms`, `s` or `min` behind the number",
+                "line 2, `wcet`: `4` has no unit; write `ns`, `us`, `ms`, `s`, `min` or `h` behind the number",
             ),
             (
                 "wcet = \"3ms\"\nperiod = \"2ms\"",

@@ -208,8 +208,9 @@ impl std::iter::Sum for Duration {
     }
 }
 
-/// Units of time with their nanoseconds, largest first. `µs` (both code points of µ) is read, never written.
-const UNITS: [(&str, u64); 7] = [
+/// Units of time with their nanoseconds. `µs` (both code points of µ) is read, never written.
+const UNITS: [(&str, u64); 8] = [
+    ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
     ("ms", 1_000_000),
     ("us", 1_000),
@@ -236,7 +237,7 @@ fn parse_nanos(text: &str) -> Result<(bool, u64)> {
     let (number, unit) = (t[..split].replace('_', ""), t[split..].trim());
     if unit.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return Err(Error::new(format!("`{text}` has no unit"))
-            .remedy("write `ns`, `us`, `ms`, `s` or `min` behind the number"));
+            .remedy("write `ns`, `us`, `ms`, `s`, `min` or `h` behind the number"));
     }
     let scale = UNITS
         .iter()
@@ -381,6 +382,7 @@ mod tests {
             ("1.5s", 1_500_000_000),
             ("17ns", 17),
             (" 2 min", 120_000_000_000),
+            ("1.5h", 5_400_000_000_000),
         ] {
             assert_eq!(text.parse::<Duration>().unwrap().nanos(), ns, "{text}");
         }
