@@ -46,5 +46,7 @@ if [ -n "$first" ] && [ "$last" -gt $((first + 4096)) ]; then
     echo "soak: memory grew from $first to $last KiB" >&2
     exit 1
 fi
-grep -E '"(jobs|misses|preemptions|migrations|gaps_over_5ms)":' "$dir/run.json" | head -5
+# Those of all tasks, and the gaps of every processor.
+grep -E '^    "(jobs|misses|preemptions|migrations)":' "$dir/run.json" | tr -d ' ,"' | tr '\n' ' '
+awk -F '[:,]' '$1 ~ /"gaps_over_5ms"/ { n += $2 } END { print "gaps:" n + 0 }' "$dir/run.json"
 echo "soak: $time without a broken rule or a lost event, memory from ${first:-?} to ${last:-?} KiB"
