@@ -41,12 +41,12 @@ wait $run || status=$?
 # A missed deadline (1) is for a quiet machine to avoid; what the engine promises is looked at here.
 [ $status -le 1 ] || exit $status
 grep -q '"clean": true' "$dir/run.json" || { echo "soak: a rule is broken" >&2; exit 1; }
-grep -q '"lost_events": 0' "$dir/run.json" || { echo "soak: events were lost" >&2; exit 1; }
+! grep -q '"lost_events": [1-9]' "$dir/run.json" || { echo "soak: events were lost" >&2; exit 1; }
 if [ -n "$first" ] && [ "$last" -gt $((first + 4096)) ]; then
     echo "soak: memory grew from $first to $last KiB" >&2
     exit 1
 fi
 # Those of all tasks, and the gaps of every processor.
-grep -E '^    "(jobs|misses|preemptions|migrations)":' "$dir/run.json" | tr -d ' ,"' | tr '\n' ' '
+grep -E '^  "(jobs|misses|preemptions|migrations)":' "$dir/run.json" | tr -d ' ,"' | tr '\n' ' '
 awk -F '[:,]' '$1 ~ /"gaps_over_5ms"/ { n += $2 } END { print "gaps:" n + 0 }' "$dir/run.json"
 echo "soak: $time without a broken rule or a lost event, memory from ${first:-?} to ${last:-?} KiB"

@@ -21,10 +21,13 @@ use workload::Work;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Boundary {
     /// Half of them cost less.
+    #[serde(rename = "median_ns", serialize_with = "model::time::ns::serialize")]
     pub median: Duration,
     /// All but one in a hundred cost less.
+    #[serde(rename = "p99_ns", serialize_with = "model::time::ns::serialize")]
     pub p99: Duration,
     /// The dearest.
+    #[serde(rename = "longest_ns", serialize_with = "model::time::ns::serialize")]
     pub longest: Duration,
     /// How many were seen.
     pub count: usize,

@@ -82,12 +82,15 @@ impl Sink for Told {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Disagreement {
     /// Whose thread.
+    #[serde(rename = "index")]
     pub task: TaskId,
     /// On which processor.
     pub cpu: CpuId,
     /// From when, after the release of all.
+    #[serde(rename = "from_ns", serialize_with = "model::time::ns::serialize")]
     pub from: Duration,
     /// Until when.
+    #[serde(rename = "to_ns", serialize_with = "model::time::ns::serialize")]
     pub to: Duration,
     /// What.
     pub text: String,
@@ -121,6 +124,7 @@ pub struct Testimony {
     pub lost: u64,
     /// Later than this nothing was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "until_ns", serialize_with = "model::time::ns::serialize")]
     pub until: Option<Duration>,
 }
 

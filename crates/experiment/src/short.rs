@@ -112,6 +112,7 @@ pub struct Seen {
     /// How many runs, and activations of a scenario in each.
     pub runs: (usize, usize),
     /// How long a flood lasts.
+    #[serde(rename = "flood_lasts_ns", serialize_with = "model::time::ns::serialize")]
     pub flood_lasts: Duration,
     /// How much of it is in large pages.
     pub flood_large: Bytes,

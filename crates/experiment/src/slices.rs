@@ -45,6 +45,7 @@ pub const SCENARIOS: [Scenario; 4] = [
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sample {
     /// The time slice.
+    #[serde(rename = "slice_ns", serialize_with = "model::time::ns::serialize")]
     pub slice: Duration,
     /// The scenario, by its place in [`SCENARIOS`].
     pub scenario: usize,
@@ -58,6 +59,7 @@ pub struct Sample {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// The time slice.
+    #[serde(rename = "slice_ns", serialize_with = "model::time::ns::serialize")]
     pub slice: Duration,
     /// c_max / c_min of each scenario: the longest run against the shortest alone.
     pub unpredictability: [f64; SCENARIOS.len()],

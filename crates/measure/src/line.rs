@@ -18,6 +18,7 @@ pub struct Transfer {
     /// The other.
     pub b: CpuId,
     /// One way.
+    #[serde(rename = "time_ns", with = "model::time::ns")]
     pub time: Duration,
 }
 

@@ -94,8 +94,10 @@ pub struct Slice {
     /// Where.
     pub cpu: CpuId,
     /// How long a job executes there; the last slice takes what is left.
+    #[serde(rename = "budget_ns", with = "crate::time::ns")]
     pub budget: Duration,
     /// How long after its release the slice is due; the next one is released then.
+    #[serde(rename = "window_ns", with = "crate::time::ns")]
     pub window: Duration,
 }
 
@@ -103,6 +105,7 @@ pub struct Slice {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Slots {
     /// The length of a slot, S.
+    #[serde(rename = "slot_ns", with = "crate::time::ns")]
     pub slot: Duration,
     /// For every task of the set, in order, the index of its server.
     pub server_of: Vec<u32>,
@@ -123,8 +126,10 @@ pub struct Timetable {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Serve {
     /// After the beginning of the slot.
+    #[serde(rename = "start_ns", with = "crate::time::ns")]
     pub start: Duration,
     /// After the beginning of the slot, at most its length.
+    #[serde(rename = "end_ns", with = "crate::time::ns")]
     pub end: Duration,
     /// The index of the server.
     pub server: u32,

@@ -7,6 +7,7 @@ pub mod builtin;
 pub mod called;
 pub mod colors;
 pub mod cpus;
+pub mod document;
 pub mod error;
 pub mod exact;
 pub mod files;

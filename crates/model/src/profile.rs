@@ -50,35 +50,52 @@ impl fmt::Display for Statistic {
 }
 
 /// The statistics of one cell: one working set size, one kind of resumption, one load.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CpmdPoint {
     /// Working set size.
     pub wss: Bytes,
     /// Number of samples kept; 0 where the source does not say.
-    #[serde(default)]
     pub samples: u64,
     /// Mean; `None` where the source gives only the maximum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "average_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub average: Option<Delay>,
     /// Standard deviation; `None` where the source gives none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "deviation_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub deviation: Option<Duration>,
     /// Largest sample, of equally many samples in every cell of a working set size (000 §3.1); `None` where the source
     /// gives only the mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "maximum_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub maximum: Option<Delay>,
     /// Percentiles with their values, ascending, e.g. `(50.0, 3.1us)`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "percentiles_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub percentiles: Vec<(f64, Delay)>,
     /// Bootstrap interval of the mean, 95 %.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "average_interval_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub average_interval: Option<(Delay, Delay)>,
 }
 
 /// CPMD as a function of working set size.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CpmdCurve {
     /// How the job resumed.
     pub resumption: Resumption,
@@ -118,38 +135,42 @@ pub enum OverheadKind {
 }
 
 /// One point of an overhead curve.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct OverheadPoint {
     /// Number of tasks.
     pub tasks: u32,
     /// Number of samples kept; 0 where the source does not say.
-    #[serde(default)]
     pub samples: u64,
     /// Mean; `None` where the source gives only the maximum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "average_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub average: Option<Duration>,
     /// Largest sample; `None` where the source gives only the mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "maximum_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub maximum: Option<Duration>,
 }
 
 /// An overhead as a function of the number of tasks, under one policy.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct OverheadCurve {
     /// Which overhead.
     pub kind: OverheadKind,
     /// Name of the policy it was measured under; empty: any.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub policy: String,
     /// Ascending by number of tasks.
     pub points: Vec<OverheadPoint>,
 }
 
 /// What a platform costs.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Profile {
     /// Version of the format; this program writes and reads [`Profile::VERSION`].
     pub version: u32,
@@ -158,10 +179,10 @@ pub struct Profile {
     /// Where the numbers come from.
     pub provenance: Provenance,
     /// Cache delays.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpmd: Vec<CpmdCurve>,
     /// Scheduling overheads.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overheads: Vec<OverheadCurve>,
 }
 

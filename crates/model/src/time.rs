@@ -369,6 +369,78 @@ macro_rules! serde_as_text {
 pub(crate) use serde_as_text;
 serde_as_text!(Duration, Delay);
 
+/// Times in JSON documents: integers of nanoseconds, in fields whose names end in `_ns`.
+///
+/// For `#[serde(rename = "wcet_ns", with = "model::time::ns")]`, or with `serialize_with` where the
+/// document is never read back.
+pub mod ns {
+    use super::{Delay, Duration};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// A time, or several, that can be written as integers of nanoseconds.
+    pub trait Nanos {
+        /// The same as plain integers.
+        type Plain: Serialize;
+        /// Converts to plain integers.
+        fn plain(&self) -> Self::Plain;
+    }
+
+    impl Nanos for Duration {
+        type Plain = u64;
+        fn plain(&self) -> u64 {
+            self.nanos()
+        }
+    }
+    impl Nanos for Delay {
+        type Plain = i64;
+        fn plain(&self) -> i64 {
+            self.nanos()
+        }
+    }
+    impl<T: Nanos> Nanos for Option<T> {
+        type Plain = Option<T::Plain>;
+        fn plain(&self) -> Self::Plain {
+            self.as_ref().map(Nanos::plain)
+        }
+    }
+    impl<T: Nanos> Nanos for Vec<T> {
+        type Plain = Vec<T::Plain>;
+        fn plain(&self) -> Self::Plain {
+            self.iter().map(Nanos::plain).collect()
+        }
+    }
+    /// The two ends of an interval.
+    impl<T: Nanos> Nanos for (T, T) {
+        type Plain = (T::Plain, T::Plain);
+        fn plain(&self) -> Self::Plain {
+            (self.0.plain(), self.1.plain())
+        }
+    }
+    /// A percentage and its percentile.
+    impl Nanos for (f64, Delay) {
+        type Plain = (f64, i64);
+        fn plain(&self) -> Self::Plain {
+            (self.0, self.1.nanos())
+        }
+    }
+
+    /// Writes integers of nanoseconds.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<T: Nanos, S: Serializer>(time: &T, s: S) -> Result<S::Ok, S::Error> {
+        time.plain().serialize(s)
+    }
+
+    /// Reads what [`serialize`] wrote of a duration.
+    ///
+    /// # Errors
+    /// Not an integer of at least zero.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+        u64::deserialize(d).map(Duration::from_nanos)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

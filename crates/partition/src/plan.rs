@@ -56,6 +56,7 @@ impl fmt::Display for Scheme {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Share {
     /// Which task.
+    #[serde(rename = "index")]
     pub task: TaskId,
     /// Its colors.
     pub colors: Colors,

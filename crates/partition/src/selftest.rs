@@ -43,6 +43,7 @@ pub struct Curve {
     /// How many colors were found.
     pub colors: u16,
     /// How long finding them took.
+    #[serde(rename = "found_in_ns", serialize_with = "model::time::ns::serialize")]
     pub found_in: Duration,
     /// The curve, by number of pages.
     pub points: Vec<Point>,

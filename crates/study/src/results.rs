@@ -8,7 +8,7 @@
 
 use crate::definition::{Prepared, Study};
 use crate::run::{Shard, Shards};
-use model::{Duration, Error, Provenance, Ratio, Result};
+use model::{Duration, Error, Provenance, Ratio, Result, document};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -148,7 +148,7 @@ impl Results {
             processors: u32,
             sets: u32,
             caps: Vec<f64>,
-            delays_us: Vec<f64>,
+            delays_ns: Vec<u64>,
             policies: Vec<PolicyOut<'a>>,
         }
         let policies = self.policies.iter().enumerate().map(|(at, policy)| PolicyOut {
@@ -165,18 +165,17 @@ impl Results {
             processors: self.processors,
             sets: self.sets,
             caps: self.shards.iter().map(|s| s.cap.to_f64()).collect(),
-            delays_us: self.delays.iter().map(|d| d.as_micros_f64()).collect(),
+            delays_ns: self.delays.iter().map(|d| d.nanos()).collect(),
             policies: policies.collect(),
         };
-        serde_json::to_string(&out)
-            .map(|text| text + "\n")
-            .map_err(|e| Error::new(format!("the results cannot be written as JSON: {e}")))
+        document::compact(&out)
     }
 
     /// S(U, D) as a table of comma-separated values, one row for each policy, cap and delay.
+    ///
+    /// The header is the first line; where the numbers come from stands in the JSON document.
     pub fn to_csv(&self) -> String {
-        let mut text = self.csv_head();
-        text += "policy,cap,delay_us,sets,accepted,schedulability\n";
+        let mut text = "policy,cap,delay_us,sets,accepted,schedulability\n".to_owned();
         for (at, policy) in self.policies.iter().enumerate() {
             for shard in &self.shards {
                 for (delay, accepted) in self.delays.iter().zip(&shard.accepted[at]) {
@@ -197,8 +196,7 @@ impl Results {
 
     /// W(D) as a table of comma-separated values, one row for each delay.
     pub fn to_weighted_csv(&self) -> String {
-        let mut text = self.csv_head();
-        let _ = writeln!(text, "delay_us,{}", self.policies.join(","));
+        let mut text = format!("delay_us,{}\n", self.policies.join(","));
         for (d, delay) in self.delays.iter().enumerate() {
             let _ = write!(text, "{}", delay.as_micros_f64());
             for policy in 0..self.policies.len() {
@@ -207,9 +205,5 @@ impl Results {
             text.push('\n');
         }
         text
-    }
-
-    fn csv_head(&self) -> String {
-        format!("# {}\n# {}\n", self.provenance.source, self.provenance.command)
     }
 }

@@ -2,9 +2,10 @@
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::watch::Watch;
-use model::{Error, Result};
+use model::{Error, Result, document, files};
 use serde::Serialize;
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,11 +31,16 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 /// Prints one JSON document on standard output.
-pub fn print_json(value: &impl Serialize) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(value)
-        .map_err(|e| Error::new(format!("the result cannot be written as JSON: {e}")))?;
-    text.push('\n');
-    print(&text)
+pub fn print_json(content: &impl Serialize) -> Result<()> {
+    print(&document::pretty(content)?)
+}
+
+/// Writes the answer of a verb into the file of `--output`, or prints it on standard output.
+pub fn give(text: &str, output: Option<&Path>) -> Result<()> {
+    match output {
+        Some(file) => files::write(file, text),
+        None => print(text),
+    }
 }
 
 /// Says something on standard error, which may be closed: a remark is not worth failing for.

@@ -56,7 +56,7 @@ fn json_is_one_document() {
     assert_eq!(xeon["platform"]["processors"].as_array().unwrap().len(), 24);
     let list: serde_json::Value =
         serde_json::from_str(&stdout(&["--platform", "list", "--format", "json"])).unwrap();
-    assert_eq!(list.as_array().unwrap().len(), 8);
+    assert_eq!(list["platforms"].as_array().unwrap().len(), 8);
 }
 
 #[test]

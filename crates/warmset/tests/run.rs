@@ -48,7 +48,11 @@ fn refusal() -> Option<String> {
         &["run", "tasks.toml", "--preflight", "--format", "json"],
     );
     let found: serde_json::Value = serde_json::from_slice(&looked.get_output().stdout).unwrap();
-    let refused = found.as_array().unwrap().iter().find(|f| f["level"] == "refuse");
+    let refused = found["preflight"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|f| f["level"] == "refuse");
     refused.map(|finding| finding["seen"].to_string())
 }
 
@@ -165,7 +169,7 @@ fn a_set_runs_for_real_and_its_trace_is_checked() {
     let document: serde_json::Value = serde_json::from_slice(&ran.get_output().stdout).unwrap();
     assert_eq!(document["clean"], true, "{document:#}");
     assert_eq!(document["lost_events"], 0);
-    let jobs: Vec<u64> = document["summary"]["tasks"]
+    let jobs: Vec<u64> = document["tasks"]
         .as_array()
         .unwrap()
         .iter()

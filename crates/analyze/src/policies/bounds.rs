@@ -22,14 +22,19 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TaskBound {
     /// Its number in the set, from 0.
+    #[serde(rename = "index")]
     pub task: TaskId,
     /// Its name.
+    #[serde(rename = "task")]
     pub name: String,
     /// When a job is due after its release.
+    #[serde(rename = "deadline_ns", serialize_with = "model::time::ns::serialize")]
     pub deadline: Duration,
     /// When it is done after its release, at most.
+    #[serde(rename = "response_ns", serialize_with = "model::time::ns::serialize")]
     pub response: Duration,
     /// How much later than due, at most.
+    #[serde(rename = "tardiness_ns", serialize_with = "model::time::ns::serialize")]
     pub tardiness: Duration,
     /// Can a job be as late as that? Else this is an upper bound.
     pub exact: bool,

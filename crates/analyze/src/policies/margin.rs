@@ -18,6 +18,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Margin {
     /// With this delay a job, the same for every task, the set still passes.
+    #[serde(rename = "cpmd_ns", serialize_with = "model::time::ns::serialize")]
     pub cpmd: Duration,
     /// Does it fail one nanosecond beyond? If not, the search ended before it found out.
     pub exact: bool,

@@ -58,6 +58,7 @@ pub struct PolicyVerdict {
     /// What of the platform is lost to each overhead, in the assignment that is shown.
     pub lost: Vec<Loss>,
     /// The longest cache delay charged to a job.
+    #[serde(rename = "charged_ns", serialize_with = "model::time::ns::serialize")]
     pub charged: Duration,
     /// How much cache delay a job of every task may have for the set still to pass; `None`: it fails without any.
     pub largest_cpmd: Option<Margin>,

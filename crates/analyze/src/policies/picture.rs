@@ -11,8 +11,10 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Placed {
     /// Its number in the set, from 0.
+    #[serde(rename = "index")]
     pub task: TaskId,
     /// Its name.
+    #[serde(rename = "task")]
     pub name: String,
     /// Its own utilization of this place.
     pub utilization: f64,

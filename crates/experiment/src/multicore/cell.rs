@@ -21,10 +21,13 @@ pub struct Task {
     /// Jobs that were done.
     pub jobs: u64,
     /// The longest one.
+    #[serde(rename = "worst_ns", with = "model::time::ns")]
     pub worst: Duration,
     /// All together.
+    #[serde(rename = "sum_ns", with = "model::time::ns")]
     pub sum: Duration,
     /// Jobs that missed their deadlines.
+    #[serde(rename = "misses")]
     pub missed: u64,
 }
 
@@ -41,6 +44,7 @@ pub struct Seen {
     /// Task by task.
     pub tasks: Vec<Task>,
     /// When the last of the jobs was done (004, Fig. 12).
+    #[serde(rename = "total_ns", with = "model::time::ns")]
     pub total: Duration,
     /// Were all of them done by then? Otherwise the run was given up, as tasks fell behind further and further.
     pub finished: bool,

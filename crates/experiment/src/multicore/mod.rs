@@ -130,8 +130,10 @@ pub struct Setup {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Task {
     /// Its period, which is its deadline.
+    #[serde(rename = "period_ns", with = "model::time::ns")]
     pub period: Duration,
     /// Its WCET.
+    #[serde(rename = "wcet_ns", with = "model::time::ns")]
     pub wcet: Duration,
     /// Its working set.
     pub wss: Bytes,

@@ -170,6 +170,7 @@ pub struct Verdict {
     /// Events after the first loss: not checked.
     pub unchecked: u64,
     /// Events that were lost.
+    #[serde(rename = "lost_events")]
     pub lost: u64,
     /// The policies whose own rules were checked.
     pub policies: Vec<String>,

@@ -5,7 +5,9 @@ use crate::Answer;
 use crate::console::{self, Console, Format};
 use analyze::Guarantee;
 use analyze::policies::{self, Costs, Policy};
-use model::{Duration, Error, Load, Platform, Profile, Result, Statistic, TaskSet, files, taskfile};
+use model::{
+    Duration, Error, Load, Platform, Profile, Result, Statistic, TaskSet, document, files, taskfile,
+};
 use std::path::{Path, PathBuf};
 
 /// Options of `warmset check`.
@@ -142,27 +144,16 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     let console = Console::new()?;
     let judgment = policies::judge(&set, &platform, &policies, guarantee, &costs, &console)?;
     console.finish();
-    match (args.format, &args.output) {
-        (Format::Json, None) => console::print_json(&judgment)?,
-        (Format::Json, Some(file)) => {
-            let mut text = serde_json::to_string_pretty(&judgment)
-                .map_err(|e| Error::new(format!("the result cannot be written as JSON: {e}")))?;
-            text.push('\n');
-            files::write(file, text)?;
-        }
-        (Format::Table, output) => {
-            let text = check_table::text(
-                &path.display().to_string(),
-                &judgment,
-                profile.as_ref(),
-                args.explain,
-            );
-            match output {
-                Some(file) => files::write(file, text)?,
-                None => console::print(&text)?,
-            }
-        }
-    }
+    let text = match args.format {
+        Format::Json => document::pretty(&judgment)?,
+        Format::Table => check_table::text(
+            &path.display().to_string(),
+            &judgment,
+            profile.as_ref(),
+            args.explain,
+        ),
+    };
+    console::give(&text, args.output.as_deref())?;
     Ok(if judgment.is_schedulable() {
         Answer::Yes
     } else {

@@ -6,7 +6,7 @@ use crate::console::{Console, note};
 use heap::exec::{self, Part, Plan, Ran};
 use heap::inspect::Report;
 use model::watch::Watch;
-use model::{Bytes, Error, Result, files};
+use model::{Bytes, Error, Result, document, files};
 use partition::client::{Connection, usual_socket};
 use partition::server::Server;
 use partition::{Colors, tile};
@@ -105,9 +105,14 @@ pub fn run(args: &Args) -> Result<Answer> {
         note(&text_of(&ran, program, &plan));
     }
     if let Some(path) = &args.output {
-        let text = serde_json::to_string_pretty(&ran.reports)
-            .map_err(|e| Error::new(format!("cannot write the report: {e}")))?;
-        files::write(path, format!("{text}\n").as_bytes())?;
+        #[derive(serde::Serialize)]
+        struct Reported<'a> {
+            processes: &'a [Report],
+        }
+        let reported = Reported {
+            processes: &ran.reports,
+        };
+        files::write(path, document::pretty(&reported)?)?;
     }
     let status = ran
         .status

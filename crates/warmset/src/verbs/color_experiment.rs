@@ -9,7 +9,7 @@ use experiment::short::{self, Plan, Task};
 use experiment::{combined, slices};
 use machine::Machine;
 use model::watch::Watch;
-use model::{Bytes, Error, Provenance, Result, files};
+use model::{Bytes, Error, Provenance, Result, document, files};
 use report::Figure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -296,22 +296,9 @@ pub fn give(
 
 fn write(dir: &Path, shown: &Shown, provenance: &Provenance) -> Result<()> {
     let file = |ending: &str| dir.join(format!("{}.{ending}", shown.name));
-    let document = serde_json::to_string_pretty(&Document::of(shown, provenance))
-        .map_err(|e| Error::new(format!("cannot write the figures: {e}")))?;
-    files::write(&file("json"), document + "\n")?;
-    let mut head = String::new();
-    for line in [
-        &provenance.source,
-        &provenance.command,
-        &provenance.machine,
-        &provenance.kernel,
-    ]
-    .into_iter()
-    .chain(&provenance.warnings)
-    {
-        head.push_str(&format!("# {line}\n"));
-    }
-    files::write(&file("csv"), head + &shown.csv)?;
+    files::write(&file("json"), document::pretty(&Document::of(shown, provenance))?)?;
+    // Where it comes from stands in the JSON beside it: the first line of CSV is its header.
+    files::write(&file("csv"), &shown.csv)?;
     files::write(&file("txt"), &shown.text)?;
     if let Some(figure) = &shown.figure {
         files::write(&file("svg"), figure.to_svg())?;

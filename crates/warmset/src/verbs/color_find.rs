@@ -150,6 +150,7 @@ struct Found {
     /// May they be given to programs?
     sure: bool,
     unplaced: usize,
+    #[serde(rename = "found_in_ns", serialize_with = "model::time::ns::serialize")]
     found_in: Duration,
     #[serde(skip_serializing_if = "Option::is_none")]
     sorted: Option<Sorted>,
@@ -158,6 +159,7 @@ struct Found {
 #[derive(Serialize)]
 struct Sorted {
     size: Bytes,
+    #[serde(rename = "sorted_in_ns", serialize_with = "model::time::ns::serialize")]
     sorted_in: Duration,
     pages_by_color: Vec<usize>,
     without_color: usize,
@@ -342,7 +344,13 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
         draw(path, &seen)?;
     }
     match args.format {
-        Format::Json => print_json(&seen)?,
+        Format::Json => {
+            #[derive(Serialize)]
+            struct Tested<'a> {
+                levels: &'a [Level],
+            }
+            print_json(&Tested { levels: &seen })?;
+        }
         Format::Table => print(&seen.iter().map(level_text).collect::<String>())?,
     }
     // At least one cache with colors, and colors act wherever there are some.

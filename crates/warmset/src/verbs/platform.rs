@@ -78,7 +78,13 @@ fn list(args: &Args) -> Result<Answer> {
         about: "N identical processors, no caches described",
     });
     match args.format {
-        Format::Json => console::print_json(&rows)?,
+        Format::Json => {
+            #[derive(Serialize)]
+            struct List {
+                platforms: Vec<Row>,
+            }
+            console::print_json(&List { platforms: rows })?;
+        }
         Format::Table => {
             let lines: Vec<String> = rows
                 .iter()

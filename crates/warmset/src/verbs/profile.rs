@@ -219,6 +219,7 @@ struct Row {
     /// Which number of the samples.
     statistic: Statistic,
     /// The value.
+    #[serde(rename = "value_ns", serialize_with = "model::time::ns::serialize")]
     value: Delay,
     /// Outside of what was measured: a guess.
     extrapolated: bool,
@@ -229,7 +230,17 @@ fn show(args: &Show) -> Result<Answer> {
     let asked = args.wss.is_some() || args.tasks.is_some();
     let rows = rows(&profile, args);
     match args.format {
-        Format::Json if asked => console::print_json(&rows)?,
+        Format::Json if asked => {
+            #[derive(Serialize)]
+            struct Read<'a> {
+                platform: &'a str,
+                values: &'a [Row],
+            }
+            console::print_json(&Read {
+                platform: &profile.platform,
+                values: &rows,
+            })?;
+        }
         Format::Json => console::print_json(&profile)?,
         Format::Table if asked => console::print(&rows_text(&rows))?,
         Format::Table => console::print(&profile_text(&profile))?,

@@ -1,11 +1,11 @@
 //! How `warmset run` shows what came of a run: a table for people, a JSON document for machines.
 
 use super::run_colors::Statement;
-use crate::console::{Format, print, print_json};
+use crate::console::{Format, give};
 use execute::preflight::{Finding, Level};
 use execute::witness::Testimony;
 use execute::{Ending, Outcome};
-use model::{CpuId, Duration, Error, Result, TaskSet, files};
+use model::{CpuId, Duration, Result, TaskSet, document};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -79,6 +79,7 @@ struct Workload<'a> {
     unit_median_ps: u64,
     unit_low_ps: u64,
     unit_high_ps: u64,
+    #[serde(rename = "job_ns", serialize_with = "model::time::ns::serialize")]
     job: Duration,
 }
 
@@ -86,6 +87,7 @@ struct Workload<'a> {
 struct Program {
     task: String,
     outcome: String,
+    #[serde(rename = "at_ns", serialize_with = "model::time::ns::serialize")]
     at: Duration,
 }
 
@@ -119,11 +121,11 @@ struct BestEffort<'a> {
 struct Document<'a> {
     policy: &'a str,
     platform: &'a str,
-    processors: Vec<u32>,
     ended_by: &'static str,
     /// By the clock on the wall, and by `CLOCK_MONOTONIC`.
     released_at: &'a str,
     released_at_ns: u64,
+    #[serde(rename = "ran_ns", serialize_with = "model::time::ns::serialize")]
     ran: Duration,
     preflight: &'a [Finding],
     workloads: Vec<Workload<'a>>,
@@ -132,7 +134,9 @@ struct Document<'a> {
     triggers: Vec<Trigger>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     best_effort: Vec<BestEffort<'a>>,
-    summary: &'a Summary,
+    /// The same fields as in the answers of `warmset simulate` and `warmset trace stats`.
+    #[serde(flatten)]
+    summary: Summary,
     decisions: u64,
     /// Dispatchers: to take note and decide.
     thoughts: Times,
@@ -142,9 +146,9 @@ struct Document<'a> {
     calls: Times,
     /// Release to first instruction, of jobs that were chosen at their release.
     latency: Times,
+    #[serde(rename = "longest_gap_ns", serialize_with = "model::time::ns::serialize")]
     longest_gap: Duration,
     gaps_over_5ms: u64,
-    lost_events: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     colors: Option<&'a Statement>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,15 +163,11 @@ impl Shown<'_> {
     /// # Errors
     /// The output cannot be written.
     pub fn print(&self, format: Format, output: Option<&Path>) -> Result<()> {
-        let text = match (format, output) {
-            (Format::Table, _) => self.table(),
-            (Format::Json, None) => return print_json(&self.document()),
-            (Format::Json, Some(_)) => json(&self.document())?,
+        let text = match format {
+            Format::Table => self.table(),
+            Format::Json => document::pretty(&self.document())?,
         };
-        match output {
-            Some(path) => files::write(path, text),
-            None => print(&text),
-        }
+        give(&text, output)
     }
 
     fn document(&self) -> Document<'_> {
@@ -191,10 +191,14 @@ impl Shown<'_> {
             left: t.left,
             ended: t.ended,
         });
+        let mut summary = self.summary.clone();
+        if let Some(recorded) = &mut summary.recorded {
+            // The engine also counts what was lost after the last event that it could record.
+            recorded.lost_events = recorded.lost_events.max(self.outcome.lost);
+        }
         Document {
             policy: &self.policy,
             platform: self.platform,
-            processors: self.cpus.iter().map(|c| c.0).collect(),
             ended_by: match self.outcome.ending {
                 Ending::Horizon => "horizon",
                 Ending::Interrupted => "interrupt",
@@ -208,7 +212,7 @@ impl Shown<'_> {
             programs: programs.collect(),
             triggers: triggers.collect(),
             best_effort: self.best_effort(),
-            summary: &self.summary,
+            summary,
             decisions: self.outcome.decisions,
             thoughts: Times::of(&self.outcome.thoughts),
             steps: Times::of(&self.outcome.steps),
@@ -216,7 +220,6 @@ impl Shown<'_> {
             latency: Times::of(&self.outcome.latencies),
             longest_gap: self.outcome.latest,
             gaps_over_5ms: self.outcome.gaps,
-            lost_events: self.outcome.lost,
             colors: self.colors,
             witness: self.testimony,
             clean: self.verdict.is_clean(),
@@ -466,19 +469,17 @@ impl Shown<'_> {
     }
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string_pretty(value)
-        .map(|text| text + "\n")
-        .map_err(|e| Error::new(format!("the result cannot be written as JSON: {e}")))
-}
-
 /// The findings of a preflight alone.
 ///
 /// # Errors
 /// They cannot be written as JSON.
 pub fn preflight(findings: &[Finding], format: Format) -> Result<String> {
     if format == Format::Json {
-        return json(&findings);
+        #[derive(Serialize)]
+        struct Looked<'a> {
+            preflight: &'a [Finding],
+        }
+        return document::pretty(&Looked { preflight: findings });
     }
     let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
     let mut text = String::new();

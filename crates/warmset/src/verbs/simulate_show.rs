@@ -1,8 +1,8 @@
 //! How `warmset simulate` shows what came of a run: a table for people, a JSON document for machines. Both are what
 //! `warmset trace stats` says of a trace of the run, with how it ended before it.
 
-use crate::console::{Format, print, print_json};
-use model::{Error, Result, TaskSet, files};
+use crate::console::{Format, give};
+use model::{Result, TaskSet, document};
 use serde::Serialize;
 use simulate::{Ending, Scenario, Summary};
 use std::fmt::Write;
@@ -43,17 +43,11 @@ impl Shown<'_> {
     /// # Errors
     /// The output cannot be written.
     pub fn print(&self, format: Format, output: Option<&Path>) -> Result<()> {
-        let text = match (format, output) {
-            (Format::Table, _) => self.table(),
-            (Format::Json, None) => return print_json(&self.document()),
-            (Format::Json, Some(_)) => serde_json::to_string_pretty(&self.document())
-                .map(|text| text + "\n")
-                .map_err(|e| Error::new(format!("the result cannot be written as JSON: {e}")))?,
+        let text = match format {
+            Format::Table => self.table(),
+            Format::Json => document::pretty(&self.document())?,
         };
-        match output {
-            Some(path) => files::write(path, text),
-            None => print(&text),
-        }
+        give(&text, output)
     }
 
     fn document(&self) -> Document<'_> {

@@ -105,7 +105,15 @@ fn list(args: &ListArgs) -> Result<()> {
         .into_iter()
         .map(|(name, title, source)| Row { name, title, source });
     match args.format {
-        Format::Json => console::print_json(&rows.collect::<Vec<_>>()),
+        Format::Json => {
+            #[derive(Serialize)]
+            struct List {
+                studies: Vec<Row>,
+            }
+            console::print_json(&List {
+                studies: rows.collect(),
+            })
+        }
         Format::Table => {
             let mut text = String::new();
             for row in rows {

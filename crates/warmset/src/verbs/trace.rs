@@ -131,6 +131,27 @@ fn about(header: &Header) -> String {
     )
 }
 
+/// What every JSON document about a trace opens with.
+#[derive(Serialize)]
+struct About<'a> {
+    file: String,
+    origin: Origin,
+    /// Several that took turns stand apart by `, `.
+    policy: String,
+    platform: &'a str,
+}
+
+impl<'a> About<'a> {
+    fn of(file: &Path, header: &'a Header) -> Self {
+        About {
+            file: file.display().to_string(),
+            origin: header.origin,
+            policy: policies_of(header),
+            platform: &header.platform.name,
+        }
+    }
+}
+
 fn check(args: &CheckArgs) -> Result<Answer> {
     let header = head_of(&args.file)?;
     let mut options = Options::for_trace(&header);
@@ -161,8 +182,8 @@ fn check(args: &CheckArgs) -> Result<Answer> {
         Format::Json => {
             #[derive(Serialize)]
             struct Answered<'a> {
-                file: String,
-                origin: Origin,
+                #[serde(flatten)]
+                about: About<'a>,
                 /// No rule is broken, and nothing is missing.
                 clean: bool,
                 whole: bool,
@@ -170,8 +191,7 @@ fn check(args: &CheckArgs) -> Result<Answer> {
                 verdict: &'a Verdict,
             }
             print_json(&Answered {
-                file: args.file.display().to_string(),
-                origin: header.origin,
+                about: About::of(&args.file, &header),
                 clean,
                 whole: condition.is_whole(),
                 condition,
@@ -348,7 +368,17 @@ fn stats(args: &StatsArgs) -> Result<Answer> {
     match args.format {
         Format::Json => {
             trace_export::note_damage(&args.file, &condition, true);
-            print_json(&summary)?;
+            #[derive(Serialize)]
+            struct Answered<'a> {
+                #[serde(flatten)]
+                about: About<'a>,
+                #[serde(flatten)]
+                summary: &'a ::trace::Summary,
+            }
+            print_json(&Answered {
+                about: About::of(&args.file, &header),
+                summary: &summary,
+            })?;
         }
         Format::Table => {
             let complete = if condition.is_whole() {
