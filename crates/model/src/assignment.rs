@@ -1,7 +1,8 @@
 //! Who runs where: what `analyze` makes, `report` draws and `policy` runs. Plain data.
 
 use crate::cpus::{CpuId, CpuSet};
-use crate::task::TaskId;
+use crate::error::{Error, Result};
+use crate::task::{TaskId, TaskSet, Timing};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,8 @@ pub enum Assignment {
     Slices(Slices),
     /// Tasks in servers, servers in the slots of processors: NPS-F and C-NPS-F (002 §4.3).
     Slots(Slots),
+    /// All tasks on all processors, quantum by quantum, each with reserved quanta: PD² (002 §2.2.2), ca-edf (003 §3.1).
+    Quanta(Quanta),
 }
 
 /// Tasks on disjoint sets of processors, each scheduled on its own.
@@ -133,4 +136,64 @@ pub struct Serve {
     pub end: Duration,
     /// The index of the server.
     pub server: u32,
+}
+
+/// All tasks on all processors, quantum by quantum.
+///
+/// The policy is built from the reserved times, while jobs execute for as long as they do: what a job leaves of its
+/// reservation holds the overheads of its quanta.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Quanta {
+    /// The processors.
+    pub cpus: CpuSet,
+    /// The length of a quantum; not zero.
+    pub quantum: Duration,
+    /// For every task of the set, in order, the time that is reserved for each job, in whole quanta.
+    pub reserved: Vec<Duration>,
+}
+
+impl Quanta {
+    /// The timings of a set with the reserved times as WCETs.
+    ///
+    /// # Errors
+    /// There is not one reservation for each task, or one that is shorter than the WCET, longer than the period or not
+    /// a whole number of quanta.
+    pub fn timings(&self, set: &TaskSet) -> Result<Vec<Timing>> {
+        if self.reserved.len() != set.len() {
+            return Err(Error::new(format!(
+                "the assignment reserves quanta for {} tasks, and the set has {}",
+                self.reserved.len(),
+                set.len()
+            ))
+            .remedy("make the assignment for this set"));
+        }
+        if self.quantum.is_zero() {
+            return Err(Error::new("the quanta of the assignment have no length")
+                .remedy("give `quantum` a time such as `1ms`"));
+        }
+        let reserve = |(id, reserved): (TaskId, &Duration)| {
+            let timing = set.timings()[id.index()];
+            let refuse = |why: String| {
+                let name = set.name(id);
+                Err(
+                    Error::new(format!("the assignment reserves {reserved} for {name}, {why}"))
+                        .remedy("make the assignment for this set"),
+                )
+            };
+            if *reserved < timing.wcet {
+                return refuse(format!("and its WCET is {}", timing.wcet));
+            }
+            if *reserved > timing.period {
+                return refuse(format!("and its period is {}", timing.period));
+            }
+            if !reserved.nanos().is_multiple_of(self.quantum.nanos()) {
+                return refuse(format!("which is no whole number of quanta of {}", self.quantum));
+            }
+            Ok(Timing {
+                wcet: *reserved,
+                ..timing
+            })
+        };
+        set.ids().zip(&self.reserved).map(reserve).collect()
+    }
 }

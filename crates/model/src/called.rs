@@ -37,6 +37,11 @@ impl Called {
             .map(|(k, _)| k.as_str())
     }
 
+    /// All parameters in the order in which they are written: a word, or a key with its value.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.parameters.iter().map(|(k, v)| (k.as_str(), v.as_deref()))
+    }
+
     /// The value of a parameter.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.parameters

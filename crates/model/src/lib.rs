@@ -3,6 +3,7 @@
 //! No system calls and no randomness: what is here is tested on any machine.
 
 pub mod assignment;
+pub mod assignmentfile;
 pub mod builtin;
 pub mod called;
 pub mod colors;

@@ -10,6 +10,9 @@
 //! is the period of the set that leaves least over (the shortest of several; the paper's reference [7] has its own choice,
 //! any keeps tardiness bounded). What a phantom job does not use in its period is lost.
 //!
+//! A working set that is larger than the cache counts as one of its size (003 §3.2: estimates are capped at it), so that it
+//! fits where it is alone. Where an assignment reserves quanta, phantom tasks take what the reservations leave.
+//!
 //! Assumes given working set sizes, one for all tasks of a group. Equal sizes: earlier deadline, then lower task index.
 
 use crate::cluster::{Edf, Rank};
@@ -52,7 +55,8 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         })?,
     };
     let quantum = spec.duration("quantum")?.unwrap_or(setup.quantum);
-    let (group_of, wss) = groups(setup.set)?;
+    let (group_of, wss) = groups(setup.set, cache)?;
+    let reserved = setup.in_quanta(INFO.name, quantum)?;
     let clusters = setup.platform.clusters(ClusterSpec::Global)?;
     let domains = setup.domains(&clusters, |_, cpus| {
         let tasks = setup.set.len();
@@ -76,7 +80,7 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
             promotion: vec![u128::MAX; tasks],
             promotions: 0,
             decisions: 0,
-            phantoms: Phantoms::of(setup.set, cpus.len() as u64, quantum),
+            phantoms: Phantoms::of(&reserved, cpus.len() as u64, quantum),
             seats: Seats::new(Nearness::of(setup.platform, cpus), cpus.len(), tasks),
             chosen: Vec::with_capacity(cpus.len()),
             deliberate: Places::none(cpus.len()),
@@ -98,8 +102,8 @@ fn shared_cache(setup: &Setup<'_>) -> Option<Bytes> {
         .min()
 }
 
-/// By task its multithreaded task, and by multithreaded task its working set size in bytes.
-fn groups(set: &TaskSet) -> Result<(Vec<u32>, Vec<u64>)> {
+/// By task its multithreaded task, and by multithreaded task its working set size in bytes, at most that of the cache.
+fn groups(set: &TaskSet, cache: Bytes) -> Result<(Vec<u32>, Vec<u64>)> {
     let mut names: BTreeMap<&str, u32> = BTreeMap::new();
     let (mut group_of, mut wss) = (Vec::new(), Vec::new());
     for id in set.ids() {
@@ -131,6 +135,10 @@ fn groups(set: &TaskSet) -> Result<(Vec<u32>, Vec<u64>)> {
         }
         group_of.push(group);
     }
+    // Only here: the tasks of one group must agree in what they are given.
+    for size in &mut wss {
+        *size = cache.get().min(*size);
+    }
     Ok((group_of, wss))
 }
 
@@ -152,11 +160,11 @@ struct Phantoms {
 impl Phantoms {
     /// For the spare utilization of a set in whole quanta: WCETs rounded up, as the rest of a job's last quantum is nobody's,
     /// and periods rounded down.
-    fn of(set: &TaskSet, m: u64, quantum: Duration) -> Self {
+    fn of(timings: &[Timing], m: u64, quantum: Duration) -> Self {
         let quantum = quantum.nanos().max(1);
         let in_quanta = |t: &Timing| (t.wcet.nanos().div_ceil(quantum), t.period.nanos() / quantum);
         let fits = |bound: Option<Ratio>| {
-            let shares = set.timings().iter().map(|t| {
+            let shares = timings.iter().map(|t| {
                 let (e, p) = in_quanta(t);
                 // A period below the quantum leaves nothing to spare.
                 Ratio::new(e, p).unwrap_or(Ratio::whole(u64::MAX))
@@ -164,8 +172,7 @@ impl Phantoms {
             bound.is_some_and(|b| exact::cmp_sum(shares, b).is_le())
         };
         let whole = (1..=m).take_while(|w| fits(Some(Ratio::whole(m - w)))).count() as u64;
-        let mut periods: Vec<u64> = set
-            .timings()
+        let mut periods: Vec<u64> = timings
             .iter()
             .map(|t| in_quanta(t).1.clamp(1, u64::MAX / (m + 1)))
             .collect();
@@ -374,16 +381,15 @@ mod tests {
         let ms = Duration::from_millis;
         // 003, Fig. 2: utilization 1.5 of 2; one phantom quantum in two.
         let timings = [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
-        let set = TaskSet::from_timings(timings.to_vec()).unwrap();
-        let phantoms = Phantoms::of(&set, 2, ms(1));
+        let phantoms = Phantoms::of(&timings, 2, ms(1));
         assert_eq!((phantoms.whole, phantoms.e, phantoms.p), (0, 1, 2));
-        assert_eq!(Phantoms::of(&set, 4, ms(1)).whole, 2);
-        let full = TaskSet::from_timings(vec![Timing::implicit(ms(2), ms(2)); 2]).unwrap();
+        assert_eq!(Phantoms::of(&timings, 4, ms(1)).whole, 2);
+        let full = [Timing::implicit(ms(2), ms(2)); 2];
         assert_eq!(Phantoms::of(&full, 2, ms(1)).eligible(0), 0);
         assert_eq!(Phantoms::of(&full, 1, ms(1)).eligible(0), 0, "overutilized");
         // What a job leaves of its last quantum is not spare: this set fills two processors.
         let us = Duration::from_micros;
-        let rounded = TaskSet::from_timings(vec![Timing::implicit(us(1_100), us(2_900)); 2]).unwrap();
+        let rounded = [Timing::implicit(us(1_100), us(2_900)); 2];
         assert_eq!(Phantoms::of(&rounded, 2, ms(1)).eligible(0), 0);
     }
 }

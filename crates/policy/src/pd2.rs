@@ -6,6 +6,10 @@
 //!
 //! Assumes implicit deadlines, and periods and phases that are multiples of the quantum; WCETs are rounded up to quanta. A
 //! release in the midst of a quantum counts from the next boundary.
+//!
+//! Where an assignment reserves quanta, e is what it reserves. A job that is done before leaves its other subtasks out, and
+//! the rest of its last quantum idle: PD² is optimal where subtasks are absent, too (generalized intra-sporadic tasks;
+//! Srinivasan, Anderson, Journal of Computer and System Sciences 72 (2006)).
 
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup};
@@ -51,11 +55,12 @@ const LONGEST: u64 = 1 << 31;
 /// The weights of a set in quanta.
 fn weights(setup: &Setup<'_>, quantum: Duration) -> Result<Vec<Weight>> {
     let q = quantum.nanos();
+    let timings = setup.in_quanta(INFO.name, quantum)?;
     setup
         .set
         .ids()
         .map(|id| {
-            let t = setup.set.timings()[id.index()];
+            let t = timings[id.index()];
             let phase = setup.set.details(id).map_or(Duration::ZERO, |d| d.phase);
             let refuse = |cause: String| {
                 Err(Error::new(cause)

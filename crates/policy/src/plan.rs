@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, Rank};
 use crate::place::Nearness;
 use model::assignment::Clustered;
-use model::{Assignment, CpuId, CpuSet, Duration, Error, Platform, Result, TaskId, TaskSet};
+use model::{Assignment, CpuId, CpuSet, Duration, Error, Platform, Result, TaskId, TaskSet, Timing};
 
 /// What a policy is built from.
 #[derive(Clone, Copy, Debug)]
@@ -149,8 +149,19 @@ impl Setup<'_> {
     /// One cluster of all usable processors.
     ///
     /// # Errors
-    /// No usable processor.
+    /// No usable processor; an assignment of another kind.
     pub fn global<R: Rank + Clone>(&self, rank: &R, quantum: Option<Duration>) -> Result<Plan<Cluster<R>>> {
+        let usable = self.platform.usable();
+        match self.assignment {
+            None => {}
+            Some(Assignment::Clustered(c)) if c.clusters == [usable] => {}
+            Some(_) => {
+                return Err(Error::new(
+                    "the policy schedules all tasks on all processors, and the assignment says who runs where",
+                )
+                .remedy("give no assignment, or a policy that it is for"));
+            }
+        }
         self.clustered(
             &Clustered {
                 clusters: self.platform.clusters(model::ClusterSpec::Global)?,
@@ -190,6 +201,45 @@ impl Setup<'_> {
             domains,
             route: Route::Fixed(assignment.cluster_of.clone()),
         })
+    }
+
+    /// The timings from which a policy in quanta of this length is built, on all usable processors: those of the set, or
+    /// with the times that the assignment reserves as WCETs.
+    ///
+    /// # Errors
+    /// The assignment is of another kind, or is not one of this set, platform and quantum.
+    pub fn in_quanta(&self, policy: &str, quantum: Duration) -> Result<Vec<Timing>> {
+        let usable = self.platform.usable();
+        let refuse = |cause: String, remedy: &str| Err(Error::new(cause).remedy(remedy));
+        match self.assignment {
+            None => Ok(self.set.timings().to_vec()),
+            Some(Assignment::Clustered(c)) if c.clusters.as_slice() == std::slice::from_ref(&usable) => Ok(self.set.timings().to_vec()),
+            Some(Assignment::Quanta(quanta)) => {
+                if quanta.quantum != quantum {
+                    return refuse(
+                        format!(
+                            "the assignment reserves quanta of {}, and `{policy}` has quanta of {quantum}",
+                            quanta.quantum
+                        ),
+                        "give the same `--quantum`",
+                    );
+                }
+                if quanta.cpus != usable {
+                    return refuse(
+                        format!(
+                            "the assignment is for the processors {}, and `{policy}` has {usable}",
+                            quanta.cpus
+                        ),
+                        "make the assignment for the platform that is scheduled",
+                    );
+                }
+                quanta.timings(self.set)
+            }
+            Some(_) => refuse(
+                format!("`{policy}` takes reserved quanta, and the assignment says who runs where"),
+                "give an assignment of the kind `quanta`, or none",
+            ),
+        }
     }
 
     /// The given assignment to clusters, of which each is one processor where `partitioned`.

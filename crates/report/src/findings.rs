@@ -161,7 +161,8 @@ fn where_it_resumes(profile: &Profile, kinds: &[Resumption]) -> Option<String> {
         }
     }
     let (excess, kind, wss) = dearest?;
-    let percent = (excess * 100.0).round();
+    // Rounded up: the sentence sets a limit.
+    let percent = (excess * 1_000.0 - 1e-6).ceil() / 10.0;
     Some(if excess <= 0.15 {
         format!(
             "Under load it hardly matters where a task resumes: where delays are predictable, no migration costs more than \

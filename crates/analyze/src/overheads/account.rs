@@ -8,7 +8,7 @@
 
 use super::accounting::{Resident, inflate};
 use super::kinds::{Lost, Parts};
-use super::{System, slots};
+use super::{System, quanta, slots};
 use model::assignment::{Clustered, Slices, Turns};
 use model::{Assignment, CpuSet, Duration, Ratio, TaskId, Timing};
 use serde::Serialize;
@@ -91,14 +91,13 @@ pub(super) struct Household {
 }
 
 /// What an assignment costs. It is taken as it is: whether it holds is for a test to say.
-///
-/// For policies that decide at quantum boundaries see [`super::quanta`].
 pub fn account(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> Accounted {
     match assignment {
         Assignment::Clustered(c) => settle(tasks, clusters(tasks, c, system), system),
         Assignment::Turns(t) => settle(tasks, turns(tasks, t, system), system),
         Assignment::Slices(s) => settle(tasks, slices(tasks, s, system), system),
         Assignment::Slots(s) => slots::account(tasks, s, system),
+        Assignment::Quanta(q) => quanta::account(tasks, &q.cpus, q.quantum, system),
     }
 }
 

@@ -5,14 +5,16 @@
 
 use super::packing::holds as cluster_holds;
 use super::{Accounted, Piece, System, account, slots};
+use crate::pd2;
 use crate::uniprocessor::edf;
-use model::assignment::{Slices, Turns};
+use model::assignment::{Quanta, Slices, Turns};
 use model::{Assignment, Duration, Ratio, Timing, exact};
 
 /// Does EDF, in the form that the assignment is for, keep the guarantee of `system` with the overheads of `system`?
 ///
 /// Clusters: every deadline is met (hard), or none is over-utilized (soft). Turns: tardiness is bounded and no migratory
-/// task is tardy. Slices and slots: every deadline is met. Turns and slots are for implicit deadlines.
+/// task is tardy. Slices and slots: every deadline is met. Quanta: every task has as many as it needs. Turns, slots and quanta are
+/// for implicit deadlines.
 pub fn holds(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> bool {
     match assignment {
         Assignment::Slots(slots) => {
@@ -49,7 +51,24 @@ fn accounted_holds(
                     .all(|pieces| edf::decide(&timings(pieces)) == Ok(true))
         }
         Assignment::Slots(slots) => slots::hold(tasks, slots, system),
+        Assignment::Quanta(quanta) => {
+            tasks.iter().all(Timing::has_implicit_deadline)
+                && inside.iter().all(|pieces| reservations_hold(quanta, &timings(pieces)))
+        }
     }
+}
+
+/// Each reservation holds its task with what the quanta lose, and all of them fit on the processors (PD²; ca-edf in the same
+/// way, with bounded tardiness).
+fn reservations_hold(quanta: &Quanta, inflated: &[Timing]) -> bool {
+    let reserved = |(t, reserved): (&Timing, &Duration)| Timing {
+        wcet: *reserved,
+        ..*t
+    };
+    let all: Vec<Timing> = inflated.iter().zip(&quanta.reserved).map(reserved).collect();
+    quanta.reserved.len() == inflated.len()
+        && inflated.iter().zip(&all).all(|(t, r)| t.wcet <= r.wcet)
+        && pd2::is_schedulable_with(&all, quanta.cpus.len() as u32, quanta.quantum) == Ok(true)
 }
 
 fn are_complete(turns: &Turns, tasks: &[Timing]) -> bool {

@@ -50,8 +50,13 @@ const MOST_IN_CLUSTER: usize = 200;
 /// A response, whether it is exact, and who says so.
 type Said = (Duration, bool, &'static str);
 
-/// The bounds of all tasks for which there is one, in the order of the set.
-pub(super) fn all(question: &Question<'_>, assignment: &Assignment, pieces: &Pieces) -> Vec<TaskBound> {
+/// The bounds of all tasks for which there is one, in the order of the set; `accepted_by` has the test of each place.
+pub(super) fn all(
+    question: &Question<'_>,
+    assignment: &Assignment,
+    pieces: &Pieces,
+    accepted_by: &[Option<&'static str>],
+) -> Vec<TaskBound> {
     let count = question.set.len();
     let mut said: Vec<Option<Said>> = vec![None; count];
     match assignment {
@@ -95,8 +100,8 @@ pub(super) fn all(question: &Question<'_>, assignment: &Assignment, pieces: &Pie
             }
         }
         Assignment::Slots(_) => {}
-        Assignment::Clustered(_) if question.policy.family == Family::Pd2 => {}
-        Assignment::Clustered(_) => {
+        Assignment::Quanta(_) if question.policy.family == Family::Pd2 => {}
+        Assignment::Clustered(_) | Assignment::Quanta(_) => {
             for (here, cpus) in pieces.by_place().iter().zip(&pieces.places) {
                 let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
                 let bounds = of_place(question, &tasks, cpus.len() as u32);
@@ -106,9 +111,16 @@ pub(super) fn all(question: &Question<'_>, assignment: &Assignment, pieces: &Pie
             }
         }
     }
-    let decided = answers::by_family(question);
+    // A deadline that is met is the word of the test that accepted the task's own place.
+    let mut decided_by = vec![answers::by_family(question); count];
+    for piece in &pieces.pieces {
+        if let Some(Some(test)) = accepted_by.get(piece.place as usize) {
+            decided_by[piece.task.index()] = test;
+        }
+    }
     let bound = |(task, said): (TaskId, Option<Said>)| {
         let deadline = question.set.timings()[task.index()].deadline;
+        let decided = decided_by[task.index()];
         let (response, exact, by) = match (said, question.guarantee, assignment) {
             (Some(said), _, _) => said,
             // What meets every deadline is done by then.

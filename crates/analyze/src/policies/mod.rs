@@ -27,6 +27,7 @@ pub use picture::{Cluster, Loss, Placed};
 
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
+use model::assignmentfile::JudgedTask;
 use model::watch::Watch;
 use model::{Assignment, Duration, Error, Platform, Result, TaskSet, Timing};
 use place::Found;
@@ -64,7 +65,7 @@ pub struct PolicyVerdict {
     pub largest_cpmd: Option<Margin>,
     /// How much longer WCETs may be for the set still to pass, or how much shorter they must be; `None`: no cut helps.
     pub growth: Option<Growth>,
-    /// Is all charged that the policy does to caches? Not by the rule of one delay where jobs are cut into slices, slots or quanta.
+    /// Is all charged that the policy does to caches? Not by the rule of one delay where jobs are cut into slices or slots.
     pub cpmd_covered: bool,
     /// Is that so for all assignments that the largest CPMD and the growth rest on, too?
     pub margins_covered: bool,
@@ -90,6 +91,8 @@ pub struct Judgment {
     pub processors: usize,
     /// How many tasks the set has.
     pub task_count: usize,
+    /// The tasks that were judged: an assignment is for these alone.
+    pub set: Vec<JudgedTask>,
     /// Their total utilization.
     pub utilization: f64,
     /// How overheads lengthen WCETs.
@@ -134,6 +137,7 @@ pub fn judge(
         platform: platform.name.clone(),
         processors: platform.usable().len(),
         task_count: set.len(),
+        set: JudgedTask::all(set),
         utilization: set.utilization_f64(),
         rule: costs.rule(),
         costs: costs.describe(guarantee),
@@ -178,11 +182,12 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         assignment: None,
     };
     if question.bill.rule == Rule::OneDelay {
-        verdict.inflated_utilization = Some(utilization(&question.inflated(&case)));
-        verdict.margins_covered = matches!(
-            question.policy.family,
-            Family::Edf | Family::FixedPriority(_) | Family::EdfFm
-        );
+        // What quanta lose is known with the reservations.
+        if question.policy.family.quantum().is_none() {
+            verdict.inflated_utilization = Some(utilization(&question.inflated(&case)));
+        }
+        verdict.margins_covered =
+            !matches!(question.policy.family, Family::EdfWm | Family::NpsF { .. });
         verdict.cpmd_covered = verdict.margins_covered;
     }
     if let Some(why) = question.precondition() {
@@ -227,7 +232,7 @@ fn show(verdict: &mut PolicyVerdict, question: &Question<'_>, case: &Case, found
     );
     let lost: f64 = verdict.lost.iter().map(|l| l.utilization).sum();
     verdict.inflated_utilization = Some(verdict.utilization + lost);
-    verdict.tasks = bounds::all(question, &found.assignment, pieces);
+    verdict.tasks = bounds::all(question, &found.assignment, pieces, &accepted_by);
     verdict.reason = praise(verdict, question, found);
     verdict.assignment = Some(found.assignment.clone());
 }

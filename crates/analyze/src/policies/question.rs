@@ -141,6 +141,14 @@ impl<'a> Question<'a> {
                 self.set.name(TaskId(task as u32))
             ));
         }
+        if let (Family::Pd2, Some(quantum)) = (self.policy.family, self.policy.family.quantum())
+            && let Some(id) = self.set.ids().find(|id| !self.is_in_quanta(*id, quantum))
+        {
+            return Some(format!(
+                "its periods and phases are whole quanta of {quantum}, and those of `{}` are not",
+                self.set.name(id)
+            ));
+        }
         if self.is_global_fixed()
             && let Some(late) = tasks.iter().position(|t| !t.has_constrained_deadline())
         {
@@ -150,6 +158,14 @@ impl<'a> Question<'a> {
             ));
         }
         (tasks.len() > most).then(|| limit.to_string())
+    }
+
+    /// Are the period and the phase of a task whole quanta? Otherwise no release is at the start of a quantum for ever, and a
+    /// job can be late by up to a quantum.
+    fn is_in_quanta(&self, id: TaskId, quantum: Duration) -> bool {
+        let phase = self.set.details(id).map_or(Duration::ZERO, |d| d.phase);
+        let times = [self.set.timings()[id.index()].period, phase];
+        times.iter().all(|t| t.nanos().is_multiple_of(quantum.nanos()))
     }
 
     /// Fixed priorities on several processors together?
@@ -267,15 +283,18 @@ impl<'a> Question<'a> {
     /// Who lives where with which overheads.
     pub fn pieces(&self, case: &Case, assignment: &Assignment) -> Pieces {
         match self.bill.rule {
+            // By either rule a delay is charged in each quantum.
+            _ if matches!(assignment, Assignment::Quanta(_)) => {
+                let accounted = overheads::account(&case.tasks, assignment, &self.system(case));
+                Pieces {
+                    pieces: accounted.pieces,
+                    places: accounted.places.into_iter().map(|p| p.processors).collect(),
+                    lost: None,
+                }
+            }
             Rule::AllOverheads => {
                 let system = self.system(case);
-                let accounted = match self.policy.family.quantum() {
-                    Some(quantum) => {
-                        let all: CpuSet = self.cpus.iter().copied().collect();
-                        overheads::quanta::account(&case.tasks, &all, quantum, &system)
-                    }
-                    None => overheads::account(&case.tasks, assignment, &system),
-                };
+                let accounted = overheads::account(&case.tasks, assignment, &system);
                 let lost = matches!(assignment, Assignment::Slots(_)).then(|| accounted.lost());
                 Pieces {
                     pieces: accounted.pieces,
@@ -362,6 +381,11 @@ impl<'a> Question<'a> {
                     }
                 }
                 alone(&slices.cpus)
+            }
+            // Accounted quantum by quantum.
+            Assignment::Quanta(quanta) => {
+                pieces.extend((0..inflated.len()).map(|i| whole(i, 0)));
+                vec![quanta.cpus.clone()]
             }
             Assignment::Slots(slots) => {
                 // A server's tasks are drawn where it is served; here each has its first place.

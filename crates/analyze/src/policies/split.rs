@@ -1,17 +1,19 @@
 //! Policies with an assignment of their own: EDF-fm, EDF-WM, NPS-F, C-NPS-F; and those in quanta: PD2, the cache-aware scheduler.
 //!
 //! By 000's rule each is asked about e′ = e + D as the others. That covers what a policy does to caches where a job delays at most one
-//! other, by its release; a job cut into slices (EDF-WM), slots (NPS-F) or quanta (PD2, ca-edf) is delayed more often, and the
-//! verdict says so. 002's rule charges what each assignment really causes.
+//! other, by its release; a job cut into slices (EDF-WM) or slots (NPS-F) is delayed more often, and the verdict says so. A job
+//! in quanta (PD2, ca-edf) is charged a delay in each quantum by either rule, and the assignment has what is to be reserved for
+//! it. 002's rule charges what each assignment really causes.
 
 use super::Family;
 use super::costs::Rule;
-use super::place::{Found, clustered};
+use super::place::Found;
 use super::question::{Case, Question};
 use crate::overheads;
 use crate::pd2;
 use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::tardiness::cache_aware;
+use model::assignment::Quanta;
 use model::{Assignment, CpuId, CpuSet, Duration, TaskId, Timing};
 
 /// The work of one assignment in slices.
@@ -165,19 +167,11 @@ fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, Stri
     }
 }
 
-/// The tasks with what they reserve: by 000's rule with one delay, by 002's with what every quantum loses.
-fn in_quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Vec<Timing> {
-    match question.bill.rule {
-        Rule::OneDelay => question.inflated(case),
-        Rule::AllOverheads => {
-            let all: CpuSet = question.cpus.iter().copied().collect();
-            overheads::quanta::account(&case.tasks, &all, quantum, &question.system(case)).inflated
-        }
-    }
-}
-
+/// What is reserved is the WCET with what every quantum loses, by either rule: a job can be preempted, and reload its working
+/// set, at the end of each quantum.
 fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Found, String> {
-    let tasks = in_quanta(question, case, quantum);
+    let cpus: CpuSet = question.cpus.iter().copied().collect();
+    let tasks = overheads::quanta::account(&case.tasks, &cpus, quantum, &question.system(case)).inflated;
     let test = match question.policy.family {
         Family::CaEdf => cache_aware::is_schedulable,
         _ => pd2::is_schedulable,
@@ -191,9 +185,17 @@ fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Fou
             "in whole quanta of {quantum} the tasks ask for more than there is"
         ));
     }
-    let uncovered = (question.bill.rule == Rule::OneDelay)
-        .then(|| format!("a job may be preempted at the end of every quantum of {quantum}"));
-    Ok(found(clustered(question, vec![0; tasks.len()]), uncovered))
+    let whole = |t: &Timing| {
+        let quanta = t.wcet.nanos().div_ceil(quantum.nanos().max(1));
+        Duration::from_nanos(quanta.saturating_mul(quantum.nanos()))
+    };
+    let reserved = tasks.iter().map(whole).collect();
+    let assignment = Assignment::Quanta(Quanta {
+        cpus,
+        quantum,
+        reserved,
+    });
+    Ok(found(assignment, None))
 }
 
 /// So many tasks, as a subject.

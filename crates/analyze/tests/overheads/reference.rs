@@ -108,7 +108,7 @@ fn parts(set: &[Timing], assignment: &Assignment, by_task: &[(u64, u64)]) -> Opt
             }
             vec![1; slices.cpus.len()]
         }
-        Assignment::Slots(_) => return None,
+        Assignment::Slots(_) | Assignment::Quanta(_) => return None,
     };
     Some((widths, all))
 }

@@ -69,6 +69,15 @@ fn shares(intent: &Intent<'_>, assignment: Option<&Assignment>) -> Vec<(String, 
                 .map(|(index, cpus)| (format!(" ({cpus})"), cpus.len(), of(index)))
                 .collect();
         }
+        Some(Assignment::Quanta(quanta)) => {
+            // What is reserved is the processors' where jobs change.
+            let reserved = |(task, time): (TaskId, &model::Duration)| {
+                let period = intent.set.timings()[task.index()].period;
+                time.nanos() as f64 / period.nanos() as f64 * part(task)
+            };
+            let all = intent.set.ids().zip(&quanta.reserved).map(reserved).sum();
+            return vec![(String::new(), intent.cpus.len(), all)];
+        }
         Some(Assignment::Turns(turns)) => {
             for (task, turn) in intent.set.ids().zip(&turns.tasks) {
                 let first = utilization(task) * turn.part as f64 / turn.whole as f64;

@@ -3,14 +3,15 @@
 //! Processor by processor: the tardy job with the earliest deadline; else the jobs that were promoted before, in the order of
 //! their promotion; else the smallest working set, which is promoted until it is finished. What would push the working sets of
 //! the quantum beyond the cache leaves the processor idle instead, while a phantom task is eligible. A group of tasks is one
-//! multithreaded task, whose working set counts once. Equal sizes: the earlier deadline, then the lower task.
+//! multithreaded task, whose working set counts once; one that is larger than the cache counts as large as the cache (003 §3.2).
+//! Equal sizes: the earlier deadline, then the lower task.
 //!
 //! Phantom tasks take the spare utilization M − U in whole quanta, WCETs rounded up and periods down: as many of utilization
 //! 1 as fit, and one of e quanta in p, p the period of the set that leaves least over, the shortest of several.
 
 use crate::check::quanta::{Choice, Law, Slot};
 use crate::state::{State, Status};
-use model::{Duration, Instant, Ratio, TaskId, TaskSet, exact};
+use model::{Duration, Instant, Ratio, TaskId, TaskSet, Timing, exact};
 
 /// The cache-aware scheduler.
 pub struct CacheAware {
@@ -37,8 +38,9 @@ enum Rank {
 }
 
 impl CacheAware {
-    /// Of a set whose tasks all have a working set size; tasks of one group are one multithreaded task.
-    pub fn new(set: &TaskSet, cache: u64, quantum: Duration, processors: usize) -> Self {
+    /// Of a set whose tasks all have a working set size; tasks of one group are one multithreaded task. `timings` has what
+    /// is reserved for the tasks as WCETs.
+    pub fn new(set: &TaskSet, timings: &[Timing], cache: u64, quantum: Duration, processors: usize) -> Self {
         let mut names: Vec<String> = Vec::new();
         let (mut group_of, mut wss) = (Vec::new(), Vec::new());
         for id in set.ids() {
@@ -49,7 +51,8 @@ impl CacheAware {
             };
             let place = names.iter().position(|n| *n == name).unwrap_or_else(|| {
                 names.push(name);
-                wss.push(set.wss(id).map_or(0, |w| w.get()));
+                // What is larger than the cache takes all of it, and no more.
+                wss.push(set.wss(id).map_or(0, |w| if w.get() > cache { cache } else { w.get() }));
                 names.len() - 1
             });
             group_of.push(place);
@@ -61,7 +64,7 @@ impl CacheAware {
             group_of,
             wss,
             processors: processors as u64,
-            phantoms: Phantoms::of(set, quantum, processors as u64),
+            phantoms: Phantoms::of(timings, quantum, processors as u64),
         }
     }
 }
@@ -128,10 +131,9 @@ struct Phantoms {
 }
 
 impl Phantoms {
-    fn of(set: &TaskSet, quantum: Duration, processors: u64) -> Self {
+    fn of(timings: &[Timing], quantum: Duration, processors: u64) -> Self {
         let q = quantum.nanos().max(1);
-        let shares: Option<Vec<Ratio>> = set
-            .timings()
+        let shares: Option<Vec<Ratio>> = timings
             .iter()
             .map(|t| Ratio::new(t.wcet.nanos().div_ceil(q), t.period.nanos() / q))
             .collect();
@@ -151,7 +153,7 @@ impl Phantoms {
             .unwrap_or(0);
         let room = processors - whole;
         let spare = room as f64 - shares.iter().map(|s| s.to_f64()).sum::<f64>();
-        let mut periods: Vec<u64> = set.timings().iter().map(|t| t.period.nanos() / q).collect();
+        let mut periods: Vec<u64> = timings.iter().map(|t| t.period.nanos() / q).collect();
         periods.sort_unstable();
         periods.dedup();
         let mut part = (0, 1);
@@ -192,18 +194,16 @@ impl Phantoms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Timing;
 
     /// 003, Fig. 2: utilization 1.5 of 2; one phantom quantum in two.
     #[test]
     fn phantom_tasks_take_what_is_nobodys() {
         let ms = Duration::from_millis;
         let timings = [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
-        let set = TaskSet::from_timings(timings.to_vec()).unwrap();
-        let phantoms = Phantoms::of(&set, ms(1), 2);
+        let phantoms = Phantoms::of(&timings, ms(1), 2);
         assert_eq!((phantoms.whole, phantoms.part), (0, (1, 2)));
-        assert_eq!(Phantoms::of(&set, ms(1), 4).whole, 2);
-        let full = TaskSet::from_timings(vec![Timing::implicit(ms(2), ms(2)); 2]).unwrap();
+        assert_eq!(Phantoms::of(&timings, ms(1), 4).whole, 2);
+        let full = [Timing::implicit(ms(2), ms(2)); 2];
         assert_eq!(Phantoms::of(&full, ms(1), 2).eligible(0), 0);
         assert_eq!(Phantoms::of(&full, ms(1), 1).eligible(0), 0);
     }

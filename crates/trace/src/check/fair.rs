@@ -9,7 +9,7 @@
 
 use crate::check::quanta::{Choice, Law, Slot};
 use crate::state::{Fault, State, Status, nth};
-use model::{Duration, Instant, Ratio, TaskId, TaskSet};
+use model::{Duration, Instant, Ratio, TaskId, Timing};
 use std::cmp::Reverse;
 
 /// PD².
@@ -33,11 +33,10 @@ type Priority = (u128, bool, Reverse<u128>, usize);
 const LONGEST_WALK: u64 = 1 << 12;
 
 impl Fair {
-    /// Of a set whose WCETs are rounded up to quanta.
-    pub fn new(set: &TaskSet, quantum: Duration, processors: usize) -> Self {
+    /// Of tasks whose WCETs, or what is reserved for them, are rounded up to quanta.
+    pub fn new(timings: &[Timing], quantum: Duration, processors: usize) -> Self {
         let q = quantum.nanos().max(1);
-        let weights: Vec<(u64, u64)> = set
-            .timings()
+        let weights: Vec<(u64, u64)> = timings
             .iter()
             .map(|t| (t.wcet.nanos().div_ceil(q), (t.period.nanos() / q).max(1)))
             .collect();

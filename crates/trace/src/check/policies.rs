@@ -11,7 +11,7 @@ use crate::check::windows::{Windows, one_each};
 use crate::header::{Header, Stage};
 use crate::state::State;
 use model::assignment::{Clustered, Slices, Slots, Turns};
-use model::{Assignment, Bytes, CacheKind, Called, CpuId, CpuSet, Duration, Error, Result};
+use model::{Assignment, Bytes, CacheKind, Called, CpuId, CpuSet, Duration, Error, Result, Timing};
 
 /// Does the policy cut jobs into slices with budgets of their own?
 pub fn has_slices(policy: &str) -> bool {
@@ -69,15 +69,16 @@ pub(super) fn rule(
         ("pd2" | "ca-edf", _) => {
             let quantum = quantum.ok_or_else(|| needs("how long a quantum is under"))?;
             let processors = header.processors().len();
+            let timings = reserved(header, stage, quantum)?;
             if spec.name() == "pd2" {
-                let law = Fair::new(set, quantum, processors);
+                let law = Fair::new(&timings, quantum, processors);
                 return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance, set.len()))));
             }
             let cache = match spec.value("cache") {
                 Some(size) => size.parse::<Bytes>()?,
                 None => shared_cache(header).ok_or_else(|| needs("how large the shared cache is under"))?,
             };
-            let law = CacheAware::new(set, cache.get(), quantum, processors);
+            let law = CacheAware::new(set, &timings, cache.get(), quantum, processors);
             return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance, set.len()))));
         }
         _ => return Ok(None),
@@ -103,6 +104,17 @@ pub(super) fn rule(
         order,
         Place::Task(cluster_of),
     ))))
+}
+
+/// The tasks of a stage in quanta, with what is reserved for them as WCETs where the assignment says so.
+fn reserved(header: &Header, stage: &Stage, quantum: Duration) -> Result<Vec<Timing>> {
+    let Some(Assignment::Quanta(quanta)) = &stage.assignment else {
+        return Ok(header.tasks.timings().to_vec());
+    };
+    if quanta.quantum != quantum || quanta.cpus != header.processors() {
+        return Err(misfit());
+    }
+    quanta.timings(&header.tasks).map_err(|_| misfit())
 }
 
 /// Processors that decide together, where those of different clusters never wait for each other: nobody pushes jobs between them.

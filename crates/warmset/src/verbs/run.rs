@@ -140,7 +140,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
     let mut plans = Vec::new();
     for (policy, stage) in how.all().zip(&reserved.stages) {
-        let setup = how.setup(&reserved.set, platform, stage.assignment.as_ref());
+        let setup = how.setup(&set, platform, stage.assignment.as_ref());
         plans.push(policy.plan(&setup)?);
     }
     let intent = Intent {
@@ -185,7 +185,7 @@ pub fn run(args: Args) -> Result<Answer> {
         &console,
     )?;
     let (best_effort, units) = run_performers::best_effort(&set)?;
-    let header = header(&reserved.set, &machine, reserved.stages, enforcement);
+    let header = header(&set, &machine, reserved.stages, enforcement);
     let options = Options {
         tolerance: args.tolerance,
         ..Options::for_trace(&header)

@@ -3,9 +3,8 @@
 //! The same accounting as that of `warmset check` with a profile (002 §6.1), with one overhead: what the engine loses where one
 //! job makes way for another, as measured just before ([`execute::boundary`]).
 //!
-//! Where policies take turns, each has an assignment of its own. WCETs in whole quanta belong to the set, and a trace has one
-//! set: it has for each task the longest WCET that one of the policies with quanta asks for, if each of them holds all of these in
-//! its own quanta. The others are assigned the set as it was given: while they schedule, they look at no WCET.
+//! Where policies take turns, each has an assignment of its own. What is reserved in quanta stands in the assignment
+//! ([`model::assignment::Quanta`]); the tasks stay as they were given. What a file assigns is taken as it is.
 
 use super::scheduling::{Scheduling, assignment_for};
 use analyze::overheads::{CacheDelays, Overheads, System, edf_wm, nps_f, quanta};
@@ -13,9 +12,10 @@ use analyze::{Guarantee, semi};
 use execute::boundary::Boundary;
 use execute::preflight::{self, Finding};
 use machine::Machine;
+use model::assignment::Quanta;
 use model::{
     Assignment, ClusterSpec, CpuId, CpuSet, Details, Duration, Error, Platform, Ratio, Result, TaskSet,
-    Timing,
+    Timing, exact,
 };
 use policy::Spec;
 use policy::registry::Needs;
@@ -24,8 +24,6 @@ use trace::Stage;
 
 /// What is run.
 pub struct Reserved {
-    /// The tasks with what the policies have to reserve for them.
-    pub set: TaskSet,
     /// The policies in turn, each with who runs where.
     pub stages: Vec<Stage>,
     /// What was done, for each policy to which boundaries matter.
@@ -88,13 +86,6 @@ fn has_boundaries(how: &Scheduling, policy: &Spec) -> Result<bool> {
     Ok(split || policy.quantum(how.quantum)?.is_some())
 }
 
-/// What a policy has where there is room for what boundaries cost.
-struct Room {
-    /// The tasks with WCETs in whole quanta, where it decides at quanta only.
-    set: Option<TaskSet>,
-    assignment: Option<Assignment>,
-}
-
 /// Reserves for a set of the file `path`, for each policy.
 ///
 /// # Errors
@@ -106,61 +97,59 @@ pub fn reserve(
     path: &Path,
     boundary: Option<&Boundary>,
 ) -> Result<Reserved> {
-    let mut rooms = Vec::new();
-    for (place, policy) in how.all().enumerate() {
-        // A file says who runs where under the first one.
-        let is_given = place == 0 && how.is_given();
-        rooms.push(match boundary {
-            Some(boundary) if !is_given => room(how, policy, set, platform, boundary)?,
-            _ => None,
-        });
-    }
-    let shared = shared(how, set, &rooms, &platform.in_cache_order())?;
     let (mut stages, mut findings) = (Vec::new(), Vec::new());
-    for (place, (policy, room)) in how.all().zip(rooms).enumerate() {
-        let alone = room.is_some();
-        let room = room.filter(|r| r.set.is_none() || shared.is_some());
-        if let Some(boundary) = boundary
-            && has_boundaries(how, policy)?
-        {
+    for (place, policy) in how.all().enumerate() {
+        let given = how.given(place, policy, set)?;
+        let room = match (boundary, &given) {
+            (Some(boundary), None) => room(how, policy, set, platform, boundary)?,
+            _ => None,
+        };
+        if let (Some(boundary), true) = (boundary, has_boundaries(how, policy)?) {
             let under = match how.then() {
                 [] => String::new(),
                 _ => format!(" under `{policy}`"),
             };
-            findings.push(finding(boundary, &under, alone, room.is_some()));
+            findings.push(match &given {
+                Some(given) => finding_given(boundary, &under, given),
+                None => finding(boundary, &under, room.is_some()),
+            });
         }
-        let assignment = match room {
-            Some(room) => room.assignment,
-            None if place == 0 => how.assignment(set, platform, path)?,
-            None => how.assignment_under(policy, set, platform, path)?,
+        let assignment = match (given, room) {
+            (Some(given), _) => Some(given),
+            (None, Some(assignment)) => assignment,
+            (None, None) => how.assignment(place, policy, set, platform, path)?,
         };
         stages.push(how.stage(policy, assignment)?);
     }
-    Ok(Reserved {
-        set: shared.unwrap_or_else(|| set.clone()),
-        stages,
-        findings,
-    })
+    Ok(Reserved { stages, findings })
 }
 
-/// What is said of a policy: is there room for boundaries if it rules alone, and is there in this run?
-fn finding(boundary: &Boundary, under: &str, alone: bool, reserved: bool) -> Finding {
-    let cost = format!(
+/// What is said of an assignment that a file gives: it is kept, whatever boundaries cost here.
+fn finding_given(boundary: &Boundary, under: &str, given: &Assignment) -> Finding {
+    let what = match given {
+        Assignment::Quanta(_) => "the quanta are reserved",
+        _ => "budgets and slots are",
+    };
+    Finding::fine(
+        NAME,
+        format!("{}; {what}{under} as the file says", cost_in_words(boundary)),
+    )
+}
+
+fn cost_in_words(boundary: &Boundary) -> String {
+    format!(
         "a change of jobs at the end of a slot, slice or quantum costs {} at the median and {} at 99 %",
         boundary.median.rounded(),
         boundary.p99.rounded()
-    );
-    match (reserved, alone) {
-        (true, _) => Finding::fine(NAME, format!("{cost}; what is reserved{under} has room for it")),
-        (false, true) => Finding::warn(
-            NAME,
-            format!(
-                "{cost}; what is reserved{under} has no room for it, as policies with quanta share their WCETs, \
-                 and not all of them have: deadlines may be missed"
-            ),
-            "give these policies one quantum that is long enough, or each a run of its own",
-        ),
-        (false, false) => Finding::warn(
+    )
+}
+
+/// What is said of a policy: is there room for boundaries in what is reserved?
+fn finding(boundary: &Boundary, under: &str, reserved: bool) -> Finding {
+    let cost = cost_in_words(boundary);
+    match reserved {
+        true => Finding::fine(NAME, format!("{cost}; what is reserved{under} has room for it")),
+        false => Finding::warn(
             NAME,
             format!("{cost}; what is reserved{under} has no room for it: deadlines may be missed"),
             "give longer periods or quanta, fewer tasks, or another policy",
@@ -168,14 +157,15 @@ fn finding(boundary: &Boundary, under: &str, alone: bool, reserved: bool) -> Fin
     }
 }
 
-/// What a policy has with room for what boundaries cost; `None`: they do not fit with it, or do not matter.
+/// The assignment with room for what boundaries cost, which global policies do not need; `None`: there is no room, or
+/// boundaries do not matter.
 fn room(
     how: &Scheduling,
     policy: &Spec,
     set: &TaskSet,
     platform: &Platform,
     boundary: &Boundary,
-) -> Result<Option<Room>> {
+) -> Result<Option<Option<Assignment>>> {
     let timings = set.timings();
     let overheads = Overheads {
         context_switch: boundary.p99,
@@ -190,10 +180,6 @@ fn room(
         guarantee: Guarantee::Soft,
     };
     let cpus = platform.in_cache_order();
-    let split = |assignment: Assignment| Room {
-        set: None,
-        assignment: Some(assignment),
-    };
     Ok(match (policy.info().needs)(policy)? {
         Needs::Slices => {
             let settings = semi::edf_wm::Settings {
@@ -201,7 +187,7 @@ fn room(
                 ..semi::edf_wm::Settings::default()
             };
             let slices = edf_wm::assign(timings, &cpus, &settings, &system).ok();
-            slices.map(|s| split(Assignment::Slices(s)))
+            slices.map(|s| Some(Assignment::Slices(s)))
         }
         Needs::Slots { delta, clusters } => {
             let clusters = platform.clusters(clusters.unwrap_or(ClusterSpec::Global))?;
@@ -212,7 +198,7 @@ fn room(
                 ..semi::nps_f::Settings::default()
             };
             let slots = nps_f::assign(timings, &clusters, &settings, &system).ok();
-            slots.map(|s| split(Assignment::Slots(s)))
+            slots.map(|s| Some(Assignment::Slots(s)))
         }
         _ => {
             let Some(quantum) = policy.quantum(how.quantum)? else {
@@ -220,51 +206,31 @@ fn room(
             };
             let usable = cpus.iter().copied().collect::<CpuSet>();
             let inflated = quanta::account(timings, &usable, quantum, &system).inflated;
-            let Some(set) = in_quanta(set, &inflated, quantum, &cpus) else {
+            let Some(wcets) = in_quanta(&inflated, quantum, cpus.len()) else {
                 return Ok(None);
             };
-            let assignment = assignment_for(policy, &set, platform, how.fit)?.ok();
-            assignment.map(|assignment| Room {
-                set: Some(set),
-                assignment,
-            })
+            if policy.info().quantum_driven {
+                // It takes what is reserved, and no assignment besides.
+                return Ok(Some(Some(Assignment::Quanta(Quanta {
+                    cpus: usable,
+                    quantum,
+                    reserved: wcets.iter().map(|t| t.wcet).collect(),
+                }))));
+            }
+            // The others look at no WCET while they schedule: only their assignment has to have room.
+            let longer = with_timings(set, &wcets);
+            match longer {
+                Some(set) => assignment_for(policy, &set, platform, how.fit)?.ok(),
+                None => None,
+            }
         }
     })
 }
 
-/// The set that every policy is given: for each task the longest WCET that one with quanta asks for. `None`: not each of these
-/// policies has room, or holds that.
-fn shared(
-    how: &Scheduling,
-    set: &TaskSet,
-    rooms: &[Option<Room>],
-    cpus: &[CpuId],
-) -> Result<Option<TaskSet>> {
-    let mut longest = set.timings().to_vec();
-    let mut quanta = Vec::new();
-    for (policy, room) in how.all().zip(rooms) {
-        let Some(quantum) = policy.quantum(how.quantum)? else {
-            continue;
-        };
-        let Some(own) = room.as_ref().and_then(|r| r.set.as_ref()) else {
-            return Ok(None);
-        };
-        for (timing, own) in longest.iter_mut().zip(own.timings()) {
-            timing.wcet = timing.wcet.max(own.wcet);
-        }
-        quanta.push(quantum);
-    }
-    let holds = |quantum: &Duration| in_quanta(set, &longest, *quantum, cpus).is_some();
-    Ok(match quanta.iter().all(holds) {
-        true => with_timings(set, &longest),
-        false => None,
-    })
-}
-
-/// The set with these WCETs in whole quanta, if that fits on the processors.
-fn in_quanta(set: &TaskSet, wcets: &[Timing], quantum: Duration, cpus: &[CpuId]) -> Option<TaskSet> {
+/// These WCETs in whole quanta, if they fit on so many processors.
+fn in_quanta(wcets: &[Timing], quantum: Duration, processors: usize) -> Option<Vec<Timing>> {
     let q = quantum.nanos().max(1);
-    let mut timings = Vec::with_capacity(set.len());
+    let mut timings = Vec::with_capacity(wcets.len());
     for timing in wcets {
         let wcet = timing.wcet.nanos().div_ceil(q).checked_mul(q)?;
         if wcet > timing.period.nanos().min(timing.deadline.nanos()) {
@@ -275,9 +241,9 @@ fn in_quanta(set: &TaskSet, wcets: &[Timing], quantum: Duration, cpus: &[CpuId])
             ..*timing
         });
     }
-    let reserved = with_timings(set, &timings)?;
-    let whole = Ratio::whole(cpus.len() as u64);
-    reserved.cmp_utilization(whole).is_le().then_some(reserved)
+    let utilizations = timings.iter().map(Timing::utilization);
+    let fits = exact::cmp_sum(utilizations, Ratio::whole(processors as u64)).is_le();
+    fits.then_some(timings)
 }
 
 /// The set with these timings, and all else as it was.
@@ -320,8 +286,12 @@ mod tests {
         reserve(&how, &set(tasks), &platform, Path::new("t"), Some(&boundary(us))).unwrap()
     }
 
-    fn wcets(reserved: &Reserved) -> Vec<Duration> {
-        reserved.set.timings().iter().map(|t| t.wcet).collect()
+    /// What is reserved for each task under the policy at this place.
+    fn quanta(reserved: &Reserved, place: usize) -> Vec<Duration> {
+        match &reserved.stages[place].assignment {
+            Some(Assignment::Quanta(quanta)) => quanta.reserved.clone(),
+            _ => Vec::new(),
+        }
     }
 
     /// Is there room, by policy to which boundaries matter?
@@ -347,10 +317,10 @@ mod tests {
     fn quanta_are_as_many_as_their_usable_part_asks_for() {
         // Of every millisecond 0.9 are left: 10 ms need 12 of them, 1 ms needs 2.
         let r = reserved("pd2", &[(10, 20), (1, 10)], 2, 100);
-        assert_eq!((wcets(&r), is_fine(&r)), (vec![ms(12), ms(2)], vec![true]));
+        assert_eq!((quanta(&r, 0), is_fine(&r)), (vec![ms(12), ms(2)], vec![true]));
         // Where that does not fit, nothing is changed, and it is said.
         let r = reserved("pd2", &[(19, 20), (19, 20)], 2, 100);
-        assert_eq!((wcets(&r), is_fine(&r)), (vec![ms(19), ms(19)], vec![false]));
+        assert_eq!((quanta(&r, 0), is_fine(&r)), (vec![], vec![false]));
     }
 
     #[test]
@@ -384,41 +354,24 @@ mod tests {
             told.ends_with("what is reserved under `nps-f` has room for it"),
             "{told}"
         );
-        // WCETs are as they were.
-        assert_eq!(wcets(&later), [ms(3), ms(3), ms(6)]);
     }
 
     #[test]
-    fn only_policies_with_quanta_ask_for_longer_wcets() {
+    fn each_policy_has_quanta_of_its_own() {
         // 10 ms are 12 quanta of a millisecond: a processor has no room for two of that, but for two of 10 ms.
         let tasks = [(10, 20); 3];
         let r = reserved("p-edf,pd2", &tasks, 2, 100);
-        assert_eq!((wcets(&r), is_fine(&r)), (vec![ms(12); 3], vec![true]));
         assert!(matches!(r.stages[0].assignment, Some(Assignment::Clustered(_))));
-        // Where P-EDF has quanta, too, it has no room, and PD² shares its WCETs.
+        assert_eq!((quanta(&r, 1), is_fine(&r)), (vec![ms(12); 3], vec![true]));
+        // Where P-EDF has quanta, too, it has no room; PD² keeps its own.
         let r = reserved("pd2,p-edf:quantum=1ms", &tasks, 2, 100);
-        assert_eq!((wcets(&r), is_fine(&r)), (vec![ms(10); 3], vec![false, false]));
+        assert_eq!((quanta(&r, 0), is_fine(&r)), (vec![ms(12); 3], vec![true, false]));
         assert!(matches!(r.stages[1].assignment, Some(Assignment::Clustered(_))));
-        let told = &r.findings[0];
-        assert!(told.seen.contains("under `pd2`"), "{told:?}");
-        assert!(told.remedy.contains("a run of its own"), "{told:?}");
-    }
-
-    #[test]
-    fn policies_with_quanta_share_the_longest_wcets() {
         // In quanta of 5 ms: 10 ms need three, 1 ms needs one.
         let r = reserved("pd2,pd2:quantum=5ms", &[(10, 20), (1, 10)], 2, 100);
-        assert_eq!(wcets(&r), [ms(15), ms(5)]);
+        assert_eq!(quanta(&r, 0), [ms(12), ms(2)]);
+        assert_eq!(quanta(&r, 1), [ms(15), ms(5)]);
         assert_eq!(is_fine(&r), [true, true]);
-        // 2 of 6 and 6 of 12 in quanta of 2 ms, 3 of 6 and 6 of 12 in those of 3 ms. Of 2 ms, 3 ms take two: too much.
-        let tasks = [(1, 6), (5, 12)];
-        for (policies, first) in [("pd2:quantum=2ms", 2), ("pd2:quantum=3ms", 3)] {
-            let r = reserved(policies, &tasks, 1, 100);
-            assert_eq!((wcets(&r), is_fine(&r)), (vec![ms(first), ms(6)], vec![true]));
-        }
-        let r = reserved("pd2:quantum=2ms,pd2:quantum=3ms", &tasks, 1, 100);
-        assert_eq!(wcets(&r), [ms(1), ms(5)]);
-        assert_eq!(is_fine(&r), [false, false]);
     }
 
     #[test]

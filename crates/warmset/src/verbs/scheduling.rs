@@ -4,8 +4,9 @@ use analyze::partition::pack::Scratch;
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f};
 use model::assignment::Clustered;
+use model::assignmentfile::AssignmentFile;
 use model::{
-    Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet, files,
+    Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet,
 };
 use policy::registry::Needs;
 use policy::{Setup, Spec};
@@ -19,7 +20,8 @@ pub struct Scheduling {
     /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`; in a real run several that take turns: `g-edf,c-edf:l3`
     #[arg(long, value_name = "POLICY", default_value = "g-edf")]
     policy: Policies,
-    /// Who runs where, as JSON, instead of what the tool would assign
+    /// Who runs where, instead of what the tool would assign: an answer of `warmset check --format json`, or one assignment as
+    /// JSON
     #[arg(long, value_name = "FILE")]
     assignment: Option<PathBuf>,
     /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
@@ -136,41 +138,44 @@ impl Scheduling {
         }
     }
 
-    /// Does a file say who runs where?
-    pub fn is_given(&self) -> bool {
-        self.assignment.is_some()
-    }
-
-    /// Who runs where: as the file says, or as the tool assigns the tasks of `path`.
+    /// Who runs where under the policy at this place of the list, as a file says; `None`: no file, or a file with one
+    /// assignment, which is for the first policy.
     ///
     /// # Errors
-    /// A file that holds no assignment; a set that cannot be assigned.
-    pub fn assignment(&self, set: &TaskSet, platform: &Platform, path: &Path) -> Result<Option<Assignment>> {
-        match &self.assignment {
-            Some(file) => assignment_in(file).map(Some),
-            None => assignment_for(self.policy(), set, platform, self.fit)?.map_err(|why| {
-                Error::new(why)
-                    .at(path.display())
-                    .remedy("choose another --fit, more processors, or a global policy")
-            }),
+    /// A file that holds no assignment for the policy and the set.
+    pub fn given(&self, place: usize, policy: &Spec, set: &TaskSet) -> Result<Option<Assignment>> {
+        let Some(path) = &self.assignment else {
+            return Ok(None);
+        };
+        let file = AssignmentFile::read(path)?;
+        match place == 0 || file.is_answer() {
+            true => file.assignment(&policy.to_string(), set).map(Some),
+            false => Ok(None),
         }
     }
 
-    /// Who runs where under a policy that takes turns with its own, as the tool assigns the tasks of `path`.
+    /// Who runs where under the policy at this place of the list: as a file says, or as the tool assigns the tasks of `path`.
     ///
     /// # Errors
-    /// A set that cannot be assigned.
-    pub fn assignment_under(
+    /// A file that holds no assignment for the policy and the set; a set that cannot be assigned.
+    pub fn assignment(
         &self,
+        place: usize,
         policy: &Spec,
         set: &TaskSet,
         platform: &Platform,
         path: &Path,
     ) -> Result<Option<Assignment>> {
-        assignment_for(policy, set, platform, self.fit)?.map_err(|why| {
-            Error::new(why)
+        if let Some(given) = self.given(place, policy, set)? {
+            return Ok(Some(given));
+        }
+        assignment_for(policy, set, platform, self.fit)?.map_err(|why| match self.then() {
+            [] => Error::new(why)
+                .at(path.display())
+                .remedy("choose another --fit, more processors, or a global policy"),
+            _ => Error::new(why)
                 .at(format!("{}, policy `{policy}`", path.display()))
-                .remedy("choose another policy, another --fit or more processors")
+                .remedy("choose another policy, another --fit or more processors"),
         })
     }
 
@@ -273,15 +278,6 @@ pub fn assignment_for(
                 Err(nps_f::Refusal::Slot) => Err("the slot is too short to be divided".into()),
             }
         }
-    })
-}
-
-/// The assignment of a file.
-fn assignment_in(file: &Path) -> Result<Assignment> {
-    serde_json::from_str(&files::read_text(file)?).map_err(|e| {
-        Error::new(format!("this is no assignment: {e}"))
-            .at(file.display())
-            .remedy("give one as the head of a trace has it, such as {\"kind\":\"clustered\",\"clusters\":[\"0\",\"1\"],\"cluster_of\":[0,1]}")
     })
 }
 

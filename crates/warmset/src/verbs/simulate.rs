@@ -136,7 +136,7 @@ pub fn run(args: Args) -> Result<Answer> {
     });
     scenario.check(&set)?;
     let costs = costs(&args, &set, &platform)?;
-    let assignment = how.assignment(&set, &platform, path)?;
+    let assignment = how.assignment(0, how.policy(), &set, &platform, path)?;
     let plan = how
         .policy()
         .plan(&how.setup(&set, &platform, assignment.as_ref()))?;

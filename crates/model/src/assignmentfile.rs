@@ -1,0 +1,299 @@
+//! Assignments in files: one as the head of a trace has it, or an answer of `warmset check --format json`.
+//!
+//! An answer holds an assignment for each policy that was judged, and the tasks that it was judged for. It is taken for
+//! the same tasks and the same policy only: an assignment of other tasks would run, and not as it was judged.
+
+use crate::assignment::Assignment;
+use crate::called::Called;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::task::{TaskId, TaskSet};
+use crate::time::Duration;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A task as an answer was given for it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct JudgedTask {
+    /// Its name.
+    pub name: String,
+    /// Its WCET without overheads.
+    pub wcet: Duration,
+    /// Its period.
+    pub period: Duration,
+    /// Its deadline, after the release.
+    pub deadline: Duration,
+}
+
+impl JudgedTask {
+    /// Every task of a set, in order.
+    pub fn all(set: &TaskSet) -> Vec<Self> {
+        let of = |id: TaskId| {
+            let t = set.timings()[id.index()];
+            JudgedTask {
+                name: set.name(id),
+                wcet: t.wcet,
+                period: t.period,
+                deadline: t.deadline,
+            }
+        };
+        set.ids().map(of).collect()
+    }
+
+    fn times(&self) -> String {
+        let JudgedTask {
+            wcet,
+            period,
+            deadline,
+            ..
+        } = self;
+        format!("{wcet} every {period}, due within {deadline}")
+    }
+}
+
+/// What is read of an answer.
+#[derive(Deserialize)]
+struct Answer {
+    /// Absent in answers of earlier versions.
+    #[serde(default)]
+    set: Option<Vec<JudgedTask>>,
+    policies: Vec<Verdict>,
+}
+
+#[derive(Deserialize)]
+struct Verdict {
+    policy: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    assignment: Option<Assignment>,
+}
+
+/// What a file says about who runs where.
+pub struct AssignmentFile {
+    place: String,
+    holds: Holds,
+}
+
+enum Holds {
+    One(Box<Assignment>),
+    Answer(Answer),
+}
+
+impl AssignmentFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds neither an assignment nor an answer.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::from_json(&files::read_text(path)?, &path.display().to_string())
+    }
+
+    /// Reads the text of a file; `place` names it in errors.
+    ///
+    /// # Errors
+    /// It holds neither an assignment nor an answer.
+    pub fn from_json(text: &str, place: &str) -> Result<Self> {
+        let refuse = |e: serde_json::Error| {
+            Error::new(format!("this is no assignment: {e}")).at(place).remedy(
+                "give an answer of `warmset check --format json`, or one assignment, such as \
+                 {\"kind\":\"clustered\",\"clusters\":[\"0\",\"1\"],\"cluster_of\":[0,1]}",
+            )
+        };
+        let value: serde_json::Value = serde_json::from_str(text).map_err(refuse)?;
+        let holds = match value.get("policies") {
+            Some(_) => Holds::Answer(serde_json::from_value(value).map_err(refuse)?),
+            None => Holds::One(serde_json::from_value(value).map_err(refuse)?),
+        };
+        Ok(AssignmentFile {
+            place: place.to_owned(),
+            holds,
+        })
+    }
+
+    /// Does it hold an assignment for each policy that was judged?
+    pub fn is_answer(&self) -> bool {
+        matches!(self.holds, Holds::Answer(_))
+    }
+
+    /// The assignment for a policy and a set. An assignment that stands alone is taken as it is: the policy checks it.
+    ///
+    /// # Errors
+    /// The answer is for other tasks, does not have the policy, or found no assignment for it.
+    pub fn assignment(&self, policy: &str, set: &TaskSet) -> Result<Assignment> {
+        match &self.holds {
+            Holds::One(assignment) => Ok(assignment.as_ref().clone()),
+            Holds::Answer(answer) => answer.assignment(policy, set).map_err(|e| e.at(&self.place)),
+        }
+    }
+}
+
+impl Answer {
+    fn assignment(&self, policy: &str, set: &TaskSet) -> Result<Assignment> {
+        self.fits(set)?;
+        let wanted = essence(policy)?;
+        let mut same = Vec::new();
+        for verdict in &self.policies {
+            if essence(&verdict.policy)? == wanted {
+                same.push(verdict);
+            }
+        }
+        let Some(verdict) = same.first() else {
+            let judged: Vec<&str> = self.policies.iter().map(|v| v.policy.as_str()).collect();
+            return Err(Error::new(format!(
+                "the answer has nothing of `{policy}`, only of {}",
+                judged.join(", ")
+            ))
+            .remedy(format!("ask `warmset check` with `--policy {policy}`")));
+        };
+        verdict.assignment.clone().ok_or_else(|| {
+            let why = match verdict.reason.as_str() {
+                "" => String::new(),
+                reason => format!(": {reason}"),
+            };
+            Error::new(format!("the answer has no assignment for `{policy}`{why}"))
+                .remedy("choose a policy that holds, or give an assignment of your own")
+        })
+    }
+
+    /// Is it the answer for these tasks?
+    fn fits(&self, set: &TaskSet) -> Result<()> {
+        let remedy = "ask `warmset check` about this set";
+        let Some(judged) = &self.set else {
+            return Err(Error::new("the answer does not say for which tasks it was given").remedy(remedy));
+        };
+        if judged.len() != set.len() {
+            return Err(Error::new(format!(
+                "the answer is for {} tasks, and the set has {}",
+                judged.len(),
+                set.len()
+            ))
+            .remedy(remedy));
+        }
+        match judged.iter().zip(&JudgedTask::all(set)).find(|(a, b)| a != b) {
+            None => Ok(()),
+            Some((then, now)) if then.name != now.name => Err(Error::new(format!(
+                "the answer is for another set: it has the task {} where the set has {}",
+                then.name, now.name
+            ))
+            .remedy(remedy)),
+            Some((then, now)) => Err(Error::new(format!(
+                "the answer is for another set: the task {} had {}, and has {}",
+                now.name,
+                then.times(),
+                now.times()
+            ))
+            .remedy(remedy)),
+        }
+    }
+}
+
+/// A policy without the parameters that change no assignment. Words and values are sorted.
+///
+/// The length of a quantum stands in the assignment itself, and the policy compares it.
+fn essence(policy: &str) -> Result<(String, Vec<String>)> {
+    let called: Called = policy.parse()?;
+    let mut parameters: Vec<String> = called
+        .parameters()
+        .filter(|(key, _)| !["quantum", "cache", "ties"].contains(key))
+        .map(|(key, value)| format!("{key}={}", value.unwrap_or_default()))
+        .collect();
+    // One slot for each shortest period is what NPS-F does unless it is told otherwise.
+    if called.name().ends_with("nps-f") {
+        parameters.retain(|p| p != "delta=1");
+    }
+    parameters.sort_unstable();
+    Ok((called.name().to_owned(), parameters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Timing;
+
+    fn set(wcet: u64) -> TaskSet {
+        let ms = Duration::from_millis;
+        TaskSet::from_timings(vec![Timing::implicit(ms(wcet), ms(10))]).unwrap()
+    }
+
+    fn answer(set: &TaskSet) -> String {
+        let tasks = serde_json::to_string(&JudgedTask::all(set)).unwrap();
+        format!(
+            r#"{{"set": {tasks}, "other": 1, "policies": [
+                {{"policy": "pd2", "schedulable": true, "assignment":
+                    {{"kind": "quanta", "cpus": "0-1", "quantum": "1ms", "reserved": ["4ms"]}}}},
+                {{"policy": "p-fp:dm", "schedulable": false, "reason": "it is too much"}}]}}"#
+        )
+    }
+
+    #[test]
+    fn an_answer_gives_each_policy_its_own() {
+        let file = AssignmentFile::from_json(&answer(&set(3)), "a.json").unwrap();
+        assert!(file.is_answer());
+        for policy in ["pd2", "pd2:quantum=2ms"] {
+            let Assignment::Quanta(quanta) = file.assignment(policy, &set(3)).unwrap() else {
+                panic!("no quanta")
+            };
+            assert_eq!(quanta.reserved, [Duration::from_millis(4)]);
+            assert_eq!(
+                quanta.timings(&set(3)).unwrap()[0].wcet,
+                Duration::from_millis(4)
+            );
+        }
+        for (policy, tasks, cause) in [
+            (
+                "p-fp",
+                3,
+                "a.json: the answer has nothing of `p-fp`, only of pd2, p-fp:dm",
+            ),
+            (
+                "p-fp:dm",
+                3,
+                "a.json: the answer has no assignment for `p-fp:dm`: it is too much",
+            ),
+            (
+                "pd2",
+                2,
+                "a.json: the answer is for another set: the task T1 had 3ms every 10ms",
+            ),
+        ] {
+            let e = file.assignment(policy, &set(tasks)).unwrap_err().to_string();
+            assert!(e.starts_with(cause), "{e}");
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for (text, cause) in [
+            ("{", "a.json: this is no assignment"),
+            ("{}", "a.json: this is no assignment: missing field `kind`"),
+            (r#"{"policies": 1}"#, "a.json: this is no assignment"),
+        ] {
+            let Err(e) = AssignmentFile::from_json(text, "a.json") else {
+                panic!("{text} was taken")
+            };
+            assert!(e.to_string().starts_with(cause), "{e}");
+        }
+        let old = AssignmentFile::from_json(r#"{"policies": []}"#, "a.json").unwrap();
+        let e = old.assignment("pd2", &set(3)).unwrap_err().to_string();
+        assert!(e.contains("does not say for which tasks"), "{e}");
+    }
+
+    #[test]
+    fn reservations_that_do_not_fit_the_set_are_refused() {
+        let quanta = |reserved: &[u64]| crate::assignment::Quanta {
+            cpus: "0-1".parse().unwrap(),
+            quantum: Duration::from_millis(1),
+            reserved: reserved.iter().map(|us| Duration::from_micros(*us)).collect(),
+        };
+        for (reserved, cause) in [
+            (vec![], "for 0 tasks, and the set has 1"),
+            (vec![2_000], "2ms for T1, and its WCET is 3ms"),
+            (vec![11_000], "11ms for T1, and its period is 10ms"),
+            (vec![3_500], "no whole number of quanta of 1ms"),
+        ] {
+            let e = quanta(&reserved).timings(&set(3)).unwrap_err().to_string();
+            assert!(e.contains(cause), "{e}");
+        }
+    }
+}
