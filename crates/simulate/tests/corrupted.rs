@@ -110,6 +110,11 @@ fn whoever_is_wrongly_chosen_for_a_quantum_is_caught() {
             let instance = instance(&mut random, policy);
             let impostor = Instance {
                 policy: (*other).to_owned(),
+                // Reserved quanta are for these policies alone.
+                assignment: match other.starts_with("ca-edf") {
+                    true => instance.assignment.clone(),
+                    false => None,
+                },
                 ..instance.clone()
             };
             let scenario = instance.scenario();

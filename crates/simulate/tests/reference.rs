@@ -117,7 +117,7 @@ impl World<'_> {
                 let chosen = self.cache_aware(now, ready);
                 self.seat(&(0..m).collect::<Vec<_>>(), chosen)
             }
-            (_, None) => {
+            (_, None | Some(Assignment::Quanta(_))) => {
                 let all: Vec<usize> = (0..m).collect();
                 if of.policy.contains("quantum=3us") && !now.is_multiple_of(3) {
                     return self.running.clone();
@@ -210,6 +210,14 @@ impl World<'_> {
         }
     }
 
+    /// The quanta that are reserved for each job of a task.
+    fn reserved(&self, task: usize) -> u64 {
+        match &self.of.assignment {
+            Some(Assignment::Quanta(quanta)) => quanta.reserved[task].nanos() / UNIT,
+            _ => self.of.tasks[task].wcet,
+        }
+    }
+
     fn edf(&self, j: usize) -> (u64, u64, usize) {
         let job = &self.jobs[j];
         (job.deadline, job.release, job.task)
@@ -262,13 +270,13 @@ impl World<'_> {
     fn pd2(&self, now: u64, ready: Vec<usize>) -> Vec<usize> {
         let windows = |j: usize, i: u64| {
             let t = &self.of.tasks[self.jobs[j].task];
-            let (e, p) = (t.wcet, t.period);
+            let (e, p) = (self.reserved(self.jobs[j].task), t.period);
             ((i - 1) * p / e, (i * p).div_ceil(e), !(i * p).is_multiple_of(e))
         };
         let group = |j: usize, i: u64| {
             let t = &self.of.tasks[self.jobs[j].task];
             // Compared only between windows that overlap the next.
-            if 2 * t.wcet < t.period || !windows(j, i).2 {
+            if 2 * self.reserved(self.jobs[j].task) < t.period || !windows(j, i).2 {
                 return 0;
             }
             // The earliest time from the end of this window on at which a cascade of windows of length two must end:
@@ -302,7 +310,12 @@ impl World<'_> {
     fn cache_aware(&mut self, now: u64, mut ready: Vec<usize>) -> Vec<usize> {
         let of = self.of;
         let m = self.running.len() as f64;
-        let u: f64 = of.tasks.iter().map(|t| t.wcet as f64 / t.period as f64).sum();
+        let tasks = of.tasks.iter().enumerate();
+        let u: f64 = tasks
+            .map(|(task, t)| self.reserved(task) as f64 / t.period as f64)
+            .sum();
+        // What is larger than the cache counts as large as the cache.
+        let size = |task: usize| of.tasks[task].wss.min(4);
         let spare = (m - u + 1e-9).max(0.0);
         let whole = spare.floor();
         let mut best = (0, 1);
@@ -327,7 +340,7 @@ impl World<'_> {
                 let job = &self.jobs[*j];
                 match job.promoted {
                     Some(order) => (0, order, 0, job.task),
-                    None => (1, of.tasks[job.task].wss, job.deadline, job.task),
+                    None => (1, size(job.task), job.deadline, job.task),
                 }
             });
             let Some(job) = tardy.or(head) else { break };
@@ -336,7 +349,7 @@ impl World<'_> {
             let more = if groups.contains(&group) {
                 0
             } else {
-                of.tasks[task].wss
+                size(task)
             };
             if tardy.is_none() {
                 if used + more > 4 && idled < phantoms {

@@ -1,7 +1,7 @@
 //! Random small task sets with assignments, and one way to simulate them.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
+use model::assignment::{Clustered, Quanta, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
 use model::watch::Silent;
 use model::{Assignment, Bytes, CpuId, Details, Duration, Instant, Platform, Provenance, TaskSet, Timing};
 use policy::{AnyPlan, Setup, Spec};
@@ -227,6 +227,14 @@ pub fn instance(random: &mut impl Choices, policy: &str) -> Instance {
         horizon: random.among(40, 120),
         tasks,
     };
+    if policy.starts_with("ca-edf") {
+        // Some working sets are larger than the cache.
+        for task in &mut made.tasks {
+            if random.below(5) == 0 {
+                task.wss = random.among(4, 7);
+            }
+        }
+    }
     if policy.starts_with("ca-edf") && n > 2 {
         // Two tasks of one group share a working set.
         let wss = made.tasks[0].wss;
@@ -344,6 +352,16 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
                 timetables,
             }))
         }
+        // More may be reserved than jobs execute.
+        "pd2" | "ca-edf" if random.below(2) == 0 => Some(Assignment::Quanta(Quanta {
+            cpus: cpus(m).into_iter().collect(),
+            quantum: units(1),
+            reserved: of
+                .tasks
+                .iter()
+                .map(|t| units(random.among(t.wcet, t.period)))
+                .collect(),
+        })),
         _ => None,
     }
 }
