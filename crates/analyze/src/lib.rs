@@ -6,6 +6,7 @@
 //!
 //! [`registry::ALL`] lists the tests for the command line, the documentation and the test suites.
 
+pub mod carries;
 pub mod clustered;
 mod columns;
 pub mod global;

@@ -6,6 +6,7 @@
 //!
 //! Assumes: sporadic tasks, D = p, released at the start of a quantum.
 
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, implicit_deadlines};
 use model::{Duration, Ratio, Timing, exact};
@@ -22,6 +23,7 @@ pub const INFO: TestInfo = TestInfo {
             for the rounding; releases wait for the start of a quantum.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Nothing,
 };
 
 /// The quantum of the registered test: the tick of a kernel with 1000 Hz.

@@ -5,9 +5,10 @@
 use crate::partition::{pedf, pfp};
 use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::verdict::{Decision, Exactness, Guarantee};
+use crate::carries::{self, Carries};
 use crate::{global, pd2, tardiness};
 use model::error::nearest;
-use model::{Error, Result, Timing};
+use model::{Error, Extras, Result, TaskSet, Timing};
 
 /// A schedulability test: how it is called, what it promises, where it comes from.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ pub struct TestInfo {
     /// the unit of `run` from the set, but that of an inflated one is always the nanosecond, so that a longer overhead
     /// never helps by falling on a coarser unit.
     pub run_inflated: Option<fn(&[Timing], u32) -> Decision>,
+    /// What it takes of blocking and release jitter, and how.
+    pub carries: Carries,
 }
 
 impl TestInfo {
@@ -41,6 +44,37 @@ impl TestInfo {
     /// The test does not apply to the set.
     pub fn decide_inflated(&self, tasks: &[Timing], m: u32) -> Decision {
         self.run_inflated.unwrap_or(self.run)(tasks, m)
+    }
+
+    /// Decides a set with blocking and jitter, one entry a task, or none at all. WCETs may have been made longer by overheads.
+    ///
+    /// # Errors
+    /// The test does not apply to the set, or does not take what it has of these.
+    pub fn decide_with(&self, tasks: &[Timing], extras: &[Extras], m: u32) -> Decision {
+        match self.carries {
+            _ if extras.iter().all(Extras::is_none) => self.decide_inflated(tasks, m),
+            Carries::Own(decide) => decide(tasks, extras, m),
+            carries => match carries::reduced(carries, tasks, extras)? {
+                Some(reduced) => self.decide_inflated(&reduced, m),
+                None => Ok(false),
+            },
+        }
+    }
+
+    /// Decides a set as it is given: with blocking and jitter, and with its priorities where the test is for given ones.
+    ///
+    /// # Errors
+    /// As [`TestInfo::decide_with`].
+    pub fn decide_set(&self, set: &TaskSet, m: u32) -> Decision {
+        let ordered = (self.policy == "g-fp" && set.has_priorities()).then(|| carries::by_priority(set));
+        let (tasks, extras) = match &ordered {
+            Some((tasks, extras)) => (&tasks[..], &extras[..]),
+            None => (set.timings(), set.extras()),
+        };
+        match extras {
+            [] => (self.run)(tasks, m),
+            _ => self.decide_with(tasks, extras, m),
+        }
     }
 }
 
@@ -121,21 +155,25 @@ pub fn page() -> String {
          may reject a set that is schedulable, an *exact* one does not. e is the worst-case execution time of a task, p \
          its period, D its deadline, u = e/p; m is the number of processors, U the total utilization. A test asked \
          outside its preconditions says which one fails (`null` in batch answers).\n\n\
-         | test | policy | guarantee | verdict | preconditions |\n|---|---|---|---|---|\n",
+         The column *takes* says what of `blocking` and `jitter` (see [checking](checking.md)) a test carries; it does not apply to a \
+         set that has what it does not take.\n\n\
+         | test | policy | guarantee | verdict | preconditions | takes |\n|---|---|---|---|---|---|\n",
     );
     for t in ALL {
         page += &format!(
-            "| [{}](#{}) | `{}` | {} | {} | {} |\n",
+            "| [{}](#{}) | `{}` | {} | {} | {} | {} |\n",
             t.name,
             t.name.to_lowercase(),
             t.policy,
             t.guarantee,
             t.exactness,
-            t.preconditions
+            t.preconditions,
+            t.carries.words()
         );
     }
     for t in ALL {
         page += &format!("\n## {}\n\n{}\n\nSource: {}.\n", t.name, t.about, t.source);
+        page += &format!("\n{}\n", t.carries.sentence());
         if t.run_inflated.is_some() {
             page += "\nInteger time: the unit is the microsecond for a set whose times are all whole microseconds, else \
                      the nanosecond; a set inflated by overheads is judged so that a longer overhead never gains by a \

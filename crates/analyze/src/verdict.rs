@@ -60,6 +60,8 @@ pub enum NotApplicable {
     },
     /// Another precondition, as a clause such as "every utilization is at most 1/2".
     Precondition(&'static str),
+    /// The set has what the test does not take, such as "release jitter".
+    NotTaken(&'static str),
     /// The set is beyond what the test decides in a bounded time or memory: names the limit.
     Limit(&'static str),
 }
@@ -85,6 +87,7 @@ impl fmt::Display for NotApplicable {
                 write!(f, "needs at least {needed} processors, and there are {given}")
             }
             NotApplicable::Precondition(clause) => write!(f, "needs that {clause}"),
+            NotApplicable::NotTaken(what) => write!(f, "does not take {what}"),
             NotApplicable::Limit(limit) => write!(f, "beyond a limit of this test: {limit}"),
         }
     }

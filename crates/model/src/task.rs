@@ -4,6 +4,7 @@
 //! apart in [`Details`], so that a million task sets can be judged without touching a name.
 
 use crate::colors::Colors;
+use crate::cpus::CpuSet;
 use crate::error::{Error, Result};
 use crate::exact::{self, Ratio};
 use crate::size::Bytes;
@@ -69,6 +70,31 @@ impl Timing {
             wcet: self.wcet.saturating_add(extra),
             ..self
         }
+    }
+}
+
+/// What delays the jobs of a task besides other jobs' execution. Kept apart from [`Timing`]: most sets
+/// have none, and tests over millions of sets do not look at it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize)]
+pub struct Extras {
+    /// The longest time for which sections of less urgent jobs (locks, code that cannot be preempted)
+    /// keep a job from the processor, B. Those sections are part of the WCETs of their own tasks.
+    pub blocking: Duration,
+    /// The longest time from the arrival of a job to its release, J. The period separates arrivals, and
+    /// the deadline counts from the arrival.
+    pub jitter: Duration,
+}
+
+impl Extras {
+    /// No delay of either kind.
+    pub const NONE: Extras = Extras {
+        blocking: Duration::ZERO,
+        jitter: Duration::ZERO,
+    };
+
+    /// Tests whether both delays are zero.
+    pub fn is_none(&self) -> bool {
+        *self == Extras::NONE
     }
 }
 
@@ -163,6 +189,15 @@ pub struct Details {
     /// What releases its jobs in a real run, where they do not come one period apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
+    /// The processors that it may run on; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuSet>,
+    /// Its priority for the policies that take priorities as given; the larger, the more urgent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Blocking and release jitter.
+    #[serde(skip_serializing_if = "Extras::is_none")]
+    pub extras: Extras,
 }
 
 impl Details {
@@ -177,6 +212,9 @@ impl Details {
             workload: None,
             colors: None,
             trigger: None,
+            cpus: None,
+            priority: None,
+            extras: Extras::NONE,
         }
     }
 }
@@ -195,10 +233,12 @@ pub struct BestEffort {
 
 /// A set of tasks, checked: positive times, WCET within the deadline (but see [`TaskSet::to_judge`]), at least one task.
 ///
-/// Invariant: `details` is empty (a set made by a machine: no names) or as long as `timings`.
+/// Invariant: `details` is empty (a set made by a machine: no names) or as long as `timings`; `extras` is
+/// empty where no task has any, else as long as `timings`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskSet {
     timings: Vec<Timing>,
+    extras: Vec<Extras>,
     details: Vec<Details>,
     best_effort: Vec<BestEffort>,
 }
@@ -231,6 +271,7 @@ impl TaskSet {
         }
         Ok(TaskSet {
             timings,
+            extras: Vec::new(),
             details: Vec::new(),
             best_effort: Vec::new(),
         })
@@ -270,6 +311,10 @@ impl TaskSet {
                 .remedy("give each task its own name"));
             }
         }
+        self.extras = match details.iter().all(|d| d.extras.is_none()) {
+            true => Vec::new(),
+            false => details.iter().map(|d| d.extras).collect(),
+        };
         self.details = details;
         Ok(self)
     }
@@ -298,6 +343,38 @@ impl TaskSet {
     /// The timing of every task, in the order of the set.
     pub fn timings(&self) -> &[Timing] {
         &self.timings
+    }
+    /// Blocking and jitter of every task, in the order of the set; empty where no task has any.
+    pub fn extras(&self) -> &[Extras] {
+        &self.extras
+    }
+    /// The tasks by their given priorities, the most urgent first: the larger number comes first, tasks
+    /// without one come last, and ties keep the order of the set.
+    pub fn by_priority(&self) -> Vec<TaskId> {
+        let mut order: Vec<TaskId> = self.ids().collect();
+        order.sort_by_key(|id| std::cmp::Reverse(self.details(*id).and_then(|d| d.priority)));
+        order
+    }
+    /// By task, its place in [`TaskSet::by_priority`]: 0 is the most urgent.
+    pub fn ranks(&self) -> Vec<u32> {
+        let mut ranks = vec![0; self.len()];
+        for (rank, id) in self.by_priority().into_iter().enumerate() {
+            // At most MAX_TASKS of them.
+            ranks[id.index()] = rank as u32;
+        }
+        ranks
+    }
+    /// Tests whether some task has a priority of its own.
+    pub fn has_priorities(&self) -> bool {
+        self.details.iter().any(|d| d.priority.is_some())
+    }
+    /// The processors that a task may run on; `None`: all.
+    pub fn cpus(&self, task: TaskId) -> Option<&CpuSet> {
+        self.details(task)?.cpus.as_ref()
+    }
+    /// Tests whether some task is kept to some processors.
+    pub fn has_affinities(&self) -> bool {
+        self.details.iter().any(|d| d.cpus.is_some())
     }
     /// How many tasks.
     pub fn len(&self) -> usize {

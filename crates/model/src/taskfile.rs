@@ -1,20 +1,23 @@
 //! Task sets in files: TOML for people, JSON lines for machines (DESIGN, "Task sets").
 
 use crate::colors::Colors;
+use crate::cpus::CpuSet;
 use crate::error::{Error, Result, nearest};
 use crate::input::{Document, Table, Value};
 use crate::size::Bytes;
-use crate::task::{Details, TaskSet, Timing, check_timing};
+use crate::task::{Details, Extras, TaskId, TaskSet, Timing, check_timing};
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 mod best_effort;
+mod placing;
 mod trigger;
 mod workload;
 
-const TASK_KEYS: [&str; 11] = [
+const TASK_KEYS: [&str; 15] = [
     "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload", "colors", "trigger",
+    "cpus", "priority", "blocking", "jitter",
 ];
 
 /// Reads a task set from TOML.
@@ -118,6 +121,9 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
         workload: table.get("workload").map(|v| workload::read(&v)).transpose()?,
         colors: table.get("colors").map(|v| colors_of(&v)).transpose()?,
         trigger: table.get("trigger").map(|v| trigger::read(&v)).transpose()?,
+        cpus: table.get("cpus").map(|v| placing::cpus(&v)).transpose()?,
+        priority: table.get("priority").map(|v| placing::priority(&v)).transpose()?,
+        extras: placing::extras(table)?,
     };
     Ok((timing, details))
 }
@@ -155,6 +161,14 @@ pub fn to_toml(set: &TaskSet) -> String {
         colors: Option<Colors>,
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<toml::Table>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cpus: Option<CpuSet>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        priority: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        blocking: Option<Duration>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        jitter: Option<Duration>,
     }
     #[derive(Serialize)]
     struct File {
@@ -182,6 +196,10 @@ pub fn to_toml(set: &TaskSet) -> String {
                 workload: d.workload.map(|w| workload::write(&w)),
                 colors: d.colors,
                 trigger: d.trigger.map(|t| trigger::write(&t)),
+                cpus: d.cpus,
+                priority: d.priority,
+                blocking: Some(d.extras.blocking).filter(|b| !b.is_zero()),
+                jitter: Some(d.extras.jitter).filter(|j| !j.is_zero()),
             }
         })
         .collect();
@@ -233,6 +251,18 @@ struct BatchTask<'a> {
     phase: u64,
     #[serde(default)]
     wss: Option<u64>,
+    #[serde(default)]
+    priority: Option<u32>,
+    #[serde(default)]
+    blocking: u64,
+    #[serde(default)]
+    jitter: u64,
+}
+
+impl BatchTask<'_> {
+    fn has_no_extras(&self) -> bool {
+        self.priority.is_none() && self.blocking == 0 && self.jitter == 0
+    }
 }
 
 /// The error of an unknown key with the nearest known one, from what the JSON reader says of it.
@@ -295,7 +325,7 @@ pub fn from_batch_line(line: &str) -> Result<BatchSet> {
     let plain = parsed
         .tasks
         .iter()
-        .all(|t| t.name.is_none() && t.phase == 0 && t.wss.is_none());
+        .all(|t| t.name.is_none() && t.phase == 0 && t.wss.is_none() && t.has_no_extras());
     let mut timings = Vec::with_capacity(parsed.tasks.len());
     for (index, t) in parsed.tasks.iter().enumerate() {
         timings.push(Timing {
@@ -312,6 +342,11 @@ pub fn from_batch_line(line: &str) -> Result<BatchSet> {
             Ok(Details {
                 wss: t.wss.map(Bytes::new),
                 phase: micros(t.phase, "phase", index)?,
+                priority: t.priority,
+                extras: Extras {
+                    blocking: micros(t.blocking, "blocking", index)?,
+                    jitter: micros(t.jitter, "jitter", index)?,
+                },
                 ..Details::named(
                     t.name
                         .clone()
@@ -350,11 +385,22 @@ pub fn to_batch_line(id: &serde_json::Value, m: u32, set: &TaskSet) -> Result<St
         // Writing to a String cannot fail.
         let _ = write!(
             line,
-            "{comma}{{\"wcet\":{},\"period\":{},\"deadline\":{}}}",
+            "{comma}{{\"wcet\":{},\"period\":{},\"deadline\":{}",
             micros(t.wcet)?,
             micros(t.period)?,
             micros(t.deadline)?
         );
+        let details = set.details(TaskId(index as u32));
+        if let Some(priority) = details.and_then(|d| d.priority) {
+            let _ = write!(line, ",\"priority\":{priority}");
+        }
+        let extras = details.map_or(Extras::NONE, |d| d.extras);
+        for (key, time) in [("blocking", extras.blocking), ("jitter", extras.jitter)] {
+            if !time.is_zero() {
+                let _ = write!(line, ",\"{key}\":{}", micros(time)?);
+            }
+        }
+        line.push('}');
     }
     line.push_str("]}");
     Ok(line)
@@ -380,6 +426,10 @@ deadline = "4ms"
 phase = "1ms"
 colors = "0-3,8"
 workload = { exec = ["./decode", "clip.mkv"] }
+cpus = "0-3,8"
+priority = 80
+blocking = "40us"
+jitter = "1ms"
 "#;
 
     #[test]
@@ -395,6 +445,11 @@ workload = { exec = ["./decode", "clip.mkv"] }
             set.details(crate::TaskId(1)).unwrap().colors,
             "0x10f".parse().ok()
         );
+        assert_eq!(set.name(set.by_priority()[0]), "T2");
+        assert_eq!(set.extras()[0], Extras::NONE);
+        assert_eq!(set.extras()[1].blocking, Duration::from_micros(40));
+        assert_eq!(set.extras()[1].jitter, Duration::from_millis(1));
+        assert_eq!(set.cpus(crate::TaskId(1)).unwrap().to_string(), "0-3,8");
         assert_eq!(from_toml(&to_toml(&set)).unwrap(), set);
     }
 
@@ -435,6 +490,18 @@ workload = { exec = ["./decode", "clip.mkv"] }
                 "line 4, `colors`: no colors are named; leave it out, or name some, such as `0-3`",
             ),
             (
+                "wcet = \"1ms\"\nperiod = \"2ms\"\ncpus = \"\"",
+                "line 4, `cpus`: no processors are named; leave it out, or name some, such as `0-3,8`",
+            ),
+            (
+                "wcet = \"1ms\"\nperiod = \"2ms\"\npriority = -1",
+                "line 4, `priority`: `-1` is not a priority; give a whole number up to 4294967295, the larger the more urgent",
+            ),
+            (
+                "wcet = \"1ms\"\nperiod = \"2ms\"\njitter = \"1001us\"",
+                "line 4, `jitter`: a job that is released 1.001ms after its arrival and runs for 1ms ends after its deadline 2ms; shorten the jitter or the WCET, or lengthen the deadline",
+            ),
+            (
                 "period = \"2ms\"",
                 "line 1: the key `wcet` is missing; add `wcet = …`",
             ),
@@ -452,9 +519,12 @@ workload = { exec = ["./decode", "clip.mkv"] }
     #[test]
     fn batch_lines_read_and_write_back() {
         let line = r#"{"id":7,"m":4,"tasks":[{"wcet":4000,"period":33000,"deadline":33000},{"wcet":1,"period":5,"deadline":4}]}"#;
-        let b = from_batch_line(line).unwrap();
-        assert_eq!((b.m, b.set.len()), (4, 2));
-        assert_eq!(to_batch_line(&b.id, b.m, &b.set).unwrap(), line);
+        let more = r#"{"id":7,"m":4,"tasks":[{"wcet":1,"period":5,"deadline":4,"priority":3,"blocking":2,"jitter":1}]}"#;
+        for (line, tasks) in [(line, 2), (more, 1)] {
+            let b = from_batch_line(line).unwrap();
+            assert_eq!((b.m, b.set.len()), (4, tasks));
+            assert_eq!(to_batch_line(&b.id, b.m, &b.set).unwrap(), line);
+        }
     }
 
     #[test]

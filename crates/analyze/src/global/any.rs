@@ -4,9 +4,10 @@
 //!
 //! Assumes: what the tests assume; one that does not apply is passed over.
 
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee};
-use model::Timing;
+use model::{Extras, Timing};
 
 /// The entry of the registry.
 pub const INFO: TestInfo = TestInfo {
@@ -19,6 +20,7 @@ pub const INFO: TestInfo = TestInfo {
     about: "Accepts what any of GFB, BAK, LOAD, FFDBF, BCL, BCLI, BAR and RTA accepts.",
     run: is_schedulable,
     run_inflated: Some(is_schedulable_inflated),
+    carries: Carries::Own(is_schedulable_with),
 };
 
 /// The tests in the order in which they are asked: cheap and strong first.
@@ -47,6 +49,14 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 /// As [`is_schedulable`].
 pub fn is_schedulable_inflated(tasks: &[Timing], m: u32) -> Decision {
     first(|test| test.decide_inflated(tasks, m))
+}
+
+/// Does any test accept a set with blocking and jitter?
+///
+/// # Errors
+/// As [`is_schedulable`].
+pub fn is_schedulable_with(tasks: &[Timing], extras: &[Extras], m: u32) -> Decision {
+    first(|test| test.decide_with(tasks, extras, m))
 }
 
 fn first(decide: impl Fn(&TestInfo) -> Decision) -> Decision {

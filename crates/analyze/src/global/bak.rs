@@ -9,6 +9,7 @@
 //! Assumes: sporadic tasks, D ≤ p. A total utilization above m breaks the condition by itself, as β_i ≥ u_i.
 
 use crate::columns::{Budget, Columns, LANES, max, min};
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;
@@ -26,6 +27,7 @@ pub const INFO: TestInfo = TestInfo {
             each task can bring into the longest such interval. Quadratic.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Deadlines,
 };
 
 /// Σ_i min(1, β_i) ≤ m·(1 − λ_k) + λ_k for every task k.

@@ -16,6 +16,7 @@
 //! Assumes: sporadic tasks, D ≤ p, U < m; integer time, in the unit of the set (`columns::unit`).
 
 use crate::columns::{self, Budget, max};
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,
@@ -36,6 +37,7 @@ pub const INFO: TestInfo = TestInfo {
             Pseudo-polynomial: looks at every deadline up to a bound that grows as U comes close to m. Integer time.",
     run: is_schedulable,
     run_inflated: Some(is_schedulable_inflated),
+    carries: Carries::Deadlines,
 };
 
 /// Σ I1 + the m − 1 largest I2 − I1 within m·(L − e_k), for every task and window, in the time unit of the set.

@@ -8,6 +8,7 @@
 //! Assumes: sporadic tasks, D ≤ p. All quantities are whole nanoseconds: the test needs no fractions.
 
 use crate::columns::{Budget, Columns, LANES, max, min, round};
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;
@@ -25,6 +26,7 @@ pub const INFO: TestInfo = TestInfo {
             are heavy.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Deadlines,
 };
 
 /// Σ_{i≠k} min(W_i, S_k) < m·S_k for every task k.

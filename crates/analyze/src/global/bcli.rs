@@ -9,6 +9,7 @@
 //! Assumes: sporadic tasks, D ≤ p; integer time, in the unit of the set (`columns::unit`).
 
 use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;
@@ -25,6 +26,7 @@ pub const INFO: TestInfo = TestInfo {
             carry into the window, and the slacks are improved until all tasks pass or nothing changes. Integer time.",
     run: is_schedulable,
     run_inflated: Some(is_schedulable_in_nanoseconds),
+    carries: Carries::Deadlines,
 };
 
 /// Has every task a slack, in the time unit of the set?

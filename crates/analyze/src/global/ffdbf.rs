@@ -13,6 +13,7 @@
 
 use crate::columns::Budget;
 use crate::global::max_density;
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, processors, tasks_are_feasible};
 use model::exact::ExactSum;
@@ -31,6 +32,7 @@ pub const INFO: TestInfo = TestInfo {
             this does not.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Deadlines,
 };
 
 /// 1/ε.

@@ -9,9 +9,10 @@
 //! Assumes: sporadic tasks, D ≤ p, m ≥ 2. A density above 1 breaks the condition by itself.
 
 use crate::global::max_density;
+use crate::carries::{self, Carries};
 use crate::registry::TestInfo;
-use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, processors};
-use model::Timing;
+use crate::verdict::{Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, processors};
+use model::{Extras, Timing};
 use model::exact::ExactSum;
 
 /// The entry of the registry.
@@ -26,7 +27,21 @@ pub const INFO: TestInfo = TestInfo {
             priorities. Linear in the number of tasks.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Own(is_schedulable_with),
 };
+
+/// The bound for deadlines less jitter, which it takes for the order of priorities.
+fn is_schedulable_with(tasks: &[Timing], extras: &[Extras], m: u32) -> Decision {
+    let Some((order, reduced)) = carries::by_deadline(tasks, extras)? else {
+        return Ok(false);
+    };
+    if !order.is_sorted_by_key(|i| reduced[*i].deadline) {
+        return Err(NotApplicable::Precondition(
+            "deadlines less jitter stand in the order of the deadlines",
+        ));
+    }
+    is_schedulable(&reduced, m)
+}
 
 /// 2·Σ δ_i + (m − 2)·δ_max ≤ m.
 ///

@@ -6,6 +6,7 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p. A density above 1 and a total utilization above m break the condition by themselves.
 
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines};
 use model::{Ratio, Timing, exact};
@@ -23,6 +24,7 @@ pub const INFO: TestInfo = TestInfo {
             when all tasks are light, useless when one is heavy (the effect of Dhall and Liu).",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Deadlines,
 };
 
 /// Σ δ_i + (m − 1)·δ_max ≤ m.

@@ -14,6 +14,7 @@
 //! Assumes: sporadic tasks, D ≤ p; releases and times in whole nanoseconds, which is all that this crate can say.
 
 use crate::columns::Budget;
+use crate::carries::{self, Carries};
 use crate::registry::TestInfo;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::{
@@ -26,6 +27,7 @@ const fn info(
     policy: &'static str,
     about: &'static str,
     run: fn(&[Timing], u32) -> Decision,
+    carries: Carries,
 ) -> TestInfo {
     TestInfo {
         name,
@@ -37,6 +39,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
+        carries: carries,
     }
 }
 
@@ -47,6 +50,7 @@ pub const GIVEN: TestInfo = info(
     "A bound of the response time of every task under global fixed priorities in the order of the set, the first task \
      highest; at most m − 1 tasks carry work in. Pseudo-polynomial; integer time, in nanoseconds.",
     |tasks, m| is_schedulable(tasks, m, Priority::Given),
+    Carries::Sporadic,
 );
 
 /// The entry of the registry for deadline-monotonic priorities.
@@ -55,6 +59,13 @@ pub const DEADLINE_MONOTONIC: TestInfo = info(
     "g-fp:dm",
     "As GFP-RTA, with deadline-monotonic priorities: the shorter the deadline, the higher; ties by the order of the set.",
     |tasks, m| is_schedulable(tasks, m, Priority::DeadlineMonotonic),
+    Carries::Own(|tasks, extras, m| {
+        let Some((order, reduced)) = carries::by_deadline(tasks, extras)? else {
+            return Ok(false);
+        };
+        let sorted: Vec<Timing> = order.iter().map(|i| reduced[*i]).collect();
+        is_schedulable(&sorted, m, Priority::Given)
+    }),
 );
 
 /// Has every task a response time within its deadline?

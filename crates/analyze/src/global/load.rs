@@ -11,6 +11,7 @@
 
 use crate::columns::Budget;
 use crate::global::max_density;
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, tasks_are_feasible};
 use model::exact::ExactSum;
@@ -28,6 +29,7 @@ pub const INFO: TestInfo = TestInfo {
             depends on the largest density. One of the few tests for deadlines beyond periods.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Deadlines,
 };
 
 /// 1/ε.

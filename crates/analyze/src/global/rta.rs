@@ -10,6 +10,7 @@
 //! Assumes: sporadic tasks, D ≤ p; integer time, in the unit of the set (`columns::unit`).
 
 use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,
@@ -28,6 +29,7 @@ pub const INFO: TestInfo = TestInfo {
             rounds. Dominates BCL and BCLI but for the limit of rounds. Pseudo-polynomial; integer time.",
     run: is_schedulable,
     run_inflated: Some(is_schedulable_in_nanoseconds),
+    carries: Carries::Sporadic,
 };
 
 /// A step goes at least this part of the way to where it could.

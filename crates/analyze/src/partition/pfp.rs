@@ -5,16 +5,20 @@
 //! another partition.
 
 use super::{Acceptance, EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS, decide_partition};
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::{Decision, Exactness, Guarantee};
-use model::Timing;
+use crate::partition::accept::partition_with;
+use crate::uniprocessor::{LIMIT, Work, delayed};
+use model::{Extras, Timing};
 
 const fn info(
     name: &'static str,
     policy: &'static str,
     about: &'static str,
     run: fn(&[Timing], u32) -> Decision,
+    carries: Carries,
 ) -> TestInfo {
     TestInfo {
         name,
@@ -26,6 +30,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
+        carries: carries,
     }
 }
 
@@ -35,6 +40,7 @@ pub const RM: TestInfo = info(
     "p-rm",
     "First fit in decreasing utilization, rate-monotonic priorities, exact response times on every processor.",
     |tasks, m| decide(tasks, m, Priority::RateMonotonic),
+    Carries::Own(|tasks, extras, m| decide_with(tasks, extras, m, Priority::RateMonotonic)),
 );
 /// Deadline-monotonic.
 pub const DM: TestInfo = info(
@@ -42,7 +48,30 @@ pub const DM: TestInfo = info(
     "p-fp",
     "First fit in decreasing utilization, deadline-monotonic priorities, exact response times on every processor.",
     |tasks, m| decide(tasks, m, Priority::DeadlineMonotonic),
+    Carries::Own(|tasks, extras, m| decide_with(tasks, extras, m, Priority::DeadlineMonotonic)),
 );
+
+/// First fit, with the analysis of [`delayed`] per placement.
+fn decide_with(tasks: &[Timing], extras: &[Extras], m: u32, priority: Priority) -> Decision {
+    if tasks.len() > EXACT_PLACEMENTS {
+        return Err(TOO_MANY_PLACEMENTS);
+    }
+    let mut work = Work::new();
+    let ranks = priority.order(tasks);
+    let sizes = vec![1; m as usize];
+    let order = Order::DecreasingUtilization;
+    let packed = partition_with(tasks, &sizes, order, Fit::First, |_, ids| {
+        let inside = || ranks.iter().filter(|i| ids.contains(&(**i as u32)));
+        let timings: Vec<Timing> = inside().map(|i| tasks[*i]).collect();
+        let extras: Vec<Extras> = inside().map(|i| extras[*i]).collect();
+        delayed::decide_fixed(&timings, &extras, &mut work) == Ok(true)
+    });
+    match packed {
+        Ok(_) => Ok(true),
+        Err(_) if work.left() == 0 => Err(LIMIT),
+        Err(_) => Ok(false),
+    }
+}
 
 fn decide(tasks: &[Timing], m: u32, priority: Priority) -> Decision {
     if tasks.len() > EXACT_PLACEMENTS {

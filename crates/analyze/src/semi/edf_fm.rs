@@ -13,6 +13,7 @@
 //! that in t time units it takes less than s t + e (f + 1). A job of T with period p is then late by at most
 //! (Σ e (f + 1) − p (1 − S − V)) / (1 − S), where S is the sum of the migratory shares and V that of the fixed utilizations.
 
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Turn, Turns};
@@ -245,6 +246,7 @@ pub const INFO: TestInfo = TestInfo {
             first, else spread evenly. Tardiness is bounded if the migratory tasks of no processor exceed it.",
     run: decide,
     run_inflated: None,
+    carries: Carries::Nothing,
 };
 
 fn decide(tasks: &[Timing], m: u32) -> Decision {

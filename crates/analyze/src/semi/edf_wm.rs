@@ -13,6 +13,7 @@
 //! the whole assignment ends with [`Refusal::Limit`] past [`Settings::work`].
 
 use crate::partition::{EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS};
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::uniprocessor::{WORK_LIMIT, Work, edf};
 use crate::verdict::{Exactness, Guarantee, NotApplicable};
@@ -467,4 +468,5 @@ pub const INFO: TestInfo = TestInfo {
         }
     },
     run_inflated: None,
+    carries: Carries::Nothing,
 };

@@ -10,6 +10,7 @@
 //! refused. No reserve is shorter than [`Settings::shortest`].
 
 use crate::partition::Order;
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Serve, Slots, Timetable};
@@ -327,6 +328,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
+        carries: Carries::Nothing,
     }
 }
 

@@ -12,6 +12,7 @@
 //! the capacity that is left, one of them with a period of the set.
 
 use super::lag;
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, NotApplicable, implicit_deadlines};
 use model::{Duration, Ratio, Timing, exact};
@@ -30,6 +31,7 @@ pub const INFO: TestInfo = TestInfo {
             deadline once it is tardy, so that its priority stays within its window. The bound itself comes with it.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Nothing,
 };
 
 /// The quantum of the registered test.

@@ -6,6 +6,7 @@
 //!
 //! Assumes: sporadic tasks, D = p, U ≤ m, u ≤ 1; full preemption.
 
+use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::tardiness::{is_bounded, whole_below_utilization};
 use crate::verdict::{Decision, Exactness, Guarantee, NotApplicable, implicit_deadlines};
@@ -26,6 +27,7 @@ pub const INFO: TestInfo = TestInfo {
             above 1; the bound itself comes with it.",
     run: is_schedulable,
     run_inflated: None,
+    carries: Carries::Blocking,
 };
 
 /// Is tardiness bounded?

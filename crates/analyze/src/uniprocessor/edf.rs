@@ -7,6 +7,7 @@
 //! All in integers. The bound L on the first violation only has to be an upper bound, so it is computed in 64-bit fixed
 //! point, rounded up; where U is too near 1 for that, L is the synchronous busy period.
 
+use super::delayed::released_within;
 use super::{LIMIT, Work, div};
 use crate::verdict::{Decision, NotApplicable};
 use model::{Duration, Ratio, Timing, exact};
@@ -197,9 +198,14 @@ fn last_deadline_before(tasks: &[Timing], t: u128) -> Option<u128> {
 /// An upper bound on the first t with h(t) > t: max(max(Dᵢ − pᵢ), Σ (pᵢ − Dᵢ) uᵢ / (1 − U)); `None` where 1 − U is
 /// below the resolution of the fixed point, or the bound beyond 2^100.
 fn violation_bound(tasks: &[Timing]) -> Option<u128> {
+    violation_bound_from(tasks, 0)
+}
+
+/// The same for h(t) + `blocking` > t.
+pub(super) fn violation_bound_from(tasks: &[Timing], blocking: u128) -> Option<u128> {
     const ONE: u128 = 1 << 64;
     let mut utilization: u128 = 0; // scaled by 2^64, rounded up
-    let mut slack: u128 = 0; // Σ (pᵢ − Dᵢ) uᵢ in nanoseconds, rounded up
+    let mut slack: u128 = blocking; // and Σ (pᵢ − Dᵢ) uᵢ in nanoseconds, rounded up
     let mut longest: u128 = 0;
     for t in tasks {
         let (e, p, d) = (
@@ -228,16 +234,28 @@ fn violation_bound(tasks: &[Timing]) -> Option<u128> {
 
 /// The length of the synchronous busy period, the least w > 0 with w = Σ ⌈w / pᵢ⌉ eᵢ; `None` past the limit of work.
 pub(super) fn busy_period(tasks: &[Timing], work: &mut Work) -> Option<u128> {
-    let mut w: u128 = tasks.iter().map(|t| u128::from(t.wcet.nanos())).sum();
+    busy_period_from(tasks, &[], 0, work)
+}
+
+/// The same with release jitter (by task; empty: none) and blocking: the least w > 0 with w = B + Σ ⌈(w + Jᵢ) / pᵢ⌉ eᵢ.
+pub(super) fn busy_period_from(
+    tasks: &[Timing],
+    jitters: &[u64],
+    blocking: u128,
+    work: &mut Work,
+) -> Option<u128> {
+    let mut w: u128 = blocking + tasks.iter().map(|t| u128::from(t.wcet.nanos())).sum::<u128>();
     loop {
         let cost = if w >> 64 == 0 { 1 } else { 8 };
         if w >> 100 != 0 || !work.spend(cost * tasks.len() as u64) {
             return None;
         }
-        let next: u128 = tasks
-            .iter()
-            .map(|t| div(w + u128::from(t.period.nanos()) - 1, t.period.nanos()) * u128::from(t.wcet.nanos()))
-            .sum();
+        let jobs = |at: usize, t: &Timing| {
+            let jitter = jitters.get(at).copied().unwrap_or(0);
+            released_within(w, t.period.nanos(), jitter) * u128::from(t.wcet.nanos())
+        };
+        let released: u128 = tasks.iter().enumerate().map(|(at, t)| jobs(at, t)).sum();
+        let next = blocking + released;
         if next == w {
             return Some(w);
         }

@@ -3,6 +3,7 @@
 //! Exact tests for deadlines other than the period are pseudo-polynomial: their work is counted, and a set on which it
 //! exceeds [`WORK_LIMIT`] is answered with [`LIMIT`], never a guess and never an endless loop.
 
+pub mod delayed;
 pub mod edf;
 pub mod edf_response;
 pub mod fixed_priority;
