@@ -3,9 +3,10 @@
 use crate::alloc::arena::ARENA;
 use crate::alloc::{heap, sys, thread};
 use crate::message::HEAP;
-use crate::setup;
+use crate::{setup, stacks};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
+use core::sync::atomic::AtomicPtr;
 
 unsafe extern "C" {
     // The C library's own, by names that nobody replaces: for what is allocated before the environment can be read, in
@@ -30,13 +31,24 @@ fn colored() -> bool {
     setup::colors(HEAP)
 }
 
+/// What a heap gave, or else what the C library has: a heap may have no addresses left.
+fn or_ordinary(at: *mut u8, ordinary: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    match at.is_null() && !setup::is_strict() {
+        true => ordinary(),
+        false => had(at),
+    }
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
     if !colored() {
         // SAFETY: the C library's.
         return unsafe { __libc_malloc(size) };
     }
-    had(heap::allocate(thread::default_heap(), size, 16))
+    or_ordinary(heap::allocate(thread::default_heap(), size, 16), || {
+        // SAFETY: the C library's.
+        unsafe { __libc_malloc(size) }
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -46,7 +58,10 @@ pub extern "C" fn calloc(number: usize, size: usize) -> *mut c_void {
         return unsafe { __libc_calloc(number, size) };
     }
     match number.checked_mul(size) {
-        Some(size) => had(heap::allocate_zeroed(thread::default_heap(), size, 16)),
+        Some(all) => or_ordinary(heap::allocate_zeroed(thread::default_heap(), all, 16), || {
+            // SAFETY: the C library's.
+            unsafe { __libc_calloc(number, size) }
+        }),
         None => had(null_mut()),
     }
 }
@@ -82,7 +97,15 @@ pub unsafe extern "C" fn realloc(at: *mut c_void, size: usize) -> *mut c_void {
             free(at);
             return null_mut();
         }
-        had(heap::reallocate(at.cast(), size, 16))
+        or_ordinary(heap::reallocate(at.cast(), size, 16), || {
+            let new = __libc_malloc(size);
+            if !new.is_null() {
+                let kept = heap::usable(at.cast()).min(size);
+                new.cast::<u8>().copy_from_nonoverlapping(at.cast(), kept);
+                heap::release(at.cast());
+            }
+            new
+        })
     }
 }
 
@@ -102,7 +125,10 @@ fn aligned(align: usize, size: usize) -> *mut c_void {
         // SAFETY: the C library's.
         return unsafe { __libc_memalign(align, size) };
     }
-    had(heap::allocate(thread::default_heap(), size, align))
+    or_ordinary(heap::allocate(thread::default_heap(), size, align), || {
+        // SAFETY: the C library's.
+        unsafe { __libc_memalign(align, size) }
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -151,12 +177,18 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 /// As for malloc_usable_size(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
-    if !ARENA.owns(at.cast()) {
-        // Nothing that the C library handed out is smaller, and a caller may not count on more.
-        return 0;
+    static NEXT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    if !at.is_null() && ARENA.owns(at.cast()) {
+        // SAFETY: the caller's.
+        return unsafe { heap::usable(at.cast()) };
     }
-    // SAFETY: the caller's.
-    unsafe { heap::usable(at.cast()) }
+    // The C library's answer: callers subtract what they asked for, so that 0 would not do.
+    // SAFETY: the function of this name; the caller's.
+    unsafe {
+        let usable: unsafe extern "C" fn(*mut c_void) -> usize =
+            core::mem::transmute(stacks::next(c"malloc_usable_size", &NEXT));
+        usable(at)
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -1,9 +1,10 @@
 //! Anonymous private mappings of the program, in colors: slots of the heaps.
 //!
 //! What only reserves addresses (no rights, MAP_NORESERVE), what has a fixed place, and what is backed by a file stays as it
-//! is. Colored memory is there from the beginning: a mapping that is larger than what is left fails with ENOMEM.
+//! is. Colored memory is there from the beginning. Where it runs out, the rest of a mapping is ordinary
+//! memory; in strict mode the mapping fails with ENOMEM.
 
-use crate::alloc::arena::{ARENA, NO_TILE, Use};
+use crate::alloc::arena::{ARENA, Use, is_tile};
 use crate::alloc::class::SLOT;
 use crate::alloc::sys::{self, PAGE};
 use crate::alloc::thread;
@@ -60,7 +61,7 @@ pub unsafe extern "C" fn mmap(
             if anonymous && is_mapping(at.cast(), size) {
                 // The same memory again, zero.
                 sys::protect(at.cast(), size, READ_WRITE);
-                at.cast::<u8>().write_bytes(0, size);
+                clear(at.cast(), size);
                 mprotect(at, size, protection);
                 return at;
             }
@@ -89,7 +90,13 @@ pub unsafe extern "C" fn mmap64(
 fn colored(size: usize, protection: c_int) -> *mut c_void {
     let slots = size.div_ceil(SLOT);
     let Some((at, zero)) = ARENA.take(thread::default_heap(), slots, Use::Mapping) else {
-        return failed(sys::ENOMEM);
+        if setup::is_strict() {
+            return failed(sys::ENOMEM);
+        }
+        // Larger than what is left of the heap's addresses.
+        const NEW: c_int = PRIVATE | ANONYMOUS;
+        // SAFETY: a new mapping, away from all others.
+        return had(unsafe { sys::mmap(core::ptr::null_mut(), size, protection, NEW, -1, 0) });
     };
     let size = size.next_multiple_of(PAGE);
     if !zero {
@@ -140,8 +147,8 @@ fn abandon(at: *mut u8, size: usize) {
     each(at, size, |heap, slot, _| {
         ARENA.with(heap, |books| {
             let it = books.slot(slot);
-            it.usage = Use::Mapping;
-            it.tile = NO_TILE;
+            ARENA.count_out(it);
+            it.usage = Use::Foreign;
         });
     });
 }
@@ -159,11 +166,13 @@ pub unsafe extern "C" fn munmap(at: *mut c_void, size: usize) -> c_int {
             failed(22);
             return -1;
         }
+        // Slots that become free are given back in one go, as far as they follow each other.
+        let mut run: (*mut u8, usize) = (core::ptr::null_mut(), 0);
         each(at.cast(), size, |heap, slot, pages| {
             let address = ARENA.address(heap, slot);
             let free = ARENA.with(heap, |books| {
                 let it = books.slot(slot);
-                if it.usage != Use::Mapping || it.tile == NO_TILE {
+                if it.usage != Use::Mapping {
                     return false;
                 }
                 it.pages &= !pages;
@@ -177,15 +186,53 @@ pub unsafe extern "C" fn munmap(at: *mut c_void, size: usize) -> c_int {
                 true
             });
             if free {
-                ARENA.release(address, 1);
+                if run.1 > 0 && run.0.wrapping_add(run.1 * SLOT) == address {
+                    run.1 += 1;
+                } else {
+                    if run.1 > 0 {
+                        ARENA.release(run.0, run.1);
+                    }
+                    run = (address, 1);
+                }
             } else {
                 // The rest of the slot stays; these pages are not to be touched any more.
                 let from = pages.trailing_zeros() as usize * PAGE;
                 sys::protect(address.add(from), pages.count_ones() as usize * PAGE, 0);
             }
         });
+        if run.1 > 0 {
+            ARENA.release(run.0, run.1);
+        }
     }
     0
+}
+
+/// Clears pages of mappings: ordinary memory goes back to the system, tiles keep their frames. Pages
+/// may be protected.
+///
+/// # Safety
+/// The range is of mappings in the heaps, and nobody needs what is in it.
+unsafe fn clear(at: *mut u8, size: usize) {
+    each(at, size, |heap, slot, pages| {
+        let it = ARENA.with(heap, |books| *books.slot(slot));
+        let from = ARENA
+            .address(heap, slot)
+            .wrapping_add(pages.trailing_zeros() as usize * PAGE);
+        let length = pages.count_ones() as usize * PAGE;
+        // SAFETY: the caller's.
+        unsafe {
+            if !is_tile(it.tile) {
+                sys::drop_pages(from, length);
+            } else if !it.restricted {
+                from.write_bytes(0, length);
+            } else {
+                // One page at a time: their rights may differ, and so their mappings.
+                for page in (0..length).step_by(PAGE) {
+                    sys::clear_shared(from.wrapping_add(page), PAGE);
+                }
+            }
+        }
+    });
 }
 
 /// # Safety
@@ -211,12 +258,12 @@ pub unsafe extern "C" fn mprotect(at: *mut c_void, size: usize, protection: c_in
 pub unsafe extern "C" fn madvise(at: *mut c_void, size: usize, advice: c_int) -> c_int {
     if ARENA.owns(at.cast()) {
         match advice {
-            // The frames stay; what was written goes, as it does with memory that is not shared.
+            // What was written goes, as it does with memory that is not shared.
             DO_NOT_NEED => {
-                // SAFETY: the caller's; pages that may not be written are zero already or not the program's to drop.
+                // SAFETY: the caller's.
                 unsafe {
                     if is_mapping(at.cast(), size) {
-                        at.cast::<u8>().write_bytes(0, size.next_multiple_of(PAGE));
+                        clear(at.cast(), size.next_multiple_of(PAGE));
                     }
                 }
                 return 0;

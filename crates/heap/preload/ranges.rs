@@ -1,11 +1,11 @@
 //! Colored ranges outside of heaps: stacks and segments. Copied across `fork`, reported at the end.
 
-use crate::alloc::arena::{ARENA, NO_TILE, Use};
+use crate::alloc::arena::{ARENA, Use, is_tile};
 use crate::alloc::class::SLOT;
 use crate::alloc::fork::Copies;
 use crate::alloc::lock::Lock;
 use crate::alloc::sys;
-use crate::message::{Entry, HEAP, MAPPING, MOST_ENTRIES, REPORT, SEGMENT};
+use crate::message::{Entry, HEAP, LACK, MAPPING, MOST_ENTRIES, REPORT, SEGMENT};
 use crate::setup;
 use core::cell::UnsafeCell;
 
@@ -118,13 +118,13 @@ pub fn report() {
         return;
     };
     let mut number = 0;
-    let mut put = |start: usize, size: usize, kind: u32| {
+    let mut put = |start: usize, size: usize, (kind, ordinary): (u32, bool)| {
         if number < MOST_ENTRIES {
             let entry = Entry {
                 start: start as u64,
                 size: size as u64,
                 kind,
-                reserved: 0,
+                ordinary: u32::from(ordinary),
             };
             // SAFETY: within the room, behind the kind of the request.
             unsafe {
@@ -135,9 +135,11 @@ pub fn report() {
             number += 1;
         }
     };
+    // First, so that it is told even where there are too many ranges.
+    put(0, ARENA.most_ordinary(), (LACK, true));
     with(|list, used| {
         for range in list[..*used].iter().filter(|r| r.start != 0) {
-            put(range.start, range.size, range.kind);
+            put(range.start, range.size, (range.kind, false));
         }
     });
     for heap in 0..ARENA.heaps() {
@@ -145,12 +147,12 @@ pub fn report() {
             let mut slot = 0;
             let kind = |books: &mut crate::alloc::arena::Books, slot| {
                 let it = books.slot(slot);
-                match it.usage {
-                    _ if it.tile == NO_TILE => None,
-                    Use::Nothing => None,
-                    Use::Mapping => Some(MAPPING),
-                    _ => Some(HEAP),
-                }
+                let kind = match it.usage {
+                    Use::Nothing | Use::Foreign => return None,
+                    Use::Mapping => MAPPING,
+                    _ => HEAP,
+                };
+                Some((kind, !is_tile(it.tile)))
             };
             while slot < books.high {
                 let first = slot;

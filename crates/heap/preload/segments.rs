@@ -4,10 +4,9 @@
 //! Left as they are: this library, and what the C library and the loader may write, which `fork` uses in the child before
 //! anything can be put right; and data altogether where threads run already.
 
-use crate::alloc::arena::ARENA;
 use crate::alloc::class::SLOT;
 use crate::alloc::sys::{self, PAGE};
-use crate::message::{MOST_TILES, SEGMENT};
+use crate::message::{MOST_TILES, SEGMENT, TAKE_SEGMENT};
 use crate::ranges::{self, Range};
 use crate::{setup, stacks};
 use core::ffi::c_int;
@@ -147,16 +146,13 @@ fn replace(line: &Line<'_>) {
     let mut done = 0;
     while done < tiles {
         let number = (tiles - done).min(MOST_TILES);
-        let mut colors = [0; MOST_TILES];
-        for (i, color) in colors.iter_mut().enumerate() {
-            *color = ARENA.color(0, done + i);
-        }
         let mut numbers = [0; MOST_TILES];
         let at = aside.wrapping_add(done * SLOT);
-        if setup::fetch_segment(at, &colors[..number], &mut numbers[..number]) < number {
+        let got = setup::fetch_range(TAKE_SEGMENT, 0, at, &mut numbers[..number]);
+        done += got;
+        if got < number {
             break;
         }
-        done += number;
     }
     let fetched = (done * SLOT).min(size);
     let range = Range {

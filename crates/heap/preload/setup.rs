@@ -3,7 +3,7 @@
 use crate::alloc::arena::{ARENA, MOST_COLORS, Source};
 use crate::alloc::class::SLOT;
 use crate::alloc::{fork, sys, thread};
-use crate::message::{BEGIN, GIVE_BACK, MAPPING, MOST_TILES, TAKE, TAKE_SEGMENT, VARIABLE};
+use crate::message::{BEGIN, GIVE_BACK, MAPPING, MOST_TILES, TAKE, VARIABLE};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -25,6 +25,8 @@ const PLAIN: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 static PARTS: AtomicU32 = AtomicU32::new(0);
 static STACK: AtomicUsize = AtomicUsize::new(0);
+/// Does an allocation fail where colored memory runs out?
+static STRICT: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
 /// The process that these words are of: a child that borrows them (`vfork`) has another number.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -77,9 +79,10 @@ fn number(text: &[u8]) -> Option<usize> {
 
 fn open(text: &[u8]) -> bool {
     let mut fields = text.split(|b| *b == b';');
-    let (Some(socket), Some(colors), Some(heaps), Some(by_task), Some(parts), Some(stack)) = (
+    let (Some(socket), Some(colors), Some(heaps), Some(by_task), Some(parts), Some(stack), Some(strict)) = (
         fields.next(),
         fields.next(),
+        fields.next().and_then(number),
         fields.next().and_then(number),
         fields.next().and_then(number),
         fields.next().and_then(number),
@@ -108,6 +111,7 @@ fn open(text: &[u8]) -> bool {
     thread::BY_TASK.store(by_task != 0, Ordering::Relaxed);
     PARTS.store(parts as u32, Ordering::Relaxed);
     STACK.store(stack, Ordering::Relaxed);
+    STRICT.store(strict != 0, Ordering::Relaxed);
     forked();
     let more = fork::More {
         copy: crate::ranges::copy,
@@ -115,7 +119,12 @@ fn open(text: &[u8]) -> bool {
     };
     // Where nobody answers, that is said when memory is asked for.
     let _ = ask(&BEGIN.to_ne_bytes(), &mut [0; 4], &mut []);
-    fork::watch(Some(more)) && ARENA.open(&numbers[..found], heaps, Source { fetch, give_back })
+    let source = Source {
+        fetch,
+        give_back,
+        ordinary: strict == 0,
+    };
+    fork::watch(Some(more)) && ARENA.open(&numbers[..found], heaps, source)
 }
 
 /// This process is another one since a fork.
@@ -134,6 +143,11 @@ pub fn to_report() -> bool {
 /// Is this part to be colored?
 pub fn colors(part: u32) -> bool {
     ready() && PARTS.load(Ordering::Relaxed) >> part & 1 == 1
+}
+
+/// Does an allocation fail where colored memory runs out? Otherwise it gets ordinary memory.
+pub fn is_strict() -> bool {
+    STRICT.load(Ordering::Relaxed)
 }
 
 /// Bytes of a stack that are colored.
@@ -164,9 +178,18 @@ fn fetch(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
     take(TAKE, at, colors, tiles)
 }
 
-/// Maps tiles for a segment: without a message where there are none.
-pub fn fetch_segment(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
-    take(TAKE_SEGMENT, at, colors, tiles)
+/// Maps tiles for a stack or a segment, by the kind of request: as many as there are, without a message
+/// where they are fewer. They begin with another color each time: stacks and most segments take few
+/// tiles, and would all take the first colors of a heap.
+pub fn fetch_range(kind: u32, heap: usize, at: *mut u8, tiles: &mut [u32]) -> usize {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let number = tiles.len().min(MOST_TILES);
+    let first = TURN.fetch_add(number, Ordering::Relaxed);
+    let mut colors = [0; MOST_TILES];
+    for (i, color) in colors.iter_mut().enumerate() {
+        *color = ARENA.color(heap, first.wrapping_add(i));
+    }
+    take(kind, at, &colors[..number], &mut tiles[..number])
 }
 
 fn take(kind: u32, at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
@@ -180,7 +203,7 @@ fn take(kind: u32, at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
     let mut files = [-1; MOST_TILES];
     let got = ask(&request[..4 + 2 * colors.len()], &mut answer, &mut files);
     let (length, number) = got.unwrap_or((0, 0));
-    let fine = length == 4 + 4 * colors.len() && answer[..4] == [0; 4] && number == colors.len();
+    let fine = length == 4 + 4 * number && answer[..4] == [0; 4] && number <= colors.len();
     let mut mapped = 0;
     for (place, file) in files.iter().enumerate().take(number) {
         // SAFETY: whoever asked has these addresses for itself; the file is ours.
@@ -191,10 +214,16 @@ fn take(kind: u32, at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
             sys::close(*file);
         }
     }
-    for (tile, bytes) in tiles.iter_mut().zip(answer[4..].chunks_exact(4)) {
+    let mut given = [0; MOST_TILES];
+    for (tile, bytes) in given.iter_mut().zip(answer[4..].chunks_exact(4)) {
         *tile = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     }
-    if mapped < colors.len() && kind == TAKE && !SAID.swap(true, Ordering::Relaxed) {
+    tiles[..mapped].copy_from_slice(&given[..mapped]);
+    if fine && mapped < number {
+        give_back(&given[mapped..number]);
+    }
+    // Who goes on in ordinary memory learns of it at the end, and not amid its own messages.
+    if mapped < colors.len() && kind == TAKE && is_strict() && !SAID.swap(true, Ordering::Relaxed) {
         let why = match length {
             0..4 => &b"the supervisor is gone"[..],
             _ if fine => b"too many mappings: raise `sysctl vm.max_map_count`",

@@ -4,11 +4,10 @@
 //! below what is in use, and that function begins within them. So addresses stay what everybody takes them for; the first
 //! pages of a stack, with the thread's own data, keep their frames.
 
-use crate::alloc::arena::ARENA;
 use crate::alloc::class::SLOT;
 use crate::alloc::sys::{self, PAGE};
 use crate::alloc::thread;
-use crate::message::STACK;
+use crate::message::{STACK, TAKE_STACK};
 use crate::ranges::{self, MOST_TILES, Range};
 use crate::{malloc, segments, setup};
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -23,7 +22,7 @@ type Main = extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn pthread_self() -> usize;
-    fn pthread_getattr_np(thread: usize, attributes: *mut c_void) -> c_int;
+    fn pthread_attr_setstack(attributes: *mut c_void, at: *mut c_void, size: usize) -> c_int;
     fn pthread_attr_getstack(attributes: *const c_void, at: *mut *mut c_void, size: *mut usize) -> c_int;
     fn pthread_attr_destroy(attributes: *mut c_void) -> c_int;
     fn pthread_key_create(key: *mut c_uint, end: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
@@ -40,7 +39,7 @@ const PAD: usize = LEAD + 2 * PAGE;
 pub static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// The next function of a name after ours.
-fn next(name: &core::ffi::CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
+pub fn next(name: &core::ffi::CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
     let before = known.load(Ordering::Relaxed);
     if !before.is_null() {
         return before;
@@ -72,11 +71,7 @@ fn color(limit: usize) -> Option<usize> {
         tiles: [0; MOST_TILES],
     };
     let heap = thread::default_heap();
-    let mut colors = [0; MOST_TILES];
-    for (i, color) in colors.iter_mut().enumerate() {
-        *color = ARENA.color(heap, i);
-    }
-    let got = setup::fetch_segment(start as *mut u8, &colors[..tiles], &mut range.tiles[..tiles]);
+    let got = setup::fetch_range(TAKE_STACK, heap, start as *mut u8, &mut range.tiles[..tiles]);
     if got < tiles {
         restore(&range, got);
         return None;
@@ -138,9 +133,11 @@ extern "C" fn begin(start: *mut c_void) -> *mut c_void {
         malloc::free(start);
         taken
     };
-    if let Some(place) = lowest().and_then(color)
-        && let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1)
-    {
+    let Some(place) = lowest().and_then(color) else {
+        // Perhaps the stack is small: nothing more of it is taken.
+        return routine(argument);
+    };
+    if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: the key was made before this thread.
         unsafe { pthread_setspecific(key, (place + 1) as *const c_void) };
     }
@@ -198,30 +195,74 @@ static MAIN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 extern "C" fn main(number: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char) -> c_int {
     segments::color();
-    color_main();
-    deep_main(number, arguments, environment)
+    match color_main() {
+        true => deep_main(number, arguments, environment),
+        false => call_main(number, arguments, environment),
+    }
+}
+
+fn call_main(number: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char) -> c_int {
+    // SAFETY: what the program's start gave us.
+    let main: Main = unsafe { core::mem::transmute(MAIN.load(Ordering::Relaxed)) };
+    main(number, arguments, environment)
 }
 
 /// The first thread's stack grows by itself; tiles end that, so what it may use in all is mapped below them.
-fn color_main() {
+/// Says whether it is colored.
+fn color_main() -> bool {
     const STACK_LIMIT: c_int = 3;
     const MOST_BELOW: usize = 64 << 20;
     let mut limit = [0; 2];
     // SAFETY: `limit` lives through the call.
     if unsafe { getrlimit(STACK_LIMIT, &mut limit) } != 0 {
-        return;
+        return false;
     }
     let here = (&raw const limit) as usize;
     let below = limit[0].min(MOST_BELOW);
     let Some(lowest) = here.checked_sub(below).map(|l| (l + 256 * 1024) & !(PAGE - 1)) else {
-        return;
+        return false;
     };
-    if let Some(place) = color(lowest) {
-        let range = ranges::peek(place);
-        if range.start > lowest {
-            // SAFETY: the system keeps these addresses free for this stack, and nothing of it is in use so far down.
-            unsafe { sys::plain_at(lowest as *mut u8, range.start - lowest, sys::READ | sys::WRITE) };
+    let Some(place) = color(lowest) else {
+        return false;
+    };
+    let range = ranges::peek(place);
+    // SAFETY: a call without arguments.
+    FIRST.0.store(unsafe { pthread_self() }, Ordering::Relaxed);
+    FIRST.1.store(lowest, Ordering::Relaxed);
+    if range.start > lowest {
+        // SAFETY: the system keeps these addresses free for this stack, and nothing of it is in use so far down.
+        unsafe { sys::plain_at(lowest as *mut u8, range.start - lowest, sys::READ | sys::WRITE) };
+    }
+    true
+}
+
+/// The first thread, where its stack is colored, and the lowest address of that stack.
+static FIRST: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+
+/// The C library finds the first thread's stack by the mapping that its upper end lies in. Tiles are
+/// mappings of their own: it would take the stack for a few pages, and programs that ask whether an
+/// address lies in their stack would get a wrong answer.
+///
+/// # Safety
+/// As for pthread_getattr_np(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_getattr_np(thread: usize, attributes: *mut c_void) -> c_int {
+    static NEXT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    // SAFETY: the function of this name; the caller's.
+    unsafe {
+        let get: unsafe extern "C" fn(usize, *mut c_void) -> c_int =
+            core::mem::transmute(next(c"pthread_getattr_np", &NEXT));
+        let got = get(thread, attributes);
+        let (first, lowest) = (FIRST.0.load(Ordering::Relaxed), FIRST.1.load(Ordering::Relaxed));
+        let (mut at, mut size) = (null_mut(), 0);
+        if got == 0
+            && first != 0
+            && thread == first
+            && pthread_attr_getstack(attributes, &mut at, &mut size) == 0
+        {
+            pthread_attr_setstack(attributes, lowest as *mut c_void, at as usize + size - lowest);
         }
+        got
     }
 }
 
@@ -229,9 +270,7 @@ fn color_main() {
 fn deep_main(number: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char) -> c_int {
     let mut pad = MaybeUninit::<[u8; PAD]>::uninit();
     black_box(&mut pad);
-    // SAFETY: what the program's start gave us.
-    let main: Main = unsafe { core::mem::transmute(MAIN.load(Ordering::Relaxed)) };
-    let result = main(number, arguments, environment);
+    let result = call_main(number, arguments, environment);
     black_box(&mut pad);
     result
 }

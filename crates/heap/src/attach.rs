@@ -150,7 +150,11 @@ pub fn attach(options: &Options) -> Result<Attached> {
             ))
             .remedy(format!("ask for 1 to {most}")));
         }
-        let source = Source { fetch, give_back };
+        let source = Source {
+            fetch,
+            give_back,
+            ordinary: false,
+        };
         let numbers: Vec<u16> = colors.iter().map(|c| c.0).collect();
         thread::BY_TASK.store(options.choice == Choice::ByTask, Ordering::Relaxed);
         *server = Some(new);

@@ -7,7 +7,7 @@
 use crate::inspect::{self, Report};
 use crate::message::{
     BEGIN, Entry, GIVE_BACK, HEAP, MAPPING, MOST_ENTRIES, MOST_TILES, REPORT, SEGMENT, STACK, TAKE,
-    TAKE_SEGMENT, VARIABLE,
+    TAKE_SEGMENT, TAKE_STACK, VARIABLE,
 };
 use model::{Bytes, Error, Result};
 use partition::client::Connection;
@@ -70,6 +70,8 @@ pub struct Plan {
     pub stack: Bytes,
     /// How much code and data at most.
     pub segments: Bytes,
+    /// Does an allocation fail where colored memory runs out? Otherwise it gets ordinary memory.
+    pub strict: bool,
 }
 
 /// How it ran.
@@ -82,6 +84,10 @@ pub struct Ran {
     /// What its processes found colored at their ends, the program's own first: it is missing where the program was ended by a
     /// signal.
     pub reports: Vec<Report>,
+    /// Did heap or mappings ask for colored memory that was not there?
+    pub ran_out: bool,
+    /// The most colored memory that its processes had at a time.
+    pub most_held: Bytes,
 }
 
 /// Can a library be loaded into a program? Gives its path.
@@ -175,6 +181,9 @@ struct Supervisor<'a> {
     /// Tiles that a process uses for segments.
     in_segments: BTreeMap<u32, usize>,
     reports: Vec<Report>,
+    ran_out: bool,
+    /// The most tiles that were held at a time.
+    most_held: usize,
 }
 
 /// Runs a program with its memory in colors, and waits for it. The colors are granted to this process if they are not yet
@@ -207,12 +216,14 @@ pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -
         segments,
         in_segments: BTreeMap::new(),
         reports: Vec::new(),
+        ran_out: false,
+        most_held: 0,
     };
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let supervising = scope.spawn(|| {
             supervisor.serve(&listener, &ended);
-            supervisor.reports
+            supervisor
         });
         let mut preload = OsString::from(format!("/proc/{}/fd/{}", std::process::id(), library.as_raw_fd()));
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
@@ -227,15 +238,17 @@ pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -
             .and_then(|mut child| Ok((child.id(), child.wait()?)))
             .map_err(|e| Error::io(&path, "run the program", &e));
         ended.store(true, Ordering::Relaxed);
-        let mut reports = supervising
+        let mut supervisor = supervising
             .join()
             .map_err(|_| Error::new("supervising the program broke off: a defect of this program"))?;
         let (id, status) = ran?;
-        reports.sort_by_key(|r| r.process != id);
+        supervisor.reports.sort_by_key(|r| r.process != id);
         Ok(Ran {
             status,
             process: id,
-            reports,
+            ran_out: supervisor.ran_out,
+            most_held: Bytes::new((supervisor.most_held * TILE) as u64),
+            reports: supervisor.reports,
         })
     })
 }
@@ -243,18 +256,32 @@ pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -
 impl Plan {
     fn setting(&self, socket: &str) -> String {
         let colors: Vec<String> = self.colors.iter().map(|c| c.to_string()).collect();
-        let heaps = if self.by_task {
-            self.colors.len().min(crate::alloc::arena::MOST_HEAPS)
-        } else {
-            1
-        };
+        let heaps = self.heaps();
         let parts = self.parts.iter().fold(0, |all, part| all | part.bit());
         format!(
-            "{socket};{};{heaps};{};{parts};{}",
+            "{socket};{};{heaps};{};{parts};{};{}",
             colors.join(","),
             u8::from(self.by_task),
-            self.stack.get()
+            self.stack.get(),
+            u8::from(self.strict)
         )
+    }
+
+    /// How many heaps the colors are divided among.
+    fn heaps(&self) -> usize {
+        match self.by_task {
+            true => self.colors.len().min(crate::alloc::arena::MOST_HEAPS),
+            false => 1,
+        }
+    }
+
+    /// The other colors of the heap that a color belongs to.
+    fn beside(&self, color: Color) -> Vec<Color> {
+        let heaps = self.heaps();
+        let own = self.colors.iter().position(|c| c == color).unwrap_or(0) % heaps;
+        let same = |(place, other): &(usize, Color)| place % heaps == own && *other != color;
+        let all = self.colors.iter().enumerate().filter(same);
+        all.map(|(_, other)| other).collect()
     }
 }
 
@@ -392,7 +419,7 @@ impl Supervisor<'_> {
             .map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
             .collect();
         match u32::from_ne_bytes(word) {
-            kind @ (TAKE | TAKE_SEGMENT) if body.len() <= 2 * MOST_TILES => {
+            kind @ (TAKE | TAKE_SEGMENT | TAKE_STACK) if body.len() <= 2 * MOST_TILES => {
                 let colors: Vec<Color> = body
                     .chunks_exact(2)
                     .map(|b| Color(u16::from_ne_bytes([b[0], b[1]])))
@@ -431,46 +458,76 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Takes tiles from the server: all or none, in the order of the colors.
+    /// Takes tiles from the server, in the order of the colors. Where a color has run out, another one
+    /// of the same heap takes its place. Where all of them have, there are fewer tiles than asked for;
+    /// in strict mode the heap and mappings get none then.
     fn take(&mut self, pid: u32, kind: u32, colors: &[Color]) -> Result<(Vec<u32>, Vec<File>)> {
-        if kind == TAKE_SEGMENT && colors.len() > self.segments {
-            return Err(Error::new("no more code and data is to be colored").remedy("raise `--segments`"));
-        }
+        let colors = match kind {
+            TAKE_SEGMENT => &colors[..colors.len().min(self.segments)],
+            _ => colors,
+        };
         if let Some(other) = colors.iter().find(|c| !self.plan.colors.contains(**c)) {
             return Err(Error::new(format!("color {other} is not this program's")));
         }
-        let mut places: BTreeMap<Color, Vec<usize>> = BTreeMap::new();
-        for (place, color) in colors.iter().enumerate() {
-            places.entry(*color).or_default().push(place);
+        let mut wanted: BTreeMap<Color, usize> = BTreeMap::new();
+        for color in colors {
+            *wanted.entry(*color).or_default() += 1;
         }
-        let mut taken: BTreeMap<usize, (u32, File)> = BTreeMap::new();
-        for (color, places) in places {
-            match self.connection.take_tiles(color, places.len()) {
-                Ok(tiles) => {
-                    for (place, (tile, file)) in places.into_iter().zip(tiles) {
-                        let file = File::from(file);
-                        if let Some(numbers) = &self.numbers {
-                            let frames = inspect::frames(&file, numbers);
-                            self.frames.extend(frames.into_iter().map(|f| (f, color)));
-                        }
-                        taken.insert(place, (tile, file));
-                    }
+        let mut taken: BTreeMap<Color, Vec<(u32, File)>> = BTreeMap::new();
+        let mut refusal = None;
+        for (color, number) in wanted {
+            let mut missing = number;
+            for from in [color].into_iter().chain(self.plan.beside(color)) {
+                if missing == 0 {
+                    break;
                 }
-                Err(e) => {
-                    let tiles: Vec<u32> = taken.values().map(|(tile, _)| *tile).collect();
-                    drop(taken);
-                    self.connection.return_tiles(&tiles)?;
-                    return Err(e);
-                }
+                let tiles = self.take_some(from, missing, &mut refusal);
+                missing -= tiles.len();
+                taken.entry(color).or_default().extend(tiles);
+            }
+        }
+        // In the order of the request, as far as there are some.
+        let own = |color: &Color| taken.get_mut(color).and_then(Vec::pop);
+        let (tiles, files): (Vec<u32>, Vec<File>) = colors.iter().filter_map(own).unzip();
+        if kind == TAKE && tiles.len() < colors.len() {
+            self.ran_out = true;
+            if self.plan.strict {
+                drop(files);
+                self.connection.return_tiles(&tiles)?;
+                return Err(refusal.unwrap_or_else(|| Error::new("there are no more tiles")));
             }
         }
         if kind == TAKE_SEGMENT {
-            self.segments -= colors.len();
-            *self.in_segments.entry(pid).or_default() += colors.len();
+            self.segments -= tiles.len();
+            *self.in_segments.entry(pid).or_default() += tiles.len();
         }
-        let (tiles, files): (Vec<u32>, Vec<File>) = taken.into_values().unzip();
         self.held.entry(pid).or_default().extend(&tiles);
+        let held = self.held.values().map(Vec::len).sum();
+        self.most_held = self.most_held.max(held);
         Ok((tiles, files))
+    }
+
+    /// Takes tiles of a color, as many as there are up to a number. `refusal`: why there are no more.
+    fn take_some(&mut self, color: Color, most: usize, refusal: &mut Option<Error>) -> Vec<(u32, File)> {
+        let mut taken = Vec::new();
+        // The server gives all that it is asked for, or nothing.
+        let mut step = most;
+        while step > 0 && taken.len() < most {
+            match self.connection.take_tiles(color, step.min(most - taken.len())) {
+                Ok(tiles) => taken.extend(tiles.into_iter().map(|(tile, file)| (tile, File::from(file)))),
+                Err(e) => {
+                    *refusal = Some(e);
+                    step /= 2;
+                }
+            }
+        }
+        if let Some(numbers) = &self.numbers {
+            for (_, file) in &taken {
+                let frames = inspect::frames(file, numbers);
+                self.frames.extend(frames.into_iter().map(|f| (f, color)));
+            }
+        }
+        taken
     }
 }
 

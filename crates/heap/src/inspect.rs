@@ -1,7 +1,7 @@
 //! Which pages of a running process are colored? Its frames, as the kernel tells them (`/proc/PID/pagemap`), compared with
 //! the frames of the tiles that it was given.
 
-use crate::message::{Entry, HEAP, MAPPING, STACK};
+use crate::message::{Entry, HEAP, LACK, MAPPING, STACK};
 use partition::Color;
 use partition::frame::FrameNumbers;
 use partition::geometry::PAGE;
@@ -36,6 +36,9 @@ pub struct Report {
     pub checked: bool,
     /// Part by part.
     pub rows: Vec<Row>,
+    /// The most pages of heap and mappings at a time that had ordinary memory because colored memory
+    /// had run out, by the process's own account. The rows tell the moment of its end.
+    pub lacking: u64,
 }
 
 /// The frames of a tile.
@@ -83,10 +86,14 @@ pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report
                 start: word(0),
                 size: word(8),
                 kind: word(16) as u32,
-                reserved: 0,
+                ordinary: (word(16) >> 32) as u32,
             }
         })
         .collect();
+    let lacking = entries
+        .iter()
+        .find(|e| e.kind == LACK)
+        .map_or(0, |e| e.size / PAGE as u64);
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let pagemap = File::open(format!("/proc/{pid}/pagemap")).ok();
@@ -109,7 +116,9 @@ pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report
                 continue;
             }
             checked |= frame != 0;
-            let entry = entries.iter().find(|e| page.wrapping_sub(e.start) < e.size);
+            let entry = entries
+                .iter()
+                .find(|e| e.kind != LACK && page.wrapping_sub(e.start) < e.size);
             let part = match entry.map(|e| e.kind) {
                 Some(HEAP) => 0,
                 Some(MAPPING) => 1,
@@ -140,7 +149,7 @@ pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report
                     row.colored += 1;
                     row.colors.insert(*color);
                 }
-                None if frame == 0 && entry.is_some() => row.colored += 1,
+                None if frame == 0 && entry.is_some_and(|e| e.ordinary == 0) => row.colored += 1,
                 None => {}
             }
         }
@@ -150,6 +159,7 @@ pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report
         name: name.trim().to_owned(),
         checked,
         rows: rows.into_values().collect(),
+        lacking,
     }
 }
 

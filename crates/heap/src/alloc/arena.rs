@@ -28,6 +28,8 @@ pub type GiveBack = fn(tiles: &[u32]);
 pub struct Source {
     pub fetch: Fetch,
     pub give_back: GiveBack,
+    /// Where tiles run out, slots get ordinary memory ([`NO_TILE`]) instead of nothing.
+    pub ordinary: bool,
 }
 
 /// What a slot is used for.
@@ -44,12 +46,14 @@ pub enum Use {
     Large = 3,
     /// What the program mapped.
     Mapping = 4,
+    /// Something that the program put there itself. The slot is never used again.
+    Foreign = 5,
 }
 
 /// A slot in the books.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// The tile that is mapped there; [`NO_TILE`] for ordinary memory, as in a forked child.
+    /// The tile that is mapped there; [`NO_TILE`] or [`INHERITED`] for ordinary memory.
     pub tile: u32,
     pub usage: Use,
     /// Is it all zero?
@@ -60,8 +64,15 @@ pub struct Slot {
     pub restricted: bool,
 }
 
-/// Memory of no color.
+/// Ordinary memory, because tiles had run out.
 pub const NO_TILE: u32 = u32::MAX;
+/// Ordinary memory of a forked child, in the place of its parent's tile.
+pub const INHERITED: u32 = u32::MAX - 1;
+
+/// After a request that tiles were wanting for, so many slots get ordinary memory before the source
+/// is asked again. The number doubles from the first to the last with each request in vain: a
+/// request takes a connection to another process.
+const PAUSES: (usize, usize) = (16, 4096);
 
 /// The books of a region. Whoever touches them has the lock of the region.
 pub struct Books {
@@ -77,6 +88,10 @@ pub struct Books {
     /// Room for the books of threads.
     meta: *mut u8,
     meta_left: usize,
+    /// So many slots get ordinary memory before tiles are asked for again; see [`PAUSES`].
+    wait: usize,
+    /// What `wait` was after the last request.
+    pause: usize,
 }
 
 /// A region: a lock and what it guards.
@@ -89,6 +104,9 @@ pub struct Region {
 pub struct Arena {
     base: AtomicUsize,
     size: AtomicUsize,
+    /// Slots in use that have ordinary memory because tiles had run out: now, and at most so far.
+    ordinary: AtomicUsize,
+    most_ordinary: AtomicUsize,
     /// Bytes of a region, as a power of two.
     shift: AtomicUsize,
     heaps: AtomicUsize,
@@ -114,6 +132,8 @@ impl Arena {
         Arena {
             base: AtomicUsize::new(0),
             size: AtomicUsize::new(0),
+            ordinary: AtomicUsize::new(0),
+            most_ordinary: AtomicUsize::new(0),
             shift: AtomicUsize::new(0),
             heaps: AtomicUsize::new(0),
             ready: AtomicBool::new(false),
@@ -133,6 +153,8 @@ impl Arena {
                         spare: null_mut(),
                         meta: null_mut(),
                         meta_left: 0,
+                        wait: 0,
+                        pause: 0,
                     }),
                 }
             }; MOST_HEAPS],
@@ -282,17 +304,47 @@ impl Arena {
         })
     }
 
-    /// Slots become free.
+    /// Slots become free. Tiles stay with the process until it is trimmed; the ordinary memory of
+    /// large blocks and mappings goes back to the system at once, as without this allocator.
     pub fn release(&self, at: *mut u8, number: usize) {
         let (heap, slot) = self.place(at);
         self.with(heap, |books| {
-            for s in slot..slot + number {
-                let it = books.slot(s);
-                it.usage = Use::Idle;
-                it.zero = false;
+            let mut s = slot;
+            while s < slot + number {
+                let first = s;
+                let drop = books.slot(first).drops();
+                while s < slot + number && books.slot(s).drops() == drop {
+                    let it = books.slot(s);
+                    self.count_out(it);
+                    it.usage = Use::Idle;
+                    it.zero = drop;
+                    s += 1;
+                }
+                // SAFETY: private memory of slots that nobody uses any more.
+                if drop && !unsafe { sys::drop_pages(self.address(heap, first), (s - first) * SLOT) } {
+                    (first..s).for_each(|s| books.slot(s).zero = false);
+                }
             }
             books.hint = books.hint.min(slot);
         });
+    }
+
+    /// A slot that was in use is not any more. The caller has the lock of the region.
+    pub fn count_out(&self, it: &Slot) {
+        if it.tile == NO_TILE && !matches!(it.usage, Use::Nothing | Use::Idle) {
+            self.ordinary.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The most bytes in use at a time that had ordinary memory because tiles had run out.
+    pub fn most_ordinary(&self) -> usize {
+        self.most_ordinary.load(Ordering::Relaxed) * SLOT
+    }
+
+    /// In a forked child: what its parent lacked does not count for it. The caller has all locks.
+    pub fn forget_ordinary(&self) {
+        self.ordinary.store(0, Ordering::Relaxed);
+        self.most_ordinary.store(0, Ordering::Relaxed);
     }
 
     /// Gives back the tiles of free slots; says how many.
@@ -318,7 +370,7 @@ impl Arena {
             }
             let tile = it.tile;
             it.usage = Use::Nothing;
-            if tile != NO_TILE {
+            if is_tile(tile) {
                 tiles[number] = tile;
                 number += 1;
                 given += 1;
@@ -330,6 +382,9 @@ impl Arena {
         }
         if number > 0 {
             (source.give_back)(&tiles[..number]);
+        }
+        if given > 0 {
+            (books.wait, books.pause) = (0, 0);
         }
         given
     }
@@ -354,7 +409,7 @@ impl Arena {
         None
     }
 
-    /// Maps tiles to those of these slots that have none.
+    /// Maps tiles to those of these slots that have none, or ordinary memory where that is allowed.
     fn map(&self, books: &mut Books, heap: usize, first: usize, number: usize) -> bool {
         const AT_ONCE: usize = 64;
         let Some(source) = self.source() else { return false };
@@ -374,7 +429,21 @@ impl Arena {
                 colors[wanted] = self.color(heap, slot + wanted);
                 wanted += 1;
             }
-            let got = (source.fetch)(self.address(heap, slot), &colors[..wanted], &mut tiles[..wanted]);
+            let at = self.address(heap, slot);
+            let mut got = match source.ordinary && books.wait > 0 {
+                true => 0,
+                false => (source.fetch)(at, &colors[..wanted], &mut tiles[..wanted]),
+            };
+            if source.ordinary {
+                let lacking = wanted - got;
+                books.note_lack(lacking, got > 0);
+                let rest = at.wrapping_add(got * SLOT);
+                // SAFETY: slots of this region in which nothing is mapped.
+                if lacking > 0 && unsafe { sys::plain_at(rest, lacking * SLOT, sys::READ | sys::WRITE) } {
+                    tiles[got..wanted].fill(NO_TILE);
+                    got = wanted;
+                }
+            }
             books.high = books.high.max(slot + got);
             for (i, tile) in tiles.iter().enumerate().take(got) {
                 *books.slot(slot + i) = Slot {
@@ -395,12 +464,18 @@ impl Arena {
 
     fn mark(&self, books: &mut Books, first: usize, number: usize, usage: Use) -> (usize, bool) {
         let mut zero = true;
+        let mut ordinary = 0;
         for slot in first..first + number {
             let it = books.slot(slot);
             zero &= it.zero;
+            ordinary += usize::from(it.tile == NO_TILE);
             it.usage = usage;
             it.zero = false;
             it.pages = u16::MAX;
+        }
+        if ordinary > 0 {
+            let now = self.ordinary.fetch_add(ordinary, Ordering::Relaxed) + ordinary;
+            self.most_ordinary.fetch_max(now, Ordering::Relaxed);
         }
         if first == books.hint {
             books.hint = first + number;
@@ -437,7 +512,36 @@ impl Arena {
     }
 }
 
+/// Is this a tile of the server, and not ordinary memory?
+pub fn is_tile(tile: u32) -> bool {
+    tile < INHERITED
+}
+
+impl Slot {
+    /// Does its memory go back to the system when it becomes free?
+    fn drops(&self) -> bool {
+        !is_tile(self.tile) && matches!(self.usage, Use::Large | Use::Mapping)
+    }
+}
+
 impl Books {
+    /// Takes note that so many tiles were wanting, and whether the request had brought some.
+    fn note_lack(&mut self, lacking: usize, some: bool) {
+        if lacking == 0 {
+            (self.wait, self.pause) = (0, 0);
+        } else if self.wait > 0 {
+            self.wait = self.wait.saturating_sub(lacking);
+        } else {
+            let (least, most) = PAUSES;
+            self.pause = if some {
+                least
+            } else {
+                (self.pause * 2).clamp(least, most)
+            };
+            self.wait = self.pause;
+        }
+    }
+
     /// A slot of the region.
     pub fn slot(&mut self, slot: usize) -> &mut Slot {
         // SAFETY: slots of the region are counted by [`Arena::slots`]; callers stay below. All zero is a valid one.

@@ -4,7 +4,7 @@
 //! parent drops them. The parent keeps its tiles and their colors; what the child inherits has no color, what it takes
 //! afterwards has. A child that only calls `exec` notices nothing.
 
-use super::arena::{ARENA, NO_TILE, Use};
+use super::arena::{ARENA, INHERITED, Use, is_tile};
 use super::class::SLOT;
 use super::sys;
 use core::cell::UnsafeCell;
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn prepare() {
             // What is ordinary memory, fork copies by itself.
             while slot < books.high && {
                 let it = books.slot(slot);
-                it.tile != NO_TILE && !matches!(it.usage, Use::Nothing | Use::Idle)
+                is_tile(it.tile) && !matches!(it.usage, Use::Nothing | Use::Idle | Use::Foreign)
             } {
                 slot += 1;
             }
@@ -199,10 +199,11 @@ pub unsafe extern "C" fn child() {
                     unsafe { sys::plain_at(ARENA.address(heap, slot), SLOT, 0) };
                     books.slot(slot).usage = Use::Nothing;
                 }
-                _ => books.slot(slot).tile = NO_TILE,
+                _ => books.slot(slot).tile = INHERITED,
             }
         }
     }
+    ARENA.forget_ordinary();
     if let Some(more) = also() {
         (more.done)(true);
     }

@@ -168,6 +168,38 @@ pub unsafe fn plain_at(at: *mut u8, size: usize, protection: c_int) -> bool {
     .is_some()
 }
 
+/// Gives the pages of private memory back, which reads as zero from then on. Says whether it was done.
+///
+/// # Safety
+/// It is private and anonymous, and nobody needs what is in it.
+pub unsafe fn drop_pages(at: *mut u8, size: usize) -> bool {
+    const DO_NOT_NEED: c_int = 4;
+    // SAFETY: the caller's.
+    unsafe { advise(at, size, DO_NOT_NEED) }
+}
+
+/// Clears shared memory that may not be written at this address: by a second mapping of its pages.
+/// Says whether it was done.
+///
+/// # Safety
+/// It is shared, whole pages of one mapping, and nobody needs what is in it.
+pub unsafe fn clear_shared(at: *mut u8, size: usize) -> bool {
+    const MAY_MOVE: c_int = 1;
+    // mremap(2): of a shared mapping, an old size of 0 makes another mapping of the same pages.
+    // SAFETY: the caller's; the second mapping is ours alone.
+    unsafe {
+        let Some(second) = remap(at, 0, size, MAY_MOVE, core::ptr::null_mut()) else {
+            return false;
+        };
+        let done = protect(second, size, READ | WRITE);
+        if done {
+            second.write_bytes(0, size);
+        }
+        unmap(second, size);
+        done
+    }
+}
+
 /// Puts an open file of memory in the place of what is there, all of it present.
 ///
 /// # Safety

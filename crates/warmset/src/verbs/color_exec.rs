@@ -23,14 +23,17 @@ these colors, as far as there is memory; so do programs that it starts. At its e
 pages lie in these colors: by the frames that the kernel names, where it does (CAP_SYS_ADMIN).
 
 Without a memory server (`warmset color serve`) the colors are found and memory is sorted first, for this run alone.
-Programs that are statically linked or run with other rights (setuid) are refused: no library can be loaded into them. A
-program that needs more memory than there is gets the error of its system (ENOMEM), and a message.
+A program that needs more than the colored memory goes on in ordinary memory; the report says how much of it, and which
+`--memory` has room for all. With `--strict` the program gets the error of its system (ENOMEM) instead, and a message.
+Programs that are statically linked or run with other rights (setuid) are refused: no library can be loaded into them.
+
+Options of `warmset` come before the program; all that follows its name is the program's.
 
 Exit status: that of the program (128 + N where signal N ended it); 2 also where it could not be run.
 
 Examples:
-  warmset color exec --colors 0-3 -- ./decode clip.mkv
-  warmset color exec --colors 0-3 --by-thread --parts heap,stacks -- ./control";
+  warmset color exec --colors 0-3 ./decode clip.mkv
+  warmset color exec --colors 0-3 --by-thread --parts heap,stacks ./control --rate 100";
 
 /// Options of `warmset color exec`.
 #[derive(clap::Args, Debug)]
@@ -57,6 +60,9 @@ pub struct Args {
     /// How much memory to sort where there is no server
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     memory: Bytes,
+    /// Let an allocation fail (ENOMEM) where colored memory runs out, instead of going on in ordinary memory
+    #[arg(long)]
+    strict: bool,
     /// Do not say what was colored
     #[arg(long, short)]
     quiet: bool,
@@ -64,7 +70,7 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 
@@ -81,7 +87,7 @@ fn part(text: &str) -> std::result::Result<Part, String> {
 /// Runs the verb.
 pub fn run(args: &Args) -> Result<Answer> {
     let Some((program, arguments)) = args.program.split_first() else {
-        return Err(Error::new("no program is named").remedy("name it after `--`"));
+        return Err(Error::new("no program is named").remedy("name it after the options"));
     };
     let program = Path::new(program);
     // Before memory is sorted for it.
@@ -92,17 +98,25 @@ pub fn run(args: &Args) -> Result<Answer> {
         parts: args.parts.clone(),
         stack: args.stack,
         segments: args.segments,
+        strict: args.strict,
     };
     let socket = args.socket.clone().unwrap_or_else(usual_socket);
     // From now on Ctrl-C is the program's to heed: it needs us until it ends.
     let console = Console::new()?;
-    let ran = if args.socket.is_some() || Connection::open(&socket).is_ok() {
-        exec::run(&socket, &plan, program, arguments)
+    let (ran, own) = if args.socket.is_some() || Connection::open(&socket).is_ok() {
+        (exec::run(&socket, &plan, program, arguments)?, None)
     } else {
-        alone(args, &plan, program, arguments, &console)
-    }?;
+        let (ran, colors) = alone(args, &plan, program, arguments, &console)?;
+        (
+            ran,
+            Some(Sorted {
+                colors,
+                memory: args.memory,
+            }),
+        )
+    };
     if !args.quiet {
-        note(&text_of(&ran, program, &plan));
+        note(&text_of(&ran, program, &plan, own.as_ref()));
     }
     if let Some(path) = &args.output {
         #[derive(serde::Serialize)]
@@ -138,13 +152,45 @@ impl Watch for Until<'_> {
     }
 }
 
-/// With a memory server for this run alone.
-fn alone(args: &Args, plan: &Plan, program: &Path, arguments: &[OsString], console: &Console) -> Result<Ran> {
+/// Memory that was sorted for this run alone.
+struct Sorted {
+    /// How many colors there are, those of the program among them.
+    colors: u16,
+    /// How much was sorted into all of them.
+    memory: Bytes,
+}
+
+impl Sorted {
+    /// How much to sort so that the program gets so much of its own colors: a quarter more than its
+    /// share, as colors get unequal shares and some pages get none.
+    fn enough(&self, need: Bytes, plan: &Plan) -> Bytes {
+        const STEP: u64 = 64 << 20;
+        let own = plan.colors.len().max(1) as u64;
+        let all = need.get().saturating_mul(u64::from(self.colors)) / own;
+        let with_spare = all
+            .saturating_add(all / 4)
+            .max(self.memory.get().saturating_add(1));
+        Bytes::new(with_spare.div_ceil(STEP).saturating_mul(STEP))
+    }
+}
+
+/// With a memory server for this run alone. Returns how many colors it has as well.
+fn alone(
+    args: &Args,
+    plan: &Plan,
+    program: &Path,
+    arguments: &[OsString],
+    console: &Console,
+) -> Result<(Ran, u16)> {
     let platform = machine::this_machine()?.platform;
     tile::allow_files(args.memory);
     let settings = keep_pages(console);
     let palette = find_palette(&platform, None, None, console)?;
     plan.colors.check(palette.colors())?;
+    if args.memory > Bytes::from_mib(64) && console.room().is_none() {
+        // No progress bar is seen there.
+        note(&format!("sorting {} by color for this run", args.memory));
+    }
     let mut tiles = tile::make(&palette, args.memory, &alike(&platform, &palette), console)?;
     tiles.retain(|tile| plan.colors.contains(tile.color));
     console.finish();
@@ -172,10 +218,10 @@ fn alone(args: &Args, plan: &Plan, program: &Path, arguments: &[OsString], conso
     drop(settings);
     // A socket in the directory of temporary files that cannot be removed is in nobody's way.
     let _ = std::fs::remove_file(&socket);
-    ran
+    ran.map(|ran| (ran, palette.colors()))
 }
 
-fn text_of(ran: &Ran, program: &Path, plan: &Plan) -> String {
+fn text_of(ran: &Ran, program: &Path, plan: &Plan, own_memory: Option<&Sorted>) -> String {
     // Writing into a string cannot fail.
     let mut text = String::new();
     let (own, others) = match ran.reports.split_first() {
@@ -234,7 +280,32 @@ fn text_of(ran: &Ran, program: &Path, plan: &Plan) -> String {
     {
         let _ = writeln!(text, "  ({})", how(other));
     }
+    if ran.ran_out {
+        let _ = writeln!(text, "{}", shortage(ran, plan, own_memory));
+    }
     text.trim_end().to_owned()
+}
+
+/// Colored memory ran out: how much was wanting, and where more comes from.
+fn shortage(ran: &Ran, plan: &Plan, own_memory: Option<&Sorted>) -> String {
+    let most = ran.reports.iter().map(|r| r.lacking).max().unwrap_or(0);
+    let lacking = Bytes::new(most * 4096);
+    let what = match (plan.strict, most) {
+        (true, _) => "allocations failed".to_owned(),
+        (false, 0) => "the rest of heap and mappings lay in ordinary memory".to_owned(),
+        (false, _) => format!("up to {lacking} of heap and mappings lay in ordinary memory at a time"),
+    };
+    let remedy = match own_memory {
+        Some(sorted) if most > 0 => {
+            let need = Bytes::new(ran.most_held.get().saturating_add(lacking.get()));
+            format!("`--memory {}` has room for all of it", sorted.enough(need, plan))
+        }
+        Some(_) => "give more with `--memory`, or name more colors".to_owned(),
+        None => {
+            "start the memory server with more (`warmset color serve --size`), or name more colors".to_owned()
+        }
+    };
+    format!("colored memory ran out at {}: {what}; {remedy}", ran.most_held)
 }
 
 /// Reports of the same program together, in the order in which programs ended first.
@@ -281,6 +352,7 @@ mod tests {
                 colored,
                 colors: [partition::Color(1)].into(),
             }],
+            lacking: 0,
         }
     }
 
@@ -289,15 +361,51 @@ mod tests {
             status: std::process::ExitStatus::from_raw(0),
             process: 7,
             reports,
+            ran_out: false,
+            most_held: Bytes::from_mib(8),
         };
-        let plan = Plan {
+        text_of(&ran, Path::new("./decode"), &plan(), None)
+    }
+
+    fn plan() -> Plan {
+        Plan {
             colors: Colors::first(2),
             by_task: false,
             parts: Part::ALL.to_vec(),
             stack: Bytes::from_kib(64),
             segments: Bytes::from_kib(64),
+            strict: false,
+        }
+    }
+
+    #[test]
+    fn a_shortage_is_told_with_the_memory_that_would_do() {
+        let mut lacking = report(7, "decode", 4);
+        // 24 MiB, beside 8 MiB that were colored.
+        lacking.lacking = 6144;
+        let ran = Ran {
+            status: std::process::ExitStatus::from_raw(0),
+            process: 7,
+            reports: vec![lacking],
+            ran_out: true,
+            most_held: Bytes::from_mib(8),
         };
-        text_of(&ran, Path::new("./decode"), &plan)
+        // 32 MiB in two of sixteen colors are 256 MiB of all, and a quarter more.
+        let sorted = Sorted {
+            colors: 16,
+            memory: Bytes::from_mib(64),
+        };
+        let text = text_of(&ran, Path::new("decode"), &plan(), Some(&sorted));
+        let last = text.lines().last().unwrap();
+        assert_eq!(
+            last,
+            "colored memory ran out at 8MiB: up to 24MiB of heap and mappings lay in ordinary memory at a time; `--memory 320MiB` has room for all of it"
+        );
+        let text = text_of(&ran, Path::new("decode"), &plan(), None);
+        assert!(
+            text.contains("up to 24MiB") && text.contains("color serve --size"),
+            "{text}"
+        );
     }
 
     #[test]
