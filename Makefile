@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install test lint unit smoke bench live soak many clean
+.PHONY: tour build install install-task install-color test lint unit smoke bench live soak many clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -14,23 +14,43 @@ build:
 
 PREFIX ?= /usr/local
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+MAJOR = $(firstword $(subst ., ,$(VERSION)))
+# Where the libraries were built.
+FROM ?= target/release
+# Without a relative part: programs are told this path, and run anywhere.
+TO = $(abspath $(PREFIX))
+# The loader looks into /usr/lib by itself; elsewhere a program has to know where its libraries are.
+RPATH = $(if $(filter /usr,$(TO)),,-Wl,-rpath,$${libdir})
+# A library as Cargo named it, and what it is called: the file, the name that programs ask for at
+# their start (SONAME, set in the build script of its crate), and the name for the linker.
+define library
+	install -D -m 755 $(FROM)/lib$(1).so $(DESTDIR)$(TO)/lib/lib$(2).so.$(VERSION)
+	ln -sf lib$(2).so.$(VERSION) $(DESTDIR)$(TO)/lib/lib$(2).so.$(MAJOR)
+	ln -sf lib$(2).so.$(MAJOR) $(DESTDIR)$(TO)/lib/lib$(2).so
+	install -D -m 644 $(FROM)/lib$(1).a $(DESTDIR)$(TO)/lib/lib$(2).a
+endef
+PC = sed -e 's|@PREFIX@|$(TO)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@RPATH@|$(RPATH)|'
 
 ## The command, and the libraries for C and C++ with their headers, for tasks and for colors: make install PREFIX=...
 install: build
 	$(CARGO) build --release --locked -p warmset-color -p warmset-task
-	install -D -m 755 $(WARMSET) $(DESTDIR)$(PREFIX)/bin/warmset
-	install -D -m 755 target/release/libwarmset_color.so $(DESTDIR)$(PREFIX)/lib/libwarmset_color.so
-	install -D -m 644 target/release/libwarmset_color.a $(DESTDIR)$(PREFIX)/lib/libwarmset_color.a
-	install -D -m 644 crates/color-c/include/warmset_color.h $(DESTDIR)$(PREFIX)/include/warmset_color.h
-	install -D -m 644 crates/color-c/include/warmset_color.hpp $(DESTDIR)$(PREFIX)/include/warmset_color.hpp
-	install -D -m 755 target/release/libwarmset_task.so $(DESTDIR)$(PREFIX)/lib/libwarmset.so
-	install -D -m 644 target/release/libwarmset_task.a $(DESTDIR)$(PREFIX)/lib/libwarmset.a
-	install -D -m 644 crates/task/include/warmset.h $(DESTDIR)$(PREFIX)/include/warmset.h
-	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/color-c/warmset-color.pc.in \
-		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/warmset-color.pc
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/task/warmset.pc.in \
-		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/warmset.pc
+	install -D -m 755 $(WARMSET) $(DESTDIR)$(TO)/bin/warmset
+	$(MAKE) --no-print-directory install-task install-color FROM=target/release
+
+## The library for tasks in C alone, as it was built into the directory FROM.
+install-task:
+	$(call library,warmset_task,warmset)
+	install -D -m 644 crates/task/include/warmset.h $(DESTDIR)$(TO)/include/warmset.h
+	mkdir -p $(DESTDIR)$(TO)/lib/pkgconfig
+	$(PC) crates/task/warmset.pc.in > $(DESTDIR)$(TO)/lib/pkgconfig/warmset.pc
+
+## The library of colored heaps alone.
+install-color:
+	$(call library,warmset_color,warmset_color)
+	install -D -m 644 crates/color-c/include/warmset_color.h $(DESTDIR)$(TO)/include/warmset_color.h
+	install -D -m 644 crates/color-c/include/warmset_color.hpp $(DESTDIR)$(TO)/include/warmset_color.hpp
+	mkdir -p $(DESTDIR)$(TO)/lib/pkgconfig
+	$(PC) crates/color-c/warmset-color.pc.in > $(DESTDIR)$(TO)/lib/pkgconfig/warmset-color.pc
 
 ## All that must hold before a change lands.
 test: lint unit smoke
