@@ -21,6 +21,15 @@ const BEAT: Duration = Duration::from_millis(50);
 /// How often it tries to get the lock before it sleeps for it: whoever has it runs on another processor and is quick.
 const TRIES: u32 = 2_000;
 
+/// How the names of their threads begin; the processor follows.
+const NAME: &str = "dispatcher ";
+
+/// Is this the name of a dispatcher's thread, of this run or another?
+pub(crate) fn is_name(name: &str) -> bool {
+    let cpu = name.strip_prefix(NAME);
+    cpu.is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Starts the dispatcher of a post for a stage. It begins its work once the stage rules, the team knows its timeline and it is
 /// called.
 pub(crate) fn start<P: Policy + Send + 'static>(
@@ -32,7 +41,7 @@ pub(crate) fn start<P: Policy + Send + 'static>(
     let (team, core) = (Arc::clone(team), Arc::clone(core));
     let cpu = team.posts[place as usize].cpu;
     std::thread::Builder::new()
-        .name(format!("dispatcher {cpu}").chars().take(15).collect())
+        .name(format!("{NAME}{cpu}").chars().take(15).collect())
         .stack_size(512 << 10)
         .spawn(move || {
             colored::on_its_stack(provider.as_ref(), Who::Dispatcher, || {

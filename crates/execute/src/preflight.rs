@@ -17,6 +17,7 @@ use serde::Serialize;
 use trace::Stage;
 
 pub use load::MOST_PERCENT;
+pub use others::OTHER_RUNS;
 
 /// How grave a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -159,7 +160,11 @@ pub fn permit(findings: &[Finding]) -> Result<()> {
 
 fn capability(machine: &Machine, name: &'static str, grave: Level) -> Finding {
     let Some(c) = machine.capability(name) else {
-        return Finding::warn(name, "the machine does not tell", "try it");
+        return Finding::warn(
+            name,
+            "the machine does not tell whether it permits this",
+            "try it",
+        );
     };
     let remedy = match c.remedy.as_str() {
         "" => "see `warmset platform`",

@@ -140,6 +140,10 @@ impl Drop for Watchdog {
     }
 }
 
+/// The name of the watchdog's process, by which other runs know it.
+pub(crate) const NAME: &str = "warmset-dog";
+const C_NAME: &std::ffi::CStr = c"warmset-dog";
+
 /// How often it looks.
 const STEP: u64 = 20_000_000;
 
@@ -153,7 +157,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
         // A group of its own: who kills the engine's group does not kill it.
         libc::setpgid(0, 0);
-        libc::prctl(libc::PR_SET_NAME, c"warmset-dog".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, C_NAME.as_ptr());
     }
     if let Err(e) = Thread::current().raise(realtime::WATCHDOG.get()) {
         let errno = e.raw_os_error().unwrap_or(libc::EPERM);

@@ -1,6 +1,6 @@
 //! Real-time threads of other programs on this machine: who they are, how high they run, and where they may.
 //!
-//! Source: proc(5), fields 9 (flags), 40 and 41 of `stat`; `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
+//! Source: proc(5), fields 4 (parent), 9 (flags), 40 and 41 of `stat`; `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 
 use crate::tree::Tree;
 use model::CpuSet;
@@ -41,6 +41,8 @@ impl std::fmt::Display for Class {
 pub struct Other {
     /// Its process.
     pub process: u32,
+    /// The process that started that one, or has adopted it.
+    pub parent: u32,
     /// Its own number.
     pub thread: u32,
     /// What it is called.
@@ -62,7 +64,7 @@ pub fn others(tree: &Tree, this: u32) -> Vec<Other> {
             let at = format!("/proc/{process}/task/{thread}");
             // What has gone meanwhile disturbs nobody.
             let stat = tree.text(&format!("{at}/stat")).unwrap_or_default();
-            let Some((name, class)) = of_stat(&stat) else {
+            let Some((name, parent, class)) = of_stat(&stat) else {
                 continue;
             };
             let status = tree.text(&format!("{at}/status"));
@@ -72,6 +74,7 @@ pub fn others(tree: &Tree, this: u32) -> Vec<Other> {
             });
             all.push(Other {
                 process,
+                parent,
                 thread,
                 name: name.to_owned(),
                 class,
@@ -82,8 +85,8 @@ pub fn others(tree: &Tree, this: u32) -> Vec<Other> {
     all
 }
 
-/// Name and class of a real-time thread that is not the kernel's.
-fn of_stat(text: &str) -> Option<(&str, Class)> {
+/// Name, parent and class of a real-time thread that is not the kernel's.
+fn of_stat(text: &str) -> Option<(&str, u32, Class)> {
     // The name, in parentheses, may hold anything.
     let (head, fields) = text.rsplit_once(')')?;
     let name = head.split_once('(')?.1;
@@ -91,13 +94,14 @@ fn of_stat(text: &str) -> Option<(&str, Class)> {
     if field(9)? & PF_KTHREAD != 0 {
         return None;
     }
-    let priority = field(40)? as u32;
-    match field(41)? {
-        1 => Some((name, Class::Fifo(priority))),
-        2 => Some((name, Class::RoundRobin(priority))),
-        6 => Some((name, Class::Deadline)),
-        _ => None,
-    }
+    let (parent, priority) = (field(4)? as u32, field(40)? as u32);
+    let class = match field(41)? {
+        1 => Class::Fifo(priority),
+        2 => Class::RoundRobin(priority),
+        6 => Class::Deadline,
+        _ => return None,
+    };
+    Some((name, parent, class))
 }
 
 #[cfg(test)]
@@ -116,9 +120,15 @@ mod tests {
     #[test]
     fn threads_are_told_by_class_and_the_kernels_are_left_out() {
         for (text, expected) in [
-            (stat("jackd", 0x40_0100, 70, 1), Some(("jackd", Class::Fifo(70)))),
-            (stat("a) b (c", 0, 5, 2), Some(("a) b (c", Class::RoundRobin(5)))),
-            (stat("dl", 0, 0, 6), Some(("dl", Class::Deadline))),
+            (
+                stat("jackd", 0x40_0100, 70, 1),
+                Some(("jackd", 1, Class::Fifo(70))),
+            ),
+            (
+                stat("a) b (c", 0, 5, 2),
+                Some(("a) b (c", 1, Class::RoundRobin(5))),
+            ),
+            (stat("dl", 0, 0, 6), Some(("dl", 1, Class::Deadline))),
             (stat("sh", 0, 0, 0), None),
             (stat("migration/0", 0x0420_8040, 99, 1), None),
             (String::new(), None),
@@ -150,6 +160,7 @@ mod tests {
             found,
             [Other {
                 process: 71,
+                parent: 1,
                 thread: 72,
                 name: "audio".to_owned(),
                 class: Class::Fifo(80),

@@ -185,7 +185,7 @@ fn cpuset(intent: &Intent<'_>) -> Finding {
             ),
             None => Finding::fine(name, format!("{path} has processors {cpus}")),
         },
-        None => Finding::fine(name, "no limit"),
+        None => Finding::fine(name, "no cpuset limits this process"),
     }
 }
 

@@ -56,6 +56,9 @@ pub(super) fn siblings(intent: &Intent<'_>) -> Vec<Finding> {
     found
 }
 
+/// What is said where no governor is told.
+const UNTOLD: &str = "the machine does not tell what governs the frequency of its processors";
+
 pub(super) fn frequency(machine: &Machine) -> Finding {
     let name = "governor";
     match machine.facts.iter().find(|f| f.name == name) {
@@ -63,17 +66,11 @@ pub(super) fn frequency(machine: &Machine) -> Finding {
             (Some(value), None) => Finding::fine(name, value.clone()),
             (value, remedy) => Finding::warn(
                 name,
-                value
-                    .clone()
-                    .unwrap_or_else(|| "the machine does not tell".to_owned()),
+                value.clone().unwrap_or_else(|| UNTOLD.to_owned()),
                 remedy.clone().unwrap_or_default(),
             ),
         },
-        None => Finding::warn(
-            name,
-            "the machine does not tell",
-            "repeat runs, and compare in pairs",
-        ),
+        None => Finding::warn(name, UNTOLD, "repeat runs, and compare in pairs"),
     }
 }
 
@@ -133,15 +130,17 @@ pub(super) fn sleep(intent: &Intent<'_>) -> Finding {
 pub(super) fn host(machine: &Machine) -> Finding {
     let name = "hypervisor";
     match machine.fact(name) {
-        Some("none") => Finding::fine(name, "none"),
+        Some("none") => Finding::fine(name, "there is none"),
         Some(kind) => Finding::warn(
             name,
-            format!("{kind}: it may stop a processor at any time, which no priority can prevent"),
+            format!(
+                "this is a virtual machine ({kind}): its host may stop a processor at any time, which no priority can prevent"
+            ),
             "look at the gaps that the run reports",
         ),
         None => Finding::warn(
             name,
-            "the machine does not tell",
+            "the machine does not tell whether it is a virtual one",
             "look at the gaps that the run reports",
         ),
     }

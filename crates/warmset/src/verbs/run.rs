@@ -5,7 +5,7 @@ use super::run_live::{Live, Screen, When};
 use super::run_moment::{Clocks, Moment};
 use super::run_performers::{self, performers};
 use super::run_reserve;
-use super::run_show::Shown;
+use super::run_show::{self, Shown};
 use super::scheduling::{self, Scheduling};
 use super::simulate_inputs::part_of;
 use crate::Answer;
@@ -103,7 +103,8 @@ static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     }
     format!(
         "{EXAMPLE}\n\n{policies}\n{levels}\n\
-        What is looked at before is told on standard error; nothing is changed but with `--awake`, and that is restored.\n\
+        What may disturb the run is counted on standard error, and told in full by `--preflight`; nothing is changed but with \
+        `--awake`, and that is restored.\n\
         A watchdog ends the run when the machine does not answer.\n\n\
         Exit status 1: a task that is not `soft` missed a deadline, the trace breaks a rule, events were lost, or the witness disagrees."
     )
@@ -156,18 +157,23 @@ pub fn run(args: Args) -> Result<Answer> {
         boundary,
     };
     let mut findings = preflight::look(&intent);
+    let of_machine = findings.len();
     findings.extend(unmeasured);
     findings.extend(reserved.findings);
     let early = args.early.unwrap_or_else(|| preflight::early(&intent));
     if args.preflight {
-        print(&super::run_show::preflight(&findings, args.format)?)?;
+        print(&run_show::preflight(&findings, args.format)?)?;
         return Ok(match preflight::permit(&findings) {
             Ok(()) => Answer::Yes,
             Err(_) => Answer::No,
         });
     }
     let console = Console::new()?;
-    for finding in findings.iter().filter(|f| f.level == Level::Warn) {
+    if let Some(line) = run_show::disturbances(&findings[..of_machine]) {
+        console.note(&line);
+    }
+    // What is said of this set is no matter of the machine, and concerns its deadlines.
+    for finding in findings[of_machine..].iter().filter(|f| f.level == Level::Warn) {
         console.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
     }
     preflight::permit(&findings)?;

@@ -489,10 +489,45 @@ pub fn preflight(findings: &[Finding], format: Format) -> Result<String> {
             Level::Warn => "warning",
             Level::Refuse => "refused",
         };
-        let _ = writeln!(text, "{:<width$}  {mark:<7}  {}", f.name, f.seen);
+        let _ = writeln!(text, "{:<width$}  {mark:<7}  {}", f.name, sentence(&f.seen));
         if !f.remedy.is_empty() {
-            let _ = writeln!(text, "{:<width$}           {}", "", f.remedy);
+            let _ = writeln!(text, "{:<width$}           Remedy: {}", "", sentence(&f.remedy));
         }
     }
     Ok(text)
+}
+
+/// How many things may disturb a run, in a line; none where nothing does. Another run is named: it
+/// spoils both.
+pub fn disturbances(findings: &[Finding]) -> Option<String> {
+    let warned = || findings.iter().filter(|f| f.level == Level::Warn);
+    let things = match warned().count() {
+        0 => return None,
+        1 => "1 thing".to_owned(),
+        n => format!("{n} things"),
+    };
+    let runs: Vec<&str> = warned()
+        .filter(|f| f.name == execute::preflight::OTHER_RUNS)
+        .filter_map(|f| f.seen.split_whitespace().nth(1))
+        .collect();
+    let among = match runs.as_slice() {
+        [] => String::new(),
+        [one] => format!(", among them another Warmset run (process {one})"),
+        many => format!(", among them other Warmset runs (processes {})", many.join(", ")),
+    };
+    Some(format!(
+        "{things} on this machine may disturb the run{among}; `warmset run … --preflight` lists them"
+    ))
+}
+
+/// The text with a capital at its beginning and a period at its end. What begins with a path, a
+/// command or an option keeps its beginning.
+fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest
+        .next()
+        .map(|c| c.to_uppercase().to_string())
+        .unwrap_or_default();
+    let end = if text.ends_with('.') { "" } else { "." };
+    format!("{first}{}{end}", rest.as_str())
 }

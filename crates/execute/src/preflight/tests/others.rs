@@ -12,6 +12,53 @@ fn stat(name: &str, flags: u64, priority: u32, class: u32) -> String {
     )
 }
 
+/// As [`stat`], of a process that another one started.
+fn child(parent: u32, name: &str, priority: u32) -> String {
+    stat(name, 0, priority, 1).replace(" S 1 1 1 ", &format!(" S {parent} 1 1 "))
+}
+
+#[test]
+fn another_run_is_known_by_its_dispatchers_and_its_watchdog() {
+    let name = "other Warmset runs";
+    let (dispatcher, worker) = (stat("dispatcher 1", 0, 97, 1), stat("control", 0, 40, 1));
+    let (dog, program) = (child(71, "warmset-dog", 98), child(71, "camera", 40));
+    let on = |list: &str| format!("Name:\tx\nCpus_allowed_list:\t{list}\n");
+    let (here, there) = (on("1"), on("4-5"));
+    let files = |cpus| {
+        [
+            ("proc/71/task/71/stat", ""),
+            ("proc/71/task/72/stat", dispatcher.as_str()),
+            ("proc/71/task/72/status", cpus),
+            ("proc/71/task/73/stat", worker.as_str()),
+            ("proc/80/task/80/stat", dog.as_str()),
+            ("proc/81/task/81/stat", program.as_str()),
+        ]
+    };
+    let (level, seen, remedy) = only(&files(&here), name);
+    assert_eq!(level, Level::Warn);
+    assert!(
+        seen.starts_with("process 71 is another Warmset run on processors 1: "),
+        "{seen}"
+    );
+    assert!(remedy.contains("--cpus"), "{remedy}");
+    // Its watchdog and its programs are not told a second time.
+    let (level, ..) = only(&files(&here), "other real-time programs");
+    assert_eq!(level, Level::Fine);
+    // Elsewhere it disturbs nobody.
+    let (level, seen, _) = only(&files(&there), name);
+    assert_eq!(level, Level::Fine);
+    assert!(seen.contains("processors 4-5"), "{seen}");
+    // At its beginning it has no dispatchers yet.
+    let (level, seen, _) = only(&[("proc/80/task/80/stat", dog.as_str())], name);
+    assert_eq!(level, Level::Warn);
+    assert!(seen.starts_with("process 71 is another Warmset run: "), "{seen}");
+    // A name alone makes no run.
+    let low = stat("dispatcher 1", 0, 50, 1);
+    let found = Made::of(&[("proc/71/task/72/stat", &low)]).look();
+    assert!(of(&found, name).is_empty());
+    assert_eq!(of(&found, "other real-time programs")[0].0, Level::Warn);
+}
+
 #[test]
 fn other_real_time_programs_are_named_with_their_process() {
     let name = "other real-time programs";
@@ -26,7 +73,10 @@ fn other_real_time_programs_are_named_with_their_process() {
     );
     assert_eq!(
         (level, seen.as_str()),
-        (Level::Fine, "none at priority 38 or above")
+        (
+            Level::Fine,
+            "no other program has real-time threads at priority 38 or above"
+        )
     );
     let (level, seen, remedy) = only(
         &[
