@@ -121,11 +121,15 @@ pub fn reduced<'t>(
     let mut out = Vec::with_capacity(tasks.len());
     for (t, x) in tasks.iter().zip(extras) {
         let wcet = t.wcet.saturating_add(x.blocking);
-        if wcet.saturating_add(x.jitter) > t.deadline && matches!(carries, Carries::Deadlines | Carries::Sporadic) {
+        if wcet.saturating_add(x.jitter) > t.deadline
+            && matches!(carries, Carries::Deadlines | Carries::Sporadic)
+        {
             return Ok(None);
         }
         if shorter_period && x.jitter >= t.period {
-            return Err(NotApplicable::Precondition("release jitter is shorter than the period"));
+            return Err(NotApplicable::Precondition(
+                "release jitter is shorter than the period",
+            ));
         }
         let less = if shorter_period { x.jitter } else { Duration::ZERO };
         out.push(Timing {

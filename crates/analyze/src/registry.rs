@@ -2,10 +2,10 @@
 //!
 //! To add a test: its file, and one line in [`ALL`].
 
+use crate::carries::{self, Carries};
 use crate::partition::{pedf, pfp};
 use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::verdict::{Decision, Exactness, Guarantee};
-use crate::carries::{self, Carries};
 use crate::{global, pd2, tardiness};
 use model::error::nearest;
 use model::{Error, Extras, Result, TaskSet, Timing};

@@ -163,7 +163,9 @@ fn is_kept(guarantee: Guarantee, summary: &Summary, verdict: &PolicyVerdict) -> 
         Guarantee::Soft => {
             let both = summary.tasks.iter().zip(&verdict.tasks);
             verdict.tasks.len() == summary.tasks.len()
-                && both.into_iter().all(|(seen, t)| seen.tardiness_max <= t.tardiness)
+                && both
+                    .into_iter()
+                    .all(|(seen, t)| seen.tardiness_max <= t.tardiness)
         }
     }
 }
@@ -205,7 +207,10 @@ fn play(policy: &str, guarantee: Guarantee, micros: u64, sets: u64) -> Outcome {
             outcome.broken_alone += u64::from(!is_kept(guarantee, &alone, verdict));
         }
     }
-    assert!(outcome.accepted > sets / 2, "{policy}: hardly any set is accepted");
+    assert!(
+        outcome.accepted > sets / 2,
+        "{policy}: hardly any set is accepted"
+    );
     outcome
 }
 

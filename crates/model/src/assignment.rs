@@ -147,8 +147,10 @@ pub struct Quanta {
     /// The processors.
     pub cpus: CpuSet,
     /// The length of a quantum; not zero.
+    #[serde(rename = "quantum_ns", with = "crate::time::ns")]
     pub quantum: Duration,
     /// For every task of the set, in order, the time that is reserved for each job, in whole quanta.
+    #[serde(rename = "reserved_ns", with = "crate::time::ns")]
     pub reserved: Vec<Duration>,
 }
 
@@ -169,7 +171,7 @@ impl Quanta {
         }
         if self.quantum.is_zero() {
             return Err(Error::new("the quanta of the assignment have no length")
-                .remedy("give `quantum` a time such as `1ms`"));
+                .remedy("give `quantum_ns` a time such as 1000000"));
         }
         let reserve = |(id, reserved): (TaskId, &Duration)| {
             let timing = set.timings()[id.index()];

@@ -95,10 +95,12 @@ impl AssignmentFile {
     /// It holds neither an assignment nor an answer.
     pub fn from_json(text: &str, place: &str) -> Result<Self> {
         let refuse = |e: serde_json::Error| {
-            Error::new(format!("this is no assignment: {e}")).at(place).remedy(
-                "give an answer of `warmset check --format json`, or one assignment, such as \
+            Error::new(format!("this is no assignment: {e}"))
+                .at(place)
+                .remedy(
+                    "give an answer of `warmset check --format json`, or one assignment, such as \
                  {\"kind\":\"clustered\",\"clusters\":[\"0\",\"1\"],\"cluster_of\":[0,1]}",
-            )
+                )
         };
         let value: serde_json::Value = serde_json::from_str(text).map_err(refuse)?;
         let holds = match value.get("policies") {
@@ -221,7 +223,7 @@ mod tests {
         format!(
             r#"{{"set": {tasks}, "other": 1, "policies": [
                 {{"policy": "pd2", "schedulable": true, "assignment":
-                    {{"kind": "quanta", "cpus": "0-1", "quantum": "1ms", "reserved": ["4ms"]}}}},
+                    {{"kind": "quanta", "cpus": "0-1", "quantum_ns": 1000000, "reserved_ns": [4000000]}}}},
                 {{"policy": "p-fp:dm", "schedulable": false, "reason": "it is too much"}}]}}"#
         )
     }
@@ -235,10 +237,7 @@ mod tests {
                 panic!("no quanta")
             };
             assert_eq!(quanta.reserved, [Duration::from_millis(4)]);
-            assert_eq!(
-                quanta.timings(&set(3)).unwrap()[0].wcet,
-                Duration::from_millis(4)
-            );
+            assert_eq!(quanta.timings(&set(3)).unwrap()[0].wcet, Duration::from_millis(4));
         }
         for (policy, tasks, cause) in [
             (

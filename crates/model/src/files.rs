@@ -30,6 +30,29 @@ pub fn read_text(path: &Path) -> Result<String> {
     text_of(bytes).map_err(|e| e.at(path.display()))
 }
 
+/// Finds out whether a file can be written under this name, and leaves nothing behind.
+///
+/// The directory must be there: [`Aside::create`] would make it, but a name that somebody typed may
+/// hold a slip.
+///
+/// # Errors
+/// There is no such directory; it cannot be written to; a directory has this name.
+pub fn can_be_written(path: &Path) -> Result<()> {
+    let dir = path.parent().filter(|d| !d.as_os_str().is_empty());
+    if let Some(dir) = dir.filter(|d| !d.is_dir()) {
+        return Err(Error::new(format!("there is no directory `{}`", dir.display()))
+            .remedy("make it first, or correct the path"));
+    }
+    if path.is_dir() {
+        return Err(Error::new("this is a directory").remedy("name a file in it"));
+    }
+    // A pipe is not opened: that would wait for its reader.
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => Ok(()),
+        _ => Aside::create(path).map(drop),
+    }
+}
+
 /// How the name of a part ends.
 const PART: &str = ".part";
 

@@ -22,6 +22,7 @@ pub mod provenance;
 pub mod rtapp;
 pub mod schedcat;
 pub mod size;
+pub mod table;
 pub mod task;
 pub mod taskfile;
 pub mod time;

@@ -432,12 +432,34 @@ pub mod ns {
         time.plain().serialize(s)
     }
 
-    /// Reads what [`serialize`] wrote of a duration.
+    /// A time, or several, that can be read from integers of nanoseconds.
+    pub trait OfNanos: Nanos {
+        /// The same from plain integers.
+        fn of(plain: Self::Plain) -> Self;
+    }
+
+    impl OfNanos for Duration {
+        fn of(plain: u64) -> Self {
+            Duration::from_nanos(plain)
+        }
+    }
+    impl<T: OfNanos> OfNanos for Vec<T> {
+        fn of(plain: Self::Plain) -> Self {
+            plain.into_iter().map(T::of).collect()
+        }
+    }
+
+    /// Reads what [`serialize`] wrote.
     ///
     /// # Errors
-    /// Not an integer of at least zero.
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
-        u64::deserialize(d).map(Duration::from_nanos)
+    /// Not integers of at least zero.
+    pub fn deserialize<'de, T, D>(d: D) -> Result<T, D::Error>
+    where
+        T: OfNanos,
+        T::Plain: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        T::Plain::deserialize(d).map(T::of)
     }
 }
 

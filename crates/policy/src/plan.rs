@@ -213,7 +213,9 @@ impl Setup<'_> {
         let refuse = |cause: String, remedy: &str| Err(Error::new(cause).remedy(remedy));
         match self.assignment {
             None => Ok(self.set.timings().to_vec()),
-            Some(Assignment::Clustered(c)) if c.clusters.as_slice() == std::slice::from_ref(&usable) => Ok(self.set.timings().to_vec()),
+            Some(Assignment::Clustered(c)) if c.clusters.as_slice() == std::slice::from_ref(&usable) => {
+                Ok(self.set.timings().to_vec())
+            }
             Some(Assignment::Quanta(quanta)) => {
                 if quanta.quantum != quantum {
                     return refuse(

@@ -346,11 +346,7 @@ impl World<'_> {
             let Some(job) = tardy.or(head) else { break };
             let task = self.jobs[job].task;
             let group = of.tasks[task].group.unwrap_or(1000 + task as u64);
-            let more = if groups.contains(&group) {
-                0
-            } else {
-                size(task)
-            };
+            let more = if groups.contains(&group) { 0 } else { size(task) };
             if tardy.is_none() {
                 if used + more > 4 && idled < phantoms {
                     idled += 1;

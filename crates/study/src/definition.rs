@@ -60,6 +60,36 @@ pub(crate) struct Prepared {
 }
 
 impl Study {
+    /// Checks the study.
+    ///
+    /// # Errors
+    /// No sets; a cap above the processors; a policy that the platform has no clusters for.
+    pub fn check(&self) -> Result<()> {
+        self.prepare().map(drop)
+    }
+
+    /// The same study on another platform, without the caps above what it has: no task set above
+    /// that can be scheduled.
+    ///
+    /// # Errors
+    /// All caps are above that.
+    pub fn on(self, platform: Platform) -> Result<Study> {
+        let most = Cap::from_thousandths((platform.usable().len() as u32).saturating_mul(1000));
+        let caps = self.caps.up_to(most).ok_or_else(|| {
+            Error::new(format!(
+                "the lowest cap of the study is above the {} processors of `{}`",
+                platform.usable().len(),
+                platform.name
+            ))
+            .remedy("give more processors, or write a study with lower caps")
+        })?;
+        Ok(Study {
+            platform,
+            caps,
+            ..self
+        })
+    }
+
     /// Checks the study and finds its policies.
     pub(crate) fn prepare(&self) -> Result<Prepared> {
         if self.sets == 0 || self.sets > MAX_SETS {

@@ -104,6 +104,13 @@ impl Grid<Cap> {
         }
         Grid::of(from, to, step, |c| u64::from(c.0))
     }
+    /// The same caps without those above `most`; `None` if none is left.
+    pub fn up_to(&self, most: Cap) -> Option<Self> {
+        (self.from <= most).then(|| Grid {
+            to: self.to.min(most),
+            ..*self
+        })
+    }
     /// Every cap, ascending.
     pub fn values(&self) -> Vec<Cap> {
         self.numbers(|c| u64::from(c.0))

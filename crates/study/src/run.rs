@@ -38,7 +38,10 @@ const BATCH: u32 = 16;
 pub fn run(study: &Study, watch: &dyn Watch) -> Result<Results> {
     let prepared = study.prepare()?;
     let shards = run_shards(study, &prepared, Vec::new(), watch, |_| Ok(()))?;
-    Results::of(study, &prepared, shards)
+    // Only a stop can leave caps out.
+    Results::of(study, &prepared, shards).map_err(|e| {
+        e.remedy("nothing of it is kept: with `-o DIR` complete caps are, and the same command goes on there")
+    })
 }
 
 /// Runs the shards that are not among `done`, hands each to `keep` as soon as it is complete, and returns all.

@@ -2,6 +2,7 @@
 //! for a trace that is read.
 
 use crate::overhead::Overhead;
+use model::table::{Cell, Look, Table, Tone};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +14,7 @@ pub struct Spread {
     /// Mean, rounded down.
     pub mean_ns: u64,
     /// Median.
+    #[serde(rename = "median_ns")]
     pub p50_ns: u64,
     /// 90th percentile.
     pub p90_ns: u64,
@@ -142,40 +144,12 @@ fn short(ns: u64) -> String {
     format!("{text}{unit}")
 }
 
-/// Columns: the first one flush left, the others flush right.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count)
-        .map(|c| {
-            rows.iter()
-                .filter_map(|r| r.get(c))
-                .map(|t| t.chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (c, cell) in row.iter().enumerate() {
-            let width = widths[c];
-            let _ = match c {
-                0 => write!(line, "{cell:<width$}"),
-                _ => write!(line, "  {cell:>width$}"),
-            };
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 impl Summary {
-    fn task_table(&self) -> String {
+    fn task_table(&self, look: Look) -> String {
         let mut kinds: Vec<&str> = self
             .tasks
             .iter()
@@ -194,37 +168,43 @@ impl Summary {
             "max tardiness",
             "preempted",
         ];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
-        rows[0].extend(kinds.iter().map(|k| (*k).to_owned()));
+        let mut table = Table::new(1, 0);
+        table.row(head.iter().chain(&kinds).copied());
         for t in &self.tasks {
             let time = |ns| if t.jobs == 0 { "-".to_owned() } else { short(ns) };
-            let mut row = vec![
-                format!("{}{}", t.task, if t.soft { " (soft)" } else { "" }),
-                if t.unfinished > 0 {
-                    format!("{}+{}", t.jobs, t.unfinished)
-                } else {
-                    t.jobs.to_string()
+            let missed = match t.misses {
+                0 => Tone::Plain,
+                _ => Tone::Bad,
+            };
+            let mut row: Vec<Cell> = vec![
+                format!("{}{}", t.task, if t.soft { " (soft)" } else { "" }).into(),
+                match t.unfinished {
+                    0 => t.jobs.to_string().into(),
+                    more => format!("{}+{more}", t.jobs).into(),
                 },
-                t.misses.to_string(),
-                time(t.response.mean_ns),
-                time(t.response.p50_ns),
-                time(t.response.p99_ns),
-                time(t.response.max_ns),
-                time(t.tardiness.max_ns),
-                t.preemptions.to_string(),
+                Cell {
+                    text: t.misses.to_string(),
+                    tone: missed,
+                },
+                time(t.response.mean_ns).into(),
+                time(t.response.p50_ns).into(),
+                time(t.response.p99_ns).into(),
+                time(t.response.max_ns).into(),
+                time(t.tardiness.max_ns).into(),
+                t.preemptions.to_string().into(),
             ];
             row.extend(
                 kinds
                     .iter()
-                    .map(|k| t.migrations.get(*k).copied().unwrap_or(0).to_string()),
+                    .map(|k| t.migrations.get(*k).copied().unwrap_or(0).to_string().into()),
             );
-            rows.push(row);
+            table.row(row);
         }
-        aligned(&rows)
+        table.text(look)
     }
 
     /// Who lost how much time to which overhead; nothing if nobody did.
-    fn lost_table(&self) -> Option<String> {
+    fn lost_table(&self, look: Look) -> Option<String> {
         let lost = || {
             let tasks = self.tasks.iter().map(|t| (t.task.as_str(), &t.lost_ns));
             tasks.chain([("no task", &self.lost_to_no_task_ns)])
@@ -237,78 +217,83 @@ impl Summary {
         if overheads.is_empty() {
             return None;
         }
-        let mut rows = vec![vec!["time lost".to_owned()]];
-        rows[0].extend(overheads.iter().map(|o| (*o).to_owned()));
+        let mut table = Table::new(1, 0);
+        table.row(["time lost"].iter().chain(&overheads).copied());
         for (name, lost) in lost() {
             let mut row = vec![name.to_owned()];
             let of = |o: &&str| short(lost.get(*o).copied().unwrap_or(0));
             row.extend(overheads.iter().map(of));
-            rows.push(row);
+            table.row(row);
         }
-        Some(aligned(&rows))
+        Some(table.text(look))
     }
 
-    fn processor_table(&self, processors: &[ProcessorSummary]) -> String {
+    fn processor_table(&self, processors: &[ProcessorSummary], look: Look) -> String {
         let part = |ns: u64| {
             let percent = 100.0 * ns as f64 / self.horizon_ns.max(1) as f64;
             format!("{percent:.1} %")
         };
-        let mut rows = vec![
-            ["processor", "executed", "overheads", "idle"]
-                .map(str::to_owned)
-                .to_vec(),
-        ];
+        let mut table = Table::new(1, 0);
+        table.row(["processor", "executed", "overheads", "idle"]);
         for p in processors {
             let idle = self
                 .horizon_ns
                 .saturating_sub(p.executed_ns)
                 .saturating_sub(p.overheads_ns);
-            rows.push(vec![
+            table.row([
                 format!("P{}", p.processor),
                 part(p.executed_ns),
                 part(p.overheads_ns),
                 part(idle),
             ]);
         }
-        aligned(&rows)
+        table.text(look)
     }
-}
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} in {}: {} missed, {}, {}",
+    /// The sums as text for people.
+    pub fn text(&self, look: Look) -> String {
+        let mut text = format!(
+            "{} in {}: {} missed, {}, {}\n",
             count(self.jobs, "job"),
             short(self.horizon_ns),
             count(self.misses, "deadline"),
             count(self.preemptions, "preemption"),
             count(self.migrations, "migration")
-        )?;
+        );
         if let Some(recorded) = &self.recorded {
+            // Writing to a string cannot fail.
             if recorded.lost_events > 0 {
-                writeln!(
-                    f,
+                let _ = writeln!(
+                    text,
                     "{} events were lost: every number is too low",
                     recorded.lost_events
-                )?;
+                );
             }
             if recorded.senseless_events > 0 {
-                writeln!(
-                    f,
+                let _ = writeln!(
+                    text,
                     "{} events make no sense: see `warmset trace check`",
                     recorded.senseless_events
-                )?;
+                );
             }
         }
-        write!(f, "\n{}", self.task_table())?;
-        if let Some(table) = self.lost_table() {
-            write!(f, "\n{table}")?;
+        text += "\n";
+        text += &self.task_table(look);
+        if let Some(table) = self.lost_table(look) {
+            text += "\n";
+            text += &table;
         }
-        match &self.recorded {
-            Some(recorded) => write!(f, "\n{}", self.processor_table(&recorded.processors)),
-            None => Ok(()),
+        if let Some(recorded) = &self.recorded {
+            text += "\n";
+            text += &self.processor_table(&recorded.processors, look);
         }
+        text
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(Look::PLAIN))
     }
 }
 

@@ -154,7 +154,9 @@ fn answer_all(
         console.advance(chunk.lines.iter().map(|l| l.len() as u64).sum());
         if console.stopped() {
             console.finish();
-            return Err(Error::new(format!("stopped after {sets} task sets")).at(place));
+            return Err(Error::new(format!("stopped after {sets} task sets"))
+                .at(place)
+                .remedy(sink.kept()));
         }
     }
     Ok(sets)
@@ -188,6 +190,13 @@ impl Sink {
             Sink::File(file, path) => file
                 .write_all(text.as_bytes())
                 .map_err(|e| Error::io(path.as_path(), "write the file", &e)),
+        }
+    }
+    /// What becomes of the answers so far where the work is stopped.
+    fn kept(&self) -> &'static str {
+        match self {
+            Sink::Out => "their answers are printed; give the lines after them for the rest",
+            Sink::File(..) => "nothing is kept: the file appears only when it is complete",
         }
     }
     fn finish(self) -> Result<()> {

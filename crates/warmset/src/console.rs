@@ -1,13 +1,14 @@
 //! What verbs share at the terminal: the output format, the progress bar, Ctrl-C.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::table::Look;
 use model::watch::Watch;
 use model::{Error, Result, document, files};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// How results are printed on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -30,6 +31,57 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// How text is to look on standard output. `NO_COLOR` and `CLICOLOR` are heeded.
+pub fn look() -> Look {
+    let columns = console::Term::stdout().size_checked().map(|(_, columns)| columns);
+    Look {
+        width: columns.map(usize::from).filter(|columns| *columns >= NARROWEST),
+        color: columns.is_some() && console::colors_enabled(),
+    }
+}
+
+/// A terminal that says it has fewer columns does not know how wide it is.
+const NARROWEST: usize = 20;
+
+/// The text with its long lines broken between words: what follows stands two columns further right.
+pub fn fit(text: &str, look: Look) -> String {
+    let Some(width) = look.width else {
+        return text.to_owned();
+    };
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if console::measure_text_width(line.trim_end()) <= width {
+            out.push_str(line);
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let mut used = indent;
+        let mut is_first = true;
+        out.push_str(&line[..indent]);
+        for word in line.split_whitespace() {
+            let own = console::measure_text_width(word);
+            if !is_first && used + 1 + own > width {
+                used = indent + 2;
+                out.push('\n');
+                out.push_str(&" ".repeat(used));
+            } else if !is_first {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += own;
+            is_first = false;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Prints text for people on standard output, as wide as the terminal is.
+pub fn show(text: &str) -> Result<()> {
+    print(&fit(text, look()))
+}
+
 /// Prints one JSON document on standard output.
 pub fn print_json(content: &impl Serialize) -> Result<()> {
     print(&document::pretty(content)?)
@@ -46,6 +98,17 @@ pub fn give(text: &str, output: Option<&Path>) -> Result<()> {
 /// Says something on standard error, which may be closed: a remark is not worth failing for.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The number of the last signal that asked this process to stop; 0: none did.
+static ENDED_BY: LazyLock<Arc<AtomicUsize>> = LazyLock::new(|| Arc::new(AtomicUsize::new(0)));
+
+/// The exit status of work that was stopped by Ctrl-C (130) or SIGTERM (143), as shells have it.
+pub fn stopped_status() -> Option<u8> {
+    match ENDED_BY.load(Ordering::Relaxed) {
+        0 => None,
+        signal => Some(128 + signal as u8),
+    }
 }
 
 /// A progress bar on standard error with the time left, and Ctrl-C as a wish to stop.
@@ -66,10 +129,13 @@ impl Console {
     /// The handlers cannot be installed.
     pub fn new() -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
+        let ended_by = Arc::clone(&ENDED_BY);
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            let number = signal.unsigned_abs() as usize;
             // The order matters: the second signal finds the flag set by the first.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+                .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&ended_by), number))
                 .map_err(|e| Error::new(format!("cannot handle signal {signal}: {e}")))?;
         }
         Ok(Console {
@@ -143,5 +209,24 @@ impl Watch for Console {
 impl Drop for Console {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_between_words_and_colors_do_not_count() {
+        let look = |width| Look {
+            width: Some(width),
+            color: true,
+        };
+        let text = "  one two three four\nshort\n";
+        assert_eq!(fit(text, look(12)), "  one two\n    three\n    four\nshort\n");
+        assert_eq!(fit(text, look(20)), text);
+        let painted = "\x1b[31mone\x1b[0m two\n";
+        assert_eq!(fit(painted, look(7)), painted);
+        assert_eq!(fit(text, Look::PLAIN), text);
     }
 }

@@ -1,10 +1,12 @@
 //! The command line of Warmset: one verb a file in [`verbs`], and what they share.
 //!
-//! Exit status: 0 it worked or the answer is yes; 1 the answer is no; 2 it could not be done.
+//! Exit status: 0 it worked or the answer is yes; 1 the answer is no; 2 it could not be done; 130 (143) it was
+//! stopped by Ctrl-C (SIGTERM), and what was done by then is kept.
 
 mod batch;
 mod console;
 mod examples;
+mod options;
 mod pages;
 mod verbs;
 
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
         Err(e) => {
             // A closed standard error leaves nowhere to say it; the status still does.
             let _ = writeln!(std::io::stderr(), "warmset: {e}");
-            ExitCode::from(2)
+            ExitCode::from(console::stopped_status().unwrap_or(2))
         }
     }
 }

@@ -34,10 +34,15 @@ fn standard_error(output: &std::process::Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The last line of standard error, which must be the error: status 2, nothing else behind it.
+/// The last line of standard error of what is refused.
 fn refusal(output: &std::process::Output) -> String {
+    last_line(output, 2)
+}
+
+/// The last line of standard error, which must be the error: this status, nothing else behind it.
+fn last_line(output: &std::process::Output, status: i32) -> String {
     let text = standard_error(output);
-    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert_eq!(output.status.code(), Some(status), "{text}");
     let last = text.lines().last().unwrap_or_default().to_owned();
     assert!(last.starts_with("warmset: "), "{text}");
     last
@@ -275,7 +280,7 @@ fn interrupted_it_keeps_what_was_measured() {
             .success()
     );
     let output = child.wait_with_output().unwrap();
-    let e = refusal(&output);
+    let e = last_line(&output, 130);
     assert!(e.contains("interrupted after") && e.contains("--resume"), "{e}");
     assert_eq!(
         files(dir.path()),

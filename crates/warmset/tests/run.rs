@@ -256,14 +256,14 @@ fn what_cannot_be_run_is_refused_before_anything_begins() {
 }
 
 fn an_interrupted_run_shows_what_there_is() {
-    for signal in ["-INT", "-TERM"] {
+    for (signal, status) in [("-INT", 130), ("-TERM", 143)] {
         let guard = Guard::new();
         let dir = tempfile::tempdir().unwrap();
         let child = begun(dir.path());
         let dogs = children(&child);
         send(child.id() as i32, signal);
         let ended = child.wait_with_output().unwrap();
-        assert_eq!(ended.status.code(), Some(2));
+        assert_eq!(ended.status.code(), Some(status));
         assert!(
             text(&ended.stdout).contains("for real: interrupted after"),
             "{ended:?}"

@@ -230,7 +230,7 @@ fn an_interrupt_keeps_complete_caps() {
             .success()
     );
     let out = child.wait_with_output().expect("ended");
-    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    assert_eq!(out.status.code(), Some(130), "{out:?}");
     let sentence = text(&out.stderr);
     assert!(
         sentence.contains("stopped after ") && sentence.contains("run it again"),

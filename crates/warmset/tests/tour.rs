@@ -111,7 +111,7 @@ fn stopped_tour(dir: &Path, lines: usize) -> (usize, String) {
     assert!(kill.unwrap().success());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(output.status.code(), Some(130), "{said}");
     (reached, said)
 }
 

@@ -63,3 +63,59 @@ fn no_verb_shows_the_help_and_fails() {
     let out = warmset().assert().code(2).get_output().stderr.clone();
     assert!(String::from_utf8_lossy(&out).contains("Commands:"));
 }
+
+fn help_of(words: &[String], columns: usize) -> String {
+    let out = warmset()
+        .args(words)
+        .arg("--help")
+        .env("COLUMNS", columns.to_string())
+        .assert()
+        .success();
+    String::from_utf8(out.get_output().stdout.clone()).expect("help is text")
+}
+
+/// Every verb with its subcommands, as the help lists them.
+fn verbs(words: &[String], all: &mut Vec<Vec<String>>) {
+    let help = help_of(words, 100);
+    let listed = help
+        .lines()
+        .skip_while(|l| *l != "Commands:")
+        .skip(1)
+        .take_while(|l| l.starts_with("  "))
+        .filter(|l| !l.starts_with("   "));
+    for verb in listed.filter_map(|l| l.split_whitespace().next()) {
+        if verb != "help" {
+            let mut below = words.to_vec();
+            below.push(verb.to_owned());
+            verbs(&below, all);
+        }
+    }
+    all.push(words.to_vec());
+}
+
+/// A line of a paragraph ends where the next word would not fit, and nowhere else.
+#[test]
+fn help_is_wrapped_once() {
+    let mut all = Vec::new();
+    verbs(&[], &mut all);
+    assert!(all.len() > 30, "{all:?}");
+    for words in &all {
+        for columns in [60, 100] {
+            let help = help_of(words, columns);
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let (line, next) = (pair[0], pair[1]);
+                let is_text = |l: &str| l.starts_with(|c: char| c.is_alphanumeric());
+                if !is_text(line) || !is_text(next) {
+                    continue;
+                }
+                let word = next.split_whitespace().next().unwrap_or_default();
+                let with = line.trim_end().chars().count() + 1 + word.chars().count();
+                assert!(
+                    with > columns,
+                    "{words:?} at {columns} columns breaks after {line:?}, and {word:?} fits"
+                );
+            }
+        }
+    }
+}

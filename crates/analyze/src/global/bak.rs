@@ -8,8 +8,8 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p. A total utilization above m breaks the condition by itself, as β_i ≥ u_i.
 
-use crate::columns::{Budget, Columns, LANES, max, min};
 use crate::carries::Carries;
+use crate::columns::{Budget, Columns, LANES, max, min};
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;

@@ -15,8 +15,8 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p, U < m; integer time, in the unit of the set (`columns::unit`).
 
-use crate::columns::{self, Budget, max};
 use crate::carries::Carries;
+use crate::columns::{self, Budget, max};
 use crate::registry::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,

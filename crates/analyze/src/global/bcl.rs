@@ -7,8 +7,8 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p. All quantities are whole nanoseconds: the test needs no fractions.
 
-use crate::columns::{Budget, Columns, LANES, max, min, round};
 use crate::carries::Carries;
+use crate::columns::{Budget, Columns, LANES, max, min, round};
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;

@@ -8,8 +8,8 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p; integer time, in the unit of the set (`columns::unit`).
 
-use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
 use crate::carries::Carries;
+use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;

@@ -11,9 +11,9 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p, at least two processors.
 
+use crate::carries::Carries;
 use crate::columns::Budget;
 use crate::global::max_density;
-use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, processors, tasks_are_feasible};
 use model::exact::ExactSum;

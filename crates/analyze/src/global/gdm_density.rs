@@ -8,12 +8,12 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p, m ≥ 2. A density above 1 breaks the condition by itself.
 
-use crate::global::max_density;
 use crate::carries::{self, Carries};
+use crate::global::max_density;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, processors};
-use model::{Extras, Timing};
 use model::exact::ExactSum;
+use model::{Extras, Timing};
 
 /// The entry of the registry.
 pub const INFO: TestInfo = TestInfo {

@@ -13,8 +13,8 @@
 //!
 //! Assumes: sporadic tasks, D ≤ p; releases and times in whole nanoseconds, which is all that this crate can say.
 
-use crate::columns::Budget;
 use crate::carries::{self, Carries};
+use crate::columns::Budget;
 use crate::registry::TestInfo;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::{
@@ -39,7 +39,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
-        carries: carries,
+        carries,
     }
 }
 

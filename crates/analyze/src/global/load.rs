@@ -9,9 +9,9 @@
 //!
 //! Assumes: sporadic tasks, deadlines of any length; the density is e/min(D, p).
 
+use crate::carries::Carries;
 use crate::columns::Budget;
 use crate::global::max_density;
-use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, tasks_are_feasible};
 use model::exact::ExactSum;

@@ -53,7 +53,9 @@ fn accounted_holds(
         Assignment::Slots(slots) => slots::hold(tasks, slots, system),
         Assignment::Quanta(quanta) => {
             tasks.iter().all(Timing::has_implicit_deadline)
-                && inside.iter().all(|pieces| reservations_hold(quanta, &timings(pieces)))
+                && inside
+                    .iter()
+                    .all(|pieces| reservations_hold(quanta, &timings(pieces)))
         }
     }
 }

@@ -4,12 +4,12 @@
 //! packing with the test per placement is [`super::partition`]. A rejected set may be schedulable with another partition.
 
 use super::{Fit, Order, Scratch};
-use crate::clustered::decide_assigned;
 use crate::carries::Carries;
+use crate::clustered::decide_assigned;
 use crate::registry::TestInfo;
+use crate::uniprocessor::{Work, delayed};
 use crate::verdict::{Decision, Exactness, Guarantee};
 use crate::{clustered::Failure, uniprocessor};
-use crate::uniprocessor::{Work, delayed};
 use model::{Extras, Timing};
 
 const fn info(
@@ -28,7 +28,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
-        carries: carries,
+        carries,
     }
 }
 

@@ -6,11 +6,11 @@
 
 use super::{Acceptance, EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS, decide_partition};
 use crate::carries::Carries;
+use crate::partition::accept::partition_with;
 use crate::registry::TestInfo;
 use crate::uniprocessor::fixed_priority::Priority;
-use crate::verdict::{Decision, Exactness, Guarantee};
-use crate::partition::accept::partition_with;
 use crate::uniprocessor::{LIMIT, Work, delayed};
+use crate::verdict::{Decision, Exactness, Guarantee};
 use model::{Extras, Timing};
 
 const fn info(
@@ -30,7 +30,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
-        carries: carries,
+        carries,
     }
 }
 

@@ -186,8 +186,7 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         if question.policy.family.quantum().is_none() {
             verdict.inflated_utilization = Some(utilization(&question.inflated(&case)));
         }
-        verdict.margins_covered =
-            !matches!(question.policy.family, Family::EdfWm | Family::NpsF { .. });
+        verdict.margins_covered = !matches!(question.policy.family, Family::EdfWm | Family::NpsF { .. });
         verdict.cpmd_covered = verdict.margins_covered;
     }
     if let Some(why) = question.precondition() {

@@ -12,8 +12,8 @@
 //! decides, and a slice that leaves it a little more is taken instead); a placement that as many do not decide is refused; and
 //! the whole assignment ends with [`Refusal::Limit`] past [`Settings::work`].
 
-use crate::partition::{EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS};
 use crate::carries::Carries;
+use crate::partition::{EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS};
 use crate::registry::TestInfo;
 use crate::uniprocessor::{WORK_LIMIT, Work, edf};
 use crate::verdict::{Exactness, Guarantee, NotApplicable};

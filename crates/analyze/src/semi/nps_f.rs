@@ -9,8 +9,8 @@
 //! The slot is rounded down and reserves are rounded up to whole nanoseconds: a set within rounding of the bound is
 //! refused. No reserve is shorter than [`Settings::shortest`].
 
-use crate::partition::Order;
 use crate::carries::Carries;
+use crate::partition::Order;
 use crate::registry::TestInfo;
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Serve, Slots, Timetable};

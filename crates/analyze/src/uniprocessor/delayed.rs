@@ -89,12 +89,7 @@ pub fn decide_edf(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Decis
 }
 
 /// Tests whether B + h(t) ≤ t for all t from `first` to `last`: QPA downwards with B added.
-fn stretch_holds(
-    tasks: &[Timing],
-    blocking: u128,
-    (first, last): (u128, u128),
-    work: &mut Work,
-) -> Decision {
+fn stretch_holds(tasks: &[Timing], blocking: u128, (first, last): (u128, u128), work: &mut Work) -> Decision {
     let mut t = last;
     while t >= first {
         if !work.spend(2 * tasks.len() as u64) {
@@ -366,6 +361,9 @@ mod tests {
         let long = u64::MAX;
         let hostile = [task(long, long, long), task(1, long, long)];
         assert_eq!(edf(&hostile, &[extras(long, long); 2]), Ok(false));
-        assert_eq!(decide_fixed(&hostile, &[extras(long, long); 2], &mut Work::new()), Ok(false));
+        assert_eq!(
+            decide_fixed(&hostile, &[extras(long, long); 2], &mut Work::new()),
+            Ok(false)
+        );
     }
 }

@@ -216,7 +216,11 @@ fn what_no_partition_holds_is_held_by_splitting() {
         let mut holding: Vec<_> = judged.policies.iter().filter(|v| v.schedulable).collect();
         // One delay a job does not cover all that EDF-WM does: those come first that are covered.
         assert!(holding[0].margins_covered);
-        assert!(holding.iter().all(|v| v.margins_covered == (v.policy != "edf-wm")));
+        assert!(
+            holding
+                .iter()
+                .all(|v| v.margins_covered == (v.policy != "edf-wm"))
+        );
         holding.sort_by(|a, b| a.policy.cmp(&b.policy));
         let names: Vec<_> = holding.iter().map(|v| v.policy.as_str()).collect();
         assert_eq!(names.join(" "), expected);

@@ -24,10 +24,12 @@ pub(super) fn priority(value: &Value<'_, '_>) -> Result<u32> {
         // A whole number in the range of the type.
         return Ok(number as u32);
     }
-    Err(value.error(format!("`{number}` is not a priority")).remedy(format!(
-        "give a whole number up to {}, the larger the more urgent",
-        u32::MAX
-    )))
+    Err(value
+        .error(format!("`{number}` is not a priority"))
+        .remedy(format!(
+            "give a whole number up to {}, the larger the more urgent",
+            u32::MAX
+        )))
 }
 
 /// Reads `blocking` and `jitter`. The WCET and the deadline of the table are checked already.
@@ -44,7 +46,11 @@ pub(super) fn extras(table: &Table<'_, '_>) -> Result<Extras> {
         jitter: time("jitter")?,
     };
     let wcet = time("wcet")?;
-    let deadline = time(if table.get("deadline").is_some() { "deadline" } else { "period" })?;
+    let deadline = time(if table.get("deadline").is_some() {
+        "deadline"
+    } else {
+        "period"
+    })?;
     match table.get("jitter") {
         Some(value) if extras.jitter.saturating_add(wcet) > deadline => Err(value.place(
             Error::new(format!(

@@ -52,7 +52,10 @@ impl CacheAware {
             let place = names.iter().position(|n| *n == name).unwrap_or_else(|| {
                 names.push(name);
                 // What is larger than the cache takes all of it, and no more.
-                wss.push(set.wss(id).map_or(0, |w| if w.get() > cache { cache } else { w.get() }));
+                wss.push(
+                    set.wss(id)
+                        .map_or(0, |w| if w.get() > cache { cache } else { w.get() }),
+                );
                 names.len() - 1
             });
             group_of.push(place);

@@ -2,12 +2,11 @@
 
 use super::{check_batch, check_table};
 use crate::Answer;
-use crate::console::{self, Console, Format};
+use crate::console::Console;
+use crate::options::{Answered, Charged, On};
 use analyze::Guarantee;
 use analyze::policies::{self, Costs, Policy};
-use model::{
-    Duration, Error, Load, Platform, Profile, Result, Statistic, TaskSet, document, files, taskfile,
-};
+use model::{Duration, Error, Result, TaskSet, files, taskfile};
 use std::path::{Path, PathBuf};
 
 /// Options of `warmset check`.
@@ -16,63 +15,30 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// The task set, in TOML
     tasks: Option<PathBuf>,
-    /// A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file [default: this machine]
-    #[arg(long, value_name = "NAME", conflicts_with = "batch")]
-    platform: Option<String>,
-    /// What preemptions and migrations cost: a built-in profile such as `xeon-l7455`, or a file [default: nothing]
-    #[arg(long, value_name = "NAME", conflicts_with = "batch")]
-    profile: Option<String>,
+    #[command(flatten)]
+    on: On,
+    #[command(flatten)]
+    charged: Charged,
     /// The cache delay of one preemption or migration, the same for every task; with --profile: for tasks without `wss`
-    #[arg(
-        long,
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        conflicts_with = "batch"
-    )]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     cpmd: Option<Duration>,
-    /// With --profile: the delays of a machine that is idle, or under load
-    #[arg(long, value_enum, default_value = "load", requires = "profile")]
-    load: LoadArg,
-    /// With --profile: which number of a delay [default: maximum for hard, average for soft]
-    #[arg(long, value_enum, requires = "profile")]
-    statistic: Option<StatisticArg>,
     /// No deadline may be missed [default, unless every task says `soft = true`]
-    #[arg(long, conflicts_with_all = ["soft", "batch"])]
+    #[arg(long, conflicts_with = "soft")]
     hard: bool,
     /// Deadlines may be missed by a bounded time
-    #[arg(long, conflicts_with = "batch")]
+    #[arg(long)]
     soft: bool,
     /// Policies to judge: p-edf, g-edf, c-edf:l2, c-edf:size=2, p-rm, p-fp (order of the set), p-fp:dm, g-fp:dm, edf-fm, edf-wm,
     /// nps-f, nps-f:delta=2, c-nps-f:l3, pd2, ca-edf (soft only) [default: all that the platform's caches and the guarantee suggest]
-    #[arg(long, value_name = "NAMES", conflicts_with = "batch")]
+    #[arg(long, value_name = "NAMES")]
     policy: Option<String>,
     /// Show the tests, the bounds of each task and the assignment of every policy, not of the first only
-    #[arg(long, conflicts_with = "batch")]
+    #[arg(long)]
     explain: bool,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t, conflicts_with = "batch")]
-    format: Format,
     #[command(flatten)]
     batch: check_batch::BatchArgs,
-    /// Write the answer to a file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum LoadArg {
-    /// Nothing else runs
-    Idle,
-    /// Every processor's caches are thrashed
-    Load,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum StatisticArg {
-    /// Mean of the samples
-    Average,
-    /// Largest sample
-    Maximum,
+    #[command(flatten)]
+    answered: Answered,
 }
 
 fn help() -> String {
@@ -90,10 +56,10 @@ A task set is a TOML file with a table a task:
     warmset check tasks.toml --platform xeon-l7455 --profile xeon-l7455 --policy p-edf,c-edf:l2,g-edf
     warmset check tasks.toml --cpmd 500us --soft --format json
 
-The status is 0 if at least one of the policies is shown to hold the set, 1 if none is. The policy under which WCETs may grow most
+The status is 0 if at least one of the policies is shown to hold the set, 1 if none is. The policy under which WCETs may grow most \
 comes first. The largest CPMD is the longest cache delay of a job, the same for every task, up to which the set passes.
 
-With a profile that has overheads all seven are charged (002 §6.1); with cache delays alone, or --cpmd, one delay a job (000 §2).
+With a profile that has overheads all seven are charged (002 §6.1); with cache delays alone, or --cpmd, one delay a job (000 §2). \
 The answer says which.
 
 {}",
@@ -104,7 +70,15 @@ The answer says which.
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     match (&args.batch.batch, &args.tasks) {
-        (Some(batch), _) => check_batch::run(batch, args.batch.tests.as_deref(), args.output.as_deref()),
+        (Some(batch), _) => {
+            args.answered.printed.lines_only()?;
+            check_batch::run(batch, &args.batch, args.answered.output.as_deref())
+        }
+        (None, _) if args.batch.tests.is_some() => Err(Error::new(
+            "tests are chosen for a batch alone: one task set is judged by all that apply",
+        )
+        .at("--tests")
+        .remedy("give a batch file with `--batch`, or choose policies with `--policy`")),
         (None, Some(path)) => judge(path, &args),
         (None, None) => {
             Err(Error::new("no task set is given").remedy("name a TOML file, or a batch file with --batch"))
@@ -114,22 +88,13 @@ pub fn run(args: Args) -> Result<Answer> {
 
 fn judge(path: &Path, args: &Args) -> Result<Answer> {
     let set = read(path)?;
-    let platform = match &args.platform {
-        Some(name) => Platform::find(name)?,
-        None => machine::this_machine()?.platform,
-    };
-    let profile = args.profile.as_deref().map(Profile::find).transpose()?;
+    let platform = args.on.or_this_machine()?;
+    let profile = args.charged.profile()?;
     let costs = Costs {
         cpmd: args.cpmd,
         profile: profile.as_ref(),
-        load: match args.load {
-            LoadArg::Idle => Load::Idle,
-            LoadArg::Load => Load::Load,
-        },
-        statistic: args.statistic.map(|s| match s {
-            StatisticArg::Average => Statistic::Average,
-            StatisticArg::Maximum => Statistic::Maximum,
-        }),
+        load: args.charged.load(),
+        statistic: args.charged.statistic(),
     };
     let all_soft = set.ids().all(|t| set.details(t).is_some_and(|d| d.soft));
     let guarantee = if args.soft || (all_soft && !args.hard) {
@@ -144,16 +109,16 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     let console = Console::new()?;
     let judgment = policies::judge(&set, &platform, &policies, guarantee, &costs, &console)?;
     console.finish();
-    let text = match args.format {
-        Format::Json => document::pretty(&judgment)?,
-        Format::Table => check_table::text(
+    let table = |look| {
+        check_table::text(
             &path.display().to_string(),
             &judgment,
             profile.as_ref(),
             args.explain,
-        ),
+            look,
+        )
     };
-    console::give(&text, args.output.as_deref())?;
+    args.answered.give(table, &judgment)?;
     Ok(if judgment.is_schedulable() {
         Answer::Yes
     } else {

@@ -10,10 +10,12 @@ use std::path::Path;
 #[derive(clap::Args, Debug)]
 pub struct BatchArgs {
     /// Judge every task set of a batch file, one JSON line each; `-` reads standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "tasks", "platform", "processors", "profile", "cpmd", "hard", "soft", "policy", "explain"
+    ])]
     pub batch: Option<String>,
     /// With --batch: the tests to run, such as `GFB,BAK,BCL` [default: all]
-    #[arg(long, value_name = "NAMES", requires = "batch")]
+    #[arg(long, value_name = "NAMES")]
     pub tests: Option<String>,
 }
 
@@ -23,7 +25,7 @@ Batch mode: each line of the file is a task set with all times in integer micros
     {\"id\": 7, \"m\": 4, \"tasks\": [{\"wcet\": 4000, \"period\": 33000, \"deadline\": 33000}]}
 and each is answered in order by a line such as
     {\"id\":7,\"verdicts\":{\"GFB\":true,\"BAK\":false}}
-A test that does not apply to the set answers null. A bad line ends the run with status 2 and its number; the answers
+A test that does not apply to the set answers null. A bad line ends the run with status 2 and its number; the answers \
 of the lines before it are already printed. With -o the file appears only if every line was answered.
 
     warmset check --batch sets.jsonl --tests GFB,BAK,BCL";
@@ -32,8 +34,8 @@ of the lines before it are already printed. With -o the file appears only if eve
 ///
 /// # Errors
 /// An unknown test; what [`batch::run`] cannot do.
-pub fn run(batch: &str, tests: Option<&str>, output: Option<&Path>) -> Result<Answer> {
-    let tests: Vec<&TestInfo> = match tests {
+pub fn run(batch: &str, args: &BatchArgs, output: Option<&Path>) -> Result<Answer> {
+    let tests: Vec<&TestInfo> = match args.tests.as_deref() {
         Some(names) => registry::find_list(names).map_err(|e| e.at("--tests"))?,
         None => registry::ALL.iter().collect(),
     };

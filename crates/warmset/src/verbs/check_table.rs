@@ -3,6 +3,7 @@
 
 use analyze::Guarantee;
 use analyze::policies::{Answer, Cluster, Growth, Judgment, NOT_JUDGED, PolicyVerdict};
+use model::table::{self, Cell, Look, Table, Tone};
 use model::{Assignment, CpuSet, Profile};
 use std::fmt::Write;
 
@@ -14,13 +15,18 @@ const MOST_NAMES: usize = 12;
 const LETTERS: usize = 26;
 /// Characters of a processor's bar.
 const BAR: usize = 40;
-/// Lines are broken there, so that they fit the narrowest of terminals.
+/// Lines are broken there where there is no terminal.
 const WIDTH: usize = 80;
+/// Longer lines are hard to read, however wide the terminal is.
+const WIDEST: usize = 110;
 
 /// The judgment of the set in `file` as text; `explain`: with the details of every policy.
-pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain: bool) -> String {
-    let mut out = String::new();
-    let mut say = |text: &str| paragraph(&mut out, text, 0);
+pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain: bool, look: Look) -> String {
+    let mut out = Text {
+        text: String::new(),
+        look,
+    };
+    let mut say = |text: &str| out.paragraph(text, 0);
     say(&format!(
         "{file}: {} with utilization {:.3}, on {} ({})",
         count(judgment.task_count, "task"),
@@ -44,13 +50,13 @@ pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain:
         ));
     }
     out.push('\n');
-    paragraph(&mut out, &format!("{}.", judgment.advice), 0);
+    out.paragraph(&format!("{}.", judgment.advice), 0);
     out.push('\n');
-    table(&mut out, &judgment.policies);
+    verdicts(&mut out, &judgment.policies);
     for verdict in &judgment.policies {
-        paragraph(&mut out, &format!("  {}: {}", verdict.policy, verdict.reason), 4);
+        out.paragraph(&format!("  {}: {}", verdict.policy, verdict.reason), 4);
         for note in &verdict.notes {
-            paragraph(&mut out, &format!("    (!) {note}"), 8);
+            out.paragraph(&format!("    (!) {note}"), 8);
         }
     }
     let best = judgment.policies.iter().find(|v| v.schedulable);
@@ -62,29 +68,52 @@ pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain:
             out.push_str("\n`--explain` shows the same for every policy, `--format json` all there is.\n");
         }
     }
-    out
+    out.text
 }
 
-/// Writes a paragraph, broken between words; lines after the first are indented by `indent`.
-fn paragraph(out: &mut String, text: &str, indent: usize) {
-    let lead = text.len() - text.trim_start().len();
-    let mut line = " ".repeat(lead);
-    let mut is_empty = true;
-    for word in text.split_whitespace() {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(&line);
-            out.push('\n');
-            line = " ".repeat(indent);
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
+/// What is written, and how it is to look.
+struct Text {
+    text: String,
+    look: Look,
+}
+
+impl Text {
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
     }
-    out.push_str(&line);
-    out.push('\n');
+    fn push(&mut self, letter: char) {
+        self.text.push(letter);
+    }
+
+    /// Writes a paragraph, broken between words; lines after the first are indented by `indent`.
+    fn paragraph(&mut self, text: &str, indent: usize) {
+        let width = self.look.width.unwrap_or(WIDTH).min(WIDEST);
+        let lead = text.len() - text.trim_start().len();
+        let mut line = " ".repeat(lead);
+        let mut is_empty = true;
+        for word in text.split_whitespace() {
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > width {
+                self.text.push_str(&line);
+                self.text.push('\n');
+                line = " ".repeat(indent);
+                is_empty = true;
+            }
+            if !is_empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_empty = false;
+        }
+        self.text.push_str(&line);
+        self.text.push('\n');
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.text.push_str(text);
+        Ok(())
+    }
 }
 
 fn count(n: usize, noun: &str) -> String {
@@ -108,27 +137,7 @@ fn growth(growth: Option<Growth>) -> String {
     format!("{least}{sign}{}.{} %", by / 10, by % 10)
 }
 
-/// Columns of words to the left, of numbers to the right.
-fn aligned(out: &mut String, rows: &[Vec<String>], words: usize, indent: usize) {
-    let columns = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..columns)
-        .map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0))
-        .collect();
-    for row in rows {
-        let mut line = " ".repeat(indent);
-        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            // Writing to a String cannot fail.
-            let _ = if at < words {
-                write!(line, "{cell:<width$}  ")
-            } else {
-                write!(line, "{cell:>width$}  ")
-            };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-}
-
-fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
+fn verdicts(out: &mut Text, verdicts: &[PolicyVerdict]) {
     let header = [
         "policy",
         "holds",
@@ -137,39 +146,47 @@ fn table(out: &mut String, verdicts: &[PolicyVerdict]) {
         "U + lost",
         "largest CPMD",
     ];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let mut rows = Table::new(3, 0);
+    rows.row(header);
     for v in verdicts {
         let judged = v.decided_by != NOT_JUDGED;
         let dash = || "-".to_owned();
-        rows.push(vec![
-            v.policy.clone(),
-            match v.schedulable {
-                true => "yes",
-                false if !judged => "-",
-                false => "no",
-            }
-            .to_owned(),
-            v.decided_by.to_owned(),
-            if judged { growth(v.growth) } else { dash() },
-            v.inflated_utilization.map_or_else(dash, |u| format!("{u:.3}")),
+        let (holds, tone) = match v.schedulable {
+            true => ("yes", Tone::Good),
+            false if !judged => ("-", Tone::Plain),
+            false => ("no", Tone::Bad),
+        };
+        let cells: [Cell; 6] = [
+            v.policy.clone().into(),
+            Cell {
+                text: holds.to_owned(),
+                tone,
+            },
+            v.decided_by.into(),
+            if judged { growth(v.growth) } else { dash() }.into(),
+            v.inflated_utilization
+                .map_or_else(dash, |u| format!("{u:.3}"))
+                .into(),
             match v.largest_cpmd {
                 Some(m) if m.exact => m.cpmd.rounded(),
                 Some(m) => format!(">= {}", m.cpmd.rounded()),
                 None if !judged => dash(),
                 None => "none".to_owned(),
-            },
-        ]);
+            }
+            .into(),
+        ];
+        rows.row(cells);
     }
-    aligned(out, &rows, 3, 0);
+    out.push_str(&rows.text(out.look));
     out.push('\n');
     let legend = "growth: by how much all WCETs may grow until that turns, or have to shrink. U + lost: utilization with \
                   overheads. largest CPMD: the longest cache delay a job, with which it holds.";
-    paragraph(out, legend, 0);
+    out.paragraph(legend, 0);
     out.push('\n');
 }
 
 /// All that there is to say of one policy.
-fn details(out: &mut String, verdict: &PolicyVerdict) {
+fn details(out: &mut Text, verdict: &PolicyVerdict) {
     if !verdict.tests.is_empty() {
         tests(out, verdict);
     }
@@ -182,7 +199,7 @@ fn details(out: &mut String, verdict: &PolicyVerdict) {
     }
 }
 
-fn tests(out: &mut String, verdict: &PolicyVerdict) {
+fn tests(out: &mut Text, verdict: &PolicyVerdict) {
     let _ = writeln!(out, "\nWhat each test and packing says of {}:", verdict.policy);
     for (answer, says) in [
         (Answer::Yes, "yes"),
@@ -197,20 +214,17 @@ fn tests(out: &mut String, verdict: &PolicyVerdict) {
             })
             .collect();
         if !named.is_empty() {
-            paragraph(out, &format!("  {says}: {}", named.join("; ")), 6);
+            out.paragraph(&format!("  {says}: {}", named.join("; ")), 6);
         }
     }
 }
 
-fn bounds(out: &mut String, verdict: &PolicyVerdict) {
+fn bounds(out: &mut Text, verdict: &PolicyVerdict) {
     let _ = writeln!(out, "\nHow late jobs can finish under {}:", verdict.policy);
-    let mut rows = vec![
-        ["task", "by", "deadline", "done after", "late by"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut rows = Table::new(2, 2);
+    rows.row(["task", "by", "deadline", "done after", "late by"]);
     for t in verdict.tasks.iter().take(MOST_TASKS) {
-        rows.push(vec![
+        rows.row([
             t.name.clone(),
             t.by.to_owned(),
             t.deadline.rounded(),
@@ -218,14 +232,14 @@ fn bounds(out: &mut String, verdict: &PolicyVerdict) {
             t.tardiness.rounded(),
         ]);
     }
-    aligned(out, &rows, 2, 2);
+    out.push_str(&rows.text(out.look));
     if verdict.tasks.len() > MOST_TASKS {
         let more = verdict.tasks.len() - MOST_TASKS;
         let _ = writeln!(out, "  … and {more} more; `--format json` has all");
     }
 }
 
-fn losses(out: &mut String, verdict: &PolicyVerdict) {
+fn losses(out: &mut Text, verdict: &PolicyVerdict) {
     let lost: Vec<String> = verdict
         .lost
         .iter()
@@ -239,11 +253,11 @@ fn losses(out: &mut String, verdict: &PolicyVerdict) {
         true => "Lost to overheads: nothing.".to_owned(),
         false => format!("Lost to overheads, in processors: {}.", lost.join(", ")),
     };
-    paragraph(out, &text, 2);
+    out.paragraph(&text, 2);
 }
 
 /// One bar a cluster: letters for tasks (`#` for very many), `+` for what overheads add, dots for what is left.
-fn picture(out: &mut String, verdict: &PolicyVerdict) {
+fn picture(out: &mut Text, verdict: &PolicyVerdict) {
     let by = verdict
         .heuristic
         .as_ref()
@@ -258,7 +272,7 @@ fn picture(out: &mut String, verdict: &PolicyVerdict) {
         verdict.policy
     );
     out.push('\n');
-    paragraph(out, &title, 2);
+    out.paragraph(&title, 2);
     let label = |c: &Cluster| format!("P{}", c.processors);
     let (busy, idle): (Vec<&Cluster>, Vec<&Cluster>) =
         verdict.clusters.iter().partition(|c| !c.tasks.is_empty());
@@ -276,7 +290,13 @@ fn picture(out: &mut String, verdict: &PolicyVerdict) {
             cluster.processors.len(),
         );
         let indent = width + 4;
-        paragraph(out, &format!("{}{}", " ".repeat(indent), names(cluster)), indent);
+        // A letter and its sign stand before a name.
+        let longest = out
+            .look
+            .width
+            .map_or(usize::MAX, |w| w.saturating_sub(indent + 2).max(8));
+        let names = names(cluster, longest);
+        out.paragraph(&format!("{}{names}", " ".repeat(indent)), indent);
     }
     if busy.len() > shown.len() {
         let more = busy.len() - shown.len();
@@ -288,7 +308,8 @@ fn picture(out: &mut String, verdict: &PolicyVerdict) {
     }
 }
 
-fn names(cluster: &Cluster) -> String {
+/// The names of its tasks, each of `longest` characters at most.
+fn names(cluster: &Cluster, longest: usize) -> String {
     let all = cluster.tasks.len();
     let crowded = all > LETTERS;
     let most = if all > MOST_NAMES {
@@ -297,8 +318,8 @@ fn names(cluster: &Cluster) -> String {
         MOST_NAMES
     };
     let name = |(t, letter): (&analyze::policies::Placed, char)| match crowded {
-        true => t.name.clone(),
-        false => format!("{letter}={}", t.name),
+        true => table::shortened(&t.name, longest),
+        false => format!("{letter}={}", table::shortened(&t.name, longest)),
     };
     let mut names: Vec<String> = cluster.tasks.iter().zip(letters()).take(most).map(name).collect();
     if all > names.len() {

@@ -3,6 +3,7 @@
 use super::color_find::{alike, find_palette, keep_pages};
 use crate::Answer;
 use crate::console::{Console, note};
+use crate::options::new_file;
 use heap::exec::{self, Part, Plan, Ran};
 use heap::inspect::Report;
 use model::watch::Watch;
@@ -18,13 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const HELP: &str = "\
-The program gets its heap, its anonymous mappings, the upper part of its threads' stacks, and its code and data in memory of
-these colors, as far as there is memory; so do programs that it starts. At its end it is said, part by part, how many of its
+The program gets its heap, its anonymous mappings, the upper part of its threads' stacks, and its code and data in memory of \
+these colors, as far as there is memory; so do programs that it starts. At its end it is said, part by part, how many of its \
 pages lie in these colors: by the frames that the kernel names, where it does (CAP_SYS_ADMIN).
 
-Without a memory server (`warmset color serve`) the colors are found and memory is sorted first, for this run alone.
-A program that needs more than the colored memory goes on in ordinary memory; the report says how much of it, and which
-`--memory` has room for all. With `--strict` the program gets the error of its system (ENOMEM) instead, and a message.
+Without a memory server (`warmset color serve`) the colors are found and memory is sorted first, for this run alone. \
+A program that needs more than the colored memory goes on in ordinary memory; the report says how much of it, and which \
+`--memory` has room for all. With `--strict` the program gets the error of its system (ENOMEM) instead, and a message. \
 Programs that are statically linked or run with other rights (setuid) are refused: no library can be loaded into them.
 
 Options of `warmset` come before the program; all that follows its name is the program's.
@@ -67,7 +68,7 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
     /// Write what was colored as JSON to a file
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]

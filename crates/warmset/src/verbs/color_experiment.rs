@@ -3,7 +3,8 @@
 use super::color_find::{alike, find_palette, keep_pages};
 use super::{color_experiment_long as long, color_experiment_multicore, color_experiment_show as show};
 use crate::Answer;
-use crate::console::{Console, Format, print, print_json};
+use crate::console::{Console, Format, print_json, show as show_text};
+use crate::options::{Printed, directory};
 use experiment::ground::Ground;
 use experiment::short::{self, Plan, Task};
 use experiment::{combined, slices};
@@ -15,17 +16,17 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
-With -o DIR, four files are written there: NAME.txt (the table), NAME.svg (the picture), NAME.json (the figures, and where they
+With -o DIR, four files are written there: NAME.txt (the table), NAME.svg (the picture), NAME.json (the figures, and where they \
 come from) and NAME.csv (every measurement, also those that were left out, with the reason).
 
-Exit status: 0 it was measured, and of `isolation`, the answer is yes; 1 the answer of `isolation` is no; 2 it could not be
+Exit status: 0 it was measured, and of `isolation`, the answer is yes; 1 the answer of `isolation` is no; 2 it could not be \
 measured.
 
 Example: warmset color experiment filter -o results";
 
 const ISOLATION: &str = "\
-The filter of 001 §5.2 with a working set of half of its partition, beside the flooder on the same processor: is its longest
-activation at most 1.15 times its shortest one alone, where it is at least 1.5 times that without a partition? Medians over the
+The filter of 001 §5.2 with a working set of half of its partition, beside the flooder on the same processor: is its longest \
+activation at most 1.15 times its shortest one alone, where it is at least 1.5 times that without a partition? Medians over the \
 runs. Exit status: 0 yes; 1 no, or the flood does no such harm; 2 it could not be measured.
 
 Example: warmset color experiment isolation";
@@ -61,7 +62,7 @@ enum Which {
 #[derive(clap::Args, Debug)]
 struct Single {
     /// Write table, picture, figures and raw samples into this directory
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
     /// The level of the cache [default: the first one that has colors]
     #[arg(long, value_name = "LEVEL")]
@@ -75,9 +76,8 @@ struct Single {
     /// How many runs
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// Options of short tasks.
@@ -146,7 +146,13 @@ fn single(args: &Single, measure: impl FnOnce(&mut Ground<'_>, &Console) -> Resu
     }
     console.finish();
     drop(settings);
-    give(&shown, &provenance, args.output.as_deref(), args.format, &console)?;
+    give(
+        &shown,
+        &provenance,
+        args.output.as_deref(),
+        args.printed.format(),
+        &console,
+    )?;
     Ok(shown.answer)
 }
 
@@ -290,7 +296,7 @@ pub fn give(
     }
     match format {
         Format::Json => print_json(&Document::of(shown, provenance)),
-        Format::Table => print(&shown.text),
+        Format::Table => show_text(&shown.text),
     }
 }
 

@@ -8,7 +8,8 @@ use super::color_find::keep_pages;
 use super::scheduling::assignment_for;
 use super::simulate_inputs::part_of;
 use crate::Answer;
-use crate::console::{Console, Format};
+use crate::console::Console;
+use crate::options::{Printed, Seed, directory};
 use analyze::partition::Fit;
 use execute::Enforcement;
 use execute::preflight::{self, Intent, Level};
@@ -24,15 +25,15 @@ use std::path::{Path, PathBuf};
 use trace::Stage;
 
 const HELP: &str = "\
-Task sets as in 004 §IV-A are run under G-EDF and P-EDF on all processors, their memory in colors as the scenarios S1, S2 and S3
-say (§IV-B), and S1 a second time, which shows what does not come from colors. Working sets are 32 to 256 KiB (the best-effort
+Task sets as in 004 §IV-A are run under G-EDF and P-EDF on all processors, their memory in colors as the scenarios S1, S2 and S3 \
+say (§IV-B), and S1 a second time, which shows what does not come from colors. Working sets are 32 to 256 KiB (the best-effort \
 task's 512 KiB), as in the paper, and scaled to this machine's cache.
 
 The paper: 10 sets for each scheduler, 200 jobs of each task, 50 repetitions, which takes two weeks with both kinds of sizes:
     warmset color experiment multicore --sets 10 --jobs 200 --repetitions 50 -o DIR
 
-With -o DIR, what was measured is kept in DIR/multicore.jsonl as soon as a set is done with one size; the same command goes on
-there. More --sets may be given later. Written besides: multicore.txt, .svg, .json (the figures, and where they come from)
+With -o DIR, what was measured is kept in DIR/multicore.jsonl as soon as a set is done with one size; the same command goes on \
+there. More --sets may be given later. Written besides: multicore.txt, .svg, .json (the figures, and where they come from) \
 and .csv (task by task).
 
 Exit status: 0, or 2 where it could not be measured.
@@ -61,18 +62,16 @@ pub struct Args {
     /// The part of its WCET that a job is calibrated to execute, alone in colors of its own
     #[arg(long, value_name = "PART", default_value = "0.9")]
     execution: String,
-    /// The seed of the task sets
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: Seed,
     /// Keep what is measured, and write table, picture, figures and raw samples into this directory
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
     /// The level of the cache [default: the first one that has colors]
     #[arg(long, value_name = "LEVEL")]
     level: Option<u8>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// What a directory of results was begun with: all of it has to agree to go on there.
@@ -92,6 +91,7 @@ pub struct Head {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Result<Answer> {
+    let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
     let machine = machine::this_machine()?;
     let console = Console::new()?;
     if let Some(dir) = &args.output {
@@ -101,10 +101,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         true => (1, 10, 10),
         false => (args.sets, args.jobs, args.hasten),
     };
-    let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
     let setup = Setup {
         processors: machine.platform.usable().len() as u32,
-        seed: args.seed,
+        seed: args.seed.seed,
         jobs,
         repetitions: args.repetitions as usize,
         hasten,
@@ -132,7 +131,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let mut kept = Kept::open(args.output.as_deref(), head)?;
     let mut provenance = Provenance {
-        seed: Some(args.seed),
+        seed: Some(args.seed.seed),
         ..provenance(&machine)
     };
     let stopped = measure(&mut kept, &drawn, &mut ground, early, &console);
@@ -162,7 +161,13 @@ pub fn run(args: &Args) -> Result<Answer> {
         csv: show::csv(&kept.groups),
         answer: Answer::Yes,
     };
-    give(&shown, &provenance, args.output.as_deref(), args.format, &console)?;
+    give(
+        &shown,
+        &provenance,
+        args.output.as_deref(),
+        args.printed.format(),
+        &console,
+    )?;
     stopped.map(|()| shown.answer)
 }
 

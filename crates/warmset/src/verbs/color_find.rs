@@ -1,7 +1,8 @@
 //! `warmset color find` and `warmset color selftest`: which color has a page, and does it matter?
 
 use crate::Answer;
-use crate::console::{Console, Format, print, print_json};
+use crate::console::{Console, Format, print_json, show};
+use crate::options::{Printed, new_file};
 use machine::memory::Area;
 use machine::settings::Settings;
 use model::watch::Watch;
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const FIND_HELP: &str = "\
-Frame numbers are believed where timing confirms them; elsewhere colors are found by timing alone. Exit status: 0 colors
-were found; 1 they could not be told apart for sure: fewer or more than the geometry promises, or too many pages without one;
+Frame numbers are believed where timing confirms them; elsewhere colors are found by timing alone. Exit status: 0 colors \
+were found; 1 they could not be told apart for sure: fewer or more than the geometry promises, or too many pages without one; \
 2 they cannot be found.
 
 Examples:
@@ -37,13 +38,12 @@ pub struct FindArgs {
     /// Sort so much memory by color, and check it against a second sorting
     #[arg(long, value_name = "SIZE")]
     sort: Option<Bytes>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 const SELFTEST_HELP: &str = "\
-Exit status: 0 colors act (same-colored pages drive each other out at associativity + 1, at least 1.5 times the access
+Exit status: 0 colors act (same-colored pages drive each other out at associativity + 1, at least 1.5 times the access \
 time, and mixed ones do not); 1 they do not; 2 it could not be tested.
 
 Example: warmset color selftest -o colors.svg";
@@ -62,11 +62,10 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=1000))]
     repeats: u32,
     /// Draw the curves, as SVG
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// A locked page may be moved unless this is 0.
@@ -191,9 +190,9 @@ pub fn find(args: &FindArgs) -> Result<Answer> {
         found_in: palette.took,
         sorted,
     };
-    match args.format {
+    match args.printed.format() {
         Format::Json => print_json(&found)?,
-        Format::Table => print(&found_text(&found))?,
+        Format::Table => show(&found_text(&found))?,
     }
     Ok(if found.sure { Answer::Yes } else { Answer::No })
 }
@@ -343,7 +342,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
     if let Some(path) = &args.output {
         draw(path, &seen)?;
     }
-    match args.format {
+    match args.printed.format() {
         Format::Json => {
             #[derive(Serialize)]
             struct Tested<'a> {
@@ -351,7 +350,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
             }
             print_json(&Tested { levels: &seen })?;
         }
-        Format::Table => print(&seen.iter().map(level_text).collect::<String>())?,
+        Format::Table => show(&seen.iter().map(level_text).collect::<String>())?,
     }
     // At least one cache with colors, and colors act wherever there are some.
     let tested: Vec<bool> = seen

@@ -2,7 +2,8 @@
 
 use super::color_find::{alike, find_palette, keep_pages};
 use crate::Answer;
-use crate::console::{Console, Format, print, print_json};
+use crate::console::{Console, Format, print_json, show};
+use crate::options::Printed;
 use model::watch::{Silent, Watch};
 use model::{Bytes, CpuSet, Duration, Error, Result};
 use partition::client::Connection;
@@ -20,9 +21,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 const SERVE_HELP: &str = "\
-Clients connect to the socket; the kernel says who they are. They get memory of colors that were granted to their process,
-user or group, and nothing else. Root and the user that runs the server are the operator. While it serves, it asks again
-whether pages still have their colors, and says and mends what has changed. Ends with Ctrl-C; memory that clients map stays with
+Clients connect to the socket; the kernel says who they are. They get memory of colors that were granted to their process, \
+user or group, and nothing else. Root and the user that runs the server are the operator. While it serves, it asks again \
+whether pages still have their colors, and says and mends what has changed. Ends with Ctrl-C; memory that clients map stays with \
 them, and the next server knows the grants and what is out.
 
 Example: warmset color serve --size 256MiB";
@@ -60,7 +61,7 @@ struct Where {
 }
 
 const GRANT_HELP: &str = "\
-Grants are exclusive: a color is one holder's. Others may be granted to read pages of it (--read-only): they take part of that
+Grants are exclusive: a color is one holder's. Others may be granted to read pages of it (--read-only): they take part of that \
 cache, but what they leave there never has to be written back.
 
 Examples:
@@ -116,7 +117,7 @@ pub struct JoinArgs {
 }
 
 const NAME_HELP: &str = "\
-A super color is a group of colors. By number they need no name: `super:2/8` are the colors that are 2 modulo 8. What was granted
+A super color is a group of colors. By number they need no name: `super:2/8` are the colors that are 2 modulo 8. What was granted \
 by a name stays granted when the name goes to other colors.
 
 Examples:
@@ -155,9 +156,8 @@ pub fn name(args: NameArgs) -> Result<Answer> {
 pub struct ListArgs {
     #[command(flatten)]
     server: Where,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 fn socket_of(asked: Option<&PathBuf>) -> PathBuf {
@@ -350,9 +350,9 @@ pub fn list(args: &ListArgs) -> Result<Answer> {
         return Err(Error::new("the memory server answered something else")
             .remedy("use the same version on both sides"));
     };
-    match args.format {
+    match args.printed.format() {
         Format::Json => print_json(&summary)?,
-        Format::Table => print(&list_text(&summary))?,
+        Format::Table => show(&list_text(&summary))?,
     }
     Ok(Answer::Yes)
 }

@@ -1,7 +1,8 @@
 //! `warmset convert`: task sets from and for other tools' files.
 
 use crate::Answer;
-use crate::console::{note, print};
+use crate::console::{give, note};
+use crate::options::new_file;
 use model::{Duration, Result, files, rtapp, taskfile};
 use std::path::PathBuf;
 
@@ -21,8 +22,8 @@ pub struct Args {
     /// How long rt-app shall run, rounded up to seconds
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     duration: Duration,
-    /// Write here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to this file instead of to standard output
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
 }
 
@@ -43,9 +44,6 @@ pub fn run(args: Args) -> Result<Answer> {
     for text in &notes {
         note(text);
     }
-    match &args.output {
-        Some(path) => files::write(path, written)?,
-        None => print(&written)?,
-    }
+    give(&written, args.output.as_deref())?;
     Ok(Answer::Yes)
 }

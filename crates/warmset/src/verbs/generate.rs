@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::console::Console;
+use crate::options::{On, Seed, new_file};
 use analyze::registry::{self, TestInfo};
 use generate::{Amount, Deadlines, Fill, Generator, Method, Periods, Range, Recipe, Utilizations};
 use model::files::Aside;
@@ -32,9 +33,17 @@ Distributions of periods (--periods):
 
 The same seed gives the same sets on any machine. Set number k of a seed is the same however many are drawn.";
 
+const PLATFORM: &str = "A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file, whose number of processors \
+                        is written into each set [default: as many as the cap or the total, rounded up; with `--tasks` \
+                        alone, as the total utilization of each set, rounded up]";
+
 /// Options of `warmset generate`.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = EXAMPLES, after_help = "See `warmset generate --help` for the distributions and examples.")]
+#[command(
+    after_long_help = EXAMPLES,
+    after_help = "See `warmset generate --help` for the distributions and examples.",
+    mut_arg("platform", |platform| platform.help(PLATFORM))
+)]
 pub struct Args {
     /// Distribution of each task's utilization
     #[arg(long, value_name = "NAME", default_value = "uniform-medium")]
@@ -64,27 +73,24 @@ pub struct Args {
     /// The range of each utilization of a total, LOW-HIGH; `randfixedsum` only
     #[arg(long, value_name = "RANGE", requires = "total")]
     range: Option<String>,
-    /// Add tasks until this test refuses the set, and drop the last one (needs -m)
-    #[arg(long, value_name = "TEST", conflicts_with_all = ["cap", "tasks"], requires = "m")]
+    /// Add tasks until this test refuses the set, and drop the last one (needs -m or --platform)
+    #[arg(long, value_name = "TEST", conflicts_with_all = ["cap", "tasks"])]
     until: Option<String>,
-    /// Processors, written into each set [default: the cap or the total, rounded up; with `--tasks` alone, the total
-    /// utilization of each set, rounded up]
-    #[arg(short, long = "processors", value_name = "M")]
-    m: Option<u32>,
+    #[command(flatten)]
+    on: On,
     /// How many sets
     #[arg(long, value_name = "N", default_value_t = 1)]
     sets: u64,
-    /// Seed of all random choices
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: Seed,
     /// Number of the first set
     #[arg(long, value_name = "K", default_value_t = 0)]
     first: u64,
     /// As batch lines (`jsonl`) or as one task file (`toml`); default: by the name of the output, else lines
     #[arg(long, value_name = "FORMAT")]
     format: Option<SetFormat>,
-    /// Write here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to this file instead of to standard output
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
 }
 
@@ -92,6 +98,7 @@ pub struct Args {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum SetFormat {
     /// One JSON line a set.
+    #[value(alias = "json")]
     Jsonl,
     /// A task file for people; one set.
     Toml,
@@ -122,7 +129,7 @@ pub fn run(args: Args) -> Result<Answer> {
         generator: args.recipe()?.prepare()?,
         until: args.until.as_deref().map(registry::find).transpose()?,
         m: args.processors()?,
-        seed: args.seed,
+        seed: args.seed.seed,
     };
     let mut output = Output::open(args.output.clone())?;
     match format {
@@ -131,7 +138,7 @@ pub fn run(args: Args) -> Result<Answer> {
             let head = format!(
                 "# {}, {}\n# {} processors\n\n",
                 version(),
-                args.command(),
+                args.command(source.m),
                 source.processors(&set)?
             );
             // A reader that closed the pipe has seen enough.
@@ -188,11 +195,17 @@ impl Args {
     /// `None`: each set its own.
     fn processors(&self) -> Result<Option<u32>> {
         let needed = self.cap.or(self.total).map(|u| u.num().div_ceil(u.den()).max(1));
-        self.m.map(u64::from).or(needed).map(possible).transpose()
+        let given = self.on.given()?.map(|p| p.usable().len() as u64);
+        if self.until.is_some() && given.is_none() {
+            return Err(Error::new("a test is asked with a number of processors")
+                .at("--until")
+                .remedy("give `-m M` or `--platform NAME`"));
+        }
+        given.or(needed).map(possible).transpose()
     }
 
     /// The command that makes the same sets again, wherever they were written to.
-    fn command(&self) -> String {
+    fn command(&self, m: Option<u32>) -> String {
         let mut words = vec!["warmset generate".to_owned()];
         let mut add = |flag: &str, value: Option<String>| {
             words.extend(value.map(|v| format!("{flag} {v}")));
@@ -211,10 +224,11 @@ impl Args {
         add("--method", total.map(|_| self.method.to_string()));
         add("--range", self.range.clone());
         add("--until", self.until.clone());
-        add("-m", self.m.map(|m| m.to_string()));
+        let given = m.filter(|_| self.on.is_given());
+        add("-m", given.map(|m| m.to_string()));
         add("--sets", Some(self.sets.to_string()));
         add("--first", (self.first > 0).then(|| self.first.to_string()));
-        add("--seed", Some(self.seed.to_string()));
+        add("--seed", Some(self.seed.seed.to_string()));
         words.join(" ")
     }
 
@@ -234,7 +248,7 @@ impl Args {
                 .collect::<Result<Vec<String>>>()?;
             for (number, mut line) in numbers.zip(lines) {
                 if number == self.first {
-                    line = with_provenance(line, self)?;
+                    line = with_provenance(line, self, source)?;
                 }
                 line.push('\n');
                 if output.write(&line)?.is_break() {
@@ -264,11 +278,11 @@ fn possible(m: u64) -> Result<u32> {
 }
 
 /// The first line of a file also says where its sets come from; readers of batch lines pass over the key.
-fn with_provenance(line: String, args: &Args) -> Result<String> {
+fn with_provenance(line: String, args: &Args, source: &Source) -> Result<String> {
     let provenance = Provenance {
         source: version(),
-        command: args.command(),
-        seed: Some(args.seed),
+        command: args.command(source.m),
+        seed: Some(args.seed.seed),
         ..Provenance::default()
     };
     let text = serde_json::to_string(&provenance)

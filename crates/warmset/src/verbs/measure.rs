@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::console::{self, Console, Format};
+use crate::options::{Printed, Seed, directory};
 use crate::pages;
 use ::measure::cpmd::{self, Outcome};
 use ::measure::plan::{Options, Plan};
@@ -36,7 +37,7 @@ Changed while measuring: /dev/cpu_dma_latency is held open, so that processors d
 measuring thread has real-time priority. All of it ends with the measurement, also when it is killed.
 
 Ctrl-C keeps what was measured: the files are written from the finished blocks, with a warning, and the exit status \
-is 2; the same command with --resume goes on. A second Ctrl-C ends at once; --resume goes on then, too.
+is 130; the same command with --resume goes on. A second Ctrl-C ends at once; --resume goes on then, too.
 
 Examples:
   warmset measure cpmd -o out --quick
@@ -50,8 +51,8 @@ Examples:
 #[derive(ClapArgs, Debug)]
 struct CpmdArgs {
     /// Directory for the results
-    #[arg(short = 'o', long = "out", value_name = "DIR")]
-    out: PathBuf,
+    #[arg(short, long, value_name = "DIR", alias = "out", value_parser = directory)]
+    output: PathBuf,
     /// About a minute: working sets up to twice the level-2 cache, preemptions up to 5 ms, fewer samples
     #[arg(long)]
     quick: bool,
@@ -80,15 +81,13 @@ struct CpmdArgs {
     /// Processors to measure on, such as 0-3,8 [default: all that this process may use]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
-    /// Seed of every random choice
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: Seed,
     /// Go on with an interrupted measurement in DIR; the other options must be the same
     #[arg(long)]
     resume: bool,
-    /// How the summary is printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// Which loads are measured.
@@ -121,9 +120,9 @@ pub fn run(args: Args) -> Result<Answer> {
 
 fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
     let machine = machine::detect::this_machine()?;
-    let format = args.format;
+    let format = args.printed.format();
     let options = Options {
-        out: args.out,
+        out: args.output,
         quick: args.quick,
         write_ratios: args.write_ratio,
         wss: args.wss,
@@ -131,7 +130,7 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
         max_preemption: args.max_preemption,
         loads: args.load.list(),
         cpus: args.cpus,
-        seed: args.seed,
+        seed: args.seed.seed,
         resume: args.resume,
         command: command_line(),
         about: machine.settings(),
@@ -142,7 +141,7 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
     let outcome = cpmd::measure(&plan, &machine.platform, &console)?;
     console.finish();
     match format {
-        Format::Table => console::print(&as_text(&outcome))?,
+        Format::Table => console::show(&as_text(&outcome))?,
         Format::Json => console::print_json(&outcome)?,
     }
     match outcome.interrupted {

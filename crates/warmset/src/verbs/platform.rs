@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::console::{self, Format};
+use crate::options::{On, Printed, new_file};
 use model::{Error, Platform, Result, builtin, files, platformfile};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -10,14 +11,12 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Args {
-    /// A built-in platform or a file (`board.toml`) instead of this machine; `list` names the built-in ones
-    #[arg(long, value_name = "NAME")]
-    platform: Option<String>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    on: On,
+    #[command(flatten)]
+    printed: Printed,
     /// Write a picture (`.svg`) or a description that can be edited and read again (`.toml`)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
 }
 
@@ -25,19 +24,21 @@ const HELP: &str = "\
 Examples:
   warmset platform                                   what this machine is and permits
   warmset platform -o machine.svg                    its picture
+  warmset platform --platform list                   the names of the built-in ones
   warmset platform --platform xeon-l7455             the machine of the delay tables
   warmset platform -o board.toml                     its description, to be read with --platform board.toml
   warmset platform --format json | jq .capabilities";
 
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
-    match args.platform.as_deref() {
-        Some("list") => list(&args),
-        Some(name) => {
-            let platform = Platform::find(name)?;
+    if args.on.name() == Some("list") {
+        return list(&args);
+    }
+    match args.on.given()? {
+        Some(platform) => {
             write(&args, &platform)?;
-            match args.format {
-                Format::Table => console::print(&machine::render::platform_text(&platform))?,
+            match args.printed.format() {
+                Format::Table => console::show(&machine::render::platform_text(&platform))?,
                 Format::Json => console::print_json(&Described { platform: &platform })?,
             }
             Ok(Answer::Yes)
@@ -45,8 +46,8 @@ pub fn run(args: Args) -> Result<Answer> {
         None => {
             let machine = machine::this_machine()?;
             write(&args, &machine.platform)?;
-            match args.format {
-                Format::Table => console::print(&machine::render::machine_text(&machine))?,
+            match args.printed.format() {
+                Format::Table => console::show(&machine::render::machine_text(&machine))?,
                 Format::Json => console::print_json(&machine)?,
             }
             Ok(Answer::Yes)
@@ -77,7 +78,7 @@ fn list(args: &Args) -> Result<Answer> {
         name: builtin::SYMMETRIC,
         about: "N identical processors, no caches described",
     });
-    match args.format {
+    match args.printed.format() {
         Format::Json => {
             #[derive(Serialize)]
             struct List {
@@ -90,7 +91,7 @@ fn list(args: &Args) -> Result<Answer> {
                 .iter()
                 .map(|r| format!("{:14} {}\n", r.name, r.about))
                 .collect();
-            console::print(&lines.concat())?;
+            console::show(&lines.concat())?;
         }
     }
     Ok(Answer::Yes)

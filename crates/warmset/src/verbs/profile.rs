@@ -1,8 +1,10 @@
 //! `warmset profile`: shows what a platform costs, reads values off its curves, and exchanges tables with SchedCAT.
 
 use crate::Answer;
-use crate::console::{self, Format};
+use crate::console;
+use crate::options::{Answered, LoadArg, StatisticArg, new_file};
 use model::schedcat::{self, Meaning};
+use model::table::{Look, Table};
 use model::{
     Bytes, CpmdCurve, CpmdPoint, Delay, Error, Load, Profile, Provenance, Result, Statistic, files,
     profilefile,
@@ -45,9 +47,8 @@ struct Show {
     /// Read the overheads at this number of tasks
     #[arg(long, value_name = "N")]
     tasks: Option<u32>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    answered: Answered,
 }
 
 #[derive(clap::Args, Debug)]
@@ -67,7 +68,7 @@ struct Import {
     #[arg(long, value_name = "NAME", default_value = "unnamed", conflicts_with = "into")]
     platform: String,
     /// Where the profile goes
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: PathBuf,
 }
 
@@ -84,8 +85,8 @@ struct Export {
     /// The overheads by number of tasks instead of the cache delays
     #[arg(long)]
     overheads: bool,
-    /// Where the table goes; without it to standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// Write the table to this file instead of to standard output
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
 }
 
@@ -106,22 +107,6 @@ struct MeaningArgs {
     policy: String,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum StatisticArg {
-    /// Means
-    Average,
-    /// Largest samples
-    Maximum,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum LoadArg {
-    /// Nothing
-    Idle,
-    /// A cache polluter on every processor
-    Load,
-}
-
 impl MeaningArgs {
     fn meaning(&self) -> Result<Meaning> {
         if !(0.0..=1.0).contains(&self.write_ratio) {
@@ -130,14 +115,8 @@ impl MeaningArgs {
                 .remedy("give a number from 0 to 1"));
         }
         Ok(Meaning {
-            statistic: match self.statistic {
-                StatisticArg::Average => Statistic::Average,
-                StatisticArg::Maximum => Statistic::Maximum,
-            },
-            load: match self.load {
-                LoadArg::Idle => Load::Idle,
-                LoadArg::Load => Load::Load,
-            },
+            statistic: self.statistic.into(),
+            load: self.load.into(),
             write_ratio: self.write_ratio,
             policy: self.policy.clone(),
         })
@@ -195,10 +174,7 @@ fn export(args: &Export) -> Result<Answer> {
         true => schedcat::export_overheads(&profile, &meaning)?,
         false => schedcat::export_cpmd(&profile, &meaning)?,
     };
-    match &args.output {
-        Some(path) => files::write(path, text)?,
-        None => console::print(&text)?,
-    }
+    console::give(&text, args.output.as_deref())?;
     remark(left_out.iter().map(|l| format!("left out: {l}")));
     Ok(Answer::Yes)
 }
@@ -229,21 +205,20 @@ fn show(args: &Show) -> Result<Answer> {
     let profile = Profile::find(&args.profile)?;
     let asked = args.wss.is_some() || args.tasks.is_some();
     let rows = rows(&profile, args);
-    match args.format {
-        Format::Json if asked => {
-            #[derive(Serialize)]
-            struct Read<'a> {
-                platform: &'a str,
-                values: &'a [Row],
-            }
-            console::print_json(&Read {
-                platform: &profile.platform,
-                values: &rows,
-            })?;
-        }
-        Format::Json => console::print_json(&profile)?,
-        Format::Table if asked => console::print(&rows_text(&rows))?,
-        Format::Table => console::print(&profile_text(&profile))?,
+    #[derive(Serialize)]
+    struct Read<'a> {
+        platform: &'a str,
+        values: &'a [Row],
+    }
+    if asked {
+        let read = Read {
+            platform: &profile.platform,
+            values: &rows,
+        };
+        args.answered.give(|_| rows_text(&rows), &read)?;
+    } else {
+        args.answered
+            .give(|look| profile_text(&profile, look), &profile)?;
     }
     Ok(Answer::Yes)
 }
@@ -316,7 +291,7 @@ fn rows_text(rows: &[Row]) -> String {
     out
 }
 
-fn profile_text(profile: &Profile) -> String {
+fn profile_text(profile: &Profile, look: Look) -> String {
     let mut out = format!("profile of {}\n", profile.platform);
     let p = &profile.provenance;
     for (name, text) in [
@@ -354,7 +329,7 @@ fn profile_text(profile: &Profile) -> String {
             },
             curve.write_ratio
         );
-        push_group(&mut out, &of_group);
+        push_group(&mut out, &of_group, look);
     }
     for curve in &profile.overheads {
         let _ = writeln!(
@@ -377,35 +352,21 @@ fn profile_text(profile: &Profile) -> String {
 }
 
 /// A table with a column for each way to resume and a row for each working set size.
-fn push_group(out: &mut String, curves: &[&CpmdCurve]) {
+fn push_group(out: &mut String, curves: &[&CpmdCurve], look: Look) {
     let sizes: BTreeSet<Bytes> = curves
         .iter()
         .flat_map(|c| c.points.iter().map(|p| p.wss))
         .collect();
-    let mut table: Vec<Vec<String>> = vec![
-        std::iter::once("WSS".to_owned())
-            .chain(curves.iter().map(|c| c.resumption.to_string()))
-            .collect(),
-    ];
+    let mut table = Table::new(0, 0);
+    table.row(std::iter::once("WSS".to_owned()).chain(curves.iter().map(|c| c.resumption.to_string())));
     for wss in sizes {
         let cells = curves.iter().map(|c| {
             let point = c.points.iter().find(|p| p.wss == wss);
             point.map_or(String::new(), cell)
         });
-        table.push(std::iter::once(wss.to_string()).chain(cells).collect());
+        table.row(std::iter::once(wss.to_string()).chain(cells));
     }
-    let columns = curves.len() + 1;
-    let widths: Vec<usize> = (0..columns)
-        .map(|i| table.iter().map(|row| row[i].chars().count()).max().unwrap_or(0))
-        .collect();
-    for row in table {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:>width$}"))
-            .collect();
-        let _ = writeln!(out, "{}", cells.join("  "));
-    }
+    out.push_str(&table.text(look));
 }
 
 fn cell(point: &CpmdPoint) -> String {

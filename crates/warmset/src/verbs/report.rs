@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::console::{Console, Format, print, print_json};
+use crate::options::{Printed, directory, new_file};
 use crate::pages::{self, Material};
 use model::{Error, Platform, Profile, Result, files, profilefile};
 use report::Figure;
@@ -20,20 +21,19 @@ pub struct Args {
     /// Directory that `warmset tour` or `warmset measure cpmd -o` wrote
     pub dir: Option<PathBuf>,
     /// Show this profile instead of the directory's: a built-in one, or a file
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
     /// Where to write the page [default: index.html in DIR, unless only figures are asked for]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     pub output: Option<PathBuf>,
     /// Write every figure as an SVG file into this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = directory)]
     pub figures: Option<PathBuf>,
     /// Write figures as PNG too
     #[arg(long, requires = "figures")]
     pub png: bool,
-    /// How to print what was written
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 /// Pixels of a PNG for each of the figure's: enough for print.
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<Answer> {
         figures,
         findings: made.page.summary.clone(),
     };
-    match args.format {
+    match args.printed.format() {
         Format::Json => print_json(&written)?,
         Format::Table => {
             let text: String = written

@@ -9,7 +9,8 @@ use super::run_show::{self, Shown};
 use super::scheduling::{self, Scheduling};
 use super::simulate_inputs::part_of;
 use crate::Answer;
-use crate::console::{Console, Format, print};
+use crate::console::{self, Console, Format};
+use crate::options::{Answered, directory, new_file};
 use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
 use execute::preflight::{self, Intent, Level};
@@ -51,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Let programs write into files of this directory, one a task, instead of standard error
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIR", value_parser = directory)]
     programs_to: Option<PathBuf>,
     /// Keep idle processors awake during the run, as /dev/cpu_dma_latency permits
     #[arg(long)]
@@ -79,16 +80,12 @@ pub struct Args {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     live: When,
     /// Write every event to a trace, which can be read while it grows
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
     trace: Option<PathBuf>,
     #[command(flatten)]
     coloring: Coloring,
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-    /// Write the answer to a file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    answered: Answered,
 }
 
 const EXAMPLE: &str = "\
@@ -104,7 +101,7 @@ static LONG_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     format!(
         "{EXAMPLE}\n\n{policies}\n{levels}\n\
         What may disturb the run is counted on standard error, and told in full by `--preflight`; nothing is changed but with \
-        `--awake`, and that is restored.\n\
+        `--awake`, and that is restored. \
         A watchdog ends the run when the machine does not answer.\n\n\
         Exit status 1: a task that is not `soft` missed a deadline, the trace breaks a rule, events were lost, or the witness disagrees."
     )
@@ -135,10 +132,10 @@ pub fn run(args: Args) -> Result<Answer> {
         }
         _ => {}
     }
+    let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
     let (boundary, unmeasured) = run_reserve::measure(how, &machine)?;
     let reserved = run_reserve::reserve(how, &set, platform, &args.tasks, boundary.as_ref())?;
     let enforcement = Enforcement::from(how.enforcement);
-    let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
     let mut plans = Vec::new();
     for (policy, stage) in how.all().zip(&reserved.stages) {
         let setup = how.setup(&set, platform, stage.assignment.as_ref());
@@ -162,7 +159,12 @@ pub fn run(args: Args) -> Result<Answer> {
     findings.extend(reserved.findings);
     let early = args.early.unwrap_or_else(|| preflight::early(&intent));
     if args.preflight {
-        print(&run_show::preflight(&findings, args.format)?)?;
+        let answered = &args.answered;
+        let text = run_show::preflight(&findings, answered.printed.format())?;
+        match (answered.printed.format(), &answered.output) {
+            (Format::Table, None) => console::show(&text)?,
+            (_, output) => console::give(&text, output.as_deref())?,
+        }
         return Ok(match preflight::permit(&findings) {
             Ok(()) => Answer::Yes,
             Err(_) => Answer::No,
@@ -294,7 +296,7 @@ pub fn run(args: Args) -> Result<Answer> {
         testimony: testimony.as_ref(),
         units: &units,
     };
-    shown.print(args.format, args.output.as_deref())?;
+    shown.give(&args.answered)?;
     if outcome.ending == Ending::Interrupted {
         return Err(
             Error::new(format!("the run was interrupted after {}", outcome.end))

@@ -1,14 +1,15 @@
 //! How `warmset run` shows what came of a run: a table for people, a JSON document for machines.
 
 use super::run_colors::Statement;
-use crate::console::{Format, give};
+use crate::console::Format;
+use crate::options::Answered;
 use execute::preflight::{Finding, Level};
 use execute::witness::Testimony;
 use execute::{Ending, Outcome};
+use model::table::Look;
 use model::{CpuId, Duration, Result, TaskSet, document};
 use serde::Serialize;
 use std::fmt::Write;
-use std::path::Path;
 use trace::{Summary, Verdict};
 use workload::Calibrated;
 
@@ -39,6 +40,7 @@ pub struct Shown<'a> {
 #[derive(Clone, Copy, Serialize)]
 struct Times {
     count: usize,
+    #[serde(rename = "median_ns")]
     p50_ns: u32,
     p99_ns: u32,
     p999_ns: u32,
@@ -162,12 +164,8 @@ impl Shown<'_> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn print(&self, format: Format, output: Option<&Path>) -> Result<()> {
-        let text = match format {
-            Format::Table => self.table(),
-            Format::Json => document::pretty(&self.document())?,
-        };
-        give(&text, output)
+    pub fn give(&self, answered: &Answered) -> Result<()> {
+        answered.give(|look| self.table(look), &self.document())
     }
 
     fn document(&self) -> Document<'_> {
@@ -242,7 +240,7 @@ impl Shown<'_> {
         self.outcome.best_effort.iter().filter_map(of).collect()
     }
 
-    fn table(&self) -> String {
+    fn table(&self, look: Look) -> String {
         let o = self.outcome;
         // Writing to a string cannot fail, here and below.
         let mut text = format!(
@@ -262,7 +260,7 @@ impl Shown<'_> {
                 ),
             }
         );
-        let _ = write!(text, "{}", self.summary);
+        text += &self.summary.text(look);
         let uncertain = self
             .workloads
             .iter()

@@ -5,9 +5,7 @@ use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f};
 use model::assignment::Clustered;
 use model::assignmentfile::AssignmentFile;
-use model::{
-    Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet,
-};
+use model::{Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet};
 use policy::registry::Needs;
 use policy::{Setup, Spec};
 use std::path::{Path, PathBuf};

@@ -3,12 +3,11 @@
 use super::scheduling::{self, Scheduling};
 use super::{simulate_batch, simulate_inputs, simulate_show};
 use crate::Answer;
-use crate::console::{Console, Format};
+use crate::console::Console;
+use crate::options::{Answered, Charged, On, Seed, new_file};
 use model::files::Aside;
 use model::watch::Watch;
-use model::{
-    Duration, Error, Load, Platform, Profile, Provenance, Result, Statistic, TaskSet, files, taskfile,
-};
+use model::{Duration, Error, Platform, Provenance, Result, Statistic, TaskSet, files, taskfile};
 use simulate::{Costs, Distributions, Ending, Enforcement, Execution, Releases, Scenario, Summary, Traced};
 use std::path::PathBuf;
 use trace::{FileSink, Header, Stage};
@@ -22,21 +21,10 @@ pub struct Args {
     tasks: Option<PathBuf>,
     #[command(flatten)]
     scheduling: Scheduling,
-    /// A built-in platform or a file [default: this machine]
-    #[arg(long, value_name = "NAME", conflicts_with = "processors")]
-    platform: Option<String>,
-    /// As many identical processors, instead of a platform
-    #[arg(short = 'm', long, value_name = "M")]
-    processors: Option<u32>,
-    /// Charge overheads and cache delays: a built-in profile or a file
-    #[arg(long, value_name = "NAME", conflicts_with = "batch")]
-    profile: Option<String>,
-    /// What else runs on the machine, for cache delays
-    #[arg(long, value_enum, default_value_t = OnMachine::Load)]
-    load: OnMachine,
-    /// Which number of a profile is charged
-    #[arg(long, value_enum, default_value_t = Charge::Maximum)]
-    charge: Charge,
+    #[command(flatten)]
+    on: On,
+    #[command(flatten)]
+    charged: Charged,
     /// How long to simulate [default: one hyperperiod, at most 60 s]
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     horizon: Option<Duration>,
@@ -44,47 +32,26 @@ pub struct Args {
     #[arg(long, value_name = "HOW", default_value = "periodic")]
     releases: String,
     /// Whose timer releases jobs, where that is another processor: `0` for all tasks, `camera=0,radar=1` for some
-    #[arg(long, value_name = "WHERE", conflicts_with = "batch")]
+    #[arg(long, value_name = "WHERE")]
     release_on: Option<String>,
     /// A part of the WCET (`0.8`), a range of parts (`0.5..1.2`), a distribution of parts (`normal:0.7,0.1`), or a file
     #[arg(long, value_name = "HOW", default_value = "1")]
     execution: String,
-    /// Seed of random gaps and execution times
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: Seed,
     /// Stop at the first deadline miss, at the latest after 60 simulated seconds, and answer whether there was one
     #[arg(long)]
     brute_force: bool,
     /// Write every event to a trace
-    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
     trace: Option<PathBuf>,
     /// Simulate every task set of a batch file, one JSON line each; `-` reads standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "platform", "processors", "assignment"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "tasks", "platform", "processors", "assignment", "profile", "release_on", "trace"
+    ])]
     batch: Option<String>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-    /// Write the answer to a file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-/// [`Load`] on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum OnMachine {
-    /// Nothing
-    Idle,
-    /// Cache polluters on every processor
-    Load,
-}
-
-/// [`Statistic`] on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Charge {
-    /// The mean, as for soft real time
-    Average,
-    /// The largest sample, as for hard real time
-    Maximum,
+    #[command(flatten)]
+    answered: Answered,
 }
 
 const EXAMPLE: &str = "\
@@ -112,19 +79,26 @@ pub fn run(args: Args) -> Result<Answer> {
         enforcement: how.enforcement.into(),
         quantum: how.quantum,
         stop_at_miss: args.brute_force,
-        seed: args.seed,
+        seed: args.seed.seed,
         ..Scenario::default()
     };
     if let Some(batch) = &args.batch {
+        args.answered.printed.lines_only()?;
         scenario.releases = simulate_inputs::releases(&args.releases, None)?;
         scenario.execution = simulate_inputs::execution(&args.execution, None)?;
-        return simulate_batch::run(batch, how, args.horizon, &scenario, args.output.as_deref());
+        return simulate_batch::run(
+            batch,
+            how,
+            args.horizon,
+            &scenario,
+            args.answered.output.as_deref(),
+        );
     }
     let Some(path) = &args.tasks else {
         return Err(Error::new("no task set is given").remedy("name a TOML file, or use --batch"));
     };
     let set = taskfile::from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))?;
-    let platform = platform(&args)?;
+    let platform = args.on.or_this_machine()?;
     scenario.releases = simulate_inputs::releases(&args.releases, Some(&set))?;
     if let Some(text) = &args.release_on {
         scenario.release_on = simulate_inputs::release_on(text, &set, &platform)?;
@@ -182,7 +156,7 @@ pub fn run(args: Args) -> Result<Answer> {
         added_up: summary.added_up(&set, &distributions),
         scenario: &scenario,
     };
-    shown.print(args.format, args.output.as_deref())?;
+    shown.give(&args.answered)?;
     if summary.ending == Ending::Interrupted {
         return Err(
             Error::new(format!("the simulation was interrupted after {}", summary.end))
@@ -202,14 +176,6 @@ fn answer(set: &TaskSet, summary: &Summary, any: bool) -> Answer {
         .first_miss
         .is_some_and(|miss| any || !set.details(miss.task).is_some_and(|d| d.soft));
     if missed || first { Answer::No } else { Answer::Yes }
-}
-
-fn platform(args: &Args) -> Result<Platform> {
-    match (&args.platform, args.processors) {
-        (Some(name), _) => Platform::find(name),
-        (None, Some(m)) => Platform::builtin(&format!("symmetric:m={m}")).map_err(|e| e.at("-m")),
-        (None, None) => Ok(machine::this_machine()?.platform),
-    }
 }
 
 /// One hyperperiod after the last phase, at most 60 s.
@@ -240,25 +206,16 @@ pub fn default_horizon(set: &TaskSet) -> Duration {
 
 /// What the run is charged for, if a profile is given.
 fn costs(args: &Args, set: &TaskSet, platform: &Platform) -> Result<Option<Costs>> {
-    let Some(name) = &args.profile else {
+    let Some(profile) = args.charged.profile()? else {
         return Ok(None);
     };
-    let load = match args.load {
-        OnMachine::Idle => Load::Idle,
-        OnMachine::Load => Load::Load,
-    };
-    let statistic = match args.charge {
-        Charge::Average => Statistic::Average,
-        Charge::Maximum => Statistic::Maximum,
-    };
-    let profile = Profile::find(name)?;
     Costs::from_profile(
         &profile,
         args.scheduling.policy().info().name,
         set,
         platform,
-        load,
-        statistic,
+        args.charged.load(),
+        args.charged.statistic().unwrap_or(Statistic::Maximum),
     )
     .map(Some)
     .map_err(|e| e.at("--profile"))
@@ -266,7 +223,7 @@ fn costs(args: &Args, set: &TaskSet, platform: &Platform) -> Result<Option<Costs
 
 fn header(args: &Args, set: &TaskSet, platform: &Platform, stage: Stage, scenario: &Scenario) -> Header {
     let provenance = Provenance {
-        seed: Some(args.seed),
+        seed: Some(args.seed.seed),
         ..scheduling::provenance()
     };
     Header {

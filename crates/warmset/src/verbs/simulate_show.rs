@@ -1,12 +1,12 @@
 //! How `warmset simulate` shows what came of a run: a table for people, a JSON document for machines. Both are what
 //! `warmset trace stats` says of a trace of the run, with how it ended before it.
 
-use crate::console::{Format, give};
-use model::{Result, TaskSet, document};
+use crate::options::Answered;
+use model::table::Look;
+use model::{Result, TaskSet};
 use serde::Serialize;
 use simulate::{Ending, Scenario, Summary};
 use std::fmt::Write;
-use std::path::Path;
 
 /// What is shown.
 pub struct Shown<'a> {
@@ -42,12 +42,8 @@ impl Shown<'_> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn print(&self, format: Format, output: Option<&Path>) -> Result<()> {
-        let text = match format {
-            Format::Table => self.table(),
-            Format::Json => document::pretty(&self.document())?,
-        };
-        give(&text, output)
+    pub fn give(&self, answered: &Answered) -> Result<()> {
+        answered.give(|look| self.table(look), &self.document())
     }
 
     fn document(&self) -> Document<'_> {
@@ -68,7 +64,7 @@ impl Shown<'_> {
         }
     }
 
-    fn table(&self) -> String {
+    fn table(&self, look: Look) -> String {
         let s = self.summary;
         let mut text = format!("{} on {}: ", self.policy, self.platform);
         // Writing to a string cannot fail.
@@ -90,7 +86,7 @@ impl Shown<'_> {
             }
             None => writeln!(text, "no deadline missed"),
         };
-        let _ = write!(text, "{}", self.added_up);
+        text += &self.added_up.text(look);
         text
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::Answer;
 use crate::console::{self, Console, Format};
+use crate::options::{On, Printed, directory};
+use model::table::{Look, Table};
 use model::{Duration, Error, Platform, Result, files};
 use report::Figure;
 use report::schedulability::{self, Crossing, Curve};
@@ -17,8 +19,8 @@ Examples:
   warmset study run my-study.toml -o mine
   warmset study plot fig5 --at 500us
 
-A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D, which of them each
-policy keeps. S(U, D) is the share kept; W(D) weighs it by U and is one number for a policy and a delay. Ctrl-C keeps the
+A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D, which of them each \
+policy keeps. S(U, D) is the share kept; W(D) weighs it by U and is one number for a policy and a delay. Ctrl-C keeps the \
 caps that are complete; the same command goes on from there. `docs/studies.md` has the format of study files.";
 
 /// Options of `warmset study`.
@@ -39,31 +41,37 @@ enum Action {
     Plot(PlotArgs),
 }
 
+const PLATFORM: &str = "A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file; caps above what it has \
+                        are left out [default: what the study says]";
+
 #[derive(clap::Args, Debug)]
 struct ListArgs {
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example: warmset study run ospert10-fig5 --sets 1000 -o fig5")]
+#[command(
+    after_help = "Example: warmset study run ospert10-fig5 --sets 1000 -o fig5",
+    mut_arg("platform", |platform| platform.help(PLATFORM))
+)]
 struct RunArgs {
     /// The name of a built-in study, or a file such as `study.toml`
     #[arg(value_name = "STUDY")]
     study: String,
     /// Keep results here: counts as they come, then JSON, CSV and charts
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
-    /// How many task sets for each cap; default: what the study says
+    #[command(flatten)]
+    on: On,
+    /// How many task sets for each cap [default: what the study says]
     #[arg(long, value_name = "N")]
     sets: Option<u32>,
-    /// Seed of the task sets; default: what the study says
-    #[arg(long, value_name = "SEED")]
+    /// Seed of all random choices: the same seed makes the same choices on any machine [default: what the study says]
+    #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 #[derive(clap::Args, Debug)]
@@ -72,11 +80,11 @@ struct PlotArgs {
     /// A directory that `warmset study run -o` made
     #[arg(value_name = "DIR")]
     results: PathBuf,
-    /// Also draw schedulability against utilization at this delay; default: at the shortest
+    /// Also draw schedulability against utilization at this delay [default: at the shortest]
     #[arg(long, value_name = "D")]
     at: Vec<Duration>,
-    /// Write the charts here; default: beside the results
-    #[arg(short, long, value_name = "DIR")]
+    /// Write the charts here [default: beside the results]
+    #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
 }
 
@@ -104,7 +112,7 @@ fn list(args: &ListArgs) -> Result<()> {
     let rows = presets::list()
         .into_iter()
         .map(|(name, title, source)| Row { name, title, source });
-    match args.format {
+    match args.printed.format() {
         Format::Json => {
             #[derive(Serialize)]
             struct List {
@@ -119,13 +127,23 @@ fn list(args: &ListArgs) -> Result<()> {
             for row in rows {
                 text += &format!("{:18}  {} ({})\n", row.name, row.title, row.source);
             }
-            console::print(&text)
+            console::show(&text)
         }
     }
 }
 
 fn run_study(args: &RunArgs) -> Result<()> {
     let mut study = find(&args.study)?;
+    if let Some(platform) = args.on.given()? {
+        let before = study.caps;
+        study = study.on(platform)?;
+        if study.caps != before {
+            console::note(&format!(
+                "caps above {} are left out: no task set above that can be scheduled",
+                study.platform.usable().len()
+            ));
+        }
+    }
     study.sets = args.sets.unwrap_or(study.sets);
     study.seed = args.seed.unwrap_or(study.seed);
     let console = Console::new()?;
@@ -134,13 +152,13 @@ fn run_study(args: &RunArgs) -> Result<()> {
         None => study::run(&study, &console)?,
     };
     console.finish();
-    match args.format {
+    match args.printed.format() {
         Format::Json => console::print(&results.to_json()?)?,
-        Format::Table => console::print(&table(&results))?,
+        Format::Table => console::show(&table(&results, console::look()))?,
     }
     if let Some(dir) = &args.output {
         let written = plot(&results, &[], dir)?;
-        if args.format == Format::Table {
+        if args.printed.format() == Format::Table {
             console::print(&format!("\n{}", lines(&written)))?;
         }
     }
@@ -165,7 +183,7 @@ fn find_platform(name: &str) -> Result<Platform> {
 }
 
 /// W(D), or S(U) where there is only one delay, for people.
-fn table(results: &Results) -> String {
+fn table(results: &Results, look: Look) -> String {
     let (head, rows): (&str, Vec<String>) = if results.delays.len() > 1 {
         ("D", results.delays.iter().map(ToString::to_string).collect())
     } else {
@@ -182,24 +200,22 @@ fn table(results: &Results) -> String {
         _ => String::new(),
     };
     let mut text = format!(
-        "{title}\n{} task sets for each of {} caps{at}\n\n{head:>8}",
+        "{title}\n{} task sets for each of {} caps{at}\n\n",
         results.sets,
         results.shards.len()
     );
-    for curve in &curves {
-        text += &format!("  {:>8}", curve.policy);
-    }
+    let mut shares = Table::new(0, 0);
+    // All columns are at least eight wide, so that tables of several studies look alike.
+    shares.row(
+        std::iter::once(head)
+            .chain(curves.iter().map(|c| c.policy.as_str()))
+            .map(|name| format!("{name:>8}")),
+    );
     for (at, row) in rows.iter().enumerate() {
-        text += &format!("\n{row:>8}");
-        for curve in &curves {
-            text += &format!(
-                "  {:>width$.3}",
-                curve.points[at].1,
-                width = curve.policy.len().max(8)
-            );
-        }
+        shares
+            .row(std::iter::once(row.clone()).chain(curves.iter().map(|c| format!("{:.3}", c.points[at].1))));
     }
-    text.push('\n');
+    text += &shares.text(look);
     for c in crossings(results) {
         text += &format!(
             "\n{} is at least as good as {} without delay ({:.3}) up to D = {:.0} us",

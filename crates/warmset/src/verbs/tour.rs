@@ -5,15 +5,15 @@
 //! `warmset report DIR` makes it again.
 
 use crate::console::{self, Console, Format};
+use crate::options::{On, Printed, Seed, directory};
 use crate::pages::judged::{self, Tasks};
 use crate::pages::{self, studies};
 use crate::{Answer, examples};
 use measure::plan::{Options, Plan};
-use model::watch::Watch;
+use model::watch::{Silent, Watch};
 use model::{ClusterSpec, Duration, Error, Platform, Profile, Result, files, platformfile, taskfile};
 use report::findings;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use study::{Study, presets};
 
@@ -23,7 +23,7 @@ Examples:
   warmset tour -o my-board --sets 1000  more task sets in the studies
   warmset report my-board               make the page again from the files
 
-Stages: the platform; its cache delays (a quick measurement); two examples judged with them; the weighted schedulability
+Stages: the platform; its cache delays (a quick measurement); two examples judged with them; the weighted schedulability \
 of 000, Fig. 5, and the same for this machine; the page. Ctrl-C ends the tour and reports on what is done by then.";
 
 /// Options of `warmset tour`.
@@ -31,23 +31,20 @@ of 000, Fig. 5, and the same for this machine; the page. Ctrl-C ends the tour an
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// Directory for everything that the tour finds
-    #[arg(short, long, value_name = "DIR", default_value = "warmset-report")]
+    #[arg(short, long, value_name = "DIR", default_value = "warmset-report", value_parser = directory)]
     output: PathBuf,
     /// Do not measure: use this profile, a built-in one or a file
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Judge for this platform instead of this machine, together with --profile
-    #[arg(long, value_name = "NAME|FILE", requires = "profile")]
-    platform: Option<String>,
+    #[command(flatten)]
+    on: On,
     /// Task sets for each utilization cap of a study
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     sets: u32,
-    /// The seed of every random choice
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// How to print what was found
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    seed: Seed,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// What the tour found, for scripts.
@@ -60,11 +57,24 @@ struct Found {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
+    if args.on.is_given() && args.profile.is_none() {
+        return Err(Error::new("this machine cannot be measured for another platform")
+            .at("--platform")
+            .remedy("add `--profile NAME` with what that platform costs"));
+    }
     let console = Console::new()?;
     let tour = Tour {
-        args: &args,
+        platform: args.on.or_this_machine()?,
+        profile: args.profile.as_deref().map(Profile::find).transpose()?,
         console: &console,
+        args: &args,
     };
+    // What stands in the way of the last stage is said before the long ones.
+    for (dir, study) in tour.studies()? {
+        study.check()?;
+        study::fits_in(&dir, &study)?;
+    }
+    files::make_dir(&args.output)?;
     let stages = tour.stages();
     console.finish();
     // What is done by now is worth a page, also when a stage failed or was stopped.
@@ -79,9 +89,9 @@ pub fn run(args: Args) -> Result<Answer> {
         stopped,
         findings,
     };
-    match args.format {
+    match args.printed.format() {
         Format::Json => console::print_json(&found)?,
-        Format::Table => console::print(&closing(&found, &args.output))?,
+        Format::Table => console::show(&closing(&found, &args.output))?,
     }
     if stopped {
         return Err(Error::new("the tour was stopped before its end")
@@ -140,6 +150,9 @@ pub fn next(dir: &Path) -> Vec<(String, String)> {
 
 struct Tour<'a> {
     args: &'a Args,
+    platform: Platform,
+    /// `None`: it is measured.
+    profile: Option<Profile>,
     console: &'a Console,
 }
 
@@ -161,61 +174,51 @@ impl Tour<'_> {
     }
 
     fn stages(&self) -> Result<()> {
-        let platform = self.look()?;
-        // What stands in the way of the last stage is said before the long ones.
-        for (dir, study) in self.studies(&platform)? {
-            study::fits_in(&dir, &study)?;
-        }
+        self.look()?;
         self.go_on()?;
-        let profile = self.measure(&platform)?;
+        let profile = self.measure()?;
         self.go_on()?;
-        self.judge(&platform, &profile)?;
+        self.judge(&profile)?;
         self.go_on()?;
-        self.study(&platform, &profile)
+        self.study(&profile)
     }
 
-    fn look(&self) -> Result<Platform> {
+    fn look(&self) -> Result<()> {
         self.say("1/5  Looking at the machine");
-        let platform = match &self.args.platform {
-            Some(name) => Platform::find(name)?,
-            None => machine::this_machine()?.platform,
-        };
-        files::write(&self.dir(pages::PLATFORM), platformfile::to_toml(&platform))?;
+        let platform = &self.platform;
+        files::write(&self.dir(pages::PLATFORM), platformfile::to_toml(platform))?;
         self.say(&format!("     {}: {}", platform.description, platform.summary()));
-        Ok(platform)
+        Ok(())
     }
 
-    fn measure(&self, platform: &Platform) -> Result<Profile> {
-        let profile = match &self.args.profile {
-            Some(name) => {
+    fn measure(&self) -> Result<Profile> {
+        let profile = match &self.profile {
+            Some(profile) => {
                 self.say(&format!(
-                    "2/5  Taking the cache delays of {name} instead of measuring"
+                    "2/5  Taking the cache delays of {} instead of measuring",
+                    self.args.profile.as_deref().unwrap_or_default()
                 ));
-                let profile = Profile::find(name)?;
-                files::write(&self.dir(pages::PROFILE), model::profilefile::to_toml(&profile))?;
-                profile
+                files::write(&self.dir(pages::PROFILE), model::profilefile::to_toml(profile))?;
+                profile.clone()
             }
             None => {
                 self.say("2/5  Measuring cache delays, about a minute: better leave the machine alone");
                 let options = Options {
                     out: self.args.output.clone(),
                     quick: true,
-                    seed: self.args.seed,
+                    seed: self.args.seed.seed,
                     // A tour that was stopped goes on where it was.
                     resume: self.dir(measure::journal::NAME).exists(),
-                    about: match self.args.platform {
-                        Some(_) => BTreeMap::new(),
-                        None => machine::this_machine()?.settings(),
-                    },
+                    about: machine::this_machine()?.settings(),
                     command: format!(
                         "warmset measure cpmd --quick --seed {} -o {}",
-                        self.args.seed,
+                        self.args.seed.seed,
                         self.args.output.display()
                     ),
                     ..Options::default()
                 };
-                let plan = Plan::of(&options, platform)?;
-                let outcome = measure::cpmd::measure(&plan, platform, self.console)?;
+                let plan = Plan::of(&options, &self.platform)?;
+                let outcome = measure::cpmd::measure(&plan, &self.platform, self.console)?;
                 self.console.finish();
                 outcome.profile
             }
@@ -229,9 +232,9 @@ impl Tour<'_> {
         Ok(profile)
     }
 
-    fn judge(&self, platform: &Platform, profile: &Profile) -> Result<()> {
+    fn judge(&self, profile: &Profile) -> Result<()> {
         self.say("3/5  Judging two example task sets with these delays");
-        let m = platform.usable().len() as u32;
+        let m = self.platform.usable().len() as u32;
         for example in [examples::control(m)?, examples::video(m)?] {
             let tasks = Tasks {
                 name: example.name.to_owned(),
@@ -239,7 +242,7 @@ impl Tour<'_> {
             };
             let path = self.dir(pages::TASKS).join(format!("{}.toml", tasks.name));
             files::write(&path, taskfile::to_toml(&tasks.set))?;
-            let judgment = judged::judge(&tasks, platform, profile, self.console)?;
+            let judgment = judged::judge(&tasks, &self.platform, profile, self.console)?;
             self.console.finish();
             if let Some(sentence) = judged::sentences(&judgment).first() {
                 self.say(&format!("     {}: {sentence}", tasks.name));
@@ -248,9 +251,9 @@ impl Tour<'_> {
         Ok(())
     }
 
-    fn study(&self, platform: &Platform, profile: &Profile) -> Result<()> {
+    fn study(&self, profile: &Profile) -> Result<()> {
         self.say("4/5  Comparing policies over random task sets");
-        for (dir, study) in self.studies(platform)? {
+        for (dir, study) in self.studies()? {
             let results = study::run_in(&dir, &study, self.console)?;
             self.console.finish();
             for sentence in studies::sentences(&results, &[profile]).iter().take(2) {
@@ -262,16 +265,16 @@ impl Tour<'_> {
     }
 
     /// The studies of the tour, each with its directory.
-    fn studies(&self, platform: &Platform) -> Result<Vec<(PathBuf, Study)>> {
+    fn studies(&self) -> Result<Vec<(PathBuf, Study)>> {
         let mut all = vec![presets::find("ospert10-fig5")?];
-        if platform.usable().len() > 1 {
-            all.push(here(&all[0], platform)?);
+        if self.platform.usable().len() > 1 {
+            all.push(here(&all[0], &self.platform)?);
         }
         Ok(all
             .into_iter()
             .map(|mut study| {
                 study.sets = self.args.sets;
-                study.seed = self.args.seed;
+                study.seed = self.args.seed.seed;
                 (self.dir(pages::STUDIES).join(&study.name), study)
             })
             .collect())
@@ -279,7 +282,8 @@ impl Tour<'_> {
 
     fn page(&self) -> Result<(PathBuf, Vec<String>)> {
         self.say("5/5  Writing the report");
-        let mut made = pages::make(&pages::read(&self.args.output)?, self.console)?;
+        // Not watched: what is done by now becomes a page, also where the tour was stopped.
+        let mut made = pages::make(&pages::read(&self.args.output)?, &Silent)?;
         made.page.next = next(&self.args.output);
         let path = self.dir("index.html");
         files::write(&path, report::page::page(&made.page))?;

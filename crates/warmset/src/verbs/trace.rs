@@ -2,7 +2,8 @@
 
 use super::trace_export;
 use crate::Answer;
-use crate::console::{Console, Format, print, print_json};
+use crate::console::{Console, Format};
+use crate::options::{Answered, new_file};
 use ::trace::check::{Options, Violation};
 use ::trace::stats::JobRow;
 use ::trace::view::Moment;
@@ -34,10 +35,10 @@ enum What {
 }
 
 const CHECK_HELP: &str = "\
-Exit status: 0 no rule is broken; 1 one is, or events are missing (lost while it was recorded, damaged, or cut off at the
+Exit status: 0 no rule is broken; 1 one is, or events are missing (lost while it was recorded, damaged, or cut off at the \
 end); 2 the file cannot be read.
 
-A simulated trace is checked exactly. On a real machine a decision takes effect after a while: it may be overdue by the
+A simulated trace is checked exactly. On a real machine a decision takes effect after a while: it may be overdue by the \
 tolerance, which is part of the answer, next to how long decisions were overdue in fact.
 
 Example: warmset trace check run.wtrace --picture violation.svg";
@@ -51,11 +52,10 @@ struct CheckArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     tolerance: Option<Duration>,
     /// Draw the schedule around the first violation, which is marked, as SVG
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
     picture: Option<PathBuf>,
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    answered: Answered,
 }
 
 const STATS_HELP: &str = "\
@@ -67,11 +67,10 @@ struct StatsArgs {
     /// The trace
     file: PathBuf,
     /// Write every finished job as a line of CSV
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
     jobs: Option<PathBuf>,
-    /// How to print the sums
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    answered: Answered,
 }
 
 /// Runs the verb.
@@ -178,28 +177,25 @@ fn check(args: &CheckArgs) -> Result<Answer> {
         files::write(path, figure.to_svg())?;
     }
     let clean = verdict.is_clean() && condition.is_whole();
-    match args.format {
-        Format::Json => {
-            #[derive(Serialize)]
-            struct Answered<'a> {
-                #[serde(flatten)]
-                about: About<'a>,
-                /// No rule is broken, and nothing is missing.
-                clean: bool,
-                whole: bool,
-                condition: Condition,
-                verdict: &'a Verdict,
-            }
-            print_json(&Answered {
-                about: About::of(&args.file, &header),
-                clean,
-                whole: condition.is_whole(),
-                condition,
-                verdict: &verdict,
-            })?;
-        }
-        Format::Table => print(&told(&header, condition, &verdict, picture.as_ref()))?,
+    #[derive(Serialize)]
+    struct Checked<'a> {
+        #[serde(flatten)]
+        about: About<'a>,
+        /// No rule is broken, and nothing is missing.
+        clean: bool,
+        whole: bool,
+        condition: Condition,
+        verdict: &'a Verdict,
     }
+    let checked = Checked {
+        about: About::of(&args.file, &header),
+        clean,
+        whole: condition.is_whole(),
+        condition,
+        verdict: &verdict,
+    };
+    let table = |_| told(&header, condition, &verdict, picture.as_ref());
+    args.answered.give(table, &checked)?;
     Ok(if clean { Answer::Yes } else { Answer::No })
 }
 
@@ -365,30 +361,29 @@ fn stats(args: &StatsArgs) -> Result<Answer> {
         aside.finish()?;
     }
     let summary = jobs.statistics.summary();
-    match args.format {
-        Format::Json => {
-            trace_export::note_damage(&args.file, &condition, true);
-            #[derive(Serialize)]
-            struct Answered<'a> {
-                #[serde(flatten)]
-                about: About<'a>,
-                #[serde(flatten)]
-                summary: &'a ::trace::Summary,
-            }
-            print_json(&Answered {
-                about: About::of(&args.file, &header),
-                summary: &summary,
-            })?;
-        }
-        Format::Table => {
-            let complete = if condition.is_whole() {
-                String::new()
-            } else {
-                format!("{condition}\n")
-            };
-            print(&format!("{}\n{complete}{summary}", about(&header)))?;
-        }
+    #[derive(Serialize)]
+    struct Sums<'a> {
+        #[serde(flatten)]
+        about: About<'a>,
+        #[serde(flatten)]
+        summary: &'a ::trace::Summary,
     }
+    let sums = Sums {
+        about: About::of(&args.file, &header),
+        summary: &summary,
+    };
+    if args.answered.printed.format() == Format::Json {
+        trace_export::note_damage(&args.file, &condition, true);
+    }
+    let table = |look| {
+        let complete = if condition.is_whole() {
+            String::new()
+        } else {
+            format!("{condition}\n")
+        };
+        format!("{}\n{complete}{}", about(&header), summary.text(look))
+    };
+    args.answered.give(table, &sums)?;
     Ok(Answer::Yes)
 }
 

@@ -2,7 +2,8 @@
 
 use super::trace::{head_of, replay};
 use crate::Answer;
-use crate::console::{note, print};
+use crate::console::{give, note};
+use crate::options::new_file;
 use ::trace::{Condition, Header, Sink, View, Viewer, csv, perfetto};
 use model::{Duration, Error, Instant, Result, files};
 use report::schedule::{self, Rows};
@@ -60,7 +61,7 @@ pub struct Args {
     #[arg(long)]
     title: Option<String>,
     /// Write to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
 }
 
@@ -161,10 +162,7 @@ pub(super) fn note_damage(path: &Path, condition: &Condition, to_the_end: bool) 
 }
 
 fn write_text(path: Option<&Path>, text: &str) -> Result<Answer> {
-    match path {
-        Some(path) => files::write(path, text)?,
-        None => print(text)?,
-    }
+    give(text, path)?;
     Ok(Answer::Yes)
 }
 

@@ -1,0 +1,186 @@
+//! Ctrl-C ends long work with status 130, after a sentence that says what is kept.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn directory() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    // Each set has a hyperperiod of hours: a simulation of them does not end by itself.
+    let set =
+        "[[task]]\nwcet = \"300us\"\nperiod = \"997us\"\n[[task]]\nwcet = \"300us\"\nperiod = \"991us\"\n";
+    std::fs::write(dir.path().join("tasks.toml"), set).expect("written");
+    // Searching how far these may grow takes minutes.
+    let many: String = (0..400)
+        .map(|n| {
+            format!(
+                "[[task]]\nwcet = \"{}us\"\nperiod = \"{}us\"\n",
+                900 + n,
+                10_007 + 13 * n
+            )
+        })
+        .collect();
+    std::fs::write(dir.path().join("many.toml"), many).expect("written");
+    dir
+}
+
+/// Starts the command, sends SIGINT when `begun` says so, and waits for its end.
+fn interrupted(dir: &Path, args: &str, begun: impl Fn() -> bool) -> Output {
+    let child = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .current_dir(dir)
+        .args(args.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let pid = i32::try_from(child.id()).expect("a number of a process");
+    let patience = Instant::now();
+    while !begun() || !handles_interrupt(pid) {
+        assert!(
+            patience.elapsed() < Duration::from_secs(120),
+            "{args} does not begin"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: the child is not waited for yet, so its number is its own.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    child.wait_with_output().expect("ended")
+}
+
+/// Does the process catch SIGINT by now? By what the kernel says of it.
+fn handles_interrupt(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|l| l.strip_prefix("SigCgt:"));
+    let mask = caught
+        .and_then(|m| u64::from_str_radix(m.trim(), 16).ok())
+        .unwrap_or(0);
+    mask & 1 << (libc::SIGINT - 1) != 0
+}
+
+/// Status 130, and the last line on standard error is one sentence that says these words.
+fn says(out: &Output, words: &[&str]) {
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(130), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("warmset: "), "{said}");
+    for word in words {
+        assert!(last.contains(word), "no {word:?} in: {said}");
+    }
+}
+
+#[test]
+fn a_study_without_a_directory_says_that_nothing_is_kept() {
+    let dir = directory();
+    let out = interrupted(dir.path(), "study run ospert10-fig5 --sets 1000000", || true);
+    says(&out, &["stopped after", "nothing of it is kept", "-o DIR"]);
+    assert!(out.stdout.is_empty());
+}
+
+#[test]
+fn a_study_in_a_directory_says_that_caps_are_kept() {
+    let dir = directory();
+    let there = dir.path().join("out/study.toml");
+    let out = interrupted(
+        dir.path(),
+        "study run ospert10-fig5 --sets 1000000 -o out",
+        || there.exists(),
+    );
+    says(&out, &["stopped after", "caps that were kept are not run again"]);
+}
+
+#[test]
+fn a_simulation_shows_what_is_true_by_then_and_keeps_no_half_of_a_trace() {
+    let dir = directory();
+    let out = interrupted(dir.path(), "simulate tasks.toml -m 2 --for 10h", || true);
+    says(&out, &["the simulation was interrupted after"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("interrupted after"));
+}
+
+#[test]
+fn a_check_says_that_it_was_stopped() {
+    let dir = directory();
+    let out = interrupted(dir.path(), "check many.toml -m 64", || true);
+    says(&out, &["stopped"]);
+    assert!(out.stdout.is_empty());
+}
+
+#[test]
+fn a_batch_keeps_no_file_that_is_not_whole() {
+    let dir = directory();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .current_dir(dir.path())
+        .args(["check", "--batch", "-", "-o", "out.jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let line = "{\"id\": 1, \"m\": 2, \"tasks\": [{\"wcet\": 1, \"period\": 5, \"deadline\": 5}]}\n";
+    stdin.write_all(line.as_bytes()).expect("written");
+    let pid = i32::try_from(child.id()).expect("a number of a process");
+    while !handles_interrupt(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: the child is not waited for yet, so its number is its own.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    // The next lines find that it was told to stop; the pipe may be closed by then.
+    for _ in 0..100 {
+        if stdin.write_all(line.as_bytes()).is_err() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    drop(stdin);
+    let out = child.wait_with_output().expect("ended");
+    says(&out, &["stopped after", "nothing is kept"]);
+    assert!(!dir.path().join("out.jsonl").exists());
+}
+
+#[test]
+fn a_tour_reports_on_what_is_done() {
+    let dir = directory();
+    let begun = dir.path().join("out/tasks/video.toml");
+    let args = "tour --profile xeon-l7455 --platform xeon-l7455 --sets 1000000 -o out";
+    let out = interrupted(dir.path(), args, || begun.exists());
+    says(&out, &["the tour was stopped before its end"]);
+    assert!(dir.path().join("out/index.html").exists());
+}
+
+#[test]
+fn a_measurement_keeps_its_blocks() {
+    let dir = directory();
+    let begun = dir.path().join("out/measurement.part");
+    let args = "measure cpmd -o out --wss 4KiB --samples 100000 --max-preemption 200us --load idle";
+    // The first block has to be there: without one there is nothing to keep.
+    let out = interrupted(dir.path(), args, || {
+        std::fs::read_to_string(&begun).is_ok_and(|text| text.lines().count() > 2)
+    });
+    says(&out, &["interrupted after", "--resume"]);
+}
+
+/// SIGTERM asks for the same, and shells tell it by 143.
+#[test]
+fn a_termination_is_told_apart() {
+    let dir = directory();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .current_dir(dir.path())
+        .args(["simulate", "tasks.toml", "-m", "2", "--for", "10h"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let pid = i32::try_from(child.id()).expect("a number of a process");
+    while !handles_interrupt(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: the child is not waited for yet, so its number is its own.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+    let mut said = String::new();
+    let mut stderr = child.stderr.take().expect("a pipe");
+    stderr.read_to_string(&mut said).expect("text");
+    assert_eq!(child.wait().expect("ended").code(), Some(143), "{said}");
+    assert!(said.contains("interrupted"), "{said}");
+}
