@@ -169,7 +169,7 @@ pub(super) fn clusters(tasks: &[Timing], assignment: &Clustered, system: &System
     for (index, (t, c)) in tasks.iter().zip(&assignment.cluster_of).enumerate() {
         let task = TaskId(index as u32);
         let delay = system.delays.longest(task, &ways[*c as usize]);
-        let resident = Resident::whole(*t, delay, delay);
+        let resident = Resident::whole(*t, system.beginning(delay), delay);
         households[*c as usize].residents.push((task, resident));
     }
     households
@@ -212,7 +212,7 @@ fn turns(tasks: &[Timing], assignment: &Turns, system: &System<'_>) -> Vec<House
 /// A task that stays on one processor.
 pub(super) fn fixed(task: TaskId, timing: Timing, system: &System<'_>) -> Resident {
     let delay = system.delays.preemption(task);
-    Resident::whole(timing, delay, delay)
+    Resident::whole(timing, system.beginning(delay), delay)
 }
 
 /// A task on one of two processors on which its jobs take turns. A timer may be transferred as soon as the job before is complete, and
@@ -227,7 +227,7 @@ pub(super) fn migratory(
     let way = system.resumption(first, second);
     let stays = system.delays.preemption(task);
     Resident {
-        beginning: system.delays.delay(task, way).max(stays),
+        beginning: system.beginning(system.delays.delay(task, way).max(stays)),
         jobs,
         transfers: Some(timing.period),
         calls: 1,
@@ -266,6 +266,8 @@ fn slices(tasks: &[Timing], assignment: &Slices, system: &System<'_>) -> Vec<Hou
 ///
 /// Its timer is programmed when the slice before is used up, within that one's window; that of the first one when the job before
 /// completes. A slice that is used up at the very end of its window is handed over by an IPI.
+///
+/// Every slice but the first resumes a job that has run elsewhere: it begins with the delay of a migration by any rule.
 pub(super) fn sliced(
     task: TaskId,
     timing: Timing,
@@ -279,8 +281,12 @@ pub(super) fn sliced(
         0 => whole.period.max(whole.deadline),
         _ => timing.deadline,
     };
+    let migration = system.delays.longest(task, ways).max(stays);
     Resident {
-        beginning: system.delays.longest(task, ways).max(stays),
+        beginning: match at {
+            0 => system.beginning(migration),
+            _ => migration,
+        },
         transfers: Some(early),
         calls: u64::from(at > 0),
         ..Resident::whole(timing, stays, stays)

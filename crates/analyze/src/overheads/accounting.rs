@@ -10,9 +10,10 @@
 //! Integers throughout: rates in units of 2^-64, rounded up, so that nothing is lost and no cost is no change.
 
 use super::kinds::{Kind, Parts};
-use super::{Overheads, System};
+use super::{Overheads, Precedence, System};
 use crate::verdict::Guarantee;
 use model::{Duration, Timing};
+use std::cmp::Reverse;
 
 /// What a task, or the part of it that lives on these processors, asks of them and brings along.
 #[derive(Clone, Copy, Debug)]
@@ -218,14 +219,68 @@ pub(super) fn own_of(
 /// Execution that no time suffices for, because interrupts take all of it, becomes [`Duration::MAX`]: not schedulable by any test.
 pub(super) fn inflate(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<(Timing, Parts)> {
     let interrupts = Interrupts::of(residents.iter(), system.overheads);
-    let worst = top_two(residents);
+    let disturbed = disturbed(residents, width, system);
     residents
         .iter()
-        .map(|r| {
-            let disturbed = if r.resuming == worst.0 { worst.1 } else { worst.0 };
-            inflate_one(r, disturbed, &interrupts, width, system)
-        })
+        .zip(disturbed)
+        .map(|(r, disturbed)| inflate_one(r, disturbed, &interrupts, width, system))
         .collect()
+}
+
+/// D* of each: the longest delay of another job that goes on where a job of this one has completed.
+///
+/// 002 §6.1 takes any other task of the place. With cache delays alone (`docs/overheads.md`, "By piece"): on one processor
+/// only the tasks that this one can preempt; with fixed priorities only lower ones; and in a cluster with no more tasks than
+/// processors nothing, since no job ever waits there.
+pub(super) fn disturbed(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<Duration> {
+    if !system.has_cache_delays_alone() {
+        return of_any_other(residents);
+    }
+    if width > 1 && residents.len() <= width {
+        return vec![Duration::ZERO; residents.len()];
+    }
+    match system.precedence {
+        Precedence::Fixed(priority) => {
+            let timings: Vec<Timing> = residents.iter().map(|r| r.timing).collect();
+            let mut longest = Duration::ZERO;
+            let mut disturbed = vec![Duration::ZERO; residents.len()];
+            for index in priority.order(&timings).into_iter().rev() {
+                disturbed[index] = longest;
+                longest = longest.max(residents[index].resuming);
+            }
+            disturbed
+        }
+        Precedence::Edf if width > 1 => of_any_other(residents),
+        Precedence::Edf => of_later_deadlines(residents),
+    }
+}
+
+/// The longest delay of any other.
+fn of_any_other(residents: &[Resident]) -> Vec<Duration> {
+    let worst = top_two(residents);
+    let other = |r: &Resident| if r.resuming == worst.0 { worst.1 } else { worst.0 };
+    residents.iter().map(other).collect()
+}
+
+/// The longest delay of those that one can preempt under EDF on one processor: the job that preempts was released after the other
+/// one had started, so that its relative deadline is strictly shorter. A migratory task of EDF-fm preempts every fixed one,
+/// and is preempted by none.
+fn of_later_deadlines(residents: &[Resident]) -> Vec<Duration> {
+    let key = |r: &Resident| (r.jobs.0 == r.jobs.1, r.timing.deadline);
+    let mut order: Vec<usize> = (0..residents.len()).collect();
+    order.sort_by_key(|i| Reverse(key(&residents[*i])));
+    let mut disturbed = vec![Duration::ZERO; residents.len()];
+    let (mut longest, mut longest_here) = (Duration::ZERO, Duration::ZERO);
+    let mut last = None;
+    for index in order {
+        let here = key(&residents[index]);
+        if last != Some(here) {
+            (longest, last) = (longest_here, Some(here));
+        }
+        disturbed[index] = longest;
+        longest_here = longest_here.max(residents[index].resuming);
+    }
+    disturbed
 }
 
 /// One of [`inflate`], with interrupts and the longest delay of others known.
@@ -250,7 +305,7 @@ pub(super) fn inflate_one(
 }
 
 /// The longest and second-longest delay after a preemption (the same twice if two have it).
-pub(super) fn top_two(residents: &[Resident]) -> (Duration, Duration) {
+fn top_two(residents: &[Resident]) -> (Duration, Duration) {
     let mut top = (Duration::ZERO, Duration::ZERO);
     for r in residents {
         if r.resuming > top.0 {

@@ -7,7 +7,7 @@
 
 use super::System;
 use super::account::{fixed, sliced};
-use super::accounting::{Interrupts, Resident, inflate, inflate_one, own_of, sections, top_two};
+use super::accounting::{Interrupts, Resident, disturbed, inflate, inflate_one, own_of, sections};
 use crate::semi::edf_wm::{Host, Item, Position, Processor, Refusal, STEPS, Settings, assign_to};
 use crate::uniprocessor::{Work, edf};
 use model::assignment::Slices;
@@ -95,23 +95,28 @@ impl Site<'_> {
     fn trial(&self, task: u32, slice: &Timing) -> Option<Trial> {
         let system = self.books.system;
         let whole = &self.books.tasks[task as usize];
-        let mut resident = sliced(TaskId(task), *slice, whole, 0, &self.books.ways, system);
-        // Which of the slices it will be is not known: at worst it is handed over.
-        resident.calls = 1;
-        resident.transfers = resident.transfers.max(Some(slice.deadline));
+        // Which of the slices it will be is not known: at worst it is handed over, and its timer comes as early as that of
+        // the first one.
+        let first = sliced(TaskId(task), *slice, whole, 0, &self.books.ways, system);
+        let later = sliced(TaskId(task), *slice, whole, 1, &self.books.ways, system);
+        let resident = Resident {
+            transfers: first.transfers.max(later.transfers),
+            ..later
+        };
         let mut residents = self.residents.clone();
         residents.push(resident);
         let interrupts = Interrupts::of(residents.iter(), system.overheads);
-        let (longest, second) = top_two(&residents);
-        let disturbed = |r: &Resident| if r.resuming == longest { second } else { longest };
+        let mut disturbed = disturbed(&residents, 1, system);
+        let by_slice = disturbed.pop().unwrap_or_default();
         let others: Vec<Timing> = self
             .residents
             .iter()
-            .map(|r| inflate_one(r, disturbed(r), &interrupts, 1, system).0)
+            .zip(disturbed)
+            .map(|(r, disturbed)| inflate_one(r, disturbed, &interrupts, 1, system).0)
             .collect();
         let others = Processor::with(&others)?;
         let times = sections(1, system.guarantee);
-        let own = own_of(&resident, disturbed(&resident), times, system).total();
+        let own = own_of(&resident, by_slice, times, system).total();
         let (most, _) = interrupts.stretch(slice.wcet.saturating_add(own));
         let most = Timing {
             wcet: most.min(slice.deadline).min(slice.period),

@@ -23,7 +23,7 @@ pub use account::{Accounted, Piece, Place, account};
 pub use holds::holds;
 pub use kinds::{Each, Kind, Lost, Parts};
 pub use packing::{Packed, pack, pack_with};
-pub use system::{CacheDelays, System};
+pub use system::{CacheDelays, Precedence, System};
 
 use model::profile::{OverheadKind, Statistic};
 use model::{Delay, Duration, Profile};

@@ -60,7 +60,7 @@ pub fn pack_with(
         residents.clear();
         residents.extend(ids.iter().map(|id| {
             let delay = system.delays.longest(TaskId(*id), &ways[cluster]);
-            Resident::whole(tasks[*id as usize], delay, delay)
+            Resident::whole(tasks[*id as usize], system.beginning(delay), delay)
         }));
         inside.clear();
         let inflated = inflate(&residents, sizes[cluster] as usize, system);

@@ -9,6 +9,8 @@
 //! Releases are serviced at boundaries. Either each quantum gives one to every task of the set, or a job is charged for all
 //! that come while it is active: at most p / p′ + 2 of a task of period p′. The smaller charge counts.
 //!
+//! With cache delays alone the first quantum of a job loses nothing: its WCET contains the first loading of its working set.
+//!
 //! A release within a quantum waits for the next boundary: with periods and phases in whole quanta there are none.
 
 use super::accounting::{Resident, own_of};
@@ -38,6 +40,9 @@ pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &Syst
     };
     let charge = |r: &Resident| {
         let each = each_quantum(r, cpus.len(), system);
+        if system.has_cache_delays_alone() {
+            return after_the_first(&r.timing, quantum, r.resuming);
+        }
         let apart = in_quanta(&r.timing, quantum, &each, releases.within(r.timing.period));
         let mut with_releases = each;
         with_releases.add(Kind::Release, releases.at_once);
@@ -95,6 +100,22 @@ fn in_quanta(t: &Timing, quantum: Duration, each: &Parts, once: Duration) -> Par
         parts.add(kind, Duration::from_nanos(time.nanos().saturating_mul(quanta)));
     }
     parts.add(Kind::Release, once);
+    parts
+}
+
+/// What a job pays that loses `delay` in every quantum but the first.
+///
+/// It takes k = 1 + ⌈(e − Q) / (Q − delay)⌉ quanta; e + (k − 1) delay fills more than k − 1 of them and at most k.
+fn after_the_first(t: &Timing, quantum: Duration, delay: Duration) -> Parts {
+    let quantum = quantum.nanos().max(1);
+    let rest = t.wcet.nanos().saturating_sub(quantum);
+    let lost = match quantum.saturating_sub(delay.nanos()) {
+        _ if rest == 0 => 0,
+        0 => u64::MAX,
+        usable => delay.nanos().saturating_mul(rest.div_ceil(usable)),
+    };
+    let mut parts = Parts::default();
+    parts.add(Kind::Cpmd, Duration::from_nanos(lost));
     parts
 }
 

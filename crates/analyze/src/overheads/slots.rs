@@ -15,7 +15,7 @@
 
 use super::System;
 use super::account::{Accounted, Piece, Place, by_task};
-use super::accounting::{Resident, own_of, top_two};
+use super::accounting::{Resident, disturbed, own_of};
 use super::kinds::{Kind, Lost, Parts};
 use crate::verdict::Guarantee;
 use model::assignment::Slots;
@@ -44,10 +44,10 @@ impl Server {
             .iter()
             .map(|task| {
                 let delay = system.delays.longest(*task, ways);
-                Resident::whole(tasks[task.index()], delay, delay)
+                Resident::whole(tasks[task.index()], system.beginning(delay), delay)
             })
             .collect();
-        let worst = top_two(&residents);
+        let longest = residents.iter().map(|r| r.resuming).max().unwrap_or_default();
         // A hard guarantee bears a kernel section that has begun, on the releasing processor and on the serving one.
         let times = match (system.guarantee, is_split) {
             (Guarantee::Soft, false) => (2, 2, 0),
@@ -57,8 +57,8 @@ impl Server {
         };
         let costs = residents
             .iter()
-            .map(|r| {
-                let disturbed = if r.resuming == worst.0 { worst.1 } else { worst.0 };
+            .zip(disturbed(&residents, 1, system))
+            .map(|(r, disturbed)| {
                 let mut parts = own_of(r, disturbed, times, system);
                 parts.add(Kind::Release, system.overheads.release);
                 (r.timing.inflated(parts.total()), parts)
@@ -67,7 +67,7 @@ impl Server {
         Server {
             members,
             costs,
-            switch: switch(worst.0, is_split, system),
+            switch: switch(longest, is_split, system),
         }
     }
 

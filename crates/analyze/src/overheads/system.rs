@@ -1,6 +1,7 @@
 //! What a platform costs a set under one policy: overheads, and the cache delay of every task by the way in which it resumes.
 
 use super::Overheads;
+use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
 use model::{CpuId, Duration, Platform, Result, Resumption, TaskId};
 use std::sync::Arc;
@@ -16,6 +17,18 @@ pub struct System<'a> {
     pub delays: &'a CacheDelays,
     /// Hard: also the longest that the kernel can be in the midst of something else. Soft: as often as 002 §6.1 counts.
     pub guarantee: Guarantee,
+    /// Which jobs can preempt which.
+    pub precedence: Precedence,
+}
+
+/// Which jobs go before which on a processor or cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Precedence {
+    /// Earliest deadline first; under EDF-fm migratory tasks before fixed ones.
+    #[default]
+    Edf,
+    /// Fixed priorities.
+    Fixed(Priority),
 }
 
 impl System<'_> {
@@ -23,9 +36,21 @@ impl System<'_> {
     pub fn is_free(&self) -> bool {
         self.overheads.are_free() && self.delays.are_free()
     }
-}
 
-impl System<'_> {
+    /// Does nothing cost anything but cache delay? Then a job is charged D* alone (`docs/overheads.md`).
+    pub fn has_cache_delays_alone(&self) -> bool {
+        self.overheads.are_free()
+    }
+
+    /// The delay with which a job begins that has not run before. 002 §6.1 charges one for the lack of affinity. With cache
+    /// delays alone nothing is charged: a WCET already contains the first loading of the working set.
+    pub(super) fn beginning(&self, delay: Duration) -> Duration {
+        match self.has_cache_delays_alone() {
+            true => Duration::ZERO,
+            false => delay,
+        }
+    }
+
     /// How a job goes on that was on one processor and comes to another.
     pub fn resumption(&self, from: CpuId, to: CpuId) -> Resumption {
         let known = self.delays.map.resumption(from, to);

@@ -65,7 +65,7 @@ pub(super) fn all(
             let tasks = question.inflated(&case);
             let late = match question.bill.rule {
                 Rule::OneDelay => edf_fm::tardiness_bounds(&tasks, turns),
-                Rule::AllOverheads => {
+                Rule::ByPiece | Rule::AllOverheads => {
                     overheads::edf_fm::tardiness_bounds(&case.tasks, turns, &question.system(&case))
                 }
             };

@@ -1,7 +1,7 @@
 //! What overheads are charged to each task under a policy, and by which rule.
 //!
-//! 000 §2 (one delay a job), 002 §6.1 (all seven overheads), 002 §6.4 (cache delay by working set size, and by what the policy does:
-//! preempt, migrate through a shared cache, migrate through memory). A delay measured as negative costs nothing.
+//! 000 §2 (one delay, a bound for any job), 002 §6.1 (all seven overheads), 002 §6.4 (cache delay by working set size, and by what
+//! the policy does: preempt, migrate through a shared cache, migrate through memory). A delay measured as negative costs nothing.
 
 use super::Policy;
 use crate::overheads::{CacheDelays, Gaps, Overheads};
@@ -16,8 +16,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// e′ = e + D, one cache delay a job and nothing else (000 §2).
+    /// e′ = e + D, one cache delay a job, the same bound for all jobs, and nothing else (000 §2).
     OneDelay,
+    /// Cache delays alone, each task with its own: what a job can cause and suffer where its assignment puts it
+    /// (`docs/overheads.md`, "By piece").
+    ByPiece,
     /// All seven overheads, cache delay twice a job among them (002 §6.1).
     AllOverheads,
 }
@@ -27,6 +30,10 @@ impl Rule {
     pub const fn words(self) -> &'static str {
         match self {
             Rule::OneDelay => "one cache delay a job and nothing else, e' = e + D (000 §2)",
+            Rule::ByPiece => {
+                "each job pays the longest cache delay that another job can suffer because of it, and its own migrations and quanta, \
+                 as its assignment lets them happen"
+            }
             Rule::AllOverheads => {
                 "all seven overheads, with the cache delay of the job and of the one it preempts (002 §6.1)"
             }
@@ -79,11 +86,12 @@ impl Costs<'_> {
         })
     }
 
-    /// The rule: 002's where the profile has overheads, else 000's.
+    /// The rule: 002's where the profile has overheads; by piece where it has cache delays only; 000's without a profile.
     pub fn rule(&self) -> Rule {
         match self.profile {
             Some(p) if !p.overheads.is_empty() => Rule::AllOverheads,
-            _ => Rule::OneDelay,
+            Some(_) => Rule::ByPiece,
+            None => Rule::OneDelay,
         }
     }
 
@@ -105,7 +113,7 @@ impl Costs<'_> {
         let which = self.statistic_for(guarantee);
         let (name, load) = (&profile.platform, self.load);
         match self.rule() {
-            Rule::OneDelay => format!(
+            Rule::OneDelay | Rule::ByPiece => format!(
                 "the {which} cache delays of profile `{name}` ({load}), by working set size and by what the policy does to a \
                  job{rest}; the profile has no release, scheduling, context-switch, IPI, timer and tick overheads: taken as nothing"
             ),
@@ -163,18 +171,18 @@ impl Costs<'_> {
         }
         let mut notes: Vec<String> = beyond(set, &extrapolated).into_iter().collect();
         let rule = self.rule();
-        let (cache, overheads) = match rule {
-            Rule::OneDelay => (CacheDelays::any_way(platform, &delays), Overheads::NONE),
+        let cache = CacheDelays::of(platform, set.len(), |task, way| match set.wss(task) {
+            // What the policy never does need not have been measured.
+            _ if !kinds.contains(&way) => Ok(Duration::ZERO),
+            Some(wss) => {
+                let reading = profile.worst_cpmd(&[way], self.load, wss, statistic)?;
+                Ok(reading.value.cost())
+            }
+            None => Ok(self.cpmd.unwrap_or_default()),
+        })?;
+        let overheads = match rule {
+            Rule::OneDelay | Rule::ByPiece => Overheads::NONE,
             Rule::AllOverheads => {
-                let cache = CacheDelays::of(platform, set.len(), |task, way| match set.wss(task) {
-                    // What the policy never does need not have been measured.
-                    _ if !kinds.contains(&way) => Ok(Duration::ZERO),
-                    Some(wss) => {
-                        let reading = profile.worst_cpmd(&[way], self.load, wss, statistic)?;
-                        Ok(reading.value.cost())
-                    }
-                    None => Ok(self.cpmd.unwrap_or_default()),
-                })?;
                 let named = policy.to_string();
                 let base = named.split(':').next().unwrap_or_default();
                 let has = |name: &str| profile.overheads.iter().any(|c| c.policy == name);
@@ -182,7 +190,7 @@ impl Costs<'_> {
                 let tasks = u32::try_from(set.len()).unwrap_or(u32::MAX);
                 let (overheads, gaps) = Overheads::read(profile, curves, tasks, statistic);
                 notes.extend(gaps_in_words(&gaps, policy, clusters, set.len()));
-                (cache, overheads)
+                overheads
             }
         };
         Ok(Bill {

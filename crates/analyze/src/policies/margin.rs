@@ -8,6 +8,7 @@
 //! until that fails. Where the heuristics do not find, at the end, what they found on the way, the place between the two where they
 //! begin to fail is the answer. Work is bounded by the number of assignments that are tried, so that the answer is the same everywhere.
 
+use super::costs::Rule;
 use super::place::Found;
 use super::question::{Point, Question, STEPS};
 use crate::verdict::Guarantee;
@@ -116,7 +117,12 @@ fn room(t: &Timing, guarantee: Guarantee) -> Duration {
 /// The largest delay, or `None` where the set fails without any.
 pub(super) fn largest_cpmd(question: &Question<'_>) -> Option<Margin> {
     let room = |t: &Timing| room(t, question.guarantee).saturating_sub(t.wcet);
-    let ceiling = question.set.timings().iter().map(room).min()?.nanos();
+    let rooms = question.set.timings().iter().map(room);
+    // By piece some tasks may cause no delay. Beyond the largest room a delay that any job is charged fails.
+    let ceiling = match question.bill.rule {
+        Rule::ByPiece => rooms.max()?.nanos(),
+        Rule::OneDelay | Rule::AllOverheads => rooms.min()?.nanos(),
+    };
     let at = |d: u64| {
         question.case(Point {
             cpmd: Some(Duration::from_nanos(d)),
@@ -129,9 +135,12 @@ pub(super) fn largest_cpmd(question: &Question<'_>) -> Option<Margin> {
         |d| question.find(&at(d)),
         |d, found: &Found| question.holds(&at(d), &found.assignment),
     )?;
+    // Where no job can be delayed, no delay is the largest.
+    let is_endless =
+        question.bill.rule == Rule::ByPiece && cpmd == ceiling && question.find(&at(cpmd + 1)).is_some();
     Some(Margin {
         cpmd: Duration::from_nanos(cpmd),
-        exact,
+        exact: exact && !is_endless,
     })
 }
 

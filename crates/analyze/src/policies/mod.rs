@@ -1,9 +1,10 @@
 //! A task set judged under policies on a platform, with what the platform costs: verdicts, assignments, what is left to spare.
 //!
-//! Two rules of inflation (`docs/overheads.md`). 000 §2: a set is schedulable with cache delay if it passes a test with every WCET longer
-//! by the delay of one preemption or migration, e′ = e + D; which D depends on what the policy can do to a job: P-EDF only preempts
-//! it, C-EDF also migrates it within the cluster, G-EDF everywhere. 002 §6.1: all seven overheads, by assignment. A profile that has
-//! overheads is judged by the second rule, all else by the first. Hard guarantees take the maximum, soft ones the average (002 §6.3).
+//! Three rules of inflation (`docs/overheads.md`). 000 §2: with D a bound of the cache delay of any job, a set is schedulable if it
+//! passes a test with e′ = e + D. 002 §6.1: all seven overheads, by assignment. Between the two, where a profile has cache delays only and
+//! each task has its own: what a job can cause and suffer in its assignment, by piece. Which D depends on what the policy can do
+//! to a job: P-EDF only preempts it, C-EDF also migrates it within the cluster, G-EDF everywhere. Hard guarantees take
+//! the maximum, soft ones the average (002 §6.3).
 //!
 //! Packing is heuristic: all ways are tried in a fixed order (`place`) and the first that holds is shown.
 

@@ -1,8 +1,8 @@
 //! Placing a set: every way of packing that is tried, in its order, and the first that holds.
 //!
 //! Worst, first, best and next fit in decreasing utilization (002 §6.3); by utilization alone, and then, where deadlines are shorter than
-//! periods, with the test of the policy at every placement. With 002's accounting every placement is tested with the overheads
-//! of all who live there (002 §6.1).
+//! periods, with the test of the policy at every placement. Where overheads are accounted for by assignment every placement is
+//! tested with the overheads of all tasks there (002 §6.1).
 
 use super::costs::Rule;
 use super::question::{Case, Question};
@@ -65,6 +65,10 @@ pub(super) fn packings(question: &Question<'_>) -> Vec<Packing> {
     if !is_edf || (question.bill.rule == Rule::AllOverheads && may_test) {
         return with(true).collect();
     }
+    if question.bill.rule == Rule::ByPiece && may_test {
+        // By utilization first: without any delay what is found is what is found without a profile.
+        return with(false).chain(with(true)).collect();
+    }
     let utilization_suffices =
         question.guarantee == Guarantee::Soft || (alone && tasks.iter().all(|t| t.deadline >= t.period));
     if utilization_suffices || !may_test {
@@ -86,10 +90,9 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
     let mut work = Work::of(PACKING_WORK);
     match (packing.tested, question.bill.rule) {
         (false, rule) => {
-            let inflated = question.inflated(case);
             let tasks = match rule {
-                Rule::OneDelay => &inflated,
-                Rule::AllOverheads => &case.tasks,
+                Rule::OneDelay => &question.inflated(case),
+                Rule::ByPiece | Rule::AllOverheads => &case.tasks,
             };
             let mut scratch = Scratch::new();
             scratch
@@ -106,7 +109,7 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
                 question.accepts(&inside, sizes[cluster], &mut work)
             })
         }
-        (true, Rule::AllOverheads) => overheads::pack_with(
+        (true, Rule::ByPiece | Rule::AllOverheads) => overheads::pack_with(
             &case.tasks,
             &question.clusters,
             &question.system(case),
@@ -191,6 +194,7 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
     let several = question.clusters.len() > 1;
     let overheads = match question.bill.rule {
         Rule::OneDelay => "",
+        Rule::ByPiece => ", with the cache delays that the tasks there cause",
         Rule::AllOverheads => ", with the overheads of all who live there",
     };
     match pack(question, case, first) {
@@ -231,10 +235,10 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
                     false => format!(
                         "the set asks for {load:.3} of {} processors{}",
                         cpus.len(),
-                        if question.bill.rule == Rule::AllOverheads {
-                            " with overheads"
-                        } else {
-                            ""
+                        match question.bill.rule {
+                            Rule::OneDelay => "",
+                            Rule::ByPiece => " with cache delays",
+                            Rule::AllOverheads => " with overheads",
                         }
                     ),
                 };

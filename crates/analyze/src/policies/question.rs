@@ -7,7 +7,7 @@ use super::costs::{Bill, Rule};
 use super::place::{self, Found};
 use super::{Costs, Family, Policy};
 use crate::clustered;
-use crate::overheads::{self, CacheDelays, Kind, Lost, Parts, Piece, System};
+use crate::overheads::{self, CacheDelays, Kind, Lost, Parts, Piece, Precedence, System};
 use crate::partition::Acceptance;
 use crate::uniprocessor::{Work, edf, fixed_priority};
 use crate::verdict::{Guarantee, NotApplicable, implicit_deadlines};
@@ -199,18 +199,25 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// All that 002's accounting has to know.
+    /// All that accounting by assignment has to know.
     pub fn system<'b>(&'b self, case: &'b Case) -> System<'b> {
         System {
             platform: self.platform,
             overheads: &self.bill.overheads,
             delays: case.cache.as_ref().unwrap_or(&self.bill.cache),
             guarantee: self.guarantee,
+            precedence: match self.policy.family {
+                Family::FixedPriority(priority) => Precedence::Fixed(priority),
+                _ => Precedence::Edf,
+            },
         }
     }
 
-    /// e′ = e + D for every task.
+    /// What each task needs at least, wherever it is placed: e′ = e + D, and by piece e.
     pub fn inflated(&self, case: &Case) -> Vec<Timing> {
+        if self.bill.rule == Rule::ByPiece {
+            return case.tasks.clone();
+        }
         let both = case.tasks.iter().zip(&case.delays);
         both.map(|(t, d)| t.inflated(*d)).collect()
     }
@@ -227,8 +234,8 @@ impl<'a> Question<'a> {
             (Assignment::Clustered(_), _) => {}
             // What one delay makes longer is assigned anew: budgets and reserves are part of the assignment.
             (_, Rule::OneDelay) => return self.find(case).is_some(),
-            (Assignment::Slices(_), Rule::AllOverheads) => return self.find(case).is_some(),
-            (_, Rule::AllOverheads) => {
+            (Assignment::Slices(_), _) => return self.find(case).is_some(),
+            (_, Rule::ByPiece | Rule::AllOverheads) => {
                 return overheads::holds(&case.tasks, assignment, &self.system(case));
             }
         }
@@ -283,7 +290,7 @@ impl<'a> Question<'a> {
     /// Who lives where with which overheads.
     pub fn pieces(&self, case: &Case, assignment: &Assignment) -> Pieces {
         match self.bill.rule {
-            // By either rule a delay is charged in each quantum.
+            // By each rule a delay is charged in each quantum.
             _ if matches!(assignment, Assignment::Quanta(_)) => {
                 let accounted = overheads::account(&case.tasks, assignment, &self.system(case));
                 Pieces {
@@ -292,7 +299,7 @@ impl<'a> Question<'a> {
                     lost: None,
                 }
             }
-            Rule::AllOverheads => {
+            Rule::ByPiece | Rule::AllOverheads => {
                 let system = self.system(case);
                 let accounted = overheads::account(&case.tasks, assignment, &system);
                 let lost = matches!(assignment, Assignment::Slots(_)).then(|| accounted.lost());

@@ -2,8 +2,8 @@
 //!
 //! By 000's rule each is asked about e′ = e + D as the others. That covers what a policy does to caches where a job delays at most one
 //! other, by its release; a job cut into slices (EDF-WM) or slots (NPS-F) is delayed more often, and the verdict says so. A job
-//! in quanta (PD2, ca-edf) is charged a delay in each quantum by either rule, and the assignment has what is to be reserved for
-//! it. 002's rule charges what each assignment really causes.
+//! in quanta (PD2, ca-edf) is charged a delay in each quantum by each rule, and the assignment has what is to be reserved for
+//! it. The other rules charge what each assignment really causes.
 
 use super::Family;
 use super::costs::Rule;
@@ -55,7 +55,7 @@ fn found(assignment: Assignment, uncovered: Option<String>) -> Found {
 fn shown(question: &Question<'_>, case: &Case) -> Vec<Timing> {
     match question.bill.rule {
         Rule::OneDelay => question.inflated(case),
-        Rule::AllOverheads => case.tasks.clone(),
+        Rule::ByPiece | Rule::AllOverheads => case.tasks.clone(),
     }
 }
 
@@ -63,6 +63,7 @@ fn shown(question: &Question<'_>, case: &Case) -> Vec<Timing> {
 fn besides(question: &Question<'_>) -> &'static str {
     match question.bill.rule {
         Rule::OneDelay => "",
+        Rule::ByPiece => " with the cache delays there",
         Rule::AllOverheads => " with the overheads there",
     }
 }
@@ -73,7 +74,7 @@ fn turns(question: &Question<'_>, case: &Case) -> Result<Found, String> {
     for fill in [edf_fm::Fill::Full, edf_fm::Fill::Spread] {
         let assigned = match question.bill.rule {
             Rule::OneDelay => edf_fm::assign(&tasks, &question.cpus, fill),
-            Rule::AllOverheads => {
+            Rule::ByPiece | Rule::AllOverheads => {
                 overheads::edf_fm::assign(&tasks, &question.cpus, fill, &question.system(case))
             }
         };
@@ -167,7 +168,7 @@ fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, Stri
     }
 }
 
-/// What is reserved is the WCET with what every quantum loses, by either rule: a job can be preempted, and reload its working
+/// What is reserved is the WCET with what every quantum loses, by each rule: a job can be preempted, and reload its working
 /// set, at the end of each quantum.
 fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Found, String> {
     let cpus: CpuSet = question.cpus.iter().copied().collect();
