@@ -6,7 +6,9 @@
 use analyze::Guarantee;
 use analyze::clustered::{decide_cluster, global_tests};
 use analyze::global::{gdm_density, gfp_rta};
-use analyze::overheads::{self, CacheDelays, Overheads, System, account, pack, pack_with, quanta};
+use analyze::overheads::{
+    self, CacheCharge, CacheDelays, Overheads, System, account, pack, pack_with, quanta,
+};
 use analyze::partition::{Fit, Order};
 use analyze::pd2;
 use analyze::semi::{edf_fm, edf_wm, nps_f};
@@ -440,6 +442,7 @@ fn play(index: usize, sets: u64, charged: impl Fn(&Case) -> (Overheads, CacheDel
             overheads: &overheads,
             delays: &delays,
             guarantee: Guarantee::Hard,
+            charge: CacheCharge::Twice,
         };
         let Some((per_mille, accepted)) = stretch(&case, index, &system) else {
             continue;

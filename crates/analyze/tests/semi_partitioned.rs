@@ -441,3 +441,36 @@ fn hostile_sets_are_answered() {
         assert_eq!((test.run)(&many, 64), Ok(false), "{}", test.name);
     }
 }
+
+/// A job in slices ends before its successor is released: else the successor's first slice would come late and leave its
+/// processor more to do at once than its demand bound says (simulated, T3 was 544 us later than its bound).
+#[test]
+fn slices_of_edf_wm_end_within_the_period_where_deadlines_are_longer() {
+    let task = |e: u64, p: u64, d: u64| Timing {
+        wcet: Duration::from_nanos(e),
+        period: Duration::from_nanos(p),
+        deadline: Duration::from_nanos(d),
+    };
+    let set = [
+        task(2_162_400, 20_000_000, 34_000_000),
+        task(8_379_300, 10_000_000, 9_400_000),
+        task(6_219_603, 7_192_000, 11_291_000),
+        task(1_559_631, 8_249_000, 13_528_000),
+    ];
+    let shorter = set.map(|t| Timing {
+        wcet: Duration::from_nanos(t.wcet.nanos() * 98 / 100),
+        ..t
+    });
+    let mut split = 0;
+    for set in [set, shorter] {
+        let Ok(slices) = edf_wm::assign(&set, &processors(2), &edf_wm::Settings::default()) else {
+            continue;
+        };
+        for (t, slices) in set.iter().zip(&slices.tasks).filter(|(_, s)| s.len() > 1) {
+            let windows: Duration = slices.iter().map(|s| s.window).sum();
+            assert!(windows <= t.period, "{windows} of {}", t.period);
+            split += 1;
+        }
+    }
+    assert!(split > 0, "no task is split");
+}

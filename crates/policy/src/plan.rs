@@ -38,7 +38,8 @@ pub enum Route {
 
 /// How the jobs of one task are dealt out to two domains: of the first k jobs, ⌈k · part / whole⌉ go to the first.
 ///
-/// Any `whole` jobs in a row hold exactly `part` jobs of the first domain.
+/// Any `whole` jobs in a row hold exactly `part` jobs of the first domain. Any q jobs in a row hold at most q·f + 1 of
+/// either domain, f its part of the jobs: the tardiness bound of EDF-fm needs that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turns {
     /// The first domain.
@@ -282,5 +283,34 @@ mod tests {
         }
         assert_eq!(Turns::fixed(3).domain(u64::MAX), 3);
         assert!(turns.domain(u64::MAX) <= 1);
+    }
+
+    /// The precondition of the tardiness bound of EDF-fm, on both processors, for every share up to twelfths and every q jobs
+    /// in a row of three rounds.
+    #[test]
+    fn of_any_jobs_in_a_row_each_processor_gets_at_most_its_share_and_one() {
+        for whole in 1..=12_u64 {
+            for part in 0..=whole {
+                let turns = Turns {
+                    first: 0,
+                    second: 1,
+                    part,
+                    whole,
+                };
+                let dealt: Vec<u32> = (0..3 * whole).map(|k| turns.domain(k)).collect();
+                for (domain, share) in [(0, part), (1, whole - part)] {
+                    for from in 0..dealt.len() {
+                        let mut count = 0;
+                        for (q, to) in (1..).zip(&dealt[from..]) {
+                            count += u64::from(*to == domain);
+                            assert!(
+                                count * whole <= q * share + whole,
+                                "{part} of {whole}: {count} of {q} jobs on {domain}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -101,6 +101,21 @@ pub fn account(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -
     }
 }
 
+/// The longest cache delay with which a job resumes in an assignment.
+///
+/// For policies that decide at quantum boundaries it is that of a cluster of all processors.
+pub fn longest_delay(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> Duration {
+    let households = match assignment {
+        Assignment::Clustered(c) => clusters(tasks, c, system),
+        Assignment::Turns(t) => turns(tasks, t, system),
+        Assignment::Slices(s) => slices(tasks, s, system),
+        Assignment::Slots(s) => return slots::longest_delay(tasks, s, system),
+    };
+    let residents = households.iter().flat_map(|h| &h.residents);
+    let delays = residents.map(|(_, r)| r.beginning.max(r.resuming));
+    delays.max().unwrap_or_default()
+}
+
 /// Inflates place by place.
 fn settle(tasks: &[Timing], households: Vec<Household>, system: &System<'_>) -> Accounted {
     let mut pieces = Vec::with_capacity(tasks.len());

@@ -10,7 +10,7 @@
 //! Integers throughout: rates in units of 2^-64, rounded up, so that nothing is lost and no cost is no change.
 
 use super::kinds::{Kind, Parts};
-use super::{Overheads, Precedence, System};
+use super::{CacheCharge, Overheads, Precedence, System};
 use crate::verdict::Guarantee;
 use model::{Duration, Timing};
 use std::cmp::Reverse;
@@ -229,17 +229,16 @@ pub(super) fn inflate(residents: &[Resident], width: usize, system: &System<'_>)
 
 /// D* of each: the longest delay of another job that goes on where a job of this one has completed.
 ///
-/// 002 §6.1 takes any other task of the place. With cache delays alone (`docs/overheads.md`, "By piece"): on one processor
-/// only the tasks that this one can preempt; with fixed priorities only lower ones; and in a cluster with no more tasks than
-/// processors nothing, since no job ever waits there.
+/// 002 §6.1 takes any other task of the place. By piece: on one processor only the tasks that this one can preempt; with fixed
+/// priorities only lower ones; and in a cluster with no more tasks than processors nothing, since no job ever waits there.
 pub(super) fn disturbed(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<Duration> {
-    if !system.has_cache_delays_alone() {
+    let CacheCharge::ByPiece(precedence) = system.charge else {
         return of_any_other(residents);
-    }
+    };
     if width > 1 && residents.len() <= width {
         return vec![Duration::ZERO; residents.len()];
     }
-    match system.precedence {
+    match precedence {
         Precedence::Fixed(priority) => {
             let timings: Vec<Timing> = residents.iter().map(|r| r.timing).collect();
             let mut longest = Duration::ZERO;

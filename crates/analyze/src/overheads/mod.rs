@@ -19,11 +19,11 @@ pub mod quanta;
 mod slots;
 mod system;
 
-pub use account::{Accounted, Piece, Place, account};
+pub use account::{Accounted, Piece, Place, account, longest_delay};
 pub use holds::holds;
 pub use kinds::{Each, Kind, Lost, Parts};
 pub use packing::{Packed, pack, pack_with};
-pub use system::{CacheDelays, Precedence, System};
+pub use system::{CacheCharge, CacheDelays, Precedence, System};
 
 use model::profile::{OverheadKind, Statistic};
 use model::{Delay, Duration, Profile};

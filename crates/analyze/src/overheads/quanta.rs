@@ -9,13 +9,13 @@
 //! Releases are serviced at boundaries. Either each quantum gives one to every task of the set, or a job is charged for all
 //! that come while it is active: at most p / p′ + 2 of a task of period p′. The smaller charge counts.
 //!
-//! With cache delays alone the first quantum of a job loses nothing: its WCET contains the first loading of its working set.
+//! By piece the first quantum of a job loses nothing: its WCET contains the first loading of its working set.
 //!
 //! A release within a quantum waits for the next boundary: with periods and phases in whole quanta there are none.
 
 use super::accounting::{Resident, own_of};
 use super::kinds::{Kind, Lost, Parts};
-use super::{Accounted, Piece, Place, System};
+use super::{Accounted, CacheCharge, Piece, Place, System};
 use crate::verdict::Guarantee;
 use model::{CpuSet, Duration, TaskId, Timing};
 
@@ -40,7 +40,7 @@ pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &Syst
     };
     let charge = |r: &Resident| {
         let each = each_quantum(r, cpus.len(), system);
-        if system.has_cache_delays_alone() {
+        if matches!(system.charge, CacheCharge::ByPiece(_)) {
             return after_the_first(&r.timing, quantum, r.resuming);
         }
         let apart = in_quanta(&r.timing, quantum, &each, releases.within(r.timing.period));

@@ -250,6 +250,13 @@ pub(super) fn is_supplied(tasks: &[Timing], laid: &Laid, slot: Duration, system:
     }
 }
 
+/// The longest cache delay of any task, between the processors of its server.
+pub(super) fn longest_delay(tasks: &[Timing], assignment: &Slots, system: &System<'_>) -> Duration {
+    let laid = lay(tasks, assignment, system);
+    let delays = laid.iter().map(|laid| laid.server.switch[Kind::Cpmd]);
+    delays.max().unwrap_or_default()
+}
+
 /// What an assignment in slots costs.
 pub(super) fn account(tasks: &[Timing], assignment: &Slots, system: &System<'_>) -> Accounted {
     let mut places: Vec<Place> = assignment

@@ -17,8 +17,18 @@ pub struct System<'a> {
     pub delays: &'a CacheDelays,
     /// Hard: also the longest that the kernel can be in the midst of something else. Soft: as often as 002 §6.1 counts.
     pub guarantee: Guarantee,
-    /// Which jobs can preempt which.
-    pub precedence: Precedence,
+    /// By which rule jobs pay for cache delay.
+    pub charge: CacheCharge,
+}
+
+/// By which rule a job pays for cache delay (`docs/overheads.md`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CacheCharge {
+    /// Its own delay, and the longest one of any other job of its place (002 §6.1).
+    Twice,
+    /// The longest delay of the jobs that can go on where it completes, and its own where it changes processors while it is
+    /// under way. Proven where the other six overheads are zero.
+    ByPiece(Precedence),
 }
 
 /// Which jobs go before which on a processor or cluster.
@@ -37,17 +47,12 @@ impl System<'_> {
         self.overheads.are_free() && self.delays.are_free()
     }
 
-    /// Does nothing cost anything but cache delay? Then a job is charged D* alone (`docs/overheads.md`).
-    pub fn has_cache_delays_alone(&self) -> bool {
-        self.overheads.are_free()
-    }
-
-    /// The delay with which a job begins that has not run before. 002 §6.1 charges one for the lack of affinity. With cache
-    /// delays alone nothing is charged: a WCET already contains the first loading of the working set.
+    /// The delay with which a job begins that has not run before. 002 §6.1 charges one for the lack of affinity. By piece
+    /// nothing is charged: a WCET already contains the first loading of the working set.
     pub(super) fn beginning(&self, delay: Duration) -> Duration {
-        match self.has_cache_delays_alone() {
-            true => Duration::ZERO,
-            false => delay,
+        match self.charge {
+            CacheCharge::Twice => delay,
+            CacheCharge::ByPiece(_) => Duration::ZERO,
         }
     }
 

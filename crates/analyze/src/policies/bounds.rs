@@ -118,6 +118,8 @@ pub(super) fn all(
             decided_by[piece.task.index()] = test;
         }
     }
+    // What a job is charged by piece it may cause, and need not.
+    let is_charged = question.bill.rule == Rule::ByPiece && !question.bill.cache.are_free();
     let bound = |(task, said): (TaskId, Option<Said>)| {
         let deadline = question.set.timings()[task.index()].deadline;
         let decided = decided_by[task.index()];
@@ -134,7 +136,7 @@ pub(super) fn all(
             deadline,
             response,
             tardiness: response.saturating_sub(deadline),
-            exact,
+            exact: exact && !is_charged,
             by,
         })
     };

@@ -29,10 +29,10 @@ impl Rule {
     /// Its name and source, for people.
     pub const fn words(self) -> &'static str {
         match self {
-            Rule::OneDelay => "one cache delay a job and nothing else, e' = e + D (000 §2)",
+            Rule::OneDelay => "one cache delay a job, the same bound for all, e' = e + D (000 §2)",
             Rule::ByPiece => {
-                "each job pays the longest cache delay that another job can suffer because of it, and its own migrations and quanta, \
-                 as its assignment lets them happen"
+                "cache delays by piece: a job pays for the longest one that it can cause another job, and for its own migrations \
+                 and quanta"
             }
             Rule::AllOverheads => {
                 "all seven overheads, with the cache delay of the job and of the one it preempts (002 §6.1)"

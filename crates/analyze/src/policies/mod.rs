@@ -26,6 +26,7 @@ pub use margin::{Growth, Margin};
 pub use name::{Family, Policy};
 pub use picture::{Cluster, Loss, Placed};
 
+use crate::overheads;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
 use model::assignmentfile::JudgedTask;
@@ -59,7 +60,8 @@ pub struct PolicyVerdict {
     pub inflated_utilization: Option<f64>,
     /// What of the platform is lost to each overhead, in the assignment that is shown.
     pub lost: Vec<Loss>,
-    /// The longest cache delay charged to a job.
+    /// The longest cache delay with which a job can resume: by piece in the assignment that is shown, else wherever the policy
+    /// may put it.
     #[serde(rename = "charged_ns", serialize_with = "model::time::ns::serialize")]
     pub charged: Duration,
     /// How much cache delay a job of every task may have for the set still to pass; `None`: it fails without any.
@@ -220,6 +222,9 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
 fn show(verdict: &mut PolicyVerdict, question: &Question<'_>, case: &Case, found: &Found, pieces: &Pieces) {
     let accepted_by = answers::accepting(question, pieces);
     verdict.schedulable = true;
+    if question.bill.rule == Rule::ByPiece {
+        verdict.charged = overheads::longest_delay(&case.tasks, &found.assignment, &question.system(case));
+    }
     verdict.decided_by = answers::deciding(question, &accepted_by);
     verdict.heuristic = found.packing.map(|p| p.to_string());
     verdict.cpmd_covered = found.uncovered.is_none();

@@ -7,7 +7,7 @@ use super::costs::{Bill, Rule};
 use super::place::{self, Found};
 use super::{Costs, Family, Policy};
 use crate::clustered;
-use crate::overheads::{self, CacheDelays, Kind, Lost, Parts, Piece, Precedence, System};
+use crate::overheads::{self, CacheCharge, CacheDelays, Kind, Lost, Parts, Piece, Precedence, System};
 use crate::partition::Acceptance;
 use crate::uniprocessor::{Work, edf, fixed_priority};
 use crate::verdict::{Guarantee, NotApplicable, implicit_deadlines};
@@ -206,9 +206,12 @@ impl<'a> Question<'a> {
             overheads: &self.bill.overheads,
             delays: case.cache.as_ref().unwrap_or(&self.bill.cache),
             guarantee: self.guarantee,
-            precedence: match self.policy.family {
-                Family::FixedPriority(priority) => Precedence::Fixed(priority),
-                _ => Precedence::Edf,
+            charge: match (self.bill.rule, self.policy.family) {
+                (Rule::OneDelay | Rule::AllOverheads, _) => CacheCharge::Twice,
+                (Rule::ByPiece, Family::FixedPriority(priority)) => {
+                    CacheCharge::ByPiece(Precedence::Fixed(priority))
+                }
+                (Rule::ByPiece, _) => CacheCharge::ByPiece(Precedence::Edf),
             },
         }
     }
@@ -232,10 +235,10 @@ impl<'a> Question<'a> {
         match (assignment, self.bill.rule) {
             _ if self.policy.family.quantum().is_some() => return self.find(case).is_some(),
             (Assignment::Clustered(_), _) => {}
-            // What one delay makes longer is assigned anew: budgets and reserves are part of the assignment.
-            (_, Rule::OneDelay) => return self.find(case).is_some(),
-            (Assignment::Slices(_), _) => return self.find(case).is_some(),
-            (_, Rule::ByPiece | Rule::AllOverheads) => {
+            // What becomes longer is assigned anew: budgets and reserves are part of the assignment, and leave no room.
+            (_, Rule::OneDelay | Rule::ByPiece) => return self.find(case).is_some(),
+            (Assignment::Slices(_), Rule::AllOverheads) => return self.find(case).is_some(),
+            (_, Rule::AllOverheads) => {
                 return overheads::holds(&case.tasks, assignment, &self.system(case));
             }
         }

@@ -9,8 +9,9 @@
 //! away.
 //!
 //! The bound on tardiness (derived in `docs/tardiness.md`, in the form of the 2008 paper, with the slack of a processor that
-//! is not full): of a migratory task that runs the part f of its jobs here, any q consecutive jobs hold less than q f + 1, so
-//! that in t time units it takes less than s t + e (f + 1). A job of T with period p is then late by at most
+//! is not full) has a precondition: of any q consecutive jobs of a migratory task at most q f + 1 run on a processor that has the part f
+//! of them, on both of its processors. The policy deals its jobs out so (`policy::plan::Turns`). In t time units the
+//! task then takes at most s t + e (f + 1) here. A job of T with period p is then late by at most
 //! (Σ e (f + 1) − p (1 − S − V)) / (1 − S), where S is the sum of the migratory shares and V that of the fixed utilizations.
 
 use crate::carries::Carries;

@@ -2,9 +2,13 @@
 //!
 //! 002 §4.2; Kato, Yamasaki, Ishikawa 2009. Sporadic tasks with arbitrary deadlines. Tasks are packed by any heuristic with
 //! exact EDF per processor. A task that fits nowhere is split over the fewest processors m′ ≥ 2: every slice gets the window
-//! ⌊D / m′⌋, released when the window before ends, and the longest execution that the demand bound of its processor
+//! ⌊min(D, p) / m′⌋, released when the window before ends, and the longest execution that the demand bound of its processor
 //! admits; the m′ longest are taken, longest first, and the last is cut to what is missing. All jobs of a processor, whole
 //! or slices, run by EDF.
+//!
+//! The windows are ours where D > p: with windows of ⌊D / m′⌋ a job could end after the release of its successor, whose first slice
+//! then comes late and still has to end by its window, so that its processor has more to do at once than its demand bound
+//! says. 002 limits itself to D = p.
 //!
 //! Exact integers: the longest slice is found by one pass of QPA that cuts it where the demand bound is exceeded
 //! ([`edf::longest_last`]). Work is counted, so that the same set always gets the same answer: a slice is the longest that
@@ -287,7 +291,7 @@ pub(crate) fn assign_to<H: Host>(
         }
         let parts =
             split(processors, index, &t, settings.shortest, &mut work).ok_or_else(|| refuse(index, &work))?;
-        let window = Duration::from_nanos(t.deadline.nanos() / parts.len() as u64);
+        let window = window(&t, parts.len());
         for (at, (p, budget)) in parts.iter().enumerate() {
             let part = Timing {
                 wcet: *budget,
@@ -309,6 +313,13 @@ pub(crate) fn assign_to<H: Host>(
         cpus: cpus.to_vec(),
         tasks: slices,
     })
+}
+
+/// The window of each of so many slices: an equal part of the deadline or the period, whichever is shorter.
+///
+/// A job that ends after the next release would delay the first slice of the next job, which its processor does not expect.
+fn window(t: &Timing, slices: usize) -> Duration {
+    Duration::from_nanos(t.deadline.min(t.period).nanos() / slices as u64)
 }
 
 fn choose<H: Host>(
@@ -356,7 +367,7 @@ fn split<H: Host>(
     work: &mut Work,
 ) -> Option<Vec<(usize, Duration)>> {
     for count in 2..=processors.len() {
-        let window = Duration::from_nanos(t.deadline.nanos() / count as u64);
+        let window = window(t, count);
         if window < shortest || window.is_zero() {
             return None;
         }
@@ -455,7 +466,8 @@ pub const INFO: TestInfo = TestInfo {
     source: "002 §4.2; Kato, Yamasaki, Ishikawa 2009",
     preconditions: "arbitrary deadlines; implicit ones in sets of more than 5000 tasks",
     about: "First fit in decreasing utilization with exact EDF per processor; a task that fits nowhere is split over the \
-            fewest processors, in equal windows, with the longest slices that the demand bound admits, none below 50 us.",
+            fewest processors, in equal windows within deadline and period, with the longest slices that the demand bound \
+            admits, none below 50 us.",
     run: |tasks, m| {
         // Whole tasks with implicit deadlines are placed by their utilization.
         if tasks.len() > EXACT_PLACEMENTS && !tasks.iter().all(Timing::has_implicit_deadline) {

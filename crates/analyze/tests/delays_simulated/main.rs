@@ -10,7 +10,7 @@ mod releases;
 mod sets;
 
 use analyze::Guarantee;
-use analyze::overheads::{CacheDelays, Overheads, Precedence, System, quanta};
+use analyze::overheads::{CacheCharge, CacheDelays, Overheads, Precedence, System, quanta};
 use analyze::policies::{Costs, Policy, PolicyVerdict, Rule, judge};
 use model::watch::Silent;
 use model::{TaskSet, Timing};
@@ -19,8 +19,10 @@ use releases::{Pattern, Run};
 use sets::{Case, QUANTUM};
 use std::collections::BTreeMap;
 
-const HARD: &str = "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-wm,nps-f,nps-f:delta=2,c-nps-f:size=2,pd2";
-const SOFT: &str = "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
+const HARD: &str =
+    "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-wm,nps-f,nps-f:delta=2,c-nps-f:size=2,pd2";
+const SOFT: &str =
+    "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
 
 /// The verdict of one policy; `None`: the machine has no clusters for it.
 fn ask(case: &Case, set: &TaskSet, policy: Policy, guarantee: Guarantee) -> Option<PolicyVerdict> {
@@ -51,7 +53,7 @@ fn reserved(case: &Case, set: &TaskSet, guarantee: Guarantee) -> Vec<Timing> {
         overheads: &Overheads::NONE,
         delays: &delays.unwrap(),
         guarantee,
-        precedence: Precedence::Edf,
+        charge: CacheCharge::ByPiece(Precedence::Edf),
     };
     quanta::account(set.timings(), &case.platform.usable(), QUANTUM, &system).inflated
 }
@@ -135,7 +137,11 @@ fn play(
         }
         if guarantee == Guarantee::Hard {
             let misses: u64 = summary.tasks.iter().map(|t| t.misses).sum();
-            assert_eq!(misses, 0, "{policy}, seed {}: a task without a bound misses", case.seed);
+            assert_eq!(
+                misses, 0,
+                "{policy}, seed {}: a task without a bound misses",
+                case.seed
+            );
         }
     }
     outcome.delayed += u64::from(is_delayed);
@@ -153,7 +159,6 @@ fn campaign(policy: Policy, guarantee: Guarantee, sets: u64, first: u64) -> Outc
         }
         outcome.asked += 1;
         let case = Case::random(first + number, in_quanta, implicit);
-        // Judged policies by fixed priorities ask for deadlines within periods on several processors.
         let Some(verdict) = ask(&case, &case.set(1_000), policy, guarantee) else {
             continue;
         };
@@ -176,7 +181,7 @@ fn hold(policies: &str, guarantee: Guarantee) {
     let given = |name: &str| std::env::var(name).ok();
     let number = |name: &str, usual: u64| given(name).and_then(|n| n.parse().ok()).unwrap_or(usual);
     let (sets, first) = (
-        number("WARMSET_SIMULATED_SETS", 100),
+        number("WARMSET_SIMULATED_SETS", 200),
         number("WARMSET_SIMULATED_SEED", 1),
     );
     let only = given("WARMSET_SIMULATED_POLICY");
@@ -186,9 +191,13 @@ fn hold(policies: &str, guarantee: Guarantee) {
         if only.as_ref().is_some_and(|o| !o.split(',').any(|o| o == name)) {
             continue;
         }
-        let began = std::time::Instant::now();
+        // Response times of global fixed priorities take long to find at the brink.
+        let sets = if name.starts_with("g-fp") {
+            sets.div_ceil(20)
+        } else {
+            sets
+        };
         let outcome = campaign(policy, guarantee, sets, first);
-        println!("{:?}", began.elapsed());
         println!(
             "{name} {guarantee:?}: {} of {} sets accepted, {} with preempted jobs, {} tardy within bounds, broken {}; {:?}",
             outcome.accepted,
@@ -204,7 +213,12 @@ fn hold(policies: &str, guarantee: Guarantee) {
         );
         broken.extend(outcome.broken);
     }
-    assert!(broken.is_empty(), "{} broken:\n{}", broken.len(), broken.join("\n\n"));
+    assert!(
+        broken.is_empty(),
+        "{} broken:\n{}",
+        broken.len(),
+        broken.join("\n\n")
+    );
 }
 
 #[test]

@@ -96,7 +96,14 @@ impl Run<'_> {
 
     /// Release after release: of the task that may come next, at the first instant that hurts, or at once.
     fn choose(&self, releases: &mut [Vec<u64>], periods: &[Duration], horizon: u64, random: &mut Random) {
-        let delay = |task: usize| self.costs.cpmd.get(task).and_then(|row| row.first()).copied().unwrap_or(0);
+        let delay = |task: usize| {
+            self.costs
+                .cpmd
+                .get(task)
+                .and_then(|row| row.first())
+                .copied()
+                .unwrap_or(0)
+        };
         // Runs are looked at up to where the next release may be.
         let mut hurts: Vec<(u64, TaskId)> = Vec::new();
         for chosen in 0.. {
@@ -116,7 +123,9 @@ impl Run<'_> {
             hurts.extend(seen.0.into_iter().filter(|(at, victim)| {
                 *at >= from && *at <= until && victim.index() != task && delay(victim.index()) > delay(task)
             }));
-            let best = hurts.iter().max_by_key(|(at, victim)| (delay(victim.index()), std::cmp::Reverse(*at)));
+            let best = hurts
+                .iter()
+                .max_by_key(|(at, victim)| (delay(victim.index()), std::cmp::Reverse(*at)));
             let at = best.map_or(from, |(at, _)| at + random.among(1, 50));
             releases[task].push(self.grid(at));
         }
@@ -137,7 +146,16 @@ impl Run<'_> {
             ..Scenario::default()
         };
         let (plan, platform) = ((self.plan)(), &self.case.platform);
-        simulate::simulate(plan, self.set, platform, &scenario, Some(self.costs), &Silent, observer).unwrap()
+        simulate::simulate(
+            plan,
+            self.set,
+            platform,
+            &scenario,
+            Some(self.costs),
+            &Silent,
+            observer,
+        )
+        .unwrap()
     }
 }
 

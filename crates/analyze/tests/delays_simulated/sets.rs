@@ -141,6 +141,7 @@ impl Case {
 
     /// What a run is charged, with the number of each curve that the verdict was charged.
     pub fn costs(&self, policy: &str, set: &TaskSet, statistic: Statistic) -> simulate::Costs {
-        simulate::Costs::from_profile(&self.profile, policy, set, &self.platform, self.load, statistic).unwrap()
+        simulate::Costs::from_profile(&self.profile, policy, set, &self.platform, self.load, statistic)
+            .unwrap()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{delays_of, each_alone, task, us};
 use analyze::Guarantee;
-use analyze::overheads::{CacheDelays, Kind, Overheads, Packed, System, account, holds, pack};
+use analyze::overheads::{CacheCharge, CacheDelays, Kind, Overheads, Packed, System, account, holds, pack};
 use analyze::partition::{Fit, Order};
 use analyze::semi::processors;
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
@@ -38,6 +38,7 @@ fn a_job_pays_what_the_formula_says() {
             overheads: &SOME,
             delays: &delays,
             guarantee,
+            charge: CacheCharge::Twice,
         };
         account(&set, &one_cluster(m, 2), &system)
     };
@@ -73,6 +74,7 @@ fn the_rules_of_the_two_papers_differ_by_one_delay() {
         overheads: &Overheads::NONE,
         delays: &delays,
         guarantee: Guarantee::Hard,
+        charge: CacheCharge::Twice,
     };
     let two = account(&set, &one_cluster(1, 2), &system);
     for (inflated, t) in two.inflated.iter().zip(&set) {
@@ -95,6 +97,7 @@ fn packing_rolls_back_a_placement_that_overheads_forbid() {
             overheads: &overheads,
             delays: &CacheDelays::none(2),
             guarantee: Guarantee::Hard,
+            charge: CacheCharge::Twice,
         };
         pack(
             &set,
@@ -131,6 +134,7 @@ fn packing_may_find_with_more_overhead_what_it_misses_with_less() {
         overheads: &costs[at],
         delays: &delays,
         guarantee: Guarantee::Hard,
+        charge: CacheCharge::Twice,
     });
     let first_fit = |system: &System<'_>| {
         pack(
@@ -179,6 +183,7 @@ fn a_task_that_takes_turns_pays_on_both_processors() {
         overheads: &overheads,
         delays: &delays,
         guarantee: Guarantee::Soft,
+        charge: CacheCharge::Twice,
     };
     let accounted = account(&set, &Assignment::Turns(turns), &system);
     let of = |task: u32, place: u32| {
@@ -224,6 +229,7 @@ fn slices_pay_for_migrations_timers_and_calls() {
         overheads: &overheads,
         delays: &delays,
         guarantee: Guarantee::Soft,
+        charge: CacheCharge::Twice,
     };
     let accounted = account(&set, &Assignment::Slices(slices), &system);
     let of = |place: u32| accounted.pieces.iter().find(|p| p.place == place).unwrap();
@@ -271,6 +277,7 @@ fn servers_pay_for_switches_by_how_they_are_mapped() {
         overheads: &overheads,
         delays: &delays,
         guarantee: Guarantee::Soft,
+        charge: CacheCharge::Twice,
     };
     let accounted = account(&set, &Assignment::Slots(slots), &system);
     // Two decisions, two switches, the own release, a delay; the split one's is a migration, and it is called.

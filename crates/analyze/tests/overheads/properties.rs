@@ -6,7 +6,7 @@ use analyze::Guarantee;
 use analyze::clustered::clustered_edf;
 use analyze::global::gfb;
 use analyze::overheads::{
-    self, Accounted, CacheDelays, Overheads, System, account, holds, pack, pack_with, quanta,
+    self, Accounted, CacheCharge, CacheDelays, Overheads, System, account, holds, pack, pack_with, quanta,
 };
 use analyze::partition::{Fit, Order};
 use analyze::pd2;
@@ -144,7 +144,7 @@ proptest! {
     fn zero_overhead_changes_nothing(set in sets(), m in 1u32..=4, hard in any::<bool>()) {
         let platform = Platform::symmetric(m);
         let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
-        let system = System { platform: &platform, overheads: &Overheads::NONE, delays: &CacheDelays::none(set.len()), guarantee };
+        let system = System { platform: &platform, overheads: &Overheads::NONE, delays: &CacheDelays::none(set.len()), guarantee, charge: CacheCharge::Twice };
         for assignment in assignments(&set, &platform) {
             let accounted = account(&set, &assignment, &system);
             prop_assert_eq!(&accounted.inflated, &set);
@@ -164,7 +164,7 @@ proptest! {
         let platform = Platform::symmetric(m);
         let delays = delays_of(&platform, set.len(), &by_task);
         let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
-        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee, charge: CacheCharge::Twice };
         for assignment in assignments(&set, &platform) {
             let accounted = account(&set, &assignment, &system);
             adds_up(&set, &accounted);
@@ -206,7 +206,7 @@ proptest! {
         let free = CacheDelays::none(set.len());
         for assignment in assignments(&set, &platform) {
             let with = |overheads, delays| {
-                let system = System { platform: &platform, overheads, delays, guarantee };
+                let system = System { platform: &platform, overheads, delays, guarantee, charge: CacheCharge::Twice };
                 (holds(&set, &assignment, &system), account(&set, &assignment, &system))
             };
             let levels = [
@@ -227,7 +227,7 @@ proptest! {
     ) {
         let platform = Platform::symmetric(m);
         let delays = delays_of(&platform, set.len(), &by_task);
-        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee: Guarantee::Hard };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee: Guarantee::Hard, charge: CacheCharge::Twice };
         let alone = platform.clusters(ClusterSpec::Partitioned).unwrap();
         for fit in Fit::ALL {
             if let Ok(packed) = pack(&set, &alone, &system, Order::DecreasingUtilization, fit) {
@@ -252,6 +252,7 @@ proptest! {
         let platform = Platform::symmetric(m);
         let system = System {
             platform: &platform, overheads: &Overheads::NONE, delays: &CacheDelays::none(set.len()), guarantee: Guarantee::Hard,
+            charge: CacheCharge::Twice,
         };
         let cpus = processors(m);
         let order = if sorted { Order::DecreasingUtilization } else { Order::Given };
@@ -279,7 +280,7 @@ proptest! {
         let platform = Platform::symmetric(m);
         let delays = delays_of(&platform, set.len(), &by_task);
         let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
-        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee, charge: CacheCharge::Twice };
         let free = System { overheads: &Overheads::NONE, ..system };
         for assignment in assignments_with(&set, m, delta, &system) {
             prop_assert!(holds(&set, &assignment, &system), "{:?}", assignment);
@@ -300,7 +301,7 @@ proptest! {
         let delays = delays_of(&platform, set.len(), &by_task);
         let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
         let with = |overheads: &Overheads| {
-            let system = System { platform: &platform, overheads, delays: &delays, guarantee };
+            let system = System { platform: &platform, overheads, delays: &delays, guarantee, charge: CacheCharge::Twice };
             quanta::account(&set, &CpuSet::first(m), pd2::QUANTUM, &system)
         };
         let (low, high) = (with(&less), with(&sum(&less, &more)));
@@ -320,7 +321,7 @@ proptest! {
         let platform = Platform::symmetric(m);
         let delays = delays_of(&platform, set.len(), &by_task);
         let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
-        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee, charge: CacheCharge::Twice };
         for assignment in assignments(&set, &platform) {
             reference::agrees(&set, &assignment, &overheads, &by_task, guarantee, &account(&set, &assignment, &system));
             if let Assignment::Slots(slots) = &assignment {
@@ -350,7 +351,7 @@ proptest! {
         let platform = Platform::symmetric(m);
         let delays = CacheDelays::any_way(&platform, &vec![ns(costs[7]); set.len()]);
         let guarantee = if hard { Guarantee::Hard } else { Guarantee::Soft };
-        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee };
+        let system = System { platform: &platform, overheads: &overheads, delays: &delays, guarantee, charge: CacheCharge::Twice };
         let mut all = assignments(&set, &platform);
         all.extend(assignments_with(&set, m, 1, &system));
         for assignment in all {

@@ -1,5 +1,6 @@
 //! Judging under policies: what is charged, what is left to spare, and that more delay never helps.
 
+mod by_piece;
 mod cache_aware;
 
 use analyze::Guarantee;

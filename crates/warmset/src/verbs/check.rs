@@ -59,7 +59,9 @@ A task set is a TOML file with a table a task:
 The status is 0 if at least one of the policies is shown to hold the set, 1 if none is. The policy under which WCETs may grow most \
 comes first. The largest CPMD is the longest cache delay of a job, the same for every task, up to which the set passes.
 
-With a profile that has overheads all seven are charged (002 §6.1); with cache delays alone, or --cpmd, one delay a job (000 §2). \
+With a profile that has overheads all seven are charged (002 §6.1). With a profile of cache delays alone a job is charged for \
+the longest delay that it can cause another job, and for its own migrations and quanta. With --cpmd alone it is one delay a \
+job (000 §2). \
 The answer says which.
 
 {}",

@@ -7,7 +7,7 @@
 //! ([`model::assignment::Quanta`]); the tasks stay as they were given. What a file assigns is taken as it is.
 
 use super::scheduling::{Scheduling, assignment_for};
-use analyze::overheads::{CacheDelays, Overheads, Precedence, System, edf_wm, nps_f, quanta};
+use analyze::overheads::{CacheCharge, CacheDelays, Overheads, System, edf_wm, nps_f, quanta};
 use analyze::{Guarantee, semi};
 use execute::boundary::Boundary;
 use execute::preflight::{self, Finding};
@@ -178,7 +178,7 @@ fn room(
         delays: &delays,
         // What was measured is all that a boundary costs, whatever the kernel was in the midst of.
         guarantee: Guarantee::Soft,
-        precedence: Precedence::Edf,
+        charge: CacheCharge::Twice,
     };
     let cpus = platform.in_cache_order();
     Ok(match (policy.info().needs)(policy)? {
