@@ -9,9 +9,9 @@
 
 use crate::partition::{Fit, Order, Scratch as PackScratch};
 use crate::registry::{self, TestInfo};
-use crate::uniprocessor::{Work, edf};
+use crate::uniprocessor::{Work, delayed, edf};
 use crate::verdict::{Guarantee, NotApplicable};
-use model::Timing;
+use model::{Extras, Timing};
 use serde::Serialize;
 
 /// Why a set is not schedulable by this packing and these tests.
@@ -45,6 +45,8 @@ pub struct ClusteredVerdict {
 pub const BY_PACKING: &str = "utilization";
 /// The exact uniprocessor test decided.
 pub const BY_EXACT_EDF: &str = "exact EDF";
+/// The test of one processor with blocking and jitter decided.
+pub const BY_DELAYED_EDF: &str = "EDF demand with blocking and jitter";
 /// Every sufficient test for G-EDF refused.
 pub const BY_SUFFICIENT: &str = "every G-EDF test";
 
@@ -75,6 +77,28 @@ pub(crate) fn is_asked(test: &TestInfo, tasks: usize) -> bool {
 /// `Ok(None)`: refused. An error: the exact test hit its limit.
 pub fn decide_cluster(tasks: &[Timing], size: u32) -> Result<Option<&'static str>, NotApplicable> {
     decide_cluster_within(tasks, size, &mut Work::new())
+}
+
+/// [`decide_cluster`] with blocking and jitter: one entry a task, or none at all.
+///
+/// # Errors
+/// As [`decide_cluster`].
+pub fn decide_cluster_with(
+    tasks: &[Timing],
+    extras: &[Extras],
+    size: u32,
+) -> Result<Option<&'static str>, NotApplicable> {
+    if extras.iter().all(Extras::is_none) {
+        return decide_cluster(tasks, size);
+    }
+    if size == 1 {
+        let decided = delayed::decide_edf(tasks, extras, &mut Work::new());
+        return decided.map(|yes| yes.then_some(BY_DELAYED_EDF));
+    }
+    Ok(global_tests()
+        .filter(|t| is_asked(t, tasks.len()))
+        .find(|t| t.decide_with(tasks, extras, size) == Ok(true))
+        .map(|t| t.name))
 }
 
 /// [`decide_cluster`] with a limit of work for exact tests that many clusters share.
@@ -269,7 +293,7 @@ pub(crate) fn last_resort(accepted_by: &[Option<&'static str>]) -> &'static str 
             .iter()
             .position(|t| t.name == name)
             .map_or(0, |at| at + 2)
-            + usize::from(name == BY_EXACT_EDF)
+            + usize::from(name == BY_EXACT_EDF || name == BY_DELAYED_EDF)
     };
     accepted_by
         .iter()

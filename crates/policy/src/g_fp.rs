@@ -1,6 +1,6 @@
 //! Global fixed priorities: of all ready jobs, those of the m highest tasks run (002 §2.2.3).
 //!
-//! Priorities as for `p-fp`: the order of the set, or `g-fp:dm`, `g-fp:rm`.
+//! Priorities as for `p-fp`: those of the tasks, or `g-fp:dm`, `g-fp:rm`.
 
 use crate::cluster::{Cluster, Fixed};
 use crate::plan::{Plan, Setup};
@@ -11,7 +11,7 @@ use model::Result;
 /// What is known of it.
 pub static INFO: Info = Info {
     name: "g-fp",
-    summary: "global fixed priorities, in the order of the set",
+    summary: "global fixed priorities: the tasks' own, else the order of the set",
     parameters: "`g-fp:dm` for shorter deadlines first, `g-fp:rm` for shorter periods first, `quantum=1ms`",
     words: &["dm", "rm"],
     keys: &["quantum"],

@@ -1,7 +1,7 @@
 //! Partitioned fixed priorities: each task on its processor, the task of highest priority first (002 §2.2.2).
 //!
-//! Priorities are the order of the set, its first task highest; `p-fp:dm` takes shorter relative deadlines first, `p-fp:rm`
-//! shorter periods.
+//! Priorities are those that the tasks give (the larger number first, tasks without one last), ties by the order of the set;
+//! `p-fp:dm` takes shorter relative deadlines first, `p-fp:rm` shorter periods.
 
 use crate::cluster::{Cluster, Fixed};
 use crate::plan::{Plan, Setup};
@@ -12,7 +12,7 @@ use model::{ClusterSpec, Result};
 /// What is known of it.
 pub static INFO: Info = Info {
     name: "p-fp",
-    summary: "partitioned fixed priorities, in the order of the set",
+    summary: "partitioned fixed priorities: the tasks' own, else the order of the set",
     parameters: "`p-fp:dm` for shorter deadlines first, `p-fp:rm` for shorter periods first, `quantum=1ms`",
     words: &["dm", "rm"],
     keys: &["quantum"],
@@ -33,7 +33,10 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
 pub(crate) fn rank(spec: &Spec, setup: &Setup<'_>) -> Result<Fixed> {
     let timings = setup.set.timings();
     match (spec.has("dm"), spec.has("rm")) {
-        (false, false) => Ok(Fixed::by(timings.len(), |_| ())),
+        (false, false) => {
+            let ranks = setup.set.ranks();
+            Ok(Fixed::by(timings.len(), |task| ranks[task]))
+        }
         (true, false) => Ok(Fixed::by(timings.len(), |task| timings[task].deadline)),
         (false, true) => Ok(Fixed::by(timings.len(), |task| timings[task].period)),
         (true, true) => Err(spec

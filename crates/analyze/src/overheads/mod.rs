@@ -22,7 +22,7 @@ mod system;
 pub use account::{Accounted, Piece, Place, account, longest_delay};
 pub use holds::holds;
 pub use kinds::{Each, Kind, Lost, Parts};
-pub use packing::{Packed, pack, pack_with};
+pub use packing::{Packed, Way, pack, pack_where, pack_with};
 pub use system::{CacheCharge, CacheDelays, Precedence, System};
 
 use model::profile::{OverheadKind, Statistic};

@@ -7,6 +7,7 @@ use super::accounting::{Resident, inflate};
 use super::{Accounted, System, account};
 use crate::clustered::decide_cluster;
 use crate::partition::accept::partition_with;
+use crate::partition::affinity::{Allowed, partition_allowed};
 use crate::partition::{Fit, Order};
 use crate::verdict::Guarantee;
 use model::assignment::Clustered;
@@ -37,6 +38,17 @@ pub fn pack(
     })
 }
 
+/// A way of packing.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// In which order tasks are placed, where all may go everywhere.
+    pub order: Order,
+    /// Which of the bins that can take a task takes it.
+    pub fit: Fit,
+    /// Where tasks may go; `None`: everywhere.
+    pub allowed: Option<&'a Allowed>,
+}
+
 /// Packs a set so that `accepts(its tasks with their overheads, how many processors it has)` is true of every cluster, whatever the
 /// policy. Bins are tried by what executions leave of them, and each placement accounts for its bin anew: with more than some thousand tasks
 /// in a bin this takes long.
@@ -52,6 +64,25 @@ pub fn pack_with(
     fit: Fit,
     mut accepts: impl FnMut(&[Timing], u32) -> bool,
 ) -> Result<Packed, u32> {
+    let way = Way {
+        order,
+        fit,
+        allowed: None,
+    };
+    pack_where(tasks, clusters, system, way, |_, inflated, size| accepts(inflated, size))
+}
+
+/// [`pack_with`], each task only where it may be, with `accepts(its tasks, these with their overheads, how many processors)`.
+///
+/// # Errors
+/// As [`pack_with`].
+pub fn pack_where(
+    tasks: &[Timing],
+    clusters: &[CpuSet],
+    system: &System<'_>,
+    way: Way<'_>,
+    mut accepts: impl FnMut(&[u32], &[Timing], u32) -> bool,
+) -> Result<Packed, u32> {
     let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
     let ways: Vec<_> = clusters.iter().map(|c| system.ways(c.iter())).collect();
     let mut residents: Vec<Resident> = Vec::new();
@@ -65,12 +96,12 @@ pub fn pack_with(
         inside.clear();
         let inflated = inflate(&residents, sizes[cluster] as usize, system);
         inside.extend(inflated.into_iter().map(|(timing, _)| timing));
-        accepts(&inside, sizes[cluster])
+        accepts(ids, &inside, sizes[cluster])
     };
     let cluster_of = match sizes[..] {
         [_] => {
             let mut all = Vec::new();
-            order.sort(tasks, &mut all);
+            way.order.sort(tasks, &mut all);
             let last = all.last().copied().unwrap_or(0);
             all.sort_unstable();
             if !takes(0, &all) {
@@ -78,7 +109,8 @@ pub fn pack_with(
             }
             vec![0; tasks.len()]
         }
-        _ => partition_with(tasks, &sizes, order, fit, takes)?,
+        _ if way.allowed.is_some() => partition_allowed(tasks, &sizes, way.fit, way.allowed, takes)?,
+        _ => partition_with(tasks, &sizes, way.order, way.fit, takes)?,
     };
     let assignment = Clustered {
         clusters: clusters.to_vec(),

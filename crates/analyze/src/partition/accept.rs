@@ -101,11 +101,25 @@ pub fn partition_with(
     fit: Fit,
     mut accepts: impl FnMut(usize, &[u32]) -> bool,
 ) -> Result<Vec<u32>, u32> {
+    let mut placement = Vec::new();
+    order.sort(tasks, &mut placement);
+    partition_placed(tasks, sizes, placement, fit, |bin, ids, _| accepts(bin, ids))
+}
+
+/// [`partition_with`] in a given order of placement, where `accepts(bin, its tasks with the new one, the new one)`.
+///
+/// # Errors
+/// As [`partition_with`].
+pub(super) fn partition_placed(
+    tasks: &[Timing],
+    sizes: &[u32],
+    placement: Vec<u32>,
+    fit: Fit,
+    mut accepts: impl FnMut(usize, &[u32], u32) -> bool,
+) -> Result<Vec<u32>, u32> {
     if let Some(heavy) = tasks.iter().position(|t| t.wcet > t.period) {
         return Err(heavy as u32);
     }
-    let mut placement = Vec::new();
-    order.sort(tasks, &mut placement);
     let mut loads = Loads::default();
     loads.reset(sizes);
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); sizes.len()];
@@ -124,7 +138,7 @@ pub fn partition_with(
             }
             let at = inside.partition_point(|i| *i < index);
             inside.insert(at, index);
-            let accepted = accepts(*bin, inside);
+            let accepted = accepts(*bin, inside, index);
             if !accepted {
                 inside.remove(at);
             }

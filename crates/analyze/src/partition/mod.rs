@@ -7,6 +7,7 @@
 //! [`pack`] packs by utilization alone. [`accept`] packs with an exact test per processor.
 
 pub mod accept;
+pub mod affinity;
 mod loads;
 pub mod pack;
 pub mod pedf;

@@ -1,16 +1,14 @@
 //! What every test and every packing of a policy says: not only the one that decided.
 
 use super::Family;
+use super::members::{BY_DELAYED_RESPONSE, Members};
 use super::place::{self, Packing, clustered};
 use super::question::{Case, Pieces, Question};
 use crate::clustered as cluster_tests;
-use crate::global::gfp_rta;
-use crate::registry;
 use crate::semi::{edf_fm, edf_wm, nps_f};
-use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::{Decision, Guarantee};
 use crate::{pd2, tardiness};
-use model::{Assignment, Timing};
+use model::Assignment;
 use serde::Serialize;
 
 /// What a test or a packing says of the set with its overheads.
@@ -54,41 +52,22 @@ fn answer(test: &str, says: Decision) -> TestAnswer {
     }
 }
 
-/// The tests for clusters of several processors under a policy, each with what it says of `tasks` on `size`.
-fn tests(question: &Question<'_>, tasks: &[Timing], size: u32) -> Vec<(&'static str, Decision)> {
+/// The tests for clusters of several processors under a policy, each with what it says of the tasks on `size`.
+fn tests(question: &Question<'_>, members: &Members, size: u32) -> Vec<(&'static str, Decision)> {
     match (question.policy.family, question.guarantee) {
-        (Family::FixedPriority(priority), _) => fixed_tests(priority, tasks, size),
-        (_, Guarantee::Hard) => cluster_tests::global_tests()
-            .filter(|t| cluster_tests::is_asked(t, tasks.len()))
-            .map(|t| (t.name, t.decide_inflated(tasks, size)))
-            .collect(),
-        (_, Guarantee::Soft) => vec![
-            (cluster_tests::BY_PACKING, Ok(tardiness::is_bounded(tasks, size))),
-            (
-                tardiness::devi_anderson::INFO.name,
-                tardiness::devi_anderson::is_schedulable(tasks, size),
-            ),
-        ],
+        (Family::FixedPriority(priority), _) => members.global_fixed(priority, size),
+        (_, Guarantee::Hard) => members.global_edf(size),
+        (_, Guarantee::Soft) => {
+            let tasks = members.with_blocking();
+            vec![
+                (cluster_tests::BY_PACKING, Ok(tardiness::is_bounded(&tasks, size))),
+                (
+                    tardiness::devi_anderson::INFO.name,
+                    tardiness::devi_anderson::is_schedulable(&tasks, size),
+                ),
+            ]
+        }
     }
-}
-
-/// The tests for global fixed priorities that are for these priorities.
-pub(super) fn fixed_tests(priority: Priority, tasks: &[Timing], size: u32) -> Vec<(&'static str, Decision)> {
-    // With deadlines equal to periods the two orders are one.
-    let implicit = tasks.iter().all(Timing::has_implicit_deadline);
-    match priority {
-        Priority::DeadlineMonotonic => deadline_monotonic(tasks, size),
-        Priority::RateMonotonic if implicit => deadline_monotonic(tasks, size),
-        _ => vec![(
-            gfp_rta::GIVEN.name,
-            gfp_rta::is_schedulable(tasks, size, priority),
-        )],
-    }
-}
-
-fn deadline_monotonic(tasks: &[Timing], size: u32) -> Vec<(&'static str, Decision)> {
-    let all = registry::ALL.iter().filter(|t| t.policy == "g-fp:dm");
-    all.map(|t| (t.name, t.decide_inflated(tasks, size))).collect()
 }
 
 /// What each says.
@@ -99,11 +78,11 @@ pub(super) fn all(question: &Question<'_>, case: &Case, pieces: Option<&Pieces>)
     }
     let mut answers = Vec::new();
     let packings = place::packings(question);
-    if question.clusters.len() > 1 {
+    if question.clusters.len() > 1 && question.given.is_none() {
         answers.extend(packings.iter().map(|p| of_packing(question, case, *p)));
     }
     if question.clusters.iter().all(|c| c.len() == 1) {
-        if question.clusters.len() == 1 {
+        if question.clusters.len() == 1 || question.given.is_some() {
             answers.push(answer(by_family(question), Ok(holds)));
         }
         return answers;
@@ -113,10 +92,13 @@ pub(super) fn all(question: &Question<'_>, case: &Case, pieces: Option<&Pieces>)
     let pieces = match (pieces, packings.first()) {
         (Some(pieces), _) => pieces,
         (None, Some(packing)) => {
-            let Ok(cluster_of) = place::pack(question, case, *packing) else {
+            let Ok(assignment) = (match question.given {
+                Some(given) => Ok(given.clone()),
+                None => place::pack(question, case, *packing).map(|c| clustered(question, c)),
+            }) else {
                 return answers;
             };
-            first = question.pieces(case, &clustered(question, cluster_of));
+            first = question.pieces(case, &assignment);
             &first
         }
         (None, None) => return answers,
@@ -126,8 +108,7 @@ pub(super) fn all(question: &Question<'_>, case: &Case, pieces: Option<&Pieces>)
         if here.is_empty() {
             continue;
         }
-        let inside: Vec<Timing> = here.iter().map(|p| p.timing).collect();
-        for (name, says) in tests(question, &inside, cpus.len() as u32) {
+        for (name, says) in tests(question, &question.members_of(here), cpus.len() as u32) {
             match rows.iter_mut().find(|(n, _)| *n == name) {
                 Some((_, all)) => all.push(says),
                 None => rows.push((name, vec![says])),
@@ -180,14 +161,17 @@ pub(super) fn accepting(question: &Question<'_>, pieces: &Pieces) -> Vec<Option<
     let inside = pieces.by_place();
     let of_place = |(here, cpus): (&Vec<&crate::overheads::Piece>, &model::CpuSet)| {
         let size = cpus.len() as u32;
-        let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
+        let members = question.members_of(here);
         match (question.policy.family, question.guarantee) {
             (Family::Edf, Guarantee::Soft) => question
-                .place_holds(&tasks, size)
+                .place_holds(&members, size)
                 .then_some(cluster_tests::BY_PACKING),
-            (Family::Edf, Guarantee::Hard) => cluster_tests::decide_cluster(&tasks, size).ok().flatten(),
+            (Family::Edf, Guarantee::Hard) => {
+                let decided = cluster_tests::decide_cluster_with(&members.tasks, &members.extras, size);
+                decided.ok().flatten()
+            }
             (Family::FixedPriority(priority), _) if size > 1 => {
-                let tests = fixed_tests(priority, &tasks, size);
+                let tests = members.global_fixed(priority, size);
                 tests
                     .into_iter()
                     .find(|(_, says)| *says == Ok(true))
@@ -201,9 +185,12 @@ pub(super) fn accepting(question: &Question<'_>, pieces: &Pieces) -> Vec<Option<
 
 /// The test that decides for a policy without clusters to choose tests for.
 pub(super) fn by_family(question: &Question<'_>) -> &'static str {
+    let is_delayed = !question.set.extras().is_empty();
     match question.policy.family {
+        Family::Edf if is_delayed => cluster_tests::BY_DELAYED_EDF,
         Family::Edf => cluster_tests::BY_EXACT_EDF,
         Family::FixedPriority(_) if question.is_global_fixed() => BY_ANY_FIXED,
+        Family::FixedPriority(_) if is_delayed => BY_DELAYED_RESPONSE,
         Family::FixedPriority(_) => BY_RESPONSE,
         Family::EdfFm => edf_fm::INFO.name,
         Family::EdfWm => edf_wm::INFO.name,
@@ -220,11 +207,11 @@ pub(super) fn refusing(question: &Question<'_>, case: &Case) -> &'static str {
         return by_family(question);
     }
     let packing = place::packings(question).first().copied();
-    let placed = packing.is_some_and(|p| place::pack(question, case, p).is_ok());
+    let placed = question.given.is_some() || packing.is_some_and(|p| place::pack(question, case, p).is_ok());
     match question.guarantee {
         Guarantee::Soft => cluster_tests::BY_PACKING,
         Guarantee::Hard if !placed => cluster_tests::BY_PACKING,
-        Guarantee::Hard if question.clusters.iter().all(|c| c.len() == 1) => cluster_tests::BY_EXACT_EDF,
+        Guarantee::Hard if question.clusters.iter().all(|c| c.len() == 1) => by_family(question),
         Guarantee::Hard => cluster_tests::BY_SUFFICIENT,
     }
 }

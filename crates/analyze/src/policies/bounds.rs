@@ -6,13 +6,15 @@
 //! All others meet their deadlines, and that is their bound. Times hold for the WCETs with overheads, in the assignment that is shown.
 
 use super::costs::Rule;
+use super::members::{BY_DELAYED_RESPONSE, Members};
 use super::question::{Pieces, Point, Question};
 use super::{Family, answers};
+use crate::carries;
 use crate::global::{gfp_rta, rta};
 use crate::overheads::{self, Piece};
 use crate::semi::edf_fm;
 use crate::tardiness::{cache_aware, compliant_vector, devi_anderson};
-use crate::uniprocessor::fixed_priority::{self, Response};
+use crate::uniprocessor::fixed_priority::Response;
 use crate::uniprocessor::{Work, edf_response};
 use crate::verdict::Guarantee;
 use model::{Assignment, Duration, TaskId, Timing};
@@ -103,10 +105,10 @@ pub(super) fn all(
         Assignment::Quanta(_) if question.policy.family == Family::Pd2 => {}
         Assignment::Clustered(_) | Assignment::Quanta(_) => {
             for (here, cpus) in pieces.by_place().iter().zip(&pieces.places) {
-                let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
-                let bounds = of_place(question, &tasks, cpus.len() as u32);
-                for (piece, bound) in here.iter().zip(bounds) {
-                    said[piece.task.index()] = bound;
+                let members = question.members_of(here);
+                let bounds = of_place(question, &members, cpus.len() as u32);
+                for (id, bound) in members.ids.iter().zip(bounds) {
+                    said[*id] = bound;
                 }
             }
         }
@@ -144,7 +146,8 @@ pub(super) fn all(
 }
 
 /// The responses on one processor or cluster, in order.
-fn of_place(question: &Question<'_>, tasks: &[Timing], size: u32) -> Vec<Option<Said>> {
+fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option<Said>> {
+    let tasks = &members.tasks[..];
     let none = || vec![None; tasks.len()];
     let each = |times: Vec<Duration>, exact: bool, by: &'static str| {
         times.into_iter().map(|t| Some((t, exact, by))).collect()
@@ -162,29 +165,40 @@ fn of_place(question: &Question<'_>, tasks: &[Timing], size: u32) -> Vec<Option<
             each(done.collect(), false, cache_aware::INFO.name)
         }
         (Family::FixedPriority(priority), _) if size == 1 => {
-            let times = fixed_priority::response_times(tasks, priority);
+            let times = members.fixed_responses(priority);
+            let by = match members.are_plain() {
+                true => answers::BY_RESPONSE,
+                false => BY_DELAYED_RESPONSE,
+            };
             let said = |r| match r {
-                Response::Within(time) => Some((time, true, answers::BY_RESPONSE)),
+                Response::Within(time) => Some((time, members.are_exact(), by)),
                 _ => None,
             };
             times.into_iter().map(said).collect()
         }
         (Family::FixedPriority(priority), _) if tasks.len() <= MOST_IN_CLUSTER => {
-            match gfp_rta::response_bounds(tasks, size, priority) {
-                Ok(Some(times)) => each(times, false, gfp_rta::GIVEN.name),
-                _ => none(),
+            match members.global_fixed_responses(size, priority) {
+                Some(times) => each(times, false, gfp_rta::GIVEN.name),
+                None => none(),
             }
         }
-        (_, _) if size == 1 => match edf_response::response_times(tasks, &mut Work::of(RESPONSE_WORK)) {
-            Some(times) => each(times, true, "EDF response times"),
+        (_, _) if size == 1 => match members.edf_responses(&mut Work::of(RESPONSE_WORK)) {
+            Some(times) => each(times, members.are_exact(), "EDF response times"),
             None => none(),
         },
         (_, _) if tasks.len() > MOST_IN_CLUSTER => none(),
-        (_, Guarantee::Hard) => match rta::response_bounds(tasks, size) {
-            Ok(Some(times)) => each(times, false, rta::INFO.name),
-            _ => none(),
-        },
+        (_, Guarantee::Hard) => {
+            let Ok(Some(reduced)) = carries::reduced(rta::INFO.carries, tasks, &members.extras) else {
+                return none();
+            };
+            match rta::response_bounds(&reduced, size) {
+                Ok(Some(times)) => each(members.from_arrivals(times), false, rta::INFO.name),
+                _ => none(),
+            }
+        }
         (_, Guarantee::Soft) => {
+            let blocked = members.with_blocking();
+            let tasks = &blocked[..];
             let vector = compliant_vector::response_bounds(tasks, size).ok().flatten();
             let late = devi_anderson::tardiness_bounds(tasks, size).ok().flatten();
             let by_vector = |at: usize| {

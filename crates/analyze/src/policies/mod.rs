@@ -11,12 +11,15 @@
 mod answers;
 mod bounds;
 mod costs;
+mod given;
 mod margin;
+mod members;
 mod name;
 mod picture;
 mod place;
 mod question;
 mod rank;
+mod urgency;
 mod split;
 
 pub use answers::{Answer, TestAnswer};
@@ -119,7 +122,7 @@ impl Judgment {
 ///
 /// # Errors
 /// A policy that the platform has no clusters for; a delay that the profile does not have or a task's missing working set size;
-/// names what would help. `watch` wants it to end.
+/// a task that may run on no processor that can be used; names what would help. `watch` wants it to end.
 pub fn judge(
     set: &TaskSet,
     platform: &Platform,
@@ -128,11 +131,49 @@ pub fn judge(
     costs: &Costs<'_>,
     watch: &dyn Watch,
 ) -> Result<Judgment> {
+    judge_all(set, platform, policies, None, guarantee, costs, watch)
+}
+
+/// Judges a given assignment of a set, as it is: whatever assignment the heuristics would find.
+///
+/// # Errors
+/// As [`judge`]; an assignment that does not fit the set, the policy or the platform.
+pub fn judge_assigned(
+    set: &TaskSet,
+    platform: &Platform,
+    policy: Policy,
+    assignment: &Assignment,
+    guarantee: Guarantee,
+    costs: &Costs<'_>,
+    watch: &dyn Watch,
+) -> Result<Judgment> {
+    given::check(assignment, set, platform, policy)?;
+    judge_all(set, platform, &[policy], Some(assignment), guarantee, costs, watch)
+}
+
+fn judge_all(
+    set: &TaskSet,
+    platform: &Platform,
+    policies: &[Policy],
+    given: Option<&Assignment>,
+    guarantee: Guarantee,
+    costs: &Costs<'_>,
+    watch: &dyn Watch,
+) -> Result<Judgment> {
     watch.begin("Judging policies", STAGES * policies.len() as u64);
     let mut verdicts = Vec::with_capacity(policies.len());
     for policy in policies {
-        let question = Question::new(set, platform, *policy, guarantee, costs)?;
-        verdicts.push(judge_one(&question, watch)?);
+        let ordered = urgency::Ordered::of(set, *policy, given)?;
+        let (asked, given) = match &ordered {
+            Some(ordered) => (&ordered.set, ordered.given.as_ref()),
+            None => (set, given),
+        };
+        let question = Question::new(asked, platform, *policy, guarantee, costs, given)?;
+        let mut verdict = judge_one(&question, watch)?;
+        if let Some(ordered) = &ordered {
+            ordered.restore(&mut verdict);
+        }
+        verdicts.push(verdict);
     }
     rank::sort(&mut verdicts);
     Ok(Judgment {
@@ -255,17 +296,22 @@ fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> St
         .max()
         .unwrap_or_default();
     let bounded_for_all = verdict.tasks.len() == question.set.len();
+    let is_delayed = !question.set.extras().is_empty();
     let mut text = match (question.policy.family, question.guarantee, &found.assignment) {
         (Family::FixedPriority(priority), _, _) => format!(
             "every deadline is met: {}, with {}",
             if question.is_global_fixed() {
                 format!("shown by {}", verdict.decided_by)
+            } else if is_delayed {
+                "response times with blocking and jitter stay within the deadlines".to_owned()
             } else {
                 "response times on each processor are exact".to_owned()
             },
             match priority {
                 Priority::RateMonotonic => "shorter periods first",
                 Priority::DeadlineMonotonic => "shorter deadlines first",
+                // Tasks that have priorities are asked about in their order.
+                Priority::Given if question.set.has_priorities() => "the given priorities",
                 Priority::Given => "priorities in the order of the set",
             }
         ),
@@ -285,6 +331,11 @@ fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> St
         }
         (Family::Edf, Guarantee::Soft, _) => {
             "tardiness is bounded: no processor or cluster is asked for more than it has".to_owned()
+        }
+        (Family::Edf, Guarantee::Hard, _)
+            if is_delayed && question.clusters.iter().all(|c| c.len() == 1) =>
+        {
+            "every deadline is met: the demand with blocking and jitter fits on each processor".to_owned()
         }
         (Family::Edf, Guarantee::Hard, _) if question.clusters.iter().all(|c| c.len() == 1) => {
             "every deadline is met: EDF on each processor is decided exactly".to_owned()

@@ -7,9 +7,9 @@
 use super::costs::Rule;
 use super::question::{Case, Question};
 use super::{Family, split};
-use crate::overheads;
-use crate::partition::accept::partition_with;
-use crate::partition::{EXACT_PLACEMENTS, Fit, Order, Scratch};
+use crate::overheads::{self, Way};
+use crate::partition::affinity;
+use crate::partition::{EXACT_PLACEMENTS, Fit, Order};
 use crate::uniprocessor::Work;
 use crate::verdict::Guarantee;
 use model::assignment::Clustered;
@@ -69,8 +69,8 @@ pub(super) fn packings(question: &Question<'_>) -> Vec<Packing> {
         // By utilization first: without any delay what is found is what is found without a profile.
         return with(false).chain(with(true)).collect();
     }
-    let utilization_suffices =
-        question.guarantee == Guarantee::Soft || (alone && tasks.iter().all(|t| t.deadline >= t.period));
+    let late = question.set.extras().is_empty() && tasks.iter().all(|t| t.deadline >= t.period);
+    let utilization_suffices = question.guarantee == Guarantee::Soft || (alone && late);
     if utilization_suffices || !may_test {
         return with(false).collect();
     }
@@ -86,7 +86,6 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
         return Ok(vec![0; case.tasks.len()]);
     }
     let sizes: Vec<u32> = question.clusters.iter().map(|c| c.len() as u32).collect();
-    let order = Order::DecreasingUtilization;
     let mut work = Work::of(PACKING_WORK);
     match (packing.tested, question.bill.rule) {
         (false, rule) => {
@@ -94,28 +93,29 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
                 Rule::OneDelay => &question.inflated(case),
                 Rule::ByPiece | Rule::AllOverheads => &case.tasks,
             };
-            let mut scratch = Scratch::new();
-            scratch
-                .pack(tasks, &sizes, order, packing.fit)
-                .map(<[u32]>::to_vec)
+            affinity::pack_allowed(tasks, &sizes, packing.fit, question.allowed.as_ref())
         }
         (true, Rule::OneDelay) => {
             let inflated = question.inflated(case);
             let mut inside: Vec<Timing> = Vec::new();
-            partition_with(&inflated, &sizes, order, packing.fit, |cluster, ids| {
+            let allowed = question.allowed.as_ref();
+            affinity::partition_allowed(&inflated, &sizes, packing.fit, allowed, |cluster, ids| {
                 inside.clear();
                 // In the order of the set, so that ties of priority are broken as everywhere.
                 inside.extend(ids.iter().map(|i| inflated[*i as usize]));
-                question.accepts(&inside, sizes[cluster], &mut work)
+                question.accepts(ids, &inside, sizes[cluster], &mut work)
             })
         }
-        (true, Rule::ByPiece | Rule::AllOverheads) => overheads::pack_with(
+        (true, Rule::ByPiece | Rule::AllOverheads) => overheads::pack_where(
             &case.tasks,
             &question.clusters,
             &question.system(case),
-            order,
-            packing.fit,
-            |inside, size| question.accepts(inside, size, &mut work),
+            Way {
+                order: Order::DecreasingUtilization,
+                fit: packing.fit,
+                allowed: question.allowed.as_ref(),
+            },
+            |ids, inside, size| question.accepts(ids, inside, size, &mut work),
         )
         .map(|packed| packed.assignment.cluster_of),
     }
@@ -123,7 +123,7 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
 
 /// The first assignment that holds.
 pub(super) fn find(question: &Question<'_>, case: &Case) -> Option<Found> {
-    if !matches!(question.policy.family, Family::Edf | Family::FixedPriority(_)) {
+    if !is_packed(question) {
         return split::assign(question, case).ok();
     }
     if is_hopeless(question, &question.inflated(case)) {
@@ -148,6 +148,11 @@ pub(super) fn clustered(question: &Question<'_>, cluster_of: Vec<u32>) -> Assign
     })
 }
 
+/// Does the policy keep tasks in clusters into which they are packed?
+fn is_packed(question: &Question<'_>) -> bool {
+    matches!(question.policy.family, Family::Edf | Family::FixedPriority(_))
+}
+
 /// Is a job longer than its deadline or period, whoever it shares with?
 fn is_hopeless(question: &Question<'_>, tasks: &[Timing]) -> bool {
     question.guarantee == Guarantee::Hard && tasks.iter().any(|t| t.wcet > t.deadline)
@@ -156,7 +161,10 @@ fn is_hopeless(question: &Question<'_>, tasks: &[Timing]) -> bool {
 
 /// Why no assignment was found, in a clause.
 pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
-    if !matches!(question.policy.family, Family::Edf | Family::FixedPriority(_)) {
+    if question.given.is_some() && !is_packed(question) {
+        return "the given assignment does not keep the guarantee with what is charged; another may".to_owned();
+    }
+    if !is_packed(question) {
         return split::assign(question, case).err().unwrap_or_default();
     }
     let inflated = question.inflated(case);
@@ -191,13 +199,17 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
     let Some(first) = packings(question).first().copied() else {
         return String::new();
     };
-    let several = question.clusters.len() > 1;
+    let several = question.clusters.len() > 1 && question.given.is_none();
     let overheads = match question.bill.rule {
         Rule::OneDelay => "",
         Rule::ByPiece => ", with the cache delays that the tasks there cause",
         Rule::AllOverheads => ", with the overheads of all who live there",
     };
-    match pack(question, case, first) {
+    let packed = match question.given {
+        Some(Assignment::Clustered(c)) => Ok(c.cluster_of.clone()),
+        _ => pack(question, case, first),
+    };
+    match packed {
         Err(task) => {
             let t = &inflated[task as usize];
             let (name, u) = (name(task as usize), t.utilization().to_f64());
@@ -218,8 +230,7 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
             let pieces = question.pieces(case, &clustered(question, cluster_of));
             let inside = pieces.by_place();
             let failing = inside.iter().zip(&pieces.places).find(|(here, cpus)| {
-                let timings: Vec<Timing> = here.iter().map(|p| p.timing).collect();
-                !question.place_holds(&timings, cpus.len() as u32)
+                !question.place_holds(&question.members_of(here), cpus.len() as u32)
             });
             let Some((here, cpus)) = failing else {
                 return String::new();

@@ -2,16 +2,19 @@
 //!
 //! Everything that is searched (the largest cache delay, the growth of WCETs) asks here, so that it means what the verdict means.
 
-use super::answers::fixed_tests;
 use super::costs::{Bill, Rule};
+use super::members::Members;
 use super::place::{self, Found};
-use super::{Costs, Family, Policy};
+use super::{Costs, Family, Policy, split};
+use crate::carries;
 use crate::clustered;
-use crate::overheads::{self, CacheCharge, CacheDelays, Kind, Lost, Parts, Piece, Precedence, System};
-use crate::partition::Acceptance;
-use crate::uniprocessor::{Work, edf, fixed_priority};
+use crate::overheads::{
+    self, CacheCharge, CacheDelays, Kind, Lost, Overheads, Parts, Piece, Precedence, System,
+};
+use crate::partition::affinity::{self, Allowed};
+use crate::uniprocessor::{Work, delayed, edf};
 use crate::verdict::{Guarantee, NotApplicable, implicit_deadlines};
-use model::{Assignment, CpuId, CpuSet, Duration, Platform, Ratio, Result, TaskId, TaskSet, Timing, exact};
+use model::{Assignment, CpuId, CpuSet, Duration, Extras, Platform, Ratio, Result, TaskId, TaskSet, Timing, exact};
 
 /// The most tasks of which every placement is decided by the exact test of a processor.
 const PLACED: NotApplicable =
@@ -30,6 +33,12 @@ pub(super) struct Question<'a> {
     pub clusters: Vec<CpuSet>,
     pub cpus: Vec<CpuId>,
     pub bill: Bill,
+    /// Where tasks may be; `None`: everywhere.
+    pub allowed: Option<Allowed>,
+    /// Why tasks cannot be where they are kept to, as a clause.
+    kept_apart: Option<String>,
+    /// The assignment to judge, instead of those that heuristics find.
+    pub given: Option<&'a Assignment>,
 }
 
 /// WCETs and delays to ask about.
@@ -101,10 +110,29 @@ impl<'a> Question<'a> {
         policy: Policy,
         guarantee: Guarantee,
         costs: &Costs<'_>,
+        given: Option<&'a Assignment>,
     ) -> Result<Self> {
-        let clusters = platform
+        let mut clusters = platform
             .clusters(policy.clusters)
             .map_err(|e| e.at(format!("policy `{policy}`")))?;
+        if let Some(Assignment::Clustered(c)) = given {
+            clusters.clone_from(&c.clusters);
+        }
+        let mut kept_apart = None;
+        let allowed = match policy.family {
+            // A given assignment has been held against the tasks' processors.
+            _ if given.is_some() => None,
+            Family::Edf | Family::FixedPriority(_) => {
+                affinity::allowed(set, platform, &clusters)?.unwrap_or_else(|why| {
+                    kept_apart = Some(why);
+                    None
+                })
+            }
+            _ => {
+                kept_apart = affinity::refusal(set, platform)?;
+                None
+            }
+        };
         let bill = costs.bill(set, platform, policy, &clusters, guarantee)?;
         Ok(Question {
             set,
@@ -114,6 +142,9 @@ impl<'a> Question<'a> {
             clusters,
             cpus: platform.in_cache_order(),
             bill,
+            allowed,
+            kept_apart,
+            given,
         })
     }
 
@@ -157,6 +188,9 @@ impl<'a> Question<'a> {
                 self.set.name(TaskId(late as u32))
             ));
         }
+        if let Some(why) = self.not_taken().or_else(|| self.kept_apart.clone()) {
+            return Some(why);
+        }
         (tasks.len() > most).then(|| limit.to_string())
     }
 
@@ -166,6 +200,25 @@ impl<'a> Question<'a> {
         let phase = self.set.details(id).map_or(Duration::ZERO, |d| d.phase);
         let times = [self.set.timings()[id.index()].period, phase];
         times.iter().all(|t| t.nanos().is_multiple_of(quantum.nanos()))
+    }
+
+    /// What the tests of the policy do not take of blocking and jitter, as a clause.
+    fn not_taken(&self) -> Option<String> {
+        let extras = self.set.extras();
+        let named = |what: &str, has: fn(&Extras) -> bool| {
+            let task = extras.iter().position(has)?;
+            let name = self.set.name(TaskId(task as u32));
+            Some(format!("it does not take {what}, and `{name}` has some"))
+        };
+        let jitter = || named(carries::JITTER, |x| !x.jitter.is_zero());
+        let blocking = || named(carries::BLOCKING, |x| !x.blocking.is_zero());
+        let on_several = self.clusters.iter().any(|c| c.len() > 1);
+        match (self.policy.family, self.guarantee) {
+            (Family::FixedPriority(_), _) | (Family::Edf, Guarantee::Hard) => None,
+            (Family::Edf, Guarantee::Soft) if on_several => jitter(),
+            (Family::Edf, Guarantee::Soft) => None,
+            _ => jitter().or_else(blocking),
+        }
     }
 
     /// Fixed priorities on several processors together?
@@ -227,12 +280,41 @@ impl<'a> Question<'a> {
 
     /// The first assignment that holds.
     pub fn find(&self, case: &Case) -> Option<Found> {
-        place::find(self, case)
+        match self.given {
+            Some(given) => self.given_holds(case, given).then(|| Found {
+                assignment: given.clone(),
+                packing: None,
+                uncovered: split::uncovered(self, given),
+            }),
+            None => place::find(self, case),
+        }
+    }
+
+    /// Does the given assignment hold, as it is?
+    fn given_holds(&self, case: &Case, given: &Assignment) -> bool {
+        if matches!(given, Assignment::Clustered(_)) {
+            return self.places_hold(case, given);
+        }
+        if let Assignment::Quanta(quanta) = given {
+            return split::quanta_hold(self, case, quanta);
+        }
+        let tasks = self.inflated(case);
+        if self.bill.rule != Rule::OneDelay {
+            return overheads::holds(&case.tasks, given, &self.system(case));
+        }
+        let free = CacheDelays::none(tasks.len());
+        let system = System {
+            overheads: &Overheads::NONE,
+            delays: &free,
+            ..self.system(case)
+        };
+        overheads::holds(&tasks, given, &system)
     }
 
     /// Does this assignment still hold? Monotone: never with longer WCETs or delays if not with shorter ones.
     pub fn holds(&self, case: &Case, assignment: &Assignment) -> bool {
         match (assignment, self.bill.rule) {
+            _ if self.given.is_some() => return self.given_holds(case, assignment),
             _ if self.policy.family.quantum().is_some() => return self.find(case).is_some(),
             (Assignment::Clustered(_), _) => {}
             // What becomes longer is assigned anew: budgets and reserves are part of the assignment, and leave no room.
@@ -242,50 +324,74 @@ impl<'a> Question<'a> {
                 return overheads::holds(&case.tasks, assignment, &self.system(case));
             }
         }
+        self.places_hold(case, assignment)
+    }
+
+    /// Does every processor or cluster hold its tasks?
+    fn places_hold(&self, case: &Case, assignment: &Assignment) -> bool {
         let pieces = self.pieces(case, assignment);
-        let mut inside = Vec::new();
         pieces.by_place().iter().zip(&pieces.places).all(|(here, cpus)| {
-            inside.clear();
-            inside.extend(here.iter().map(|p| p.timing));
-            self.place_holds(&inside, cpus.len() as u32)
+            let members = self.members_of(here);
+            self.place_holds(&members, cpus.len() as u32)
         })
     }
 
+    /// The tasks of one place from their pieces.
+    pub fn members_of(&self, here: &[&Piece]) -> Members {
+        self.members(here.iter().map(|p| (p.task.index(), p.timing)))
+    }
+
     /// Does one processor or cluster hold these tasks, which have their overheads?
-    pub fn place_holds(&self, tasks: &[Timing], size: u32) -> bool {
+    pub fn place_holds(&self, members: &Members, size: u32) -> bool {
         match (self.policy.family, self.guarantee) {
-            (Family::FixedPriority(priority), _) if size > 1 => fixed_tests(priority, tasks, size)
+            (Family::FixedPriority(priority), _) if size > 1 => members
+                .global_fixed(priority, size)
                 .iter()
                 .any(|(_, says)| *says == Ok(true)),
-            (Family::FixedPriority(priority), _) => fixed_priority::decide(tasks, priority) == Ok(true),
-            (_, Guarantee::Soft) => {
-                tasks.iter().all(|t| t.wcet <= t.period)
-                    && exact::cmp_sum(
-                        tasks.iter().map(Timing::utilization),
-                        Ratio::whole(u64::from(size)),
-                    )
-                    .is_le()
+            (Family::FixedPriority(priority), _) => members.fixed(priority) == Ok(true),
+            (_, Guarantee::Soft) => self.is_bounded(members, size),
+            (_, Guarantee::Hard) => {
+                let decided = clustered::decide_cluster_with(&members.tasks, &members.extras, size);
+                matches!(decided, Ok(Some(_)))
             }
-            (_, Guarantee::Hard) => matches!(clustered::decide_cluster(tasks, size), Ok(Some(_))),
         }
     }
 
-    /// The exact test by which a processor takes a task, with counted work.
-    pub fn accepts(&self, tasks: &[Timing], size: u32, work: &mut Work) -> bool {
-        match (self.policy.family, self.guarantee) {
-            (Family::FixedPriority(priority), _) if size == 1 => {
-                Acceptance::FixedPriority(priority).decide(tasks) == Ok(true)
+    /// Is tardiness bounded? On one processor blocking and jitter put it off by a bounded time: sections are part of their own
+    /// tasks' WCETs, and one at most begins before an interval of jobs with earlier deadlines and lasts into it.
+    fn is_bounded(&self, members: &Members, size: u32) -> bool {
+        let blocked;
+        let tasks = match size > 1 && !members.are_plain() {
+            true => {
+                blocked = members.with_blocking();
+                &blocked
             }
+            false => &members.tasks,
+        };
+        tasks.iter().all(|t| t.wcet <= t.period)
+            && exact::cmp_sum(
+                tasks.iter().map(Timing::utilization),
+                Ratio::whole(u64::from(size)),
+            )
+            .is_le()
+    }
+
+    /// The exact test by which a processor takes a task, with counted work. `ids` are the places in the set.
+    pub fn accepts(&self, ids: &[u32], tasks: &[Timing], size: u32, work: &mut Work) -> bool {
+        let all = ids.iter().map(|i| *i as usize).zip(tasks.iter().copied());
+        let members = self.members(all);
+        match (self.policy.family, self.guarantee) {
+            (Family::FixedPriority(priority), _) if size == 1 => members.fixed(priority) == Ok(true),
             (Family::Edf, Guarantee::Hard) if size == 1 => {
-                tasks.iter().all(|t| t.wcet <= t.deadline)
-                    && exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::ONE).is_le()
-                    && work.lend(place::PLACEMENT_WORK, |w| edf::decide_by_demand_within(tasks, w))
-                        == Ok(true)
+                work.lend(place::PLACEMENT_WORK, |w| match members.are_plain() {
+                    true => edf::decide_within(tasks, w),
+                    false => delayed::decide_edf(&members.tasks, &members.extras, w),
+                }) == Ok(true)
             }
             _ => {
                 // The tests of clusters count their own work; what is counted here is that they are asked.
                 let size_squared = (tasks.len() * tasks.len()) as u64;
-                work.spend(size_squared) && self.place_holds(tasks, size)
+                work.spend(size_squared) && self.place_holds(&members, size)
             }
         }
     }

@@ -51,6 +51,30 @@ fn found(assignment: Assignment, uncovered: Option<String>) -> Found {
     }
 }
 
+/// What one delay a job does not cover in an assignment.
+pub(super) fn uncovered(question: &Question<'_>, assignment: &Assignment) -> Option<String> {
+    if question.bill.rule != Rule::OneDelay {
+        return None;
+    }
+    match assignment {
+        Assignment::Slices(slices) => {
+            let split = slices.tasks.iter().filter(|s| s.len() > 1).count();
+            let most = slices.tasks.iter().map(Vec::len).max().unwrap_or(1);
+            (split > 0).then(|| {
+                format!(
+                    "{} cut into slices, of at most {most} processors a job",
+                    tasks_are(split)
+                )
+            })
+        }
+        Assignment::Slots(slots) => Some(format!(
+            "servers take turns in every slot of {}",
+            slots.slot.rounded()
+        )),
+        _ => None,
+    }
+}
+
 /// What refusals show: with one delay a job, or as they are where overheads depend on the place.
 fn shown(question: &Question<'_>, case: &Case) -> Vec<Timing> {
     match question.bill.rule {
@@ -111,15 +135,9 @@ fn slices(question: &Question<'_>, case: &Case) -> Result<Found, String> {
     };
     match assigned {
         Ok(slices) => {
-            let split = slices.tasks.iter().filter(|s| s.len() > 1).count();
-            let most = slices.tasks.iter().map(Vec::len).max().unwrap_or(1);
-            let uncovered = (split > 0 && is_free).then(|| {
-                format!(
-                    "{} cut into slices, of at most {most} processors a job",
-                    tasks_are(split)
-                )
-            });
-            Ok(found(Assignment::Slices(slices), uncovered))
+            let slices = Assignment::Slices(slices);
+            let uncovered = uncovered(question, &slices);
+            Ok(found(slices, uncovered))
         }
         Err(edf_wm::Refusal::Task(index)) => Err(refuse(
             question,
@@ -149,9 +167,9 @@ fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, Stri
     };
     match assigned {
         Ok(slots) => {
-            let uncovered =
-                is_free.then(|| format!("servers take turns in every slot of {}", slots.slot.rounded()));
-            Ok(found(Assignment::Slots(slots), uncovered))
+            let slots = Assignment::Slots(slots);
+            let uncovered = uncovered(question, &slots);
+            Ok(found(slots, uncovered))
         }
         Err(nps_f::Refusal::Task(index)) => {
             let what = format!("fits in no server{}", besides(question));
@@ -197,6 +215,23 @@ fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Fou
         reserved,
     });
     Ok(found(assignment, None))
+}
+
+/// Do reservations in quanta hold what the tasks need with what every quantum loses, and does the test take them?
+pub(super) fn quanta_hold(question: &Question<'_>, case: &Case, given: &Quanta) -> bool {
+    let system = question.system(case);
+    let needed = overheads::quanta::account(&case.tasks, &given.cpus, given.quantum, &system).inflated;
+    let reserve = |(t, reserved): (&Timing, &Duration)| Timing {
+        wcet: *reserved,
+        ..*t
+    };
+    let reserved: Vec<Timing> = needed.iter().zip(&given.reserved).map(reserve).collect();
+    let test = match question.policy.family {
+        Family::CaEdf => cache_aware::is_schedulable,
+        _ => pd2::is_schedulable,
+    };
+    needed.iter().zip(&reserved).all(|(n, r)| n.wcet <= r.wcet)
+        && test(&reserved, given.cpus.len() as u32) == Ok(true)
 }
 
 /// So many tasks, as a subject.

@@ -28,10 +28,14 @@ pub struct Args {
     /// Deadlines may be missed by a bounded time
     #[arg(long)]
     soft: bool,
-    /// Policies to judge: p-edf, g-edf, c-edf:l2, c-edf:size=2, p-rm, p-fp (order of the set), p-fp:dm, g-fp:dm, edf-fm, edf-wm,
+    /// Policies to judge: p-edf, g-edf, c-edf:l2, c-edf:size=2, p-rm, p-fp (by `priority`, or the order of the set), p-fp:dm, g-fp:dm, edf-fm, edf-wm,
     /// nps-f, nps-f:delta=2, c-nps-f:l3, pd2, ca-edf (soft only) [default: all that the platform's caches and the guarantee suggest]
     #[arg(long, value_name = "NAMES")]
     policy: Option<String>,
+    /// Judge who runs where in this file, as it is, under the one policy that --policy names: an answer of `check --format json`, or
+    /// what `simulate --assignment` takes
+    #[arg(long, value_name = "FILE", conflicts_with = "batch", requires = "policy")]
+    assignment: Option<PathBuf>,
     /// Show the tests, the bounds of each task and the assignment of every policy, not of the first only
     #[arg(long)]
     explain: bool,
@@ -51,6 +55,10 @@ A task set is a TOML file with a table a task:
     period = \"33ms\"
     deadline = \"33ms\"     # default: the period
     wss = \"256KiB\"        # working set of a job: what its cache delay is read by
+    cpus = \"0-1\"          # it runs there only; default: everywhere
+    priority = 80         # for p-fp and g-fp: the larger, the more urgent
+    blocking = \"40us\"     # the longest lock or non-preemptible section of less urgent jobs that holds it up
+    jitter = \"100us\"      # from its arrival to its release, at most; deadlines count from the arrival
 
     warmset check tasks.toml
     warmset check tasks.toml --platform xeon-l7455 --profile xeon-l7455 --policy p-edf,c-edf:l2,g-edf
@@ -109,7 +117,15 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
         None => Policy::all_for(&platform, guarantee)?,
     };
     let console = Console::new()?;
-    let judgment = policies::judge(&set, &platform, &policies, guarantee, &costs, &console)?;
+    let judgment = match &args.assignment {
+        None => policies::judge(&set, &platform, &policies, guarantee, &costs, &console)?,
+        Some(file) => {
+            let policy = only_one(&policies)?;
+            let assignment = AssignmentFile::read(file)?.assignment(&policy.to_string(), &set)?;
+            policies::judge_assigned(&set, &platform, policy, &assignment, guarantee, &costs, &console)
+                .map_err(|e| e.at(file.display()))?
+        }
+    };
     console.finish();
     let table = |look| {
         check_table::text(
@@ -126,6 +142,16 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     } else {
         Answer::No
     })
+}
+
+/// The policy that an assignment is for.
+fn only_one(policies: &[Policy]) -> Result<Policy> {
+    match policies {
+        [policy] => Ok(*policy),
+        _ => Err(Error::new("an assignment is for one policy, and several are named")
+            .at("--policy")
+            .remedy("name the policy that the assignment was made for")),
+    }
 }
 
 /// Reads a task file; errors name it.

@@ -1,7 +1,6 @@
 //! What `warmset simulate` and `warmset run` both ask: which policy, who runs where, quanta, and what happens to overruns.
 
-use analyze::partition::pack::Scratch;
-use analyze::partition::{Fit, Order};
+use analyze::partition::{Fit, affinity};
 use analyze::semi::{edf_fm, edf_wm, nps_f};
 use model::assignment::Clustered;
 use model::assignmentfile::AssignmentFile;
@@ -223,18 +222,27 @@ pub fn assignment_for(
 ) -> Result<Result<Option<Assignment>, String>> {
     let timings = set.timings();
     let cpus = platform.in_cache_order();
-    let order = Order::DecreasingUtilization;
+    let needs = (spec.info().needs)(spec)?;
+    if !matches!(needs, Needs::Clusters(_))
+        && let Some(why) = affinity::refusal(set, platform)?
+    {
+        return Ok(Err(format!("`{spec}` cannot run this set: {why}")));
+    }
     let task = |index: usize, what: &str| format!("{} fits {what}", set.name(model::TaskId(index as u32)));
     let nowhere = format!("on no processor or cluster that is left, by {fit}");
-    Ok(match (spec.info().needs)(spec)? {
+    Ok(match needs {
         Needs::Nothing => Ok(None),
         Needs::Clusters(clusters) => {
             let clusters = platform.clusters(clusters)?;
             let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-            match Scratch::new().pack(timings, &sizes, order, fit) {
+            let allowed = match affinity::allowed(set, platform, &clusters)? {
+                Ok(allowed) => allowed,
+                Err(why) => return Ok(Err(why)),
+            };
+            match affinity::pack_allowed(timings, &sizes, fit, allowed.as_ref()) {
                 Ok(cluster_of) => Ok(Some(Assignment::Clustered(Clustered {
                     clusters,
-                    cluster_of: cluster_of.to_vec(),
+                    cluster_of,
                 }))),
                 Err(index) => Err(task(index as usize, &nowhere)),
             }

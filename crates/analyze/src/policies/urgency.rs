@@ -1,0 +1,71 @@
+//! Sets with priorities of their own: judged in the order of these, and answered in the order of the set.
+//!
+//! Every test and packing for given priorities takes the first task for the most urgent one. So a set whose tasks have a
+//! `priority` is brought into that order first, and tasks get their numbers back in the answer.
+
+use super::{Family, Policy, PolicyVerdict};
+use crate::uniprocessor::fixed_priority::Priority;
+use model::{Assignment, Details, Result, TaskId, TaskSet};
+
+/// A set in the order of its priorities.
+pub(super) struct Ordered {
+    pub set: TaskSet,
+    /// The given assignment for the tasks in this order.
+    pub given: Option<Assignment>,
+    /// By place here, the task of the set as it was given.
+    order: Vec<TaskId>,
+}
+
+impl Ordered {
+    /// The set in another order; `None`: its own order is that of priorities, or the policy asks for none.
+    ///
+    /// # Errors
+    /// None that a checked set could cause.
+    pub fn of(set: &TaskSet, policy: Policy, given: Option<&Assignment>) -> Result<Option<Self>> {
+        if policy.family != Family::FixedPriority(Priority::Given) || !set.has_priorities() {
+            return Ok(None);
+        }
+        let order = set.by_priority();
+        let task = |id: &TaskId| {
+            let details = set.details(*id).cloned();
+            let details = details.unwrap_or_else(|| Details::named(set.name(*id)));
+            (set.timings()[id.index()], details)
+        };
+        let (timings, details): (Vec<_>, Vec<_>) = order.iter().map(task).unzip();
+        let given = given.map(|assignment| match assignment {
+            Assignment::Clustered(c) => {
+                let mut here = c.clone();
+                here.cluster_of = order.iter().map(|id| c.cluster_of[id.index()]).collect();
+                Assignment::Clustered(here)
+            }
+            other => other.clone(),
+        });
+        Ok(Some(Ordered {
+            // A set that is judged only may hold a WCET above its deadline.
+            set: TaskSet::to_judge(timings)?.with_details(details)?,
+            given,
+            order,
+        }))
+    }
+
+    /// Gives tasks the numbers and the order that they have in the set.
+    pub fn restore(&self, verdict: &mut PolicyVerdict) {
+        for bound in &mut verdict.tasks {
+            bound.task = self.order[bound.task.index()];
+        }
+        verdict.tasks.sort_by_key(|b| b.task);
+        for cluster in &mut verdict.clusters {
+            for placed in &mut cluster.tasks {
+                placed.task = self.order[placed.task.index()];
+            }
+            cluster.tasks.sort_by_key(|p| p.task);
+        }
+        if let Some(Assignment::Clustered(c)) = &mut verdict.assignment {
+            let mut cluster_of = vec![0; c.cluster_of.len()];
+            for (id, cluster) in self.order.iter().zip(&c.cluster_of) {
+                cluster_of[id.index()] = *cluster;
+            }
+            c.cluster_of = cluster_of;
+        }
+    }
+}
