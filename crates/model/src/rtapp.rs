@@ -8,6 +8,7 @@
 //! rt-app's files are less strict than JSON, and so is this reader: comments, commas before a closing bracket, and keys that come
 //! more than once.
 
+use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result};
 use crate::task::{Details, TaskSet, Timing, check_timing};
 use crate::time::Duration;
@@ -182,12 +183,6 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
         let times = value_of(times).filter(|times| *times > 0.0)?;
         Some(format!("ends after {times} rounds there, and goes on here"))
     });
-    differs("cpus", &|_| {
-        Some(
-            "keeps to some processors there; here the policy and its assignment say where tasks run"
-                .to_owned(),
-        )
-    });
     differs("dl-reclaim", &|_| {
         Some(
             "says `dl-reclaim`, which takes what others leave of their budgets there; here its budget is its WCET"
@@ -206,6 +201,8 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
     };
     let details = Details {
         phase: number("delay")?.unwrap_or_default(),
+        cpus: affinity(thread, name, remarks)?,
+        priority: urgency(thread, name, remarks)?,
         ..Details::named(name)
     };
     Ok(Thread {
@@ -214,7 +211,81 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
     })
 }
 
-/// Keys of threads and phases that are no events. Who runs where and how urgently is the policy's to say here.
+/// The processors of a thread, as it says or as all of its phases say.
+fn affinity(thread: &Object, name: &str, remarks: &mut Vec<Remark>) -> Read<Option<CpuSet>> {
+    let own = get(thread, "cpus").map(cpus_of).transpose()?.flatten();
+    let Some(Node::Object(phases)) = get(thread, "phases").map(|p| &p.value) else {
+        return Ok(own);
+    };
+    let mut homes = Vec::with_capacity(phases.properties.len());
+    let mut moves = None;
+    for phase in &phases.properties {
+        let property = phase.value.as_object().and_then(|keys| get(keys, "cpus"));
+        moves = moves.or(property);
+        let home = property.map(cpus_of).transpose()?.flatten();
+        homes.push(home.or_else(|| own.clone()));
+    }
+    match (moves, &homes[..]) {
+        (Some(property), [first, others @ ..]) if others.iter().any(|home| home != first) => {
+            remarks.push(Remark {
+                at: property.range.start,
+                text: format!(
+                    "thread `{name}` keeps to other processors in other phases; here a task has one `cpus`, which is left out"
+                ),
+            });
+            Ok(None)
+        }
+        (_, [first, ..]) => Ok(first.clone()),
+        (_, []) => Ok(own),
+    }
+}
+
+/// The list of processors of a property; an empty one means all.
+fn cpus_of(property: &ObjectProp) -> Read<Option<CpuSet>> {
+    let wrong = || Remark {
+        at: property.range.start,
+        text: "`cpus` is no list of processors".to_owned(),
+    };
+    let of = |node: &Node| {
+        let number = value_of(node).filter(|n| n.fract() == 0.0)?;
+        // A whole number in the range that is read.
+        (0.0..=f64::from(CpuSet::MAX_CPU))
+            .contains(&number)
+            .then_some(CpuId(number as u32))
+    };
+    let list = property.value.as_array().ok_or_else(wrong)?;
+    let cpus: Option<CpuSet> = list.elements.iter().map(of).collect();
+    let cpus = cpus.ok_or_else(wrong)?;
+    Ok((!cpus.is_empty()).then_some(cpus))
+}
+
+/// The priority of a thread of SCHED_FIFO or SCHED_RR. What it says elsewhere is a nice value, or means nothing.
+fn urgency(thread: &Object, name: &str, remarks: &mut Vec<Remark>) -> Read<Option<u32>> {
+    let Some(property) = get(thread, "priority") else {
+        return Ok(None);
+    };
+    let at = property.range.start;
+    let policy = get(thread, "policy").and_then(|p| p.value.as_string_lit());
+    let policy = policy.map_or("the default policy", |p| p.value.as_ref());
+    let number = value_of(&property.value);
+    match (policy, number) {
+        ("SCHED_FIFO" | "SCHED_RR", Some(n)) if n.fract() == 0.0 && (1.0..=99.0).contains(&n) => {
+            Ok(Some(n as u32))
+        }
+        ("SCHED_FIFO" | "SCHED_RR", _) => remark(at, "`priority` is no number from 1 to 99"),
+        _ => {
+            remarks.push(Remark {
+                at,
+                text: format!(
+                    "thread `{name}` has a priority under {policy}, where it ranks no real-time threads: it is left out"
+                ),
+            });
+            Ok(None)
+        }
+    }
+}
+
+/// Keys of threads and phases that are no events.
 const ATTRIBUTES: [&str; 14] = [
     "instance",
     "loop",
@@ -314,7 +385,8 @@ impl<'t> Places<'t> {
     }
 }
 
-/// Writes a file for rt-app: each task a thread of `SCHED_DEADLINE`, which alone has a place for deadlines.
+/// Writes a file for rt-app: each task a thread of `SCHED_DEADLINE`, which alone has a place for deadlines, or of `SCHED_FIFO`
+/// where it has a priority.
 ///
 /// Its budget is the WCET, rounded up to microseconds, of which a job runs for nine tenths: rt-app's calibration is about so
 /// exact, and the kernel makes a job wait for the next period when its budget is used up. Releases do not shift when a job is
@@ -345,7 +417,33 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
             "run": (u128::from(wcet) * 9).div_ceil(10) as u64,
             "timer": { "ref": "unique", "period": whole("period", timing.period)?, "mode": "absolute" },
         });
-        if timing.deadline > timing.period {
+        let details = set.details(id);
+        let priority = details.and_then(|d| d.priority);
+        let cpus = details.and_then(|d| d.cpus.as_ref());
+        match priority {
+            Some(priority @ 1..=99) => {
+                thread["policy"] = "SCHED_FIFO".into();
+                thread["priority"] = priority.into();
+                if timing.deadline != timing.period {
+                    notes.push(format!(
+                        "task {name}: SCHED_FIFO knows no deadline; `dl-deadline` stands there for readers of the file"
+                    ));
+                }
+            }
+            Some(priority) => notes.push(format!(
+                "task {name}: its priority {priority} is left out: those of SCHED_FIFO are 1 to 99"
+            )),
+            None => {}
+        }
+        if let Some(cpus) = cpus {
+            thread["cpus"] = cpus.iter().map(|c| c.0).collect::<Vec<u32>>().into();
+            if thread["policy"] == "SCHED_DEADLINE" {
+                notes.push(format!(
+                    "task {name}: the kernel refuses SCHED_DEADLINE to threads that are kept to some processors; give it a priority"
+                ));
+            }
+        }
+        if priority.is_none() && timing.deadline > timing.period {
             notes.push(format!(
                 "task {name}: SCHED_DEADLINE refuses a deadline after the period; rt-app will say so"
             ));
@@ -354,13 +452,15 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
             if !details.phase.is_zero() {
                 thread["delay"] = whole("phase", details.phase)?.into();
             }
-            let kept = Details {
-                phase: details.phase,
-                ..Details::named(name.clone())
-            };
-            if *details != kept {
+            let lost = lost(details);
+            if !lost.is_empty() {
                 notes.push(format!(
-                    "task {name}: only its times have a place in rt-app's format; it runs a loop of rt-app's own"
+                    "task {name}: {} left out, as rt-app has no place for {}; it runs a loop of rt-app's own",
+                    match &lost[..] {
+                        [one] => format!("`{one}` is"),
+                        several => format!("`{}` are", several.join("`, `")),
+                    },
+                    if lost.len() == 1 { "it" } else { "them" }
                 ));
             }
         }
@@ -381,6 +481,24 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
     let text = serde_json::to_string_pretty(&file)
         .map_err(|e| Error::new(format!("the set cannot be written as JSON: {e}")))?;
     Ok((text + "\n", notes))
+}
+
+/// The keys of a task that have no place in a file of rt-app.
+fn lost(details: &Details) -> Vec<&'static str> {
+    let extras = details.extras;
+    [
+        ("wss", details.wss.is_some()),
+        ("group", details.group.is_some()),
+        ("soft", details.soft),
+        ("workload", details.workload.is_some()),
+        ("colors", details.colors.is_some()),
+        ("trigger", details.trigger.is_some()),
+        ("blocking", !extras.blocking.is_zero()),
+        ("jitter", !extras.jitter.is_zero()),
+    ]
+    .into_iter()
+    .filter_map(|(key, has)| has.then_some(key))
+    .collect()
 }
 
 /// A file as it is written.

@@ -356,7 +356,7 @@ impl<'a, O: Observer> Core<'a, O> {
         let home = self.route.home(TaskId(task), number);
         let cpu = self.releasing(home, task, row.last);
         if O::EVENTS {
-            let deadline = Instant::from_nanos(self.now + row.deadline);
+            let deadline = Instant::from_nanos(self.jobs.due(task, number, self.now));
             let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
             self.observer
                 .event(Record::release(now, id, TaskId(task), number, deadline));

@@ -200,7 +200,7 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         core.releases.set(task as usize, row.next_release);
         let home = core.route.home(TaskId(task), number);
         if O::EVENTS {
-            let deadline = Instant::from_nanos(core.now + row.deadline);
+            let deadline = Instant::from_nanos(core.jobs.due(task, number, core.now));
             let cpu = core.releasing(home, row.last);
             let event = Record::release(Instant::from_nanos(core.now), cpu, TaskId(task), number, deadline);
             core.observer.event(event);

@@ -24,6 +24,8 @@ pub(crate) struct Row {
     pub release: u64,
     /// Its number, or that of the next job if none is current.
     pub number: u64,
+    /// How long after its arrival the job of this number is released.
+    pub late: u64,
     /// Has the task a current job?
     pub current: bool,
     /// Has the current job run already?
@@ -97,9 +99,15 @@ impl Row {
             task: TaskId(task),
             number: self.number,
             release: Instant::from_nanos(self.release),
-            deadline: Instant::from_nanos(self.release + self.deadline),
+            deadline: Instant::from_nanos(self.due()),
             part,
         }
+    }
+
+    /// When the job of this number is due.
+    #[inline(always)]
+    pub fn due(&self) -> u64 {
+        (self.release - self.late).saturating_add(self.deadline)
     }
 }
 
@@ -143,6 +151,7 @@ impl<'a> Jobs<'a> {
                     budget_left: u64::MAX,
                     release: first,
                     number: 0,
+                    late: scenario.late(id.0, 0),
                     current: false,
                     started: false,
                     last: NONE,
@@ -218,7 +227,7 @@ impl<'a> Jobs<'a> {
     #[inline]
     fn overdue(&mut self, task: u32, now: u64) {
         let row = &self.rows[task as usize];
-        if self.first_miss.is_none() && now >= row.release.saturating_add(row.deadline) && row.remaining > 0 {
+        if self.first_miss.is_none() && now >= row.due() && row.remaining > 0 {
             self.note_miss(task);
         }
     }
@@ -229,8 +238,15 @@ impl<'a> Jobs<'a> {
         self.first_miss = Some(Miss {
             task: TaskId(task),
             job: row.number,
-            deadline: Instant::from_nanos(row.release + row.deadline),
+            deadline: Instant::from_nanos(row.due()),
         });
+    }
+
+    /// When job `number` of a task is due that is released at `release`.
+    #[inline]
+    pub fn due(&self, task: u32, number: u64, release: u64) -> u64 {
+        let arrival = release - self.scenario.late(task, number);
+        arrival.saturating_add(self.rows[task as usize].deadline)
     }
 
     /// The current job as it is told to policies.
@@ -253,7 +269,7 @@ impl<'a> Jobs<'a> {
             row.cut += 1;
             row.carried = row.remaining;
         }
-        let response = now - row.release;
+        let response = now - (row.release - row.late);
         row.completed += 1;
         row.response_max = row.response_max.max(response);
         row.response_sum += u128::from(response);
@@ -268,6 +284,7 @@ impl<'a> Jobs<'a> {
                 .release_after(task, row.number, row.release, row.period);
         }
         row.number += 1;
+        row.late = self.scenario.late(task, row.number);
         let successor = row.released > row.number;
         let (demand, limited) = (self.constant_demand, self.limited);
         (
@@ -344,8 +361,11 @@ impl<'a> Jobs<'a> {
     pub fn misses_at(&self, end: u64, observer: &mut impl Observer) {
         for (task, row) in self.rows.iter().enumerate() {
             let (mut number, mut release) = (row.number, row.release);
-            while number < row.arrived && release.saturating_add(row.deadline) <= end {
-                let deadline = Instant::from_nanos(release + row.deadline);
+            let due = |number: u64, release: u64| {
+                (release - self.scenario.late(task as u32, number)).saturating_add(row.deadline)
+            };
+            while number < row.arrived && due(number, release) <= end {
+                let deadline = Instant::from_nanos(due(number, release));
                 let (now, id) = (Instant::from_nanos(end), TaskId(task as u32));
                 observer.event(Record::deadline_miss(now, None, id, number, deadline));
                 release = self
@@ -367,9 +387,12 @@ impl<'a> Jobs<'a> {
                 continue;
             }
             let last = row.arrived;
-            while number < last && release.saturating_add(row.deadline) <= end {
+            let due = |number: u64, release: u64| {
+                (release - self.scenario.late(task, number)).saturating_add(row.deadline)
+            };
+            while number < last && due(number, release) <= end {
                 late += 1;
-                if matches!(self.scenario.releases, crate::scenario::Releases::Periodic) {
+                if self.scenario.is_strictly_periodic() {
                     // All at once: an overloaded task may leave a billion jobs behind.
                     let more = ((end - release - row.deadline) / row.period).min(last - number - 1);
                     late += more;

@@ -76,7 +76,7 @@ pub(crate) fn show_end(
     cpu: CpuId,
     cut: bool,
 ) {
-    let deadline = row.release + row.deadline;
+    let deadline = row.due();
     let (is_late, now) = (now > deadline, Instant::from_nanos(now));
     if cut {
         let budget = Duration::from_nanos(row.wcet);

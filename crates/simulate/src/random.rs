@@ -11,6 +11,8 @@ pub enum Stream {
     Gap = 1,
     /// Execution times.
     Execution = 2,
+    /// Times from arrival to release.
+    Jitter = 3,
 }
 
 /// 64 random bits for a job of a task.

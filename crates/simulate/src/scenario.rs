@@ -55,11 +55,33 @@ pub enum Enforcement {
     Exact,
 }
 
+/// How long after their arrivals jobs are released; deadlines count from the arrivals. By task, at most its period.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Lateness {
+    /// At once.
+    #[default]
+    None,
+    /// After a random time up to this, in nanoseconds.
+    Random(Vec<u64>),
+    /// The first job after this time, all others at once: as dense as releases can be.
+    First(Vec<u64>),
+}
+
+impl Lateness {
+    /// The jitter of every task of a set, at most its period: jobs are released in order.
+    pub fn most(set: &TaskSet) -> Vec<u64> {
+        let both = set.timings().iter().zip(set.extras());
+        both.map(|(t, x)| x.jitter.min(t.period).nanos()).collect()
+    }
+}
+
 /// Everything about a run but the policy and the costs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     /// When jobs are released.
     pub releases: Releases,
+    /// How long after that they are released: by then they arrive. Not for given releases.
+    pub lateness: Lateness,
     /// How long they execute.
     pub execution: Execution,
     /// What happens to overruns. The rest of a job that is cut short is added to the task's next job.
@@ -81,6 +103,7 @@ impl Default for Scenario {
     fn default() -> Self {
         Scenario {
             releases: Releases::default(),
+            lateness: Lateness::default(),
             execution: Execution::default(),
             enforcement: Enforcement::default(),
             quantum: Duration::from_millis(1),
@@ -124,6 +147,21 @@ impl Scenario {
         }
         if self.quantum.is_zero() {
             return Err(Error::new("the quantum is zero").remedy("give a positive quantum"));
+        }
+        if let Lateness::Random(most) | Lateness::First(most) = &self.lateness {
+            fits(set, most.len(), "release jitters")?;
+            if matches!(self.releases, Releases::Given(_)) {
+                return Err(
+                    Error::new("the releases are given, and jitter is to be added to them")
+                        .remedy("give release times without jitter"),
+                );
+            }
+            let both = most.iter().zip(set.timings());
+            if let Some(id) = both.clone().position(|(most, t)| *most > t.period.nanos()) {
+                return Err(Error::new("the jitter to simulate is longer than the period")
+                    .at(format!("task {}", id + 1))
+                    .remedy("give at most a period"));
+            }
         }
         if !self.release_on.is_empty() {
             fits(set, self.release_on.len(), "processors that release")?;
@@ -206,13 +244,35 @@ impl Scenario {
     #[inline(always)]
     pub(crate) fn release_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
         match self.releases {
-            Releases::Periodic => release + period,
+            Releases::Periodic if matches!(self.lateness, Lateness::None) => release + period,
             _ => self.irregular_release_after(task, number, release, period),
         }
     }
 
     #[inline(never)]
     fn irregular_release_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
+        let arrival = release - self.late(task, number);
+        match self.arrival_after(task, number, arrival, period) {
+            u64::MAX => u64::MAX,
+            next => next + self.late(task, number + 1),
+        }
+    }
+
+    /// How long after its arrival job `number` of a task is released.
+    #[inline]
+    pub(crate) fn late(&self, task: u32, number: u64) -> u64 {
+        match &self.lateness {
+            Lateness::None => 0,
+            Lateness::First(most) if number == 0 => most[task as usize],
+            Lateness::First(_) => 0,
+            Lateness::Random(most) => {
+                let bits = random::draw(self.seed, Stream::Jitter, task, number);
+                random::up_to(bits, most[task as usize])
+            }
+        }
+    }
+
+    fn arrival_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
         match &self.releases {
             Releases::Periodic => release + period,
             Releases::Sporadic(part) => {
@@ -240,7 +300,7 @@ impl Scenario {
     pub(crate) fn first_release(&self, task: u32, phase: Duration) -> u64 {
         match &self.releases {
             Releases::Given(lists) => lists[task as usize].first().copied().unwrap_or(u64::MAX),
-            _ => phase.nanos(),
+            _ => phase.nanos() + self.late(task, 0),
         }
     }
 
@@ -271,6 +331,11 @@ impl Scenario {
                 list[(number % list.len() as u64) as usize]
             }
         }
+    }
+
+    /// Is every release one period behind the one before?
+    pub(crate) fn is_strictly_periodic(&self) -> bool {
+        self.releases == Releases::Periodic && self.lateness == Lateness::None
     }
 
     /// May a job execute for longer than its WCET?

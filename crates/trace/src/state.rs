@@ -133,6 +133,8 @@ impl Processor {
 pub struct State {
     timings: Vec<Timing>,
     phases: Vec<Duration>,
+    /// By task, the longest time from the arrival of a job to its release; in simulations only.
+    jitters: Vec<Duration>,
     /// By task: are its jobs released by something else than the time, a period apart at least?
     sporadic: Vec<bool>,
     origin: Origin,
@@ -180,6 +182,10 @@ impl State {
             phases: set
                 .ids()
                 .map(|t| set.details(t).map_or(Duration::ZERO, |d| d.phase))
+                .collect(),
+            jitters: set
+                .ids()
+                .map(|t| set.details(t).map_or(Duration::ZERO, |d| d.extras.jitter))
                 .collect(),
             sporadic: set
                 .ids()

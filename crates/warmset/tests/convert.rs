@@ -36,7 +36,7 @@ fn a_set_goes_to_rt_app_and_comes_back_with_its_times() {
     std::fs::write(dir.path().join("tasks.toml"), TASKS).unwrap();
     let there = convert(dir.path(), &["tasks.toml", "-o", "work.json", "--for", "1500ms"]).success();
     assert!(
-        text(&there.get_output().stderr).contains("task control: only its times"),
+        text(&there.get_output().stderr).contains("task control: `wss` is left out"),
         "what has no place is told"
     );
     let json = std::fs::read_to_string(dir.path().join("work.json")).unwrap();

@@ -69,7 +69,9 @@ pub fn pack_with(
         fit,
         allowed: None,
     };
-    pack_where(tasks, clusters, system, way, |_, inflated, size| accepts(inflated, size))
+    pack_where(tasks, clusters, system, way, |_, inflated, size| {
+        accepts(inflated, size)
+    })
 }
 
 /// [`pack_with`], each task only where it may be, with `accepts(its tasks, these with their overheads, how many processors)`.

@@ -66,7 +66,9 @@ pub fn refusal(set: &TaskSet, platform: &Platform) -> Result<Option<String>> {
         .map(|_| {
             let kept = |id: &TaskId| set.cpus(*id).is_some_and(|cpus| !usable.is_subset(cpus));
             let name = set.ids().find(kept).map(|id| set.name(id)).unwrap_or_default();
-            format!("it moves tasks over processors {usable} as it needs, and `{name}` is kept to some of them")
+            format!(
+                "it moves tasks over processors {usable} as it needs, and `{name}` is kept to some of them"
+            )
         }))
 }
 
@@ -142,7 +144,9 @@ mod tests {
     fn packed(tasks: &[(u64, &str)], m: u32, fit: Fit) -> std::result::Result<Vec<u32>, u32> {
         let set = set(tasks);
         let clusters: Vec<CpuSet> = (0..m).map(|c| [model::CpuId(c)].into_iter().collect()).collect();
-        let allowed = allowed(&set, &Platform::symmetric(m), &clusters).unwrap().unwrap();
+        let allowed = allowed(&set, &Platform::symmetric(m), &clusters)
+            .unwrap()
+            .unwrap();
         pack_allowed(set.timings(), &vec![1; m as usize], fit, allowed.as_ref())
     }
 
@@ -166,18 +170,31 @@ mod tests {
     fn a_part_of_a_cluster_is_no_place_and_no_processor_an_error() {
         let platform = Platform::symmetric(4);
         let pairs: Vec<CpuSet> = vec!["0-1".parse().unwrap(), "2-3".parse().unwrap()];
-        let why = allowed(&set(&[(10, "1-2")]), &platform, &pairs).unwrap().unwrap_err();
-        assert!(why.starts_with("`t0` may run on 1-2 alone, which is not all of any cluster"), "{why}");
-        let in_second = allowed(&set(&[(10, "1-3")]), &platform, &pairs).unwrap().unwrap().unwrap();
+        let why = allowed(&set(&[(10, "1-2")]), &platform, &pairs)
+            .unwrap()
+            .unwrap_err();
+        assert!(
+            why.starts_with("`t0` may run on 1-2 alone, which is not all of any cluster"),
+            "{why}"
+        );
+        let in_second = allowed(&set(&[(10, "1-3")]), &platform, &pairs)
+            .unwrap()
+            .unwrap()
+            .unwrap();
         assert!(!in_second.may(0, 0) && in_second.may(0, 1));
         assert_eq!(allowed(&set(&[(10, "0-9")]), &platform, &pairs), Ok(Ok(None)));
-        let e = allowed(&set(&[(10, "7")]), &platform, &pairs).unwrap_err().to_string();
+        let e = allowed(&set(&[(10, "7")]), &platform, &pairs)
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             e,
             "`cpus`: `t0` may run on 7 alone, and none of them can be used; choose among 0-3, or give another platform"
         );
         let why = refusal(&set(&[(10, ""), (10, "2")]), &platform).unwrap().unwrap();
-        assert_eq!(why, "it moves tasks over processors 0-3 as it needs, and `t1` is kept to some of them");
+        assert_eq!(
+            why,
+            "it moves tasks over processors 0-3 as it needs, and `t1` is kept to some of them"
+        );
         assert_eq!(refusal(&set(&[(10, "0-3")]), &platform), Ok(None));
     }
 }

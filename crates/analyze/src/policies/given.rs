@@ -171,7 +171,9 @@ fn of_slots(given: &Slots, set: &TaskSet, usable: &CpuSet) -> Result<Vec<CpuSet>
     for pair in turns.windows(2) {
         let ((server, _, end, _), (next, start, _, _)) = (pair[0], pair[1]);
         if server == next && start < end {
-            return Err(unfit(format!("server {server} is served by two processors at once")));
+            return Err(unfit(format!(
+                "server {server} is served by two processors at once"
+            )));
         }
     }
     let home = |(id, server): (TaskId, &u32)| {

@@ -85,7 +85,11 @@ impl Members {
     pub fn global_fixed_responses(&self, size: u32, priority: Priority) -> Option<Vec<Duration>> {
         let reduced = carries::reduced(Carries::Sporadic, &self.tasks, &self.extras).ok()??;
         // The members stand in the order of priority where they are not plain.
-        let priority = if self.are_plain() { priority } else { Priority::Given };
+        let priority = if self.are_plain() {
+            priority
+        } else {
+            Priority::Given
+        };
         let times = gfp_rta::response_bounds(&reduced, size, priority).ok()??;
         Some(self.from_arrivals(times))
     }
@@ -102,7 +106,11 @@ impl Members {
     pub fn from_arrivals(&self, times: Vec<Duration>) -> Vec<Duration> {
         let jitters = self.extras.iter().map(|x| x.jitter);
         let all = jitters.chain(std::iter::repeat(Duration::ZERO));
-        times.into_iter().zip(all).map(|(t, j)| t.saturating_add(j)).collect()
+        times
+            .into_iter()
+            .zip(all)
+            .map(|(t, j)| t.saturating_add(j))
+            .collect()
     }
 
     /// What the tests for global fixed priorities of these priorities say.

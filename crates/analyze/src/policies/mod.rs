@@ -19,8 +19,8 @@ mod picture;
 mod place;
 mod question;
 mod rank;
-mod urgency;
 mod split;
+mod urgency;
 
 pub use answers::{Answer, TestAnswer};
 pub use bounds::TaskBound;
@@ -148,7 +148,15 @@ pub fn judge_assigned(
     watch: &dyn Watch,
 ) -> Result<Judgment> {
     given::check(assignment, set, platform, policy)?;
-    judge_all(set, platform, &[policy], Some(assignment), guarantee, costs, watch)
+    judge_all(
+        set,
+        platform,
+        &[policy],
+        Some(assignment),
+        guarantee,
+        costs,
+        watch,
+    )
 }
 
 fn judge_all(
@@ -332,9 +340,7 @@ fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> St
         (Family::Edf, Guarantee::Soft, _) => {
             "tardiness is bounded: no processor or cluster is asked for more than it has".to_owned()
         }
-        (Family::Edf, Guarantee::Hard, _)
-            if is_delayed && question.clusters.iter().all(|c| c.len() == 1) =>
-        {
+        (Family::Edf, Guarantee::Hard, _) if is_delayed && question.clusters.iter().all(|c| c.len() == 1) => {
             "every deadline is met: the demand with blocking and jitter fits on each processor".to_owned()
         }
         (Family::Edf, Guarantee::Hard, _) if question.clusters.iter().all(|c| c.len() == 1) => {

@@ -162,7 +162,8 @@ fn is_hopeless(question: &Question<'_>, tasks: &[Timing]) -> bool {
 /// Why no assignment was found, in a clause.
 pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
     if question.given.is_some() && !is_packed(question) {
-        return "the given assignment does not keep the guarantee with what is charged; another may".to_owned();
+        return "the given assignment does not keep the guarantee with what is charged; another may"
+            .to_owned();
     }
     if !is_packed(question) {
         return split::assign(question, case).err().unwrap_or_default();
@@ -229,9 +230,10 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
         Ok(cluster_of) => {
             let pieces = question.pieces(case, &clustered(question, cluster_of));
             let inside = pieces.by_place();
-            let failing = inside.iter().zip(&pieces.places).find(|(here, cpus)| {
-                !question.place_holds(&question.members_of(here), cpus.len() as u32)
-            });
+            let failing = inside
+                .iter()
+                .zip(&pieces.places)
+                .find(|(here, cpus)| !question.place_holds(&question.members_of(here), cpus.len() as u32));
             let Some((here, cpus)) = failing else {
                 return String::new();
             };

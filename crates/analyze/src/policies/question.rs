@@ -14,7 +14,9 @@ use crate::overheads::{
 use crate::partition::affinity::{self, Allowed};
 use crate::uniprocessor::{Work, delayed, edf};
 use crate::verdict::{Guarantee, NotApplicable, implicit_deadlines};
-use model::{Assignment, CpuId, CpuSet, Duration, Extras, Platform, Ratio, Result, TaskId, TaskSet, Timing, exact};
+use model::{
+    Assignment, CpuId, CpuSet, Duration, Extras, Platform, Ratio, Result, TaskId, TaskSet, Timing, exact,
+};
 
 /// The most tasks of which every placement is decided by the exact test of a processor.
 const PLACED: NotApplicable =
@@ -122,12 +124,11 @@ impl<'a> Question<'a> {
         let allowed = match policy.family {
             // A given assignment has been held against the tasks' processors.
             _ if given.is_some() => None,
-            Family::Edf | Family::FixedPriority(_) => {
-                affinity::allowed(set, platform, &clusters)?.unwrap_or_else(|why| {
+            Family::Edf | Family::FixedPriority(_) => affinity::allowed(set, platform, &clusters)?
+                .unwrap_or_else(|why| {
                     kept_apart = Some(why);
                     None
-                })
-            }
+                }),
             _ => {
                 kept_apart = affinity::refusal(set, platform)?;
                 None
@@ -211,6 +212,10 @@ impl<'a> Question<'a> {
             Some(format!("it does not take {what}, and `{name}` has some"))
         };
         let jitter = || named(carries::JITTER, |x| !x.jitter.is_zero());
+        if self.bill.rule == Rule::AllOverheads && carries::has_jitter(extras) {
+            // Releases interrupt jobs, and are counted a period apart.
+            return jitter().map(|why| format!("with the overheads of releases {why}"));
+        }
         let blocking = || named(carries::BLOCKING, |x| !x.blocking.is_zero());
         let on_several = self.clusters.iter().any(|c| c.len() > 1);
         match (self.policy.family, self.guarantee) {

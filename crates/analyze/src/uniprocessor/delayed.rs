@@ -121,9 +121,11 @@ fn latest_step(tasks: &[Timing], t: u128) -> Option<u128> {
 }
 
 /// The worst response time of every task under EDF, from the arrival; `None` where the processor is over-utilized, or past
-/// the limit of work. Deadlines may be missed.
+/// the limit of work. Deadlines may be missed. A full processor that starts late never catches up: `None` as well.
 pub fn edf_response_times(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Option<Vec<Duration>> {
-    if load(tasks) == Ordering::Greater || tasks.iter().zip(extras).any(|(t, x)| x.jitter > t.deadline) {
+    let is_plain = extras.iter().all(Extras::is_none);
+    let most_load = if is_plain { Ordering::Equal } else { Ordering::Less };
+    if load(tasks) > most_load || tasks.iter().zip(extras).any(|(t, x)| x.jitter > t.deadline) {
         return None;
     }
     let shifted: Vec<Timing> = tasks

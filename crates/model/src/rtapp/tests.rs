@@ -55,12 +55,10 @@ fn phases_of_one_period_are_a_task_with_the_longest_wcet() {
     assert_eq!(timings(&imported), [("t".to_owned(), 27_000, 30_000, 30_000)]);
     assert_eq!(
         imported.notes,
-        [
-            "line 1, column 18: thread `t` ends after 1 rounds there, and goes on here",
-            "line 1, column 29: thread `t` keeps to some processors there; here the policy and its assignment say \
-                 where tasks run",
-        ]
+        ["line 1, column 18: thread `t` ends after 1 rounds there, and goes on here"]
     );
+    let cpus = imported.set.cpus(TaskId(0)).map(ToString::to_string);
+    assert_eq!(cpus.as_deref(), Some("0"));
     let e = from_rt_app(&phases(40_000)).unwrap_err().to_string();
     assert!(
         e.contains("line 1, column 12: thread `t`") && e.contains("different periods"),
@@ -227,4 +225,80 @@ fn what_has_no_place_is_named_and_what_cannot_be_is_refused() {
     let odd = TaskSet::from_timings(vec![Timing::implicit(us(1), Duration::from_nanos(10_500))]).unwrap();
     let e = to_rt_app(&odd, Duration::from_secs(1)).unwrap_err().to_string();
     assert!(e.contains("period") && e.contains("microseconds"), "{e}");
+}
+
+#[test]
+fn priorities_and_processors_go_both_ways() {
+    let thread = |name: &str, keys: &str| {
+        format!(r#""{name}": {{{keys} "run": 10, "timer": {{"ref": "unique", "period": 100}}}}"#)
+    };
+    let text = format!(
+        r#"{{"tasks": {{{}, {}, {}, {}}}}}"#,
+        thread(
+            "low",
+            r#""policy": "SCHED_FIFO", "priority": 10, "cpus": [1, 3],"#
+        ),
+        thread("high", r#""policy": "SCHED_RR", "priority": 80,"#),
+        thread("nice", r#""policy": "SCHED_OTHER", "priority": -5,"#),
+        thread("plain", r#""cpus": [],"#),
+    );
+    let imported = from_rt_app(&text).unwrap();
+    let set = &imported.set;
+    // The file's order is not the order of urgency.
+    let names: Vec<String> = set.by_priority().into_iter().map(|id| set.name(id)).collect();
+    assert_eq!(names, ["high", "low", "nice", "plain"]);
+    assert_eq!(set.cpus(TaskId(0)).unwrap().to_string(), "1,3");
+    assert_eq!(set.cpus(TaskId(3)), None);
+    assert_eq!(imported.notes.len(), 1, "{:?}", imported.notes);
+    assert!(
+        imported.notes[0].ends_with(
+            "thread `nice` has a priority under SCHED_OTHER, where it ranks no real-time threads: it is left out"
+        ),
+        "{:?}",
+        imported.notes
+    );
+    let (written, notes) = to_rt_app(set, Duration::from_secs(1)).unwrap();
+    assert!(notes.is_empty(), "{notes:?}");
+    let value: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(value["tasks"]["low"]["policy"], "SCHED_FIFO");
+    assert_eq!(value["tasks"]["low"]["cpus"], json!([1, 3]));
+    assert_eq!(value["tasks"]["nice"]["policy"], "SCHED_DEADLINE");
+    assert_eq!(from_rt_app(&written).unwrap().set, *set);
+}
+
+#[test]
+fn phases_on_different_processors_have_none_and_what_is_lost_is_named() {
+    let phases = |second: &str| {
+        let phase =
+            |cpu: &str| format!(r#"{{"cpus": [{cpu}], "run": 1, "timer": {{"ref": "x", "period": 9}}}}"#);
+        let text = format!(
+            r#"{{"tasks": {{"t": {{"phases": {{"a": {}, "b": {}}}}}}}}}"#,
+            phase("2"),
+            phase(second)
+        );
+        let imported = from_rt_app(&text).unwrap();
+        let cpus = imported.set.cpus(TaskId(0)).map(ToString::to_string);
+        (cpus, imported.notes.len())
+    };
+    assert_eq!(phases("2"), (Some("2".to_owned()), 0));
+    assert_eq!(phases("3"), (None, 1));
+    let details = Details {
+        priority: Some(100),
+        cpus: Some("0".parse().unwrap()),
+        extras: crate::Extras {
+            blocking: us(1),
+            jitter: us(2),
+        },
+        ..Details::named("t")
+    };
+    let set = TaskSet::new(vec![(Timing::implicit(us(10), us(100)), details)]).unwrap();
+    let (_, notes) = to_rt_app(&set, Duration::from_secs(1)).unwrap();
+    let all = notes.join("; ");
+    for part in [
+        "priority 100 is left out",
+        "refuses SCHED_DEADLINE",
+        "`blocking`, `jitter` are left out",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
 }

@@ -55,7 +55,11 @@ pub(super) fn rule(
         ("p-rm", _) => by(&|t| timings[t].period),
         ("p-fp" | "g-fp", _) if spec.has("rm") => by(&|t| timings[t].period),
         ("p-fp" | "g-fp", _) if spec.has("dm") => by(&|t| timings[t].deadline),
-        ("p-fp" | "g-fp", _) => by(&|_| Duration::ZERO),
+        // The larger number first, tasks without one last; sorting is stable.
+        ("p-fp" | "g-fp", _) => by(&|t| {
+            let own = set.details(model::TaskId(t as u32)).and_then(|d| d.priority);
+            own.map_or(Duration::MAX, |p| Duration::from_nanos(u64::from(u32::MAX - p)))
+        }),
         ("edf-fm", Some(Assignment::Turns(turns))) => {
             return turns_rule(header, turns, state, tolerance).map(Some);
         }

@@ -43,6 +43,8 @@ impl State {
             None => Duration::MAX,
         };
         let slack = match self.origin {
+            // The deadline counts from the arrival, and the release is later by the jitter at most.
+            Origin::Simulated if event.time > release => self.jitters[event.task.index()],
             Origin::Simulated => Duration::ZERO,
             Origin::Real => self.tolerance,
         };
@@ -225,6 +227,8 @@ impl State {
                 None => Instant::ZERO.checked_add(self.phases[task]),
                 Some(last) => last.checked_add(self.timings[task].period),
             };
+            // It arrives then, and is released within its jitter.
+            let due = due.and_then(|due| due.checked_add(self.jitters[task]));
             if let (Origin::Simulated, Releases::Periodic, Some(due)) = (self.origin, self.releases, due)
                 && due < now
             {

@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::options::{Answered, Charged, On};
 use analyze::Guarantee;
 use analyze::policies::{self, Costs, Policy};
+use model::assignmentfile::AssignmentFile;
 use model::{Duration, Error, Result, TaskSet, files, taskfile};
 use std::path::{Path, PathBuf};
 
@@ -148,9 +149,11 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
 fn only_one(policies: &[Policy]) -> Result<Policy> {
     match policies {
         [policy] => Ok(*policy),
-        _ => Err(Error::new("an assignment is for one policy, and several are named")
-            .at("--policy")
-            .remedy("name the policy that the assignment was made for")),
+        _ => Err(
+            Error::new("an assignment is for one policy, and several are named")
+                .at("--policy")
+                .remedy("name the policy that the assignment was made for"),
+        ),
     }
 }
 

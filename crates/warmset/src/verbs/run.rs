@@ -112,6 +112,13 @@ pub fn run(args: Args) -> Result<Answer> {
     let begun = Clocks::read();
     let release_at = args.release_at.map(|m| m.reading(&begun)).transpose()?;
     let set = taskfile::from_toml(&files::read_text(&args.tasks)?).map_err(|e| e.at(args.tasks.display()))?;
+    let extras = |what: fn(&model::Extras) -> bool| set.extras().iter().any(what);
+    let ignored = match (extras(|x| !x.jitter.is_zero()), extras(|x| !x.blocking.is_zero())) {
+        (true, true) => "`jitter` and `blocking` are",
+        (true, false) => "`jitter` is",
+        (false, true) => "`blocking` is",
+        (false, false) => "",
+    };
     let triggers = triggers(&args.scheduling, &set).map_err(|e| e.at(args.tasks.display()))?;
     let machine = on(machine::this_machine()?, args.cpus.as_ref())?;
     let platform = &machine.platform;
@@ -177,6 +184,11 @@ pub fn run(args: Args) -> Result<Answer> {
     // What is said of this set is no matter of the machine, and concerns its deadlines.
     for finding in findings[of_machine..].iter().filter(|f| f.level == Level::Warn) {
         console.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
+    }
+    if !ignored.is_empty() {
+        console.note(&format!(
+            "{ignored} for `check` alone: this run releases every job when it arrives, and adds no blocking"
+        ));
     }
     preflight::permit(&findings)?;
     let colored = run_colors::prepare(&args.coloring, &set, platform, cpus.len(), &console)?;

@@ -240,10 +240,7 @@ pub fn assignment_for(
                 Err(why) => return Ok(Err(why)),
             };
             match affinity::pack_allowed(timings, &sizes, fit, allowed.as_ref()) {
-                Ok(cluster_of) => Ok(Some(Assignment::Clustered(Clustered {
-                    clusters,
-                    cluster_of,
-                }))),
+                Ok(cluster_of) => Ok(Some(Assignment::Clustered(Clustered { clusters, cluster_of }))),
                 Err(index) => Err(task(index as usize, &nowhere)),
             }
         }

@@ -8,7 +8,10 @@ use crate::options::{Answered, Charged, On, Seed, new_file};
 use model::files::Aside;
 use model::watch::Watch;
 use model::{Duration, Error, Platform, Provenance, Result, Statistic, TaskSet, files, taskfile};
-use simulate::{Costs, Distributions, Ending, Enforcement, Execution, Releases, Scenario, Summary, Traced};
+use policy::registry::Needs;
+use simulate::{
+    Costs, Distributions, Ending, Enforcement, Execution, Lateness, Releases, Scenario, Summary, Traced,
+};
 use std::path::PathBuf;
 use trace::{FileSink, Header, Stage};
 
@@ -31,6 +34,9 @@ pub struct Args {
     /// `periodic`, `sporadic:PART` (gaps up to that part of a period), `sporadic:DISTRIBUTION`, or a file with release times
     #[arg(long, value_name = "HOW", default_value = "periodic")]
     releases: String,
+    /// How long after their arrivals jobs of tasks with `jitter` are released
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    jitter: JitterArg,
     /// Whose timer releases jobs, where that is another processor: `0` for all tasks, `camera=0,radar=1` for some
     #[arg(long, value_name = "WHERE")]
     release_on: Option<String>,
@@ -52,6 +58,18 @@ pub struct Args {
     batch: Option<String>,
     #[command(flatten)]
     answered: Answered,
+}
+
+/// [`Lateness`] on the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum JitterArg {
+    /// After a random part of their jitter
+    #[default]
+    Random,
+    /// The first job of each task after all of it, the others at once
+    First,
+    /// At once
+    None,
 }
 
 const EXAMPLE: &str = "\
@@ -108,6 +126,7 @@ pub fn run(args: Args) -> Result<Answer> {
         true => LONGEST_DEFAULT,
         false => default_horizon(&set),
     });
+    scenario.lateness = lateness(&args, &set, &scenario.releases)?;
     scenario.check(&set)?;
     let costs = costs(&args, &set, &platform)?;
     let assignment = how.assignment(0, how.policy(), &set, &platform, path)?;
@@ -118,6 +137,9 @@ pub fn run(args: Args) -> Result<Answer> {
     let costs = costs.as_ref();
     if !set.best_effort().is_empty() {
         console.note("best-effort work takes no time from tasks, and is left out");
+    }
+    if set.extras().iter().any(|x| !x.blocking.is_zero()) {
+        console.note("blocking is not simulated: no job here holds another one up but by its priority");
     }
     let triggered = |id: &model::TaskId| set.details(*id).is_some_and(|d| d.trigger.is_some());
     if let (Some(task), Releases::Periodic) = (set.ids().find(triggered), &scenario.releases) {
@@ -164,6 +186,33 @@ pub fn run(args: Args) -> Result<Answer> {
         );
     }
     Ok(answer(&set, &summary, args.brute_force))
+}
+
+/// How long after their arrivals jobs are released.
+///
+/// # Errors
+/// A policy whose slices, turns, slots or quanta count from the release.
+fn lateness(args: &Args, set: &TaskSet, releases: &Releases) -> Result<Lateness> {
+    let has_jitter = |id: &model::TaskId| set.extras().get(id.index()).is_some_and(|x| !x.jitter.is_zero());
+    let Some(task) = set.ids().find(has_jitter) else {
+        return Ok(Lateness::None);
+    };
+    if args.jitter == JitterArg::None || matches!(releases, Releases::Given(_)) {
+        return Ok(Lateness::None);
+    }
+    let policy = args.scheduling.policy();
+    let needs = (policy.info().needs)(policy)?;
+    if policy.info().quantum_driven || !matches!(needs, Needs::Nothing | Needs::Clusters(_)) {
+        return Err(Error::new(format!(
+            "`{policy}` does not take release jitter, and `{}` has some",
+            set.name(task)
+        ))
+        .remedy("choose another policy, or `--jitter none` to release jobs when they arrive"));
+    }
+    Ok(match args.jitter {
+        JitterArg::First => Lateness::First(Lateness::most(set)),
+        _ => Lateness::Random(Lateness::most(set)),
+    })
 }
 
 /// No, if a hard task missed a deadline; under brute force, if any did.

@@ -1,0 +1,496 @@
+//! Blocking and release jitter against a slow simulator of its own, tick by tick: no yes is disproved, no bound exceeded.
+//!
+//! The simulator knows arrivals, releases, deadlines that count from arrivals, and sections of jobs that nobody preempts.
+//! `WARMSET_RANDOM_SETS=100000 cargo test --release -p warmset-analyze --test delayed` tries that many sets a test.
+
+use analyze::carries::Carries;
+use analyze::uniprocessor::fixed_priority::{Priority, Response};
+use analyze::uniprocessor::{Work, delayed};
+use analyze::{Guarantee, NotApplicable, registry};
+use model::{Duration, Extras, Timing};
+
+/// One tick in nanoseconds.
+const TICK: u64 = 1_000;
+
+fn count() -> u64 {
+    let wanted = std::env::var("WARMSET_RANDOM_SETS").ok();
+    wanted.and_then(|n| n.parse().ok()).unwrap_or(2_000)
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn up_to(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ (z >> 31)) * (u128::from(most) + 1)) >> 64) as u64
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.up_to(n - 1) == 0
+    }
+}
+
+/// A task in ticks. Its job runs for `before`, then for `section` without being preempted, then for the rest of `wcet`.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    wcet: u64,
+    period: u64,
+    deadline: u64,
+    jitter: u64,
+    before: u64,
+    section: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rule {
+    Edf,
+    /// The order of the set.
+    Fixed,
+    /// Shorter deadlines first.
+    Monotonic,
+}
+
+/// How arrivals and releases come.
+#[derive(Clone, Copy, Debug)]
+enum Pattern {
+    /// All first jobs are released at once after all of their jitter, the others as early and as densely as they may.
+    Dense,
+    /// Periodic from random phases or sporadic, with random jitter.
+    Random(u64),
+    /// The same, and jitter is none or all.
+    Extreme(u64),
+}
+
+/// Arrivals and releases, in ticks from an origin far enough for all jitter.
+fn releases(tasks: &[Task], pattern: Pattern, horizon: u64) -> Vec<Vec<(u64, u64)>> {
+    let origin = tasks.iter().map(|t| t.jitter).max().unwrap_or(0);
+    let of = |index: usize, t: &Task| {
+        let mut random = match pattern {
+            Pattern::Dense => Random(0),
+            Pattern::Random(seed) | Pattern::Extreme(seed) => Random(seed.wrapping_mul(977) + index as u64),
+        };
+        let mut arrival = match pattern {
+            Pattern::Dense => origin - t.jitter,
+            _ => random.up_to(t.period),
+        };
+        let sporadic = !matches!(pattern, Pattern::Dense) && random.one_in(2);
+        let mut list: Vec<(u64, u64)> = Vec::new();
+        while arrival < horizon {
+            let late = match pattern {
+                Pattern::Dense if list.is_empty() => t.jitter,
+                // As early as at the origin.
+                Pattern::Dense => origin.saturating_sub(arrival),
+                Pattern::Random(_) => random.up_to(t.jitter),
+                Pattern::Extreme(_) => t.jitter * random.up_to(1),
+            };
+            let before = list.last().map_or(0, |(_, release)| *release);
+            list.push((arrival, (arrival + late).max(before)));
+            arrival += t.period
+                + if sporadic && random.one_in(3) {
+                    random.up_to(t.period)
+                } else {
+                    0
+                };
+        }
+        list
+    };
+    tasks.iter().enumerate().map(|(i, t)| of(i, t)).collect()
+}
+
+/// What came of a simulation.
+struct Outcome {
+    missed: bool,
+    /// By task, the longest time from arrival to completion.
+    responses: Vec<u64>,
+    /// By task, the longest time for which a released job was among the m most urgent ones and did not run.
+    blocked: Vec<u64>,
+}
+
+/// The job of a task that is next to run.
+#[derive(Clone, Copy, Default)]
+struct Current {
+    number: usize,
+    executed: u64,
+    blocked: u64,
+}
+
+fn simulate(tasks: &[Task], m: usize, rule: Rule, pattern: Pattern) -> Outcome {
+    let horizon = 40 * tasks.iter().map(|t| t.period).max().unwrap_or(1);
+    let jobs = releases(tasks, pattern, horizon);
+    let mut current = vec![Current::default(); tasks.len()];
+    let mut outcome = Outcome {
+        missed: false,
+        responses: vec![0; tasks.len()],
+        blocked: vec![0; tasks.len()],
+    };
+    let key = |task: usize, number: usize| match rule {
+        Rule::Edf => (jobs[task][number].0 + tasks[task].deadline, task),
+        Rule::Fixed => (0, task),
+        Rule::Monotonic => (tasks[task].deadline, task),
+    };
+    for now in 0..horizon {
+        let mut ready: Vec<usize> = (0..tasks.len())
+            .filter(|t| {
+                jobs[*t]
+                    .get(current[*t].number)
+                    .is_some_and(|(_, release)| *release <= now)
+            })
+            .collect();
+        ready.sort_by_key(|t| key(*t, current[*t].number));
+        let in_section = |t: &usize| {
+            let (task, job) = (tasks[*t], current[*t]);
+            job.executed > task.before && job.executed < task.before + task.section
+        };
+        let mut running: Vec<usize> = ready.iter().copied().filter(in_section).collect();
+        for task in &ready {
+            if running.len() < m && !running.contains(task) {
+                running.push(*task);
+            }
+        }
+        for task in ready.iter().take(m).filter(|t| !running.contains(t)) {
+            current[*task].blocked += 1;
+            outcome.blocked[*task] = outcome.blocked[*task].max(current[*task].blocked);
+        }
+        for task in running {
+            let job = &mut current[task];
+            job.executed += 1;
+            if job.executed == tasks[task].wcet {
+                let (arrival, _) = jobs[task][job.number];
+                let response = now + 1 - arrival;
+                outcome.responses[task] = outcome.responses[task].max(response);
+                outcome.missed |= response > tasks[task].deadline;
+                *job = Current {
+                    number: job.number + 1,
+                    ..Current::default()
+                };
+            }
+        }
+    }
+    for (task, job) in current.iter().enumerate() {
+        let open = jobs[task].get(job.number);
+        outcome.missed |= open.is_some_and(|(arrival, _)| arrival + tasks[task].deadline <= horizon);
+    }
+    outcome
+}
+
+fn ticks(n: u64) -> Duration {
+    Duration::from_nanos(n * TICK)
+}
+
+fn timings(tasks: &[Task]) -> Vec<Timing> {
+    let timing = |t: &Task| Timing {
+        wcet: ticks(t.wcet),
+        period: ticks(t.period),
+        deadline: ticks(t.deadline),
+    };
+    tasks.iter().map(timing).collect()
+}
+
+fn extras(tasks: &[Task], blocking: &[u64]) -> Vec<Extras> {
+    let of = |(t, b): (&Task, &u64)| Extras {
+        blocking: ticks(*b),
+        jitter: ticks(t.jitter),
+    };
+    tasks.iter().zip(blocking).map(of).collect()
+}
+
+/// The longest section of a less urgent job, less the tick in which it must have begun before.
+fn blocking(tasks: &[Task], rule: Rule) -> Vec<u64> {
+    let of = |i: usize| {
+        let less_urgent = |j: &usize| match rule {
+            _ if i == *j => false,
+            Rule::Edf => tasks[*j].deadline > tasks[i].deadline - tasks[i].jitter,
+            Rule::Fixed => *j > i,
+            Rule::Monotonic => (tasks[*j].deadline, *j) > (tasks[i].deadline, i),
+        };
+        let sections = (0..tasks.len()).filter(less_urgent).map(|j| tasks[j].section);
+        sections.max().unwrap_or(0).saturating_sub(1)
+    };
+    (0..tasks.len()).map(of).collect()
+}
+
+fn random_set(random: &mut Random, m: u64, with_sections: bool, constrained: bool) -> Vec<Task> {
+    let n = 2 + m - 1 + random.up_to(2);
+    let task = |random: &mut Random| {
+        let period = 3 + random.up_to(17);
+        let wcet = 1 + random.up_to((period * m / n).max(1)).min(period - 1);
+        let longest = if constrained { period } else { 2 * period };
+        let deadline = wcet + random.up_to(longest - wcet);
+        let jitter = random.up_to(deadline - wcet) * random.up_to(1);
+        let section = if with_sections { random.up_to(wcet) } else { 0 };
+        Task {
+            wcet,
+            period,
+            deadline,
+            jitter,
+            before: random.up_to(wcet - section),
+            section,
+        }
+    };
+    (0..n).map(|_| task(random)).collect()
+}
+
+/// Makes WCETs longer, tick by tick, as long as `accepts` says yes.
+fn grown(mut tasks: Vec<Task>, accepts: impl Fn(&[Task]) -> bool) -> Option<Vec<Task>> {
+    if !accepts(&tasks) {
+        return None;
+    }
+    for at in 0..tasks.len() {
+        loop {
+            tasks[at].wcet += 1;
+            let fits = tasks[at].wcet + tasks[at].jitter <= tasks[at].deadline;
+            if !fits || !accepts(&tasks) {
+                tasks[at].wcet -= 1;
+                break;
+            }
+        }
+    }
+    Some(tasks)
+}
+
+fn patterns(seed: u64) -> [Pattern; 7] {
+    [
+        Pattern::Dense,
+        Pattern::Random(seed),
+        Pattern::Random(seed + 1),
+        Pattern::Random(seed + 2),
+        Pattern::Extreme(seed + 3),
+        Pattern::Extreme(seed + 4),
+        Pattern::Extreme(seed + 5),
+    ]
+}
+
+#[test]
+fn one_processor_keeps_what_is_accepted_under_edf() {
+    let accepts = |tasks: &[Task]| {
+        let extras = extras(tasks, &blocking(tasks, Rule::Edf));
+        delayed::decide_edf(&timings(tasks), &extras, &mut Work::new()) == Ok(true)
+    };
+    let (mut accepted, mut late_without) = (0, 0);
+    for seed in 0..count() {
+        let mut random = Random(seed);
+        let with_sections = random.one_in(2);
+        let set = random_set(&mut random, 1, with_sections, false);
+        let plain = analyze::uniprocessor::edf::decide(&timings(&set)) == Ok(true);
+        let Some(set) = grown(set.clone(), accepts) else {
+            if plain
+                && patterns(seed)
+                    .iter()
+                    .any(|p| simulate(&set, 1, Rule::Edf, *p).missed)
+            {
+                late_without += 1;
+            }
+            continue;
+        };
+        let extras = extras(&set, &blocking(&set, Rule::Edf));
+        let bounds = delayed::edf_response_times(&timings(&set), &extras, &mut Work::new());
+        let is_full = timings(&set)
+            .iter()
+            .map(|t| t.utilization().to_f64())
+            .sum::<f64>()
+            > 0.999_999;
+        assert!(bounds.is_some() || is_full, "{seed} {set:?}");
+        let bounds = bounds.unwrap_or_else(|| set.iter().map(|t| ticks(t.deadline)).collect());
+        assert!(
+            bounds.iter().zip(&set).all(|(r, t)| *r <= ticks(t.deadline)),
+            "{seed} {set:?} {bounds:?}"
+        );
+        for pattern in patterns(seed) {
+            let outcome = simulate(&set, 1, Rule::Edf, pattern);
+            assert!(!outcome.missed, "{seed} {set:?} {pattern:?}");
+            for (simulated, bound) in outcome.responses.iter().zip(&bounds) {
+                assert!(
+                    ticks(*simulated) <= *bound,
+                    "{seed} {set:?} {pattern:?} {bounds:?}"
+                );
+            }
+        }
+        accepted += 1;
+    }
+    assert!(accepted > count() / 5, "{accepted}");
+    // The simulator can disprove: sets that pass without regard to jitter and blocking miss with them.
+    assert!(late_without > count() / 100, "{late_without}");
+}
+
+/// Without blocking a no is exact: the dense pattern misses, and under fixed priorities it reaches every response time.
+#[test]
+fn one_processor_is_exact_without_blocking() {
+    let (mut refused, mut reached) = (0, 0);
+    for seed in 0..count() {
+        let mut random = Random(seed ^ 0xabcd);
+        let set = random_set(&mut random, 1, false, false);
+        let none = extras(&set, &vec![0; set.len()]);
+        let timings = timings(&set);
+        let load: f64 = timings.iter().map(|t| t.utilization().to_f64()).sum();
+        if load < 0.98 && delayed::decide_edf(&timings, &none, &mut Work::new()) == Ok(false) {
+            assert!(
+                simulate(&set, 1, Rule::Edf, Pattern::Dense).missed,
+                "{seed} {set:?}"
+            );
+            refused += 1;
+        }
+        let bounds = delayed::fixed_response_times(&timings, &none);
+        let outcome = simulate(&set, 1, Rule::Fixed, Pattern::Dense);
+        for (bound, simulated) in bounds.iter().zip(&outcome.responses) {
+            match bound {
+                Response::Within(time) => assert_eq!(*time, ticks(*simulated), "{seed} {set:?}"),
+                _ => assert!(outcome.missed, "{seed} {set:?}"),
+            }
+            reached += 1;
+        }
+    }
+    assert!(refused > count() / 20 && reached > count(), "{refused} {reached}");
+}
+
+#[test]
+fn one_processor_keeps_its_response_times_under_fixed_priorities() {
+    let accepts = |tasks: &[Task]| {
+        let extras = extras(tasks, &blocking(tasks, Rule::Fixed));
+        delayed::decide_fixed(&timings(tasks), &extras, &mut Work::new()) == Ok(true)
+    };
+    let mut accepted = 0;
+    for seed in 0..count() {
+        let mut random = Random(seed ^ 0x1234);
+        let Some(set) = grown(random_set(&mut random, 1, true, false), accepts) else {
+            continue;
+        };
+        let extras = extras(&set, &blocking(&set, Rule::Fixed));
+        let bounds = delayed::fixed_response_times(&timings(&set), &extras);
+        for pattern in patterns(seed) {
+            let outcome = simulate(&set, 1, Rule::Fixed, pattern);
+            assert!(!outcome.missed, "{seed} {set:?} {pattern:?}");
+            for (simulated, bound) in outcome.responses.iter().zip(&bounds) {
+                let Response::Within(bound) = bound else {
+                    panic!("accepted: {bounds:?}")
+                };
+                assert!(
+                    ticks(*simulated) <= *bound,
+                    "{seed} {set:?} {pattern:?} {bounds:?}"
+                );
+            }
+        }
+        accepted += 1;
+    }
+    assert!(accepted > count() / 10, "{accepted}");
+}
+
+/// Every test for several processors that carries jitter, grown to its edge.
+#[test]
+fn several_processors_keep_what_is_accepted_with_jitter() {
+    let mut tried = 0;
+    for test in registry::ALL {
+        let rule = match test.policy {
+            "g-edf" if test.guarantee == Guarantee::Hard => Rule::Edf,
+            "g-fp" => Rule::Fixed,
+            "g-fp:dm" => Rule::Monotonic,
+            _ => continue,
+        };
+        assert!(
+            !matches!(test.carries, Carries::Nothing | Carries::Blocking),
+            "{}",
+            test.name
+        );
+        let accepts = |tasks: &[Task]| {
+            let extras = extras(tasks, &vec![0; tasks.len()]);
+            test.decide_with(&timings(tasks), &extras, 2) == Ok(true)
+        };
+        let mut accepted = 0;
+        for seed in 0..count() / 5 {
+            let mut random = Random(seed ^ 0x77);
+            let Some(set) = grown(random_set(&mut random, 2, false, true), accepts) else {
+                continue;
+            };
+            for pattern in patterns(seed) {
+                let outcome = simulate(&set, 2, rule, pattern);
+                assert!(!outcome.missed, "{} {seed} {set:?} {pattern:?}", test.name);
+            }
+            accepted += 1;
+        }
+        assert!(accepted > count() / 100, "{}: {accepted}", test.name);
+        tried += 1;
+    }
+    assert!(tried > 10, "{tried}");
+}
+
+/// Blocking as it occurs in a schedule with sections that nobody preempts: what passes with that much does not miss there.
+#[test]
+fn several_processors_keep_what_is_accepted_with_the_blocking_that_occurs() {
+    let (mut accepted, mut blocked) = (0, 0);
+    for seed in 0..count() {
+        let mut random = Random(seed ^ 0x5151);
+        let set = random_set(&mut random, 2, true, true);
+        for (policy, rule) in [
+            ("g-edf", Rule::Edf),
+            ("g-fp", Rule::Fixed),
+            ("g-fp:dm", Rule::Monotonic),
+        ] {
+            for pattern in patterns(seed) {
+                let outcome = simulate(&set, 2, rule, pattern);
+                let extras = extras(&set, &outcome.blocked);
+                let says = |t: &&&registry::TestInfo| t.decide_with(&timings(&set), &extras, 2) == Ok(true);
+                let tests = registry::ALL.iter();
+                let hard: Vec<_> = tests
+                    .filter(|t| t.policy == policy && t.guarantee == Guarantee::Hard)
+                    .collect();
+                if let Some(test) = hard.iter().find(says) {
+                    assert!(!outcome.missed, "{} {seed} {set:?} {pattern:?}", test.name);
+                    accepted += 1;
+                    blocked += u64::from(outcome.blocked.iter().any(|b| *b > 0));
+                }
+            }
+        }
+    }
+    assert!(
+        accepted > count() && blocked > count() / 10,
+        "{accepted} {blocked}"
+    );
+}
+
+/// What a test does not take it refuses by name; without any it says what it says.
+#[test]
+fn every_test_carries_or_refuses() {
+    let set = [Timing::implicit(ticks(1), ticks(10)); 3];
+    let with = |blocking: u64, jitter: u64| {
+        [Extras {
+            blocking: ticks(blocking),
+            jitter: ticks(jitter),
+        }; 3]
+    };
+    for test in registry::ALL {
+        let plain = test.decide_inflated(&set, 2);
+        assert_eq!(test.decide_with(&set, &with(0, 0), 2), plain, "{}", test.name);
+        assert_eq!(test.decide_with(&set, &[], 2), plain, "{}", test.name);
+        let jitter = test.decide_with(&set, &with(0, 1), 2);
+        let blocking = test.decide_with(&set, &with(1, 0), 2);
+        let refused = |what| Err(NotApplicable::NotTaken(what));
+        match test.carries {
+            Carries::Nothing => {
+                assert_eq!(jitter, refused("release jitter"), "{}", test.name);
+                assert_eq!(blocking, refused("blocking"), "{}", test.name);
+            }
+            Carries::Blocking => {
+                assert_eq!(jitter, refused("release jitter"), "{}", test.name);
+                assert_eq!(blocking, Ok(true), "{}", test.name);
+            }
+            _ => {
+                assert_eq!((jitter, blocking), (Ok(true), Ok(true)), "{}", test.name);
+                // As much as there is time for, and one tick more.
+                for (b, j) in [(0, 10), (10, 0), (5, 5)] {
+                    assert_ne!(
+                        test.decide_with(&set, &with(b, j), 2),
+                        Ok(true),
+                        "{} {b} {j}",
+                        test.name
+                    );
+                }
+            }
+        }
+    }
+    assert_eq!(
+        NotApplicable::NotTaken("release jitter").to_string(),
+        "does not take release jitter"
+    );
+    assert_eq!(Priority::Given.order(&set), [0, 1, 2]);
+}
