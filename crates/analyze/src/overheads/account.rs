@@ -102,14 +102,19 @@ pub fn account(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -
 }
 
 /// The longest cache delay with which a job resumes in an assignment.
-///
-/// For policies that decide at quantum boundaries it is that of a cluster of all processors.
 pub fn longest_delay(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> Duration {
     let households = match assignment {
         Assignment::Clustered(c) => clusters(tasks, c, system),
         Assignment::Turns(t) => turns(tasks, t, system),
         Assignment::Slices(s) => slices(tasks, s, system),
         Assignment::Slots(s) => return slots::longest_delay(tasks, s, system),
+        Assignment::Quanta(q) => {
+            let together = Clustered {
+                clusters: vec![q.cpus.clone()],
+                cluster_of: vec![0; tasks.len()],
+            };
+            clusters(tasks, &together, system)
+        }
     };
     let residents = households.iter().flat_map(|h| &h.residents);
     let delays = residents.map(|(_, r)| r.beginning.max(r.resuming));

@@ -249,6 +249,7 @@ pub(super) fn disturbed(residents: &[Resident], width: usize, system: &System<'_
             }
             disturbed
         }
+        Precedence::Any => of_any_other(residents),
         Precedence::Edf if width > 1 => of_any_other(residents),
         Precedence::Edf => of_later_deadlines(residents),
     }

@@ -39,6 +39,8 @@ pub enum Precedence {
     Edf,
     /// Fixed priorities.
     Fixed(Priority),
+    /// Not known: any job may preempt any other. So it is with release jitter, which lets a job with a longer relative deadline preempt.
+    Any,
 }
 
 impl System<'_> {

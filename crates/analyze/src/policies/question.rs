@@ -266,6 +266,9 @@ impl<'a> Question<'a> {
             guarantee: self.guarantee,
             charge: match (self.bill.rule, self.policy.family) {
                 (Rule::OneDelay | Rule::AllOverheads, _) => CacheCharge::Twice,
+                (Rule::ByPiece, _) if !self.set.extras().is_empty() || self.set.has_priorities() => {
+                    CacheCharge::ByPiece(Precedence::Any)
+                }
                 (Rule::ByPiece, Family::FixedPriority(priority)) => {
                     CacheCharge::ByPiece(Precedence::Fixed(priority))
                 }

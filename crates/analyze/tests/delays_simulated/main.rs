@@ -10,10 +10,9 @@ mod releases;
 mod sets;
 
 use analyze::Guarantee;
-use analyze::overheads::{CacheCharge, CacheDelays, Overheads, Precedence, System, quanta};
 use analyze::policies::{Costs, Policy, PolicyVerdict, Rule, judge};
 use model::watch::Silent;
-use model::{TaskSet, Timing};
+use model::TaskSet;
 use policy::{Setup, Spec};
 use releases::{Pattern, Run};
 use sets::{Case, QUANTUM};
@@ -38,24 +37,6 @@ fn costs(case: &Case) -> Costs<'_> {
         load: case.load,
         ..Costs::NONE
     }
-}
-
-/// The WCETs that a policy in quanta has to reserve.
-fn reserved(case: &Case, set: &TaskSet, guarantee: Guarantee) -> Vec<Timing> {
-    let statistic = costs(case).statistic_for(guarantee);
-    let delays = CacheDelays::of(&case.platform, set.len(), |task, way| {
-        let wss = set.wss(task).unwrap();
-        let reading = case.profile.worst_cpmd(&[way], case.load, wss, statistic)?;
-        Ok(reading.value.cost())
-    });
-    let system = System {
-        platform: &case.platform,
-        overheads: &Overheads::NONE,
-        delays: &delays.unwrap(),
-        guarantee,
-        charge: CacheCharge::ByPiece(Precedence::Edf),
-    };
-    quanta::account(set.timings(), &case.platform.usable(), QUANTUM, &system).inflated
 }
 
 /// What came of the sets of one policy.
@@ -90,13 +71,9 @@ fn play(
     }
     let statistic = costs(case).statistic_for(guarantee);
     let charged = case.costs(name.split(':').next().unwrap(), set, statistic);
-    let planned = match in_quanta {
-        true => case.set_of(&reserved(case, set, guarantee), &[]),
-        false => set.clone(),
-    };
     let plan = || {
         let setup = Setup {
-            set: &planned,
+            set,
             platform: &case.platform,
             assignment: verdict.assignment.as_ref(),
             quantum: QUANTUM,
