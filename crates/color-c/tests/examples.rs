@@ -6,10 +6,25 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where Cargo put the libraries.
+/// A directory with the libraries that Cargo built, under the names that `make install` gives them.
 fn libraries() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    own.parent().unwrap().to_owned()
+    static INSTALLED: std::sync::Once = std::sync::Once::new();
+    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("color-c");
+    INSTALLED.call_once(|| {
+        // Cargo puts the libraries beside the tests.
+        let own = std::env::current_exe().unwrap();
+        let output = Command::new("make")
+            .args(["--no-print-directory", "-C"])
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+            .arg("install-color")
+            .arg(format!("FROM={}", own.parent().unwrap().display()))
+            .arg(format!("PREFIX={}", prefix.display()))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+    });
+    prefix.join("lib")
 }
 
 /// Compiles an example; none where there is no compiler, which is said.
@@ -31,7 +46,13 @@ fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> bool {
             .arg(libraries().join("libwarmset_color.a"))
             .args(["-lpthread", "-ldl", "-lm"]);
     } else {
-        command.arg("-L").arg(libraries()).arg("-lwarmset_color");
+        // What `pkg-config` gives.
+        let path = format!("-Wl,-rpath,{}", libraries().display());
+        command
+            .arg("-L")
+            .arg(libraries())
+            .arg(path)
+            .arg("-lwarmset_color");
     }
     let output = command.output().unwrap();
     assert!(
@@ -44,7 +65,7 @@ fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> bool {
 
 fn run(program: &Path, server: &common::Served) -> (bool, String, String) {
     let output = Command::new(program)
-        .env("LD_LIBRARY_PATH", libraries())
+        .env_remove("LD_LIBRARY_PATH")
         .env("WARMSET_COLOR_SOCKET", &server.socket)
         .output()
         .unwrap();
@@ -77,6 +98,27 @@ fn the_examples_in_c_and_cpp_have_the_colors_that_they_name() {
     }
 }
 
+/// What is installed names the library, and where it lies.
+#[test]
+fn the_library_has_a_name_with_its_version_and_pkg_config_says_where_it_is() {
+    let lib = libraries();
+    let name = format!("libwarmset_color.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
+    assert!(lib.join(&name).exists());
+    match Command::new("readelf").arg("-d").arg(lib.join(&name)).output() {
+        Ok(read) => {
+            let text = String::from_utf8_lossy(&read.stdout);
+            assert!(text.contains(&format!("soname: [{name}]")), "{text}");
+        }
+        Err(e) => eprintln!("skipped: no `readelf` here: {e}"),
+    }
+    let told = std::fs::read_to_string(lib.join("pkgconfig/warmset-color.pc")).unwrap();
+    assert!(
+        told.contains(&format!("prefix={}", lib.parent().unwrap().display())),
+        "{told}"
+    );
+    assert!(told.contains("-Wl,-rpath,${libdir}"), "{told}");
+}
+
 #[test]
 fn without_a_server_the_reason_is_said() {
     let dir = tempfile::tempdir().unwrap();
@@ -85,7 +127,7 @@ fn without_a_server_the_reason_is_said() {
         return;
     }
     let output = Command::new(&filter)
-        .env("LD_LIBRARY_PATH", libraries())
+        .env_remove("LD_LIBRARY_PATH")
         .env("WARMSET_COLOR_SOCKET", dir.path().join("nobody.sock"))
         .output()
         .unwrap();

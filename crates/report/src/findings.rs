@@ -252,6 +252,8 @@ pub struct Verdict {
     pub policy: String,
     /// Does the set pass? `None`: the test does not apply.
     pub passes: Option<bool>,
+    /// Is it proven that it cannot?
+    pub refuted: bool,
     /// Which test said so.
     pub test: String,
     /// Why it passes, or why not, in a sentence; may be empty.
@@ -282,12 +284,16 @@ pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise
             .collect()
     };
     let (yes, no) = (names(Some(true)), names(Some(false)));
+    let refuted = verdicts.iter().filter(|v| v.refuted).count();
     let set = format!(
         "The example has a total utilization of {} on {}",
         three(utilization),
         count(u64::from(processors), "processor")
     );
     let mut all = vec![match (yes.len(), no.len()) {
+        (0, n) if n > 0 && refuted == n => {
+            format!("{set}. Under none of the policies can it be that {promise}: that is proven.")
+        }
         (0, _) => format!("{set}. Under none of the policies can it be shown that {promise}."),
         (_, 0) => format!(
             "{set}. Under every policy that applies, {promise}: {}.",

@@ -432,13 +432,14 @@ fn judged(part: &Judged) -> String {
     );
     text += &sentences(&part.findings, "");
     if !part.verdicts.is_empty() {
-        text += "<div class=\"scroll\"><table class=\"verdicts\"><thead><tr><th>policy</th><th>shown?</th><th>by</th>\
+        text += "<div class=\"scroll\"><table class=\"verdicts\"><thead><tr><th>policy</th><th>holds?</th><th>by</th>\
                  <th class=\"n\">execution may grow</th><th class=\"n\">utilization with overheads</th>\
                  <th class=\"n\">lost to overheads</th><th class=\"n\">passes up to a delay of</th><th>why</th></tr></thead>\n<tbody>\n";
         for v in &part.verdicts {
             let (class, word) = match v.passes {
                 Some(true) => ("yes", "yes"),
-                Some(false) => ("no", "no"),
+                Some(false) if v.refuted => ("no", "no"),
+                Some(false) => ("no", "not shown"),
                 None => ("", "does not apply"),
             };
             let _ = writeln!(

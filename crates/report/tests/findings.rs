@@ -143,6 +143,7 @@ fn verdict(policy: &str, passes: Option<bool>, reason: &str, largest: Option<u64
     Verdict {
         policy: policy.to_owned(),
         passes,
+        refuted: false,
         test: "GFB".to_owned(),
         reason: reason.to_owned(),
         inflated: Some(3.1),

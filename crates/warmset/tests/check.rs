@@ -142,6 +142,35 @@ fn no_is_status_1_and_soft_may_still_be_yes() {
     assert_eq!(on(&["--soft", "--policy", "c-edf:size=2"]).0, 0);
 }
 
+/// A sufficient test that refuses proves nothing, and is not told as a no.
+#[test]
+fn no_is_said_of_what_is_proven_alone() {
+    let task = |name: &str, wcet: &str, period: &str| {
+        format!("[[task]]\nname = \"{name}\"\nwcet = \"{wcet}\"\nperiod = \"{period}\"\n")
+    };
+    let thirds = ["a", "b", "c"].map(|name| task(name, "2ms", "3ms")).concat();
+    let too_much = ["a", "b", "c"].map(|name| task(name, "9ms", "10ms")).concat();
+    for (tasks, word, refuted) in [(&thirds, "not shown", false), (&too_much, "no", true)] {
+        let case = Case::new(tasks);
+        let arguments = ["--policy", "p-edf,g-edf", "--hard", "--platform", "symmetric:m=2"];
+        let (status, text, _) = case.check(&arguments);
+        assert_eq!(status, 1);
+        for policy in ["p-edf", "g-edf"] {
+            let row = text.lines().find(|line| line.starts_with(policy)).unwrap();
+            assert!(
+                row[policy.len()..].trim_start().starts_with(&format!("{word}  ")),
+                "{row}"
+            );
+        }
+        let (_, json, _) = case.check(&[&arguments[..], &["--format", "json"]].concat());
+        let seen: serde_json::Value = serde_json::from_str(&json).unwrap();
+        for verdict in seen["policies"].as_array().unwrap() {
+            assert_eq!(verdict["schedulable"], false);
+            assert_eq!(verdict["refuted"], refuted, "{verdict}");
+        }
+    }
+}
+
 #[test]
 fn a_set_of_soft_tasks_is_asked_for_bounded_tardiness() {
     let task = "[[task]]\nwcet = \"2ms\"\nperiod = \"3ms\"\nsoft = true\n";

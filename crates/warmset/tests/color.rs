@@ -106,6 +106,28 @@ fn what_cannot_be_run_in_colors_is_refused() {
     assert!(e.contains("none.sock") && e.contains("color serve"), "{e}");
 }
 
+/// All that follows the program's name is the program's, with `--` before it or without; a misspelled
+/// option of ours is not taken for a program.
+#[test]
+fn arguments_of_a_program_need_no_dashes_before_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("none.sock");
+    let socket = socket.to_str().unwrap();
+    for arguments in [
+        &["sort", "-n", "--output", "x", "--", "--colors"][..],
+        &["--", "sort", "--help"],
+    ] {
+        let own = ["exec", "--colors", "0", "--strict", "--socket", socket];
+        // Understood: the program is there, and only the server is not.
+        let e = refusal(&[&own[..], arguments].concat());
+        assert!(e.contains("none.sock"), "{e}");
+    }
+    let e = refusal(&["exec", "--colors", "0", "--strikt", "sort"]);
+    assert!(e.contains("--strikt"), "{e}");
+    let e = refusal(&["exec", "--colors", "0"]);
+    assert!(e.contains("PROGRAM"), "{e}");
+}
+
 #[test]
 fn experiments_that_cannot_be_are_refused_before_anything_is_measured() {
     let e = refusal(&["experiment", "multicore", "--hasten", "1000"]);

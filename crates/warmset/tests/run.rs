@@ -87,6 +87,10 @@ fn main() -> ExitCode {
         ),
         live("a_run_without_its_watchdog_ends", a_run_without_its_watchdog_ends),
         live(
+            "a_preflight_knows_another_run_by_its_process",
+            a_preflight_knows_another_run_by_its_process,
+        ),
+        live(
             "policies_triggers_and_best_effort_work_are_told_of",
             policies_triggers_and_best_effort_work_are_told_of,
         ),
@@ -96,6 +100,34 @@ fn main() -> ExitCode {
         ..Arguments::from_args()
     };
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Another run is named by its process: in the preflight, and in the one line before a run.
+fn a_preflight_knows_another_run_by_its_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut other = begun(dir.path());
+    let looked = warmset(
+        dir.path(),
+        TASKS,
+        &["run", "tasks.toml", "--preflight", "--format", "json"],
+    );
+    let found: serde_json::Value = serde_json::from_slice(&looked.get_output().stdout).unwrap();
+    let ran = warmset(dir.path(), TASKS, &["run", "tasks.toml", "--for", "100ms"]);
+    let said = text(&ran.get_output().stderr);
+    // SAFETY: asks the process that was started above to end.
+    unsafe { libc::kill(other.id() as i32, libc::SIGINT) };
+    other.wait().unwrap();
+    let named = format!("process {} is another Warmset run", other.id());
+    let findings = found["preflight"].as_array().unwrap();
+    assert!(
+        findings
+            .iter()
+            .any(|f| f["level"] == "warn" && f["seen"].as_str().unwrap().starts_with(&named)),
+        "{found}"
+    );
+    let named = format!("another Warmset run (process {})", other.id());
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("may disturb")).collect();
+    assert!(lines.len() == 1 && lines[0].contains(&named), "{said}");
 }
 
 /// A run of a minute, begun, with its process.

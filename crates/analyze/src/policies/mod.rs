@@ -19,6 +19,7 @@ mod picture;
 mod place;
 mod question;
 mod rank;
+mod refute;
 mod split;
 mod urgency;
 
@@ -49,6 +50,8 @@ pub struct PolicyVerdict {
     pub policy: String,
     /// Is the guarantee shown?
     pub schedulable: bool,
+    /// Is it proven that the guarantee cannot be given? Where neither is true, nothing was shown either way.
+    pub refuted: bool,
     /// The test that decided.
     pub decided_by: &'static str,
     /// The packing heuristic that is shown; `None` where there is one cluster only.
@@ -216,6 +219,7 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
     let mut verdict = PolicyVerdict {
         policy: question.policy.to_string(),
         schedulable: false,
+        refuted: false,
         decided_by: NOT_JUDGED,
         heuristic: None,
         reason: String::new(),
@@ -254,6 +258,7 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
     match (&found, &pieces) {
         (Some(found), Some(pieces)) => show(&mut verdict, question, &case, found, pieces),
         _ => {
+            verdict.refuted = refute::is_refuted(question);
             verdict.decided_by = answers::refusing(question, &case);
             verdict.reason = place::refusal(question, &case);
         }

@@ -2,6 +2,7 @@
 
 mod by_piece;
 mod cache_aware;
+mod refuted;
 
 use analyze::Guarantee;
 use analyze::policies::{Answer, Costs, Judgment, Policy, Rule};

@@ -155,6 +155,7 @@ fn verdict(v: &PolicyVerdict) -> Verdict {
     Verdict {
         policy: label(&v.policy),
         passes: (v.decided_by != policies::NOT_JUDGED).then_some(v.schedulable),
+        refuted: v.refuted,
         test: match &v.heuristic {
             Some(heuristic) => format!("{}, {heuristic}", v.decided_by),
             None => v.decided_by.to_owned(),

@@ -25,7 +25,8 @@ Batch mode: each line of the file is a task set with all times in integer micros
     {\"id\": 7, \"m\": 4, \"tasks\": [{\"wcet\": 4000, \"period\": 33000, \"deadline\": 33000}]}
 and each is answered in order by a line such as
     {\"id\":7,\"verdicts\":{\"GFB\":true,\"BAK\":false}}
-A test that does not apply to the set answers null. A bad line ends the run with status 2 and its number; the answers \
+`true`: the test shows that the guarantee holds; `false`: it does not show it, which refutes the set only where \
+the test is exact (docs/tests.md). A test that does not apply to the set answers null. A bad line ends the run with status 2 and its number; the answers \
 of the lines before it are already printed. With -o the file appears only if every line was answered.
 
     warmset check --batch sets.jsonl --tests GFB,BAK,BCL";

@@ -151,10 +151,11 @@ fn verdicts(out: &mut Text, verdicts: &[PolicyVerdict]) {
     for v in verdicts {
         let judged = v.decided_by != NOT_JUDGED;
         let dash = || "-".to_owned();
-        let (holds, tone) = match v.schedulable {
-            true => ("yes", Tone::Good),
-            false if !judged => ("-", Tone::Plain),
-            false => ("no", Tone::Bad),
+        let (holds, tone) = match (v.schedulable, v.refuted) {
+            (true, _) => ("yes", Tone::Good),
+            (false, _) if !judged => ("-", Tone::Plain),
+            (false, true) => ("no", Tone::Bad),
+            (false, false) => ("not shown", Tone::Bad),
         };
         let cells: [Cell; 6] = [
             v.policy.clone().into(),
@@ -179,7 +180,8 @@ fn verdicts(out: &mut Text, verdicts: &[PolicyVerdict]) {
     }
     out.push_str(&rows.text(out.look));
     out.push('\n');
-    let legend = "growth: by how much all WCETs may grow until that turns, or have to shrink. U + lost: utilization with \
+    let legend = "holds: `no` is proven; `not shown`: a test refused that may also refuse a set that holds. \
+                  growth: by how much all WCETs may grow until that turns, or have to shrink. U + lost: utilization with \
                   overheads. largest CPMD: the longest cache delay a job, with which it holds.";
     out.paragraph(legend, 0);
     out.push('\n');
@@ -203,7 +205,7 @@ fn tests(out: &mut Text, verdict: &PolicyVerdict) {
     let _ = writeln!(out, "\nWhat each test and packing says of {}:", verdict.policy);
     for (answer, says) in [
         (Answer::Yes, "yes"),
-        (Answer::No, "no"),
+        (Answer::No, "not shown"),
         (Answer::NotApplicable, "does not apply"),
     ] {
         let these = verdict.tests.iter().filter(|t| t.says == answer);

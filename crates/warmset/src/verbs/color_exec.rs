@@ -290,7 +290,9 @@ fn text_of(ran: &Ran, program: &Path, plan: &Plan, own_memory: Option<&Sorted>) 
 /// Colored memory ran out: how much was wanting, and where more comes from.
 fn shortage(ran: &Ran, plan: &Plan, own_memory: Option<&Sorted>) -> String {
     let most = ran.reports.iter().map(|r| r.lacking).max().unwrap_or(0);
-    let lacking = Bytes::new(most * 4096);
+    // To whole MiB, upwards.
+    let rounded = |size: Bytes| Bytes::from_mib(size.get().div_ceil(1 << 20));
+    let lacking = rounded(Bytes::new(most.saturating_mul(4096)));
     let what = match (plan.strict, most) {
         (true, _) => "allocations failed".to_owned(),
         (false, 0) => "the rest of heap and mappings lay in ordinary memory".to_owned(),
@@ -306,7 +308,8 @@ fn shortage(ran: &Ran, plan: &Plan, own_memory: Option<&Sorted>) -> String {
             "start the memory server with more (`warmset color serve --size`), or name more colors".to_owned()
         }
     };
-    format!("colored memory ran out at {}: {what}; {remedy}", ran.most_held)
+    let held = rounded(ran.most_held);
+    format!("colored memory ran out at {held}: {what}; {remedy}")
 }
 
 /// Reports of the same program together, in the order in which programs ended first.

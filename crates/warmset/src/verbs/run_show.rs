@@ -529,3 +529,54 @@ fn sentence(text: &str) -> String {
     let end = if text.ends_with('.') { "" } else { "." };
     format!("{first}{}{end}", rest.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings() -> Vec<Finding> {
+        vec![
+            Finding::fine("cpuset", "no cpuset limits this process"),
+            Finding::warn("governor", "the machine does not tell it", "repeat runs"),
+            Finding::warn("hypervisor", "there is one (KVM).", "`look` at the gaps"),
+        ]
+    }
+
+    #[test]
+    fn what_may_disturb_a_run_is_one_line_with_the_count() {
+        let mut found = findings();
+        assert_eq!(disturbances(&found[..1]), None);
+        let said = "1 thing on this machine may disturb the run; `warmset run … --preflight` lists them";
+        assert_eq!(disturbances(&found[..2]).as_deref(), Some(said));
+        found.push(Finding::warn(
+            execute::preflight::OTHER_RUNS,
+            "process 71 is another Warmset run on processors 0-1",
+            "wait",
+        ));
+        let said = disturbances(&found).unwrap();
+        assert!(
+            said.starts_with("3 things") && said.contains("another Warmset run (process 71);"),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_preflight_tells_all_in_sentences() {
+        let text = preflight(&findings(), Format::Table).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(
+            lines,
+            [
+                "cpuset      ok       No cpuset limits this process.",
+                "governor    warning  The machine does not tell it.",
+                "Remedy: Repeat runs.",
+                "hypervisor  warning  There is one (KVM).",
+                "Remedy: `look` at the gaps.",
+            ]
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&preflight(&findings(), Format::Json).unwrap()).unwrap();
+        assert_eq!(json["preflight"].as_array().map(Vec::len), Some(3), "{json}");
+    }
+}

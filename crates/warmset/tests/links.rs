@@ -1,0 +1,111 @@
+//! Every page of the documentation is found from the README, and no link between pages is broken.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Markdown without code: fenced and indented blocks, and spans.
+fn prose(text: &str) -> String {
+    let mut fenced = false;
+    let mut kept = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced && !line.starts_with("    ") {
+            let outside = line.split('`').step_by(2);
+            kept.extend(outside.chain(["\n"]));
+        }
+    }
+    kept
+}
+
+/// The targets of links to files of this repository, in a page.
+fn links(page: &Path) -> Vec<String> {
+    let text = prose(&std::fs::read_to_string(page).unwrap());
+    let after = text.split("](").skip(1);
+    let targets = after.filter_map(|rest| rest.split_once(')').map(|(target, _)| target.to_owned()));
+    targets
+        .filter(|t| !t.starts_with("http://") && !t.starts_with("https://"))
+        .collect()
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.file_name().is_some() => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// The file that a link on a page leads to, and the heading there.
+fn target(page: &Path, link: &str) -> (PathBuf, Option<String>) {
+    let (file, heading) = match link.split_once('#') {
+        Some((file, heading)) => (file, Some(heading.to_owned())),
+        None => (link, None),
+    };
+    let file = match file {
+        "" => page.to_owned(),
+        file => page.parent().unwrap().join(file),
+    };
+    (plain(&file), heading)
+}
+
+/// The name by which GitHub finds a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().chars();
+    let kept = kept.filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| match c {
+        ' ' => '-',
+        c => c.to_ascii_lowercase(),
+    })
+    .collect()
+}
+
+fn pages() -> Vec<PathBuf> {
+    let root = plain(&root());
+    let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "COMPARE.md"]
+        .iter()
+        .map(|name| root.join(name))
+        .collect();
+    let docs = std::fs::read_dir(root.join("docs")).unwrap();
+    let docs = docs.map(|entry| entry.unwrap().path());
+    pages.extend(docs.filter(|path| path.extension().is_some_and(|e| e == "md")));
+    pages
+}
+
+#[test]
+fn links_lead_to_files_and_headings_that_are_there() {
+    let mut asked = 0;
+    for page in pages() {
+        for link in links(&page) {
+            let (file, heading) = target(&page, &link);
+            let place = format!("{}: {link}", page.display());
+            assert!(file.exists(), "{place}");
+            asked += 1;
+            let Some(heading) = heading else { continue };
+            let text = std::fs::read_to_string(&file).unwrap();
+            let mut headings = text.lines().filter(|line| line.starts_with('#'));
+            assert!(headings.any(|line| anchor(line) == heading), "{place}");
+        }
+    }
+    assert!(asked > 50, "{asked} links were found");
+}
+
+#[test]
+fn the_readme_names_every_page_of_the_documentation() {
+    let pages = pages();
+    let readme = &pages[0];
+    let named: BTreeSet<PathBuf> = links(readme).iter().map(|link| target(readme, link).0).collect();
+    let missing: Vec<&PathBuf> = pages[1..].iter().filter(|page| !named.contains(*page)).collect();
+    assert!(missing.is_empty(), "the README does not name {missing:?}");
+}
