@@ -12,10 +12,9 @@ use model::{Ratio, Timing, exact};
 /// they make a set too large.
 pub(super) fn is_refuted(question: &Question<'_>) -> bool {
     let tasks = question.set.timings();
-    let hard = question.guarantee == Guarantee::Hard;
-    // A task is on one processor at a time: under every policy such a job is late, or its jobs pile up.
-    let too_long = |t: &Timing| t.wcet > t.period || (hard && t.wcet > t.deadline);
-    if tasks.iter().any(too_long) {
+    // A task is on one processor at a time: under every policy its jobs pile up. A WCET above its
+    // deadline is no task of a set.
+    if tasks.iter().any(|t| t.wcet > t.period) {
         return true;
     }
     // More work than time: what is left undone grows without bound, and so does tardiness.
@@ -24,7 +23,7 @@ pub(super) fn is_refuted(question: &Question<'_>) -> bool {
         return true;
     }
     // On one processor there is nothing to place, and these tests are exact for sporadic tasks.
-    if question.cpus.len() != 1 || !hard {
+    if question.cpus.len() != 1 || question.guarantee != Guarantee::Hard {
         return false;
     }
     match question.policy.family {
