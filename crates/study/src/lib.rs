@@ -25,6 +25,6 @@ mod store;
 pub use definition::{MAX_SETS, Study};
 pub use grid::{Cap, Grid};
 pub use judge::{Judge, Policy};
-pub use results::{Curve, Results};
+pub use results::{Curve, Results, wilson};
 pub use run::{Shard, run};
 pub use store::{fits_in, load, run_in};

@@ -19,6 +19,28 @@ pub struct Curve {
     pub policy: String,
     /// x and y: delay in nanoseconds or utilization, and share.
     pub points: Vec<(f64, f64)>,
+    /// x and the ends of the 95 % confidence interval of the share, one for each point.
+    pub band: Vec<(f64, f64, f64)>,
+}
+
+/// The 95 % quantile of the normal distribution, both sides: what the Wilson score interval needs.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// The 95 % confidence interval of a share of which `accepted` of `sets` were counted: Wilson's
+/// score interval (1927), which stays within [0, 1] and has a width also where all or none passed.
+pub fn wilson(accepted: u32, sets: u32) -> (f64, f64) {
+    if sets == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, p) = (f64::from(sets), f64::from(accepted) / f64::from(sets));
+    let middle = p + Z * Z / (2.0 * n);
+    let reach = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let whole = 1.0 + Z * Z / n;
+    // Rounding must not push an end past the share.
+    (
+        ((middle - reach) / whole).clamp(0.0, p),
+        ((middle + reach) / whole).clamp(p, 1.0),
+    )
 }
 
 /// The counts of a whole study.
@@ -82,14 +104,37 @@ impl Results {
         Ratio::new(num, den * u64::from(self.sets)).unwrap_or(Ratio::ZERO)
     }
 
+    /// The 95 % confidence interval of W(D) of a policy at a delay, both by their place.
+    ///
+    /// The sets of different caps are drawn independently, so that W is a weighted sum of
+    /// independent shares. Its limits are made of theirs by the method of Zou, Huang and Zhang
+    /// (Computational Statistics & Data Analysis 53, 2009): each end lies as far off as the root of
+    /// the sum of the squared weighted distances of the Wilson limits.
+    pub fn weighted_interval(&self, policy: usize, delay: usize) -> (f64, f64) {
+        let caps: f64 = self.shards.iter().map(|s| s.cap.to_f64()).sum();
+        let (mut below, mut above) = (0.0, 0.0);
+        for shard in &self.shards {
+            let accepted = shard.accepted[policy][delay];
+            let share = f64::from(accepted) / f64::from(self.sets.max(1));
+            let (low, high) = wilson(accepted, self.sets);
+            let weight = shard.cap.to_f64() / caps;
+            below += (weight * (share - low)).powi(2);
+            above += (weight * (high - share)).powi(2);
+        }
+        let value = self.weighted_at(policy, delay).to_f64();
+        ((value - below.sqrt()).max(0.0), (value + above.sqrt()).min(1.0))
+    }
+
     /// W(D) of every policy; x in nanoseconds.
     pub fn weighted(&self) -> Vec<Curve> {
         self.curves(|policy| {
-            self.delays
-                .iter()
-                .enumerate()
-                .map(|(d, delay)| (delay.nanos() as f64, self.weighted_at(policy, d).to_f64()))
-                .collect()
+            let at = |d: usize, delay: &Duration| {
+                let (low, high) = self.weighted_interval(policy, d);
+                let value = self.weighted_at(policy, d).to_f64();
+                (delay.nanos() as f64, value, (low, high))
+            };
+            let places = self.delays.iter().enumerate();
+            places.map(|(d, delay)| at(d, delay)).collect()
         })
     }
 
@@ -100,21 +145,27 @@ impl Results {
                 .iter()
                 .map(|s| {
                     let share = f64::from(s.accepted[policy][delay]) / f64::from(self.sets);
-                    (s.cap.to_f64(), share)
+                    let interval = wilson(s.accepted[policy][delay], self.sets);
+                    (s.cap.to_f64(), share, interval)
                 })
                 .collect()
         })
     }
 
-    fn curves(&self, points: impl Fn(usize) -> Vec<(f64, f64)>) -> Vec<Curve> {
-        self.policies
-            .iter()
-            .enumerate()
-            .map(|(at, policy)| Curve {
+    /// A curve a policy; `values` are x, y and the interval of y.
+    fn curves(&self, values: impl Fn(usize) -> Vec<(f64, f64, (f64, f64))>) -> Vec<Curve> {
+        let curve = |(at, policy): (usize, &String)| {
+            let values = values(at);
+            Curve {
                 policy: policy.clone(),
-                points: points(at),
-            })
-            .collect()
+                points: values.iter().map(|(x, y, _)| (*x, *y)).collect(),
+                band: values
+                    .iter()
+                    .map(|(x, _, (low, high))| (*x, *low, *high))
+                    .collect(),
+            }
+        };
+        self.policies.iter().enumerate().map(curve).collect()
     }
 
     /// The largest delay of the grid at which `falling` keeps at least what `reference` reaches at the first delay; `None`

@@ -68,6 +68,55 @@ fn weighted_schedulability_weighs_by_utilization() {
     insta::assert_snapshot!(results.to_csv());
 }
 
+/// Wilson (1927): the limits p of (x/n − p)² = z² p (1 − p) / n.
+#[test]
+fn confidence_intervals_are_the_roots_of_the_score_equation() {
+    for (accepted, sets) in [(0, 10), (1, 10), (8, 10), (10, 10), (500, 1000)] {
+        let (low, high) = study::wilson(accepted, sets);
+        let (share, n) = (f64::from(accepted) / f64::from(sets), f64::from(sets));
+        assert!((0.0..=share).contains(&low) && (share..=1.0).contains(&high) && low < high);
+        for limit in [low, high].into_iter().filter(|p| (1e-9..1.0 - 1e-9).contains(p)) {
+            let score = (share - limit).powi(2) * n / (limit * (1.0 - limit));
+            assert!(
+                (score.sqrt() - 1.959_964).abs() < 1e-4,
+                "{accepted}/{sets}: {limit}"
+            );
+        }
+    }
+    // Newcombe (1998), table I: 81 of 263.
+    let (low, high) = study::wilson(81, 263);
+    assert!(
+        (low - 0.2553).abs() < 5e-5 && (high - 0.3662).abs() < 5e-5,
+        "{low} {high}"
+    );
+    assert_eq!(study::wilson(0, 0), (0.0, 1.0));
+}
+
+/// Of one cap W(D) is its share, and so is the interval; of several it is narrower than the mean of
+/// theirs.
+#[test]
+fn the_interval_of_weighted_schedulability_comes_from_those_of_the_caps() {
+    let of = |caps: &[(u32, u32)]| {
+        let mut results = run(&small(FOUR), &Silent).unwrap();
+        let shard = |(cap, accepted): &(u32, u32)| Shard {
+            cap: Cap::from_thousandths(*cap),
+            accepted: vec![vec![*accepted]],
+        };
+        results.shards = caps.iter().map(shard).collect();
+        results.weighted_interval(0, 0)
+    };
+    let close = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 1e-12 && (a.1 - b.1).abs() < 1e-12;
+    assert!(close(of(&[(2_000, 30)]), study::wilson(30, 40)));
+    let (low, high) = study::wilson(20, 40);
+    let root = 2f64.sqrt();
+    let narrow = (0.5 - (0.5 - low) / root, 0.5 + (high - 0.5) / root);
+    assert!(close(of(&[(2_000, 20), (2_000, 20)]), narrow));
+    // A cap of thrice the weight moves the ends by thrice as much.
+    let (few, many) = (of(&[(1_000, 20), (3_000, 0)]), of(&[(1_000, 0), (3_000, 20)]));
+    assert!(many.1 - many.0 > few.1 - few.0);
+    assert!(of(&[(1_000, 40), (2_000, 40)]).1 <= 1.0 && of(&[(1_000, 0)]).0 == 0.0);
+}
+
 #[test]
 fn counts_do_not_depend_on_the_number_of_threads() {
     let study = small(FOUR);
