@@ -1,6 +1,6 @@
 //! Who runs where: a bar for each cluster, a piece for each task, and how much of it is overhead.
 
-use crate::sheet::{Backend, Sheet, tenths, text_width};
+use crate::sheet::{BOLD, Backend, Shape, Sheet, cut, tenths, text_width, wrapped};
 use crate::style::{Ink, SMALL, TEXT};
 use crate::svg::Figure;
 use crate::words;
@@ -40,24 +40,35 @@ const MOST: usize = 48;
 const WIDTH: f64 = 560.0;
 const ROW: f64 = 30.0;
 const TOP: f64 = 58.0;
+/// Height of a line of names below a bar.
+const LINE: f64 = 14.0;
+/// The widest name of a bar.
+const LABEL: f64 = 200.0;
 
 type Area = DrawingArea<Backend, Shift>;
 type DrawError = DrawingAreaErrorKind<Infallible>;
 
 /// Draws the bars, each as long as its cluster is wide, so that clusters of different sizes compare.
 ///
+/// Each piece says what it is where somebody points at it. A piece that is too narrow for its name
+/// has it below the bar.
+///
 /// # Errors
 /// plotters refuses (nothing known makes it).
 pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
     let shown = &bars[..bars.len().min(MOST)];
-    let height = TOP + ROW * shown.len() as f64 + 34.0;
+    let layout = Layout::of(shown);
+    let height = layout.tops.last().copied().unwrap_or(TOP) + 34.0;
     let sheet = Rc::new(Sheet::default());
     let root = Backend::new(Rc::clone(&sheet), WIDTH, height).into_drawing_area();
-    draw(&root, &sheet, title, shown, height)
+    draw(&root, &sheet, title, shown, &layout)
         .map_err(|e| Error::new(format!("the figure `{id}` cannot be drawn: {e}")))?;
     let mut caption = "Each bar is one cluster of processors, which schedules its tasks by itself; a full bar is all of its \
                        time. The orange end of a piece is what overheads add to the task."
         .to_owned();
+    if layout.below.iter().any(|lines| !lines.is_empty()) {
+        caption += " Below a bar stand the names of pieces that are too narrow for them.";
+    }
     if bars.len() > shown.len() {
         caption += &format!(" The first {} of {} bars are drawn.", shown.len(), bars.len());
     }
@@ -70,6 +81,66 @@ pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
         height,
         shapes: sheet.take(),
     })
+}
+
+/// Where bars lie, in pixels.
+struct Layout {
+    /// Where bars begin.
+    left: f64,
+    /// Length of a bar that is full.
+    full: f64,
+    /// The upper edge of each bar, and where the next one would begin.
+    tops: Vec<f64>,
+    /// Lines below each bar: the names that have no room in their pieces.
+    below: Vec<Vec<String>>,
+}
+
+impl Layout {
+    fn of(bars: &[Bar]) -> Layout {
+        let names = bars.iter().map(|b| text_width(&name(b), SMALL));
+        let left = 16.0 + names.fold(0.0, f64::max).min(LABEL);
+        // Bars may hold more than their processors can give: the scale makes room for the fullest.
+        let fullest = bars.iter().map(load).fold(1.0, f64::max);
+        let full = (WIDTH - 56.0 - left) / fullest;
+        let mut layout = Layout {
+            left,
+            full,
+            tops: vec![TOP],
+            below: Vec::new(),
+        };
+        let mut top = TOP;
+        for bar in bars {
+            let narrow = bar.shares.iter().filter(|s| !layout.has_room(bar, s));
+            let names: Vec<&str> = narrow.map(|s| s.name.as_str()).collect();
+            let text = match names.is_empty() {
+                true => String::new(),
+                false => format!("narrow, from the left: {}", names.join(", ")),
+            };
+            let lines: Vec<String> = wrapped(&text, SMALL - 1.0, WIDTH - left - 16.0)
+                .iter()
+                .map(|line| cut(line, SMALL - 1.0, WIDTH - left - 16.0))
+                .collect();
+            top += ROW + LINE * lines.len() as f64;
+            layout.tops.push(top);
+            layout.below.push(lines);
+        }
+        layout
+    }
+
+    /// Returns whether a piece is wide enough for its name.
+    fn has_room(&self, bar: &Bar, share: &Share) -> bool {
+        let own = share.utilization / f64::from(bar.capacity.max(1));
+        text_width(&share.name, SMALL) + 6.0 < own * self.full
+    }
+}
+
+/// What a piece says where somebody points at it.
+fn tip(share: &Share) -> String {
+    let mut text = format!("{}: utilization {}", share.name, words::three(share.utilization));
+    if share.overhead > 0.0 {
+        text += &format!(", and {} of overheads", words::three(share.overhead));
+    }
+    text
 }
 
 fn load(bar: &Bar) -> f64 {
@@ -122,12 +193,13 @@ fn draw(
     sheet: &Sheet,
     title: &str,
     bars: &[Bar],
-    height: f64,
+    layout: &Layout,
 ) -> std::result::Result<(), DrawError> {
     root.fill(&Ink::Paper.color())?;
     let mut bold = text(TEXT, Ink::Black, HPos::Left);
     bold.font = bold.font.style(FontStyle::Bold);
-    root.draw_text(title, &bold, (tenths(8.0), tenths(14.0)))?;
+    let title = cut(title, TEXT * BOLD, WIDTH - 16.0);
+    root.draw_text(&title, &bold, (tenths(8.0), tenths(14.0)))?;
     // The legend.
     let entries = [
         ("a task", Ink::Sky, 0.35),
@@ -144,20 +216,12 @@ fn draw(
         )?;
         x += 24.0 + text_width(name, SMALL) + 20.0;
     }
-    let widest = bars
-        .iter()
-        .map(|b| text_width(&name(b), SMALL))
-        .fold(0.0, f64::max)
-        .min(200.0);
-    let left = 16.0 + widest;
-    // Bars may hold more than their processors can give: the scale makes room for the fullest.
-    let fullest = bars.iter().map(load).fold(1.0, f64::max);
-    let full = (WIDTH - 56.0 - left) / fullest;
+    let (left, full) = (layout.left, layout.full);
     for (row, bar) in bars.iter().enumerate() {
-        let (top, bottom) = (TOP + ROW * row as f64, TOP + ROW * (row + 1) as f64 - 8.0);
+        let (top, bottom) = (layout.tops[row], layout.tops[row] + ROW - 8.0);
         let middle = tenths((top + bottom) / 2.0);
         root.draw_text(
-            &name(bar),
+            &cut(&name(bar), SMALL, LABEL),
             &text(SMALL, Ink::Black, HPos::Right),
             (tenths(left - 8.0), middle),
         )?;
@@ -185,7 +249,7 @@ fn draw(
                 vec![(edge, tenths(top)), (edge, tenths(bottom))],
                 rule,
             ))?;
-            if text_width(&share.name, SMALL) + 6.0 < own * full {
+            if layout.has_room(bar, share) {
                 let place = tenths(left + (at + own / 2.0) * full);
                 root.draw_text(
                     &share.name,
@@ -193,7 +257,22 @@ fn draw(
                     (place, middle),
                 )?;
             }
+            let corner = |part: f64, y: f64| (tenths(left + part * full), tenths(y));
+            sheet.push(Shape::Tip {
+                points: vec![
+                    corner(at, top),
+                    corner(at + all, top),
+                    corner(at + all, bottom),
+                    corner(at, bottom),
+                ],
+                text: tip(share),
+            });
             at += all;
+        }
+        for (line, names) in layout.below[row].iter().enumerate() {
+            let y = bottom + LINE * (line as f64 + 0.5) + 2.0;
+            let style = text(SMALL - 1.0, Ink::Gray, HPos::Left);
+            root.draw_text(names, &style, (tenths(left), tenths(y)))?;
         }
         let ink = if load(bar) > 1.0 {
             Ink::Vermilion
@@ -207,15 +286,16 @@ fn draw(
         )?;
     }
     // Where a bar is full.
+    let end = layout.tops.last().copied().unwrap_or(TOP);
     sheet.dash("4 3");
-    let (x, bottom) = (tenths(left + full), tenths(height - 28.0));
+    let (x, bottom) = (tenths(left + full), tenths(end + 6.0));
     let rule = Ink::Gray.color().stroke_width(tenths(1.0) as u32);
     root.draw(&PathElement::new(vec![(x, tenths(TOP - 4.0)), (x, bottom)], rule))?;
     sheet.dash("");
     root.draw_text(
         "all of its time",
         &text(SMALL, Ink::Gray, HPos::Right),
-        (x, tenths(height - 18.0)),
+        (x, tenths(end + 16.0)),
     )?;
     root.present()
 }
@@ -247,6 +327,35 @@ mod tests {
             figure.description,
             "Processor 0 runs camera, 60 % full. Processors 2–5 run nothing, 0 % full."
         );
+    }
+
+    #[test]
+    fn a_piece_too_narrow_for_its_name_is_named_below_and_where_one_points() {
+        let share = |name: &str, utilization| Share {
+            name: name.to_owned(),
+            utilization,
+            overhead: 0.001,
+        };
+        let bar = Bar {
+            processors: "0".to_owned(),
+            capacity: 1,
+            shares: vec![share("detect", 0.6), share("sound-output", 0.02)],
+        };
+        let figure = figure("a", "P-EDF", &[bar]).unwrap();
+        let texts = |wanted: &str| {
+            let said = |s: &&Shape| matches!(s, Shape::Text { text, .. } if text == wanted);
+            figure.shapes.iter().filter(said).count()
+        };
+        assert_eq!(texts("detect"), 1);
+        assert_eq!(texts("narrow, from the left: sound-output"), 1);
+        let svg = figure.to_svg();
+        for tip in [
+            "<title>detect: utilization 0.600, and 0.00100 of overheads</title>",
+            "<title>sound-output: utilization 0.0200, and 0.00100 of overheads</title>",
+        ] {
+            assert!(svg.contains(tip), "{tip}");
+        }
+        assert!(figure.caption.contains("too narrow"), "{}", figure.caption);
     }
 
     #[test]

@@ -98,20 +98,19 @@ impl Axis {
         }
     }
 
-    /// Times in nanoseconds, evenly spaced from zero to `high`, all ticks in one unit.
-    pub fn times(label: &str, high: f64) -> Axis {
-        let (scale, unit) = match high {
-            h if h >= 2e6 => (1e6, "ms"),
-            h if h >= 2e3 => (1e3, "µs"),
-            _ => (1.0, "ns"),
-        };
-        Axis::linear(label, 0.0..high, move |at| {
-            if at == 0.0 {
-                "0".to_owned()
-            } else {
-                format!("{} {unit}", words::plain(at / scale))
-            }
-        })
+    /// Times in nanoseconds, evenly spaced, all ticks in one unit: that of the largest.
+    pub fn times(label: &str, range: Range<f64>) -> Axis {
+        let mut axis = Axis::linear(label, range, |_| String::new());
+        let largest = axis.ticks.iter().map(|(at, _)| at.abs()).fold(0.0, f64::max);
+        // A tick is a sum of steps in floating point and may lie a little below its unit.
+        let (scale, unit) = words::time_unit(largest * (1.0 + 1e-9));
+        for (at, name) in &mut axis.ticks {
+            *name = match words::plain(*at / scale).replace('-', "−") {
+                zero if zero == "0" => zero,
+                number => format!("{number} {unit}"),
+            };
+        }
+        axis
     }
 
     /// Where a value lies, from 0 at the low end to 1 at the high one; outside values lie at the nearer end.
@@ -203,8 +202,19 @@ mod tests {
         assert_eq!(names(&few), ["1 µs", "2 µs", "5 µs", "10 µs", "20 µs"]);
         let load = Axis::linear("", 0.0..24.0, words::plain);
         assert_eq!(names(&load), ["0", "5", "10", "15", "20"]);
-        let times = Axis::times("", 2_000_000.0);
+        let times = Axis::times("", 0.0..2_000_000.0);
         assert_eq!(names(&times), ["0", "0.5 ms", "1 ms", "1.5 ms", "2 ms"]);
+        for (range, last) in [
+            (0.0..1e6, "1 ms"),
+            (0.0..9.9e5, "800 µs"),
+            (-3e3..1e3, "1 µs"),
+            (0.0..1.2e10, "12 s"),
+            (0.0..70.0, "70 ns"),
+        ] {
+            let axis = Axis::times("", range.clone());
+            assert_eq!(names(&axis).last(), Some(&last), "{range:?}");
+        }
+        assert_eq!(names(&Axis::times("", -3e3..1e3))[0], "−3 µs");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub fn figure(id: &str, curves: &[ColorCurve]) -> Result<Option<Figure>> {
                 title: format!("{}: {}", curve.cache, curve.colors),
                 description: describe(curve),
                 x: Axis::linear("pages walked", 0.0..f64::from(last) + 1.0, words::plain),
-                y: Axis::times("time to read a line", highest * 1.12),
+                y: Axis::times("time to read a line", 0.0..highest * 1.12),
                 layers: vec![
                     Layer::Upright {
                         at: f64::from(curve.ways) + 0.5,
@@ -86,6 +86,7 @@ pub fn figure(id: &str, curves: &[ColorCurve]) -> Result<Option<Figure>> {
         title: "Do page colors act?".to_owned(),
         description: String::new(),
         caption: "Medians of walks in pairs, each address depending on the value before. Right of the dotted line a color has more pages than the cache has ways.".to_owned(),
+        remark: String::new(),
         columns: panels.len().min(2),
         panel: (560.0, 340.0),
         legend: vec![

@@ -207,6 +207,7 @@ pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[
         title: format!("Cache-related delay by working set size: {}", profile.platform),
         description: String::new(),
         caption,
+        remark: String::new(),
         columns: if several { 2 } else { 1 },
         panel: (470.0, 330.0),
         legend: kinds

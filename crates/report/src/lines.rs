@@ -56,6 +56,7 @@ pub fn figure(
         title: title.to_owned(),
         description: String::new(),
         caption: caption.to_owned(),
+        remark: String::new(),
         columns: panels.len().min(2),
         panel: (560.0, 360.0),
         legend: legend

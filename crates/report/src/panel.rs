@@ -4,7 +4,7 @@
 //! area, where we can say exactly where they lie. The legend stands above the data, never on it.
 
 use crate::axis::Axis;
-use crate::sheet::{Backend, Paint, Shape, Sheet, TENTHS, tenths, text_width};
+use crate::sheet::{BOLD, Backend, Paint, Shape, Sheet, TENTHS, tenths, text_width, wrapped};
 use crate::style::{Ink, Look, Marker, SMALL, TEXT};
 use crate::svg::Figure;
 use model::{Error, Result};
@@ -28,6 +28,13 @@ pub enum Layer {
         points: Vec<(f64, f64)>,
         /// Pixels to the right, to keep series that lie upon each other apart.
         shift: f64,
+    },
+    /// A light area between a low and a high end, such as an interval of confidence.
+    Band {
+        /// How the series looks.
+        look: Look,
+        /// Position, low end and high end, ascending by position.
+        ends: Vec<(f64, f64, f64)>,
     },
     /// A marker on each point. What lies at or below the floor of a logarithmic axis gets a hollow tip-down triangle.
     Marks {
@@ -124,6 +131,9 @@ pub struct Sketch {
     pub panel: (f64, f64),
     /// The legend of all panels.
     pub legend: Vec<Entry>,
+    /// What must be known to read the figure, for files that are shown without their caption. It
+    /// stands below the panels; it may be empty.
+    pub remark: String,
 }
 
 type Area = DrawingArea<Backend, Shift>;
@@ -135,6 +145,17 @@ const SAMPLE: f64 = 34.0;
 const ROW: f64 = 20.0;
 /// Room at the edges of the figure.
 const EDGE: f64 = 8.0;
+/// Height of a line of text below the panels, and of a title above one.
+const LINE: f64 = 16.0;
+/// Opacity of a band: two of them that overlap still show what lies below.
+const BAND: f64 = 0.16;
+
+fn draw_remark(root: &Area, lines: &[String], top: f64) -> Result<(), DrawError> {
+    let style = text(SMALL, Ink::Gray, HPos::Left, VPos::Center);
+    lines.iter().zip(0..).try_for_each(|(line, index)| {
+        root.draw_text(line, &style, at(EDGE, top + (f64::from(index) + 0.5) * LINE))
+    })
+}
 
 impl Sketch {
     /// Draws it.
@@ -150,10 +171,16 @@ impl Sketch {
             0 => EDGE / 2.0,
             n => EDGE + n as f64 * ROW,
         };
-        let height = top + self.panel.1 * rows as f64;
+        let remark = wrapped(&self.remark, SMALL, width - 2.0 * EDGE);
+        let below = top + self.panel.1 * rows as f64;
+        let height = match remark.len() {
+            0 => below,
+            n => below + n as f64 * LINE + EDGE,
+        };
         let sheet = Rc::new(Sheet::default());
         let root = Backend::new(Rc::clone(&sheet), width, height).into_drawing_area();
         self.draw_on(&root, &sheet, &legend, top, columns)
+            .and_then(|()| draw_remark(&root, &remark, below))
             .map_err(|e| Error::new(format!("the figure `{}` cannot be drawn: {e}", self.id)))?;
         Ok(Figure {
             id: self.id.clone(),
@@ -250,6 +277,8 @@ fn legend_rows(entries: &[Entry], width: f64) -> Vec<Vec<&Entry>> {
 const CURVE: f64 = 1.8;
 /// In how many layers the dots of a cloud are drawn.
 const CLOUD_LAYERS: usize = 6;
+/// A cloud of fewer dots than these is thin.
+const FEW: usize = 800;
 /// Half the size of a marker, in pixels.
 const MARK: f64 = 3.6;
 
@@ -321,6 +350,19 @@ fn floor_mark(root: &Area, (x, y): (i32, i32), ink: Ink) -> Result<(), DrawError
 }
 
 impl Panel {
+    /// Room to the right of the axes, in pixels, so that the label of the last tick, which is
+    /// centered below it, is not cut. `width` is that of axes and room together.
+    fn room_for_ticks(&self, width: f64) -> f64 {
+        const LEAST: f64 = 22.0;
+        let beyond = |(at, name): &(f64, String)| {
+            let share = self.x.position(*at);
+            // share · (width − room) + half ≤ width, solved for the room; a little air besides.
+            let half = text_width(name, SMALL) / 2.0 + 4.0;
+            (half - width * (1.0 - share)) / share.max(0.5)
+        };
+        self.x.ticks.iter().map(beyond).fold(LEAST, f64::max)
+    }
+
     fn draw(
         &self,
         root: &Area,
@@ -331,16 +373,21 @@ impl Panel {
         let area = root
             .clone()
             .shrink(at(left, top), (tenths(width) as u32, tenths(height) as u32));
-        let titled = !self.title.is_empty();
+        let title = wrapped(&self.title, TEXT * BOLD, width - 2.0 * EDGE);
         let widest = self
             .y
             .ticks
             .iter()
             .map(|(_, name)| text_width(name, SMALL))
             .fold(0.0, f64::max);
+        let right = self.room_for_ticks(width - widest - 30.0 - EDGE);
         let mut chart = ChartBuilder::on(&area)
-            .margin_top(tenths(if titled { 28.0 } else { 10.0 }))
-            .margin_right(tenths(22.0))
+            .margin_top(tenths(if title.is_empty() {
+                10.0
+            } else {
+                12.0 + LINE * title.len() as f64
+            }))
+            .margin_right(tenths(right))
             .margin_left(tenths(EDGE))
             .margin_bottom(tenths(6.0))
             .x_label_area_size(tenths(42.0))
@@ -358,10 +405,11 @@ impl Panel {
             .x_desc(&self.x.label)
             .y_desc(&self.y.label)
             .draw()?;
-        if titled {
-            let mut style = text(TEXT, Ink::Black, HPos::Left, VPos::Top);
-            style.font = style.font.style(FontStyle::Bold);
-            root.draw_text(&self.title, &style, at(left + EDGE, top + 8.0))?;
+        let mut style = text(TEXT, Ink::Black, HPos::Left, VPos::Top);
+        style.font = style.font.style(FontStyle::Bold);
+        for (line, index) in title.iter().zip(0..) {
+            let down = top + 8.0 + LINE * f64::from(index);
+            root.draw_text(line, &style, at(left + EDGE, down))?;
         }
         let plot = chart.plotting_area();
         let (xs, ys) = (plot.get_x_axis_pixel_range(), plot.get_y_axis_pixel_range());
@@ -417,6 +465,15 @@ impl Frame<'_> {
                 sheet.dash("");
                 Ok(())
             }
+            Layer::Band { look, ends } => {
+                let low = ends.iter().map(|(x, low, _)| (self.x(*x, 0.0), self.y(*low)));
+                let high = ends.iter().map(|(x, _, high)| (self.x(*x, 0.0), self.y(*high)));
+                let corners: Vec<_> = low.chain(high.rev()).collect();
+                if corners.len() > 2 {
+                    root.draw(&Polygon::new(corners, look.ink.color().mix(BAND).filled()))?;
+                }
+                Ok(())
+            }
             Layer::Marks { look, points, shift } => points.iter().try_for_each(|(x, y)| {
                 let place = (self.x(*x, *shift), self.y(*y));
                 if *y <= self.panel.y.low && self.panel.y.scale == crate::axis::Scale::Logarithmic {
@@ -449,15 +506,18 @@ impl Frame<'_> {
                     .collect();
                 // Dots in several layers, so that where many lie it grows darker.
                 let layers = if *crosses { 1 } else { CLOUD_LAYERS };
+                // Few dots are drawn larger, so that they can be found.
+                let (radius, opacity) = match (*crosses, places.len() < FEW) {
+                    (true, _) => (2.2, 1.0),
+                    (false, true) => (1.7, 0.65),
+                    (false, false) => (1.2, 0.5),
+                };
                 for layer in 0..layers.min(places.len()) {
                     sheet.push(Shape::Dots {
                         crosses: *crosses,
                         points: places.iter().skip(layer).step_by(layers).copied().collect(),
-                        radius: tenths(if *crosses { 1.8 } else { 1.2 }) as u32,
-                        paint: Paint {
-                            ink: *ink,
-                            opacity: if *crosses { 1.0 } else { 0.45 },
-                        },
+                        radius: tenths(radius) as u32,
+                        paint: Paint { ink: *ink, opacity },
                     });
                 }
                 Ok(())

@@ -3,10 +3,11 @@
 //! The boxes are the groups of `model::hierarchy`; the first-level caches share the box of their core. Filled boxes are
 //! processors; one that this process may not use has a dashed outline and no filling.
 
-use crate::sheet::{Paint, Place, Shape, Side, tenths, text_width};
+use crate::sheet::{Paint, Place, Shape, Side, tenths, text_width, wrapped};
 use crate::style::{Ink, SMALL, TEXT};
 use crate::svg::Figure;
-use model::hierarchy::{Group, Hierarchy, Part, describe};
+use crate::words;
+use model::hierarchy::{self, Group, Hierarchy, Part};
 use model::{Platform, Processor};
 
 /// Between a box and what is in it, and between neighbors.
@@ -48,7 +49,7 @@ pub fn figure(id: &str, platform: &Platform) -> Figure {
 
     let width = (layout.width + 2.0 * MARGIN).max(LEAST_WIDTH);
     let mut head = vec![(platform.name.clone(), TEXT, Ink::Black, true)];
-    for line in wrapped(&platform.description, width - 2.0 * MARGIN) {
+    for line in wrapped(&platform.description, SMALL, width - 2.0 * MARGIN) {
         head.push((line, SMALL, Ink::Gray, false));
     }
     let mut drawing = Drawing { shapes: Vec::new() };
@@ -70,7 +71,7 @@ pub fn figure(id: &str, platform: &Platform) -> Figure {
         title: format!("Processors and caches of {}", platform.name),
         description: format!(
             "Nested boxes: {}. The same as text: `warmset platform`.",
-            platform.summary()
+            words::spaced(&platform.summary(), ' ')
         ),
         caption: "What lies within one box shares it: a job that moves between two processors keeps what is in the \
                   innermost box that holds both."
@@ -79,6 +80,11 @@ pub fn figure(id: &str, platform: &Platform) -> Figure {
         height: (y + MARGIN).ceil(),
         shapes: drawing.shapes,
     }
+}
+
+/// What a part is, with its sizes written as in every figure.
+fn describe(part: &Part, with_line: bool) -> String {
+    words::spaced(&hierarchy::describe(part, with_line), ' ')
 }
 
 /// A box in the making.
@@ -350,21 +356,6 @@ fn place((x, y): (f64, f64)) -> Place {
     (tenths(x), tenths(y))
 }
 
-/// Breaks a text into lines between words.
-fn wrapped(text: &str, width: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if text_width(&format!("{line} {word}"), SMALL) <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,7 +421,7 @@ mod tests {
         let svg = svg(&platform);
         for text in [
             "a&lt;b",
-            "L3 8MiB 16-way",
+            "L3 8 MiB 16-way",
             ">core 0<",
             ">P6<",
             "offline: 7",

@@ -132,6 +132,8 @@ impl Canvas {
                 dash,
             } => self.line(path(points, false), *paint, &stroke(*width, dash)),
             Shape::Polygon { points, paint } => self.fill(path(points, true), *paint),
+            // There is no pointer over a PNG.
+            Shape::Tip { .. } => {}
             Shape::Circle {
                 center,
                 radius,

@@ -21,8 +21,25 @@ pub struct Samples {
     pub wss: Bytes,
     /// Preemption length and delay of every sample kept.
     pub kept: Vec<(Duration, Delay)>,
-    /// The same of those that were discarded as disturbed.
-    pub discarded: Vec<(Duration, Delay)>,
+    /// Cache line transfer times of the blocks of the samples kept, one for each sample.
+    pub lines: Vec<Duration>,
+    /// The samples that were discarded.
+    pub discarded: Vec<Discarded>,
+}
+
+/// A sample that was discarded.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Discarded {
+    /// Preemption length.
+    pub length: Duration,
+    /// Delay.
+    pub delay: Delay,
+    /// The cause, as the end of a sentence after "because".
+    pub because: &'static str,
+    /// Whether the cause is the placement of the virtual machine, which discards whole blocks.
+    pub placement: bool,
+    /// Cache line transfer time of its block.
+    pub line: Duration,
 }
 
 /// The most dots in a panel.
@@ -38,13 +55,56 @@ const MEDIAN: Look = Look {
 
 type Point = (f64, f64);
 
-fn points(samples: &[(Duration, Delay)]) -> Vec<Point> {
+fn points(samples: impl Iterator<Item = (Duration, Delay)>) -> Vec<Point> {
     let mut points: Vec<Point> = samples
-        .iter()
         .map(|(length, delay)| (length.nanos() as f64, delay.nanos() as f64))
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
+}
+
+/// A cell and its points by ascending length: kept, discarded.
+type Cell<'a> = (&'a Samples, Vec<Point>, Vec<Point>);
+
+/// Where the axes end: at the last of the data that is drawn.
+struct Bounds {
+    longest: f64,
+    lowest: f64,
+    tallest: f64,
+}
+
+impl Bounds {
+    /// A few stragglers must not press all others to one side: where the last half percent of a
+    /// cell lies far off, it is left out and counted in the caption.
+    fn of(cells: &[Cell]) -> Bounds {
+        let ends = |of: fn(&Point) -> f64, share: f64| {
+            let of_cell = move |c: &Cell| quantile(c.1.iter().map(of), share);
+            cells.iter().filter_map(of_cell)
+        };
+        let limits = Bounds {
+            longest: ends(|p| p.0, 0.995).fold(0.0, f64::max).max(1_000.0) * 1.1,
+            lowest: ends(|p| p.1, 0.005).fold(0.0, f64::min) * 1.15,
+            tallest: ends(|p| p.1, 0.995).fold(0.0, f64::max).max(100.0) * 1.15,
+        };
+        let inside = cells.iter().flat_map(|c| &c.1).filter(|p| limits.holds(p));
+        let (mut longest, mut lowest, mut tallest) = (0.0, 0.0, 0.0);
+        for (length, delay) in inside {
+            longest = f64::max(longest, *length);
+            lowest = f64::min(lowest, *delay);
+            tallest = f64::max(tallest, *delay);
+        }
+        // A little air, so that the outermost dots are not cut.
+        let air = (tallest - lowest) * 0.02;
+        Bounds {
+            longest: (longest * 1.01).max(1_000.0),
+            lowest: if lowest < 0.0 { lowest - air } else { 0.0 },
+            tallest: (tallest + air).max(100.0),
+        }
+    }
+
+    fn holds(&self, point: &Point) -> bool {
+        point.0 <= self.longest && (self.lowest..=self.tallest).contains(&point.1)
+    }
 }
 
 /// At most `most` of the points, evenly along the x axis: every point stands for as many neighbors.
@@ -89,48 +149,24 @@ pub fn figure(id: &str, cells: &[Samples]) -> Result<Option<Figure>> {
 
 /// The figure as data.
 pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
-    let cells: Vec<(&Samples, Vec<Point>, Vec<Point>)> = cells
+    let cells: Vec<Cell> = cells
         .iter()
         .filter(|c| !c.kept.is_empty())
-        .map(|c| (c, points(&c.kept), points(&c.discarded)))
+        .map(|c| {
+            let discarded = c.discarded.iter().map(|d| (d.length, d.delay));
+            (c, points(c.kept.iter().copied()), points(discarded))
+        })
         .collect();
     let first = cells.first()?.0;
     let kept = || cells.iter().flat_map(|c| c.1.iter());
-    let longest = kept().map(|p| p.0).fold(1_000.0, f64::max);
-    // A few stragglers must not press all others to the bottom: they are counted in the caption instead.
-    let tallest = cells
-        .iter()
-        .filter_map(|c| quantile(c.1.iter().map(|p| p.1), 0.995))
-        .fold(100.0, f64::max)
-        * 1.15;
-    let lowest = cells
-        .iter()
-        .filter_map(|c| quantile(c.1.iter().map(|p| p.1), 0.005))
-        .fold(0.0, f64::min)
-        * 1.15;
-    let inside = |p: &&Point| (lowest..=tallest).contains(&p.1);
+    let bounds = Bounds::of(&cells);
+    let inside = |p: &&Point| bounds.holds(p);
     let outside = kept().filter(|p| !inside(p)).count();
     let largest = kept().map(|p| p.1).fold(f64::MIN, f64::max);
     let thinnest = cells.iter().map(|c| c.1.len().div_ceil(MOST)).max().unwrap_or(1);
-    let discarded: usize = cells.iter().map(|c| c.2.len()).sum();
     let mut medians = false;
 
-    let y = {
-        let (scale, unit) = if tallest >= 2e6 {
-            (1e6, "ms")
-        } else if tallest >= 2e3 {
-            (1e3, "µs")
-        } else {
-            (1.0, "ns")
-        };
-        Axis::linear("cache-related delay", lowest..tallest, move |at| {
-            if at == 0.0 {
-                "0".to_owned()
-            } else {
-                format!("{} {unit}", words::plain(at / scale))
-            }
-        })
-    };
+    let y = Axis::times("cache-related delay", bounds.lowest..bounds.tallest);
     let panels: Vec<Panel> = cells
         .iter()
         .zip('a'..)
@@ -148,8 +184,8 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
                         Load::Load => "under load",
                     }
                 ),
-                description: describe(cell.resumption, points, longest),
-                x: Axis::times("preemption length", longest),
+                description: describe(cell.resumption, points, bounds.longest),
+                x: Axis::times("preemption length", 0.0..bounds.longest),
                 y: y.clone(),
                 layers: vec![
                     Layer::Cloud {
@@ -181,21 +217,18 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
         );
     }
     if medians {
-        caption += " Line: running median of all samples.";
-    }
-    if discarded > 0 {
-        caption += &format!(
-            " Crosses: {} as disturbed.",
-            words::count(discarded as u64, "sample") + " discarded"
-        );
+        caption += " Line: running median of the samples that were kept, drawn or not; those that \
+         were discarded do \
+                    not count.";
     }
     if outside > 0 {
         caption += &format!(
-            " {} outside of the axis (the largest delay is {}).",
+            " {} outside of the axes (the largest delay is {}).",
             words::count(outside as u64, "sample") + if outside == 1 { " lies" } else { " lie" },
             words::time_f64(largest)
         );
     }
+    caption += &crosses(&cells, &bounds);
     Some(Sketch {
         id: id.to_owned(),
         title: format!(
@@ -204,6 +237,7 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
         ),
         description: String::new(),
         caption,
+        remark: String::new(),
         columns: 2,
         panel: (470.0, 300.0),
         legend: if medians {
@@ -216,6 +250,96 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
         },
         panels,
     })
+}
+
+/// Says what the crosses are, on which side of the dots most of them lie, and why, as far as the
+/// samples tell.
+fn crosses(cells: &[Cell], bounds: &Bounds) -> String {
+    let all = || cells.iter().flat_map(|c| &c.0.discarded);
+    let total = all().count();
+    if total == 0 {
+        return String::new();
+    }
+    let mut causes: Vec<(&str, u64)> = Vec::new();
+    for d in all() {
+        match causes.iter_mut().find(|c| c.0 == d.because) {
+            Some(cause) => cause.1 += 1,
+            None => causes.push((d.because, 1)),
+        }
+    }
+    causes.sort_by_key(|c| std::cmp::Reverse(c.1));
+    let causes: Vec<String> = causes
+        .iter()
+        .map(|(because, n)| format!("{} because {because}", words::grouped(*n)))
+        .collect();
+    // How many lie below the median of the dots of their panel; of all, and of those by placement.
+    let (mut below, mut placed, mut placed_below) = (0_u64, 0_u64, 0_u64);
+    for (cell, kept, _) in cells {
+        let median = quantile(kept.iter().map(|p| p.1), 0.5).unwrap_or(0.0);
+        for d in &cell.discarded {
+            let low = u64::from((d.delay.nanos() as f64) < median);
+            below += low;
+            placed += u64::from(d.placement);
+            placed_below += low * u64::from(d.placement);
+        }
+    }
+    let drawn = cells
+        .iter()
+        .flat_map(|c| &c.2)
+        .filter(|p| bounds.holds(p))
+        .count();
+    let mut text = format!(
+        " Crosses: {} discarded, {}. Of these {} below the median of the dots{}.",
+        words::count(total as u64, "sample") + if total == 1 { " was" } else { " were" },
+        words::list(&causes),
+        words::grouped(below) + if below == 1 { " lies" } else { " lie" },
+        match total - drawn {
+            0 => String::new(),
+            n => format!(" and {} outside of the axes", words::grouped(n as u64)),
+        }
+    );
+    if (placed as usize) < total {
+        text += " A disturbance of the walk before the preemption makes the delay smaller, one of \
+         the walk after it \
+                 larger.";
+    }
+    if placed > 0 {
+        text += &placement(cells, (placed, placed_below));
+    }
+    text
+}
+
+/// Says by what samples were discarded for the placement of the virtual machine: `placed` of them,
+/// of which `below` lie below the dots.
+fn placement(cells: &[Cell], (placed, below): (u64, u64)) -> String {
+    let of_placed = cells.iter().flat_map(|c| &c.0.discarded).filter(|d| d.placement);
+    let there = quantile(of_placed.map(|d| d.line.nanos() as f64), 0.5);
+    let here = quantile(
+        cells.iter().flat_map(|c| &c.0.lines).map(|l| l.nanos() as f64),
+        0.5,
+    );
+    let (Some(there), Some(here)) = (there, here) else {
+        return String::new();
+    };
+    let mut text = format!(
+        " The placement of the virtual machine is judged by the time that a cache line takes from \
+         processor to processor \
+         (median {} for the crosses, {} for the dots), never by the delay, and whole blocks of \
+         samples are discarded.",
+        words::time_f64(there),
+        words::time_f64(here)
+    );
+    // Only what the samples show is said.
+    if 2 * below > placed && there < here {
+        text += " Where the processors lie nearer to each other, delays are shorter: those \
+         crosses lie low because of \
+                 that, and not because low delays were discarded.";
+    } else if 2 * below < placed && there > here {
+        text += " Where the processors lie farther from each other, delays are longer: those \
+         crosses lie high because of \
+                 that, and not because high delays were discarded.";
+    }
+    text
 }
 
 /// What one sees in a panel: the typical delay after short and after long preemptions.
@@ -241,17 +365,25 @@ mod tests {
     use super::*;
 
     fn cell(kept: Vec<(u64, i64)>, discarded: Vec<(u64, i64)>) -> Samples {
-        let make = |all: Vec<(u64, i64)>| {
-            all.into_iter()
-                .map(|(length, delay)| (Duration::from_micros(length), Delay::from_nanos(delay)))
-                .collect()
-        };
+        let pair = |(length, delay)| (Duration::from_micros(length), Delay::from_nanos(delay));
+        let lines = vec![Duration::from_nanos(190); kept.len()];
         Samples {
             resumption: Resumption::Preemption,
             load: Load::Load,
             wss: Bytes::from_kib(64),
-            kept: make(kept),
-            discarded: make(discarded),
+            kept: kept.into_iter().map(pair).collect(),
+            lines,
+            discarded: discarded
+                .into_iter()
+                .map(pair)
+                .map(|(length, delay)| Discarded {
+                    length,
+                    delay,
+                    because: "an interrupt took its time",
+                    placement: false,
+                    line: Duration::from_nanos(45),
+                })
+                .collect(),
         }
     }
 
@@ -273,9 +405,72 @@ mod tests {
         assert_eq!(
             sketch.caption,
             "2,001 samples with a working set of 64 KiB. Dots are thinned to at most 1,500 a panel. Line: running \
-             median of all samples. Crosses: 1 sample discarded as disturbed. 1 sample lies outside of the axis (the \
-             largest delay is 9.00 ms)."
+             median of the samples that were kept, drawn or not; those that were discarded do not \
+             count. 1 sample lies \
+             outside of the axes (the largest delay is 9.00 ms). Crosses: 1 sample was discarded, \
+             1 because an \
+             interrupt took its time. Of these 1 lies below the median of the dots. A disturbance \
+             of the walk before \
+             the preemption makes the delay smaller, one of the walk after it larger."
         );
+    }
+
+    /// A reader who sees most crosses below the dots suspects that low delays were thrown away.
+    #[test]
+    fn the_caption_says_why_crosses_lie_low_only_where_the_samples_show_it() {
+        let kept: Vec<(u64, i64)> = (0..100).map(|n| (n, 50_000)).collect();
+        let said = |delay: i64, line: u64| {
+            let mut cell = cell(kept.clone(), vec![(5, delay), (6, delay), (7, delay)]);
+            for d in &mut cell.discarded {
+                d.because = "the virtual machine was placed otherwise";
+                d.placement = true;
+                d.line = Duration::from_nanos(line);
+            }
+            sketch("f", &[cell]).unwrap().caption
+        };
+        let near = said(20_000, 45);
+        for part in [
+            "3 because the virtual machine was placed otherwise. Of these 3 lie below",
+            "(median 45 ns for the crosses, 190 ns for the dots), never by the delay",
+            "not because low delays were discarded",
+        ] {
+            assert!(near.contains(part), "{part}: {near}");
+        }
+        assert!(!near.contains("A disturbance"), "{near}");
+        assert!(said(49_999, 400).contains("never by the delay"));
+        assert!(!said(49_999, 400).contains("because of that"));
+        assert!(said(50_001, 400).contains("not because high delays were discarded"));
+        assert!(!said(50_001, 45).contains("because of that"));
+    }
+
+    #[test]
+    fn the_axes_end_where_the_data_do() {
+        let mut kept: Vec<(u64, i64)> = (0..2_000).map(|n| (n, 10_000 + (n % 50) as i64)).collect();
+        // Kept stragglers, and a discarded sample far to the right, which would lie on the edge.
+        kept.extend([(9_000, 10_000), (20, 90_000)]);
+        let sketch = sketch("f", &[cell(kept, vec![(50_000, 10_000), (30, 10_001)])]).unwrap();
+        let panel = &sketch.panels[0];
+        assert!((1_999e3..2_050e3).contains(&panel.x.high), "{}", panel.x.high);
+        assert!((10_049.0..10_500.0).contains(&panel.y.high), "{}", panel.y.high);
+        assert!(
+            sketch.caption.contains("2 samples lie outside of the axes"),
+            "{}",
+            sketch.caption
+        );
+        assert!(
+            sketch.caption.contains("and 1 outside of the axes"),
+            "{}",
+            sketch.caption
+        );
+        let crosses = panel.layers.iter().find_map(|l| match l {
+            Layer::Cloud {
+                crosses: true,
+                points,
+                ..
+            } => Some(points.clone()),
+            _ => None,
+        });
+        assert_eq!(crosses, Some(vec![(30e3, 10_001.0)]));
     }
 
     #[test]

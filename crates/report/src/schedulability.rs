@@ -14,6 +14,9 @@ pub struct Curve {
     pub policy: String,
     /// Ascending; shares in [0, 1].
     pub points: Vec<(f64, f64)>,
+    /// The 95 % confidence interval around each point: x, low end, high end. It is empty where none
+    /// is known.
+    pub band: Vec<(f64, f64, f64)>,
 }
 
 /// Where one policy falls below what another one reaches without any delay.
@@ -70,7 +73,10 @@ pub fn by_utilization(id: &str, title: &str, m: u32, curves: &[Curve], caption: 
         curves,
         Vec::new(),
         description,
-        caption,
+        (
+            caption,
+            "Shaded: 95 % confidence intervals of the shares (Wilson score).",
+        ),
     )
     .draw()
 }
@@ -123,7 +129,10 @@ pub fn weighted(
             words::time_f64(c.at.nanos() as f64)
         );
     }
-    let x = Axis::times("cache-related delay D of one preemption or migration", longest);
+    let x = Axis::times(
+        "cache-related delay D of one preemption or migration",
+        0.0..longest,
+    );
     chart(
         id,
         title,
@@ -132,7 +141,10 @@ pub fn weighted(
         curves,
         marks,
         description,
-        caption,
+        (
+            caption,
+            "Shaded: 95 % confidence intervals of W(D), from the Wilson intervals of all caps.",
+        ),
     )
     .draw()
 }
@@ -158,8 +170,12 @@ fn chart(
     curves: &[Curve],
     marks: Vec<Layer>,
     description: String,
-    caption: &str,
+    (caption, bands): (&str, &str),
 ) -> Sketch {
+    let bands = match curves.iter().any(|c| !c.band.is_empty()) {
+        true => bands,
+        false => "",
+    };
     let look = |index: usize, curve: &Curve| {
         let look = Look::of_policy(&curve.policy);
         // Two policies of one family must not look alike.
@@ -169,6 +185,12 @@ fn chart(
         }
     };
     let mut layers = Vec::new();
+    for (index, curve) in curves.iter().enumerate().filter(|(_, c)| !c.band.is_empty()) {
+        layers.push(Layer::Band {
+            look: look(index, curve),
+            ends: curve.band.clone(),
+        });
+    }
     for (index, curve) in curves.iter().enumerate() {
         layers.push(Layer::Curve {
             look: look(index, curve),
@@ -197,7 +219,11 @@ fn chart(
         id: id.to_owned(),
         title: title.to_owned(),
         description,
-        caption: caption.to_owned(),
+        caption: match bands {
+            "" => caption.to_owned(),
+            _ => format!("{caption} {bands}"),
+        },
+        remark: bands.to_owned(),
         columns: 1,
         panel: (470.0, 350.0),
         legend: curves
@@ -221,12 +247,38 @@ fn chart(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sheet::Shape;
 
     fn curve(policy: &str, points: &[(f64, f64)]) -> Curve {
         Curve {
             policy: policy.to_owned(),
             points: points.to_vec(),
+            band: Vec::new(),
         }
+    }
+
+    #[test]
+    fn bands_are_drawn_below_the_curves_and_told() {
+        let mut curve = curve("P-EDF", &[(1.0, 1.0), (2.0, 0.5)]);
+        let without = by_utilization("u", "t", 2, std::slice::from_ref(&curve), "Sets.").unwrap();
+        assert!(!without.caption.contains("95 %"));
+        curve.band = vec![(1.0, 0.9, 1.0), (2.0, 0.4, 0.6)];
+        let figure = by_utilization("u", "t", 2, std::slice::from_ref(&curve), "Sets.").unwrap();
+        assert!(
+            figure.caption.contains("Sets. Shaded: 95 % confidence"),
+            "{}",
+            figure.caption
+        );
+        let light = |s: &Shape| match s {
+            Shape::Polygon { points, paint } => (paint.opacity < 1.0).then_some(points.len()),
+            _ => None,
+        };
+        assert_eq!(figure.shapes.iter().filter_map(light).collect::<Vec<_>>(), [4]);
+        let said = |s: &Shape| matches!(s, Shape::Text { text, .. } if text.contains("95 %"));
+        assert!(
+            figure.shapes.iter().any(said),
+            "a file is shown without its caption"
+        );
     }
 
     #[test]

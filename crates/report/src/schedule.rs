@@ -4,12 +4,18 @@
 //! boxes overheads. One row a processor, with the job named in its piece; or one row a task, with the processor told by the
 //! look of the piece. Looks differ in hatching as well as in color, so that the figure reads in grayscale.
 
-use crate::sheet::{Paint, Place, Shape, Side, tenths, text_width};
+use crate::sheet::{BOLD, Paint, Place, Shape, Side, cut, tenths, text_width, wrapped};
 use crate::style::{Ink, SMALL, TEXT};
 use crate::svg::Figure;
+use crate::words;
 use model::{CpuId, Duration, Instant, TaskId};
 use trace::view::{Mark, MarkKind, Moment, Piece};
 use trace::{Overhead, View};
+
+mod legend;
+mod room;
+
+pub use room::end as readable_until;
 
 /// What the rows are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +33,10 @@ const BOX: f64 = 22.0;
 const ARROW: f64 = 36.0;
 const TOP: f64 = 44.0;
 const RIGHT: f64 = 18.0;
+/// The widest label of a row.
+const LABEL: f64 = 160.0;
+/// Height of a line of the remark.
+const LINE: f64 = 16.0;
 
 /// How a piece is filled.
 #[derive(Clone, Copy)]
@@ -57,28 +67,53 @@ const fn fill(ink: Ink, opacity: f64, slope: i32, apart: f64) -> Fill {
     }
 }
 
-/// The figure of a window. `width` is that of the whole figure, in pixels.
-pub fn figure(id: &str, title: &str, view: &View, rows: Rows, width: f64) -> Figure {
+/// More ways to hatch, for the tasks that come after those of [`FILLS`].
+const HATCHES: [(i32, f64); 5] = [(0, 0.0), (1, 7.0), (-1, 7.0), (1, 4.0), (-1, 4.0)];
+
+/// How many of [`FILLS`] are hatched anew: the gray ones would look too much alike.
+const COLORED: usize = 6;
+/// How many looks differ in tone or hatching.
+pub const LOOKS: usize = FILLS.len() + COLORED * (HATCHES.len() - 1);
+
+/// The look of the task or processor of this index. The first [`LOOKS`] differ, then they repeat.
+fn nth_fill(index: usize) -> Fill {
+    let index = index % LOOKS;
+    let Some(further) = index.checked_sub(FILLS.len()) else {
+        return FILLS[index];
+    };
+    let base = FILLS[further % COLORED];
+    // The hatching of the first round comes last, so that no later round repeats it.
+    let own = HATCHES.iter().position(|h| *h == base.hatch).unwrap_or(0);
+    Fill {
+        hatch: HATCHES[(own + 1 + further / COLORED) % HATCHES.len()],
+        ..base
+    }
+}
+
+/// The figure of a window. `width` is that of the whole figure, in pixels; `remark` is a sentence
+/// that stands below it, or empty.
+pub fn figure(id: &str, title: &str, view: &View, rows: Rows, width: f64, remark: &str) -> Figure {
     let canvas = Canvas::new(view, rows, width);
-    let height = TOP
-        + ROW * canvas.count as f64
-        + 40.0
-        + if rows == Rows::Tasks && view.processors.len() > 1 {
-            22.0
-        } else {
-            0.0
-        };
+    let remark_lines = wrapped(&remark.replace('`', ""), SMALL, width - 16.0);
+    let legend = TOP + ROW * canvas.count as f64 + 34.0;
+    let below = legend + legend::height(&canvas) + 6.0;
+    let height = below + LINE * remark_lines.len() as f64;
     let mut drawing = Drawing {
         canvas,
         shapes: Vec::new(),
         height,
     };
     drawing.draw(title);
+    legend::draw(&mut drawing, legend);
+    for (line, text) in remark_lines.iter().enumerate() {
+        let at = (8.0, below + LINE * line as f64 + 7.0);
+        drawing.text(text, at, Side::Start, Ink::Gray, SMALL, false);
+    }
     Figure {
         id: id.to_owned(),
         title: title.to_owned(),
         description: describe(view),
-        caption: caption(view),
+        caption: [caption(view), remark.to_owned()].join(" ").trim_end().to_owned(),
         width,
         height,
         shapes: drawing.shapes,
@@ -95,7 +130,7 @@ fn describe(view: &View) -> String {
         .iter()
         .filter(|m| m.kind == MarkKind::Miss)
         .take(12)
-        .map(|m| format!("{} at {}", view.names[m.task.index()], m.time))
+        .map(|m| format!("{} at {}", view.names[m.task.index()], words::moment(m.time)))
         .collect();
     let missed = match misses.len() {
         0 => "no deadline is missed".to_owned(),
@@ -104,11 +139,15 @@ fn describe(view: &View) -> String {
     let about = view.moment_within();
     format!(
         "From {} to {}: {} releases, {} completions; {missed}.{}",
-        view.from,
-        view.to,
+        words::moment(view.from),
+        words::moment(view.to),
         count(view, MarkKind::Release),
         count(view, MarkKind::Completion),
-        about.map_or(String::new(), |m| format!(" Marked: {} at {}.", m.name, m.time))
+        about.map_or(String::new(), |m| format!(
+            " Marked: {} at {}.",
+            m.name,
+            words::moment(m.time)
+        ))
     )
 }
 
@@ -121,7 +160,8 @@ fn caption(view: &View) -> String {
         text += " Wedges: overheads, which delay the processor that they stand on.";
     }
     if let Some(moment) = view.moment_within() {
-        text += &format!(" The dashed line: {} at {}.", moment.name, moment.time);
+        let at = words::moment(moment.time);
+        text += &format!(" The dashed line: {} at {at}.", moment.name);
     }
     if view.cut {
         text += " There is more in this window than is drawn.";
@@ -159,7 +199,7 @@ impl<'v> Canvas<'v> {
             view,
             rows,
             width,
-            left: 22.0 + widest.min(160.0),
+            left: 22.0 + widest.min(LABEL),
             count: labels.len().max(1),
             tasks,
         }
@@ -189,7 +229,7 @@ impl<'v> Canvas<'v> {
             Rows::Processors => self.tasks.binary_search(&task).unwrap_or(0),
             Rows::Tasks => self.view.processors.iter().position(|c| *c == cpu).unwrap_or(0),
         };
-        FILLS[place % FILLS.len()]
+        nth_fill(place)
     }
 
     fn row_label(&self, row: usize) -> String {
@@ -251,11 +291,12 @@ impl Drawing<'_> {
             &[(0.0, 0.0), (width, 0.0), (width, height), (0.0, height)],
             solid(Ink::Paper),
         );
-        self.text(title, (8.0, 20.0), Side::Start, Ink::Black, TEXT, true);
+        let title = cut(title, TEXT * BOLD, width - 16.0);
+        self.text(&title, (8.0, 20.0), Side::Start, Ink::Black, TEXT, true);
         self.axis();
         for row in 0..self.canvas.count {
             let base = self.canvas.base(row);
-            let label = self.canvas.row_label(row);
+            let label = cut(&self.canvas.row_label(row), TEXT, LABEL);
             self.text(
                 &label,
                 (self.canvas.left - 10.0, base - 6.0),
@@ -283,9 +324,6 @@ impl Drawing<'_> {
         }
         for mark in self.canvas.view.marks.clone() {
             self.mark(&mark);
-        }
-        if self.canvas.rows == Rows::Tasks && self.canvas.view.processors.len() > 1 {
-            self.legend();
         }
     }
 
@@ -485,41 +523,11 @@ impl Drawing<'_> {
         self.line(&ends, Ink::Vermilion, 1.8, "6 3");
         let tip = [(x, TOP), (x - 5.0, TOP - 8.0), (x + 5.0, TOP - 8.0)];
         self.polygon(&tip, solid(Ink::Vermilion));
-        let half = text_width(&moment.name, SMALL) / 2.0 + 4.0;
+        let name = cut(&moment.name, SMALL * BOLD, self.canvas.width - 16.0);
+        let half = text_width(&name, SMALL * BOLD) / 2.0 + 4.0;
         let right = (self.canvas.width - half).max(half);
         let at = (x.clamp(half, right), TOP - 11.0);
-        self.text(&moment.name, at, Side::Middle, Ink::Vermilion, SMALL, true);
-    }
-
-    /// Which look is which processor.
-    fn legend(&mut self) {
-        let y = self.canvas.base(self.canvas.count - 1) + 44.0;
-        let mut x = self.canvas.left;
-        for cpu in self.canvas.view.processors.clone() {
-            let fill = self.canvas.fill_of(cpu, TaskId(0));
-            let corners = [
-                (x, y - 9.0),
-                (x + 22.0, y - 9.0),
-                (x + 22.0, y + 3.0),
-                (x, y + 3.0),
-            ];
-            self.polygon(
-                &corners,
-                Paint {
-                    ink: fill.ink,
-                    opacity: fill.opacity,
-                },
-            );
-            self.hatch((x, x + 22.0), (y - 9.0, y + 3.0), fill);
-            let outline = [corners[0], corners[1], corners[2], corners[3], corners[0]];
-            self.line(&outline, Ink::Black, 0.9, "");
-            let name = format!("on P{cpu}");
-            self.text(&name, (x + 28.0, y + 1.5), Side::Start, Ink::Black, SMALL, false);
-            x += 28.0 + text_width(&name, SMALL) + 18.0;
-            if x > self.canvas.width - 80.0 {
-                break;
-            }
-        }
+        self.text(&name, at, Side::Middle, Ink::Vermilion, SMALL, true);
     }
 }
 
@@ -558,7 +566,7 @@ fn unit_of(step: u64) -> (&'static str, u64) {
     match step {
         s if s >= 1_000_000_000 => ("s", 1_000_000_000),
         s if s >= 100_000 => ("ms", 1_000_000),
-        s if s >= 100 => ("us", 1_000),
+        s if s >= 100 => ("µs", 1_000),
         _ => ("ns", 1),
     }
 }

@@ -87,6 +87,13 @@ pub enum Shape {
         /// The ink. Dots of one shape that lie upon each other do not grow darker.
         paint: Paint,
     },
+    /// Says what a part of the figure is where somebody points at it; it is not seen.
+    Tip {
+        /// The corners of the part.
+        points: Vec<Place>,
+        /// What it is.
+        text: String,
+    },
     /// A line of text.
     Text {
         /// What it says.
@@ -172,6 +179,36 @@ pub fn text_width(text: &str, size: f64) -> f64 {
         })
         .sum();
     em * size
+}
+
+/// Bold letters are about so much wider than those that [`text_width`] knows.
+pub const BOLD: f64 = 1.12;
+
+/// The text, or as much of it as has room in `width` pixels, with three dots.
+pub fn cut(text: &str, size: f64, width: f64) -> String {
+    if text_width(text, size) <= width {
+        return text.to_owned();
+    }
+    let mut short = text.to_owned();
+    while !short.is_empty() && text_width(&short, size) + size > width {
+        short.pop();
+    }
+    short.trim_end().to_owned() + "..."
+}
+
+/// The text in lines that are no wider than `width` pixels; a longer word has a line of its own.
+pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(&format!("{line} {word}"), size) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;

@@ -77,6 +77,10 @@ impl Ink {
     }
 }
 
+/// Opacity of the dots of a cloud on a dark screen: at the one that suits light paper they are hard to
+/// see.
+const DARK_DOTS: f64 = 0.85;
+
 /// The rules that turn figures dark, for screens of people who asked for it. Paper stays white.
 pub fn dark_rules() -> String {
     let mut css = String::from("@media screen and (prefers-color-scheme:dark){");
@@ -86,6 +90,7 @@ pub fn dark_rules() -> String {
             ".{class}f{{fill:#{dark:06x}}}.{class}s{{stroke:#{dark:06x}}}"
         );
     }
+    let _ = write!(css, ".dots{{opacity:{DARK_DOTS}}}");
     css + "}"
 }
 
@@ -224,6 +229,13 @@ mod tests {
             };
             0.2126 * part(16) + 0.7152 * part(8) + 0.0722 * part(0)
         }
+        fn mixed(ink: u32, paper: u32, opacity: f64) -> u32 {
+            let part = |shift: u32| {
+                let of = |rgb: u32| f64::from((rgb >> shift) & 255);
+                ((of(ink) * opacity + of(paper) * (1.0 - opacity)).round() as u32) << shift
+            };
+            part(16) | part(8) | part(0)
+        }
         let contrast = |a: u32, b: u32| {
             let (a, b) = (luminance(a), luminance(b));
             (a.max(b) + 0.05) / (a.min(b) + 0.05)
@@ -236,6 +248,13 @@ mod tests {
             };
             assert!(contrast(light, INKS[0].2) >= least, "{ink:?} on light paper");
             assert!(contrast(dark, INKS[0].3) >= least, "{ink:?} on dark paper");
+            // Dots are not painted in full: what is left of their ink must still stand out.
+            let dots = mixed(dark, INKS[0].3, DARK_DOTS);
+            assert!(
+                contrast(dots, INKS[0].3) >= least,
+                "dots of {ink:?} on dark paper"
+            );
         }
+        assert!(dark_rules().contains(&format!(".dots{{opacity:{DARK_DOTS}}}")));
     }
 }

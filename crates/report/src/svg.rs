@@ -128,6 +128,12 @@ fn write_shape(svg: &mut String, shape: &Shape) {
         Shape::Polygon { points, paint } => {
             writeln!(svg, "<polygon points=\"{}\" {}/>", places(points), filled(*paint))
         }
+        Shape::Tip { points, text } => writeln!(
+            svg,
+            "<polygon points=\"{}\" fill=\"#fff\" fill-opacity=\"0\"><title>{}</title></polygon>",
+            places(points),
+            escape(text)
+        ),
         Shape::Circle {
             center,
             radius,
@@ -160,7 +166,9 @@ fn write_shape(svg: &mut String, shape: &Shape) {
                     .map(|(x, y)| format!("M{} {}h0", px(*x), px(*y)))
                     .collect()
             };
-            let paint = stroked(*paint, if *crosses { CROSS } else { 2 * radius });
+            let width = if *crosses { CROSS } else { 2 * radius };
+            // A class of their own: thin dots need more of their ink on dark paper.
+            let paint = stroked(*paint, width).replacen("class=\"", "class=\"dots ", 1);
             writeln!(svg, "<path d=\"{path}\" {paint} stroke-linecap=\"round\"/>")
         }
         Shape::Text {

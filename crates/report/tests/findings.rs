@@ -183,6 +183,7 @@ fn weighted(policy: &str, points: &[(f64, f64)]) -> Curve {
     Curve {
         policy: policy.to_owned(),
         points: points.to_vec(),
+        band: Vec::new(),
     }
 }
 

@@ -62,7 +62,7 @@ fn a_violation_is_shown_with_its_moment_the_queue_and_a_picture() {
     assert_eq!((status, err.as_str()), (1, ""));
     insta::assert_snapshot!(out);
     let svg = std::fs::read_to_string(dir.path().join("first.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("rule priority is broken at 0ms"));
+    assert!(svg.starts_with("<svg") && svg.contains("rule priority is broken at 0 ms"));
 }
 
 /// The picture in `docs/traces.md`: nine tasks on three processors, and one preemption that was carried out 800 us late.
@@ -299,6 +299,74 @@ fn windows_are_drawn_and_events_written() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.contains("on P1"));
     assert_eq!(export(&["perfetto", "-o", "run.pftrace"]), "");
     assert!(std::fs::metadata(dir.path().join("run.pftrace")).unwrap().len() > 1000);
+}
+
+/// Tasks of 2 ms and 66 ms: eight of the longest periods hold 264 releases, which were drawn as a black smear.
+#[test]
+fn a_picture_with_too_many_arrows_is_shortened_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = header(tasks(&[(1, 2), (20, 66)]), "g-edf", &[1], &[0; 2]);
+    let events = schedule(&made, ms(528), at_wcet(&made));
+    written(dir.path(), &made, &events);
+    // Up arrows: polygons of three corners whose first one is above the others.
+    let releases = |svg: &str| {
+        let corner = |text: &str| -> (f64, f64) {
+            let (x, y) = text.split_once(',').unwrap();
+            (x.parse().unwrap(), y.parse().unwrap())
+        };
+        let mut all: Vec<f64> = svg
+            .split("<polygon points=\"")
+            .skip(1)
+            .map(|rest| {
+                rest.split('"')
+                    .next()
+                    .unwrap()
+                    .split(' ')
+                    .map(corner)
+                    .collect::<Vec<_>>()
+            })
+            .filter(|c| c.len() == 3 && c[0].1 < c[1].1 && c[1].1 == c[2].1)
+            .map(|c| c[0].0)
+            .collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    };
+    let export = |more: &[&str]| {
+        let mut args = vec!["trace", "export", "run.wtrace", "--to", "svg"];
+        args.extend(more);
+        let (status, out, err) = warmset(&args, dir.path());
+        assert_eq!(status, 0, "{err}");
+        (out, err)
+    };
+    // Also where the whole window is asked for by name.
+    for more in [&[][..], &["--to-time", "528ms"], &["--rows", "tasks"]] {
+        let (svg, err) = export(more);
+        assert!(
+            err.contains("Drawn from 0 ms to ") && err.contains(" only: up to 528 ms "),
+            "{err}"
+        );
+        assert!(
+            err.contains("`--from` draws a later part, a larger `--width` more of it"),
+            "{err}"
+        );
+        assert!(svg.contains("Drawn from 0 ms to "), "the picture says so, too");
+        let arrows = releases(&svg);
+        assert!(arrows.len() > 30, "{}", arrows.len());
+        let nearest = arrows
+            .windows(2)
+            .map(|p| p[1] - p[0])
+            .fold(f64::INFINITY, f64::min);
+        assert!(nearest >= 12.0, "{more:?}: {nearest} pixels between two arrows");
+    }
+    // What is advised helps: the picture begins later, or holds all.
+    let (svg, _) = export(&["--from", "264ms"]);
+    assert!(svg.contains(">270<") && !svg.contains(">100<"));
+    let (svg, err) = export(&["--width", "6000"]);
+    assert_eq!((err.as_str(), svg.contains("Drawn from")), ("", false));
+    assert_eq!(releases(&svg).len(), 264);
+    // On rows of processors a legend tells the tasks.
+    assert!(svg.contains(">T1<") && svg.contains(">T2<"));
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::place;
 use measure::samples::{Discard, Sample};
-use model::{Bytes, Load, Platform, Profile, Result, Resumption};
+use model::{Bytes, Duration, Load, Platform, Profile, Result, Resumption};
 use report::page::{Delays, Quality, Shown};
-use report::scatter::Samples;
+use report::scatter::{Discarded, Samples};
 use report::{Figure, cpmd, findings, scatter};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,13 +86,23 @@ fn cells(samples: &[Sample]) -> Vec<Samples> {
             load,
             wss,
             kept: Vec::new(),
+            lines: Vec::new(),
             discarded: Vec::new(),
         });
-        let point = (s.preempted, s.delay);
-        if s.discarded.is_none() {
-            cell.kept.push(point);
-        } else {
-            cell.discarded.push(point);
+        // Before and after alike, unless the machine moved meanwhile.
+        let line = Duration::from_nanos(s.line_before.nanos().midpoint(s.line_after.nanos()));
+        match s.discarded {
+            None => {
+                cell.kept.push((s.preempted, s.delay));
+                cell.lines.push(line);
+            }
+            Some(cause) => cell.discarded.push(Discarded {
+                length: s.preempted,
+                delay: s.delay,
+                because: cause.because(),
+                placement: matches!(cause, Discard::Moved | Discard::Apart),
+                line,
+            }),
         }
     }
     cells.into_values().collect()

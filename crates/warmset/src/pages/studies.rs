@@ -12,6 +12,7 @@ fn curves(all: Vec<study::Curve>) -> Vec<Curve> {
         .map(|c| Curve {
             policy: c.policy,
             points: c.points,
+            band: c.band,
         })
         .collect()
 }

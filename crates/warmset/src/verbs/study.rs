@@ -240,6 +240,7 @@ fn curves(results: &Results, weighted: bool, delay: usize) -> Vec<Curve> {
         .map(|c| Curve {
             policy: c.policy,
             points: c.points,
+            band: c.band,
         })
         .collect()
 }
@@ -298,7 +299,7 @@ fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBuf>> 
         })?;
         write(schedulability::by_utilization(
             &format!("schedulability-{delay}"),
-            &format!("{}, at D = {delay}", results.title),
+            &format!("{}, at D = {}", results.title, report::words::duration(*delay)),
             results.processors,
             &curves(results, false, place),
             &caption,

@@ -170,10 +170,10 @@ fn check(args: &CheckArgs) -> Result<Answer> {
                 "{}: rule {} is broken at {}",
                 policies_of(&header),
                 v.rule,
-                Instant::from_nanos(v.time_ns)
+                report::words::moment(Instant::from_nanos(v.time_ns))
             )
         });
-        let figure = schedule::figure("violation", &title, view, Rows::Processors, 760.0);
+        let figure = schedule::figure("violation", &title, view, Rows::Processors, 760.0, "");
         files::write(path, figure.to_svg())?;
     }
     let clean = verdict.is_clean() && condition.is_whole();

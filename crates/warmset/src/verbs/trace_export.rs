@@ -48,13 +48,15 @@ pub struct Args {
     /// Where the window begins
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms")]
     from: Duration,
-    /// Where the window ends [default: the end; for pictures: eight of the longest periods after its begin]
+    /// Where the window ends [default: the end; for pictures: eight of the longest periods after
+    /// its begin]. An SVG ends earlier where arrows or pieces would lie too close to be told apart,
+    /// and says so
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to_time: Option<Duration>,
     /// What the rows of an SVG are
     #[arg(long, value_enum, default_value = "processors")]
     rows: RowsArg,
-    /// Width of an SVG, in pixels
+    /// Width of an SVG, in pixels: the wider, the longer the window that has room
     #[arg(long, value_name = "PIXELS", default_value_t = 760, value_parser = clap::value_parser!(u32).range(200..=20_000))]
     width: u32,
     /// Title of an SVG [default: the policy]
@@ -91,36 +93,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             .remedy("give an end after `--from`"));
     }
     if is_picture {
-        let viewer = Viewer::new(&header, from, to);
-        let (viewer, condition) = replay(&args.file, "drawing", viewer, Viewer::is_done)?;
-        note_damage(&args.file, &condition, !viewer.is_done());
-        let view = viewer.finish();
-        if view.to <= view.from {
-            return Err(Error::new(format!("the trace ends before {from}"))
-                .at(args.file.display())
-                .remedy("choose an earlier `--from`"));
-        }
-        if view.cut && args.to == Target::Svg {
-            return Err(
-                Error::new(format!("there are more than {} pieces in the window", View::MOST))
-                    .at(args.file.display())
-                    .remedy("narrow it with `--from` and `--to-time`"),
-            );
-        }
-        let text = if args.to == Target::Text {
-            view.text()
-        } else {
-            let title = args
-                .title
-                .clone()
-                .unwrap_or_else(|| header.stages[0].policy.clone());
-            let rows = match args.rows {
-                RowsArg::Processors => Rows::Processors,
-                RowsArg::Tasks => Rows::Tasks,
-            };
-            schedule::figure("schedule", &title, &view, rows, f64::from(args.width)).to_svg()
-        };
-        return write_text(args.output.as_deref(), &text);
+        return picture(args, &header, (from, to));
     }
     let out = Output::create(args.output.as_deref())?;
     let sink = Export {
@@ -150,6 +123,61 @@ pub fn run(args: &Args) -> Result<Answer> {
         Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(name, "write", &e)),
         _ => sink.out.finish(name).map(|()| Answer::Yes),
     }
+}
+
+/// The window as an SVG or as text.
+fn picture(args: &Args, header: &Header, (from, to): (Instant, Instant)) -> Result<Answer> {
+    let mut view = view_of(args, header, (from, to))?;
+    if args.to == Target::Text {
+        return write_text(args.output.as_deref(), &view.text());
+    }
+    let rows = match args.rows {
+        RowsArg::Processors => Rows::Processors,
+        RowsArg::Tasks => Rows::Tasks,
+    };
+    let width = f64::from(args.width);
+    let mut remark = String::new();
+    if let Some(end) = schedule::readable_until(&view, rows, width) {
+        remark = shortened((from, end), view.to);
+        note(&remark);
+        // Read anew: the view may have been cut, and then lacks pieces that began before `end`.
+        view = view_of(args, header, (from, end))?;
+    }
+    if view.cut {
+        return Err(
+            Error::new(format!("there are more than {} pieces in the window", View::MOST))
+                .at(args.file.display())
+                .remedy("narrow it with `--from` and `--to-time`"),
+        );
+    }
+    let title = args
+        .title
+        .clone()
+        .unwrap_or_else(|| header.stages[0].policy.clone());
+    let figure = schedule::figure("schedule", &title, &view, rows, width, &remark);
+    write_text(args.output.as_deref(), &figure.to_svg())
+}
+
+/// Says which part of a window is drawn, and how to see the rest.
+fn shortened((from, end): (Instant, Instant), asked: Instant) -> String {
+    let [from, end, asked] = [from, end, asked].map(report::words::moment);
+    format!(
+        "Drawn from {from} to {end} only: up to {asked} arrows or pieces would lie too close to be \
+         told apart. `--from` draws a later part, a larger `--width` more of it."
+    )
+}
+
+fn view_of(args: &Args, header: &Header, (from, to): (Instant, Instant)) -> Result<View> {
+    let viewer = Viewer::new(header, from, to);
+    let (viewer, condition) = replay(&args.file, "drawing", viewer, Viewer::is_done)?;
+    note_damage(&args.file, &condition, !viewer.is_done());
+    let view = viewer.finish();
+    if view.to <= view.from {
+        return Err(Error::new(format!("the trace ends before {from}"))
+            .at(args.file.display())
+            .remedy("choose an earlier `--from`"));
+    }
+    Ok(view)
 }
 
 /// Says what is missing where a trace is not whole: neither a picture nor a table of events shows it. Of one that was not read
