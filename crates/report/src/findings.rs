@@ -4,6 +4,7 @@
 //! intervals overlap, or, without intervals, where they differ by at most a tenth.
 
 use crate::cpmd::{curve, middle_size, name, resumptions};
+use crate::page::Numbers;
 use crate::schedulability::{self, Crossing, Curve};
 use crate::words::{capital, count, list, plain, size, three, time, time_f64};
 use model::{Bytes, CpmdPoint, Delay, Duration, Load, Profile, Resumption, Statistic};
@@ -62,6 +63,85 @@ pub fn cpmd(profile: &Profile, place: &str) -> Vec<String> {
     all.extend(unpredictable(profile, &kinds));
     all.extend(negative(profile));
     all
+}
+
+/// What losing a warm cache costs at one size, in one sentence; `None` where nothing is known.
+pub fn answer(profile: &Profile, place: &str) -> Option<String> {
+    let wss = middle_size(profile)?;
+    let cost = |load: Load| {
+        let p = point(profile, Resumption::Preemption, load, wss)?;
+        let value = match p.average {
+            Some(average) if average <= Delay::ZERO => "nothing that can be measured".to_owned(),
+            Some(average) => format!("{} on average", time(average)),
+            None => format!("up to {}", time(p.maximum?)),
+        };
+        Some(format!("{value} {}", under(load)))
+    };
+    let costs: Vec<String> = LOADS.into_iter().filter_map(cost).collect();
+    (!costs.is_empty()).then(|| {
+        format!(
+            "On {place} a task with a working set of {} loses {} when it is preempted.",
+            size(wss),
+            list(&costs)
+        )
+    })
+}
+
+/// The delays at the size that the sentences speak of, as a table: caption, header, and a row for
+/// each way to resume. It is empty where nothing is known.
+pub fn numbers(profile: &Profile) -> Numbers {
+    let Some(wss) = middle_size(profile) else {
+        return Numbers::default();
+    };
+    let known = |load: &Load| {
+        profile
+            .cpmd
+            .iter()
+            .any(|c| c.load == *load && !c.points.is_empty())
+    };
+    let loads: Vec<Load> = LOADS.into_iter().filter(known).collect();
+    let cell = |p: Option<&CpmdPoint>, statistic: Statistic| {
+        let Some(value) = p.and_then(|p| p.value(statistic)) else {
+            return "–".to_owned();
+        };
+        match p.and_then(|p| p.average_interval) {
+            Some((low, high)) if statistic == Statistic::Average => {
+                format!("{} ({} to {})", time(value), time(low), time(high))
+            }
+            _ => time(value),
+        }
+    };
+    let mut header = vec!["a job comes back after a".to_owned()];
+    for load in &loads {
+        header.push(format!("average {}", under(*load)));
+        header.push(format!("largest {}", under(*load)));
+    }
+    let rows = resumptions(profile).into_iter().map(|kind| {
+        let mut row = vec![name(kind)];
+        for load in &loads {
+            let p = point(profile, kind, *load, wss);
+            row.extend([cell(p, Statistic::Average), cell(p, Statistic::Maximum)]);
+        }
+        row
+    });
+    let intervals = profile
+        .cpmd
+        .iter()
+        .flat_map(|c| &c.points)
+        .any(|p| p.average_interval.is_some());
+    Numbers {
+        caption: format!(
+            "What it costs to lose a working set of {}{}",
+            size(wss),
+            if intervals {
+                " (in brackets: the 95 % interval of the average)"
+            } else {
+                ""
+            }
+        ),
+        header,
+        rows: rows.collect(),
+    }
 }
 
 /// The cost of one cell as the object of `costs`.
@@ -266,6 +346,8 @@ pub struct Verdict {
     pub growth: Option<String>,
     /// What is lost to each overhead, in processors.
     pub lost: Vec<(String, f64)>,
+    /// What each test or packing says, where more than one was asked; may be empty.
+    pub asked: String,
 }
 
 /// Of more policies than these reasons are not told one by one.

@@ -2,10 +2,13 @@
 //!
 //! Sections that have no data are left out. It reads on a phone, on a wide screen, on paper, light and dark.
 
+mod markup;
+
 use crate::findings::Verdict;
 use crate::style::dark_rules;
 use crate::svg::{Figure, escape};
 use crate::words;
+use markup::{coded, details, facts, figures, held, paragraphs, sentences, table};
 use model::{Delay, Profile, Provenance, Statistic};
 use std::fmt::Write;
 
@@ -36,7 +39,7 @@ pub struct Quality {
 pub struct Delays {
     /// Heading, such as `This machine`.
     pub title: String,
-    /// Sentences, see [`crate::findings::cpmd`].
+    /// Sentences, see [`crate::findings::cpmd`]; they stand below the figures.
     pub findings: Vec<String>,
     /// What was measured.
     pub profile: Profile,
@@ -53,18 +56,40 @@ pub struct Judged {
     pub title: String,
     /// What the set is, in a sentence or two.
     pub about: String,
+    /// Which policy comes first, in a sentence.
+    pub answer: String,
     /// Sentences, see [`crate::findings::verdicts`].
     pub findings: Vec<String>,
-    /// Header and rows of the table of tasks.
-    pub tasks: (Vec<String>, Vec<Vec<String>>),
+    /// The tasks, and when their jobs are done under each policy.
+    pub tasks: Tasks,
     /// The verdicts.
     pub verdicts: Vec<Verdict>,
-    /// Tables to unfold: heading, header, rows.
-    pub details: Vec<(String, Vec<String>, Vec<Vec<String>>)>,
     /// Pictures of assignments.
     pub figures: Vec<Shown>,
     /// The command that says it again.
     pub command: String,
+}
+
+/// The table of tasks: what each task is, and when its jobs are done under each policy.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Tasks {
+    /// Header of the facts: the name of the task first.
+    pub facts: Vec<String>,
+    /// Policies that have bounds: name, and the methods that the bounds come from.
+    pub policies: Vec<(String, String)>,
+    /// A row a task: its facts, then a cell for each policy.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A small table of numbers.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Numbers {
+    /// What they are.
+    pub caption: String,
+    /// Its header.
+    pub header: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// One study.
@@ -87,8 +112,10 @@ pub struct ReportData {
     pub title: String,
     /// One line beneath it: the machine, the day.
     pub lead: String,
-    /// What somebody should know who reads nothing else.
-    pub summary: Vec<String>,
+    /// What somebody should know who reads nothing else: subject and answer, a few at most.
+    pub answer: Vec<(String, String)>,
+    /// The numbers behind it.
+    pub numbers: Numbers,
     /// What could spoil the numbers.
     pub warnings: Vec<String>,
     /// The machine: name and value of each fact.
@@ -113,9 +140,23 @@ pub struct ReportData {
 pub fn page(data: &ReportData) -> String {
     let mut body = String::new();
     let mut contents: Vec<(&str, &str)> = Vec::new();
-    if !data.summary.is_empty() || !data.warnings.is_empty() {
+    if !data.answer.is_empty() || !data.numbers.rows.is_empty() || !data.warnings.is_empty() {
         body += "<section id=\"found\">\n";
-        body += &sentences(&data.summary, "findings");
+        for (subject, answer) in &data.answer {
+            let (subject, answer) = (held(subject), coded(answer));
+            let _ = writeln!(
+                body,
+                "<p class=\"answer\"><strong>{subject}:</strong> {answer}</p>"
+            );
+        }
+        if !data.numbers.rows.is_empty() {
+            let Numbers {
+                caption,
+                header,
+                rows,
+            } = &data.numbers;
+            body += &table(caption, header, rows);
+        }
         if !data.warnings.is_empty() {
             body += "<div class=\"warnings\" role=\"note\"><strong>What could spoil the numbers</strong>\n";
             body += &sentences(&data.warnings, "");
@@ -130,8 +171,8 @@ pub fn page(data: &ReportData) -> String {
     if !data.delays.is_empty() {
         contents.push(("delays", "Cache delays"));
         body += "<section id=\"delays\"><h2>What losing a warm cache costs</h2>\n";
-        for (index, part) in data.delays.iter().enumerate() {
-            body += &delays(part, index);
+        for part in &data.delays {
+            body += &delays(part);
         }
         body += "</section>\n";
     }
@@ -150,8 +191,8 @@ pub fn page(data: &ReportData) -> String {
             let _ = write!(
                 body,
                 "<h3>{}</h3>\n{}",
-                escape(&part.title),
-                sentences(&part.findings, "")
+                held(&part.title),
+                paragraphs(&part.findings)
             );
             body += &figures(&part.figures);
             body += &details(
@@ -193,137 +234,6 @@ pub fn page(data: &ReportData) -> String {
     )
 }
 
-fn sentences(all: &[String], class: &str) -> String {
-    if all.is_empty() {
-        return String::new();
-    }
-    let class = if class.is_empty() {
-        String::new()
-    } else {
-        format!(" class=\"{class}\"")
-    };
-    let items: String = all.iter().map(|s| format!("<li>{}</li>\n", coded(s))).collect();
-    format!("<ul{class}>\n{items}</ul>\n")
-}
-
-/// Escaped, with what stands between backquotes set as code, and numbers kept together with their units.
-fn coded(text: &str) -> String {
-    let parts: Vec<&str> = text.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return held(text);
-    }
-    parts
-        .iter()
-        .enumerate()
-        .map(|(index, part)| {
-            if index % 2 == 1 {
-                format!("<code>{}</code>", escape(part))
-            } else {
-                held(part)
-            }
-        })
-        .collect()
-}
-
-/// Escaped, without a line break between a number and its unit.
-fn held(text: &str) -> String {
-    const UNITS: [&str; 9] = [" %", " ns", " µs", " ms", " s", " B", " KiB", " MiB", " GiB"];
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(' ') {
-        let (before, after) = rest.split_at(at);
-        out += &escape(before);
-        let number = before.ends_with(|c: char| c.is_ascii_digit());
-        let unit = UNITS.iter().any(|u| {
-            after
-                .strip_prefix(u)
-                .is_some_and(|r| !r.starts_with(|c: char| c.is_alphanumeric()))
-        });
-        out.push(if number && unit { '\u{a0}' } else { ' ' });
-        rest = &after[1..];
-    }
-    out + &escape(rest)
-}
-
-fn details(summary: &str, inside: &str) -> String {
-    if inside.is_empty() {
-        return String::new();
-    }
-    format!(
-        "<details><summary>{}</summary>\n{inside}</details>\n",
-        escape(summary)
-    )
-}
-
-fn facts(all: &[(String, String)]) -> String {
-    if all.is_empty() {
-        return String::new();
-    }
-    let rows: String = all
-        .iter()
-        .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), coded(value)))
-        .collect();
-    format!("<dl class=\"facts\">\n{rows}</dl>\n")
-}
-
-fn table(header: &[String], rows: &[Vec<String>]) -> String {
-    // A column of numbers is set to the right: one whose cells all begin with a digit, a sign or a dash.
-    let numeric: Vec<bool> = (0..header.len())
-        .map(|column| {
-            rows.iter().all(|r| {
-                r.get(column)
-                    .and_then(|c| c.chars().next())
-                    .is_none_or(|c| c.is_ascii_digit() || matches!(c, '−' | '-' | '–'))
-            })
-        })
-        .collect();
-    let cell = |tag: &str, column: usize, text: &str| {
-        let class = if numeric.get(column).copied().unwrap_or(false) {
-            " class=\"n\""
-        } else {
-            ""
-        };
-        format!("<{tag}{class}>{}</{tag}>", coded(text))
-    };
-    let line = |tag: &str, cells: &[String]| -> String {
-        cells
-            .iter()
-            .enumerate()
-            .map(|(column, text)| cell(tag, column, text))
-            .collect()
-    };
-    let rows: String = rows
-        .iter()
-        .map(|r| format!("<tr>{}</tr>\n", line("td", r)))
-        .collect();
-    format!(
-        "<div class=\"scroll\"><table><thead><tr>{}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
-        line("th", header)
-    )
-}
-
-fn figures(all: &[Shown]) -> String {
-    let mut text = String::new();
-    for shown in all {
-        let Some(first) = shown.figures.first() else {
-            continue;
-        };
-        let class = if shown.figures.len() > 1 { "pair" } else { "single" };
-        let again = if shown.command.is_empty() {
-            String::new()
-        } else {
-            format!(" Made by <code>{}</code>.", escape(&shown.command))
-        };
-        let drawn: String = shown.figures.iter().map(Figure::to_inline_svg).collect();
-        let _ = write!(
-            text,
-            "<figure>\n<div class=\"{class}\">\n{drawn}</div>\n<figcaption>{}{again}</figcaption>\n</figure>\n",
-            coded(&first.caption)
-        );
-    }
-    text
-}
-
 fn machine(data: &ReportData) -> String {
     format!(
         "<section id=\"machine\"><h2>The machine</h2>\n<div class=\"pair\">\n{}{}</div>\n</section>\n",
@@ -332,16 +242,14 @@ fn machine(data: &ReportData) -> String {
     )
 }
 
-fn delays(part: &Delays, index: usize) -> String {
-    let mut text = format!("<h3>{}</h3>\n", escape(&part.title));
-    // The first machine's sentences stand in the summary already.
-    if index > 0 {
-        text += &sentences(&part.findings, "");
-    }
+fn delays(part: &Delays) -> String {
+    let mut text = format!("<h3>{}</h3>\n", held(&part.title));
     text += &figures(&part.figures);
+    text += &sentences(&part.findings, "");
     let (header, rows) = delay_table(&part.profile);
     if !rows.is_empty() {
-        text += &details("The numbers", &table(&header, &rows));
+        let caption = format!("Every cache delay of `{}`.", part.profile.platform);
+        text += &details("The numbers", &table(&caption, &header, &rows));
     }
     if let Some(quality) = &part.quality {
         text += &quality_text(quality);
@@ -398,7 +306,7 @@ fn quality_text(quality: &Quality) -> String {
     } else {
         text += ":</p>\n<ul>\n";
         for (cause, n) in causes {
-            let _ = writeln!(text, "<li>{} because {}</li>", words::grouped(*n), escape(cause));
+            let _ = writeln!(text, "<li>{} because {}</li>", words::grouped(*n), held(cause));
         }
         text += "</ul>\n";
     }
@@ -430,49 +338,104 @@ fn judged(part: &Judged) -> String {
         escape(&part.title),
         coded(&part.about)
     );
-    text += &sentences(&part.findings, "");
+    if !part.answer.is_empty() {
+        let _ = writeln!(text, "<p class=\"answer\">{}</p>", coded(&part.answer));
+    }
     if !part.verdicts.is_empty() {
-        text += "<div class=\"scroll\"><table class=\"verdicts\"><thead><tr><th>policy</th><th>holds?</th><th>by</th>\
-                 <th class=\"n\">execution may grow</th><th class=\"n\">utilization with overheads</th>\
-                 <th class=\"n\">lost to overheads</th><th class=\"n\">passes up to a delay of</th><th>why</th></tr></thead>\n<tbody>\n";
-        for v in &part.verdicts {
-            let (class, word) = match v.passes {
-                Some(true) => ("yes", "yes"),
-                Some(false) if v.refuted => ("no", "no"),
-                Some(false) => ("no", "not shown"),
-                None => ("", "does not apply"),
-            };
-            let _ = writeln!(
-                text,
-                "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"why\">{}</td></tr>",
-                escape(&v.policy),
-                escape(&v.test),
-                escape(v.growth.as_deref().unwrap_or("–")),
-                v.inflated.map_or_else(|| "–".to_owned(), words::three),
-                if v.lost.is_empty() {
-                    "–".to_owned()
-                } else {
-                    words::three(v.lost.iter().map(|(_, u)| u).sum())
-                },
-                v.largest_delay
-                    .map_or_else(|| "–".to_owned(), |d| words::time(Delay::from(d))),
-                coded(&v.reason)
-            );
-        }
-        text += "</tbody></table></div>\n";
+        text += &verdict_table(&part.title, &part.verdicts);
     }
-    let (header, rows) = &part.tasks;
-    if !rows.is_empty() {
-        text += &details("The tasks", &table(header, rows));
-    }
-    for (heading, header, rows) in &part.details {
-        text += &details(heading, &table(header, rows));
+    text += &paragraphs(&part.findings);
+    if !part.tasks.rows.is_empty() {
+        text += &task_table(&part.title, &part.tasks);
     }
     text += &figures(&part.figures);
     if !part.command.is_empty() {
         let _ = writeln!(text, "<p>Ask again:</p>\n<pre>{}</pre>", escape(&part.command));
     }
     text
+}
+
+fn verdict_table(title: &str, verdicts: &[Verdict]) -> String {
+    let caption = format!("{title}: what each policy guarantees");
+    let mut text = format!(
+        "<table class=\"verdicts\"><caption>{}</caption>\n<thead><tr><th scope=\"col\">policy</th>\
+         <th scope=\"col\">holds?</th><th scope=\"col\">by</th><th scope=\"col\" \
+         class=\"n\">execution may grow</th>\
+         <th scope=\"col\" class=\"n\">utilization with overheads</th>\
+         <th scope=\"col\" class=\"n\">lost to overheads</th>\
+         <th scope=\"col\" class=\"n\">passes up to a delay of</th><th \
+         scope=\"col\">why</th></tr></thead>\n<tbody>\n",
+        coded(&caption)
+    );
+    let or_dash = |value: Option<String>| held(&value.unwrap_or_else(|| "–".to_owned()));
+    for v in verdicts {
+        let (class, word) = match v.passes {
+            Some(true) => ("yes", "yes"),
+            Some(false) if v.refuted => ("no", "no"),
+            Some(false) => ("no", "not shown"),
+            None => ("", "does not apply"),
+        };
+        let lost = (!v.lost.is_empty()).then(|| words::three(v.lost.iter().map(|(_, u)| u).sum()));
+        let mut lost = or_dash(lost);
+        if v.lost.len() > 1 {
+            let part = |(to, u): &(String, f64)| format!("{} {}", escape(to), words::three(*u));
+            let parts: Vec<String> = v.lost.iter().map(part).collect();
+            lost += &format!("<small>{}</small>", parts.join("<br>"));
+        }
+        let asked = match v.asked.as_str() {
+            "" => String::new(),
+            asked => format!("<small>{}</small>", coded(asked)),
+        };
+        let _ = writeln!(
+            text,
+            "<tr><th scope=\"row\">{}</th><td class=\"{class}\">{word}</td><td>{}</td><td \
+             class=\"n\">{}</td>\
+             <td class=\"n\">{}</td><td class=\"n\">{lost}</td><td class=\"n\">{}</td>\
+             <td class=\"why\">{}{asked}</td></tr>",
+            held(&v.policy),
+            held(&v.test),
+            or_dash(v.growth.clone()),
+            or_dash(v.inflated.map(words::three)),
+            or_dash(v.largest_delay.map(|d| words::time(Delay::from(d)))),
+            coded(&v.reason)
+        );
+    }
+    text += "</tbody></table>";
+    markup::scrolled(&caption, &text, true)
+}
+
+/// The tasks with their facts, and how long after their release jobs are done under each policy.
+fn task_table(title: &str, tasks: &Tasks) -> String {
+    let mut caption = format!("{title}: the tasks");
+    let mut header = tasks.facts.clone();
+    header.extend(tasks.policies.iter().map(|(name, _)| name.clone()));
+    if tasks.policies.is_empty() {
+        return table(&caption, &header, &tasks.rows);
+    }
+    caption += ", and how long after its release a job is done at the latest (≤: a bound that need not \
+         be reached)";
+    let numeric = markup::numeric(header.len(), &tasks.rows);
+    let rows: String = tasks.rows.iter().map(|r| markup::row(r, &numeric)).collect();
+    let by: String = tasks
+        .policies
+        .iter()
+        .map(|(_, by)| format!("<td>{}</td>", held(by)))
+        .collect();
+    let inside = format!(
+        "<table class=\"tasks\"><caption>{}</caption>\n<colgroup span=\"{facts}\"></colgroup>\
+         <colgroup span=\"{policies}\"></colgroup>\n<thead><tr><th scope=\"colgroup\" \
+         colspan=\"{facts}\">the task</th>\
+         <th scope=\"colgroup\" colspan=\"{policies}\" class=\"group\">its jobs are done \
+         after</th></tr>\n\
+         <tr>{}</tr></thead>\n<tbody>\n{rows}\
+         <tr class=\"by\"><th scope=\"row\" colspan=\"{facts}\">shown \
+         by</th>{by}</tr>\n</tbody></table>",
+        coded(&caption),
+        markup::head(&header, &numeric),
+        facts = tasks.facts.len(),
+        policies = tasks.policies.len(),
+    );
+    markup::scrolled(&caption, &inside, true)
 }
 
 /// A provenance as facts; what is not known is left out.
@@ -506,63 +469,4 @@ fn provenance(from: &Provenance) -> Vec<(String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_empty_report_is_a_page_and_nothing_more() {
-        let html = page(&ReportData::default());
-        assert!(html.starts_with("<!DOCTYPE html>") && !html.contains("<section"));
-    }
-
-    #[test]
-    fn what_comes_from_files_cannot_become_markup() {
-        let evil = "<script>alert(1)</script>";
-        let data = ReportData {
-            title: evil.to_owned(),
-            lead: evil.to_owned(),
-            summary: vec![evil.to_owned()],
-            warnings: vec![evil.to_owned()],
-            machine: vec![(evil.to_owned(), format!("`{evil}`"))],
-            next: vec![(evil.to_owned(), evil.to_owned())],
-            provenance: vec![(
-                evil.to_owned(),
-                Provenance {
-                    source: evil.to_owned(),
-                    command: evil.to_owned(),
-                    ..Provenance::default()
-                },
-            )],
-            program: evil.to_owned(),
-            ..ReportData::default()
-        };
-        assert!(!page(&data).contains("<script"));
-    }
-
-    #[test]
-    fn numbers_keep_their_units() {
-        assert_eq!(held("12.5 µs and 3 samples"), "12.5\u{a0}µs and 3 samples");
-        assert_eq!(coded("`a b` 17 %."), "<code>a b</code> 17\u{a0}%.");
-    }
-
-    #[test]
-    fn nothing_is_fetched() {
-        let html = page(&ReportData {
-            summary: vec!["a".to_owned()],
-            ..ReportData::default()
-        });
-        for source in ["http:", "https:", "src=", "@import", "url("] {
-            assert!(!html.contains(source), "{source}");
-        }
-    }
-
-    #[test]
-    fn columns_of_numbers_are_set_to_the_right() {
-        let rows = [
-            vec!["a".to_owned(), "−1 µs".to_owned()],
-            vec!["1".to_owned(), "–".to_owned()],
-        ];
-        let html = table(&["x".to_owned(), "y".to_owned()], &rows);
-        assert!(html.contains("<td>a</td><td class=\"n\">−1\u{a0}µs</td>"));
-    }
-}
+mod tests;

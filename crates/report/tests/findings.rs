@@ -150,6 +150,7 @@ fn verdict(policy: &str, passes: Option<bool>, reason: &str, largest: Option<u64
         largest_delay: largest.map(Duration::from_micros),
         growth: None,
         lost: Vec::new(),
+        asked: String::new(),
     }
 }
 

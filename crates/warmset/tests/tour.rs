@@ -50,6 +50,7 @@ fn the_tour_judges_studies_and_reports_and_its_page_can_be_made_again() {
     ] {
         assert!(html.contains(part), "{part}");
     }
+    assert_reads_well(&html);
     // Made again from the files it is the same.
     let page = dir.path().join("index.html");
     Command::new(assert_cmd::cargo::cargo_bin!("warmset"))
@@ -58,6 +59,45 @@ fn the_tour_judges_studies_and_reports_and_its_page_can_be_made_again() {
         .assert()
         .success();
     assert_eq!(html, fs::read_to_string(&page).unwrap());
+}
+
+/// The answer is first, what the policies say is in tables, and units are written one way.
+fn assert_reads_well(html: &str) {
+    let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(at("<strong>Control (no deadline may be missed):</strong>") < at("<table"));
+    assert!(at("<strong>Video (lateness must be bounded):</strong>") < at("<table"));
+    // The numbers of each machine and the origin of each study, and no heap of them.
+    assert!(
+        html.matches("<details").count() <= 4,
+        "{}",
+        html.matches("<details").count()
+    );
+    assert!(html.contains("its jobs are done after") && html.contains("95 % confidence"));
+    // Outside of commands no unit is joined to its number, and none is spelled `us`.
+    let mut text = html.to_owned();
+    for (open, close) in [("<code>", "</code>"), ("<pre>", "</pre>"), ("<style", "</style>")] {
+        while let Some(start) = text.find(open) {
+            let end = start + text[start..].find(close).unwrap() + close.len();
+            text.replace_range(start..end, " ");
+        }
+    }
+    let mut within = false;
+    let shown: String = text
+        .chars()
+        .map(|c| {
+            within = (within || c == '<') && c != '>';
+            if within || c == '>' { ' ' } else { c }
+        })
+        .collect();
+    for word in shown.split_whitespace() {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        for unit in ["ns", "us", "µs", "ms", "s", "KiB", "MiB", "GiB"] {
+            let number = word.strip_suffix(unit).unwrap_or_default();
+            let joined = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
+            assert!(!joined, "`{word}` is written in another way than the rest");
+        }
+        assert!(word != "us", "microseconds are written as µs");
+    }
 }
 
 #[test]

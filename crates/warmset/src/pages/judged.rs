@@ -7,7 +7,7 @@ use model::watch::Watch;
 use model::{Delay, Load, Platform, Profile, Result, TaskSet};
 use report::assignment::{self, Bar, Share};
 use report::findings::{self, Verdict};
-use report::page::{Judged, Shown};
+use report::page::{self, Judged, Shown};
 use report::{Figure, words};
 
 /// A task set of the directory.
@@ -63,7 +63,15 @@ pub fn label(policy: &str) -> String {
     }
 }
 
-/// What was found, in sentences.
+/// What the tasks of a set need, in a few words.
+pub fn need(set: &TaskSet) -> &'static str {
+    match guarantee(set) {
+        Guarantee::Hard => "no deadline may be missed",
+        Guarantee::Soft => "lateness must be bounded",
+    }
+}
+
+/// What was found, in sentences; the last one says which policy comes first.
 pub fn sentences(judgment: &Judgment) -> Vec<String> {
     let promise = match judgment.guarantee {
         Guarantee::Hard => "no deadline is missed",
@@ -102,53 +110,75 @@ fn growth(growth: Growth) -> String {
     format!("{least}{sign}{}.{} %", by / 10, by % 10)
 }
 
-/// What each test says, how late each task can be, and where capacity goes, of one policy.
-fn details(v: &PolicyVerdict) -> Vec<(String, Vec<String>, Vec<Vec<String>>)> {
-    let header = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
-    let tests = v.tests.iter().map(|t| {
-        let says = match t.says {
+/// What each test or packing says, those together that say the same; empty where there is one and
+/// it has no remark, since the verdict says it then.
+fn asked(v: &PolicyVerdict) -> String {
+    let mut groups: Vec<(Answer, &str, Vec<&str>)> = Vec::new();
+    for t in &v.tests {
+        let remark = t.detail.as_deref().unwrap_or_default();
+        match groups.iter_mut().find(|g| (g.0, g.1) == (t.says, remark)) {
+            Some(group) => group.2.push(&t.test),
+            None => groups.push((t.says, remark, vec![&t.test])),
+        }
+    }
+    if v.tests.len() < 2 && groups.iter().all(|g| g.1.is_empty()) {
+        return String::new();
+    }
+    let told = groups.iter().map(|(says, remark, tests)| {
+        let says = match says {
             Answer::Yes => "yes",
             Answer::No => "no",
             Answer::NotApplicable => "does not apply",
         };
-        vec![
-            t.test.clone(),
-            says.to_owned(),
-            t.detail.clone().unwrap_or_default(),
-        ]
+        let remark = match *remark {
+            "" => String::new(),
+            remark => format!(" ({remark})"),
+        };
+        // Names have commas in them.
+        words::capital(&format!("{says}: {}{remark}.", tests.join("; ")))
     });
-    let bounds = v.tasks.iter().map(|t| {
-        let least = if t.exact { "" } else { "at most " };
-        vec![
-            t.name.clone(),
-            words::duration(t.deadline),
-            format!("{least}{}", words::time(Delay::from(t.response))),
-            words::time(Delay::from(t.tardiness)),
-            t.by.to_owned(),
-        ]
+    told.collect::<Vec<_>>().join(" ")
+}
+
+/// The tasks of a set, and when their jobs are done under each policy that has bounds.
+fn task_table(set: &TaskSet, judgment: &Judgment) -> page::Tasks {
+    let bounded: Vec<&PolicyVerdict> = judgment.policies.iter().filter(|v| !v.tasks.is_empty()).collect();
+    let by = |v: &&PolicyVerdict| {
+        let mut by: Vec<&str> = v.tasks.iter().map(|t| t.by).collect();
+        by.dedup();
+        (label(&v.policy), by.join(", "))
+    };
+    let rows = set.ids().map(|t| {
+        let (timing, name) = (&set.timings()[t.index()], set.name(t));
+        let mut row = vec![
+            name.clone(),
+            words::duration(timing.wcet),
+            words::duration(timing.period),
+            words::duration(timing.deadline),
+            set.wss(t).map_or_else(|| "–".to_owned(), words::size),
+            words::three(timing.utilization().to_f64()),
+        ];
+        let done = |v: &&PolicyVerdict| {
+            let Some(bound) = v.tasks.iter().find(|b| b.name == name) else {
+                return "–".to_owned();
+            };
+            let least = if bound.exact { "" } else { "≤ " };
+            let mut text = format!("{least}{}", words::time(Delay::from(bound.response)));
+            if !bound.tardiness.is_zero() {
+                text += &format!(", {} late", words::time(Delay::from(bound.tardiness)));
+            }
+            text
+        };
+        row.extend(bounded.iter().map(done));
+        row
     });
-    let lost = v.lost.iter().filter(|l| l.utilization > 0.0);
-    let lost = lost.map(|l| vec![l.to.to_owned(), format!("{:.4}", l.utilization)]);
-    let name = label(&v.policy);
-    let mut all = vec![
-        (
-            format!("{name}: what each test and packing says"),
-            header(&["test or packing", "shown?", "remark"]),
-            tests.collect::<Vec<_>>(),
-        ),
-        (
-            format!("{name}: how late jobs can finish"),
-            header(&["task", "deadline", "done after", "late by", "by"]),
-            bounds.collect(),
-        ),
-        (
-            format!("{name}: what is lost to each overhead"),
-            header(&["overhead", "processors"]),
-            lost.collect(),
-        ),
-    ];
-    all.retain(|(_, _, rows)| !rows.is_empty());
-    all
+    page::Tasks {
+        facts: ["task", "WCET", "period", "deadline", "working set", "utilization"]
+            .map(str::to_owned)
+            .to_vec(),
+        policies: bounded.iter().map(by).collect(),
+        rows: rows.collect(),
+    }
 }
 
 fn verdict(v: &PolicyVerdict) -> Verdict {
@@ -164,7 +194,13 @@ fn verdict(v: &PolicyVerdict) -> Verdict {
         inflated: v.inflated_utilization,
         largest_delay: v.largest_cpmd.map(|m| m.cpmd),
         growth: v.growth.map(growth),
-        lost: v.lost.iter().map(|l| (l.to.to_owned(), l.utilization)).collect(),
+        lost: v
+            .lost
+            .iter()
+            .filter(|l| l.utilization > 0.0)
+            .map(|l| (l.to.to_owned(), l.utilization))
+            .collect(),
+        asked: asked(v),
     }
 }
 
@@ -192,19 +228,8 @@ pub fn section(
         shown.push(assignment::figure(&id, &title, &bars)?);
     }
     figures.extend(shown.iter().cloned());
-    let set = &tasks.set;
-    let rows = set.ids().map(|t| {
-        let timing = &set.timings()[t.index()];
-        vec![
-            set.name(t),
-            words::duration(timing.wcet),
-            words::duration(timing.period),
-            words::duration(timing.deadline),
-            set.wss(t).map_or_else(|| "–".to_owned(), words::size),
-            words::three(timing.utilization().to_f64()),
-        ]
-    });
     let mut said = sentences(&judgment);
+    let answer = said.pop().unwrap_or_default();
     let mut notes: Vec<&String> = judgment.policies.iter().flat_map(|v| &v.notes).collect();
     notes.sort_unstable();
     notes.dedup();
@@ -225,15 +250,10 @@ pub fn section(
         title: words::capital(&tasks.name),
         about: examples::about(&tasks.name)
             .map_or_else(|| format!("The task set `{}`.", tasks.name), str::to_owned),
+        answer,
         findings: said,
-        tasks: (
-            ["task", "WCET", "period", "deadline", "working set", "utilization"]
-                .map(str::to_owned)
-                .to_vec(),
-            rows.collect(),
-        ),
+        tasks: task_table(&tasks.set, &judgment),
         verdicts: judgment.policies.iter().map(verdict).collect(),
-        details: judgment.policies.iter().flat_map(details).collect(),
         figures: vec![Shown {
             figures: shown,
             command: String::new(),

@@ -57,6 +57,8 @@ impl Material {
 pub struct Made {
     /// The page.
     pub page: ReportData,
+    /// What was found, in sentences.
+    pub findings: Vec<String>,
     /// The figures, panels together.
     pub figures: Vec<Figure>,
 }
@@ -149,6 +151,7 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
             program: format!("warmset {}", env!("CARGO_PKG_VERSION")),
             ..ReportData::default()
         },
+        findings: Vec::new(),
         figures: Vec::new(),
     };
     if let Some(platform) = &material.platform {
@@ -169,7 +172,10 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
             .cloned()
             .collect::<Vec<_>>()
             .join(" · ");
-        made.page.summary.extend(findings::cpmd(profile, &place));
+        made.findings.extend(findings::cpmd(profile, &place));
+        let answer = findings::answer(profile, &place).map(|a| ("A cold cache".to_owned(), a));
+        made.page.answer.extend(answer);
+        made.page.numbers = findings::numbers(profile);
         made.page.warnings.extend(from.warnings.iter().cloned());
         let title = if profile.platform == "this-machine" {
             "This machine"
@@ -200,20 +206,21 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
                 watch,
                 &mut made.figures,
             )?;
-            made.page
-                .summary
+            made.findings
                 .extend(part.findings.first().map(|s| format!("{}: {s}", part.title)));
+            let subject = format!("{} ({})", part.title, judged::need(&tasks.set));
+            made.page.answer.push((subject, part.answer.clone()));
             made.page.judged.push(part);
         }
     }
     let profiles: Vec<&Profile> = material.profile.iter().collect();
     for results in &material.studies {
         let part = studies::section(results, &profiles, &mut made.figures)?;
-        made.page.summary.extend(
-            part.findings
-                .first()
-                .map(|s| format!("On {} processors: {s}", results.processors)),
-        );
+        let on = format!("On {} processors", results.processors);
+        if let Some(first) = part.findings.first() {
+            made.findings.push(format!("{on}: {first}"));
+            made.page.answer.push((on, first.clone()));
+        }
         made.page.studies.push(part);
     }
     Ok(made)

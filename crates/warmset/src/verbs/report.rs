@@ -77,7 +77,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let written = Written {
         page,
         figures,
-        findings: made.page.summary.clone(),
+        findings: made.findings.clone(),
     };
     match args.printed.format() {
         Format::Json => print_json(&written)?,

@@ -287,7 +287,7 @@ impl Tour<'_> {
         made.page.next = next(&self.args.output);
         let path = self.dir("index.html");
         files::write(&path, report::page::page(&made.page))?;
-        Ok((path, made.page.summary))
+        Ok((path, made.findings))
     }
 }
 
