@@ -253,7 +253,7 @@ impl<P: Policy + Send + 'static> Stage for Cores<P> {
         for (task, first) in unfinished {
             for number in first..arrived[task as usize] {
                 let deadline = core.ground.deadline_of(task, number);
-                if deadline < end {
+                if deadline <= end {
                     let event = Record::deadline_miss(end, None, TaskId(task), number, deadline);
                     core.ground.producer.push(event);
                 }

@@ -209,7 +209,6 @@ fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
     let thread = Thread::current();
     worker.tid.store(thread.0, Ordering::Release);
     let mut done = 0u32;
-    let mut before = machine::clock::thread_time();
     loop {
         while worker.told.load(Ordering::Acquire) == done {
             if team.stop.load(Ordering::Acquire) {
@@ -219,6 +218,8 @@ fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
         }
         worker.began.store(team.now().nanos(), Ordering::Relaxed);
         let number = u64::from(done);
+        // What it takes to say that a job is done, and to be told of the next one, is no part of either.
+        let before = machine::clock::thread_time();
         if catch_unwind(AssertUnwindSafe(|| work.job(number, &team.stop))).is_err() {
             // What it says of itself went to standard error; its memory may be in any state, so it does no more.
             team.fail(panics::of_job(worker));
@@ -231,7 +232,6 @@ fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
         worker
             .used
             .store(after.saturating_sub(before).nanos(), Ordering::Relaxed);
-        before = after;
         done = done.wrapping_add(1);
         worker.done.store(done, Ordering::Release);
         // Whose domain it is may be changing: either that sees what is done, or this sees whom to tell.

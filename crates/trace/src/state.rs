@@ -153,6 +153,10 @@ pub struct State {
     pub ended: bool,
     /// Are budgets those of slices, which the policy's own rule knows?
     pub has_slices: bool,
+    /// May processors begin to serve servers? Only some policies have any.
+    pub has_servers: bool,
+    /// May slices have windows? Only some policies cut jobs into slices.
+    pub has_windows: bool,
     /// How many events were lost so far.
     pub lost: u64,
     /// When processors stood still, as far as it is known yet.
@@ -211,6 +215,8 @@ impl State {
             now: Instant::ZERO,
             ended: false,
             has_slices: false,
+            has_servers: true,
+            has_windows: true,
             lost: 0,
             stood: Stood::new(count),
             alone: Vec::new(),
@@ -298,6 +304,14 @@ impl State {
                 }
                 Ok(())
             }
+            EventKind::ServerBegin if !self.has_servers => Err(fault(
+                "server",
+                "the policy has no servers that could be served".to_owned(),
+            )),
+            EventKind::Window if !self.has_windows => Err(fault(
+                "window",
+                "the policy has no slices that could have a window".to_owned(),
+            )),
             EventKind::ServerBegin => {
                 let server = u32::try_from(event.argument).unwrap_or(u32::MAX);
                 match self.processors[cpu.index()].server.replace(server) {

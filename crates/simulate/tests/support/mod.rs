@@ -1,6 +1,8 @@
 //! Random small task sets with assignments, and one way to simulate them.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod corruptions;
+
 use model::assignment::{Clustered, Quanta, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
 use model::watch::Silent;
 use model::{Assignment, Bytes, CpuId, Details, Duration, Instant, Platform, Provenance, TaskSet, Timing};

@@ -9,6 +9,7 @@
 mod cache_aware;
 mod charges;
 mod domains;
+mod executed;
 mod fair;
 pub(crate) mod policies;
 mod priority;
@@ -17,10 +18,11 @@ mod servers;
 mod windows;
 
 use crate::check::charges::Charged;
+use crate::check::executed::{Executed, Shown};
 use crate::event::{Event, EventKind};
 use crate::header::Header;
 use crate::sink::Sink;
-use crate::state::{Fault, Nobody, State, Status};
+use crate::state::{Fault, State, Status};
 use crate::stats::Distribution;
 use model::{Duration, Instant, Result, TaskId};
 use serde::Serialize;
@@ -186,6 +188,9 @@ pub struct Verdict {
     /// How late jobs were released; real runs only. That includes the time in which processors stood still.
     #[serde(skip_serializing_if = "Overdue::is_empty")]
     pub late_releases: Overdue,
+    /// By how much completed jobs say to have executed for longer than the trace shows; real runs only.
+    #[serde(skip_serializing_if = "Overdue::is_empty")]
+    pub unseen: Overdue,
     /// How many violations there are.
     pub violations: u64,
     /// The first of them.
@@ -206,6 +211,8 @@ pub struct Checker {
     state: State,
     rule: Option<Box<dyn Rule>>,
     charged: Option<Charged>,
+    /// Of a real run: what jobs say that they executed.
+    executed: Option<Executed>,
     found: Found,
     events: u64,
     unchecked: u64,
@@ -214,6 +221,8 @@ pub struct Checker {
     overdue: Distribution,
     /// How late jobs were released in a real run.
     late_releases: Distribution,
+    /// By how much jobs of a real run say to have executed for longer than is shown.
+    unseen: Distribution,
     standstills: Standstills,
     /// Events of a real run that are not looked at yet.
     ahead: VecDeque<Event>,
@@ -237,10 +246,13 @@ impl Checker {
         let slices = header.stages.iter().any(|s| policies::has_slices(&s.policy));
         let charges = header.charges.clone().filter(|_| state.is_simulated());
         let charged = charges.map(|c| Charged::new(c, &header.platform, slices, state.processors.len()));
+        let executed = (!state.is_simulated())
+            .then(|| Executed::new(header.tasks.len(), state.processors.len(), options.tolerance));
         let mut checker = Checker {
             state,
             rule: None,
             charged,
+            executed,
             found: Found::default(),
             events: 0,
             unchecked: 0,
@@ -248,6 +260,7 @@ impl Checker {
             first: Vec::new(),
             overdue: Distribution::default(),
             late_releases: Distribution::default(),
+            unseen: Distribution::default(),
             standstills: Standstills::default(),
             ahead: VecDeque::new(),
             policies: Vec::new(),
@@ -267,6 +280,8 @@ impl Checker {
         let policy = self.header.stages[stage].policy.clone();
         self.rule = policies::rule(&self.header, stage, &self.state, self.options.tolerance)?;
         self.state.has_slices = policies::has_slices(&policy);
+        self.state.has_servers = policies::has_servers(&policy);
+        self.state.has_windows = policies::has_windows(&policy);
         self.state.alone = policies::alone(&self.header.stages[stage]);
         match &mut self.rule {
             Some(rule) => {
@@ -337,6 +352,9 @@ impl Checker {
         if let Some(charged) = &mut self.charged {
             charged.hold(from, to, &self.state, &mut self.found.faults);
         }
+        if let Some(executed) = &mut self.executed {
+            executed.hold(from, to, &self.state);
+        }
         if let Some(rule) = &mut self.rule {
             rule.hold(from, to, &self.state, &mut self.found);
         }
@@ -376,6 +394,7 @@ impl Checker {
             overdue: Overdue::of(&self.overdue),
             standstills: self.standstills,
             late_releases: Overdue::of(&self.late_releases),
+            unseen: Overdue::of(&self.unseen),
             violations: self.violations,
             first: self.first,
         }
@@ -423,8 +442,18 @@ impl Checker {
         if let Some(charged) = &mut self.charged {
             charged.event(&event, &self.state, &mut self.found.faults);
         }
-        if let Err(fault) = self.state.take(&event, &mut Nobody) {
+        if let Some(executed) = &mut self.executed {
+            executed.event(&event, &self.state);
+        }
+        let mut shown = Shown::default();
+        if let Err(fault) = self.state.take(&event, &mut shown) {
             self.report(fault, event.time, Some(&event));
+        }
+        if let (Some(executed), Some(shown)) = (&mut self.executed, shown.0) {
+            match executed.complete(&event, shown) {
+                Ok(more) => self.unseen.record(more),
+                Err(fault) => self.report(fault, event.time, Some(&event)),
+            }
         }
         match event.kind {
             EventKind::Lost => {

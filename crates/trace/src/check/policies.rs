@@ -18,6 +18,29 @@ pub fn has_slices(policy: &str) -> bool {
     policy.parse::<Called>().is_ok_and(|p| p.name() == "edf-wm")
 }
 
+/// Does the policy serve servers? Of one that is not known here that may be.
+pub fn has_servers(policy: &str) -> bool {
+    may_have(policy, &["nps-f", "c-nps-f"])
+}
+
+/// Does the policy give windows to slices? Of one that is not known here that may be.
+pub fn has_windows(policy: &str) -> bool {
+    may_have(policy, &["edf-wm"])
+}
+
+fn may_have(policy: &str, names: &[&str]) -> bool {
+    let Ok(called) = policy.parse::<Called>() else {
+        return true;
+    };
+    names.contains(&called.name()) || !KNOWN.contains(&called.name())
+}
+
+/// The policies whose rules are known here.
+const KNOWN: &[&str] = &[
+    "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "g-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f", "pd2",
+    "ca-edf",
+];
+
 /// The rule of a stage; `None` for a policy that is not known here.
 ///
 /// # Errors

@@ -30,6 +30,8 @@ struct Progress {
 pub struct Windows {
     domains: Domains,
     slices: Vec<Vec<Slice>>,
+    /// The tasks that have several slices.
+    split: Vec<TaskId>,
     at: Vec<Progress>,
     /// Tasks whose next slice opens later.
     closed: Vec<TaskId>,
@@ -44,6 +46,10 @@ impl Windows {
         Windows {
             domains,
             at: vec![Progress::default(); slices.len()],
+            split: (0..slices.len())
+                .filter(|task| slices[*task].len() > 1)
+                .map(|task| TaskId(task as u32))
+                .collect(),
             slices,
             closed: Vec::new(),
             tolerance,
@@ -176,6 +182,24 @@ impl Windows {
         self.closed.push(task);
     }
 
+    /// Of every slice that is ready its window is told at once, on a real machine within the tolerance. With overheads a slice
+    /// becomes ready when its release was serviced, which is not known here: then it is asked for when the slice runs.
+    fn told(&mut self, to: Instant, state: &State, found: &mut Found) {
+        if self.overheads && state.is_simulated() {
+            return;
+        }
+        for task in &self.split {
+            let (progress, t) = (&mut self.at[task.index()], &state.tasks[task.index()]);
+            if progress.told || progress.opens.is_some() || !t.is_waiting() || progress.ready >= to {
+                continue;
+            }
+            if state.awake(progress.ready, to, None) > self.tolerance {
+                progress.told = true;
+                found.faults.push(untold(*task, progress.part));
+            }
+        }
+    }
+
     /// Slices whose window opens at `now` or before begin to wait.
     fn open(&mut self, now: Instant, state: &State) {
         let mut at = 0;
@@ -256,7 +280,12 @@ impl Rule for Windows {
                         ),
                     );
                 }
-                if let Some(opens) = self.at[task.index()].opens {
+                let progress = &mut self.at[task.index()];
+                if self.slices[task.index()].len() > 1 && !std::mem::replace(&mut progress.told, true) {
+                    let fault = untold(task, progress.part);
+                    wrong(fault.rule, fault.text);
+                }
+                if let Some(opens) = progress.opens {
                     wrong(
                         "window",
                         format!("task {} runs before its window opens at {opens}", task.0 + 1),
@@ -306,6 +335,7 @@ impl Rule for Windows {
     }
 
     fn hold(&mut self, from: Instant, to: Instant, state: &State, found: &mut Found) {
+        self.told(to, state, found);
         let mut from = from;
         loop {
             self.open(from, state);
@@ -321,6 +351,17 @@ impl Rule for Windows {
             }
             from = until;
         }
+    }
+}
+
+fn untold(task: TaskId, part: usize) -> Fault {
+    Fault {
+        rule: "window",
+        text: format!(
+            "the window of slice {} of task {} is not told",
+            part + 1,
+            task.0 + 1
+        ),
     }
 }
 

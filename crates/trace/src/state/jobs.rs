@@ -69,7 +69,7 @@ impl State {
             (Releases::Given, _) => true,
             (Releases::Periodic, Some(apart)) => apart == timing.period,
             (Releases::Sporadic, Some(apart)) => apart >= timing.period,
-            (Releases::Periodic, None) => self.origin == Origin::Real || nominal == phase,
+            (Releases::Periodic, None) => nominal == phase,
             (Releases::Sporadic, None) => nominal >= phase,
         };
         if kept {
@@ -132,7 +132,7 @@ impl State {
                     format!("it is reported to have missed its deadline {}", job.deadline),
                 ));
             }
-            Some(at) if simulated && at != event.time => {
+            Some(at) if at != event.time => {
                 return Err(fault(
                     "misses",
                     format!("its miss is reported at {at}, not at its completion"),
@@ -222,48 +222,81 @@ impl State {
         self.ended = true;
         let now = self.now;
         self.account_all(now, observer);
-        for (task, state) in self.tasks.iter().enumerate() {
-            let due = match state.last_release {
-                None => Instant::ZERO.checked_add(self.phases[task]),
-                Some(last) => last.checked_add(self.timings[task].period),
-            };
-            // It arrives then, and is released within its jitter.
-            let due = due.and_then(|due| due.checked_add(self.jitters[task]));
-            if let (Origin::Simulated, Releases::Periodic, Some(due)) = (self.origin, self.releases, due)
-                && due < now
-            {
-                return Err(fault(
-                    "release",
-                    format!(
-                        "job {} of task {}, due at {due}, is not released",
-                        nth(state.next),
-                        task + 1
-                    ),
-                ));
-            }
-            for job in &state.pending {
-                if job.missed.is_some_and(|at| at != now) && self.origin == Origin::Simulated {
-                    return Err(fault(
-                        "misses",
-                        format!(
-                            "the miss of job {} of task {} is reported before it is over",
-                            nth(job.number),
-                            task + 1
-                        ),
-                    ));
+        for task in 0..self.tasks.len() {
+            self.released_all(task)?;
+            self.within_budget(task)?;
+            for job in &self.tasks[task].pending {
+                let name = || format!("job {} of task {}", nth(job.number), task + 1);
+                if job.missed.is_some_and(|at| at != now) {
+                    let text = format!("the miss of {} is reported before it is over", name());
+                    return Err(fault("misses", text));
                 }
-                if job.missed.is_none() && job.deadline < now {
-                    return Err(fault(
-                        "misses",
-                        format!(
-                            "job {} of task {} is unfinished past its deadline {}, which is not reported",
-                            nth(job.number),
-                            task + 1,
-                            job.deadline
-                        ),
-                    ));
+                if job.missed.is_none() && job.deadline <= now {
+                    let text = format!(
+                        "{} is unfinished at its deadline {}, which is not reported",
+                        name(),
+                        job.deadline
+                    );
+                    return Err(fault("misses", text));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// At the end: was every job of a periodic task released that was due before it?
+    fn released_all(&self, task: usize) -> Result<(), Fault> {
+        if self.releases != Releases::Periodic || self.sporadic[task] {
+            return Ok(());
+        }
+        let state = &self.tasks[task];
+        let due = match state.last_release {
+            None => Instant::ZERO.checked_add(self.phases[task]),
+            Some(last) => last.checked_add(self.timings[task].period),
+        };
+        // It arrives then, and is released within its jitter.
+        let due = due.and_then(|due| due.checked_add(self.jitters[task]));
+        let is_overdue = |due: Instant| match self.origin {
+            Origin::Simulated => due < self.now,
+            Origin::Real => self.awake(due, self.now, None) > self.tolerance,
+        };
+        match due.filter(|due| is_overdue(*due)) {
+            None => Ok(()),
+            Some(due) => Err(fault(
+                "release",
+                format!(
+                    "job {} of task {}, due at {due}, is not released",
+                    nth(state.next),
+                    task + 1
+                ),
+            )),
+        }
+    }
+
+    /// At the end of a simulation: has the current job of a task executed within its WCET, and is it done if it used all of that?
+    fn within_budget(&self, task: usize) -> Result<(), Fault> {
+        let must_keep = matches!(self.enforcement, Enforcement::None | Enforcement::Exact);
+        if !self.is_simulated() || !must_keep {
+            return Ok(());
+        }
+        let (state, wcet) = (&self.tasks[task], self.timings[task].wcet);
+        let Some(job) = state.head() else { return Ok(()) };
+        let on = match state.status {
+            Status::Running(cpu) => Some(&self.processors[cpu.index()]),
+            _ => None,
+        };
+        // A job completes when it has executed its WCET; while its processor is busy with an overhead that may wait.
+        let is_due = on.is_some_and(|p| p.overheads.is_empty() && p.back < self.now);
+        if state.executed > wcet || (is_due && state.executed == wcet) {
+            return Err(fault(
+                "budget",
+                format!(
+                    "job {} of task {} is unfinished after {}, its WCET is {wcet}",
+                    nth(job.number),
+                    task + 1,
+                    state.executed
+                ),
+            ));
         }
         Ok(())
     }

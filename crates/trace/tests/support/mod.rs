@@ -6,7 +6,7 @@
 
 use model::assignment::Clustered;
 use model::{Assignment, CpuId, Duration, Instant, Platform, Provenance, TaskId, TaskSet, Timing};
-use trace::{Event, Header, Stage};
+use trace::{Event, Header, Origin, Stage};
 
 pub fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -53,6 +53,14 @@ pub fn header(set: TaskSet, policy: &str, clusters: &[u32], cluster_of: &[u32]) 
             ..Provenance::default()
         },
     )
+}
+
+/// The same head, of a real run.
+pub fn real(header: &Header) -> Header {
+    Header {
+        origin: Origin::Real,
+        ..header.clone()
+    }
 }
 
 struct Live {
@@ -196,7 +204,7 @@ pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64)
     }
     for (task, jobs) in pending.iter().enumerate() {
         for job in jobs {
-            if job.deadline < now {
+            if job.deadline <= now {
                 let cpu = on
                     .iter()
                     .position(|t| *t == Some(task))
