@@ -5,6 +5,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testing::{NotRun, Outcome};
 
 /// A directory with the libraries that Cargo built, under the names that `make install` gives them.
 fn libraries() -> PathBuf {
@@ -27,11 +28,10 @@ fn libraries() -> PathBuf {
     prefix.join("lib")
 }
 
-/// Compiles an example; none where there is no compiler, which is said.
-fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> bool {
-    if Command::new(compiler).arg("--version").output().is_err() {
-        eprintln!("skipped: no compiler `{compiler}` here");
-        return false;
+/// Compiles an example, where there is a compiler.
+fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> Outcome {
+    if let Err(e) = Command::new(compiler).arg("--version").output() {
+        return Err(NotRun::because(format!("no compiler `{compiler}`: {e}")));
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(compiler);
@@ -60,7 +60,7 @@ fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> bool {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    true
+    Ok(())
 }
 
 fn run(program: &Path, server: &common::Served) -> (bool, String, String) {
@@ -76,56 +76,55 @@ fn run(program: &Path, server: &common::Served) -> (bool, String, String) {
     )
 }
 
-#[test]
-fn the_examples_in_c_and_cpp_have_the_colors_that_they_name() {
+const REFUSED: &str = "refused: color 3 is beyond the last one: there are 3 colors\n";
+
+fn the_example_in_c_has_the_colors_that_it_names() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let server = common::serve(3, 16);
-    let refused = "refused: color 3 is beyond the last one: there are 3 colors\n";
     for fixed in [false, true] {
         let filter = dir.path().join("filter");
-        if compiled("cc", "filter.c", &filter, fixed) {
-            let (fine, said, errors) = run(&filter, &server);
-            assert!(fine, "{said}{errors}");
-            assert_eq!(said, format!("color 0 and 2: 2.0\n{refused}"));
-            assert!(errors.contains("color 3 is beyond"), "{errors}");
-        }
-    }
-    let matrix = dir.path().join("matrix");
-    if compiled("c++", "matrix.cpp", &matrix, false) {
-        let (fine, said, errors) = run(&matrix, &server);
+        compiled("cc", "filter.c", &filter, fixed)?;
+        let (fine, said, errors) = run(&filter, &server);
         assert!(fine, "{said}{errors}");
-        assert_eq!(said, format!("colors 0, 2, 2, 2: 6\n{refused}"));
+        assert_eq!(said, format!("color 0 and 2: 2.0\n{REFUSED}"));
+        assert!(errors.contains("color 3 is beyond"), "{errors}");
     }
+    Ok(())
 }
 
 /// What is installed names the library, and where it lies.
-#[test]
-fn the_library_has_a_name_with_its_version_and_pkg_config_says_where_it_is() {
+fn the_library_has_a_name_with_its_version_and_pkg_config_says_where_it_is() -> Outcome {
     let lib = libraries();
     let name = format!("libwarmset_color.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
     assert!(lib.join(&name).exists());
-    match Command::new("readelf").arg("-d").arg(lib.join(&name)).output() {
-        Ok(read) => {
-            let text = String::from_utf8_lossy(&read.stdout);
-            assert!(text.contains(&format!("soname: [{name}]")), "{text}");
-        }
-        Err(e) => eprintln!("skipped: no `readelf` here: {e}"),
-    }
     let told = std::fs::read_to_string(lib.join("pkgconfig/warmset-color.pc")).unwrap();
     assert!(
         told.contains(&format!("prefix={}", lib.parent().unwrap().display())),
         "{told}"
     );
     assert!(told.contains("-Wl,-rpath,${libdir}"), "{told}");
+    let read = Command::new("readelf").arg("-d").arg(lib.join(&name)).output();
+    let read = read.map_err(|e| NotRun::because(format!("no `readelf`: {e}")))?;
+    let text = String::from_utf8_lossy(&read.stdout);
+    assert!(text.contains(&format!("soname: [{name}]")), "{text}");
+    Ok(())
 }
 
-#[test]
-fn without_a_server_the_reason_is_said() {
+fn the_example_in_cpp_has_the_colors_that_it_names() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let server = common::serve(3, 16);
+    let matrix = dir.path().join("matrix");
+    compiled("c++", "matrix.cpp", &matrix, false)?;
+    let (fine, said, errors) = run(&matrix, &server);
+    assert!(fine, "{said}{errors}");
+    assert_eq!(said, format!("colors 0, 2, 2, 2: 6\n{REFUSED}"));
+    Ok(())
+}
+
+fn without_a_server_the_reason_is_said() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let filter = dir.path().join("filter");
-    if !compiled("cc", "filter.c", &filter, false) {
-        return;
-    }
+    compiled("cc", "filter.c", &filter, false)?;
     let output = Command::new(&filter)
         .env_remove("LD_LIBRARY_PATH")
         .env("WARMSET_COLOR_SOCKET", dir.path().join("nobody.sock"))
@@ -137,4 +136,12 @@ fn without_a_server_the_reason_is_said() {
         errors.contains("memory server") && errors.contains("color serve"),
         "{errors}"
     );
+    Ok(())
 }
+
+testing::tests!(
+    the_example_in_c_has_the_colors_that_it_names,
+    the_example_in_cpp_has_the_colors_that_it_names,
+    the_library_has_a_name_with_its_version_and_pkg_config_says_where_it_is,
+    without_a_server_the_reason_is_said,
+);

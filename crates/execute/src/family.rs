@@ -320,10 +320,10 @@ mod tests {
 
     #[test]
     fn children_and_their_children_belong_to_it_and_time_adds_up() {
-        if !procfs::tells_children() {
-            eprintln!("skipped: this kernel does not tell children (CONFIG_PROC_CHILDREN)");
-            return;
-        }
+        assert!(
+            procfs::tells_children(),
+            "programs cannot be run on a kernel without CONFIG_PROC_CHILDREN"
+        );
         let script =
             "sh -c 'sleep 60 & i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo there; wait' & wait";
         let (mut child, mut out) = shell(script);

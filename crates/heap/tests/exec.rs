@@ -8,6 +8,7 @@ use model::Bytes;
 use partition::Color;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use testing::{NotRun, Outcome};
 
 const COLORS: u16 = 2;
 
@@ -28,13 +29,36 @@ fn run(tiles: usize, plan: &Plan, program: &str, arguments: &[&str]) -> Ran {
     exec::run(&server.socket, plan, Path::new(program), &arguments).unwrap()
 }
 
-/// Is the program there? Says so where it is not.
-fn has(program: &str) -> bool {
-    let there = exec::check(Path::new(program)).is_ok();
-    if !there {
-        eprintln!("skipped: no {program} here");
+/// Is the program there?
+fn has(program: &str) -> Outcome {
+    match exec::check(Path::new(program)) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(NotRun::because(why)),
     }
-    there
+}
+
+/// Were the frames looked at?
+fn checked(report: &Report) -> Outcome {
+    match report.checked {
+        true => Ok(()),
+        false => Err(NotRun::because(
+            "all holds but for which frames they are: frame numbers are withheld (no CAP_SYS_ADMIN)",
+        )),
+    }
+}
+
+/// A program of these tests, compiled.
+fn compiled(dir: &tempfile::TempDir, source: &str) -> Result<PathBuf, NotRun> {
+    has("c++")?;
+    let program = dir.path().join("program");
+    let status = std::process::Command::new("c++")
+        .args(["-O1", "-pthread", "-o"])
+        .arg(&program)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source))
+        .status()
+        .unwrap();
+    assert!(status.success());
+    Ok(program)
 }
 
 fn pages(report: &Report, part: &str) -> (u64, u64) {
@@ -52,16 +76,12 @@ fn shell(tiles: usize, plan: &Plan, script: &str) -> Ran {
     ran
 }
 
-#[test]
-fn a_program_is_colored_and_its_frames_say_so() {
+fn a_program_is_colored_and_its_frames_say_so() -> Outcome {
     let ran = run(256, &plan(), "sort", &["/proc/self/status", "-o", "/dev/null"]);
     assert!(ran.status.success(), "{:?}", ran.status);
     let report = &ran.reports[0];
     assert_eq!(report.name, "sort");
-    if !report.checked {
-        eprintln!("skipped: frame numbers are withheld (no CAP_SYS_ADMIN)");
-        return;
-    }
+    checked(report)?;
     let (heap, of) = pages(report, "heap");
     assert!(heap > 0 && heap == of, "{report:?}");
     let (stack, _) = pages(report, "stacks");
@@ -70,9 +90,9 @@ fn a_program_is_colored_and_its_frames_say_so() {
     assert!(code * 10 >= of * 7, "{report:?}");
     let colors = &report.rows.iter().find(|r| r.part == "heap").unwrap().colors;
     assert!(colors.iter().all(|c| *c < Color(COLORS)));
+    Ok(())
 }
 
-#[test]
 fn programs_compute_what_they_compute() {
     shell(
         512,
@@ -83,8 +103,7 @@ fn programs_compute_what_they_compute() {
 }
 
 /// Shells end by `_exit`, which passes by what the C library does at the end.
-#[test]
-fn a_program_that_ends_at_once_is_looked_at_and_its_code_makes_room_for_others() {
+fn a_program_that_ends_at_once_is_looked_at_and_its_code_makes_room_for_others() -> Outcome {
     let plan = Plan {
         segments: Bytes::from_mib(6),
         ..plan()
@@ -95,18 +114,15 @@ fn a_program_that_ends_at_once_is_looked_at_and_its_code_makes_room_for_others()
     assert_eq!(ran.reports[0].process, ran.process, "{:?}", ran.reports);
     let sorts: Vec<&Report> = ran.reports.iter().filter(|r| r.name == "sort").collect();
     assert_eq!(sorts.len(), 6);
-    if ran.reports[0].checked {
-        // Six times as much as may be colored at once.
-        let colored: Vec<u64> = sorts.iter().map(|r| pages(r, "code").0).collect();
-        assert!(colored.iter().all(|c| *c >= 64), "{colored:?}");
-    }
+    checked(&ran.reports[0])?;
+    // Six times as much as may be colored at once.
+    let colored: Vec<u64> = sorts.iter().map(|r| pages(r, "code").0).collect();
+    assert!(colored.iter().all(|c| *c >= 64), "{colored:?}");
+    Ok(())
 }
 
-#[test]
-fn an_interpreter_with_threads_and_children_works() {
-    if !has("python3") {
-        return;
-    }
+fn an_interpreter_with_threads_and_children_works() -> Outcome {
+    has("python3")?;
     let script = "
 import threading, os, mmap, subprocess, sys
 results = []
@@ -141,24 +157,42 @@ print('fine')
     assert!(ran.status.success(), "{:?}", ran.status);
     let report = &ran.reports[0];
     let (heap, of) = pages(report, "heap");
-    assert!(!report.checked || (heap == of && heap > 0), "{report:?}");
+    checked(report)?;
+    assert!(heap == of && heap > 0, "{report:?}");
+    Ok(())
 }
 
-/// Each thread its own color, by its number (004 §III-E).
-#[test]
-fn threads_can_have_a_color_each() {
-    let plan = Plan {
-        by_task: true,
-        ..plan()
+/// Each thread its own color, by its number (004 §III-E): a thread gets no more than there is of one color, and the next thread as
+/// much again, which is of the other one.
+fn threads_can_have_a_color_each() -> Outcome {
+    // Of each color 16 MiB, and a little of them for all else.
+    const EACH: usize = 256;
+    let dir = tempfile::tempdir().unwrap();
+    let program = compiled(&dir, "threads.cpp")?;
+    let by_thread = |by_task: bool, threads: &str| -> Vec<u64> {
+        let file = dir.path().join("said");
+        let plan = Plan {
+            by_task,
+            parts: vec![Part::Heap],
+            strict: true,
+            ..plan()
+        };
+        let said = file.to_str().unwrap();
+        let ran = run(EACH, &plan, program.to_str().unwrap(), &[threads, "24", said]);
+        assert!(ran.status.success(), "{:?}", ran.status);
+        let text = std::fs::read_to_string(&file).unwrap();
+        text.split_whitespace().map(|n| n.parse().unwrap()).collect()
     };
-    shell(512, &plan, "test \"$(seq 1000 | sort -n | tail -1)\" = 1000");
+    // In MiB. Where threads have no color of their own, one may have all of both.
+    assert_eq!(by_thread(false, "1"), [24]);
+    let each = by_thread(true, "2");
+    assert_eq!(each.len(), 2);
+    assert!(each.iter().all(|mib| (10..=16).contains(mib)), "{each:?}");
+    Ok(())
 }
 
-#[test]
-fn in_strict_mode_a_program_that_runs_out_of_colors_gets_no_memory() {
-    if !has("python3") {
-        return;
-    }
+fn in_strict_mode_a_program_that_runs_out_of_colors_gets_no_memory() -> Outcome {
+    has("python3")?;
     let plan = Plan {
         parts: vec![Part::Heap, Part::Mappings],
         strict: true,
@@ -174,15 +208,13 @@ except MemoryError:
     let ran = run(256, &plan, "python3", &["-c", script]);
     assert_eq!(ran.status.code(), Some(0), "{:?}", ran.status);
     assert!(ran.ran_out);
+    Ok(())
 }
 
 /// Colored memory for a few MiB, and a program that needs a hundred times as much: as a block, as
 /// many small blocks, as mappings that are dropped and protected, in threads and in children.
-#[test]
-fn a_program_that_runs_out_of_colors_goes_on_in_ordinary_memory() {
-    if !has("python3") {
-        return;
-    }
+fn a_program_that_runs_out_of_colors_goes_on_in_ordinary_memory() -> Outcome {
+    has("python3")?;
     let script = "
 import mmap, os, subprocess, threading
 x = bytearray(100 << 20)
@@ -224,12 +256,12 @@ assert subprocess.run(['sh', '-c', 'echo $((6 * 7))'], capture_output=True).stdo
         let (colored, of) = pages(report, "heap");
         assert!(colored < of && of > 0, "{report:?}");
     }
+    Ok(())
 }
 
 /// Stacks and most libraries take few tiles. When all of them began with the first color, that one
 /// ran out while the others had plenty, and the program died.
-#[test]
-fn small_parts_take_all_colors_in_turn() {
+fn small_parts_take_all_colors_in_turn() -> Outcome {
     let plan = Plan {
         colors: partition::Colors::first(4),
         strict: true,
@@ -242,24 +274,23 @@ fn small_parts_take_all_colors_in_turn() {
         assert!(ran.status.success() && !ran.ran_out, "{ran:?}");
         let report = &ran.reports[0];
         let code = report.rows.iter().find(|r| r.part == "code").unwrap();
-        assert!(!report.checked || code.colors.len() == 4, "{report:?}");
+        checked(report)?;
+        assert_eq!(code.colors.len(), 4, "{report:?}");
     }
+    Ok(())
 }
 
-#[test]
-fn a_compiler_works() {
-    if !has("cc") {
-        return;
-    }
+fn a_compiler_works() -> Outcome {
+    has("cc")?;
     let dir = tempfile::tempdir().unwrap();
     let script = format!(
         "cd {} && printf '#include <stdio.h>\\nint main(void){{return puts(\"hello\")<0;}}' > a.c && cc a.c && test \"$(./a.out)\" = hello",
         dir.path().display()
     );
     shell(1024, &plan(), &script);
+    Ok(())
 }
 
-#[test]
 fn what_no_library_can_be_loaded_into_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let e = exec::check(Path::new("no-such-program")).unwrap_err().to_string();
@@ -284,23 +315,27 @@ fn what_no_library_can_be_loaded_into_is_refused() {
 }
 
 /// Threads that return, exit and are cancelled, exceptions, deep stacks, forks from every stack, mappings in pieces.
-#[test]
-fn what_ordinary_programs_do_works() {
-    if !has("c++") {
-        return;
-    }
+fn what_ordinary_programs_do_works() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("program");
-    let compiled = std::process::Command::new("c++")
-        .args(["-O1", "-pthread", "-o"])
-        .arg(&program)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program.cpp"))
-        .status()
-        .unwrap();
-    assert!(compiled.success());
+    let program = compiled(&dir, "program.cpp")?;
     for by_task in [false, true] {
         let plan = Plan { by_task, ..plan() };
         let ran = run(700, &plan, program.to_str().unwrap(), &[]);
         assert_eq!(ran.status.code(), Some(0), "by task: {by_task}, {:?}", ran.status);
     }
+    Ok(())
 }
+
+testing::tests!(
+    a_program_is_colored_and_its_frames_say_so,
+    programs_compute_what_they_compute,
+    a_program_that_ends_at_once_is_looked_at_and_its_code_makes_room_for_others,
+    an_interpreter_with_threads_and_children_works,
+    threads_can_have_a_color_each,
+    in_strict_mode_a_program_that_runs_out_of_colors_gets_no_memory,
+    a_program_that_runs_out_of_colors_goes_on_in_ordinary_memory,
+    small_parts_take_all_colors_in_turn,
+    a_compiler_works,
+    what_no_library_can_be_loaded_into_is_refused,
+    what_ordinary_programs_do_works,
+);

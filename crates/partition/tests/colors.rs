@@ -3,9 +3,8 @@
 
 mod running;
 
-use libtest_mimic::{Arguments, Completion, Trial};
 use model::watch::Silent;
-use model::{Bytes, CpuSet, Duration};
+use model::{Bytes, CpuSet, Duration, Error};
 use partition::frame::{Page, pages};
 use partition::ledger::Access;
 use partition::protocol::{Answer, Request};
@@ -15,18 +14,34 @@ use partition::upkeep::{Found, Upkeep};
 use partition::{Color, Colors, Palette, finder, selftest};
 use running::Running;
 use std::os::fd::AsRawFd;
-use std::process::ExitCode;
 use std::sync::Arc;
+use testing::{NotRun, Outcome};
+
+/// What the finder says of a machine whose colors cannot be told apart, or not today. Every other error is a defect.
+const CANNOT_TELL: [&str; 3] = [
+    "could not be told apart for sure",
+    "cannot be told apart: reading one takes",
+    "its pages have no color",
+];
+
+/// Why the finder cannot tell colors here.
+///
+/// # Panics
+/// It failed for another reason.
+fn cannot_tell(error: &Error) -> NotRun {
+    let said = error.to_string();
+    assert!(
+        CANNOT_TELL.iter().any(|why| said.contains(why)),
+        "the finder failed: {said}"
+    );
+    NotRun::because(said)
+}
 
 /// The palette of the first level that has colors, or why there is none.
-fn palette() -> Result<Palette, String> {
-    let machine = machine::this_machine().map_err(|e| e.to_string())?;
-    let cpu = machine
-        .platform
-        .usable()
-        .lowest()
-        .ok_or("no processor to run on")?;
-    let mut why = "no cache of this machine has colors".to_owned();
+fn palette() -> Result<Palette, NotRun> {
+    let machine = machine::this_machine().unwrap();
+    let cpu = machine.platform.usable().lowest().expect("a processor to run on");
+    let mut why = NotRun::because("no cache of this machine has colors");
     for level in machine.platform.data_levels() {
         if !partition::Geometry::of(&machine.platform, level, cpu)
             .is_ok_and(|g| finder::colorable(&g).is_ok())
@@ -37,45 +52,18 @@ fn palette() -> Result<Palette, String> {
         for _ in 0..3 {
             match partition::find(&machine.platform, level, cpu, &Silent).and_then(Palette::sure) {
                 Ok(palette) => return Ok(palette),
-                Err(e) => why = e.to_string(),
+                Err(e) => why = cannot_tell(&e),
             }
         }
     }
     Err(why)
 }
 
-/// What a test asserts about colors; an error says why this machine cannot tell today.
-type Test = fn(Palette) -> Result<(), String>;
-
-fn main() -> ExitCode {
-    let trial = |name: &str, test: Test| {
-        Trial::ignorable_test(name, move || {
-            Ok(match palette().and_then(test) {
-                Ok(()) => Completion::Completed,
-                Err(why) => Completion::ignored_with(why),
-            })
-        })
-    };
-    let trials = vec![
-        trial(
-            "colors_agree_with_themselves_and_act",
-            colors_agree_with_themselves_and_act,
-        ),
-        trial(
-            "what_is_handed_out_has_the_color_that_it_is_said_to_have",
-            what_is_handed_out_has_the_color_that_it_is_said_to_have,
-        ),
-        trial(
-            "a_tile_whose_frames_were_moved_is_noticed_and_struck_off",
-            a_tile_whose_frames_were_moved_is_noticed_and_struck_off,
-        ),
-    ];
-    let arguments = Arguments {
-        test_threads: Some(1),
-        ..Arguments::from_args()
-    };
-    libtest_mimic::run(&arguments, trials).exit_code()
-}
+testing::tests!(alone:
+    colors_agree_with_themselves_and_act,
+    what_is_handed_out_has_the_color_that_it_is_said_to_have,
+    a_tile_whose_frames_were_moved_is_noticed_and_struck_off,
+);
 
 /// How many pages do not have the color that is said, or the first sorting gives, neither in a sorting nor in another one: others on
 /// the machine make one err.
@@ -94,7 +82,8 @@ fn differing(palette: &Palette, pages: &[Page<'_>], said: impl Fn(usize) -> Opti
     (0..pages.len()).filter(differs).count()
 }
 
-fn colors_agree_with_themselves_and_act(palette: Palette) -> Result<(), String> {
+fn colors_agree_with_themselves_and_act() -> Outcome {
+    let palette = palette()?;
     assert_eq!(palette.colors(), palette.cache.colors);
 
     // Its own pages are sorted back into their colors.
@@ -122,22 +111,28 @@ fn colors_agree_with_themselves_and_act(palette: Palette) -> Result<(), String> 
     Ok(())
 }
 
-fn what_is_handed_out_has_the_color_that_it_is_said_to_have(palette: Palette) -> Result<(), String> {
+fn what_is_handed_out_has_the_color_that_it_is_said_to_have() -> Outcome {
+    let palette = palette()?;
     let on = CpuSet::from_iter([palette.cpu]);
     let tiles = tile::make(&palette, Bytes::from_mib(16), &on, &Silent).unwrap();
     if tiles.len() < usize::from(palette.colors()) {
-        return Err(format!("only {} tiles could be kept together", tiles.len()));
+        return Err(NotRun::because(format!(
+            "only {} tiles could be kept together, fewer than colors",
+            tiles.len()
+        )));
     }
+    let made: Vec<Color> = tiles.iter().map(|tile| tile.color).collect();
     let server = Running::start(palette.colors(), tiles);
     server.grant_me(&format!("0-{}", palette.colors() - 1));
     let mut checked = 0;
     for color in (0..palette.colors()).map(Color) {
-        let Ok(memory) = server
+        if !made.contains(&color) {
+            continue;
+        }
+        let memory = server
             .connect()
             .map(&Colors::from_iter([color]), Bytes::from_kib(64))
-        else {
-            continue;
-        };
+            .unwrap();
         let wrong = differing(&palette, &memory.pages(), |_| Some(color));
         assert!(wrong <= 1, "{wrong} pages of color {color} have another");
         checked += 1;
@@ -146,11 +141,12 @@ fn what_is_handed_out_has_the_color_that_it_is_said_to_have(palette: Palette) ->
     Ok(())
 }
 
-fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off(palette: Palette) -> Result<(), String> {
+fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off() -> Outcome {
+    let palette = palette()?;
     let on = CpuSet::from_iter([palette.cpu]);
     let tiles = tile::make(&palette, Bytes::from_mib(8), &on, &Silent).unwrap();
     let [first, second, ..] = &tiles[..] else {
-        return Err("no two tiles could be kept together".to_owned());
+        return Err(NotRun::because("no two tiles could be kept together"));
     };
     // Frames are taken away behind the server's back: others come in their place, of any color. What is freed would come back
     // first, so ordinary memory takes it.

@@ -366,27 +366,3 @@ fn a_directory_that_cannot_be_written_is_refused_at_once() {
     let e = refusal(&output);
     assert!(e.contains("/proc/self/measurement.part"), "{e}");
 }
-
-#[test]
-fn a_processor_outside_of_the_affinity_is_refused() {
-    let cpus: Vec<model::CpuId> = machine::realtime::affinity().unwrap().iter().collect();
-    let [first, .., last] = cpus[..] else {
-        eprintln!("skipped: this process may use one processor only");
-        return;
-    };
-    let dir = tempfile::tempdir().unwrap();
-    let warmset = assert_cmd::cargo::cargo_bin("warmset");
-    let output = std::thread::spawn(move || {
-        machine::realtime::pin_to(first).unwrap();
-        std::process::Command::new(warmset)
-            .args(SMALL)
-            .args(["--cpus", &last.to_string(), "-o"])
-            .arg(dir.path())
-            .output()
-            .unwrap()
-    })
-    .join()
-    .unwrap();
-    let e = refusal(&output);
-    assert!(e.contains(&format!("processor {last} is not permitted")), "{e}");
-}

@@ -1,0 +1,156 @@
+//! The scripts behind `make test` and `make rounds`, with a stand-in for Cargo: what fails does not stop the rest, and all of it is told.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Two programs of tests: libtest prints the reason behind a comma, the other harness in parentheses, and what a test writes may stand
+/// within its line.
+const LOG: &str = "\
+     Running unittests src/lib.rs (target/debug/deps/model-00ff)
+
+running 3 tests
+test tests::adds_up ... ok
+test tests::breaks ... FAILED
+test tests::waits ... ignored, needs a day
+
+test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+error: test failed, to rerun pass `-p model --lib`
+     Running tests/live.rs (target/debug/deps/live-12ab)
+
+running 3 tests
+test is_live     ... ok
+test has_rights  ... ignored (no right to real-time priority)
+test has_colors  ... what the test wrote
+ignored (frame numbers are withheld)
+
+test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+   Doc-tests model
+
+running 1 test
+test crates/model/src/lib.rs - (line 3) ... ok
+
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+";
+
+/// A directory with the scripts, a smoke run that passes, and a Cargo that notes how it was called and does as `cargo` says.
+fn place(cargo: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let tests = dir.path().join("tests");
+    std::fs::create_dir(&tests).unwrap();
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    for script in ["all.sh", "summary.sh", "rounds.sh"] {
+        std::fs::copy(ours.join(script), tests.join(script)).unwrap();
+    }
+    std::fs::write(tests.join("smoke.sh"), "echo smoke: passed\n").unwrap();
+    std::fs::write(dir.path().join("log"), LOG).unwrap();
+    let script = format!("#!/bin/sh\necho \"$*\" >>calls\n{cargo}\n");
+    std::fs::write(dir.path().join("cargo"), script).unwrap();
+    dir
+}
+
+fn run(dir: &Path, script: &str, argument: &str) -> (Output, String) {
+    let output = Command::new("sh")
+        .arg(format!("tests/{script}"))
+        .arg(argument)
+        .env("CARGO", "./run-cargo")
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    (output, text)
+}
+
+/// The stand-in is started by a shell: a file that was just written may be busy while another thread forks.
+fn prepared(cargo: &str) -> tempfile::TempDir {
+    let dir = place(cargo);
+    let made = Command::new("sh")
+        .args([
+            "-c",
+            "printf '#!/bin/sh\\nexec sh ./cargo \"$@\"\\n' >run-cargo && chmod +x run-cargo",
+        ])
+        .current_dir(dir.path())
+        .status()
+        .unwrap();
+    assert!(made.success());
+    dir
+}
+
+#[test]
+fn after_a_failure_all_the_rest_runs_and_the_end_tells_everything() {
+    let dir = prepared("case $* in fmt*) exit 1 ;; *no-fail-fast) cat log; exit 101 ;; esac");
+    let (output, text) = run(dir.path(), "all.sh", "logs");
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let calls = std::fs::read_to_string(dir.path().join("calls")).unwrap();
+    let verbs: Vec<&str> = calls.lines().filter_map(|c| c.split(' ').next()).collect();
+    assert_eq!(verbs, ["fmt", "clippy", "test", "test"]);
+    assert!(text.contains("smoke: passed"), "{text}");
+    let end: Vec<&str> = text
+        .lines()
+        .skip_while(|l| !l.starts_with("== could not run"))
+        .collect();
+    assert_eq!(
+        end,
+        [
+            "== could not run here: 3",
+            "  model (src/lib.rs): tests::waits: needs a day",
+            "  live (tests/live.rs): has_rights: no right to real-time priority",
+            "  live (tests/live.rs): has_colors: frame numbers are withheld",
+            "== failed",
+            "  model (src/lib.rs): tests::breaks",
+            "  fmt: ./run-cargo fmt --check",
+            "  unit: ./run-cargo test --locked --workspace --no-fail-fast",
+            "== 3 passed, 1 failed, 3 could not run; logs in logs",
+        ]
+    );
+}
+
+#[test]
+fn a_run_in_which_nothing_fails_passes_and_begins_with_an_empty_list() {
+    let dir = prepared("case $* in *no-fail-fast) tail -5 log ;; esac; exit 0");
+    std::fs::create_dir(dir.path().join("logs")).unwrap();
+    for stale in ["failed", "failing", "not-run"] {
+        std::fs::write(dir.path().join("logs").join(stale), "of an earlier run\n").unwrap();
+    }
+    let (output, text) = run(dir.path(), "all.sh", "logs");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.ends_with("== 1 passed, 0 failed, 0 could not run; logs in logs\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn rounds_count_what_failed_and_end_the_programs_that_they_started() {
+    let dir = prepared(
+        "case $* in *no-fail-fast) n=$(grep -c no-fail-fast calls)
+         ps -eo pid,args | grep 'while :; do :; done' | grep -v grep >\"busy-$n\"
+         if [ \"$n\" -eq 2 ]; then cat log; exit 101; fi
+         sed 's/FAILED/ok/; s/1 failed/0 failed/' log ;; esac; exit 0",
+    );
+    let (output, text) = run(dir.path(), "rounds.sh", "3");
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("failed in 1 of 3 rounds"), "{text}");
+    assert!(text.contains("1 model (src/lib.rs): tests::breaks\n"), "{text}");
+    assert!(
+        text.contains("3 live (tests/live.rs): has_rights: no right"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("== 2 of 3 rounds passed; logs in target/rounds\n"),
+        "{text}"
+    );
+    // Those of the second round ran in it, and are gone.
+    let busy = std::fs::read_to_string(dir.path().join("busy-2")).unwrap();
+    let mut seen = 0;
+    for line in busy.lines() {
+        let pid = line.split_whitespace().next().unwrap();
+        let inside = std::fs::read_link(format!("/proc/{pid}/cwd"));
+        assert!(inside.is_err() || inside.unwrap() != dir.path(), "{line}");
+        seen += 1;
+    }
+    assert!(seen > 0, "no program kept a processor busy");
+    let (output, _) = run(dir.path(), "rounds.sh", "many");
+    assert_eq!(output.status.code(), Some(2));
+}
