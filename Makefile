@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install install-task install-color test lint unit smoke bench live soak many clean
+.PHONY: tour build install install-task install-color test rounds lint unit smoke bench live soak many clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -52,15 +52,22 @@ install-color:
 	mkdir -p $(DESTDIR)$(TO)/lib/pkgconfig
 	$(PC) crates/color-c/warmset-color.pc.in > $(DESTDIR)$(TO)/lib/pkgconfig/warmset-color.pc
 
-## All that must hold before a change lands.
-test: lint unit smoke
+## All that must hold before a change lands. It goes on after a failure; its end lists what failed, and which tests could not run here and
+## why. Logs stay in target/test-logs.
+test:
+	CARGO="$(CARGO)" sh tests/all.sh
+
+## The tests again and again, every second round beside programs that keep all processors busy: make rounds ROUNDS=30. The end tells
+## which tests failed how often. Logs stay in target/rounds.
+rounds:
+	CARGO="$(CARGO)" sh tests/rounds.sh $(or $(ROUNDS),10)
 
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 unit:
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked --workspace --no-fail-fast
 
 ## The main commands on real input, end to end; by the binary that the tests have built, not a second one.
 smoke:

@@ -458,12 +458,18 @@ mod tests {
         // No process carries this board's mark.
         assert_eq!(board.kill_programs(None), 1);
         assert!(!ours.wait().unwrap().success());
-        let state = |child: &std::process::Child| procfs::state(id(child)).map(|s| s.0);
-        let goes_on = (0..1000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            state(&guest) == Some(b'S')
-        });
-        assert!(goes_on && state(&stranger) == Some(b'S'));
+        // A process that was just started or let go on need not sleep yet; whoever sleeps was neither stopped nor killed.
+        let sleeps = |child: &std::process::Child| {
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+            loop {
+                let state = procfs::state(id(child)).map(|s| s.0);
+                if state == Some(b'S') || std::time::Instant::now() > until {
+                    return state;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
+        assert_eq!((sleeps(&guest), sleeps(&stranger)), (Some(b'S'), Some(b'S')));
         for mut child in [guest, stranger] {
             child.kill().unwrap();
             child.wait().unwrap();

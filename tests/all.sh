@@ -1,0 +1,33 @@
+#!/bin/sh
+# All that must hold before a change lands: every part runs, whatever failed before it, and the end tells what failed and which tests
+# could not run, with the reason. Exit status 1 when anything failed.
+# Usage: sh tests/all.sh [DIRECTORY FOR LOGS]; CARGO names another cargo.
+set -u
+
+cargo=${CARGO:-cargo}
+logs=${1:-target/test-logs}
+rm -rf "$logs"
+mkdir -p "$logs" || exit 2
+: >"$logs/failed"
+
+# part NAME COMMAND…: runs it, shows what it says, and keeps that.
+part() {
+    name=$1
+    shift
+    echo "== $name: $*"
+    { "$@" 2>&1; echo $? >"$logs/$name.status"; } | tee "$logs/$name.log"
+    if [ "$(cat "$logs/$name.status")" -ne 0 ]; then
+        echo "$name: $*" >>"$logs/failed"
+    fi
+}
+
+part fmt "$cargo" fmt --check
+part clippy "$cargo" clippy --locked --workspace --all-targets -- -D warnings
+part unit "$cargo" test --locked --workspace --no-fail-fast
+if "$cargo" test --locked --workspace --no-run >"$logs/build.log" 2>&1; then
+    part smoke sh tests/smoke.sh target/debug/warmset
+else
+    echo "smoke: the command did not compile" >>"$logs/failed"
+fi
+
+sh tests/summary.sh "$logs"
