@@ -27,6 +27,41 @@ fn global_edf_keeps_its_rules(live: &Live) {
     assert!(run.statistics.jobs > 200);
 }
 
+/// What every job says that it executed is within what the trace leaves room for, and a lie is found out.
+fn jobs_execute_for_no_longer_than_the_trace_leaves_room_for(live: &Live) {
+    let set = set_of(&[(4, 20), (6, 30), (30, 100), (60, 200)]);
+    for policy in ["g-edf", "p-edf"] {
+        let assignment = live.assign(&policy.parse().unwrap(), &set);
+        let run = live.run_set(policy, &set, assignment.clone(), ms(1000), 70);
+        run.is_sound();
+        // Every job completes with an amount that was compared.
+        let completed = run.events.iter().filter(|e| e.kind == EventKind::Completion);
+        assert!(completed.clone().all(|e| e.argument > 0));
+        assert_eq!(run.verdict.unseen.count, completed.count() as u64);
+        println!("{policy}: {:?}", run.verdict.unseen);
+        let header = live.header(policy, &set, assignment).unwrap();
+        let options = trace::check::Options {
+            tolerance: support::TOLERANCE,
+            ..trace::check::Options::for_trace(&header)
+        };
+        let mut checker = Checker::new(header, options).unwrap();
+        let mut lies = 0;
+        for event in &run.events {
+            let mut words = event.to_words();
+            if event.kind == EventKind::Completion && event.task.0 < 2 {
+                // More than any of its jobs was pending.
+                words[2] += ms(200).nanos();
+                lies += 1;
+            }
+            checker.record(trace::Event::from_words(words).unwrap());
+        }
+        let verdict = checker.finish();
+        assert!(lies > 50);
+        assert_eq!(verdict.violations, lies, "{:?}", verdict.first.first());
+        assert!(verdict.first.iter().all(|v| v.rule == "execution"));
+    }
+}
+
 fn what_a_processor_could_not_do_while_it_stood_still_is_not_counted(live: &Live) {
     let set = set_of(&[(2, 10), (2, 10)]);
     let cpu = live.platform.in_cache_order()[1];
@@ -334,6 +369,7 @@ fn best_effort_work_fills_the_rest(live: &Live) {
 }
 
 live_tests!(
+    jobs_execute_for_no_longer_than_the_trace_leaves_room_for,
     best_effort_work_fills_the_rest,
     tasks_are_released_at_the_moment_that_is_asked_for,
     partitioned_edf_keeps_its_rules_and_every_job_is_done,
