@@ -43,7 +43,7 @@ pub fn look() -> Look {
 /// A terminal that says it has fewer columns does not know how wide it is.
 const NARROWEST: usize = 20;
 
-/// The text with its long lines broken between words: what follows stands two columns further right.
+/// The text with its long lines broken between words; what follows is indented by two columns.
 pub fn fit(text: &str, look: Look) -> String {
     let Some(width) = look.width else {
         return text.to_owned();

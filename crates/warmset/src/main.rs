@@ -1,7 +1,7 @@
 //! The command line of Warmset: one verb a file in [`verbs`], and what they share.
 //!
-//! Exit status: 0 it worked or the answer is yes; 1 the answer is no; 2 it could not be done; 130 (143) it was
-//! stopped by Ctrl-C (SIGTERM), and what was done by then is kept.
+//! Exit status: 0 it worked or the answer is yes; 1 the answer is no; 2 it could not be done; 130
+//! (143) it was stopped by Ctrl-C (SIGTERM), and what was done by then is kept.
 
 mod batch;
 mod console;

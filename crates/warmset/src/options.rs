@@ -63,7 +63,8 @@ impl Answered {
 /// `--platform` and `-m`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct On {
-    /// A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file [default: this machine]
+    /// A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file
+    /// [default: this machine]
     #[arg(long, value_name = "NAME", conflicts_with = "processors")]
     platform: Option<String>,
     /// This many identical processors, instead of a platform
@@ -114,8 +115,8 @@ impl On {
 /// `--profile`, `--load` and `--statistic`: which costs are charged.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Charged {
-    /// What preemptions, migrations and the scheduler cost: a built-in profile such as `xeon-l7455`, or a file
-    /// [default: nothing]
+    /// What preemptions, migrations and the scheduler cost: a built-in profile such as
+    /// `xeon-l7455`, or a file [default: nothing]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// With --profile: the delays of an idle machine, or of a machine under load

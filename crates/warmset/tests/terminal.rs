@@ -1,4 +1,5 @@
-//! What stands on a terminal fits it, in color where there may be some; anywhere else there are no escape sequences.
+//! What stands on a terminal fits it, in color where there may be some; anywhere else there are
+//! no escape sequences.
 
 use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};

@@ -67,7 +67,8 @@ struct RunArgs {
     /// How many task sets for each cap [default: what the study says]
     #[arg(long, value_name = "N")]
     sets: Option<u32>,
-    /// Seed of all random choices: the same seed makes the same choices on any machine [default: what the study says]
+    /// Seed of all random choices: the same seed makes the same choices on any machine
+    /// [default: what the study says]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
