@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use testing::{NotRun, Outcome};
 
-/// Is a program there? Says so where it is not.
-fn has(program: &str) -> bool {
-    let there = Command::new(program).arg("--version").output().is_ok();
-    if !there {
-        eprintln!("skipped: no `{program}` here");
+/// The programs that a test needs are there, or the reason why it cannot run.
+fn needs(programs: &[&str]) -> Outcome {
+    for program in programs {
+        if let Err(e) = Command::new(program).arg("--version").output() {
+            return Err(NotRun::because(format!("no `{program}`: {e}")));
+        }
     }
-    there
+    Ok(())
 }
 
 fn root() -> PathBuf {
@@ -59,11 +61,8 @@ fn starts(dir: &Path, flags: &str) {
     assert!(said.starts_with("cannot join"), "{flags}: {said}");
 }
 
-#[test]
-fn programs_start_with_what_the_page_says() {
-    if !has("make") || !has("cc") {
-        return;
-    }
+fn programs_start_with_what_the_page_says() -> Outcome {
+    needs(&["make", "cc"])?;
     let dir = tempfile::tempdir().unwrap();
     let prefix = dir.path().join("prefix");
     install(&prefix);
@@ -76,21 +75,26 @@ fn programs_start_with_what_the_page_says() {
         dir.path(),
         &format!("-I{p}/include {p}/lib/libwarmset.a -lpthread -ldl -lm"),
     );
-    if has("pkg-config") {
-        let line = format!("PKG_CONFIG_PATH={p}/lib/pkgconfig pkg-config --cflags --libs warmset");
-        let flags = shell(dir.path(), &line);
-        assert!(flags.status.success());
-        starts(dir.path(), String::from_utf8_lossy(&flags.stdout).trim());
-    }
+    Ok(())
+}
+
+fn programs_start_with_the_flags_of_pkg_config() -> Outcome {
+    needs(&["make", "cc", "pkg-config"])?;
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("prefix");
+    install(&prefix);
+    let p = prefix.display();
+    let line = format!("PKG_CONFIG_PATH={p}/lib/pkgconfig pkg-config --cflags --libs warmset");
+    let flags = shell(dir.path(), &line);
+    assert!(flags.status.success());
+    starts(dir.path(), String::from_utf8_lossy(&flags.stdout).trim());
+    Ok(())
 }
 
 /// Without a name of its own, a program would ask for the file that the linker happened to read; and
 /// `ldconfig` would make no link for the name that programs ask for.
-#[test]
-fn the_library_has_a_name_with_its_version() {
-    if !has("make") || !has("readelf") {
-        return;
-    }
+fn the_library_has_a_name_with_its_version() -> Outcome {
+    needs(&["make", "readelf"])?;
     let dir = tempfile::tempdir().unwrap();
     install(dir.path());
     let lib = dir.path().join("lib");
@@ -102,4 +106,11 @@ fn the_library_has_a_name_with_its_version() {
     let file = std::fs::canonicalize(lib.join(&name)).unwrap();
     let expected = format!("libwarmset.so.{}", env!("CARGO_PKG_VERSION"));
     assert_eq!(file.file_name().unwrap().to_str(), Some(expected.as_str()));
+    Ok(())
 }
+
+testing::tests!(
+    programs_start_with_what_the_page_says,
+    programs_start_with_the_flags_of_pkg_config,
+    the_library_has_a_name_with_its_version,
+);

@@ -11,8 +11,8 @@ mod sets;
 
 use analyze::Guarantee;
 use analyze::policies::{Costs, Policy, PolicyVerdict, Rule, judge};
-use model::watch::Silent;
 use model::TaskSet;
+use model::watch::Silent;
 use policy::{Setup, Spec};
 use releases::{Pattern, Run};
 use sets::{Case, QUANTUM};

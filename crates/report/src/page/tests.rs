@@ -82,6 +82,7 @@ fn judged() -> Judged {
     let verdict = |n: usize| Verdict {
         policy: format!("POLICY-{n}"),
         passes: Some(n.is_multiple_of(2)),
+        refuted: false,
         test: "test".to_owned(),
         reason: "it takes 17ms".to_owned(),
         inflated: Some(1.5),
