@@ -200,7 +200,7 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
     let Some(first) = packings(question).first().copied() else {
         return String::new();
     };
-    let several = question.clusters.len() > 1 && question.given.is_none();
+    let several = question.clusters.len() > 1;
     let overheads = match question.bill.rule {
         Rule::OneDelay => "",
         Rule::ByPiece => ", with the cache delays that the tasks there cause",
@@ -238,7 +238,10 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
                 return String::new();
             };
             let load: f64 = here.iter().map(|p| p.timing.utilization().to_f64()).sum();
-            let another = if several { "; another packing may hold" } else { "" };
+            let another = match question.given {
+                None if several => "; another packing may hold",
+                _ => "",
+            };
             if load > cpus.len() as f64 {
                 return match several {
                     true => format!(

@@ -8,6 +8,7 @@ use crate::options::{Answered, Charged, On, Seed, new_file};
 use model::files::Aside;
 use model::watch::Watch;
 use model::{Duration, Error, Platform, Provenance, Result, Statistic, TaskSet, files, taskfile};
+use policy::Spec;
 use policy::registry::Needs;
 use simulate::{
     Costs, Distributions, Ending, Enforcement, Execution, Lateness, Releases, Scenario, Summary, Traced,
@@ -62,7 +63,7 @@ pub struct Args {
 
 /// [`Lateness`] on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum JitterArg {
+pub enum JitterArg {
     /// After a random part of their jitter
     #[default]
     Random,
@@ -107,6 +108,7 @@ pub fn run(args: Args) -> Result<Answer> {
         return simulate_batch::run(
             batch,
             how,
+            args.jitter,
             args.horizon,
             &scenario,
             args.answered.output.as_deref(),
@@ -126,7 +128,7 @@ pub fn run(args: Args) -> Result<Answer> {
         true => LONGEST_DEFAULT,
         false => default_horizon(&set),
     });
-    scenario.lateness = lateness(&args, &set, &scenario.releases)?;
+    scenario.lateness = lateness(how.policy(), args.jitter, &set, &scenario.releases)?;
     scenario.check(&set)?;
     let costs = costs(&args, &set, &platform)?;
     let assignment = how.assignment(0, how.policy(), &set, &platform, path)?;
@@ -192,15 +194,14 @@ pub fn run(args: Args) -> Result<Answer> {
 ///
 /// # Errors
 /// A policy whose slices, turns, slots or quanta count from the release.
-fn lateness(args: &Args, set: &TaskSet, releases: &Releases) -> Result<Lateness> {
+pub fn lateness(policy: &Spec, how: JitterArg, set: &TaskSet, releases: &Releases) -> Result<Lateness> {
     let has_jitter = |id: &model::TaskId| set.extras().get(id.index()).is_some_and(|x| !x.jitter.is_zero());
     let Some(task) = set.ids().find(has_jitter) else {
         return Ok(Lateness::None);
     };
-    if args.jitter == JitterArg::None || matches!(releases, Releases::Given(_)) {
+    if how == JitterArg::None || matches!(releases, Releases::Given(_)) {
         return Ok(Lateness::None);
     }
-    let policy = args.scheduling.policy();
     let needs = (policy.info().needs)(policy)?;
     if policy.info().quantum_driven || !matches!(needs, Needs::Nothing | Needs::Clusters(_)) {
         return Err(Error::new(format!(
@@ -209,7 +210,7 @@ fn lateness(args: &Args, set: &TaskSet, releases: &Releases) -> Result<Lateness>
         ))
         .remedy("choose another policy, or `--jitter none` to release jobs when they arrive"));
     }
-    Ok(match args.jitter {
+    Ok(match how {
         JitterArg::First => Lateness::First(Lateness::most(set)),
         _ => Lateness::Random(Lateness::most(set)),
     })

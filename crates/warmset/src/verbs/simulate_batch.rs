@@ -1,7 +1,7 @@
 //! `warmset simulate --batch`: many task sets, one line of response times each (DESIGN, "Task sets").
 
 use super::scheduling::{Scheduling, assignment_for};
-use super::simulate::default_horizon;
+use super::simulate::{JitterArg, default_horizon, lateness};
 use crate::{Answer, batch};
 use model::assignment::Clustered;
 use model::taskfile::BatchSet;
@@ -17,7 +17,7 @@ Batch mode: each line of the file is a task set with all times in integer micros
     {\"id\": 7, \"m\": 4, \"tasks\": [{\"wcet\": 4000, \"period\": 33000, \"deadline\": 33000}]}
 and each is answered in order by a line such as
     {\"id\":7,\"response_us\":[[4000,4000]],\"misses\":0,\"preemptions\":0,\"migrations\":0}
-with the response time of every job, null for one unfinished at the horizon. A line's \"horizon_us\" wins over --for; \
+with the response time of every job from its arrival, null for one unfinished at the horizon. A line's \"horizon_us\" wins over --for; \
 for p-edf, p-rm and p-fp its \"assign\" fixes the processor of every task. A set that cannot be partitioned answers null.
 
     warmset simulate --batch sets.jsonl --policy g-edf";
@@ -29,18 +29,20 @@ for p-edf, p-rm and p-fp its \"assign\" fixes the processor of every task. A set
 pub fn run(
     batch: &str,
     how: &Scheduling,
+    jitter: JitterArg,
     horizon: Option<Duration>,
     scenario: &Scenario,
     output: Option<&Path>,
 ) -> Result<Answer> {
     batch::run("Simulating task sets", batch, output, |set| {
-        answer(set, how, horizon, scenario)
+        answer(set, how, jitter, horizon, scenario)
     })
 }
 
 fn answer(
     batch: &BatchSet,
     how: &Scheduling,
+    jitter: JitterArg,
     horizon: Option<Duration>,
     scenario: &Scenario,
 ) -> Result<String> {
@@ -61,6 +63,7 @@ fn answer(
         .policy()
         .plan(&how.setup(&batch.set, &platform, assignment.as_ref()))?;
     let scenario = Scenario {
+        lateness: lateness(how.policy(), jitter, &batch.set, &scenario.releases)?,
         horizon: batch
             .horizon
             .or(horizon)
