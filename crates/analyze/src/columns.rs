@@ -128,6 +128,8 @@ impl<F: Float> Columns<F> {
             if unit == MICROSECOND {
                 // A constant divisor is a multiplication.
                 (wcet, period, deadline) = (wcet / MICROSECOND, period / MICROSECOND, deadline / MICROSECOND);
+            } else if unit > 1 {
+                (wcet, period, deadline) = (wcet / unit, period / unit, deadline / unit);
             }
             all |= period | deadline;
             self.wcet.push(F::of(wcet));
@@ -148,8 +150,9 @@ impl<F: Float> Columns<F> {
 /// Which numbers the times of a set need for the tests to be exact.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Width {
-    /// `f32`: times below 2^20, and each of the lanes sums to less than 2^24. A window is at most two times long, and a job
-    /// count errs by less than 2^-22 of it in floating point, so that only a count that is whole may come out one less.
+    /// `f32`: times below 2^20, and each of the lanes sums to less than 2^23, so that halves are exact. A window is at most
+    /// two times long, and a job count errs by less than 2^-22 of it in floating point, so that only a count that is whole
+    /// may come out one less.
     Single,
     /// `f64`: times and a sum of as many below 2^50.
     Double,
@@ -168,7 +171,7 @@ impl Width {
     fn of_times(times: u64, count: usize) -> Self {
         let bits = |n: u64| u64::BITS - n.leading_zeros();
         let (times, count) = (bits(times), count as u64);
-        if times <= 20 && times + bits(count.div_ceil(WIDE_LANES as u64)) <= 24 {
+        if times <= 20 && times + bits(count.div_ceil(WIDE_LANES as u64)) <= 23 {
             Width::Single
         } else if times + bits(count) <= 50 {
             Width::Double
@@ -190,8 +193,8 @@ const MICROSECOND: u64 = 1_000;
 
 /// The time unit of a set, in nanoseconds: a microsecond if all its times are whole microseconds, else a nanosecond.
 ///
-/// Tests that reason in integer time ("an interference of at least S + 1 units") prove their bound for schedules whose
-/// events fall on whole units. A coarser unit accepts more.
+/// Tests that round bounds to whole units are safe in either; what they accept differs by less than a unit. Counting in
+/// microseconds keeps numbers narrow.
 pub(crate) fn unit(tasks: &[Timing]) -> u64 {
     let whole = |t: &Timing| {
         [t.wcet, t.period, t.deadline]

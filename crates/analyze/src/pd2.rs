@@ -23,6 +23,7 @@ pub const INFO: TestInfo = TestInfo {
             for the rounding; releases wait for the start of a quantum.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Nothing,
 };
 

@@ -8,7 +8,7 @@ use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::verdict::{Decision, Exactness, Guarantee};
 use crate::{global, pd2, tardiness};
 use model::error::nearest;
-use model::{Error, Extras, Result, TaskSet, Timing};
+use model::{Duration, Error, Extras, Result, TaskSet, Timing};
 
 /// A schedulability test: how it is called, what it promises, where it comes from.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,12 @@ pub struct TestInfo {
     pub about: &'static str,
     /// Decides a set on `m` processors. `m` of zero schedules nothing.
     pub run: fn(&[Timing], u32) -> Decision,
-    /// Decides a set that overheads have inflated, where that differs: a test that reasons in whole time units takes
-    /// the unit of `run` from the set, but that of an inflated one is always the nanosecond, so that a longer overhead
-    /// never helps by falling on a coarser unit.
+    /// Decides a set that overheads have inflated, where that differs: a test that rounds times to whole units takes the
+    /// unit of `run` from the set, but that of an inflated one is fixed, so that a longer overhead never helps by a change
+    /// of unit.
     pub run_inflated: Option<fn(&[Timing], u32) -> Decision>,
+    /// Decides a set whose releases fall on multiples of a grid, as do all its times, where that accepts more than `run`.
+    pub on_grid: Option<fn(&[Timing], u32, Duration) -> Decision>,
     /// What it takes of blocking and release jitter, and how.
     pub carries: Carries,
 }
@@ -44,6 +46,17 @@ impl TestInfo {
     /// The test does not apply to the set.
     pub fn decide_inflated(&self, tasks: &[Timing], m: u32) -> Decision {
         self.run_inflated.unwrap_or(self.run)(tasks, m)
+    }
+
+    /// Decides a set whose jobs are released at multiples of `grid` only.
+    ///
+    /// # Errors
+    /// The test does not apply to the set; it needs times that are multiples of `grid`.
+    pub fn decide_on_grid(&self, tasks: &[Timing], m: u32, grid: Duration) -> Decision {
+        match self.on_grid {
+            Some(decide) => decide(tasks, m, grid),
+            None => (self.run)(tasks, m),
+        }
     }
 
     /// Decides a set with blocking and jitter, one entry a task, or none at all. WCETs may have been made longer by overheads.
@@ -157,6 +170,24 @@ pub fn page() -> String {
          outside its preconditions says which one fails (`null` in batch answers).\n\n\
          The column *takes* says what of `blocking` and `jitter` (see [checking](checking.md)) a test carries; it does not apply to a \
          set that has what it does not take.\n\n\
+         ## Releases at any time\n\n\
+         A yes holds for jobs that are released at any time, also between two ticks of the unit in which the times of \
+         the set are given. BCLI and RTA are published for integer time, where all releases are whole units: a job that \
+         waits for longer than x then waits for x + 1 at least. That is false for other releases: (e, D, p) = (1, 5, 5), \
+         (1, 2, 6), (1, 5, 6), (4, 5, 5) on two processors pass the published tests and miss a deadline where the second \
+         task is released at 0.5. Here both are for any releases. The difference: let B_i be the most work of task i that \
+         can delay a job, and x the time that the job may wait and still meet its bound. A job that is late has waited \
+         for longer than x while all m processors were busy, so that Σ min(B_i, y) ≥ m·y for every y up to that time, \
+         also for those just above x. So x is safe if Σ min(B_i, x) < m·x, or if both are equal and fewer than m tasks \
+         have B_i > x. Integer time asks for Σ min(B_i, x + 1) < m·(x + 1), which is weaker. GFP-RTA and GDM-RTA are \
+         published for integer time as well and are changed in the same way. BAR's condition is stricter than needed \
+         (it clips at L − e_k + 1 and compares with m·(L − e_k)), so that it holds for releases at any time as \
+         published. All other tests do not depend on a unit. Bounds and slacks are rounded to whole nanoseconds, to the \
+         safe side.\n\n\
+         `warmset check --batch FILE --grid 1us` asks for integer time: it takes for granted that every job is released \
+         at a multiple of the grid (execution times may be shorter than the WCET by any amount). Every time of the sets \
+         has to be a multiple of it. The answers then say so (`\"grid_ns\":1000`). This is what other tools compute, and \
+         what their verdicts are compared with. It accepts more: BCLI, RTA and GEDF_ANY; the other tests are the same.\n\n\
          | test | policy | guarantee | verdict | preconditions | takes |\n|---|---|---|---|---|---|\n",
     );
     for t in ALL {
@@ -174,10 +205,14 @@ pub fn page() -> String {
     for t in ALL {
         page += &format!("\n## {}\n\n{}\n\nSource: {}.\n", t.name, t.about, t.source);
         page += &format!("\n{}\n", t.carries.sentence());
+        if t.on_grid.is_some() {
+            page +=
+                "\nWith `--grid`: the test in integer time, as published. See \"Releases at any time\".\n";
+        }
         if t.run_inflated.is_some() {
-            page += "\nInteger time: the unit is the microsecond for a set whose times are all whole microseconds, else \
-                     the nanosecond; a set inflated by overheads is judged so that a longer overhead never gains by a \
-                     change of unit.\n";
+            page += "\nRounding: BAR counts in whole microseconds where all times of a set are, else in nanoseconds. A set \
+                     that overheads have inflated is rounded to whole microseconds, so that a longer overhead never \
+                     gains by a change of unit. The coarser unit accepts less.\n";
         }
     }
     page

@@ -1,6 +1,6 @@
 //! What a test answers: schedulable or not by this test, or the precondition that fails.
 
-use model::Timing;
+use model::{Duration, Timing};
 use serde::Serialize;
 use std::fmt;
 
@@ -108,6 +108,20 @@ pub fn constrained_deadlines(tasks: &[Timing]) -> Result<(), NotApplicable> {
         Some(task) => Err(NotApplicable::ConstrainedDeadlines(task)),
         None => Ok(()),
     }
+}
+
+/// Checks that every time is a multiple of `grid`, which is not zero.
+pub fn on_grid(tasks: &[Timing], grid: Duration) -> Result<(), NotApplicable> {
+    let fits = |d: Duration| !grid.is_zero() && d.nanos().is_multiple_of(grid.nanos());
+    if tasks
+        .iter()
+        .all(|t| fits(t.wcet) && fits(t.period) && fits(t.deadline))
+    {
+        return Ok(());
+    }
+    Err(NotApplicable::Precondition(
+        "every time is a multiple of the grid",
+    ))
 }
 
 /// Checks that there are at least `needed` processors.

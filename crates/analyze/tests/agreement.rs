@@ -5,7 +5,8 @@
 mod reference;
 
 use analyze::tardiness::{compliant_vector, devi_anderson};
-use analyze::{Guarantee, registry};
+use analyze::{Guarantee, NotApplicable, registry};
+use model::Duration;
 use reference::random::{count, random_set};
 use reference::{Task, edf, is_constrained, is_feasible, simulator, soft};
 
@@ -22,8 +23,9 @@ fn every_hard_test_agrees_with_its_formula() {
             let timings: Vec<_> = tasks.iter().map(|t| t.timing(unit)).collect();
             for (index, name) in HARD.iter().enumerate() {
                 let test = registry::find(name).unwrap();
-                // Integer time of another unit is another test.
-                if unit > 1_000 && test.run_inflated.is_some() {
+                // These round to whole nanoseconds or microseconds: another unit is another test.
+                let rounds = test.on_grid.is_some() || test.run_inflated.is_some();
+                if rounds && unit > 1 && (unit > 1_000 || *name != "BAR") {
                     continue;
                 }
                 let expected = edf::decide(name, &tasks, m);
@@ -45,30 +47,102 @@ fn every_hard_test_agrees_with_its_formula() {
     assert!(yes.iter().chain(&no).all(|n| *n > 50), "{HARD:?} {yes:?} {no:?}");
 }
 
+/// Bounds are whole nanoseconds also where all times are whole microseconds and a coarser search decides most sets.
 #[test]
-fn integer_time_beyond_2_to_53_agrees_with_its_formula() {
+fn sets_in_microseconds_are_decided_to_the_nanosecond() {
+    let (mut verdicts, mut only_finer) = ([0; 2], 0);
+    for seed in 0..count(3_000) / 3 {
+        let (tasks, m) = random_set(seed);
+        let fine = scaled(&tasks, 1_000);
+        let timings: Vec<_> = fine.iter().map(|t| t.timing(1)).collect();
+        for name in ["BCLI", "RTA"] {
+            let expected = edf::decide(name, &fine, m);
+            let ours = (registry::find(name).unwrap().run)(&timings, m as u32);
+            assert_eq!(ours.ok(), expected, "{name}, {m}, {tasks:?}");
+            if let Some(says) = expected {
+                verdicts[usize::from(says)] += 1;
+                only_finer += usize::from(says && edf::decide(name, &tasks, m) == Some(false));
+            }
+        }
+    }
+    assert!(
+        verdicts.iter().all(|n| *n > 100) && only_finer > 0,
+        "{verdicts:?} {only_finer}"
+    );
+}
+
+#[test]
+fn releases_on_a_grid_agree_with_the_published_formulas() {
+    let (mut verdicts, mut only_on_grid) = ([0; 2], 0);
+    for seed in 0..count(3_000) {
+        let (tasks, m) = random_set(seed);
+        for unit in [1, 7, 1_000, (1 << 54) + 1] {
+            let timings: Vec<_> = tasks.iter().map(|t| t.timing(unit)).collect();
+            for name in ["BCLI", "RTA"] {
+                let test = registry::find(name).unwrap();
+                let expected = edf::decide(&format!("{name} on a grid"), &tasks, m);
+                let grid = Duration::from_nanos(unit);
+                let ours = test.decide_on_grid(&timings, m as u32, grid);
+                assert_eq!(ours.ok(), expected, "{name}, {m}, {tasks:?}, unit {unit}");
+                if let Some(says) = expected {
+                    verdicts[usize::from(says)] += 1;
+                    let anywhere = edf::decide(name, &tasks, m);
+                    only_on_grid += usize::from(says && anywhere == Some(false));
+                    // What holds for releases at any time holds for those on a grid.
+                    assert!(
+                        says || anywhere != Some(true) || name == "BCLI",
+                        "{name}, {m}, {tasks:?}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(
+        verdicts.iter().all(|n| *n > 500) && only_on_grid > 20,
+        "{verdicts:?} {only_on_grid}"
+    );
+}
+
+#[test]
+fn a_grid_that_does_not_divide_the_times_is_refused() {
+    let timings = [Task { e: 2, p: 9, d: 8 }.timing(1_000)];
+    for name in ["BCLI", "RTA"] {
+        let test = registry::find(name).unwrap();
+        for grid in [0, 2_000, 3_000] {
+            let says = test.decide_on_grid(&timings, 2, Duration::from_nanos(grid));
+            assert!(
+                matches!(says, Err(NotApplicable::Precondition(_))),
+                "{name} {grid} {says:?}"
+            );
+        }
+    }
+}
+
+fn scaled(tasks: &[Task], scale: i128) -> Vec<Task> {
+    let times = |t: &Task| Task {
+        e: t.e * scale,
+        p: t.p * scale,
+        d: t.d * scale,
+    };
+    tasks.iter().map(times).collect()
+}
+
+#[test]
+fn times_beyond_2_to_53_agree_with_the_formulas() {
     for seed in 0..count(3_000) / 10 {
         let (tasks, m) = random_set(seed);
         if !is_constrained(&tasks) {
             continue;
         }
         // In steps of about 2^50 the slacks converge as fast as in units, but for the last few nanoseconds.
-        let scale = (1_i128 << 50) + 3;
-        let large: Vec<Task> = tasks
-            .iter()
-            .map(|t| Task {
-                e: t.e * scale,
-                p: t.p * scale,
-                d: t.d * scale,
-            })
-            .collect();
+        let large = scaled(&tasks, (1 << 50) + 3);
         let timings: Vec<_> = large.iter().map(|t| t.timing(1)).collect();
         let small: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
         let bcli = registry::find("BCLI").unwrap();
         let (fine, coarse) = ((bcli.run)(&timings, m as u32), (bcli.run)(&small, m as u32));
         assert_eq!(fine.clone().ok(), edf::decide("BCLI", &large, m), "{tasks:?} {m}");
-        // A coarser unit accepts more.
-        assert!(fine != Ok(true) || coarse == Ok(true), "{tasks:?} {m}");
+        // A coarser unit accepts less.
+        assert!(coarse != Ok(true) || fine == Ok(true), "{tasks:?} {m}");
         // Windows of every length are decided, one bend after the other: there are too many to try them all.
         let bar = (registry::find("BAR").unwrap().run)(&timings, m as u32);
         assert_eq!(

@@ -37,6 +37,40 @@ fn every_line_is_answered_with_its_id() {
     assert_eq!((status, err.as_str()), (0, ""));
 }
 
+/// Accepted by the tests as published, for releases in whole microseconds. It misses a deadline where the second task is
+/// released at 0.5 us.
+const BETWEEN: &str = concat!(
+    r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":5},{"wcet":2,"period":6},"#,
+    r#"{"wcet":1,"period":6},{"wcet":4,"period":5}]}"#
+);
+
+#[test]
+fn a_grid_is_on_request_and_the_answer_says_so() {
+    let (status, out, _) = check(&["--batch", "-", "--tests", "BCLI,RTA,GEDF_ANY,BAR"], BETWEEN);
+    let no = "{\"BCLI\":false,\"RTA\":false,\"GEDF_ANY\":false,\"BAR\":false}";
+    assert_eq!((status, out), (0, format!("{{\"id\":1,\"verdicts\":{no}}}\n")));
+    let arguments = [
+        "--batch",
+        "-",
+        "--tests",
+        "BCLI,RTA,GEDF_ANY,BAR",
+        "--grid",
+        "1us",
+    ];
+    let (status, out, _) = check(&arguments, BETWEEN);
+    let yes = "{\"BCLI\":true,\"RTA\":true,\"GEDF_ANY\":true,\"BAR\":false}";
+    assert_eq!(
+        (status, out),
+        (0, format!("{{\"id\":1,\"grid_ns\":1000,\"verdicts\":{yes}}}\n"))
+    );
+    let (status, out, err) = check(&["--batch", "-", "--tests", "GFB", "--grid", "2ms"], LIGHT);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(
+        err.contains("line 1: task 1: the period of 33ms is no multiple of the grid of 2ms; "),
+        "{err}"
+    );
+}
+
 #[test]
 fn many_lines_are_answered_in_order() {
     let mut input = String::new();
@@ -85,6 +119,16 @@ fn bad_input_is_refused_in_one_line() {
             "did you mean `GFB`?",
         ),
         (vec!["--batch", "-", "--tests", ","], LIGHT, "no test is named"),
+        (
+            vec!["set.toml", "--grid", "1us"],
+            "",
+            "--grid: without --batch the answer is for a machine",
+        ),
+        (
+            vec!["--batch", "-", "--grid", "0us"],
+            LIGHT,
+            "--grid: a grid of zero has no multiples",
+        ),
         (vec!["--batch", "-"], "", "there are no task sets"),
         (vec!["--batch", "/nowhere/sets.jsonl"], "", "no such file"),
         (vec!["--batch", "."], "", "directory"),

@@ -7,7 +7,7 @@
 use crate::carries::Carries;
 use crate::registry::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee};
-use model::{Extras, Timing};
+use model::{Duration, Extras, Timing};
 
 /// The entry of the registry.
 pub const INFO: TestInfo = TestInfo {
@@ -20,6 +20,7 @@ pub const INFO: TestInfo = TestInfo {
     about: "Accepts what any of GFB, BAK, LOAD, FFDBF, BCL, BCLI, BAR and RTA accepts.",
     run: is_schedulable,
     run_inflated: Some(is_schedulable_inflated),
+    on_grid: Some(is_schedulable_on_grid),
     carries: Carries::Own(is_schedulable_with),
 };
 
@@ -49,6 +50,14 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 /// As [`is_schedulable`].
 pub fn is_schedulable_inflated(tasks: &[Timing], m: u32) -> Decision {
     first(|test| test.decide_inflated(tasks, m))
+}
+
+/// Does any test accept a set whose releases and times are all multiples of `grid`?
+///
+/// # Errors
+/// As [`is_schedulable`].
+pub fn is_schedulable_on_grid(tasks: &[Timing], m: u32, grid: Duration) -> Decision {
+    first(|test| test.decide_on_grid(tasks, m, grid))
 }
 
 /// Does any test accept a set with blocking and jitter?

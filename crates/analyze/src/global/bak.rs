@@ -27,6 +27,7 @@ pub const INFO: TestInfo = TestInfo {
             each task can bring into the longest such interval. Quadratic.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Deadlines,
 };
 

@@ -37,6 +37,7 @@ pub const INFO: TestInfo = TestInfo {
             Pseudo-polynomial: looks at every deadline up to a bound that grows as U comes close to m. Integer time.",
     run: is_schedulable,
     run_inflated: Some(is_schedulable_inflated),
+    on_grid: None,
     carries: Carries::Deadlines,
 };
 

@@ -26,6 +26,7 @@ pub const INFO: TestInfo = TestInfo {
             are heavy.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Deadlines,
 };
 

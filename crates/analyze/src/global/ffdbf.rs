@@ -32,6 +32,7 @@ pub const INFO: TestInfo = TestInfo {
             this does not.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Deadlines,
 };
 

@@ -27,6 +27,7 @@ pub const INFO: TestInfo = TestInfo {
             priorities. Linear in the number of tasks.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Own(is_schedulable_with),
 };
 

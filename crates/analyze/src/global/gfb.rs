@@ -24,6 +24,7 @@ pub const INFO: TestInfo = TestInfo {
             when all tasks are light, useless when one is heavy (the effect of Dhall and Liu).",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Deadlines,
 };
 

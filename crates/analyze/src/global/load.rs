@@ -29,6 +29,7 @@ pub const INFO: TestInfo = TestInfo {
             depends on the largest density. One of the few tests for deadlines beyond periods.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Deadlines,
 };
 

@@ -30,6 +30,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
+        on_grid: None,
         carries,
     }
 }

@@ -247,6 +247,7 @@ pub const INFO: TestInfo = TestInfo {
             first, else spread evenly. Tardiness is bounded if the migratory tasks of no processor exceed it.",
     run: decide,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Nothing,
 };
 

@@ -480,5 +480,6 @@ pub const INFO: TestInfo = TestInfo {
         }
     },
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Nothing,
 };

@@ -328,6 +328,7 @@ const fn info(
         about,
         run,
         run_inflated: None,
+        on_grid: None,
         carries: Carries::Nothing,
     }
 }

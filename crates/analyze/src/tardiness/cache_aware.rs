@@ -31,6 +31,7 @@ pub const INFO: TestInfo = TestInfo {
             deadline once it is tardy, so that its priority stays within its window. The bound itself comes with it.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Nothing,
 };
 

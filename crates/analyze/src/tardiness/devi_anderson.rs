@@ -27,6 +27,7 @@ pub const INFO: TestInfo = TestInfo {
             above 1; the bound itself comes with it.",
     run: is_schedulable,
     run_inflated: None,
+    on_grid: None,
     carries: Carries::Blocking,
 };
 

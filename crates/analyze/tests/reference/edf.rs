@@ -20,11 +20,13 @@ pub fn decide(name: &str, tasks: &[Task], m: i128) -> Option<bool> {
         "GFB" => gfb(tasks, m),
         "BAK" => (0..tasks.len()).all(|k| bak(tasks, m, k)),
         "BCL" => (0..tasks.len()).all(|k| bcl(tasks, m, k)),
-        "BCLI" => bcli(tasks, m),
+        "BCLI" => bcli(tasks, m, false),
+        "BCLI on a grid" => bcli(tasks, m, true),
         "BAR" => bar(tasks, m),
         "LOAD" => load(tasks, m),
         "FFDBF" => ffdbf(tasks, m),
-        "RTA" => rta(tasks, m),
+        "RTA" => rta(tasks, m, false),
+        "RTA on a grid" => rta(tasks, m, true),
         _ => unreachable!("{name}"),
     })
 }
@@ -67,22 +69,27 @@ fn bcl(tasks: &[Task], m: i128, k: usize) -> bool {
     sum < bound || (sum == bound && others().any(|b| whole(0) < b && b <= left))
 }
 
-fn bcli(tasks: &[Task], m: i128) -> bool {
+/// Releases on whole units if `grid`, else anywhere; slacks in whole units.
+fn bcli(tasks: &[Task], m: i128, grid: bool) -> bool {
     let mut slack = vec![0; tasks.len()];
     loop {
         let (mut all, mut changed) = (true, false);
         for k in 0..tasks.len() {
             let tk = tasks[k];
-            let work: i128 = (0..tasks.len())
-                .filter(|i| *i != k)
-                .map(|i| {
-                    let t = tasks[i];
-                    let jobs = tk.d / t.p;
-                    let work = jobs * t.e + t.e.min((tk.d - slack[i] - jobs * t.p).max(0));
-                    work.min(tk.d - tk.e + 1)
-                })
-                .sum();
-            let new = tk.d - tk.e - work / m;
+            let (room, work) = (tk.d - tk.e, |i: usize| {
+                let t = tasks[i];
+                let jobs = tk.d / t.p;
+                jobs * t.e + t.e.min((tk.d - slack[i] - jobs * t.p).max(0))
+            });
+            let others = || (0..tasks.len()).filter(|i| *i != k).map(work);
+            let new = if grid {
+                room - others().map(|w| w.min(room + 1)).sum::<i128>() / m
+            } else if is_short(others(), room, m) {
+                let share = Q::new(others().map(|w| w.min(room)).sum(), m);
+                (whole(room) - share).floor().to_integer()
+            } else {
+                -1
+            };
             all &= new >= 0;
             if new > slack[k] {
                 slack[k] = new;
@@ -93,6 +100,12 @@ fn bcli(tasks: &[Task], m: i128) -> bool {
             return all;
         }
     }
+}
+
+/// Is Σ min(work, y) below m·y for every y just above `x`?
+fn is_short(work: impl Iterator<Item = i128> + Clone, x: i128, m: i128) -> bool {
+    let sum: i128 = work.clone().map(|w| w.min(x)).sum();
+    sum < m * x || (sum == m * x && (work.filter(|w| *w > x).count() as i128) < m)
 }
 
 /// Looks at every whole A, not only at those where the demand steps.
@@ -209,12 +222,12 @@ fn forced_forward(t: &Task, at: Q, sigma: Q) -> Q {
     jobs * wcet + more
 }
 
-fn rta(tasks: &[Task], m: i128) -> bool {
+fn rta(tasks: &[Task], m: i128, grid: bool) -> bool {
     let mut slack = vec![0; tasks.len()];
     for _ in 0..25 {
         let (mut all, mut changed) = (true, false);
         for k in 0..tasks.len() {
-            match response(tasks, m, k, &slack) {
+            match response(tasks, m, k, &slack, grid) {
                 Some(r) => {
                     let new = tasks[k].d - r;
                     changed |= new != slack[k];
@@ -230,20 +243,31 @@ fn rta(tasks: &[Task], m: i128) -> bool {
     false
 }
 
-/// The least R by trying every one.
-fn response(tasks: &[Task], m: i128, k: usize, slack: &[i128]) -> Option<i128> {
+/// The least R by trying every one that is not below what the one before asks for.
+fn response(tasks: &[Task], m: i128, k: usize, slack: &[i128], grid: bool) -> Option<i128> {
     let tk = tasks[k];
-    (tk.e..=tk.d).find(|r| {
-        let work: i128 = (0..tasks.len())
-            .filter(|i| *i != k)
-            .map(|i| {
-                let t = tasks[i];
-                let by_deadline = (tk.d / t.p) * t.e + t.e.min((tk.d % t.p - slack[i]).max(0));
-                let window = r + t.d - t.e - slack[i];
-                let any = (window / t.p) * t.e + t.e.min(window % t.p);
-                by_deadline.min(any).min(r - tk.e + 1)
-            })
-            .sum();
-        *r == tk.e + work / m
-    })
+    let mut r = tk.e;
+    while r <= tk.d {
+        let work = |i: usize| {
+            let t = tasks[i];
+            let by_deadline = (tk.d / t.p) * t.e + t.e.min((tk.d % t.p - slack[i]).max(0));
+            let window = r + t.d - t.e - slack[i];
+            let any = (window / t.p) * t.e + t.e.min(window % t.p);
+            by_deadline.min(any)
+        };
+        let others = (0..tasks.len()).filter(|i| *i != k).map(work);
+        let x = r - tk.e;
+        let sum: i128 = others.clone().map(|w| w.min(x + i128::from(grid))).sum();
+        let is_bound = if grid {
+            x == sum / m
+        } else {
+            is_short(others, x, m)
+        };
+        if is_bound {
+            return Some(r);
+        }
+        // The work does not fall as R grows.
+        r = (r + 1).max(tk.e + sum / m);
+    }
+    None
 }

@@ -90,6 +90,11 @@ pub fn run(args: Args) -> Result<Answer> {
         )
         .at("--tests")
         .remedy("give a batch file with `--batch`, or choose policies with `--policy`")),
+        (None, _) if args.batch.grid.is_some() => Err(Error::new(
+            "without --batch the answer is for a machine, which releases jobs at any time",
+        )
+        .at("--grid")
+        .remedy("leave it out, or judge a batch file with --batch")),
         (None, Some(path)) => judge(path, &args),
         (None, None) => {
             Err(Error::new("no task set is given").remedy("name a TOML file, or a batch file with --batch"))
