@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install install-task install-color test rounds lint unit smoke bench live soak many clean
+.PHONY: tour build install install-task install-color test rounds lint unit smoke exact bench live soak many clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -73,6 +73,11 @@ unit:
 smoke:
 	$(CARGO) test --locked --workspace --no-run
 	sh tests/smoke.sh target/debug/warmset
+
+## A million small sets: no test's yes is disproved by any release pattern on the half grid. make exact SETS=...
+exact:
+	WARMSET_EXACT_SETS=$(or $(SETS),1000000) $(CARGO) test --locked --release -p warmset-analyze \
+		--test exact_search -- --nocapture --test-threads=1
 
 ## Speed against the figures of other tools, in one run on one machine.
 bench:

@@ -158,6 +158,32 @@ pub fn find_list(names: &str) -> Result<Vec<&'static TestInfo>> {
     Ok(found)
 }
 
+/// A section of the page: which releases a yes is for.
+const RELEASES: &str = r#"
+## Releases at any time
+
+A yes holds for jobs that are released at any time, also between two ticks of the unit in which the
+times of the set are given. BCLI and RTA are published for integer time, where all releases are
+whole units: a job that waits for longer than x then waits for x + 1 at least. That is false for
+other releases: (e, D, p) = (1, 5, 5), (1, 2, 6), (1, 5, 6), (4, 5, 5) on two processors pass the
+published RTA and miss a deadline where the second task is released at 0.5. Here both are for any
+releases. The difference: let B_i be the most work of task i that can delay a job, and x the time
+that the job may wait and still meet its bound. A job that is late has waited for longer than x
+while all m processors were busy, so that Σ min(B_i, y) ≥ m·y for every y up to that time, also for
+those just above x. So x is safe if Σ min(B_i, x) < m·x, or if both are equal and fewer than m tasks
+have B_i > x. Integer time asks for Σ min(B_i, x + 1) < m·(x + 1), which is weaker. GFP-RTA and
+GDM-RTA are published for integer time as well and are changed in the same way. BAR's condition is
+stricter than needed (it clips at L − e_k + 1 and compares with m·(L − e_k)), so that it holds for
+releases at any time as published. All other tests do not depend on a unit. Bounds and slacks are
+rounded to whole nanoseconds, to the safe side.
+
+`warmset check --batch FILE --grid 1us` asks for integer time: it takes for granted that every job
+is released at a multiple of the grid (execution times may be shorter than the WCET by any amount).
+Every time of the sets has to be a multiple of it. The answers then say so (`"grid_ns":1000`). This
+is what other tools compute, and what their verdicts are compared with. It accepts more: BCLI, RTA
+and GEDF_ANY; the other tests are the same.
+"#;
+
 /// The page of the documentation about all tests, `docs/tests.md`, in Markdown.
 pub fn page() -> String {
     let mut page = String::from(
@@ -170,24 +196,6 @@ pub fn page() -> String {
          outside its preconditions says which one fails (`null` in batch answers).\n\n\
          The column *takes* says what of `blocking` and `jitter` (see [checking](checking.md)) a test carries; it does not apply to a \
          set that has what it does not take.\n\n\
-         ## Releases at any time\n\n\
-         A yes holds for jobs that are released at any time, also between two ticks of the unit in which the times of \
-         the set are given. BCLI and RTA are published for integer time, where all releases are whole units: a job that \
-         waits for longer than x then waits for x + 1 at least. That is false for other releases: (e, D, p) = (1, 5, 5), \
-         (1, 2, 6), (1, 5, 6), (4, 5, 5) on two processors pass the published tests and miss a deadline where the second \
-         task is released at 0.5. Here both are for any releases. The difference: let B_i be the most work of task i that \
-         can delay a job, and x the time that the job may wait and still meet its bound. A job that is late has waited \
-         for longer than x while all m processors were busy, so that Σ min(B_i, y) ≥ m·y for every y up to that time, \
-         also for those just above x. So x is safe if Σ min(B_i, x) < m·x, or if both are equal and fewer than m tasks \
-         have B_i > x. Integer time asks for Σ min(B_i, x + 1) < m·(x + 1), which is weaker. GFP-RTA and GDM-RTA are \
-         published for integer time as well and are changed in the same way. BAR's condition is stricter than needed \
-         (it clips at L − e_k + 1 and compares with m·(L − e_k)), so that it holds for releases at any time as \
-         published. All other tests do not depend on a unit. Bounds and slacks are rounded to whole nanoseconds, to the \
-         safe side.\n\n\
-         `warmset check --batch FILE --grid 1us` asks for integer time: it takes for granted that every job is released \
-         at a multiple of the grid (execution times may be shorter than the WCET by any amount). Every time of the sets \
-         has to be a multiple of it. The answers then say so (`\"grid_ns\":1000`). This is what other tools compute, and \
-         what their verdicts are compared with. It accepts more: BCLI, RTA and GEDF_ANY; the other tests are the same.\n\n\
          | test | policy | guarantee | verdict | preconditions | takes |\n|---|---|---|---|---|---|\n",
     );
     for t in ALL {
@@ -202,6 +210,7 @@ pub fn page() -> String {
             t.carries.words()
         );
     }
+    page += RELEASES;
     for t in ALL {
         page += &format!("\n## {}\n\n{}\n\nSource: {}.\n", t.name, t.about, t.source);
         page += &format!("\n{}\n", t.carries.sentence());

@@ -40,8 +40,8 @@ fn every_line_is_answered_with_its_id() {
 /// Accepted by the tests as published, for releases in whole microseconds. It misses a deadline where the second task is
 /// released at 0.5 us.
 const BETWEEN: &str = concat!(
-    r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":5},{"wcet":2,"period":6},"#,
-    r#"{"wcet":1,"period":6},{"wcet":4,"period":5}]}"#
+    r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":5},{"wcet":1,"period":6,"deadline":2},"#,
+    r#"{"wcet":1,"period":6,"deadline":5},{"wcet":4,"period":5}]}"#
 );
 
 #[test]
@@ -58,7 +58,7 @@ fn a_grid_is_on_request_and_the_answer_says_so() {
         "1us",
     ];
     let (status, out, _) = check(&arguments, BETWEEN);
-    let yes = "{\"BCLI\":true,\"RTA\":true,\"GEDF_ANY\":true,\"BAR\":false}";
+    let yes = "{\"BCLI\":false,\"RTA\":true,\"GEDF_ANY\":true,\"BAR\":false}";
     assert_eq!(
         (status, out),
         (0, format!("{{\"id\":1,\"grid_ns\":1000,\"verdicts\":{yes}}}\n"))

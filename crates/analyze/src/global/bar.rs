@@ -13,7 +13,16 @@
 //! whose left side does not depend on k, and which holds up to the next step if it holds at one. It is decided once for
 //! all tasks with D_k ≤ L, by the largest e_k among them, and only the tasks that fail it are looked at one by one.
 //!
-//! Assumes: sporadic tasks, D ≤ p, U < m; integer time, in the unit of the set (`columns::unit`).
+//! The paper has integer time, but the condition holds for releases at any time. A job that misses
+//! in a window of length L waits for a time I > L − e_k, so that the left side, clipped at any y in
+//! (L − e_k, I] in place of L − e_k + 1, reaches m·y. Let L = ℓ + d with ℓ whole and 0 ≤ d < 1, and y
+//! below ℓ − e_k + 1. From ℓ to L no DBF steps, and the left side of the condition grows by at most d
+//! for each of the m − 1 tasks that carry work in and for task k, which is clipped at A, if it is
+//! none of them. It was at most m·(ℓ − e_k) with a later clipping, so that it is at most
+//! m·(L − e_k) < m·y.
+//!
+//! Assumes: sporadic tasks, D ≤ p, U < m. Windows are whole numbers of the unit of the set
+//! (`columns::unit`); a coarser one accepts less.
 
 use crate::carries::Carries;
 use crate::columns::{self, Budget, max};
@@ -34,7 +43,7 @@ pub const INFO: TestInfo = TestInfo {
     source: "Baruah, RTSS 2007, Theorem 2, Equation 8",
     preconditions: "D ≤ p, U < m",
     about: "At the start of the interval that leads to a miss, at most m − 1 tasks have work left over. \
-            Pseudo-polynomial: looks at every deadline up to a bound that grows as U comes close to m. Integer time.",
+            Pseudo-polynomial: looks at every deadline up to a bound that grows as U comes close to m.",
     run: is_schedulable,
     run_inflated: Some(is_schedulable_inflated),
     on_grid: None,
@@ -51,8 +60,7 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 
 /// As [`is_schedulable`] in whole microseconds, WCETs rounded up and periods and deadlines down.
 ///
-/// Here a coarser unit accepts less, unlike in the other tests of integer time: a set in microseconds must not gain by an
-/// overhead that makes it one in nanoseconds.
+/// A coarser unit accepts less: a set in microseconds must not gain by an overhead that makes it one in nanoseconds.
 ///
 /// # Errors
 /// As [`is_schedulable`].

@@ -5,7 +5,9 @@
 //! of task k, W_i = N_i·e_i + min(e_i, max(0, D_k − N_i·p_i)) and S_k = D_k − e_k, every task k must have
 //! Σ_{i≠k} min(W_i, S_k) < m·S_k, or equality and some i with 0 < W_i ≤ S_k.
 //!
-//! Assumes: sporadic tasks, D ≤ p. All quantities are whole nanoseconds: the test needs no fractions.
+//! Assumes: sporadic tasks, D ≤ p, released at any time: a job that misses waits for longer than S_k, and that
+//! Σ min(W_i, y) ≥ m·y for all y just above S_k is what both conditions exclude. All quantities are whole nanoseconds:
+//! the test needs no fractions.
 
 use crate::carries::Carries;
 use crate::columns::{Budget, Columns, LANES, max, min, round};

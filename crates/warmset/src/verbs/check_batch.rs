@@ -68,9 +68,7 @@ fn judge(batch: &BatchSet, tests: &[&TestInfo], grid: Option<Duration>) -> Resul
     for (index, test) in tests.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
         let decision = match grid {
-            Some(grid) if test.on_grid.is_some() => {
-                test.decide_on_grid(batch.set.timings(), batch.m, grid)
-            }
+            Some(grid) if test.on_grid.is_some() => test.decide_on_grid(batch.set.timings(), batch.m, grid),
             _ => test.decide_set(&batch.set, batch.m),
         };
         let verdict = match decision {
