@@ -58,7 +58,7 @@ impl Tally {
     fn truth_in(&mut self, tasks: &[Task], processors: u32, rule: Rule, ticks: u8) -> Option<Truth> {
         let found = self
             .search
-            .explore(&in_ticks(tasks, ticks), processors as usize, rule, true, LIMIT);
+            .explore(&in_ticks(tasks, ticks), &[processors as u8], rule, true, LIMIT);
         self.left_out += u64::from(found.is_none());
         found
     }
@@ -314,6 +314,43 @@ fn windows(tally: &mut Tally, set: &Set) {
     }
 }
 
+/// NPS-F: the tasks of each server by EDF, in the parts of every slot in which some processor serves it.
+fn slots(tally: &mut Tally, set: &Set) {
+    let Some(slots) = sets::slots(set) else {
+        return;
+    };
+    let mut late = false;
+    for server in 0..=slots.server_of.iter().copied().max().unwrap_or(0) {
+        let mut supply = vec![0; 2 * slots.slot.nanos() as usize];
+        for turn in slots
+            .timetables
+            .iter()
+            .flat_map(|t| &t.turns)
+            .filter(|t| t.server == server)
+        {
+            for tick in 2 * turn.start.nanos()..2 * turn.end.nanos() {
+                supply[tick as usize] += 1;
+            }
+        }
+        // A server is one processor at most.
+        assert!(supply.iter().all(|serving| *serving <= 1), "{slots:?} {set:?}");
+        let here = set
+            .tasks
+            .iter()
+            .zip(&slots.server_of)
+            .filter(|(_, s)| **s == server);
+        let tasks: Vec<Task> = here.map(|(t, _)| *t).collect();
+        let tasks = in_ticks(&tasks, 2);
+        let Some(truth) = tally.search.explore(&tasks, &supply, Rule::Edf, true, LIMIT) else {
+            tally.left_out += 1;
+            return;
+        };
+        late |= truth.late;
+    }
+    let worst = [0; search::TASKS];
+    tally.note("NPS-F", true, &Truth { late, worst }, false, set);
+}
+
 /// One processor: exact tests and exact response times.
 fn one_processor(tally: &mut Tally, set: &Set) {
     let overloaded = set
@@ -365,7 +402,7 @@ fn one_processor(tally: &mut Tally, set: &Set) {
 /// Bounds of tardiness under global EDF on two processors, for sets that miss deadlines.
 fn soft(tally: &mut Tally, set: &Set) {
     let ticks = in_ticks(&set.tasks, 2);
-    let Some(truth) = tally.search.explore(&ticks, 2, Rule::Edf, false, LIMIT) else {
+    let Some(truth) = tally.search.explore(&ticks, &[2], Rule::Edf, false, LIMIT) else {
         tally.left_out += 1;
         return;
     };
@@ -402,6 +439,7 @@ fn no_yes_is_disproved_by_any_release_pattern_on_the_half_grid() {
         global_fixed(&mut tally, &set, sampled);
         partitioned(&mut tally, &set);
         windows(&mut tally, &set);
+        slots(&mut tally, &set);
         one_processor(&mut tally, &set);
         if seed % 100 == 0 {
             soft(&mut tally, &sets::nearly_full(seed));
@@ -434,6 +472,17 @@ fn no_yes_is_disproved_by_any_release_pattern_on_the_half_grid() {
         disproved[..disproved.len().min(20)].join("\n")
     );
     assert!(tally.left_out * 1_000 < sets, "{} left out", tally.left_out);
+    for name in [
+        "NPS-F",
+        "EDF-WM with slices",
+        "C-EDF on 2 + 1",
+        "GFP-RTA",
+        "GDM-RTA",
+        "GDM-DENSITY",
+    ] {
+        let accepted = tally.tests.get(name).map_or(0, |c| c.accepted);
+        assert!(accepted > sets / 500, "{name} accepts {accepted}");
+    }
     // Nothing is shown by tests that accept nothing, nor by a search that does not see what happens between units.
     let hard = |t: &&TestInfo| t.policy == "g-edf" && t.guarantee == Guarantee::Hard;
     for test in registry::ALL.iter().filter(hard) {
@@ -485,7 +534,7 @@ fn the_search_finds_what_is_known() {
         deadline,
     };
     let mut search = Search::default();
-    let mut explore = |tasks: &[Task], m, rule| search.explore(tasks, m, rule, true, LIMIT).unwrap();
+    let mut explore = |tasks: &[Task], m, rule| search.explore(tasks, &[m], rule, true, LIMIT).unwrap();
     // Dhall and Liu: two light tasks keep the heavy one from both processors.
     let dhall = [task(1, 5, 5), task(1, 5, 5), task(6, 6, 6)];
     assert!(explore(&dhall, 2, Rule::Edf).late);

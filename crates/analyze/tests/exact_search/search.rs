@@ -16,6 +16,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub const TASKS: usize = 4;
 /// The most jobs of one task that are released and not finished.
 const PENDING: usize = 3;
+/// The most ticks after which the supply repeats: a bit of each task's lane of a key.
+const PHASES: usize = 1 << TASKS;
 /// No job of this age.
 const NONE: u8 = 0xff;
 /// Ages that are told apart; beyond, the search ends without an answer.
@@ -143,7 +145,8 @@ pub struct Search {
     seen: HashMap<u128, u32, BuildHasherDefault<Fold>>,
     /// How long the idle tasks wait, a byte each, and the next entry for the same pending jobs.
     waits: Vec<(u32, u32)>,
-    stack: Vec<Rows>,
+    /// States with their tick of the supply.
+    stack: Vec<(Rows, usize)>,
     /// How many states all searches have looked at.
     pub states: u64,
 }
@@ -151,24 +154,30 @@ pub struct Search {
 /// What a tick does to one state.
 struct Step<'t> {
     tasks: &'t [Task],
-    processors: usize,
+    supply: &'t [u8],
     rule: Rule,
     until_late: bool,
 }
 
 impl Search {
-    /// All schedules of `tasks` (by `Rule::FixedPriority` in the order of their priorities) on `processors`. With
-    /// `until_late` the search ends at the first miss. None if more than `limit` states are looked at, or more than three
-    /// jobs of a task are pending.
+    /// All schedules of `tasks` (by `Rule::FixedPriority` in the order of their priorities). `supply` says how many
+    /// processors there are at each tick, over and over. With `until_late` the search ends at the first miss. None if more
+    /// than `limit` states are looked at, or more than three jobs of a task are pending.
     pub fn explore(
         &mut self,
         tasks: &[Task],
-        processors: usize,
+        supply: &[u8],
         rule: Rule,
         until_late: bool,
         limit: usize,
     ) -> Option<Truth> {
-        assert!(tasks.len() <= TASKS && tasks.iter().all(|t| t.wcet > 0 && t.period > 0));
+        assert!(!supply.is_empty() && supply.len() <= PHASES);
+        assert!(
+            tasks.len() <= TASKS
+                && tasks
+                    .iter()
+                    .all(|t| (1..=OLDEST).contains(&t.wcet) && t.period > 0)
+        );
         self.seen.clear();
         self.waits.clear();
         self.stack.clear();
@@ -178,12 +187,12 @@ impl Search {
         };
         let step = Step {
             tasks,
-            processors,
+            supply,
             rule,
             until_late,
         };
-        self.push([FREE; TASKS], tasks.len());
-        while let Some(rows) = self.stack.pop() {
+        self.push([FREE; TASKS], tasks.len(), 0);
+        while let Some((rows, phase)) = self.stack.pop() {
             self.states += 1;
             if self.waits.len() > limit {
                 return None;
@@ -201,7 +210,7 @@ impl Search {
                         released[i].release(task);
                     }
                 }
-                if !self.run(&step, &released, &mut truth)? && until_late {
+                if !self.run(&step, &released, phase, &mut truth)? && until_late {
                     return Some(truth);
                 }
                 if chosen == may {
@@ -214,25 +223,34 @@ impl Search {
     }
 
     /// Every choice of the scheduler for one tick. False: some job misses its deadline.
-    fn run(&mut self, step: &Step<'_>, rows: &Rows, truth: &mut Truth) -> Option<bool> {
+    fn run(&mut self, step: &Step<'_>, rows: &Rows, phase: usize, truth: &mut Truth) -> Option<bool> {
         let pending: u32 = (0..step.tasks.len())
             .filter(|i| !rows[*i].is_idle())
             .map(|i| 1 << i)
             .sum();
-        let running = step.processors.min(pending.count_ones() as usize) as u32;
+        let running = u32::from(step.supply[phase]).min(pending.count_ones());
+        let next = (phase + 1) % step.supply.len();
         let mut in_time = true;
         for chosen in 0..=pending {
             if chosen & !pending == 0
                 && chosen.count_ones() == running
                 && step.may_choose(rows, chosen, pending & !chosen)
             {
-                in_time &= self.pass(step, rows, chosen, truth)?;
+                in_time &= self.pass(step, rows, chosen, next, truth)?;
             }
         }
         Some(in_time)
     }
 
-    fn pass(&mut self, step: &Step<'_>, rows: &Rows, chosen: u32, truth: &mut Truth) -> Option<bool> {
+    /// A tick in which the tasks in `chosen` run; `phase` is that of the tick behind it.
+    fn pass(
+        &mut self,
+        step: &Step<'_>,
+        rows: &Rows,
+        chosen: u32,
+        phase: usize,
+        truth: &mut Truth,
+    ) -> Option<bool> {
         let mut next = *rows;
         let (mut in_time, mut beyond) = (true, false);
         for (i, task) in step.tasks.iter().enumerate() {
@@ -254,12 +272,12 @@ impl Search {
         if beyond {
             return None;
         }
-        self.push(next, step.tasks.len());
+        self.push(next, step.tasks.len(), phase);
         Some(in_time)
     }
 
     /// Remembers a state, unless one is known that can do as much.
-    fn push(&mut self, rows: Rows, count: usize) {
+    fn push(&mut self, rows: Rows, count: usize, phase: usize) {
         let (mut key, mut waits) = (0_u128, 0_u32);
         for (i, row) in rows.iter().enumerate().take(count) {
             if row.is_idle() {
@@ -268,6 +286,10 @@ impl Search {
                 let lane = u32::from_le_bytes([row.left, row.ages[0], row.ages[1], row.ages[2]]);
                 key |= u128::from(lane) << (32 * i);
             }
+        }
+        for lane in (0..TASKS).filter(|lane| phase >> lane & 1 == 1) {
+            // What is left is below 2^7.
+            key |= 0x80 << (32 * lane);
         }
         let first = self.seen.entry(key).or_insert(0);
         let mut at = *first;
@@ -282,7 +304,7 @@ impl Search {
         }
         self.waits.push((waits, *first));
         *first = self.waits.len() as u32;
-        self.stack.push(rows);
+        self.stack.push((rows, phase));
     }
 }
 

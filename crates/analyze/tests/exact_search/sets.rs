@@ -2,9 +2,9 @@
 
 use crate::reference::random::Random;
 use crate::search::Task;
-use analyze::semi::{self, edf_wm};
+use analyze::semi::{self, edf_wm, nps_f};
 use analyze::{Guarantee, TestInfo, registry};
-use model::assignment::Slices;
+use model::assignment::{Slices, Slots};
 use model::{Duration, Timing};
 
 /// A set in whole units.
@@ -61,6 +61,12 @@ pub fn at_the_edge(seed: u64) -> Set {
         .filter(|t| t.guarantee == Guarantee::Hard && t.name != "PD2")
         .collect();
     let test = tests[r.below(tests.len() as u64) as usize];
+    if test.name == edf_wm::INFO.name {
+        // A task is cut where none fits whole: all are heavy.
+        for task in &mut set.tasks {
+            task.wcet = (task.period.min(task.deadline) * 5 / 8).max(1);
+        }
+    }
     let mut refused = 0;
     while refused < 6 {
         let task = r.below(count as u64) as usize;
@@ -80,6 +86,9 @@ fn accepts(test: &TestInfo, set: &Set) -> bool {
     if test.name == edf_wm::INFO.name {
         return slices(set).is_some();
     }
+    if test.name == nps_f::INFO.name {
+        return slots(set).is_some();
+    }
     (test.run)(&set.timings(1_000), set.processors) == Ok(true)
 }
 
@@ -90,6 +99,17 @@ pub fn slices(set: &Set) -> Option<Slices> {
         ..edf_wm::Settings::default()
     };
     edf_wm::assign(&set.timings(1), &semi::processors(set.processors), &settings).ok()
+}
+
+/// The assignment of NPS-F with reserves as short as a unit, which is a nanosecond, for deadlines equal to periods.
+pub fn slots(set: &Set) -> Option<Slots> {
+    let settings = nps_f::Settings {
+        shortest: Duration::from_nanos(1),
+        ..nps_f::Settings::default()
+    };
+    let is_implicit = set.tasks.iter().all(|t| t.deadline == t.period);
+    let assign = || nps_f::assign(&set.timings(1), &[semi::processors(set.processors)], &settings).ok();
+    is_implicit.then(assign).flatten()
 }
 
 /// A set of three tasks with deadlines equal to periods that fills two processors, nearly or wholly.
