@@ -85,12 +85,17 @@ pub(super) fn turns_hold(pieces: &[Piece]) -> bool {
         && exact::cmp_sum(migratory.map(|p| p.timing.utilization()), Ratio::ONE).is_le()
 }
 
-/// The slices of each task hold its execution, and end by its deadline.
+/// The slices of each task hold its execution, and end by its deadline; those of a split task also by the next release, or
+/// the first slice of its next job would come late ([`crate::semi::edf_wm`]).
 fn are_whole(slices: &Slices, tasks: &[Timing]) -> bool {
     let sum = |times: &mut dyn Iterator<Item = Duration>| times.map(|d| u128::from(d.nanos())).sum::<u128>();
     slices.tasks.len() == tasks.len()
         && tasks.iter().zip(&slices.tasks).all(|(t, slices)| {
+            let end = match slices.len() {
+                0 | 1 => t.deadline,
+                _ => t.deadline.min(t.period),
+            };
             sum(&mut slices.iter().map(|s| s.budget)) >= u128::from(t.wcet.nanos())
-                && sum(&mut slices.iter().map(|s| s.window)) <= u128::from(t.deadline.nanos())
+                && sum(&mut slices.iter().map(|s| s.window)) <= u128::from(end.nanos())
         })
 }

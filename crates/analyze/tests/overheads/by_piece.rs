@@ -3,7 +3,7 @@
 use super::{delays_of, each_alone, task, us};
 use analyze::Guarantee;
 use analyze::overheads::{
-    Accounted, CacheCharge, Overheads, Precedence, System, account, longest_delay, quanta,
+    Accounted, CacheCharge, Overheads, Precedence, System, account, holds, longest_delay, quanta,
 };
 use analyze::semi::processors;
 use analyze::uniprocessor::fixed_priority::Priority;
@@ -175,4 +175,35 @@ fn a_job_in_quanta_pays_its_own_delay_in_every_quantum_but_the_first() {
     let inflated: Vec<Duration> = accounted.inflated.iter().map(|t| t.wcet).collect();
     // No quantum is left of a delay that fills it.
     assert_eq!(inflated, [us(3_400), us(1_000), us(1_000), Duration::MAX]);
+}
+
+/// A job in slices has to end before its successor comes, also where its deadline is later.
+#[test]
+fn slices_that_end_after_the_next_release_do_not_hold() {
+    let platform = Platform::symmetric(2);
+    let tasks = [Timing {
+        deadline: us(14_000),
+        ..task(2_000, 10_000)
+    }];
+    let delays = delays_of(&platform, 1, &DELAYS[..1]);
+    let system = System {
+        platform: &platform,
+        overheads: &Overheads::NONE,
+        delays: &delays,
+        guarantee: Guarantee::Hard,
+        charge: CacheCharge::ByPiece(Precedence::Edf),
+    };
+    for (window, expected) in [(us(5_000), true), (us(7_000), false)] {
+        let cpus = processors(2);
+        let slice = |cpu: &CpuId| Slice {
+            cpu: *cpu,
+            budget: us(1_000),
+            window,
+        };
+        let slices = Assignment::Slices(Slices {
+            tasks: vec![cpus.iter().map(slice).collect()],
+            cpus,
+        });
+        assert_eq!(holds(&tasks, &slices, &system), expected, "{window}");
+    }
 }
