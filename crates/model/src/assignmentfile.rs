@@ -16,12 +16,16 @@ use std::path::Path;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JudgedTask {
     /// Its name.
+    #[serde(rename = "task")]
     pub name: String,
     /// Its WCET without overheads.
+    #[serde(rename = "wcet_ns", with = "crate::time::ns")]
     pub wcet: Duration,
     /// Its period.
+    #[serde(rename = "period_ns", with = "crate::time::ns")]
     pub period: Duration,
     /// Its deadline, after the release.
+    #[serde(rename = "deadline_ns", with = "crate::time::ns")]
     pub deadline: Duration,
 }
 
@@ -56,6 +60,7 @@ impl JudgedTask {
 struct Answer {
     /// Absent in answers of earlier versions.
     #[serde(default)]
+    #[serde(rename = "tasks")]
     set: Option<Vec<JudgedTask>>,
     policies: Vec<Verdict>,
 }
@@ -221,7 +226,7 @@ mod tests {
     fn answer(set: &TaskSet) -> String {
         let tasks = serde_json::to_string(&JudgedTask::all(set)).unwrap();
         format!(
-            r#"{{"set": {tasks}, "other": 1, "policies": [
+            r#"{{"tasks": {tasks}, "other": 1, "policies": [
                 {{"policy": "pd2", "schedulable": true, "assignment":
                     {{"kind": "quanta", "cpus": "0-1", "quantum_ns": 1000000, "reserved_ns": [4000000]}}}},
                 {{"policy": "p-fp:dm", "schedulable": false, "reason": "it is too much"}}]}}"#

@@ -115,7 +115,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
             "--tasks 3 --total 1.5 --method uunifast",
             "did you mean `uunifast-discard`?",
         ),
-        ("--until GFB", "required"),
+        ("--until GFB", "give `-m M` or `--platform NAME`"),
         ("--until GBF -m 4", "did you mean `GFB`?"),
         ("--until GFB -m 4 --deadlines arbitrary", "--until: GFB"),
         ("--cap 12 --sets 2 -o set.toml", "a task file holds one set"),

@@ -317,7 +317,7 @@ fn what_cannot_be_simulated_is_refused_in_one_sentence() {
     for (args, message) in [
         (
             &["simulate", "tasks.toml", "-m", "0"][..],
-            "`0` is no number of processors",
+            "-m: 0 processors",
         ),
         (
             &["simulate", "tasks.toml", "-m", "2", "--policy", "g-edff"],

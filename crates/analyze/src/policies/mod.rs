@@ -101,6 +101,7 @@ pub struct Judgment {
     /// How many tasks the set has.
     pub task_count: usize,
     /// The tasks that were judged: an assignment is for these alone.
+    #[serde(rename = "tasks")]
     pub set: Vec<JudgedTask>,
     /// Their total utilization.
     pub utilization: f64,
