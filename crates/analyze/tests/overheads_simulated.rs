@@ -185,6 +185,7 @@ impl Case {
             timer_transfer: o.timer_transfer.nanos(),
             tick: o.tick.nanos(),
             cpmd: self.delays.clone(),
+            tick_period: None,
             missing: Vec::new(),
         }
     }

@@ -178,6 +178,9 @@ pub struct Profile {
     pub platform: String,
     /// Where the numbers come from.
     pub provenance: Provenance,
+    /// The time between two ticks of the kernel; none: see [`Profile::DEFAULT_TICK_PERIOD`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_period: Option<Duration>,
     /// Cache delays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpmd: Vec<CpmdCurve>,
@@ -276,6 +279,9 @@ impl Profile {
     pub const VERSION: u32 = 1;
     /// The write ratio that stands for a task of which none is known: the one of 000's figures.
     pub const DEFAULT_WRITE_RATIO: f64 = 0.25;
+    /// The tick that verdicts assume where a profile has none: 1000 Hz, as LITMUS-RT has it (002 §2.4 charges a tick for each
+    /// quantum of 1 ms).
+    pub const DEFAULT_TICK_PERIOD: Duration = Duration::from_millis(1);
 
     /// A profile without any cost yet.
     pub fn new(platform: impl Into<String>, provenance: Provenance) -> Self {
@@ -283,6 +289,7 @@ impl Profile {
             version: Self::VERSION,
             platform: platform.into(),
             provenance,
+            tick_period: None,
             cpmd: Vec::new(),
             overheads: Vec::new(),
         }

@@ -19,7 +19,14 @@ use std::path::Path;
 /// The built-in profiles: name and text.
 const PROFILES: [(&str, &str); 1] = [("xeon-l7455", include_str!("../data/xeon-l7455.toml"))];
 
-const KEYS: [&str; 5] = ["version", "platform", "provenance", "cpmd", "overheads"];
+const KEYS: [&str; 6] = [
+    "version",
+    "platform",
+    "provenance",
+    "tick_period",
+    "cpmd",
+    "overheads",
+];
 const PROVENANCE_KEYS: [&str; 8] = [
     "source", "command", "time", "machine", "kernel", "seed", "warnings", "settings",
 ];
@@ -94,6 +101,15 @@ pub fn from_toml(text: &str) -> Result<Profile> {
             None => Provenance::default(),
         },
     );
+    if let Some(value) = root.get("tick_period") {
+        let period: Duration = value.parsed()?;
+        if period.is_zero() {
+            return Err(value
+                .error("the time between two ticks is zero")
+                .remedy("write such as `4ms` for 250 Hz, or leave the key out"));
+        }
+        profile.tick_period = Some(period);
+    }
     for value in list(&root, "cpmd")? {
         let curve = cpmd_of(&value.table()?)?;
         if profile.cpmd.iter().any(|c| {
@@ -314,6 +330,9 @@ pub fn to_toml(profile: &Profile) -> String {
 fn write_profile(out: &mut String, profile: &Profile) -> std::fmt::Result {
     writeln!(out, "version = {}", profile.version)?;
     writeln!(out, "platform = {}", quoted(&profile.platform))?;
+    if let Some(period) = profile.tick_period {
+        writeln!(out, "tick_period = \"{period}\"")?;
+    }
     let p = &profile.provenance;
     writeln!(out, "\n[provenance]")?;
     for (key, text) in [

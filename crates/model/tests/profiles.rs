@@ -331,3 +331,19 @@ fn an_unknown_profile_is_answered_with_the_list() {
         "there is no built-in profile `xeon`; built in are `xeon-l7455`; a file such as `profile.toml` works too"
     );
 }
+
+#[test]
+fn the_time_between_ticks_is_read_and_written() {
+    let text = "version = 1\nplatform = \"board\"\ntick_period = \"4ms\"\n";
+    let profile = model::profilefile::from_toml(text).unwrap();
+    assert_eq!(profile.tick_period, Some(Duration::from_millis(4)));
+    let again = model::profilefile::from_toml(&model::profilefile::to_toml(&profile)).unwrap();
+    assert_eq!(again, profile);
+    let without = model::profilefile::from_toml("version = 1\nplatform = \"board\"\n").unwrap();
+    assert_eq!(without.tick_period, None);
+    let zero = model::profilefile::from_toml(&text.replace("4ms", "0ms")).unwrap_err();
+    assert!(
+        zero.to_string().contains("the time between two ticks is zero"),
+        "{zero}"
+    );
+}

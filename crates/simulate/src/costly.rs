@@ -14,8 +14,9 @@
 //! - *A job that is still loaded elsewhere*, or that another processor has begun to choose, cannot be switched to: the old
 //!   processor, having switched away, sends an inter-processor interrupt (002 §4.4.2).
 //! - *The next job or slice of a migratory task* that is to be released elsewhere makes that processor program a timer.
-//! - *The tick* interrupts every processor at multiples of the quantum. Timers of policies (slots, quanta) are local to
-//!   each processor and cost what the tick and the rescheduling cost.
+//! - *The tick* interrupts every processor at multiples of its period, which is the quantum unless
+//!   the costs have another. Timers of policies (slots, quanta) are local to each processor and
+//!   cost what the tick and the rescheduling cost.
 //! - *Under quantum-driven policies* a release is a part of the boundary: it costs the same, and the policy knows of the job
 //!   when the quantum begins.
 //!
@@ -110,7 +111,7 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
             }
             // Nothing else happens at this instant: a tick alone changes no decision.
             core.now = core.next_tick;
-            core.next_tick += core.scenario.quantum.nanos();
+            core.next_tick += core.tick_period;
             core.tick();
         }
     }
@@ -180,6 +181,7 @@ struct Core<'a, O> {
     /// By task, the processor whose timer releases its jobs, where the scenario says so; else [`NONE`]. Empty: nowhere.
     released_on: Vec<u32>,
     next_tick: u64,
+    tick_period: u64,
     /// How many ticks there were.
     ticks: u64,
     /// Can processors be at rest, so that ticks are no events there?
@@ -217,6 +219,7 @@ impl<'a, O: Observer> Core<'a, O> {
         let released_on = released_on(set, &scenario.release_on, &processors, &route)?;
         let jobs = Jobs::new(set, scenario, platform, &processors.ids, P::SLICES)?;
         let last = scenario.horizon.nanos();
+        let tick_period = costs.ticks_apart(scenario.quantum);
         let mut releases = Tournament::until(n, last);
         for (task, row) in jobs.rows.iter().enumerate() {
             releases.set(task, row.next_release);
@@ -240,11 +243,12 @@ impl<'a, O: Observer> Core<'a, O> {
             released_on,
             next_tick: match costs.tick {
                 0 => u64::MAX,
-                _ => scenario.quantum.nanos(),
+                _ => tick_period,
             },
+            tick_period,
             ticks: 0,
             // Limits of jobs may depend on when ticks come.
-            rests: !O::EVENTS && !jobs.limited && costs.tick < scenario.quantum.nanos(),
+            rests: !O::EVENTS && !jobs.limited && costs.tick < tick_period,
             restless: Places::all(m),
             wanted_at: vec![NONE; n],
             loaded_at: vec![NONE; n],
@@ -327,7 +331,7 @@ impl<'a, O: Observer> Core<'a, O> {
             self.release(domains, task);
         }
         if self.next_tick == self.now {
-            self.next_tick += self.scenario.quantum.nanos();
+            self.next_tick += self.tick_period;
             self.tick();
         }
         while self.timers.key() == self.now {

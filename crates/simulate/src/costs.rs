@@ -20,6 +20,8 @@ pub struct Costs {
     pub timer_transfer: u64,
     /// Servicing the periodic tick; none if zero.
     pub tick: u64,
+    /// The time from tick to tick; `None`: the quantum of the scenario. Not zero.
+    pub tick_period: Option<u64>,
     /// Cache delay by task and way to resume: a preemption first, then as [`Summary::kinds`](crate::Summary::kinds).
     /// Empty: none.
     pub cpmd: Vec<Vec<u64>>,
@@ -74,6 +76,7 @@ impl Costs {
             ipi_latency: overhead(OverheadKind::IpiLatency),
             timer_transfer: overhead(OverheadKind::TimerTransfer),
             tick: overhead(OverheadKind::Tick),
+            tick_period: profile.tick_period.map(|period| period.nanos().clamp(1, LONGEST)),
             ..Costs::default()
         };
         if !unknown.is_empty() {
@@ -101,9 +104,15 @@ impl Costs {
         Ok(costs)
     }
 
-    /// What the head of a trace says of them, with the time from tick to tick.
-    pub fn charges(&self, tick_period: Duration) -> Charges {
+    /// The time from tick to tick where the quantum of the scenario is this.
+    pub fn ticks_apart(&self, quantum: Duration) -> u64 {
+        self.tick_period.unwrap_or(quantum.nanos()).max(1)
+    }
+
+    /// What the head of a trace says of them, where the quantum of the scenario is this.
+    pub fn charges(&self, quantum: Duration) -> Charges {
         let time = Duration::from_nanos;
+        let tick_period = time(self.ticks_apart(quantum));
         Charges {
             release: time(self.release),
             scheduling: time(self.scheduling),

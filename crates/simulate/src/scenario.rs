@@ -86,7 +86,8 @@ pub struct Scenario {
     pub execution: Execution,
     /// What happens to overruns. The rest of a job that is cut short is added to the task's next job.
     pub enforcement: Enforcement,
-    /// The quantum of [`Enforcement::PerQuantum`] and the period of the tick.
+    /// The quantum of [`Enforcement::PerQuantum`], and the period of the tick where the costs have
+    /// none.
     pub quantum: Duration,
     /// How long: jobs released before this instant count, and completions up to and at it.
     pub horizon: Duration,

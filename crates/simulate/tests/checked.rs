@@ -60,6 +60,7 @@ fn check_with_overheads(policy: &str, seed: u64, sets: u32, most: u64) {
                 .iter()
                 .map(|_| (0..kinds).map(|_| random.below(200)).collect())
                 .collect(),
+            tick_period: [None, Some(700), Some(2_300)][random.below(3) as usize],
             missing: Vec::new(),
         };
         let (_, _, events) = instance.simulate(&instance.scenario(), Some(&costs));

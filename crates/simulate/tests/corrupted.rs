@@ -223,6 +223,7 @@ fn costs(of: &Instance, random: &mut Random) -> Costs {
         cpmd: (0..of.tasks.len())
             .map(|_| (0..kinds).map(|_| 1 + random.below(200)).collect())
             .collect(),
+        tick_period: None,
         missing: Vec::new(),
     }
 }

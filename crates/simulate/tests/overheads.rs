@@ -380,6 +380,7 @@ fn whatever_the_overheads_jobs_execute_what_they_need_and_tracing_changes_nothin
                     .iter()
                     .map(|_| (0..kinds).map(|_| random.below(500)).collect())
                     .collect(),
+                tick_period: [None, Some(700), Some(2_300)][random.below(3) as usize],
                 missing: Vec::new(),
             };
             let context = || format!("{policy}, set {set}, {scenario:?}, {costs:?}: {instance:#?}");
@@ -439,6 +440,7 @@ fn a_job_that_is_back_at_the_end_of_a_quantum_is_cut_short_behind_the_tick() {
         timer_transfer: 1199,
         tick: 207,
         cpmd: vec![vec![1199; 2]; 2],
+        tick_period: None,
         missing: Vec::new(),
     };
     let (summary, responses, events) = instance.simulate(&scenario, Some(&costs));
@@ -547,4 +549,34 @@ fn a_job_without_budget_that_is_back_when_others_are_released_is_cut_short() {
             .position(|e| e.kind == kind && e.time == Instant::from_nanos(25_000))
     };
     assert!(at(EventKind::Release).unwrap() < at(EventKind::Completion).unwrap());
+}
+
+/// The tick has a period of its own: 4 ms lose a quarter of what 1 ms lose, whatever the quantum.
+#[test]
+fn ticks_come_as_far_apart_as_the_costs_say() {
+    let instance = Instance {
+        m: 1,
+        tasks: vec![small(40, 100, 100, 0)],
+        policy: "p-edf".to_owned(),
+        assignment: Some(Assignment::Clustered(model::assignment::Clustered {
+            clusters: vec![[CpuId(0)].into_iter().collect()],
+            cluster_of: vec![0],
+        })),
+        horizon: 100,
+    };
+    let lost = |tick_period: Option<u64>| {
+        let costs = Costs {
+            tick: 100,
+            tick_period,
+            ..Costs::default()
+        };
+        let (summary, _, _) = instance.simulate(&instance.scenario(), Some(&costs));
+        let (untraced, _) = instance.simulate_untraced(&instance.scenario(), &costs);
+        assert_eq!(summary, untraced);
+        let tick = |lost: &[Duration]| lost[Overhead::Tick as usize].nanos();
+        tick(&summary.lost) + summary.tasks.iter().map(|t| tick(&t.lost)).sum::<u64>()
+    };
+    // Ticks at multiples of the period within 100 units, the end excepted.
+    assert_eq!(lost(None), 99 * 100);
+    assert_eq!(lost(Some(units(4).nanos())), 24 * 100);
 }

@@ -57,7 +57,7 @@ impl Overheads {
         ipi_latency: Duration::ZERO,
         timer_transfer: Duration::ZERO,
         tick: Duration::ZERO,
-        tick_period: Duration::from_millis(1),
+        tick_period: Profile::DEFAULT_TICK_PERIOD,
     };
 
     /// Is every one of them zero?
@@ -102,7 +102,7 @@ impl Overheads {
             ipi_latency: at(OverheadKind::IpiLatency),
             timer_transfer: at(OverheadKind::TimerTransfer),
             tick: at(OverheadKind::Tick),
-            ..Overheads::NONE
+            tick_period: profile.tick_period.unwrap_or(Profile::DEFAULT_TICK_PERIOD),
         };
         (overheads, gaps)
     }

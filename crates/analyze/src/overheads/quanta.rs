@@ -39,7 +39,7 @@ pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &Syst
         lost: Lost::default(),
     };
     let charge = |r: &Resident| {
-        let each = each_quantum(r, cpus.len(), system);
+        let each = each_quantum(r, cpus.len(), quantum, system);
         if matches!(system.charge, CacheCharge::ByPiece(_)) {
             return after_the_first(&r.timing, quantum, r.resuming);
         }
@@ -73,15 +73,19 @@ pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &Syst
     }
 }
 
-/// What a quantum loses, but for releases.
-fn each_quantum(resident: &Resident, width: usize, system: &System<'_>) -> Parts {
+/// What a quantum loses, but for releases. Ticks come at multiples of their period: at most ⌈Q / T⌉
+/// in a quantum.
+fn each_quantum(resident: &Resident, width: usize, quantum: Duration, system: &System<'_>) -> Parts {
     let times = match (system.guarantee, width > 1) {
         (Guarantee::Soft, _) => (1, 1, 0),
         (Guarantee::Hard, false) => (2, 1, 0),
         (Guarantee::Hard, true) => (3, 2, 1),
     };
     let mut parts = own_of(resident, Duration::ZERO, times, system);
-    parts.add(Kind::Tick, system.overheads.tick);
+    let period = system.overheads.tick_period.nanos().max(1);
+    let ticks = quantum.nanos().max(1).div_ceil(period);
+    let tick = system.overheads.tick.nanos().saturating_mul(ticks);
+    parts.add(Kind::Tick, Duration::from_nanos(tick));
     parts
 }
 

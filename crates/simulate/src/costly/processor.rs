@@ -54,7 +54,7 @@ impl<O: Observer> Core<'_, O> {
         here.ticks = self.ticks;
         let time = missed * self.costs.tick;
         here.since += time;
-        here.free_at = self.next_tick - self.scenario.quantum.nanos() + self.costs.tick;
+        here.free_at = self.next_tick - self.tick_period + self.costs.tick;
         here.quiet = Op::Tick;
         let slot = (here.loaded as usize).min(self.lost.len() - 1);
         self.lost[slot][Overhead::Tick as usize] += time;
@@ -81,7 +81,7 @@ impl<O: Observer> Core<'_, O> {
             // A tick at the end comes after it.
             if self.rests && end > self.next_tick {
                 let behind = end - self.next_tick.max(here.since);
-                end += self.costs.tick * behind.div_ceil(self.scenario.quantum.nanos() - self.costs.tick);
+                end += self.costs.tick * behind.div_ceil(self.tick_period - self.costs.tick);
             }
             self.ends.set(cpu as usize, end);
         }
