@@ -306,7 +306,7 @@ proptest! {
                 let windows: Duration = parts.iter().map(|s| s.window).sum();
                 prop_assert!(budget >= t.wcet && windows <= t.deadline);
                 for s in parts {
-                    prop_assert!(parts.len() == 1 || s.budget >= analyze::semi::SHORTEST);
+                    prop_assert!(parts.len() == 1 || s.budget >= analyze::semi::SHORTEST_SLICE);
                     prop_assert_eq!(parts.iter().filter(|o| o.cpu == s.cpu).count(), 1, "a job never comes back");
                     on[s.cpu.index()].push(Timing { wcet: s.budget, period: t.period, deadline: s.window });
                 }
@@ -393,6 +393,23 @@ proptest! {
         for t in &slots.timetables {
             prop_assert!(t.turns.windows(2).all(|w| w[0].end <= w[1].start));
             prop_assert!(t.turns.iter().all(|s| s.start < s.end && s.end <= slots.slot));
+        }
+    }
+
+    /// 002 §5.1.2: no sub-task of EDF-WM below 50 us, no server of NPS-F below 150 us.
+    #[test]
+    fn nothing_is_shorter_than_what_the_paper_enforces(set in implicit(10), m in 1u32..=4) {
+        let us = |d: Duration| d.nanos() / 1_000;
+        if let Ok(slots) = nps_f::assign(&set, &[processors(m)], &nps_f::Settings::default()) {
+            let turns = slots.timetables.iter().flat_map(|t| &t.turns);
+            for turn in turns {
+                prop_assert!(us(turn.end.saturating_sub(turn.start)) >= 150, "{:?}", turn);
+            }
+        }
+        if let Ok(slices) = edf_wm::assign(&set, &processors(m), &edf_wm::Settings::default()) {
+            for parts in slices.tasks.iter().filter(|parts| parts.len() > 1) {
+                prop_assert!(parts.iter().all(|s| us(s.budget) >= 50), "{:?}", parts);
+            }
         }
     }
 

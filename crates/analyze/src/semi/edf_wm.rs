@@ -43,7 +43,7 @@ impl Default for Settings {
         Settings {
             order: Order::DecreasingUtilization,
             fit: Fit::First,
-            shortest: super::SHORTEST,
+            shortest: super::SHORTEST_SLICE,
             work: WORK_LIMIT,
         }
     }
@@ -467,7 +467,7 @@ pub const INFO: TestInfo = TestInfo {
     preconditions: "arbitrary deadlines; implicit ones in sets of more than 5000 tasks",
     about: "First fit in decreasing utilization with exact EDF per processor; a task that fits nowhere is split over the \
             fewest processors, in equal windows within deadline and period, with the longest slices that the demand bound \
-            admits, none below 50 us.",
+            admits, none below 50 us (002 §5.1.2).",
     run: |tasks, m| {
         // Whole tasks with implicit deadlines are placed by their utilization.
         if tasks.len() > EXACT_PLACEMENTS && !tasks.iter().all(Timing::has_implicit_deadline) {

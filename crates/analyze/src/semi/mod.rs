@@ -9,8 +9,13 @@ pub mod nps_f;
 
 use model::{CpuId, Duration};
 
-/// The shortest slice or reserve that is enforced: 50 µs (002 §4.4.1: shorter intervals cannot be policed).
-pub const SHORTEST: Duration = Duration::from_micros(50);
+/// The shortest slice of EDF-WM: 50 µs, the minimum sub-task execution cost of 002 §5.1.2. Shorter
+/// intervals cannot be policed (002 §4.4.1, which gives no number).
+pub const SHORTEST_SLICE: Duration = Duration::from_micros(50);
+
+/// The shortest reserve of NPS-F and C-NPS-F: 150 µs, the minimum server size of 002 §5.1.2, "to
+/// allow some room for tasks to execute within their servers".
+pub const SHORTEST_RESERVE: Duration = Duration::from_micros(150);
 
 /// Processors 0 to m − 1.
 pub fn processors(m: u32) -> Vec<CpuId> {

@@ -34,7 +34,7 @@ impl Default for Settings {
         Settings {
             delta: 1,
             order: Order::Given,
-            shortest: super::SHORTEST,
+            shortest: super::SHORTEST_RESERVE,
         }
     }
 }
@@ -337,7 +337,8 @@ const fn info(
 pub const INFO: TestInfo = info(
     "NPS-F",
     "nps-f",
-    "First fit into servers of capacity one; accepted if the inflated servers (δ = 1) fit on the processors one after the other.",
+    "First fit into servers of capacity one; accepted if the inflated servers (δ = 1) fit on the processors one after the other, \
+     no reserve below 150 us (002 §5.1.2).",
     |tasks, m| decide(tasks, &[m as usize]),
 );
 
