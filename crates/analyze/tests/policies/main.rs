@@ -625,3 +625,120 @@ proptest! {
         }
     }
 }
+
+/// An assignment in turns or servers fills its processors and fails one step beyond: followed from
+/// there on, the search ended after sixteen steps of a nanosecond. Five tasks with a total
+/// utilization of 0.73 on two processors bear much more.
+#[test]
+fn the_margins_of_policies_that_assign_anew_are_found_by_trying() {
+    let platform = Platform::symmetric(2);
+    let mut profile = costly("xeon-l7455", 2);
+    profile.overheads.retain(|c| c.kind == OverheadKind::Release);
+    let task = |i: u64| {
+        let details = Details {
+            wss: Some(Bytes::from_kib(16)),
+            ..Details::named(format!("t{i}"))
+        };
+        (
+            Timing::implicit(Duration::from_micros(1_900), ms(10 + i)),
+            details,
+        )
+    };
+    let set = TaskSet::new((1..=5).map(task).collect()).unwrap();
+    for (profile, cpmd) in [(Some(&profile), None), (None, Some(Duration::from_micros(5)))] {
+        let costs = Costs {
+            cpmd,
+            profile,
+            ..Costs::NONE
+        };
+        let policies = Policy::list("edf-fm,edf-wm,nps-f").unwrap();
+        let judged = judge(&set, &platform, &policies, Guarantee::Soft, &costs).unwrap();
+        for v in &judged.policies {
+            let (margin, growth) = (v.largest_cpmd.unwrap(), v.growth.unwrap());
+            assert!(
+                margin.cpmd > Duration::from_micros(600),
+                "{}: {margin:?}",
+                v.policy
+            );
+            assert!(growth.thousandths > 1_600, "{}: {growth:?}", v.policy);
+            assert!(
+                margin.tried.is_some_and(|n| n > 20) && growth.tried.is_some(),
+                "{}",
+                v.policy
+            );
+        }
+        let judged = judge(&set, &platform, &[Policy::G_EDF], Guarantee::Soft, &costs).unwrap();
+        assert_eq!(judged.policies[0].growth.unwrap().tried, None);
+    }
+}
+
+/// The analysis of response times is for smaller clusters: here the test that accepted the cluster
+/// says that deadlines are met.
+#[test]
+fn the_test_that_decided_stands_beside_a_bound() {
+    let set = TaskSet::from_timings(vec![Timing::implicit(ms(1), ms(400)); 201]).unwrap();
+    let judged = judge(
+        &set,
+        &Platform::symmetric(2),
+        &[Policy::G_EDF],
+        Guarantee::Hard,
+        &Costs::NONE,
+    )
+    .unwrap();
+    let v = &judged.policies[0];
+    assert_eq!((v.schedulable, v.decided_by), (true, "GFB"));
+    assert!(v.tasks.iter().all(|t| t.by == "GFB"), "{:?}", v.tasks[0]);
+}
+
+/// PD² decides at multiples of a millisecond: of a period between two of them no release is at a
+/// boundary for ever.
+#[test]
+fn pd2_is_not_judged_for_periods_that_are_no_whole_quanta() {
+    let policy = Policy::list("pd2").unwrap();
+    for (period_us, judged_at_all) in [(10_000, true), (10_500, false)] {
+        let timing = Timing::implicit(ms(1), Duration::from_micros(period_us));
+        let set = TaskSet::from_timings(vec![timing]).unwrap();
+        let judged = judge(
+            &set,
+            &Platform::symmetric(1),
+            &policy,
+            Guarantee::Hard,
+            &Costs::NONE,
+        )
+        .unwrap();
+        let v = &judged.policies[0];
+        assert_eq!(v.schedulable, judged_at_all, "{}", v.reason);
+        assert!(
+            judged_at_all || v.reason.contains("whole quanta of 1ms"),
+            "{}",
+            v.reason
+        );
+    }
+}
+
+/// A tick of 100 us takes a tenth of a processor at 1000 Hz, and a fortieth at 250 Hz.
+#[test]
+fn the_profile_says_how_far_ticks_are_apart() {
+    let mut profile = costly("xeon-l7455", 100);
+    profile.overheads.retain(|c| c.kind == OverheadKind::Tick);
+    let set = with_wss(&[(10, 20)]);
+    let lost = |profile: &Profile| {
+        let costs = Costs {
+            profile: Some(profile),
+            ..Costs::NONE
+        };
+        let platform = Platform::symmetric(1);
+        let judged = judge(&set, &platform, &[Policy::P_EDF], Guarantee::Hard, &costs).unwrap();
+        let lost = &judged.policies[0].lost;
+        lost.iter()
+            .find(|l| l.to == "tick")
+            .map_or(0.0, |l| l.utilization)
+    };
+    let usual = lost(&profile);
+    profile.tick_period = Some(ms(4));
+    let slower = lost(&profile);
+    assert!(
+        (0.05..0.08).contains(&usual) && (0.01..0.03).contains(&slower),
+        "{usual} {slower}"
+    );
+}
