@@ -581,3 +581,19 @@ impl Frame<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_that_is_too_long_is_broken_between_words() {
+        assert_eq!(wrapped("", TEXT * BOLD, 100.0), [""; 0]);
+        assert_eq!(wrapped("Short", TEXT * BOLD, 100.0), ["Short"]);
+        let title = "Hard, uniform light, moderate periods, no kernel overheads, brute force, at D = 500us";
+        let lines = wrapped(title, TEXT * BOLD, 454.0);
+        assert!(lines.len() == 2, "{lines:?}");
+        assert!(lines.iter().all(|l| text_width(l, TEXT) * BOLD <= 454.0));
+        assert_eq!(lines.join(" "), title);
+    }
+}

@@ -164,6 +164,45 @@ impl Study {
         }
     }
 
+    /// What one must know to trust the results, in sentences.
+    pub(crate) fn notes(&self, prepared: &Prepared) -> Vec<String> {
+        let mut notes: Vec<String> = self.left_out().into_iter().collect();
+        if prepared.delays.iter().all(|d| d.is_zero()) {
+            return notes;
+        }
+        let (count, charged) = match self.charge {
+            1 => ("one delay".to_owned(), "is"),
+            n => (format!("{n} delays"), "are"),
+        };
+        for policy in &prepared.policies {
+            if let Some(uncovered) = policy.judge().uncovered() {
+                notes.push(format!(
+                    "{}: {count} a job {charged} charged, and more may occur: {uncovered}.",
+                    policy.label()
+                ));
+            }
+        }
+        notes
+    }
+
+    /// What the results leave out that the figure of the paper charges, where the study is named
+    /// after one.
+    fn left_out(&self) -> Option<String> {
+        let paper = self.source.split_once(' ')?.0;
+        if !["000", "002"].contains(&paper) {
+            return None;
+        }
+        let instead = match self.overhead.is_zero() {
+            true => "are left out here".to_owned(),
+            false => format!("are {} a job here, the same under every policy", self.overhead),
+        };
+        Some(format!(
+            "Not the figure itself: {} charges the kernel's overheads as measured, which {instead}. Curves lie elsewhere, and \
+             policies may come in another order.",
+            self.source
+        ))
+    }
+
     /// The number of a set under the seed: its cap and its place. So a cap has the same sets in every grid, and the first
     /// hundred are the same whether a hundred are drawn or a thousand.
     pub fn set_number(cap: Cap, index: u32) -> u64 {

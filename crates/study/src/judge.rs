@@ -38,6 +38,11 @@ pub trait Judge: Send + Sync {
     fn is_monotone(&self) -> bool {
         false
     }
+
+    /// What the policy does to caches that one delay a job does not cover, in a clause.
+    fn uncovered(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A policy by its name.
@@ -257,6 +262,15 @@ struct Registered {
 impl Judge for Registered {
     fn accepts(&self, tasks: &[Timing], _: &mut Scratch) -> Result<bool, NotApplicable> {
         self.test.decide_inflated(tasks, self.m)
+    }
+
+    fn uncovered(&self) -> Option<&'static str> {
+        match self.test.policy {
+            "edf-wm" => Some("tasks may be cut into slices on several processors"),
+            "nps-f" | "c-nps-f" => Some("servers take turns in every slot"),
+            "pd2" | "ca-edf" => Some("a job may be preempted at the end of every quantum"),
+            _ => None,
+        }
     }
 }
 

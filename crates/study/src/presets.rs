@@ -1,8 +1,11 @@
 //! The studies of the papers, by name. To add one: a line in [`presets`].
 //!
-//! 000 §5, Fig. 5; 002 §6.2.2, Fig. 6.1, and §6.3, Fig. 6.2 to 6.5, the hard ones with their brute-force curves too. All on the 24 processors of `xeon-l7455`, caps 1 to 24
-//! by 0.25 and delays 0 to 2000 µs by 100 µs (002 §6.3). Overheads other than D, which the papers charge as measured on their
-//! machine, are left out.
+//! 000 §5, Fig. 5; 002 §6.2.2, Fig. 6.1, and §6.3, Fig. 6.2 to 6.5, the hard ones with their
+//! brute-force curves too. All on the 24 processors of `xeon-l7455`, caps 1 to 24 by 0.25 and
+//! delays 0 to 2000 µs by 100 µs (002 §6.3). Overheads other than D, which the papers charge as
+//! measured on their machine, are left out. In Fig. 6.4 (a) and Obs. 6.3.5 of 002 these decide the
+//! order of the policies, and without them it is the reverse: titles, captions and notes say so
+//! ([`Study::notes`]).
 
 use crate::definition::Study;
 use crate::grid::{Cap, Grid};
@@ -35,6 +38,9 @@ enum Spacing {
     Fine,
 }
 
+/// What every title says, as the figures that the presets are named after charge these overheads.
+const WITHOUT: &str = "no kernel overheads";
+
 /// The sets of each cap where nothing else is said: as many as in 002 §6.3 where that takes seconds, fewer where the
 /// sufficient tests for G-EDF take minutes.
 const fn default_sets(guarantee: Guarantee) -> u32 {
@@ -49,7 +55,7 @@ fn presets() -> Vec<Preset> {
         name: name.to_owned(),
         // Short enough to stand above a chart.
         title: format!(
-            "{}, {}, {periods} periods",
+            "{}, {}, {periods} periods, {WITHOUT}",
             match guarantee {
                 Guarantee::Hard => "Hard",
                 Guarantee::Soft => "Soft",
@@ -217,6 +223,22 @@ mod tests {
         assert_eq!(hard.guarantee, Guarantee::Hard);
         assert_eq!(hard.utilizations, "bimodal:3/9".parse().unwrap());
         assert_eq!(hard.periods, "moderate".parse().unwrap());
+    }
+
+    /// 002 charges measured overheads in its figures; what leaves them out must not pass for the
+    /// figure.
+    #[test]
+    fn every_preset_says_that_kernel_overheads_are_left_out() {
+        for (name, title, source) in list() {
+            assert!(title.contains("no kernel overheads"), "{name}: {title}");
+            let study = find(&name).unwrap();
+            let notes = study.notes(&study.prepare().unwrap());
+            let note = notes.first().map_or("", String::as_str);
+            assert!(
+                note.contains(source) && note.contains("are left out here"),
+                "{name}: {note}"
+            );
+        }
     }
 
     #[test]

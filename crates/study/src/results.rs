@@ -50,6 +50,9 @@ pub struct Results {
     pub name: String,
     /// What it shows.
     pub title: String,
+    /// What one must know to trust it, in sentences: delays that are not charged, overheads that
+    /// are left out.
+    pub notes: Vec<String>,
     /// Where it comes from.
     pub provenance: Provenance,
     /// Sets for each cap.
@@ -79,6 +82,7 @@ impl Results {
         Ok(Results {
             name: study.name.clone(),
             title: study.title.clone(),
+            notes: study.notes(prepared),
             provenance: study.provenance(),
             sets: study.sets,
             processors: prepared.processors,
@@ -195,6 +199,7 @@ impl Results {
         struct Out<'a> {
             study: &'a str,
             title: &'a str,
+            notes: &'a [String],
             provenance: &'a Provenance,
             processors: u32,
             sets: u32,
@@ -212,6 +217,7 @@ impl Results {
         let out = Out {
             study: &self.name,
             title: &self.title,
+            notes: &self.notes,
             provenance: &self.provenance,
             processors: self.processors,
             sets: self.sets,

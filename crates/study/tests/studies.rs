@@ -24,6 +24,7 @@ fn counts(results: &Results) -> Vec<&Vec<Vec<u32>>> {
 #[test]
 fn weighted_schedulability_weighs_by_utilization() {
     let results = Results {
+        notes: Vec::new(),
         name: "by hand".into(),
         title: String::new(),
         provenance: Default::default(),
@@ -356,4 +357,29 @@ fn studies_that_cannot_be_run_are_refused() {
         let e = run(&small(text), &Silent).unwrap_err().to_string();
         assert!(e.contains(message), "{text}: {e}");
     }
+}
+
+/// 000's delay does not cover slices, slots and quanta: a study says so as `warmset check` does,
+/// where there is a delay at all.
+#[test]
+fn what_one_delay_does_not_cover_is_told() {
+    let policies = "policies = [\"EDF-WM\", \"NPS-F\", \"C-NPS-F\", \"PD2\", \"EDF-FM\", \"p-edf\"]\nsource = \"mine\"\n";
+    let told = |delays: &str| {
+        let study = small(&format!(
+            "platform = \"symmetric:m=2\"\n{policies}caps = {{ from = 1 }}\nsets = 1\nguarantee = \"soft\"\ndelays = {delays}"
+        ));
+        run(&study, &Silent).unwrap()
+    };
+    let results = told("{ from = \"0us\", to = \"100us\", step = \"100us\" }");
+    let of: Vec<&str> = results.notes.iter().filter_map(|n| n.split(':').next()).collect();
+    assert_eq!(of, ["EDF-WM", "NPS-F", "C-NPS-F", "PD2"], "{:?}", results.notes);
+    assert!(
+        results
+            .notes
+            .iter()
+            .all(|n| n.contains("one delay a job is charged, and more may occur"))
+    );
+    let json: serde_json::Value = serde_json::from_str(&results.to_json().unwrap()).unwrap();
+    assert_eq!(json["notes"].as_array().map(Vec::len), Some(4));
+    assert_eq!(told("{ from = \"0us\" }").notes, [""; 0]);
 }

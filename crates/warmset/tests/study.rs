@@ -244,3 +244,33 @@ fn an_interrupt_keeps_complete_caps() {
     let sentence = refusal(study("plot").arg(dir.path()));
     assert!(sentence.contains("the study is not complete"), "{sentence}");
 }
+
+/// Charts named after figures of 002 leave out what these charge: the terminal, the results and the
+/// charts say so.
+#[test]
+fn a_study_that_leaves_overheads_out_is_marked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let out = study("run bastoni11-fig6.4a --sets 1 -o")
+        .arg(dir.path())
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let out = text(&out);
+    assert!(
+        out.starts_with("Soft, uniform light, moderate periods, no kernel overheads"),
+        "{out}"
+    );
+    let note = "Not the figure itself: 002 §6.3, Fig. 6.4 charges the kernel's overheads as measured, which are left out here.";
+    assert!(out.contains(note), "{out}");
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).expect(name);
+    assert!(read("results.json").contains(note));
+    for chart in ["weighted.svg", "schedulability-0ms.svg"] {
+        let svg = read(chart);
+        assert!(
+            svg.contains("kernel overheads") && svg.contains("Not the figure itself"),
+            "{chart}"
+        );
+    }
+}

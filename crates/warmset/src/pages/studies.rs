@@ -59,6 +59,7 @@ pub fn section(results: &Results, profiles: &[&Profile], figures: &mut Vec<Figur
         results.shards.len(),
         results.processors
     );
+    let caption = [&results.notes[..], &[caption]].concat().join(" ");
     let mut shown = Vec::new();
     if results.delays.len() > 1 {
         let all = weighted(results);

@@ -226,6 +226,9 @@ fn table(results: &Results, look: Look) -> String {
             c.at.as_micros_f64()
         );
     }
+    for note in &results.notes {
+        text += &format!("\n(!) {note}");
+    }
     text.trim_end().to_owned() + "\n"
 }
 
@@ -261,7 +264,12 @@ fn crossings(results: &Results) -> Vec<Crossing> {
 /// Draws the charts of a study into a directory.
 fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
-    let mut write = |figure: Figure| {
+    let mut write = |mut figure: Figure| {
+        // A file has no caption beside it.
+        for note in &results.notes {
+            figure.description += " ";
+            figure.description += note;
+        }
         let path = dir.join(format!("{}.svg", figure.id));
         files::write(&path, figure.to_svg())?;
         written.push(path);
@@ -275,6 +283,7 @@ fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBuf>> 
         results.provenance.source,
         results.provenance.command
     );
+    let caption = [&results.notes[..], &[caption]].concat().join(" ");
     if results.delays.len() > 1 {
         let all = crossings(results);
         let marked = all.iter().find(|c| c.falling == "G-EDF").or(all.first());
