@@ -212,3 +212,18 @@ fn what_was_extrapolated_is_said() {
     assert_eq!(findings::extrapolated::<&str>(&[]), None);
     insta::assert_snapshot!(findings::extrapolated(&["video", "map"]).unwrap());
 }
+
+/// Averages under load of 10.4 % above a preemption are more than 10 %: the limit that is named is
+/// rounded up.
+#[test]
+fn a_limit_is_never_rounded_below_what_was_measured() {
+    let p = |a: i64| vec![point(256, Some(a), None, None)];
+    let told = said(&profile(vec![
+        curve(Resumption::Preemption, Load::Load, p(100_000)),
+        curve(Resumption::Migration(3), Load::Load, p(110_410)),
+    ]));
+    assert!(
+        told.contains("no migration costs more than 10.5 % above a preemption"),
+        "{told}"
+    );
+}
