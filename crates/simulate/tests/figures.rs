@@ -359,3 +359,18 @@ fn figure_2_b_of_003_the_heuristic_never_thrashes() {
         "left idle on purpose from 1 to 3 and from 9 to 11"
     );
 }
+
+/// 003 §3.2 caps working sets at the size of the cache: a task that exceeds it runs where it is
+/// alone, and does not wait until it is tardy.
+#[test]
+fn a_working_set_beyond_the_cache_runs_where_it_is_alone() {
+    let mut lone = small(2, 10);
+    lone.wss = 9;
+    let of = instance(4, vec![lone], "ca-edf:cache=8MiB", None, 20);
+    let (summary, responses, events) = of.simulate(&of.scenario(), None);
+    assert_eq!(responses.of[0], [2 * UNIT, 2 * UNIT]);
+    assert_eq!(summary.misses(), 0);
+    let header = of.header(&of.scenario());
+    let verdict = support::check(&header, &events);
+    assert!(verdict.is_clean(), "{verdict:?}");
+}
