@@ -171,7 +171,7 @@ impl Quanta {
         }
         if self.quantum.is_zero() {
             return Err(Error::new("the quanta of the assignment have no length")
-                .remedy("give `quantum_ns` a time such as 1000000"));
+                .remedy("give `quantum_ns` a positive number"));
         }
         let reserve = |(id, reserved): (TaskId, &Duration)| {
             let timing = set.timings()[id.index()];

@@ -106,6 +106,15 @@ impl On {
         self.platform.is_some() || self.processors.is_some()
     }
 
+    /// The same options for another command, each with a space in front.
+    pub fn words(&self) -> String {
+        match (&self.platform, self.processors) {
+            (Some(name), _) => format!(" --platform {name}"),
+            (None, Some(m)) => format!(" -m {m}"),
+            (None, None) => String::new(),
+        }
+    }
+
     /// What `--platform` was given.
     pub fn name(&self) -> Option<&str> {
         self.platform.as_deref()
@@ -134,6 +143,21 @@ impl Charged {
     /// There is none of this name, or the file is none.
     pub fn profile(&self) -> Result<Option<Profile>> {
         self.profile.as_deref().map(Profile::find).transpose()
+    }
+    /// Is a profile given?
+    pub fn is_given(&self) -> bool {
+        self.profile.is_some()
+    }
+    /// Profile and load for another command, each with a space in front. The statistic is left out: what stands for
+    /// none depends on the verb.
+    pub fn words(&self) -> String {
+        let Some(profile) = &self.profile else {
+            return String::new();
+        };
+        match self.load {
+            LoadArg::Idle => format!(" --profile {profile} --load idle"),
+            LoadArg::Load => format!(" --profile {profile}"),
+        }
     }
     /// Which delays of the profile.
     pub fn load(&self) -> Load {

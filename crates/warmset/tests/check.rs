@@ -363,3 +363,69 @@ fn an_output_that_cannot_be_written_leaves_nothing_behind() {
     );
     assert_eq!(std::fs::read_dir(case.path()).unwrap().count(), 1);
 }
+
+/// PD² holds with what it reserves: the answer goes to `simulate`, which misses no deadline with
+/// it, and misses some without.
+#[test]
+fn an_answer_is_run_as_it_was_judged() {
+    let set: String = ["a", "b", "c"]
+        .iter()
+        .map(|name| {
+            format!("[[task]]\nname = \"{name}\"\nwcet = \"3900us\"\nperiod = \"10ms\"\nwss = \"32KiB\"\n")
+        })
+        .collect();
+    let case = Case::new(set);
+    let on = ["--platform", "symmetric:m=2", "--profile", "delays.toml"];
+    let delays = "version = 1\nplatform = \"two\"\n\
+        [[cpmd]]\nresumption = \"preemption\"\nload = \"load\"\nwrite_ratio = 0.0\npoints = [\n\
+        { wss = \"4KiB\", samples = 9, average = \"200us\", maximum = \"300us\" },\n\
+        { wss = \"64KiB\", samples = 9, average = \"200us\", maximum = \"300us\" },\n]\n\
+        [[cpmd]]\nresumption = \"memory-migration\"\nload = \"load\"\nwrite_ratio = 0.0\npoints = [\n\
+        { wss = \"4KiB\", samples = 9, average = \"200us\", maximum = \"300us\" },\n\
+        { wss = \"64KiB\", samples = 9, average = \"200us\", maximum = \"300us\" },\n]\n";
+    std::fs::write(case.path().join("delays.toml"), delays).unwrap();
+    let (status, out, err) = case.check(&[&on[..], &["--policy", "pd2"]].concat());
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    let told: Vec<&str> = out.lines().filter(|l| l.starts_with("    warmset ")).collect();
+    assert_eq!(told.len(), 3, "{out}");
+    let run = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let output = Command::cargo_bin("warmset")
+            .unwrap()
+            .current_dir(case.path())
+            .args(words)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    };
+    assert_eq!(run(told[0]).0, 0);
+    let (status, out) = run(&format!("{} --trace run.wtrace", told[1]));
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("no deadline missed"), "{out}");
+    // The checker knows the reservations from the head of the trace.
+    let (status, out) = run("warmset trace check run.wtrace");
+    assert_eq!(status, 0, "{out}");
+    let (status, out) = run(told[1].strip_suffix(" --assignment answer.json").unwrap());
+    assert_eq!(status, 1, "{out}");
+    // The answer is for this policy, these tasks and this quantum alone.
+    for (with, cause) in [
+        ("--policy g-edf", "the answer has nothing of `g-edf`, only of pd2"),
+        (
+            "--policy pd2:quantum=2ms",
+            "the assignment reserves quanta of 1ms, and `pd2` has quanta of 2ms",
+        ),
+    ] {
+        let (status, out) = run(&told[1].replace("--policy pd2", with));
+        assert_eq!(status, 2, "{out}");
+        assert!(out.contains(cause), "{out}");
+    }
+    let other = std::fs::read_to_string(case.path().join("set.toml")).unwrap();
+    std::fs::write(case.path().join("set.toml"), other.replace("3900us", "3800us")).unwrap();
+    let (status, out) = run(told[1]);
+    assert_eq!(status, 2, "{out}");
+    assert!(
+        out.contains("the task a had 3.9ms every 10ms, due within 10ms, and has 3.8ms"),
+        "{out}"
+    );
+}

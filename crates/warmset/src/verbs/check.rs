@@ -5,9 +5,9 @@ use crate::Answer;
 use crate::console::Console;
 use crate::options::{Answered, Charged, On};
 use analyze::Guarantee;
-use analyze::policies::{self, Costs, Policy};
+use analyze::policies::{self, Costs, Policy, PolicyVerdict};
 use model::assignmentfile::AssignmentFile;
-use model::{Duration, Error, Result, TaskSet, files, taskfile};
+use model::{Assignment, Duration, Error, Result, Statistic, TaskSet, files, taskfile};
 use std::path::{Path, PathBuf};
 
 /// Options of `warmset check`.
@@ -73,6 +73,9 @@ the longest delay that it can cause another job, and for its own migrations and 
 job (000 §2). \
 The answer says which.
 
+The answer in JSON has an assignment for each policy that holds: who runs where, budgets, slots, reserved quanta. `warmset simulate`
+and `warmset run` take it by `--assignment`, so that what runs is what was judged.
+
 {}",
         check_batch::HELP
     )
@@ -134,13 +137,12 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     };
     console.finish();
     let table = |look| {
-        check_table::text(
-            &path.display().to_string(),
-            &judgment,
-            profile.as_ref(),
-            args.explain,
-            look,
-        )
+        let file = path.display().to_string();
+        let mut text = check_table::text(&file, &judgment, profile.as_ref(), args.explain, look);
+        if let Some(best) = judgment.policies.iter().find(|v| v.schedulable) {
+            text.push_str(&to_run(&file, args, guarantee, best));
+        }
+        text
     };
     args.answered.give(table, &judgment)?;
     Ok(if judgment.is_schedulable() {
@@ -160,6 +162,50 @@ fn only_one(policies: &[Policy]) -> Result<Policy> {
                 .remedy("name the policy that the assignment was made for"),
         ),
     }
+}
+
+/// The commands that run the verdict that comes first as it was judged: with the assignment of the
+/// answer, or with the one that was given.
+fn to_run(file: &str, args: &Args, guarantee: Guarantee, verdict: &PolicyVerdict) -> String {
+    match &verdict.assignment {
+        None => return String::new(),
+        // Everything may run everywhere: there is nothing to hand over.
+        Some(Assignment::Clustered(c)) if c.clusters.len() == 1 => return String::new(),
+        Some(_) => {}
+    }
+    let on = args.on.words() + &args.charged.words();
+    // What `simulate` takes by itself is the maximum.
+    let charged = match (args.charged.is_given(), args.charged.statistic(), guarantee) {
+        (true, Some(Statistic::Average), _) | (true, None, Guarantee::Soft) => " --statistic average",
+        _ => "",
+    };
+    let policy = &verdict.policy;
+    let commands = |answer: &str| {
+        format!(
+            "    warmset simulate {file}{on}{charged} --policy {policy} --assignment {answer}\n\
+             \x20   warmset run {file} --policy {policy} --assignment {answer}\n"
+        )
+    };
+    if let Some(given) = &args.assignment {
+        let given = given.display().to_string();
+        return format!("\nTo run {policy} as it was judged:\n{}", commands(&given));
+    }
+    let mut judged = match args.charged.statistic() {
+        Some(statistic) => format!(" --statistic {statistic}"),
+        None => String::new(),
+    };
+    if let Some(cpmd) = args.cpmd {
+        judged += &format!(" --cpmd {cpmd}");
+    }
+    judged += match guarantee {
+        Guarantee::Hard => " --hard",
+        Guarantee::Soft => " --soft",
+    };
+    format!(
+        "\nTo run {policy} as it was judged, keep the answer and hand it over:\n\
+         \x20   warmset check {file}{on}{judged} --policy {policy} --format json -o answer.json\n{}",
+        commands("answer.json")
+    )
 }
 
 /// Reads a task file; errors name it.

@@ -7,7 +7,7 @@
 //! ([`model::assignment::Quanta`]); the tasks stay as they were given. What a file assigns is taken as it is.
 
 use super::scheduling::{Scheduling, assignment_for};
-use analyze::overheads::{CacheCharge, CacheDelays, Overheads, System, edf_wm, nps_f, quanta};
+use analyze::overheads::{self, CacheCharge, CacheDelays, Overheads, System, edf_wm, nps_f, quanta};
 use analyze::{Guarantee, semi};
 use execute::boundary::Boundary;
 use execute::preflight::{self, Finding};
@@ -109,10 +109,11 @@ pub fn reserve(
                 [] => String::new(),
                 _ => format!(" under `{policy}`"),
             };
-            findings.push(match &given {
-                Some(given) => finding_given(boundary, &under, given),
-                None => finding(boundary, &under, room.is_some()),
-            });
+            let has_room = match &given {
+                Some(given) => has_room(given, set, platform, boundary),
+                None => room.is_some(),
+            };
+            findings.push(finding(boundary, &under, has_room));
         }
         let assignment = match (given, room) {
             (Some(given), _) => Some(given),
@@ -124,29 +125,45 @@ pub fn reserve(
     Ok(Reserved { stages, findings })
 }
 
-/// What is said of an assignment that a file gives: it is kept, whatever boundaries cost here.
-fn finding_given(boundary: &Boundary, under: &str, given: &Assignment) -> Finding {
-    let what = match given {
-        Assignment::Quanta(_) => "the quanta are reserved",
-        _ => "budgets and slots are",
-    };
-    Finding::fine(
-        NAME,
-        format!("{}; {what}{under} as the file says", cost_in_words(boundary)),
-    )
+/// Has an assignment that a file gives room for what boundaries cost here?
+fn has_room(given: &Assignment, set: &TaskSet, platform: &Platform, boundary: &Boundary) -> bool {
+    match given {
+        // They say nothing of budgets.
+        Assignment::Clustered(_) | Assignment::Turns(_) => false,
+        Assignment::Slices(_) | Assignment::Slots(_) | Assignment::Quanta(_) => {
+            let overheads = costing(boundary);
+            let delays = CacheDelays::none(set.len());
+            overheads::holds(set.timings(), given, &system(platform, &overheads, &delays))
+        }
+    }
 }
 
-fn cost_in_words(boundary: &Boundary) -> String {
-    format!(
-        "a change of jobs at the end of a slot, slice or quantum costs {} at the median and {} at 99 %",
-        boundary.median.rounded(),
-        boundary.p99.rounded()
-    )
+/// What was measured as the only overhead.
+fn costing(boundary: &Boundary) -> Overheads {
+    Overheads {
+        context_switch: boundary.p99,
+        ..Overheads::NONE
+    }
+}
+
+/// What was measured is all that a boundary costs, whatever the kernel was in the midst of.
+fn system<'a>(platform: &'a Platform, overheads: &'a Overheads, delays: &'a CacheDelays) -> System<'a> {
+    System {
+        platform,
+        overheads,
+        delays,
+        guarantee: Guarantee::Soft,
+        charge: CacheCharge::Twice,
+    }
 }
 
 /// What is said of a policy: is there room for boundaries in what is reserved?
 fn finding(boundary: &Boundary, under: &str, reserved: bool) -> Finding {
-    let cost = cost_in_words(boundary);
+    let cost = format!(
+        "a change of jobs at the end of a slot, slice or quantum costs {} at the median and {} at 99 %",
+        boundary.median.rounded(),
+        boundary.p99.rounded()
+    );
     match reserved {
         true => Finding::fine(NAME, format!("{cost}; what is reserved{under} has room for it")),
         false => Finding::warn(
@@ -167,19 +184,9 @@ fn room(
     boundary: &Boundary,
 ) -> Result<Option<Option<Assignment>>> {
     let timings = set.timings();
-    let overheads = Overheads {
-        context_switch: boundary.p99,
-        ..Overheads::NONE
-    };
+    let overheads = costing(boundary);
     let delays = CacheDelays::none(set.len());
-    let system = System {
-        platform,
-        overheads: &overheads,
-        delays: &delays,
-        // What was measured is all that a boundary costs, whatever the kernel was in the midst of.
-        guarantee: Guarantee::Soft,
-        charge: CacheCharge::Twice,
-    };
+    let system = system(platform, &overheads, &delays);
     let cpus = platform.in_cache_order();
     Ok(match (policy.info().needs)(policy)? {
         Needs::Slices => {
@@ -373,6 +380,28 @@ mod tests {
         assert_eq!(quanta(&r, 0), [ms(12), ms(2)]);
         assert_eq!(quanta(&r, 1), [ms(15), ms(5)]);
         assert_eq!(is_fine(&r), [true, true]);
+    }
+
+    /// The quanta of a file are kept; the run says whether they have room for what a boundary costs
+    /// here.
+    #[test]
+    fn what_a_file_reserves_is_kept_and_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("who.json");
+        std::fs::write(
+            &file,
+            r#"{"kind": "quanta", "cpus": "0-1", "quantum_ns": 1000000, "reserved_ns": [12000000, 2000000]}"#,
+        )
+        .unwrap();
+        let mut how = Scheduling::of("pd2");
+        how.assignment = Some(file);
+        let platform = Platform::symmetric(2);
+        for (us, has_room) in [(100, true), (300, false)] {
+            let set = set(&[(10, 20), (1, 10)]);
+            let r = reserve(&how, &set, &platform, Path::new("t"), Some(&boundary(us))).unwrap();
+            assert_eq!(quanta(&r, 0), [ms(12), ms(2)]);
+            assert_eq!(is_fine(&r), [has_room]);
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Scheduling {
     /// Who runs where, instead of what the tool would assign: an answer of `warmset check --format json`, or one assignment as
     /// JSON
     #[arg(long, value_name = "FILE")]
-    assignment: Option<PathBuf>,
+    pub assignment: Option<PathBuf>,
     /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
     #[arg(long, value_name = "FIT", default_value = "wfd")]
     pub fit: Fit,
