@@ -10,6 +10,9 @@ use crate::{global, pd2, tardiness};
 use model::error::nearest;
 use model::{Duration, Error, Extras, Result, TaskSet, Timing};
 
+/// Decides a set on a number of processors whose releases and times are multiples of a grid.
+pub type OnGrid = fn(&[Timing], u32, Duration) -> Decision;
+
 /// A schedulability test: how it is called, what it promises, where it comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct TestInfo {
@@ -34,7 +37,7 @@ pub struct TestInfo {
     /// of unit.
     pub run_inflated: Option<fn(&[Timing], u32) -> Decision>,
     /// Decides a set whose releases fall on multiples of a grid, as do all its times, where that accepts more than `run`.
-    pub on_grid: Option<fn(&[Timing], u32, Duration) -> Decision>,
+    pub on_grid: Option<OnGrid>,
     /// What it takes of blocking and release jitter, and how.
     pub carries: Carries,
 }
