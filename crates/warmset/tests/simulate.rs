@@ -315,10 +315,7 @@ fn overheads_of_a_profile_are_charged_and_shown() {
 fn what_cannot_be_simulated_is_refused_in_one_sentence() {
     let dir = tempfile::tempdir().unwrap();
     for (args, message) in [
-        (
-            &["simulate", "tasks.toml", "-m", "0"][..],
-            "-m: 0 processors",
-        ),
+        (&["simulate", "tasks.toml", "-m", "0"][..], "-m: 0 processors"),
         (
             &["simulate", "tasks.toml", "-m", "2", "--policy", "g-edff"],
             "did you mean `g-edf`?",
