@@ -169,7 +169,7 @@ impl Begun {
     }
 
     fn wait_until(&self, done: impl Fn() -> bool) {
-        let until = Instant::now() + std::time::Duration::from_secs(20);
+        let until = Instant::now() + std::time::Duration::from_secs(60);
         while !done() {
             assert!(Instant::now() < until, "it takes too long");
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -130,7 +130,7 @@ fn begun(dir: &Path) -> Child {
         .spawn()
         .unwrap();
     // It has begun when its first second is in the trace.
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(120);
     let size = || std::fs::metadata(dir.join("run.wtrace")).map_or(0, |m| m.len());
     while size() < 20_000 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
@@ -311,7 +311,7 @@ fn a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read() {
     assert_eq!(dogs.len(), 1);
     send(child.id() as i32, "-KILL");
     child.wait().unwrap();
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(60);
     let lives = || Path::new(&format!("/proc/{}/task", dogs[0])).exists();
     while lives() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
