@@ -12,9 +12,12 @@ use model::{Ratio, Timing, exact};
 /// they make a set too large.
 pub(super) fn is_refuted(question: &Question<'_>) -> bool {
     let tasks = question.set.timings();
-    // A task is on one processor at a time: under every policy its jobs pile up. A WCET above its
-    // deadline is no task of a set.
-    if tasks.iter().any(|t| t.wcet > t.period) {
+    let hard = question.guarantee == Guarantee::Hard;
+    // A task is on one processor at a time: under every policy such a job is late, or its jobs pile up.
+    if tasks
+        .iter()
+        .any(|t| t.wcet > t.period || (hard && t.wcet > t.deadline))
+    {
         return true;
     }
     // More work than time: what is left undone grows without bound, and so does tardiness.
@@ -22,8 +25,11 @@ pub(super) fn is_refuted(question: &Question<'_>) -> bool {
     if exact::cmp_sum(tasks.iter().map(Timing::utilization), capacity).is_gt() {
         return true;
     }
-    // On one processor there is nothing to place, and these tests are exact for sporadic tasks.
-    if question.cpus.len() != 1 || question.guarantee != Guarantee::Hard {
+    // On one processor there is nothing to place, and these tests are exact for tasks that may all be
+    // released at once; phases can keep them from that.
+    let set = question.set;
+    let mut phases = set.ids().filter_map(|id| set.details(id)).map(|d| d.phase);
+    if question.cpus.len() != 1 || !hard || phases.any(|phase| !phase.is_zero()) {
         return false;
     }
     match question.policy.family {

@@ -59,6 +59,30 @@ fn more_work_than_time_is_refuted_under_every_policy() {
     }
 }
 
+/// A job that needs more than its deadline is late under every policy; its tardiness may be bounded.
+#[test]
+fn a_wcet_beyond_its_deadline_is_refuted_for_hard_guarantees_alone() {
+    let set = TaskSet::to_judge(vec![timing(ms(5), ms(10), ms(4))]).unwrap();
+    let hard = of(&set, "g-edf", 2, Guarantee::Hard, &Costs::NONE);
+    assert_eq!(hard, REFUTED);
+    assert!(!of(&set, "g-edf", 2, Guarantee::Soft, &Costs::NONE).1);
+}
+
+/// Released together one of them is late; the second one never is released with the first.
+#[test]
+fn phases_that_keep_releases_apart_are_no_proof_against_the_set() {
+    let pair = [timing(ms(3), ms(10), ms(3)), timing(ms(3), ms(10), ms(3))];
+    let with = |phase: u64| {
+        let details = [0, phase].map(|phase| Details {
+            phase: ms(phase),
+            ..Details::named("t")
+        });
+        TaskSet::new(pair.into_iter().zip(details).collect()).unwrap()
+    };
+    assert_eq!(of(&with(0), "p-edf", 1, Guarantee::Hard, &Costs::NONE), REFUTED);
+    assert_eq!(of(&with(5), "p-edf", 1, Guarantee::Hard, &Costs::NONE), NOT_SHOWN);
+}
+
 /// Sufficient tests and packings refuse these, and their tests say nothing else.
 #[test]
 fn what_a_sufficient_test_or_a_packing_refuses_is_not_refuted() {
