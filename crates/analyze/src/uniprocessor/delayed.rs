@@ -249,6 +249,23 @@ pub fn fixed_response_times(tasks: &[Timing], extras: &[Extras]) -> Vec<Response
         .collect()
 }
 
+/// After so many jobs of a busy period its end is looked for in another way.
+const LONG: u128 = 64;
+
+/// The least common multiple of the periods, where it is a time.
+///
+/// A full processor that begins late is busy for ever. Yet no job responds later than the one a hyperperiod H before it: H more
+/// of time ask for H U ≤ H more of work, so that where w solves the equation of job q, w + H suffices for job q + H/p.
+fn hyperperiod(tasks: &[Timing]) -> Option<u128> {
+    let mut all: u64 = 1;
+    for t in tasks {
+        all = num_integer::lcm(u128::from(all), u128::from(t.period.nanos().max(1)))
+            .try_into()
+            .ok()?;
+    }
+    Some(u128::from(all))
+}
+
 /// The response time of the task at `place` below those before it.
 fn fixed_response(tasks: &[Timing], extras: &[Extras], place: usize, work: &mut Work) -> Response {
     let task = &tasks[place];
@@ -261,6 +278,7 @@ fn fixed_response(tasks: &[Timing], extras: &[Extras], place: usize, work: &mut 
     let blocking = u128::from(extras[place].blocking.nanos());
     let higher = || tasks[..place].iter().zip(extras);
     let (mut worst, mut finish) = (0, 0);
+    let mut jobs = u128::MAX;
     // Times count from the release of the first job, which arrived J before.
     for q in 0_u128.. {
         let mut w = (finish + e).max((q + 1) * e + blocking);
@@ -284,8 +302,11 @@ fn fixed_response(tasks: &[Timing], extras: &[Extras], place: usize, work: &mut 
         }
         finish = w;
         worst = worst.max(w + jitter - q * p);
-        if w + jitter <= (q + 1) * p {
+        if w + jitter <= (q + 1) * p || q + 1 >= jobs {
             break;
+        }
+        if q == LONG {
+            jobs = hyperperiod(&tasks[..=place]).map_or(u128::MAX, |h| h / p.max(1));
         }
     }
     // At most the deadline, which is a duration.
