@@ -121,7 +121,8 @@ pub(super) fn all(
         }
     }
     // What a job is charged by piece it may cause, and need not.
-    let is_charged = question.bill.rule == Rule::ByPiece && !question.bill.cache.are_free();
+    let is_charged = question.bill.rule == Rule::ByPiece
+        && pieces.pieces.iter().any(|piece| !piece.parts.total().is_zero());
     let bound = |(task, said): (TaskId, Option<Said>)| {
         let deadline = question.set.timings()[task.index()].deadline;
         let decided = decided_by[task.index()];
