@@ -91,6 +91,7 @@ fn nps_f_accepts_what_its_inflated_servers_leave_room_for() {
                 order: Order::Given,
                 // The default leaves idle what is too short to be policed.
                 shortest: Duration::from_nanos(1),
+                turn: Duration::from_nanos(1),
             };
             let ours = nps_f::assign(&timings(&tasks), &[processors(m as u32)], &settings).is_ok();
             let needed = semi::nps_f(&tasks, delta, true);

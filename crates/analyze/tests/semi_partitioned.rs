@@ -365,7 +365,9 @@ proptest! {
         } else {
             vec![processors(m)]
         };
-        let settings = nps_f::Settings { delta, shortest: nanos(1), ..nps_f::Settings::default() };
+        let settings = nps_f::Settings {
+            delta, shortest: nanos(1), turn: nanos(1), ..nps_f::Settings::default()
+        };
         let slots = match nps_f::assign(&set, &clusters, &settings) {
             Ok(slots) => slots,
             Err(_) => return Ok(()),
@@ -401,9 +403,12 @@ proptest! {
     fn nothing_is_shorter_than_what_the_paper_enforces(set in implicit(10), m in 1u32..=4) {
         let us = |d: Duration| d.nanos() / 1_000;
         if let Ok(slots) = nps_f::assign(&set, &[processors(m)], &nps_f::Settings::default()) {
-            let turns = slots.timetables.iter().flat_map(|t| &t.turns);
-            for turn in turns {
-                prop_assert!(us(turn.end.saturating_sub(turn.start)) >= 150, "{:?}", turn);
+            let turns = || slots.timetables.iter().flat_map(|t| &t.turns);
+            for turn in turns() {
+                let of_server = turns().filter(|t| t.server == turn.server);
+                let reserve: Duration = of_server.map(|t| t.end.saturating_sub(t.start)).sum();
+                prop_assert!(us(reserve) >= 150, "{:?}", turn);
+                prop_assert!(us(turn.end.saturating_sub(turn.start)) >= 50, "{:?}", turn);
             }
         }
         if let Ok(slices) = edf_wm::assign(&set, &processors(m), &edf_wm::Settings::default()) {

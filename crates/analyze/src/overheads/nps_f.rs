@@ -243,7 +243,7 @@ impl Sizing<'_> {
     }
 
     fn lay(&self, layout: &mut Layout, index: u32, server: &Packed, foreign: &[TaskId]) -> Option<()> {
-        let (slot, shortest) = (self.slot.nanos(), self.settings.shortest.nanos().max(1));
+        let (slot, shortest) = (self.slot.nanos(), self.settings.turn.nanos().max(1));
         // What is too short to be policed is left idle.
         if slot - layout.start < shortest {
             layout.next();

@@ -10,7 +10,8 @@ pub mod nps_f;
 use model::{CpuId, Duration};
 
 /// The shortest slice of EDF-WM: 50 µs, the minimum sub-task execution cost of 002 §5.1.2. Shorter
-/// intervals cannot be policed (002 §4.4.1, which gives no number).
+/// intervals cannot be policed (002 §4.4.1, which gives no number). The turns of a server that two
+/// processors share are held to it as well.
 pub const SHORTEST_SLICE: Duration = Duration::from_micros(50);
 
 /// The shortest reserve of NPS-F and C-NPS-F: 150 µs, the minimum server size of 002 §5.1.2, "to

@@ -7,7 +7,8 @@
 //! a cluster and counts Σ I per cluster while it packs (002 §4.3: the layout is considered in the first step).
 //!
 //! The slot is rounded down and reserves are rounded up to whole nanoseconds: a set within rounding of the bound is
-//! refused. No reserve is shorter than [`Settings::shortest`].
+//! refused. No reserve is shorter than [`Settings::shortest`], and no turn of one is shorter than
+//! [`Settings::turn`].
 
 use crate::carries::Carries;
 use crate::partition::Order;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub order: Order,
     /// No reserve is shorter.
     pub shortest: Duration,
+    /// No turn of a reserve that two processors share is shorter.
+    pub turn: Duration,
 }
 
 impl Default for Settings {
@@ -35,6 +38,7 @@ impl Default for Settings {
             delta: 1,
             order: Order::Given,
             shortest: super::SHORTEST_RESERVE,
+            turn: super::SHORTEST_SLICE,
         }
     }
 }
@@ -185,7 +189,7 @@ fn lay_out(
         let mut layout = Layout {
             cpus: *cpus,
             slot: slot.nanos(),
-            shortest: settings.shortest.nanos().max(1),
+            shortest: settings.turn.nanos().max(1),
             at: 0,
             start: 0,
             serve: |cpu: usize, turn| serve(before + cpu, turn),
@@ -269,6 +273,7 @@ impl Packing<'_> {
 struct Layout<F> {
     cpus: usize,
     slot: u64,
+    /// The shortest turn.
     shortest: u64,
     at: usize,
     start: u64,

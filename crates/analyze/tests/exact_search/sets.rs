@@ -105,6 +105,7 @@ pub fn slices(set: &Set) -> Option<Slices> {
 pub fn slots(set: &Set) -> Option<Slots> {
     let settings = nps_f::Settings {
         shortest: Duration::from_nanos(1),
+        turn: Duration::from_nanos(1),
         ..nps_f::Settings::default()
     };
     let is_implicit = set.tasks.iter().all(|t| t.deadline == t.period);
