@@ -52,13 +52,13 @@ install-color:
 	mkdir -p $(DESTDIR)$(TO)/lib/pkgconfig
 	$(PC) crates/color-c/warmset-color.pc.in > $(DESTDIR)$(TO)/lib/pkgconfig/warmset-color.pc
 
-## All that must hold before a change lands. It goes on after a failure; its end lists what failed, and which tests could not run here and
-## why. Logs stay in target/test-logs.
+## All that must hold before a change lands. It goes on after a failure; its end lists what failed,
+## and which tests could not run here and why. Logs stay in target/test-logs.
 test:
 	CARGO="$(CARGO)" sh tests/all.sh
 
-## The tests again and again, every second round beside programs that keep all processors busy: make rounds ROUNDS=30. The end tells
-## which tests failed how often. Logs stay in target/rounds.
+## The tests again and again, every second round beside programs that keep all processors busy: make
+## rounds ROUNDS=30. The end tells which tests failed how often. Logs stay in target/rounds.
 rounds:
 	CARGO="$(CARGO)" sh tests/rounds.sh $(or $(ROUNDS),10)
 

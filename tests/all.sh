@@ -1,6 +1,7 @@
 #!/bin/sh
-# All that must hold before a change lands: every part runs, whatever failed before it, and the end tells what failed and which tests
-# could not run, with the reason. Exit status 1 when anything failed.
+# All that must hold before a change lands: every part runs, whatever failed before it, and the end
+# tells what failed and which tests could not run, with the reason. Exit status 1 when anything
+# failed.
 # Usage: sh tests/all.sh [DIRECTORY FOR LOGS]; CARGO names another cargo.
 set -u
 

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs all tests again and again, every second round beside programs that keep all processors busy, and tells at the end which
-# tests failed how often, and which could not run.
-# Usage: sh tests/rounds.sh NUMBER [DIRECTORY FOR LOGS]. Arguments for `cargo test` may stand in TESTS, such as TESTS="-p
-# warmset-execute"; without it the whole workspace is tested. Exit status 1 when any test failed in any round.
+# Runs all tests again and again, every second round beside programs that keep all processors busy,
+# and tells at the end which tests failed how often, and which could not run.
+# Usage: sh tests/rounds.sh NUMBER [DIRECTORY FOR LOGS]. Arguments for `cargo test` may stand in
+# TESTS, such as TESTS="-p warmset-execute"; without it the whole workspace is tested. Exit status 1
+# when any test failed in any round.
 set -u
 
 rounds=${1:?how many rounds}

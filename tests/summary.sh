@@ -1,11 +1,13 @@
 #!/bin/sh
-# What came of a run of the tests: how many passed, which failed, and which could not run, with the reason of each.
+# What came of a run of the tests: how many passed, which failed, and which could not run, with the
+# reason of each.
 # Usage: sh tests/summary.sh DIRECTORY OF LOGS; exit status 1 when anything failed.
 set -eu
 
 logs=$1
-# Both harnesses print a line a test: `test NAME ... ok`, `FAILED`, or `ignored` with the reason. What a test prints may stand
-# between the two halves of that line. A line of Cargo says which file the tests are of.
+# Both harnesses print a line a test: `test NAME ... ok`, `FAILED`, or `ignored` with the reason.
+# What a test prints may stand between the two halves of that line. A line of Cargo says which file
+# the tests are of.
 awk -v not_run="$logs/not-run" -v failing="$logs/failing" '
     function file(line) {
         sub(/^ *(Running|Doc-tests) /, "", line)

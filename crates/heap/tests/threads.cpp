@@ -1,5 +1,6 @@
-// Threads, one after the other and all of them there to the end, that each take small pieces of memory until there is no more, or
-// until they have as many MiB as they were told. Usage: threads NUMBER MIB FILE; the file gets what each thread had, in MiB.
+// Threads, one after the other and all of them there to the end, that each take small pieces of
+// memory until there is no more, or until they have as many MiB as they were told. Usage: threads
+// NUMBER MIB FILE; the file gets what each thread had, in MiB.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

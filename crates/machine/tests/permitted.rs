@@ -1,4 +1,5 @@
-//! What needs a right or a device of this machine: real-time priority, a time-stamp counter, a view of interrupts.
+//! What needs a right or a device of this machine: real-time priority, a time-stamp counter, a view
+//! of interrupts.
 
 use machine::clock::{Clock, counter, monotonic_raw};
 use machine::interrupts::Witness;
@@ -80,7 +81,8 @@ fn a_runaway_loses_its_priority_and_who_beats_keeps_it() -> Outcome {
         std::hint::spin_loop();
     }
     assert!(watchdog.tripped());
-    // The watchdog sets the flag, then lowers; it runs above this thread, on this or another processor.
+    // The watchdog sets the flag, then lowers; it runs above this thread, on this or another
+    // processor.
     while scheduler().1 != 0 && start.elapsed().as_secs() < 20 {
         std::thread::yield_now();
     }
@@ -104,7 +106,8 @@ fn a_witness_that_works_sees_ticks_and_not_everything() -> Outcome {
     if !witness.works() {
         return Err(NotRun::because("this machine does not show interrupts"));
     }
-    // While it spins there are ticks, far fewer than looks. How soon the first one comes depends on who else runs.
+    // While it spins there are ticks, far fewer than looks. How soon the first one comes depends on
+    // who else runs.
     let (mut seen, mut looks) = (0u64, 0u64);
     let (least, most) = (monotonic_raw() + 200_000_000, monotonic_raw() + 20_000_000_000);
     while monotonic_raw() < least || (seen == 0 && monotonic_raw() < most) {

@@ -1,5 +1,6 @@
-//! What happens at time zero and at the horizon is checked as closely as all between: a trace that ends at any instant of a
-//! schedule is clean, and every corruption of an event at either end is found.
+//! What happens at time zero and at the horizon is checked as closely as all between: a trace that
+//! ends at any instant of a schedule is clean, and every corruption of an event at either end is
+//! found.
 
 mod support;
 

@@ -1,7 +1,9 @@
-//! Tests that may find out that this machine cannot run them. They are reported as ignored, with the reason; none reads as a pass.
+//! Tests that may find out that this machine cannot run them. They are reported as ignored, with
+//! the reason; none reads as a pass.
 //!
-//! A file of such tests has `harness = false` in its `Cargo.toml` and names its tests in [`tests!`]. A test returns nothing, or an
-//! [`Outcome`] whose error is the reason. `make test` lists all reasons at its end and counts them.
+//! A file of such tests has `harness = false` in its `Cargo.toml` and names its tests in
+//! [`tests!`]. A test returns nothing, or an [`Outcome`] whose error is the reason. `make test`
+//! lists all reasons at its end and counts them.
 
 use libtest_mimic::{Arguments, Completion, Trial};
 use std::fmt;

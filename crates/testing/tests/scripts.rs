@@ -1,10 +1,11 @@
-//! The scripts behind `make test` and `make rounds`, with a stand-in for Cargo: what fails does not stop the rest, and all of it is told.
+//! The scripts behind `make test` and `make rounds`, with a stand-in for Cargo: what fails does not
+//! stop the rest, and all of it is told.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Two programs of tests: libtest prints the reason behind a comma, the other harness in parentheses, and what a test writes may stand
-/// within its line.
+/// Two programs of tests: libtest prints the reason behind a comma, the other harness in
+/// parentheses, and what a test writes may stand within its line.
 const LOG: &str = "\
      Running unittests src/lib.rs (target/debug/deps/model-00ff)
 
@@ -34,7 +35,8 @@ test crates/model/src/lib.rs - (line 3) ... ok
 test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
 ";
 
-/// A directory with the scripts, a smoke run that passes, and a Cargo that notes how it was called and does as `cargo` says.
+/// A directory with the scripts, a smoke run that passes, and a Cargo that notes how it was called
+/// and does as `cargo` says.
 fn place(cargo: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let tests = dir.path().join("tests");
@@ -62,7 +64,8 @@ fn run(dir: &Path, script: &str, argument: &str) -> (Output, String) {
     (output, text)
 }
 
-/// The stand-in is started by a shell: a file that was just written may be busy while another thread forks.
+/// The stand-in is started by a shell: a file that was just written may be busy while another
+/// thread forks.
 fn prepared(cargo: &str) -> tempfile::TempDir {
     let dir = place(cargo);
     let made = Command::new("sh")

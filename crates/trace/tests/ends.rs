@@ -1,4 +1,5 @@
-//! What is checked at the end of a trace: misses at the horizon, jobs beyond their budget, releases that never came.
+//! What is checked at the end of a trace: misses at the horizon, jobs beyond their budget, releases
+//! that never came.
 
 mod support;
 

@@ -34,7 +34,8 @@ fn preempted(real: &Header, said: Duration, stood: Option<Duration>) -> trace::V
     check(real, &events)
 }
 
-/// What a job says that it executed may exceed what is shown by what the record leaves room for, each with its reason, and by no more.
+/// What a job says that it executed may exceed what is shown by what the record leaves room for,
+/// each with its reason, and by no more.
 #[test]
 fn in_a_real_run_a_job_executes_for_no_longer_than_the_trace_leaves_room_for() {
     let details = |name: &str, phase: u64| Details {
@@ -46,8 +47,9 @@ fn in_a_real_run_a_job_executes_for_no_longer_than_the_trace_leaves_room_for() {
         (Timing::implicit(ms(20), ms(40)), details("T2", 0)),
     ]);
     let real = real(&header(set.unwrap(), "p-edf", &[1], &[0, 0]));
-    // Shown: 4,950 us before the preemption and 2,000 us after it. Room: the switches to it, 50 us and 20 us, 30 us with nobody
-    // shown, twice the tolerance of 1 ms (when it was taken off, and when the other one left), and a thousandth of what it says.
+    // Shown: 4,950 us before the preemption and 2,000 us after it. Room: the switches to it, 50 us
+    // and 20 us, 30 us with nobody shown, twice the tolerance of 1 ms (when it was taken off, and
+    // when the other one left), and a thousandth of what it says.
     let shown = 6_950;
     let room = 50 + 20 + 30 + 2_000;
     let us = Duration::from_micros;

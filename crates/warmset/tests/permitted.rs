@@ -22,7 +22,8 @@ fn refusal(output: &Output) -> String {
     text
 }
 
-/// Why a level of cache has no colors, or none that can be told apart. Any other reason is a defect.
+/// Why a level of cache has no colors, or none that can be told apart. Any other reason is a
+/// defect.
 const NO_COLORS: [&str; 6] = [
     "has one color",
     "is hashed over slices",
@@ -196,7 +197,8 @@ fn the_real_rt_app_accepts_what_is_written() -> Outcome {
         return Err(NotRun::because("rt-app has no right to SCHED_DEADLINE"));
     }
     assert!(ran.status.success(), "{told}");
-    // One log a thread, with a line for every job: 50 and 200 in a second, fewer on a machine that is late.
+    // One log a thread, with a line for every job: 50 and 200 in a second, fewer on a machine that
+    // is late.
     let logs: Vec<String> = std::fs::read_dir(dir.path())
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -1,9 +1,11 @@
-//! Corruptions of a trace, one event at a time: taken away, doubled, shifted, told of something else.
+//! Corruptions of a trace, one event at a time: taken away, doubled, shifted, told of something
+//! else.
 
 use super::{Instance, UNIT};
 use trace::{Event, EventKind, Overhead};
 
-/// Does the processor of the first event, which is called idle, work in the kernel all the time until it has a job again?
+/// Does the processor of the first event, which is called idle, work in the kernel all the time
+/// until it has a job again?
 fn is_never_idle(events: &[Event]) -> bool {
     let (cpu, mut since, mut open) = (events[0].cpu(), events[0].time, 0);
     for e in events.iter().filter(|e| e.cpu() == cpu) {
@@ -27,7 +29,8 @@ pub fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static s
     let e = events[i];
     let end = events[events.len() - 1].time;
     let mut all = Vec::new();
-    // What begins at the very end lasts for no time: it may stand or not. Whatever stands has to be right.
+    // What begins at the very end lasts for no time: it may stand or not. Whatever stands has to be
+    // right.
     let at_end = e.time == end;
     let begins = at_end
         && matches!(
@@ -38,12 +41,14 @@ pub fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static s
                 | EventKind::ServerBegin
                 | EventKind::ServerEnd
         );
-    // What is not told of a processor before its first job, it is idle; nor is the word of one missed that idles for no time.
+    // What is not told of a processor before its first job, it is idle; nor is the word of one
+    // missed that idles for no time.
     let mine = |b: &&Event| b.cpu() == e.cpu();
     let first = !events[..i].iter().filter(mine).any(|b| b.kind.takes_off());
     let now = events[i..].iter().take_while(|b| b.time == e.time);
     let again = now.filter(mine).any(|b| b.kind.puts_on());
-    // One that idles on may say again whether it does so on purpose; a flag too many excuses nothing.
+    // One that idles on may say again whether it does so on purpose; a flag too many excuses
+    // nothing.
     let before = events[..i].iter().rev().take_while(|b| b.time == e.time);
     let goes_on = !before.filter(mine).any(|b| b.kind.takes_off());
     let early = e.kind == EventKind::Idle && (first || again || goes_on || is_never_idle(&events[i..]));
@@ -67,8 +72,8 @@ pub fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static s
     };
     let cpu = (e.to_words()[3] >> 32) & 0xffff;
     for other in 0..of.m {
-        // Under global policies any processor may handle a release; a miss that is known at the end may be told with the
-        // processor of its job or without.
+        // Under global policies any processor may handle a release; a miss that is known at the end
+        // may be told with the processor of its job or without.
         let free = match e.kind {
             EventKind::Release => {
                 // Nor is a job that never runs bound to one of the two processors of its task.
@@ -78,7 +83,8 @@ pub fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static s
             EventKind::DeadlineMiss => e.cpu().is_none(),
             // Which processors fall idle at the very end makes no difference.
             EventKind::Idle => at_end,
-            // A job that stays until the end may as well stay on another processor that is empty until then.
+            // A job that stays until the end may as well stay on another processor that is empty
+            // until then.
             kind if kind.puts_on() => {
                 let leaves = |b: &Event| b.kind.takes_off() && (b.task, b.job) == (e.task, e.job);
                 !of.policy.starts_with("edf") && !events[i..].iter().any(leaves)

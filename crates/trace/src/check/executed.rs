@@ -1,24 +1,27 @@
 //! What a job of a real run says that it executed, held against what the trace shows.
 //!
-//! A job is shown on a processor from the event that puts it there to the event that takes it off. Its thread may run at other
-//! times only where the record leaves room:
+//! A job is shown on a processor from the event that puts it there to the event that takes it off.
+//! Its thread may run at other times only where the record leaves room:
 //!
-//! - while a switch to it is carried out: the bracket of the context switch that ends when it is put on;
+//! - while a switch to it is carried out: the bracket of the context switch that ends when it is
+//!   put on;
 //! - while it waits on the processor that it left and nobody is shown there;
-//! - within the tolerance after it was taken off, as a decision may take so long to reach its processor;
-//! - within the tolerance before another job is shown to leave that processor: that other one may have ended unnoticed;
+//! - within the tolerance after it was taken off, as a decision may take so long to reach its
+//!   processor;
+//! - within the tolerance before another job is shown to leave that processor: that other one may
+//!   have ended unnoticed;
 //! - while processors stood still, as the clock of a thread may go on then.
 //!
-//! Nothing bounds the other direction: interrupts, and standstills too short to be noted, take time from a job that is shown
-//! on its processor, and no event says how much.
+//! Nothing bounds the other direction: interrupts, and standstills too short to be noted, take time
+//! from a job that is shown on its processor, and no event says how much.
 
 use crate::event::{Event, EventKind};
 use crate::overhead::Overhead;
 use crate::state::{Fault, Job, Observer, State};
 use model::{CpuId, Duration, Instant, TaskId};
 
-/// Clocks differ by less: the clock of a thread is not slewed, that of the trace by up to 500 parts in a million for the frequency
-/// and as many for the offset (adjtimex(2)).
+/// Clocks differ by less: the clock of a thread is not slewed, that of the trace by up to 500 parts
+/// in a million for the frequency and as many for the offset (adjtimex(2)).
 const SLEWED: u64 = 1_000;
 
 /// What happened on a processor so far.
@@ -112,7 +115,8 @@ impl Executed {
         }
     }
 
-    /// A job is put on a processor: adds up for how long it may have executed since it was last shown on one.
+    /// A job is put on a processor: adds up for how long it may have executed since it was last
+    /// shown on one.
     fn comes(&mut self, event: &Event, cpu: CpuId, state: &State) {
         let switch = match self.places[cpu.index()].switch {
             Some((task, job, since, end)) if (task, job, end) == (event.task, event.job, event.time) => {
