@@ -73,9 +73,9 @@ fn a_wcet_beyond_its_deadline_is_refuted_for_hard_guarantees_alone() {
 fn phases_that_keep_releases_apart_are_no_proof_against_the_set() {
     let pair = [timing(ms(3), ms(10), ms(3)), timing(ms(3), ms(10), ms(3))];
     let with = |phase: u64| {
-        let details = [0, phase].map(|phase| Details {
+        let details = [("a", 0), ("b", phase)].map(|(name, phase)| Details {
             phase: ms(phase),
-            ..Details::named("t")
+            ..Details::named(name)
         });
         TaskSet::new(pair.into_iter().zip(details).collect()).unwrap()
     };
