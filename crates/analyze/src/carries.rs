@@ -141,15 +141,15 @@ pub fn reduced<'t>(
     Ok(Some(Cow::Owned(out)))
 }
 
+/// Indices of tasks in the order of their priorities, and the tasks in the order of the set.
+pub type Ordered<'t> = (Vec<usize>, Cow<'t, [Timing]>);
+
 /// The tasks as sporadic ones without extras, and their indices in the order of the given deadlines, by which
 /// deadline-monotonic priorities go whatever jitter leaves of them. `Ok(None)`: no test accepts the set.
 ///
 /// # Errors
 /// Jitter as long as a period.
-pub fn by_deadline<'t>(
-    tasks: &'t [Timing],
-    extras: &[Extras],
-) -> Result<Option<(Vec<usize>, Cow<'t, [Timing]>)>, NotApplicable> {
+pub fn by_deadline<'t>(tasks: &'t [Timing], extras: &[Extras]) -> Result<Option<Ordered<'t>>, NotApplicable> {
     let Some(reduced) = reduced(Carries::Sporadic, tasks, extras)? else {
         return Ok(None);
     };

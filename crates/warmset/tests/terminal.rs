@@ -24,7 +24,7 @@ period = \"8ms\"
 /// Standard output of a command on a terminal of so many columns.
 fn on_terminal(dir: &Path, args: &str, columns: u16, env: &[(&str, &str)]) -> String {
     let (mut ours, mut theirs) = (0, 0);
-    let mut size = libc::winsize {
+    let size = libc::winsize {
         ws_row: 50,
         ws_col: columns,
         ws_xpixel: 0,
@@ -37,7 +37,7 @@ fn on_terminal(dir: &Path, args: &str, columns: u16, env: &[(&str, &str)]) -> St
             &mut theirs,
             std::ptr::null_mut(),
             std::ptr::null_mut(),
-            &mut size,
+            &size,
         )
     };
     assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());

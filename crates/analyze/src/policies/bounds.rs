@@ -193,7 +193,7 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
                 return none();
             };
             match rta::response_bounds(&reduced, size) {
-                Ok(Some(times)) => each(members.from_arrivals(times), false, rta::INFO.name),
+                Ok(Some(times)) => each(members.since_arrivals(times), false, rta::INFO.name),
                 _ => none(),
             }
         }

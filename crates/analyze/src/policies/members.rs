@@ -91,7 +91,7 @@ impl Members {
             Priority::Given
         };
         let times = gfp_rta::response_bounds(&reduced, size, priority).ok()??;
-        Some(self.from_arrivals(times))
+        Some(self.since_arrivals(times))
     }
 
     /// Exact response times under EDF on one processor, or bounds with blocking.
@@ -103,7 +103,7 @@ impl Members {
     }
 
     /// The times from releases as times from arrivals.
-    pub fn from_arrivals(&self, times: Vec<Duration>) -> Vec<Duration> {
+    pub fn since_arrivals(&self, times: Vec<Duration>) -> Vec<Duration> {
         let jitters = self.extras.iter().map(|x| x.jitter);
         let all = jitters.chain(std::iter::repeat(Duration::ZERO));
         times

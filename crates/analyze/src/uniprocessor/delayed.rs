@@ -60,7 +60,7 @@ pub fn decide_edf(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Decis
         .collect();
     shifted.sort_by_key(|(t, _)| t.deadline);
     let tasks: Vec<Timing> = shifted.iter().map(|(t, _)| *t).collect();
-    if decide_plain_within(&tasks, work)? != true {
+    if !decide_plain_within(&tasks, work)? {
         return Ok(false);
     }
     // Blocking changes only at deadlines: each stretch between two of them has one B, and is searched by itself.

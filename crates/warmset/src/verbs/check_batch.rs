@@ -32,8 +32,8 @@ and each is answered in order by a line such as
 the test is exact (docs/tests.md). A test that does not apply to the set answers null. A bad line ends the run with status 2 and its number; the answers \
 of the lines before it are already printed. With -o the file appears only if every line was answered.
 
-A yes holds for jobs that are released at any time. With --grid it holds for releases at multiples of that time, and every
-time of the sets must be one: BCLI, RTA and GEDF_ANY then accept more. The answers say so:
+A yes holds for jobs that are released at any time. With --grid it holds for releases at multiples of \
+that time, and every time of the sets must be one: BCLI, RTA and GEDF_ANY then accept more. The answers say so:
     {\"id\":7,\"grid_ns\":1000,\"verdicts\":{\"RTA\":true}}
 
     warmset check --batch sets.jsonl --tests GFB,BAK,BCL
