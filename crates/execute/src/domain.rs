@@ -402,6 +402,8 @@ impl<P: Policy> Core<P> {
             // Its new domain looks when it is ready there.
             return;
         }
+        // It may have finished since this step began: a completion is not stamped before its job's end.
+        self.ground.pass();
         if self.ground.work_done(task) {
             self.ground.show_completion(task, false);
             self.finish(task);

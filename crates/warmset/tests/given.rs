@@ -145,8 +145,8 @@ fn what_was_found_holds_when_it_is_given() {
         ("edf-wm", "--hard", 4, 7, 3),
         ("edf-wm", "--soft", 4, 7, 3),
         ("nps-f", "--hard", 4, 7, 4),
-        ("pd2", "--hard", 4, 7, 3),
-        ("ca-edf", "--soft", 4, 7, 3),
+        ("pd2", "--hard", 4, 6, 3),
+        ("ca-edf", "--soft", 4, 6, 3),
     ] {
         let set = |wcet: &str| -> String {
             let all = (0..tasks).map(|i| task(&format!("t{i}"), wcet, "10ms", ""));

@@ -127,6 +127,8 @@ impl Ground {
             self.rows[task as usize].place = NONE;
         }
         if worker.done() != self.rows[task as usize].done && self.work_done(task) {
+            // It has finished since this step began.
+            self.pass();
             self.show_completion(task, false);
             self.late.push(task);
             return false;

@@ -81,8 +81,14 @@ pub fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static s
                 !of.policy.starts_with("edf") || !events[i..].iter().any(runs)
             }
             EventKind::DeadlineMiss => e.cpu().is_none(),
-            // Which processors fall idle at the very end makes no difference.
-            EventKind::Idle => at_end,
+            // Which processors fall idle at the very end makes no difference. A word that says
+            // nothing new here says nothing new of another processor that idles.
+            EventKind::Idle => {
+                let there = |b: &&Event| b.cpu().is_some_and(|c| u64::from(c.0) == other);
+                let mut moves = events[..i].iter().rev().filter(there);
+                let last = moves.find(|b| b.kind.puts_on() || b.kind.takes_off());
+                at_end || (early && !last.is_some_and(|b| b.kind.puts_on()))
+            }
             // A job that stays until the end may as well stay on another processor that is empty
             // until then.
             kind if kind.puts_on() => {

@@ -73,7 +73,7 @@ the longest delay that it can cause another job, and for its own migrations and 
 job (000 §2). \
 The answer says which.
 
-The answer in JSON has an assignment for each policy that holds: who runs where, budgets, slots, reserved quanta. `warmset simulate`
+The answer in JSON has an assignment for each policy that holds: who runs where, budgets, slots, reserved quanta. `warmset simulate` \
 and `warmset run` take it by `--assignment`, so that what runs is what was judged.
 
 {}",
