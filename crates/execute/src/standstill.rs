@@ -42,6 +42,15 @@ fn cannot(cpu: CpuId, e: &std::io::Error) -> Error {
     Error::new(format!("cannot watch for standstills of processor {cpu}: {e}"))
 }
 
+/// Is it a standstill, and did it begin within the run? One that lasts beyond the horizon counts:
+/// dispatchers learn late that the run is over then. It may have begun up to [`EVERY`] earlier than
+/// is known.
+fn is_of_the_run(now: Instant, late: Duration, horizon: Instant) -> bool {
+    let known_from = now.nanos().checked_sub(late.nanos());
+    let end = horizon.nanos().saturating_add(EVERY.nanos());
+    late >= LEAST && known_from.is_some_and(|from| from < end)
+}
+
 fn note(team: &Team, cpu: CpuId, mut producer: Producer, horizon: Instant) {
     let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
         return;
@@ -62,12 +71,29 @@ fn note(team: &Team, cpu: CpuId, mut producer: Producer, horizon: Instant) {
         let Some(timeline) = team.timeline() else { continue };
         let late = Duration::from_nanos(Monotonic.read().saturating_sub(due));
         let now = timeline.now();
-        // Where the run had ended before, this is not part of it.
-        let counts = now < horizon && late.nanos() <= now.nanos() && !team.ending.load(Ordering::Acquire);
-        if late >= LEAST && counts {
+        if is_of_the_run(now, late, horizon) && !team.ending.load(Ordering::Acquire) {
             producer.push(Event::standstill(now, cpu, late));
         }
     }
     // It fails only where the kernel has lost the thread.
     let _ = thread.lower();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standstill_across_the_horizon_is_of_the_run_and_a_later_one_is_not() {
+        let (ms, horizon) = (Duration::from_millis, Instant::from_nanos(1_000_000_000));
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        assert!(is_of_the_run(at(500), ms(2), horizon));
+        assert!(is_of_the_run(at(1042), ms(43), horizon));
+        // It was due at 1000.5 ms: processor time was taken away at the horizon or before.
+        assert!(is_of_the_run(at(1042), Duration::from_micros(41_500), horizon));
+        assert!(!is_of_the_run(at(1042), ms(41), horizon));
+        assert!(!is_of_the_run(at(500), Duration::from_micros(199), horizon));
+        // It began before all tasks were released.
+        assert!(!is_of_the_run(at(1), ms(2), horizon));
+    }
 }

@@ -9,7 +9,7 @@
 
 use crate::event::Event;
 use crate::sink::Sink;
-use model::{CpuId, Instant};
+use model::{CpuId, Duration, Instant};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,6 +98,8 @@ pub struct Collector {
     /// Per ring, events that are read and not yet handed on.
     pending: Vec<VecDeque<Event>>,
     last: Instant,
+    /// When the run was over, once that is known.
+    end: Option<Instant>,
     lost: u64,
 }
 
@@ -129,6 +131,7 @@ pub fn rings(cpus: impl IntoIterator<Item = CpuId>, capacity: usize) -> (Vec<Pro
         pending: rings.iter().map(|_| VecDeque::new()).collect(),
         rings,
         last: Instant::ZERO,
+        end: None,
         lost: 0,
     };
     (producers, collector)
@@ -163,6 +166,9 @@ impl Collector {
             let Some(event) = self.pending[place].pop_front() else {
                 break;
             };
+            let Some((time, event)) = self.within(event) else {
+                continue;
+            };
             if event.kind == crate::EventKind::Lost {
                 self.lost = self.lost.saturating_add(event.argument);
             }
@@ -176,8 +182,22 @@ impl Collector {
         }
     }
 
+    /// A standstill that lasts beyond the end counts up to it: it says nothing of the run behind
+    /// that. Whatever else is later moves the end.
+    fn within(&self, event: Event) -> Option<(Instant, Event)> {
+        match (self.end.map(|end| end.max(self.last)), event.cpu()) {
+            (Some(end), Some(cpu)) if event.kind == crate::EventKind::Standstill && event.time > end => {
+                let beyond = event.time.since(end).nanos();
+                let length = event.argument.checked_sub(beyond).filter(|l| *l > 0)?;
+                Some((end, Event::standstill(end, cpu, Duration::from_nanos(length))))
+            }
+            _ => Some((event.time, event)),
+        }
+    }
+
     /// Hands on everything that is left, with what was lost at the end, when the producers have stopped.
     pub fn finish(mut self, end: Instant, sink: &mut impl Sink) -> u64 {
+        self.end = Some(end);
         self.collect(Instant::from_nanos(u64::MAX), sink);
         let end = end.max(self.last);
         for (ring, cpu) in &self.rings {
@@ -221,6 +241,25 @@ mod tests {
         assert_eq!(collector.finish(Instant::from_nanos(20), &mut sink), 0);
         assert_eq!(times(&sink), [1, 5, 7, 7, 9, 20]);
         assert_eq!(sink.events[2].cpu(), Some(CpuId(0)));
+    }
+
+    #[test]
+    fn a_standstill_beyond_the_end_counts_up_to_it() {
+        let (mut producers, mut collector) = rings((0..3).map(CpuId), 8);
+        let stood = |time, cpu, length| {
+            Event::standstill(
+                Instant::from_nanos(time),
+                CpuId(cpu),
+                Duration::from_nanos(length),
+            )
+        };
+        producers[0].push(stood(120, 0, 50));
+        producers[1].push(stood(130, 1, 25));
+        producers[2].push(stood(80, 2, 10));
+        let mut sink = VecSink::default();
+        assert_eq!(collector.finish(Instant::from_nanos(100), &mut sink), 0);
+        let end = Event::end(Instant::from_nanos(100));
+        assert_eq!(sink.events, [stood(80, 2, 10), stood(100, 0, 30), end]);
     }
 
     #[test]

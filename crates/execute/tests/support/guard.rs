@@ -30,7 +30,7 @@ fn settings() -> Vec<Option<String>> {
 /// A shell of ordinary priority that is asked for an answer again and again, and settings as they were.
 pub struct Guard {
     shell: Child,
-    asking: JoinHandle<(u64, Duration)>,
+    asking: Option<JoinHandle<(u64, Duration)>>,
     stop: Arc<AtomicBool>,
     before: Vec<Option<String>>,
 }
@@ -66,7 +66,7 @@ impl Guard {
         });
         Guard {
             shell,
-            asking,
+            asking: Some(asking),
             stop,
             before: settings(),
         }
@@ -90,7 +90,7 @@ impl Guard {
     /// and the settings are as before.
     pub fn all_is_quiet(mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        let (count, longest) = self.asking.join().unwrap();
+        let (count, longest) = self.asking.take().unwrap().join().unwrap();
         // Its input is closed now.
         assert!(self.shell.wait().unwrap().success());
         assert!(
@@ -108,5 +108,14 @@ impl Guard {
         let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
         assert_eq!(left, -1, "a process was left behind");
         assert_eq!(settings(), self.before);
+    }
+}
+
+impl Drop for Guard {
+    /// A test that has failed leaves no shell to the tests behind it, which would find a process.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
     }
 }
