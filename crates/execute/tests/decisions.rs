@@ -97,7 +97,11 @@ impl Case {
 /// By how much the machine held anything up at most, before a moment: for how long it stood still, or a job was on processors
 /// for longer than it executes.
 fn slowest(events: &[Event], set: &TaskSet, percent: u64, until: u64) -> u64 {
-    let mut slowest = 0;
+    // It is told when it is over, which may be long behind that moment.
+    let began = |e: &&Event| e.time.nanos().saturating_sub(e.length().nanos()) <= until;
+    let stood = events.iter().filter(|e| e.kind == EventKind::Standstill);
+    let stood = stood.filter(began).map(|e| e.length().nanos()).max();
+    let mut slowest = stood.unwrap_or(0);
     let mut on = vec![None; set.len()];
     let mut lasted = vec![0u64; set.len()];
     let executes = |task: usize| set.timings()[task].wcet.nanos() * percent / 100;
@@ -106,9 +110,7 @@ fn slowest(events: &[Event], set: &TaskSet, percent: u64, until: u64) -> u64 {
         .take_while(|e| e.time.nanos() <= until.saturating_add(2_000_000));
     for event in in_time {
         let (task, now) = (event.task.index(), event.time.nanos());
-        if event.kind == EventKind::Standstill {
-            slowest = slowest.max(event.length().nanos());
-        } else if event.kind.puts_on() {
+        if event.kind.puts_on() {
             on[task] = Some(now);
         } else if event.kind.takes_off()
             && let Some(since) = on[task].take()
