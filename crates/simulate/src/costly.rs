@@ -10,7 +10,8 @@
 //!   inter-processor interrupt. A processor reschedules by choosing (scheduling overhead), and, if another job is due than
 //!   the one that is loaded, by switching (context-switch overhead). What it switches to is fixed when it starts to choose.
 //! - *A completion* makes the processor reschedule. A job that resumes first reloads its working set (CPMD), by the way in
-//!   which it resumes; a preemption in the midst of that makes it start over.
+//!   which it resumes; a preemption in the midst of that makes it start over. What it had to load from
+//!   afar is still there then: the longer of the two delays counts.
 //! - *A job that is still loaded elsewhere*, or that another processor has begun to choose, cannot be switched to: the old
 //!   processor, having switched away, sends an inter-processor interrupt (002 §4.4.2).
 //! - *The next job or slice of a migratory task* that is to be released elsewhere makes that processor program a timer.
@@ -192,6 +193,8 @@ struct Core<'a, O> {
     /// or [`NONE`].
     wanted_at: Vec<u32>,
     loaded_at: Vec<u32>,
+    /// By task, how long the reload takes in whole that its job has begun, unless it was finished.
+    reloads: Vec<u64>,
     dirty: Dirty,
     /// By domain in which something happened: the processor that decides, or [`NONE`]: each for itself.
     deciding: Vec<u32>,
@@ -252,6 +255,7 @@ impl<'a, O: Observer> Core<'a, O> {
             restless: Places::all(m),
             wanted_at: vec![NONE; n],
             loaded_at: vec![NONE; n],
+            reloads: vec![0; costs.cpmd.len()],
             dirty: Dirty::all(domains.len()),
             deciding: vec![NONE; domains.len()],
             attend: (0..m as u32).collect(),
@@ -468,6 +472,7 @@ impl<'a, O: Observer> Core<'a, O> {
 
     /// The loaded job has left by itself; nobody wants it any more.
     fn dismiss(&mut self, cpu: u32, task: u32) {
+        self.has_reloaded(task);
         let wanted = std::mem::replace(&mut self.wanted_at[task as usize], NONE);
         if wanted != NONE {
             self.cpus[wanted as usize].wanted = NONE;

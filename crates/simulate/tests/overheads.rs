@@ -314,6 +314,57 @@ fn an_interrupt_reaches_another_processor_after_its_latency() {
     assert_eq!(summary.tasks[2].lost[3], Duration::from_nanos(700));
 }
 
+/// The second slice of T1 begins with a migration, and is preempted in the midst of it: what it has to load is still where it
+/// was, so that it resumes with the delay of the migration, not the shorter one of a preemption.
+#[test]
+fn a_migration_that_is_preempted_before_it_has_reloaded_is_paid_again() {
+    let slice = |cpu, budget, window| Slice {
+        cpu: CpuId(cpu),
+        budget: units(budget),
+        window: units(window),
+    };
+    let instance = Instance {
+        m: 2,
+        tasks: vec![small(20, 100, 60, 0), small(2, 100, 8, 35), small(2, 100, 10, 50)],
+        policy: "edf-wm".to_owned(),
+        assignment: Some(Assignment::Slices(Slices {
+            cpus: (0..2).map(CpuId).collect(),
+            tasks: vec![
+                vec![slice(0, 10, 30), slice(1, 10, 30)],
+                vec![slice(1, 2, 8)],
+                vec![slice(1, 2, 10)],
+            ],
+        })),
+        horizon: 80,
+    };
+    let costs = Costs {
+        cpmd: vec![vec![3_000, 9_000]; 3],
+        ..Costs::default()
+    };
+    let (summary, responses, events) = instance.simulate(&instance.scenario(), Some(&costs));
+    let delays: Vec<String> = events
+        .iter()
+        .filter(|e| e.overhead_kind().is_some())
+        .map(Event::to_string)
+        .collect();
+    assert_eq!(
+        delays,
+        [
+            "30us P1 overhead-begin T1^1 cpmd",
+            "35us P1 overhead-end T1^1 cpmd",
+            "37us P1 overhead-begin T1^1 cpmd",
+            "46us P1 overhead-end T1^1 cpmd",
+            // All is there now: the next preemption costs what a preemption costs.
+            "52us P1 overhead-begin T1^1 cpmd",
+            "55us P1 overhead-end T1^1 cpmd",
+        ]
+    );
+    assert_eq!(
+        instance.simulate_untraced(&instance.scenario(), &costs),
+        (summary, responses)
+    );
+}
+
 /// What holds of every trace with overheads: times ascend, overheads pair up, every job executes what it needs and no more.
 fn sane(events: &[Event], context: &dyn Fn() -> String) {
     assert!(events.is_sorted_by_key(|e| e.time), "{}", context());

@@ -132,6 +132,26 @@ fn a_given_assignment_is_judged_as_it_is() {
 }
 
 /// What `check` has found it accepts again when it is given, hard and soft, with costs and without, and refuses for longer WCETs.
+/// As the policy deals them out a task with all of its jobs on one of two processors takes turns all the same, and bounds of
+/// tardiness would take it for one that does not.
+#[test]
+fn who_takes_turns_has_jobs_on_both_processors() {
+    let files = Files::new(&(task("a", "3ms", "5ms", "") + &task("b", "2ms", "5ms", "")));
+    for (part, whole, status) in [(0, 1, 2), (1, 1, 2), (4, 4, 2), (1, 2, 0)] {
+        let turns = format!(
+            r#"{{"kind":"turns","cpus":[0,1],"tasks":[
+                {{"first":0,"second":1,"part":{part},"whole":{whole}}},
+                {{"first":0,"second":0,"part":1,"whole":1}}]}}"#
+        );
+        files.write("turns.json", &turns);
+        let check = "check set.toml --soft --platform symmetric:m=2 --policy edf-fm";
+        let (said, _, err) = files.run(&format!("{check} --assignment turns.json"));
+        assert_eq!(said, status, "{part} of {whole}: {err}");
+        let named = err.contains(&format!("`a` has {part} of {whole} jobs on its first processor"));
+        assert_eq!(named, status == 2, "{err}");
+    }
+}
+
 #[test]
 fn what_was_found_holds_when_it_is_given() {
     // So many tasks of so many milliseconds every ten, on so many processors.

@@ -287,7 +287,8 @@ fn slices(tasks: &[Timing], assignment: &Slices, system: &System<'_>) -> Vec<Hou
 /// Its timer is programmed when the slice before is used up, within that one's window; that of the first one when the job before
 /// completes. A slice that is used up at the very end of its window is handed over by an IPI.
 ///
-/// Every slice but the first resumes a job that has run elsewhere: it begins with the delay of a migration by any rule.
+/// Every slice but the first resumes a job that has run elsewhere: it begins with the delay of a migration by any rule. If it is
+/// preempted in the midst of that, what it has to load is still elsewhere: it resumes with the same delay.
 pub(super) fn sliced(
     task: TaskId,
     timing: Timing,
@@ -309,6 +310,6 @@ pub(super) fn sliced(
         },
         transfers: Some(early),
         calls: u64::from(at > 0),
-        ..Resident::whole(timing, stays, stays)
+        ..Resident::whole(timing, stays, if at == 0 { stays } else { migration })
     }
 }

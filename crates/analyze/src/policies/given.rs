@@ -114,7 +114,9 @@ fn of_turns(given: &Turns, set: &TaskSet, usable: &CpuSet) -> Result<Vec<CpuSet>
                 set.name(id)
             )));
         }
-        if turn.whole == 0 || turn.part > turn.whole || (turn.is_migratory() && turn.part == 0) {
+        // One that takes turns has jobs on both of its processors.
+        let turns = turn.is_migratory() && (turn.part == 0 || turn.part == turn.whole);
+        if turn.whole == 0 || turn.part > turn.whole || turns {
             return Err(unfit(format!(
                 "`{}` has {} of {} jobs on its first processor",
                 set.name(id),

@@ -112,7 +112,7 @@ fn under_edf_fm_a_migratory_task_pays_for_the_fixed_ones_and_none_for_it() {
 
 /// The last is cut into two slices with windows of 20 ms; the first and second are where its second slice is, the third where its first is.
 #[test]
-fn under_edf_wm_a_later_slice_pays_its_migration() {
+fn under_edf_wm_a_later_slice_pays_its_migration_and_is_paid_for_with_it() {
     let cpus = processors(2);
     let (all, half) = (us(500), us(250));
     let slice = |cpu: CpuId, budget, window| Slice { cpu, budget, window };
@@ -126,7 +126,7 @@ fn under_edf_wm_a_later_slice_pays_its_migration() {
         cpus,
     });
     let (accounted, longest) = charged(&slices, 2, Precedence::Edf);
-    assert_eq!((paid(&accounted), longest), (vec![100, 50, 50, 55], us(300)));
+    assert_eq!((paid(&accounted), longest), (vec![100, 55, 50, 55], us(300)));
 }
 
 /// Two servers on one processor, half and half: each turn begins with the longest delay of its tasks.

@@ -96,6 +96,9 @@ fn parts(set: &[Timing], assignment: &Assignment, by_task: &[(u64, u64)]) -> Opt
                         let (stays, more) = by_task[task];
                         here.execution = time(slice.budget);
                         here.begins = stays + more;
+                        if number > 0 {
+                            here.resumes = stays + more;
+                        }
                         here.early = Some(time(if number == 0 {
                             set[task].period
                         } else {

@@ -328,8 +328,15 @@ impl<O: Observer> Core<'_, O> {
         self.cpus[cpu as usize].loaded = next;
         let before = self.jobs.start(next, cpu, now);
         let reload = match (before, self.costs.cpmd.get(next as usize)) {
-            (Some(from), Some(delays)) if from == cpu => delays[0],
-            (Some(from), Some(delays)) => delays[1 + self.jobs.kind(from, cpu)],
+            (Some(from), Some(delays)) => {
+                let way = match from == cpu {
+                    true => 0,
+                    false => 1 + self.jobs.kind(from, cpu),
+                };
+                let reload = delays[way].max(self.reloads[next as usize]);
+                self.reloads[next as usize] = reload;
+                reload
+            }
             _ => 0,
         };
         self.cpus[cpu as usize].reload = reload;
@@ -503,6 +510,16 @@ impl<O: Observer> Core<'_, O> {
             self.observer
                 .event(Record::preemption(now, id, TaskId(task), number));
         }
-        self.cpus[cpu as usize].reload = 0;
+        if std::mem::take(&mut self.cpus[cpu as usize].reload) == 0 {
+            self.has_reloaded(task);
+        }
+    }
+
+    /// What the job had to reload when it was put on is there, or no longer needed.
+    #[inline]
+    pub(super) fn has_reloaded(&mut self, task: u32) {
+        if let Some(reload) = self.reloads.get_mut(task as usize) {
+            *reload = 0;
+        }
     }
 }

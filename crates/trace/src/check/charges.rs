@@ -8,7 +8,8 @@
 //! - A job is put on by a switch to it, and switched to by a decision for it; what is free leaves no trace.
 //! - Whoever has let its job go, or was called by an inter-processor interrupt, decides before it goes on.
 //! - A job that goes on reloads its working set for as long as the way says in which it went on, interrupts not counted,
-//!   unless it leaves before.
+//!   unless it leaves before. If it left before the time before, what it had to load then is still where it was: the longer
+//!   delay counts.
 
 use crate::event::{Event, EventKind};
 use crate::header::Charges;
@@ -52,6 +53,8 @@ pub struct Charged {
     /// The columns of the cache delays.
     kinds: Vec<Resumption>,
     processors: Vec<Processor>,
+    /// By task, how long the reload takes in whole that its job began, and did not finish, when it was on a processor last.
+    unfinished: Vec<Duration>,
     /// May jobs, other than by their release, come to a processor as slices?
     has_slices: bool,
 }
@@ -60,6 +63,7 @@ impl Charged {
     /// With what the head of a trace says.
     pub fn new(charges: Charges, platform: &Platform, has_slices: bool, processors: usize) -> Self {
         Charged {
+            unfinished: vec![Duration::ZERO; charges.cpmd.len()],
             charges,
             kinds: platform.resumptions(),
             platform: platform.clone(),
@@ -135,10 +139,18 @@ impl Charged {
             EventKind::Preemption | EventKind::Completion | EventKind::Suspension => {
                 self.processors[cpu.index()].must_choose = !self.charges.scheduling.is_zero();
                 let reload = self.processors[cpu.index()].reload.take();
+                if let Some(unfinished) = self.unfinished.get_mut(event.task.index()) {
+                    *unfinished = Duration::ZERO;
+                }
                 let Some(reload) = reload.filter(|r| !r.whole.is_zero() || r.told) else {
                     return;
                 };
                 let done = now.since(reload.begun).saturating_sub(reload.interrupted);
+                if let Some(unfinished) = self.unfinished.get_mut(event.task.index())
+                    && done < reload.whole
+                {
+                    *unfinished = reload.whole;
+                }
                 if reload.told && done > reload.whole
                     || event.kind != EventKind::Preemption && done < reload.whole
                 {
@@ -241,6 +253,11 @@ impl Charged {
                 let from = CpuId(u32::try_from(event.argument).unwrap_or(u32::MAX));
                 self.delay(event.task, from, cpu)
             }
+        };
+        let unfinished = self.unfinished.get(event.task.index());
+        let whole = match (event.kind, unfinished) {
+            (EventKind::Start, _) | (_, None) => whole,
+            (_, Some(unfinished)) => whole.max(*unfinished),
         };
         let processor = &mut self.processors[cpu.index()];
         processor.reload = Some(Reload {
