@@ -325,14 +325,14 @@ fn a_migration_that_is_preempted_before_it_has_reloaded_is_paid_again() {
     };
     let instance = Instance {
         m: 2,
-        tasks: vec![small(20, 100, 60, 0), small(2, 100, 8, 35), small(2, 100, 10, 50)],
+        tasks: vec![small(20, 100, 60, 0), small(2, 100, 8, 35), small(2, 100, 9, 50)],
         policy: "edf-wm".to_owned(),
         assignment: Some(Assignment::Slices(Slices {
             cpus: (0..2).map(CpuId).collect(),
             tasks: vec![
                 vec![slice(0, 10, 30), slice(1, 10, 30)],
                 vec![slice(1, 2, 8)],
-                vec![slice(1, 2, 10)],
+                vec![slice(1, 2, 9)],
             ],
         })),
         horizon: 80,
