@@ -1,8 +1,12 @@
 //! Trace files: a head that explains the trace, then blocks of records, each with its checksum.
 //!
-//! All numbers are little-endian. The head is `WARMTRC\n`, version (u32), length of the JSON text (u32), its CRC-32 (u32), the
-//! text, and zeros up to a multiple of 4096. A block has 4096 bytes: `WBLK`, the CRC-32 of all behind it (u32), its number
-//! from 0 (u64), how many records it holds (u32, at most 127), twelve zeros, then the records ([`Event::to_bytes`]).
+//! All numbers are little-endian. The head is `WARMTRC\n`, version (u32), length of the JSON text (u32), a CRC-32 (u32), the
+//! text, and zeros up to a multiple of 4096. The CRC-32 of the head is that of all its bytes but its own four, the zeros
+//! included. A block has 4096 bytes: `WBLK`, the CRC-32 of all behind it (u32), its number from 0 (u64), how many records it
+//! holds (u32, at most 127), twelve zeros, then the records ([`Event::to_bytes`]).
+//!
+//! So no bit of a file can flip unnoticed: each is part of a magic, of a checksum, or of what a checksum covers. Version 1
+//! had a checksum of the text only.
 //!
 //! A block is written whole, so a file can be read while it grows, and one that was cut off gives back every whole record.
 
@@ -16,7 +20,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The version of the format that this program writes and reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The customary ending of a trace file's name.
 pub const EXTENSION: &str = "wtrace";
 
@@ -76,9 +80,11 @@ impl<W: Write> FileSink<W> {
         head.extend_from_slice(MAGIC);
         head.extend_from_slice(&VERSION.to_le_bytes());
         head.extend_from_slice(&length.to_le_bytes());
-        head.extend_from_slice(&crc32fast::hash(text.as_bytes()).to_le_bytes());
+        head.extend_from_slice(&[0; 4]);
         head.extend_from_slice(text.as_bytes());
         head.resize(head.len().next_multiple_of(BLOCK), 0);
+        let sum = head_sum(&head[..PREFIX], &head[PREFIX..]);
+        head[PREFIX - 4..PREFIX].copy_from_slice(&sum.to_le_bytes());
         let mut out = out;
         out.write_all(&head)
             .map_err(|e| Error::io(path, "write the trace", &e))?;
@@ -447,23 +453,30 @@ fn read_head(source: &mut impl Read) -> std::result::Result<Header, Head> {
     if length > MAX_HEAD {
         return Err(damaged());
     }
-    let mut text = Vec::new();
+    let length = length as usize;
+    let behind = (PREFIX + length).next_multiple_of(BLOCK) - PREFIX;
+    let mut rest = Vec::new();
     source
-        .take(u64::from(length))
-        .read_to_end(&mut text)
+        .take(behind as u64)
+        .read_to_end(&mut rest)
         .map_err(Head::Io)?;
-    if text.len() < length as usize {
+    if rest.len() < behind {
         return Err(cut_off(io::ErrorKind::UnexpectedEof.into()));
     }
-    if crc32fast::hash(&text) != u32_at(&prefix, 16) {
+    if head_sum(&prefix, &rest) != u32_at(&prefix, PREFIX - 4) {
         return Err(damaged());
     }
-    let text = String::from_utf8(text).map_err(|_| damaged())?;
-    let header = Header::from_json(&text).map_err(Head::Bad)?;
-    let padding = (PREFIX + text.len()).next_multiple_of(BLOCK) - PREFIX - text.len();
-    let mut zeros = [0; BLOCK];
-    source.read_exact(&mut zeros[..padding]).map_err(cut_off)?;
-    Ok(header)
+    rest.truncate(length);
+    let text = String::from_utf8(rest).map_err(|_| damaged())?;
+    Header::from_json(&text).map_err(Head::Bad)
+}
+
+/// The checksum of a head: of its first bytes but the checksum itself, and of the text with the zeros behind it.
+fn head_sum(prefix: &[u8], rest: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&prefix[..PREFIX - 4]);
+    sum.update(rest);
+    sum.finalize()
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -3,8 +3,10 @@
 mod support;
 
 use model::Instant;
+use proptest::prelude::*;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::LazyLock;
 use support::{at_wcet, header, ms, schedule, tasks};
 use trace::{Condition, Event, EventKind, FileSink, Header, Reader, Sink, VecSink};
 
@@ -89,7 +91,7 @@ fn a_head_that_is_cut_off_or_damaged_is_an_error_with_its_cause() {
     );
     assert_eq!(
         wrong(8),
-        "test.wtrace: the trace has version 5, this program reads version 1; make it again, or read it with the \
+        "test.wtrace: the trace has version 6, this program reads version 2; make it again, or read it with the \
          program that wrote it"
     );
     assert!(wrong(40).contains("the head of the trace is damaged"));
@@ -194,4 +196,53 @@ fn an_unknown_kind_of_event_is_damage_even_under_a_good_checksum() {
     let (_, again, condition) = read(&bytes).unwrap();
     assert_eq!((again.len(), condition.damaged_blocks), (5, 1));
     assert_eq!(again[4], Event::lost_anywhere(Instant::ZERO, 127));
+}
+
+/// A head of version 1, whose checksum was that of its text alone.
+#[test]
+fn a_trace_of_the_first_version_is_refused_with_a_remedy() {
+    let (header, events) = sample();
+    let mut bytes = written(&header, &events);
+    bytes[8..12].copy_from_slice(&1_u32.to_le_bytes());
+    assert_eq!(
+        read(&bytes).unwrap_err().to_string(),
+        "test.wtrace: the trace has version 1, this program reads version 2; make it again, or read it with the \
+         program that wrote it"
+    );
+}
+
+/// Every bit of the head, the filling behind its text included.
+#[test]
+fn no_bit_of_the_head_flips_unnoticed() {
+    let (header, events) = sample();
+    let mut bytes = written(&header, &events[..10]);
+    let head = written(&header, &[]).len();
+    // The text does not fill the head, or there would be no filling to test.
+    assert_eq!(bytes[head - 1], 0);
+    for bit in 0..head * 8 {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(read(&bytes).is_err(), "bit {} of byte {}", bit % 8, bit / 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    read(&bytes).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Behind the head a flipped bit costs a block, which the condition counts and a lost event stands for.
+    #[test]
+    fn no_bit_of_a_block_flips_unnoticed(at in any::<prop::sample::Index>(), bit in 0_u8..8) {
+        static SAMPLE: LazyLock<(usize, Vec<u8>)> = LazyLock::new(|| {
+            let (header, events) = sample();
+            (written(&header, &[]).len(), written(&header, &events))
+        });
+        let (head, mut bytes) = SAMPLE.clone();
+        let place = head + at.index(bytes.len() - head);
+        bytes[place] ^= 1_u8 << bit;
+        let (_, events, condition) = read(&bytes).unwrap();
+        prop_assert_eq!(condition.damaged_blocks, 1);
+        prop_assert!(!condition.is_whole());
+        prop_assert!(events.iter().any(|e| e.kind == EventKind::Lost));
+    }
 }
