@@ -10,7 +10,7 @@ use model::{CpuId, Delay, Duration, Error, Platform, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the journal within the directory of the results.
@@ -123,7 +123,7 @@ impl Journal {
             kernel: kernel.to_owned(),
         };
         model::files::make_dir(&plan.out)?;
-        match (path.exists(), plan.resume) {
+        match (path.symlink_metadata().is_ok(), plan.resume) {
             (false, true) => Err(Error::new("there is no interrupted measurement to go on with")
                 .at(plan.out.display())
                 .remedy("leave out `--resume` to begin one")),
@@ -260,17 +260,15 @@ fn open(path: &Path) -> Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
+        // A link is not ours: a journal is begun as a new file.
+        .custom_flags(libc::O_NOFOLLOW)
         .open(path)
         .map_err(|e| Error::io(path, "read the journal", &e))
 }
 
 /// Takes the file for this process alone, until it is closed.
 fn lock(file: &File) -> std::io::Result<()> {
-    // Safety: the descriptor is open for as long as `file` is borrowed.
-    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    file.try_lock().map_err(std::io::Error::from)
 }
 
 /// What differs between two headers, for people.
@@ -330,6 +328,26 @@ mod tests {
                 Row(CpuId(0), CpuId(3), [1000, 2000, 30, 20, 15], Some(Discard::Gap)),
             ],
         }
+    }
+
+    /// Somebody else may have planted it, and what it leads to would be locked and cut.
+    #[test]
+    fn a_link_is_no_journal() {
+        let dir = tempfile::tempdir().unwrap();
+        let (elsewhere, out) = (dir.path().join("elsewhere"), dir.path().join("out"));
+        let (journal, _) = Journal::open(&plan(&elsewhere, false, 1), &platform(), "6.18").unwrap();
+        drop(journal);
+        std::fs::create_dir(&out).unwrap();
+        std::os::unix::fs::symlink(elsewhere.join(NAME), out.join(NAME)).unwrap();
+        for resume in [true, false] {
+            let e = Journal::open(&plan(&out, resume, 1), &platform(), "6.18")
+                .unwrap_err()
+                .to_string();
+            assert!(e.contains("cannot read the journal"), "{e}");
+        }
+        std::fs::remove_file(elsewhere.join(NAME)).unwrap();
+        assert!(Journal::open(&plan(&out, false, 1), &platform(), "6.18").is_err());
+        assert!(!elsewhere.join(NAME).exists());
     }
 
     #[test]

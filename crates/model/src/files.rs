@@ -2,12 +2,18 @@
 
 use crate::error::{Error, Result};
 use crate::input::text_of;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The largest file that is read whole. Batch files are read line by line and have no such limit.
-pub const MAX_FILE: u64 = 256 << 20;
+mod aside;
+mod place;
+
+pub use aside::Aside;
+
+/// The largest file that is read whole: it is to leave room in memory for what is made of it. Batch
+/// files are read line by line and have no such limit.
+pub const MAX_FILE: u64 = 64 << 20;
 
 /// The whole of a text file.
 ///
@@ -36,7 +42,8 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// hold a slip.
 ///
 /// # Errors
-/// There is no such directory; it cannot be written to; a directory has this name.
+/// There is no such directory; it cannot be written to; a directory has this name; the path is
+/// refused (see [`Aside`]).
 pub fn can_be_written(path: &Path) -> Result<()> {
     let dir = path.parent().filter(|d| !d.as_os_str().is_empty());
     if let Some(dir) = dir.filter(|d| !d.is_dir()) {
@@ -46,146 +53,15 @@ pub fn can_be_written(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::new("this is a directory").remedy("name a file in it"));
     }
-    // A pipe is not opened: that would wait for its reader.
-    match fs::metadata(path) {
-        Ok(there) if !there.is_file() => Ok(()),
-        _ => Aside::create(path).map(drop),
-    }
+    aside::try_place(path)
 }
 
-/// How the name of a part ends.
-const PART: &str = ".part";
-
-/// Removes parts of this file whose writers are gone. Whatever fails here is left as it is: it is in nobody's way.
-fn remove_left_behind(path: &Path) {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
-        return;
-    };
-    let dir = if dir.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        dir
-    };
-    let is_part = |other: &str| {
-        other
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix('.'))
-            .and_then(|rest| rest.strip_suffix(PART))
-            .is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()))
-    };
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(is_part)
-            && let Ok(file) = File::open(entry.path())
-            && file.try_lock().is_ok()
-        {
-            // One that cannot be removed stays beside.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// A file that appears under its name only when it is complete.
-///
-/// Writes go to `NAME.PID.part` beside it; [`Aside::finish`] flushes them to disk and renames. Dropped before that, the
-/// part is removed and what was there before stays. A part is locked while it is written: one that nobody holds was left
-/// behind by a process that was killed, and the next one that writes the same file removes it.
-///
-/// What is there and no file, a device or a pipe such as `/dev/stdout`, is written to as it is: renaming would replace it. A
-/// link stays, and the file that it leads to is replaced.
-pub struct Aside {
-    path: PathBuf,
-    /// `None`: written to as it is.
-    part: Option<PathBuf>,
-    file: Option<File>,
-}
-
-impl Aside {
-    /// Starts a file; its directory is made if need be.
-    ///
-    /// # Errors
-    /// The directory or the part cannot be made.
-    pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
-        let mut path = path.into();
-        if let Ok(there) = fs::metadata(&path) {
-            if !there.is_file() && !there.is_dir() {
-                let opened = OpenOptions::new().write(true).open(&path);
-                let file = opened.map_err(|e| Error::io(&path, "write the file", &e))?;
-                return Ok(Aside {
-                    path,
-                    part: None,
-                    file: Some(file),
-                });
-            }
-            if path.is_symlink() {
-                path = fs::canonicalize(&path).map_err(|e| Error::io(&path, "write the file", &e))?;
-            }
-        }
-        if let Some(dir) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-            make_dir(dir)?;
-        }
-        remove_left_behind(&path);
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}{PART}", std::process::id()));
-        let part = path.with_file_name(name);
-        loop {
-            let file = File::create(&part).map_err(|e| Error::io(&path, "write the file", &e))?;
-            // Where files cannot be locked, nobody takes a part for left behind either.
-            let locked = file.lock().is_ok();
-            // Between the two another process may have taken it for left behind.
-            if !locked || part.exists() {
-                return Ok(Aside {
-                    path,
-                    part: Some(part),
-                    file: Some(file),
-                });
-            }
-        }
-    }
-
-    /// Completes the file under its name.
-    ///
-    /// # Errors
-    /// The disk is full or failed; nothing is left behind then.
-    pub fn finish(mut self) -> Result<()> {
-        if let (Some(file), Some(part)) = (self.file.take(), &self.part) {
-            let done = file.sync_all().and_then(|()| fs::rename(part, &self.path));
-            if let Err(e) = done {
-                // The error to report is the first one; a part that cannot be removed stays beside.
-                let _ = fs::remove_file(part);
-                return Err(Error::io(&self.path, "write the file", &e));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Write for Aside {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match &mut self.file {
-            Some(file) => file.write(bytes),
-            None => Err(std::io::Error::other("the file is finished")),
-        }
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), File::flush)
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        if let (Some(_), Some(part)) = (self.file.take(), &self.part) {
-            // Nothing more can be done about a part that cannot be removed.
-            let _ = fs::remove_file(part);
-        }
-    }
-}
-
-/// Makes a directory and those above it.
+/// Makes a directory and those above it. A link of another user on the way is refused.
 ///
 /// # Errors
 /// It cannot be made, or the path is a file.
 pub fn make_dir(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).map_err(|e| Error::io(dir, "make the directory", &e))
+    place::make_dir(dir)
 }
 
 /// Writes a whole file aside and renames it.
@@ -200,9 +76,18 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     aside.finish()
 }
 
+/// An empty file under this name, in the place of what was there, for output that grows.
+///
+/// # Errors
+/// As [`Aside::create`].
+pub fn begin(path: &Path) -> Result<File> {
+    Aside::create(path)?.appear()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// A device that were replaced by a file would be gone for the whole machine.
     #[test]
@@ -269,5 +154,76 @@ mod tests {
             ["other.json.4194999.part", "run.json", "run.json.x.part"]
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), "again");
+    }
+
+    #[test]
+    fn what_this_user_keeps_from_others_stays_so() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("private");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        write(&path, "new").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    /// Opening it to see whether it is left behind would wait for its writer.
+    #[test]
+    fn a_fifo_under_the_name_of_a_part_stops_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let fifo = dir.path().join("out.17.part");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
+        write(&path, "text").unwrap();
+        assert_eq!(names(dir.path()), ["out", "out.17.part"]);
+    }
+
+    #[test]
+    fn directories_and_links_that_lead_round_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [
+            dir.path().to_owned(),
+            dir.path().join(".."),
+            dir.path().join("x/.."),
+        ] {
+            let e = write(&path, "").unwrap_err().to_string();
+            assert!(e.ends_with("this is a directory; name a file in it"), "{e}");
+        }
+        std::os::unix::fs::symlink("b", dir.path().join("a")).unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
+        let e = write(&dir.path().join("a"), "").unwrap_err().to_string();
+        assert!(e.contains("cannot write the file"), "{e}");
+        let e = write(&dir.path().join("a/c"), "").unwrap_err().to_string();
+        assert!(e.contains("cannot write the file"), "{e}");
+    }
+
+    #[test]
+    fn directories_are_made_and_links_to_them_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("a/b/../c/file"), "1").unwrap();
+        assert_eq!(fs::read(dir.path().join("a/c/file")).unwrap(), b"1");
+        std::os::unix::fs::symlink("a/c", dir.path().join("short")).unwrap();
+        write(&dir.path().join("short/file"), "2").unwrap();
+        assert_eq!(fs::read(dir.path().join("a/c/file")).unwrap(), b"2");
+        // A link that leads to nothing yet.
+        std::os::unix::fs::symlink("a/new", dir.path().join("ahead")).unwrap();
+        write(&dir.path().join("ahead"), "3").unwrap();
+        assert_eq!(fs::read(dir.path().join("a/new")).unwrap(), b"3");
+        let e = make_dir(&dir.path().join("a/c/file")).unwrap_err().to_string();
+        assert!(e.contains("cannot make the directory"), "{e}");
+        assert_eq!(names(dir.path()), ["a", "ahead", "short"]);
+    }
+
+    #[test]
+    fn a_file_that_grows_is_seen_from_its_beginning() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        fs::write(&path, "old").unwrap();
+        let mut file = begin(&path).unwrap();
+        assert_eq!(names(dir.path()), ["log"]);
+        file.write_all(b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 }

@@ -13,6 +13,7 @@
 use crate::event::{Event, EventKind};
 use crate::header::Header;
 use crate::sink::Sink;
+use model::files::Aside;
 use model::{Error, Instant, Result};
 use std::fmt;
 use std::fs::File;
@@ -32,8 +33,9 @@ const BLOCK: usize = 4096;
 pub const RECORDS: usize = BLOCK / Event::SIZE - 1;
 /// Blocks that are handed to the system at once.
 const BATCH: usize = 64;
-/// The longest head that is read: a task set of the largest size with names.
-const MAX_HEAD: u32 = 256 << 20;
+/// The longest head that is read: the largest task set, with an assignment and charges for each of
+/// its tasks.
+const MAX_HEAD: u32 = 64 << 20;
 
 /// Writes events to a file, or to anything that takes bytes.
 ///
@@ -52,12 +54,17 @@ pub struct FileSink<W: Write> {
 
 impl FileSink<File> {
     /// Starts a trace under its own name, so that it can be read while it grows and after a crash.
+    /// It takes the place of what was there by the rules of [`Aside`], its head complete.
     ///
     /// # Errors
     /// The file cannot be made or written.
     pub fn create(path: &Path, header: &Header) -> Result<Self> {
-        let file = File::create(path).map_err(|e| Error::io(path, "write the trace", &e))?;
-        FileSink::new(file, path, header)
+        let head = head_of(path, header)?;
+        let mut aside = Aside::create(path)?;
+        aside
+            .write_all(&head)
+            .map_err(|e| Error::io(path, "write the trace", &e))?;
+        Ok(FileSink::behind_head(aside.appear()?, path))
     }
 }
 
@@ -66,28 +73,15 @@ impl<W: Write> FileSink<W> {
     ///
     /// # Errors
     /// The head cannot be written.
-    pub fn new(out: W, path: &Path, header: &Header) -> Result<Self> {
-        let text = header.to_json()?;
-        let length = u32::try_from(text.len())
-            .ok()
-            .filter(|l| *l <= MAX_HEAD)
-            .ok_or_else(|| {
-                Error::new("the head of the trace is too long")
-                    .at(path.display())
-                    .remedy("use fewer tasks, or shorter names")
-            })?;
-        let mut head = Vec::with_capacity((PREFIX + text.len()).next_multiple_of(BLOCK));
-        head.extend_from_slice(MAGIC);
-        head.extend_from_slice(&VERSION.to_le_bytes());
-        head.extend_from_slice(&length.to_le_bytes());
-        head.extend_from_slice(&[0; 4]);
-        head.extend_from_slice(text.as_bytes());
-        head.resize(head.len().next_multiple_of(BLOCK), 0);
-        let sum = head_sum(&head[..PREFIX], &head[PREFIX..]);
-        head[PREFIX - 4..PREFIX].copy_from_slice(&sum.to_le_bytes());
-        let mut out = out;
+    pub fn new(mut out: W, path: &Path, header: &Header) -> Result<Self> {
+        let head = head_of(path, header)?;
         out.write_all(&head)
             .map_err(|e| Error::io(path, "write the trace", &e))?;
+        Ok(FileSink::behind_head(out, path))
+    }
+
+    /// Goes on behind a head that is written.
+    fn behind_head(out: W, path: &Path) -> Self {
         let mut sink = FileSink {
             out: Some(out),
             buffer: Vec::with_capacity(BATCH * BLOCK),
@@ -97,7 +91,7 @@ impl<W: Write> FileSink<W> {
             path: path.to_owned(),
         };
         sink.open_block();
-        Ok(sink)
+        sink
     }
 
     fn open_block(&mut self) {
@@ -469,6 +463,29 @@ fn read_head(source: &mut impl Read) -> std::result::Result<Header, Head> {
     rest.truncate(length);
     let text = String::from_utf8(rest).map_err(|_| damaged())?;
     Header::from_json(&text).map_err(Head::Bad)
+}
+
+/// The bytes of a head.
+fn head_of(path: &Path, header: &Header) -> Result<Vec<u8>> {
+    let text = header.to_json()?;
+    let length = u32::try_from(text.len())
+        .ok()
+        .filter(|l| *l <= MAX_HEAD)
+        .ok_or_else(|| {
+            Error::new("the head of the trace is too long")
+                .at(path.display())
+                .remedy("use fewer tasks, or shorter names")
+        })?;
+    let mut head = Vec::with_capacity((PREFIX + text.len()).next_multiple_of(BLOCK));
+    head.extend_from_slice(MAGIC);
+    head.extend_from_slice(&VERSION.to_le_bytes());
+    head.extend_from_slice(&length.to_le_bytes());
+    head.extend_from_slice(&[0; 4]);
+    head.extend_from_slice(text.as_bytes());
+    head.resize(head.len().next_multiple_of(BLOCK), 0);
+    let sum = head_sum(&head[..PREFIX], &head[PREFIX..]);
+    head[PREFIX - 4..PREFIX].copy_from_slice(&sum.to_le_bytes());
+    Ok(head)
 }
 
 /// The checksum of a head: of its first bytes but the checksum itself, and of the text with the zeros behind it.

@@ -5,8 +5,7 @@ use super::run_show::Workloads;
 use crate::console::Console;
 use execute::{Door, Effort, Efforts, Launch, Manner, Performer};
 use model::watch::Watch;
-use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload};
-use std::fs::File;
+use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload, files};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ pub fn performers(
     console: &Console,
 ) -> Result<(Vec<Performer>, Workloads)> {
     if let Some(dir) = programs_to {
-        std::fs::create_dir_all(dir).map_err(|e| unwritable(dir, &e))?;
+        files::make_dir(dir).map_err(|e| e.remedy(OTHER_DIRECTORY))?;
     }
     console.begin("calibrating workloads", set.len() as u64);
     let mut performers = Vec::with_capacity(set.len());
@@ -110,7 +109,7 @@ fn program(set: &TaskSet, task: TaskId, programs_to: Option<&Path>) -> Result<Op
         // A name may hold what a file's may not.
         let name = set.name(task).replace(['/', '\0'], "_");
         let path = dir.join(format!("{name}.log"));
-        File::create(&path).map_err(|e| unwritable(&path, &e))
+        files::begin(&path).map_err(|e| e.remedy(OTHER_DIRECTORY))
     });
     Ok(Some(Launch {
         command: command.clone(),
@@ -119,8 +118,4 @@ fn program(set: &TaskSet, task: TaskId, programs_to: Option<&Path>) -> Result<Op
     }))
 }
 
-fn unwritable(path: &Path, e: &std::io::Error) -> Error {
-    Error::new(format!("cannot write: {e}"))
-        .at(path.display())
-        .remedy("give another directory to `--programs-to`")
-}
+const OTHER_DIRECTORY: &str = "give another directory to `--programs-to`";
