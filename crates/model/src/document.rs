@@ -4,6 +4,7 @@
 //! nanoseconds in fields whose names end in `_ns` ([`crate::time::ns`]).
 
 use crate::error::{Error, Result};
+use crate::shown::is_hidden;
 use serde::Serialize;
 
 /// The version of the fields of all documents. It grows when a field changes its name or meaning,
@@ -40,8 +41,26 @@ fn of<T>(content: &T) -> Document<'_, T> {
     }
 }
 
+/// The same JSON, in which no character of a string acts on a terminal or on the text around it:
+/// all such characters are written as `\u009b`.
+pub fn plain(json: &str) -> String {
+    use std::fmt::Write;
+    // Line ends and spaces between values are no part of strings.
+    let is_escaped = |c: char| c >= '\u{7f}' && is_hidden(c);
+    let mut out = String::with_capacity(json.len() + 1);
+    for c in json.chars() {
+        if is_escaped(c) {
+            // All of them have four digits; writing into a string cannot fail.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn finish(text: serde_json::Result<String>) -> Result<String> {
-    text.map(|text| text + "\n")
+    text.map(|text| plain(&text) + "\n")
         .map_err(|e| Error::new(format!("the result cannot be written as JSON: {e}")))
 }
 
@@ -73,6 +92,19 @@ mod tests {
                 .unwrap()
                 .starts_with("{\n  \"schema_version\": 1,\n")
         );
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_escaped_and_reads_back() {
+        let content = std::collections::BTreeMap::from([("name", "\u{1b}[2J\u{9b}\u{7f}\u{202e}ä\n")]);
+        for text in [compact(&content).unwrap(), pretty(&content).unwrap()] {
+            assert!(
+                !text.trim_end().contains(|c| is_hidden(c) && c != '\n'),
+                "{text:?}"
+            );
+            let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(read["name"], content["name"]);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Every room returns this one type. The binary prints it in one line and exits with status 2.
 
+use crate::shown::sentence;
 use std::fmt;
 use std::path::Path;
 
@@ -37,6 +38,8 @@ impl Error {
             K::IsADirectory => "name a file, not a directory",
             K::NotADirectory => "a part of the path is a file: choose another path",
             K::InvalidData => "the file must be UTF-8 text",
+            K::FileTooLarge => "raise the limit on the size of files (`ulimit -f`), or choose another path",
+            K::OutOfMemory => "free memory, or raise the limit on it (`ulimit -v`)",
             _ => "",
         };
         Error::new(format!("cannot {doing}: {}", io_cause(error)))
@@ -90,18 +93,13 @@ fn io_cause(error: &std::io::Error) -> String {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One line, whatever went into the parts: a name in a message may hold a newline.
-        let flat = |s: &str| {
-            s.chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect::<String>()
-        };
+        // One line of bounded length, whatever went into the parts: a name may hold anything.
         if !self.place.is_empty() {
-            write!(f, "{}: ", flat(&self.place))?;
+            write!(f, "{}: ", sentence(&self.place))?;
         }
-        write!(f, "{}", flat(&self.cause))?;
+        write!(f, "{}", sentence(&self.cause))?;
         if !self.remedy.is_empty() {
-            write!(f, "; {}", flat(&self.remedy))?;
+            write!(f, "; {}", sentence(&self.remedy))?;
         }
         Ok(())
     }
@@ -109,9 +107,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// As many characters of what was written are compared.
+const LONGEST_MEANT: usize = 200;
+
 /// The candidate nearest to what was written, if it is near enough to be meant.
 pub fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let written = written.to_lowercase();
+    // What is longer than any candidate by far is near none, and comparing takes time with its
+    // length.
+    let written: String = written
+        .chars()
+        .take(LONGEST_MEANT)
+        .collect::<String>()
+        .to_lowercase();
     candidates
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&written, &c.to_lowercase()), c))
@@ -134,6 +141,16 @@ mod tests {
             e.to_string(),
             "set.toml: line 3: unknown key `wcett`; did you mean `wcet`?"
         );
+    }
+
+    /// A file of 100 MB may have one key only.
+    #[test]
+    fn an_error_is_short_and_does_not_act_on_the_terminal() {
+        let e = Error::new(format!("unknown key `{}`", "k\u{1b}[2J".repeat(100_000)))
+            .at("a\u{7}b.toml")
+            .to_string();
+        assert!(e.starts_with("a\\u{7}b.toml: unknown key `k\\u{1b}[2J"), "{e}");
+        assert!(e.chars().count() < 400 && !e.contains(char::is_control), "{e}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Reading files that people write: every error names the file, the line and the key, and suggests what was meant.
 
 use crate::error::{Error, Result, nearest};
+use crate::shown::is_hidden;
 use std::ops::Range;
 use std::str::FromStr;
 use toml::Spanned;
@@ -59,12 +60,41 @@ impl Lines {
     }
 }
 
+/// The most bytes of a document whose every value is kept with its place: TOML, and the JSON of
+/// rt-app.
+///
+/// With [`MAX_TABLES`] it keeps what is made of a document below 1.5 GiB.
+pub const MAX_DOCUMENT: usize = 8 << 20;
+
+/// The most tables, lists and dots of such a document. A table may take three bytes of text (`a.`,
+/// `{}`), and takes more than a kilobyte: it has room for eleven keys from its first one on.
+pub const MAX_TABLES: usize = 500_000;
+
+/// Refuses a document that is too large.
+///
+/// # Errors
+/// It has more than [`MAX_DOCUMENT`] bytes, or more than [`MAX_TABLES`] brackets, braces and dots, wherever they stand.
+pub fn check_size(text: &str) -> Result<()> {
+    let tables = || text.bytes().filter(|b| matches!(b, b'[' | b'{' | b'.')).count();
+    let cause = if text.len() > MAX_DOCUMENT {
+        format!("the text is larger than {} MiB", MAX_DOCUMENT >> 20)
+    } else if tables() > MAX_TABLES {
+        format!("the text has more than {MAX_TABLES} tables, lists and dots")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(cause).remedy(
+        "split it; `check` and `simulate` take task sets of any number in a batch, one a line of JSON",
+    ))
+}
+
 impl<'i> Document<'i> {
     /// Parses the syntax.
     ///
     /// # Errors
-    /// Not TOML: the line and what was expected there.
+    /// Not TOML: the line and what was expected there; larger than [`MAX_DOCUMENT`].
     pub fn parse(text: &'i str) -> Result<Self> {
+        check_size(text)?;
         let lines = Lines::of(text);
         let root = DeTable::parse(text).map_err(|e| {
             let error = Error::new(e.message().replace('\n', ", ")).remedy("the file must be TOML");
@@ -295,7 +325,8 @@ pub(crate) fn quoted(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_ascii_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            // All of these have four digits.
+            c if is_hidden(c) => out.push_str(&format!("\\u{:04X}", u32::from(c))),
             c => out.push(c),
         }
     }

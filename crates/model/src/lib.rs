@@ -1,6 +1,6 @@
 //! Warmset's nouns: time, tasks, processors, platforms, profiles, assignments, and their file formats.
 //!
-//! No system calls and no randomness: what is here is tested on any machine.
+//! No system calls but plain file access, and no randomness: what is here is tested on any machine.
 
 pub mod assignment;
 pub mod assignmentfile;
@@ -21,6 +21,7 @@ pub mod profilefile;
 pub mod provenance;
 pub mod rtapp;
 pub mod schedcat;
+pub mod shown;
 pub mod size;
 pub mod table;
 pub mod task;

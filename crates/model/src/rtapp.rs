@@ -47,8 +47,9 @@ fn remark<T>(at: usize, text: impl Into<String>) -> Read<T> {
 /// Reads a file of rt-app.
 ///
 /// # Errors
-/// It is no such file, or holds no periodic thread; then all reasons are told. Each has its line and column.
+/// It is too large or no such file, or holds no periodic thread; then all reasons are told. Each has its line and column.
 pub fn from_rt_app(text: &str) -> Result<Imported> {
+    crate::input::check_size(text)?;
     let leniently = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -480,7 +481,7 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
     };
     let text = serde_json::to_string_pretty(&file)
         .map_err(|e| Error::new(format!("the set cannot be written as JSON: {e}")))?;
-    Ok((text + "\n", notes))
+    Ok((crate::document::plain(&text) + "\n", notes))
 }
 
 /// The keys of a task that have no place in a file of rt-app.

@@ -1,5 +1,7 @@
 //! Tables for people: aligned columns that fit the width of a terminal.
 
+use crate::shown::{escaped, escaped_lines};
+
 /// How text for people is to look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Look {
@@ -28,12 +30,37 @@ pub enum Tone {
     Bad,
 }
 
+/// The sequences that color text, and the one behind it.
+const GREEN: &str = "\x1b[32m";
+const RED: &str = "\x1b[31m";
+const PLAIN: &str = "\x1b[0m";
+
+/// Text in lines as it may be printed: what acts on the terminal is shown escaped, but for the
+/// colors of [`Tone::paint`] where there may be colors.
+pub fn printable(text: &str, look: Look) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\x1b').filter(|_| look.color) {
+        out.push_str(&escaped_lines(&rest[..at]));
+        rest = &rest[at..];
+        let own = [GREEN, RED, PLAIN].into_iter().find(|own| rest.starts_with(own));
+        let length = own.map_or(1, str::len);
+        match own {
+            Some(own) => out.push_str(own),
+            None => out.push_str(&escaped_lines(&rest[..length])),
+        }
+        rest = &rest[length..];
+    }
+    out.push_str(&escaped_lines(rest));
+    out
+}
+
 impl Tone {
     /// The text in the color of the tone, where there may be colors.
     pub fn paint(self, text: &str, look: Look) -> String {
         match self {
-            Tone::Good if look.color => format!("\x1b[32m{text}\x1b[0m"),
-            Tone::Bad if look.color => format!("\x1b[31m{text}\x1b[0m"),
+            Tone::Good if look.color => format!("{GREEN}{text}{PLAIN}"),
+            Tone::Bad if look.color => format!("{RED}{text}{PLAIN}"),
             _ => text.to_owned(),
         }
     }
@@ -81,9 +108,15 @@ impl Table {
         }
     }
 
-    /// Adds a row; the first one is the header.
+    /// Adds a row; the first one is the header. Characters that act on a terminal are shown
+    /// escaped.
     pub fn row<T: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        let shown = |cell: T| {
+            let Cell { text, tone } = cell.into();
+            let text = escaped(&text).into_owned();
+            Cell { text, tone }
+        };
+        self.rows.push(cells.into_iter().map(shown).collect());
     }
 
     /// The table as lines. Where it is too wide, long words end in `…`; what is still too wide
@@ -238,6 +271,28 @@ mod tests {
             let longest = text.lines().map(|l| l.chars().count()).max().unwrap_or(0);
             assert!(longest <= width, "{width}: {text}");
         }
+    }
+
+    #[test]
+    fn names_do_not_act_on_the_terminal() {
+        let mut table = Table::new(1, 0);
+        table.row(["task", "jobs"]);
+        table.row(["a\x1b[2J\u{9b}1m\nb", "1"]);
+        let look = Look {
+            width: None,
+            color: true,
+        };
+        for look in [look, Look::PLAIN] {
+            let text = table.text(look);
+            assert!(text.contains("a\\u{1b}[2J\\u{9b}1m\\nb  "), "{text}");
+            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
+        }
+        let text = format!("{} x\x1b[5m\x07y\n", Tone::Bad.paint("no", look));
+        assert_eq!(printable(&text, look), "\x1b[31mno\x1b[0m x\\u{1b}[5m\\u{7}y\n");
+        assert_eq!(
+            printable(&text, Look::PLAIN),
+            "\\u{1b}[31mno\\u{1b}[0m x\\u{1b}[5m\\u{7}y\n"
+        );
     }
 
     #[test]

@@ -215,7 +215,8 @@ fn write_shape(svg: &mut String, shape: &Shape) {
     };
 }
 
-/// Text with what XML reserves replaced, and characters that XML has no place for by a space.
+/// Text with what XML reserves replaced. Line ends are spaces; other characters that would not be
+/// seen, or that XML has no place for, are shown escaped.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -225,7 +226,8 @@ pub fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push(' '),
+            '\n' | '\r' | '\t' => out.push(' '),
+            c if model::shown::is_hidden(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
@@ -244,6 +246,9 @@ mod tests {
 
     #[test]
     fn names_from_outside_cannot_break_out_of_the_markup() {
-        assert_eq!(escape("a<b> & \"c\"\u{1}"), "a&lt;b&gt; &amp; &quot;c&quot; ");
+        assert_eq!(
+            escape("a<b> & \"c\"\u{1}\u{1b}[2J\u{202e}\n"),
+            "a&lt;b&gt; &amp; &quot;c&quot;\\u{1}\\u{1b}[2J\\u{202e} "
+        );
     }
 }

@@ -9,12 +9,14 @@ use std::fmt::Write as _;
 /// `server`, `stage`, `count`. Jobs and servers count from 1, as in the papers; processors as the system counts them.
 pub const HEAD: &str = "time_ns,processor,event,task,job,what,value,note\n";
 
-/// A name as a field: quoted if it has to be.
+/// A name as a field: quoted if it has to be. Characters that act on a terminal are escaped, line
+/// ends too.
 pub fn field(name: &str) -> String {
-    if name.contains(['"', ',', '\n', '\r']) {
+    let name = model::shown::escaped(name);
+    if name.contains(['"', ',']) {
         format!("\"{}\"", name.replace('"', "\"\""))
     } else {
-        name.to_owned()
+        name.into_owned()
     }
 }
 

@@ -7,6 +7,7 @@ use crate::header::Header;
 use crate::overhead::Overhead;
 use crate::sink::Sink;
 use crate::state::{Doing, Job, Observer, Span, State};
+use model::shown::escaped;
 use model::{CpuId, Duration, Instant, TaskId};
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -149,7 +150,7 @@ impl Viewer {
                     from,
                     to,
                     processors: header.processors().iter().collect(),
-                    names: set.ids().map(|t| set.name(t)).collect(),
+                    names: set.ids().map(|t| escaped(&set.name(t)).into_owned()).collect(),
                     pieces: Vec::new(),
                     marks: Vec::new(),
                     moment: None,
