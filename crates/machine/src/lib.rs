@@ -1,5 +1,6 @@
 //! This machine: its platform and what it permits, clocks, real-time rights, settings that are changed and restored.
 
+pub mod allocator;
 pub mod capabilities;
 pub mod cgroup;
 pub mod clock;

@@ -284,15 +284,30 @@ pub fn read(path: &Path) -> Result<Vec<Sample>> {
     if !found.is_group() || names(found.get_fields()) != names(expected.get_fields()) {
         return Err(failed(ParquetError::General("other columns".to_owned())));
     }
+    let count = reader.metadata().file_metadata().num_rows();
+    check_count(count).map_err(|e| e.at(path.display()))?;
     let rows = reader.get_row_iter(None).map_err(failed)?;
     rows.enumerate()
         .map(|(number, row)| {
+            // The count in the file may be wrong: rows that repeat take next to no room in it.
+            check_count(number as i64 + 1).map_err(|e| e.at(path.display()))?;
             let row = row.map_err(failed)?;
             sample_of(&row)
                 .map_err(failed)?
                 .map_err(|e| e.at(format!("row {}", number + 1)).at(path.display()))
         })
         .collect()
+}
+
+/// As many rows are read: all are kept in memory. A measurement of a day has a hundredth of it.
+const MOST_ROWS: i64 = 20_000_000;
+
+fn check_count(rows: i64) -> Result<()> {
+    if (0..=MOST_ROWS).contains(&rows) {
+        return Ok(());
+    }
+    let cause = format!("a file of {rows} samples is not read");
+    Err(Error::new(cause).remedy(format!("measure fewer at once: at most {MOST_ROWS}")))
 }
 
 /// The sample of a row. The outer error is of the format, the inner one of a value.
@@ -417,5 +432,15 @@ mod tests {
             assert!(!cause.because().ends_with('.'));
         }
         assert!("weather".parse::<Discard>().is_err());
+    }
+
+    /// Rows that repeat take next to no room in the file, and a hundred bytes each in memory.
+    #[test]
+    fn more_samples_than_anyone_has_are_refused() {
+        assert!(check_count(0).is_ok() && check_count(MOST_ROWS).is_ok());
+        for rows in [MOST_ROWS + 1, i64::MAX, -1] {
+            let e = check_count(rows).unwrap_err().to_string();
+            assert!(e.ends_with("at most 20000000"), "{e}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 mod best_effort;
+mod id;
 mod placing;
 mod trigger;
 mod workload;
@@ -228,7 +229,7 @@ pub const MAX_PROCESSORS: u32 = 8192;
 
 #[derive(Deserialize)]
 struct BatchLine<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "id::read")]
     id: serde_json::Value,
     m: u32,
     #[serde(borrow)]
@@ -525,6 +526,38 @@ jitter = "1ms"
             assert_eq!((b.m, b.set.len()), (4, tasks));
             assert_eq!(to_batch_line(&b.id, b.m, &b.set).unwrap(), line);
         }
+    }
+
+    /// Each value of an `id` takes a hundred times its text in memory.
+    #[test]
+    fn an_id_may_be_anything_small() {
+        let line = |id: &str| format!(r#"{{"id":{id},"m":1,"tasks":[{{"wcet":1,"period":2}}]}}"#);
+        for id in [
+            "null",
+            "-7",
+            "18446744073709551615",
+            "0.5",
+            "true",
+            r#""a b""#,
+            r#"{"a":[1,{"b":null}]}"#,
+        ] {
+            let read = from_batch_line(&line(id)).unwrap().id;
+            assert_eq!(read, serde_json::from_str::<serde_json::Value>(id).unwrap());
+        }
+        let many = format!("[{}1]", r#"{"a":1},"#.repeat(id::MOST_VALUES));
+        let e = from_batch_line(&line(&many)).unwrap_err().to_string();
+        assert!(e.contains("the `id` has more than 1000 values"), "{e}");
+    }
+
+    /// A set of so many tasks would take gigabytes.
+    #[test]
+    fn a_text_that_is_too_large_is_refused_before_it_is_parsed() {
+        let text = "[[task]]\n".repeat(crate::input::MAX_DOCUMENT / 9 + 1);
+        assert_eq!(
+            from_toml(&text).unwrap_err().to_string(),
+            "the text is larger than 8 MiB; split it; `check` and `simulate` take task sets of any number in a batch, \
+             one a line of JSON"
+        );
     }
 
     #[test]

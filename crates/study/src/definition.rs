@@ -46,6 +46,10 @@ pub struct Study {
 /// The most sets for each cap: their numbers fill the lower half of a stream's number.
 pub const MAX_SETS: u32 = 100_000_000;
 
+/// The most counts of a study: caps times delays times policies. A hundred times those of the
+/// largest preset.
+pub const MAX_COUNTS: usize = 10_000_000;
+
 /// A study that was found sound.
 pub(crate) struct Prepared {
     pub caps: Vec<Cap>,
@@ -114,6 +118,19 @@ impl Study {
             .map(|cap| self.recipe(*cap).prepare().map_err(|e| e.at("caps")))
             .collect::<Result<_>>()?;
         let delays = self.delays.values();
+        let counts = caps.len().saturating_mul(delays.len());
+        let counts = counts.saturating_mul(self.policies.len().max(1));
+        if counts > MAX_COUNTS {
+            return Err(Error::new(format!(
+                "{} caps, {} delays and {} policies are {counts} counts",
+                caps.len(),
+                delays.len(),
+                self.policies.len()
+            ))
+            .remedy(format!(
+                "at most {MAX_COUNTS}: widen the steps, or split the study"
+            )));
+        }
         let inflation = delays
             .iter()
             .map(|d| {

@@ -155,10 +155,13 @@ impl Header {
     /// # Errors
     /// Something in it that JSON cannot hold.
     pub fn to_json(&self) -> Result<String> {
+        let tasks = taskfile::to_toml(&self.tasks);
+        // What is written can be read again.
+        model::input::check_size(&tasks).map_err(|e| e.at("task set of the trace"))?;
         serde_json::to_string(&Written {
             origin: self.origin,
             provenance: self.provenance.clone(),
-            tasks: taskfile::to_toml(&self.tasks),
+            tasks,
             platform: self.platform.clone(),
             stages: self.stages.clone(),
             releases: self.releases,

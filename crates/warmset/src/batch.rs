@@ -4,7 +4,7 @@
 //! first bad line the answers of all lines before it stand; nothing behind it is answered.
 
 use crate::Answer;
-use crate::console::{Console, print};
+use crate::console::{Console, print, workers};
 use model::files::{Aside, MAX_FILE};
 use model::taskfile::{BatchSet, from_batch_line};
 use model::watch::Watch;
@@ -25,6 +25,7 @@ pub fn run(
     output: Option<&Path>,
     answer: impl Fn(&BatchSet) -> Result<String> + Sync,
 ) -> Result<Answer> {
+    workers()?;
     let console = Console::new()?;
     let (source, length) = open(batch)?;
     if let Some(bytes) = length {
@@ -37,7 +38,10 @@ pub fn run(
     };
     let lines = std::thread::scope(|scope| {
         let (send, receive) = sync_channel(2);
-        scope.spawn(move || read_lines(source, &send));
+        std::thread::Builder::new()
+            .name("reader".to_owned())
+            .spawn_scoped(scope, move || read_lines(source, &send))
+            .map_err(|e| Error::io(place, "start a thread that reads", &e))?;
         answer_all(&receive, &answer, place, &console, &mut sink)
     })?;
     console.finish();
@@ -75,9 +79,14 @@ struct Chunk {
     failure: Option<Error>,
 }
 
-/// Reads on while lines are at hand, so that a slow pipe is answered line by line and a file in large pieces.
+/// The longest line. A set of a million tasks has room in it.
+const MOST_BYTES: u64 = MAX_FILE;
+
+/// Reads on while lines are at hand, so that a slow pipe is answered line by line and a file in
+/// large pieces: of so many lines, or few long ones.
 fn read_lines(source: Box<dyn Read + Send>, chunks: &SyncSender<Chunk>) {
     const MOST_LINES: usize = 4096;
+    const ENOUGH_BYTES: usize = 8 << 20;
     let mut reader = BufReader::with_capacity(1 << 20, source);
     let mut first = 1;
     loop {
@@ -86,19 +95,25 @@ fn read_lines(source: Box<dyn Read + Send>, chunks: &SyncSender<Chunk>) {
             lines: Vec::new(),
             failure: None,
         };
-        let mut at_end = false;
-        while chunk.lines.len() < MOST_LINES && (chunk.lines.is_empty() || !reader.buffer().is_empty()) {
+        let (mut at_end, mut bytes) = (false, 0);
+        while chunk.lines.len() < MOST_LINES
+            && bytes < ENOUGH_BYTES
+            && (chunk.lines.is_empty() || !reader.buffer().is_empty())
+        {
             let mut line = Vec::new();
-            match reader.by_ref().take(MAX_FILE).read_until(b'\n', &mut line) {
+            match reader.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line) {
                 Ok(0) => at_end = true,
-                Ok(length) if length as u64 == MAX_FILE => {
+                Ok(length) if length as u64 == MOST_BYTES => {
                     chunk.failure = Some(
-                        Error::new(format!("the line is longer than {} MiB", MAX_FILE >> 20))
+                        Error::new(format!("the line is longer than {} MiB", MOST_BYTES >> 20))
                             .remedy("a task set has at most a million tasks"),
                     );
                     at_end = true;
                 }
-                Ok(_) => chunk.lines.push(line),
+                Ok(length) => {
+                    bytes += length;
+                    chunk.lines.push(line);
+                }
                 Err(e) => {
                     chunk.failure = Some(Error::io("", "read the line", &e));
                     at_end = true;

@@ -1,14 +1,15 @@
 //! What verbs share at the terminal: the output format, the progress bar, Ctrl-C.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::table::Look;
+use model::shown::{escaped, escaped_lines};
+use model::table::{Look, printable};
 use model::watch::Watch;
 use model::{Error, Result, document, files};
 use serde::Serialize;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// How results are printed on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -21,7 +22,17 @@ pub enum Format {
 }
 
 /// Prints text on standard output. A reader that closed the pipe has seen enough: that is no failure.
+///
+/// On a terminal, characters that would act on it are shown escaped; a file or a pipe gets the text
+/// as it is.
 pub fn print(text: &str) -> Result<()> {
+    if std::io::stdout().is_terminal() {
+        return print_raw(&printable(text, look()));
+    }
+    print_raw(text)
+}
+
+fn print_raw(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -77,9 +88,15 @@ pub fn fit(text: &str, look: Look) -> String {
     out
 }
 
+/// The text as people are shown it on standard output: nothing in it acts on the terminal, and it
+/// is as wide as that is.
+pub fn for_people(text: &str) -> String {
+    fit(&printable(text, look()), look())
+}
+
 /// Prints text for people on standard output, as wide as the terminal is.
 pub fn show(text: &str) -> Result<()> {
-    print(&fit(text, look()))
+    print(&for_people(text))
 }
 
 /// Prints one JSON document on standard output.
@@ -95,9 +112,38 @@ pub fn give(text: &str, output: Option<&Path>) -> Result<()> {
     }
 }
 
+/// Starts the threads that share work, one a processor. Whoever uses rayon calls this first: rayon
+/// on its own would panic where there are none to be had.
+///
+/// # Errors
+/// The system has no more threads, or no memory for their stacks.
+pub fn workers() -> Result<()> {
+    static STARTED: OnceLock<Result<()>> = OnceLock::new();
+    let start = || {
+        rayon::ThreadPoolBuilder::new().build_global().map_err(|e| {
+            Error::new(format!("cannot start threads for the work: {e}"))
+                .remedy("raise the limit on memory (`ulimit -v`) or on processes (`ulimit -u`)")
+        })
+    };
+    STARTED.get_or_init(start).clone()
+}
+
 /// Says something on standard error, which may be closed: a remark is not worth failing for.
 pub fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
+}
+
+/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error instead of a
+/// signal that ends the process. A handler, unlike an ignored signal, is not passed on to the
+/// programs that a run starts.
+///
+/// # Errors
+/// The handler cannot be installed.
+pub fn answer_to_full_files() -> Result<()> {
+    let reached = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, reached)
+        .map(drop)
+        .map_err(|e| Error::new(format!("cannot handle the signal of a full file: {e}")))
 }
 
 /// The number of the last signal that asked this process to stop; 0: none did.
@@ -178,7 +224,15 @@ impl Console {
             }
             panel
         });
-        panel.set_message(lines.join("\n"));
+        panel.set_message(printable(&lines.join("\n"), panel_look()));
+    }
+}
+
+/// A panel is drawn on a terminal only.
+fn panel_look() -> Look {
+    Look {
+        width: None,
+        color: console::colors_enabled_stderr(),
     }
 }
 
@@ -189,7 +243,7 @@ impl Watch for Console {
         if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {percent:>3} %  {eta:>4} left") {
             bar.set_style(style);
         }
-        bar.set_message(what.to_owned());
+        bar.set_message(escaped(what).into_owned());
         *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     }
     fn advance(&self, steps: u64) {
@@ -198,7 +252,7 @@ impl Watch for Console {
     fn note(&self, text: &str) {
         // Standard error may be closed; a remark is not worth failing for.
         self.all.suspend(|| {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
         });
     }
     fn stopped(&self) -> bool {

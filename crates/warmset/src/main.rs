@@ -12,6 +12,7 @@ mod verbs;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
+use model::shown;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -26,7 +27,14 @@ pub enum Answer {
     Program(u8),
 }
 
+/// Where memory runs out, one sentence and status 2.
+#[global_allocator]
+static ALLOCATOR: machine::allocator::Answering = machine::allocator::Answering;
+
 fn main() -> ExitCode {
+    if let Err(e) = console::answer_to_full_files() {
+        return failed(&e);
+    }
     let cli = match verbs::Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return usage(&e),
@@ -35,20 +43,28 @@ fn main() -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Ok(Answer::Program(status)) => ExitCode::from(status),
-        Err(e) => {
-            // A closed standard error leaves nowhere to say it; the status still does.
-            let _ = writeln!(std::io::stderr(), "warmset: {e}");
-            ExitCode::from(console::stopped_status().unwrap_or(2))
-        }
+        Err(e) => failed(&e),
     }
+}
+
+/// Says what went wrong; the status that tells so.
+fn failed(e: &model::Error) -> ExitCode {
+    // A closed standard error leaves nowhere to say it; the status still does.
+    let _ = writeln!(std::io::stderr(), "warmset: {e}");
+    ExitCode::from(console::stopped_status().unwrap_or(2))
 }
 
 /// Help and version as they are; a usage error as one sentence.
 fn usage(e: &clap::Error) -> ExitCode {
     if !e.use_stderr() {
         // `--help` and `--version`: a closed pipe is no failure.
-        let _ = e.print();
-        return ExitCode::SUCCESS;
+        let printed = e.print().and_then(|()| std::io::stdout().flush());
+        return match printed {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                failed(&model::Error::io("standard output", "write", &e))
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
     let text = e.render().to_string();
     if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -72,6 +88,7 @@ fn usage(e: &clap::Error) -> ExitCode {
             .replace("tip: ", "")
     });
     let help = help_of(&words);
+    let sentence = shown::sentence(&sentence);
     let _ = writeln!(std::io::stderr(), "warmset: {sentence}; see `{help} --help`");
     ExitCode::from(2)
 }

@@ -1,7 +1,7 @@
 //! Options that mean the same in every verb: one struct each, flattened where a verb takes it.
 
-use crate::console::{Format, fit, give, look};
-use model::table::Look;
+use crate::console::{Format, for_people, give, look};
+use model::table::{Look, printable};
 use model::taskfile::MAX_PROCESSORS;
 use model::{Error, Load, Platform, Profile, Result, Statistic, document, files};
 use serde::Serialize;
@@ -52,8 +52,8 @@ impl Answered {
     /// The file cannot be written.
     pub fn give(&self, table: impl FnOnce(Look) -> String, content: &impl Serialize) -> Result<()> {
         let text = match (self.printed.format(), &self.output) {
-            (Format::Table, Some(_)) => table(Look::PLAIN),
-            (Format::Table, None) => fit(&table(look()), look()),
+            (Format::Table, Some(_)) => printable(&table(Look::PLAIN), Look::PLAIN),
+            (Format::Table, None) => for_people(&table(look())),
             (Format::Json, _) => document::pretty(content)?,
         };
         give(&text, self.output.as_deref())

@@ -1,7 +1,7 @@
 //! `warmset generate`: random task sets from the field's distributions, as batch lines or as one TOML file.
 
 use crate::Answer;
-use crate::console::Console;
+use crate::console::{Console, workers};
 use crate::options::{On, Seed, new_file};
 use analyze::registry::{self, TestInfo};
 use generate::{Amount, Deadlines, Fill, Generator, Method, Periods, Range, Recipe, Utilizations};
@@ -233,6 +233,7 @@ impl Args {
     }
 
     fn write_lines(&self, source: &Source, output: &mut Output) -> Result<()> {
+        workers()?;
         let console = Console::new()?;
         console.begin("drawing task sets", self.sets);
         let end = self.first + self.sets;

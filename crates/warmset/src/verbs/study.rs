@@ -148,6 +148,7 @@ fn run_study(args: &RunArgs) -> Result<()> {
     study.sets = args.sets.unwrap_or(study.sets);
     study.seed = args.seed.unwrap_or(study.seed);
     let console = Console::new()?;
+    console::workers()?;
     let results = match &args.output {
         Some(dir) => study::run_in(dir, &study, &console)?,
         None => study::run(&study, &console)?,
