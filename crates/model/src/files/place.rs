@@ -36,7 +36,9 @@ impl Place {
     /// # Errors
     /// A directory is missing or may not be entered; a link of another user.
     pub fn of(path: &Path, make: bool, doing: &str) -> Result<Self> {
-        Walk::from(path, make).to_file().map_err(|e| e.about(path, doing))
+        Walk::from(path, make)
+            .into_place()
+            .map_err(|e| e.about(path, doing))
     }
 
     /// Does nothing but a procfs link to an open file have this place?
@@ -55,7 +57,7 @@ impl Place {
 /// # Errors
 /// It cannot be made; a link of another user; a name on the way is a file.
 pub(super) fn make_dir(dir: &Path) -> Result<()> {
-    let walked = Walk::from(dir, true).to_dir();
+    let walked = Walk::from(dir, true).into_dir();
     walked.map(drop).map_err(|e| e.about(dir, "make the directory"))
 }
 
@@ -138,7 +140,7 @@ impl Walk {
         rustix::fs::openat(CWD, start, directory(), Mode::empty())
     }
 
-    fn to_dir(mut self) -> std::result::Result<OwnedFd, Stop> {
+    fn into_dir(mut self) -> std::result::Result<OwnedFd, Stop> {
         let mut dir = self.begin()?;
         while let Some(name) = self.todo.pop_front() {
             dir = self.enter(dir, &name)?;
@@ -146,7 +148,7 @@ impl Walk {
         Ok(dir)
     }
 
-    fn to_file(mut self) -> std::result::Result<Place, Stop> {
+    fn into_place(mut self) -> std::result::Result<Place, Stop> {
         let mut dir = self.begin()?;
         loop {
             // A path that ends in its start or in `..` names a directory.
