@@ -162,7 +162,7 @@ impl Collector {
                 .filter_map(|(place, queue)| queue.front().map(|e| (e.time, place)))
                 .filter(|(time, _)| *time < until)
                 .min();
-            let Some((time, place)) = first else { break };
+            let Some((_, place)) = first else { break };
             let Some(event) = self.pending[place].pop_front() else {
                 break;
             };
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_standstill_beyond_the_end_counts_up_to_it() {
-        let (mut producers, mut collector) = rings((0..3).map(CpuId), 8);
+        let (mut producers, collector) = rings((0..3).map(CpuId), 8);
         let stood = |time, cpu, length| {
             Event::standstill(
                 Instant::from_nanos(time),
