@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use warmset_task::Job;
 use warmset_task::page::{Bells, Control, Reply, VERSION};
-use warmset_task::shared::{Shared, futex_wake};
+use warmset_task::shared::{Others, Shared, futex_wake};
 
 /// The bells of all processors; who has done a job rings.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Belfry {
     /// # Errors
     /// No memory to be had.
     pub fn new() -> Result<Self> {
-        let (bells, file) = Shared::create().map_err(failed)?;
+        let (bells, file) = Shared::create(Others::Write).map_err(failed)?;
         Ok(Belfry { bells, file })
     }
 }
@@ -61,10 +61,9 @@ impl Pages {
     /// # Errors
     /// No memory to be had.
     pub fn new() -> Result<Self> {
-        let (control, control_file) = Shared::<Control>::create().map_err(failed)?;
-        let (reply, reply_file) = Shared::create().map_err(failed)?;
+        let (control, control_file) = Shared::<Control>::create(Others::Read).map_err(failed)?;
+        let (reply, reply_file) = Shared::create(Others::Write).map_err(failed)?;
         control.version.store(VERSION, Ordering::Release);
-        Shared::<Control>::seal(&control_file).map_err(failed)?;
         Ok(Pages {
             control,
             reply,

@@ -7,6 +7,15 @@ use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
+/// What other processes may do to shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Others {
+    /// Read it.
+    Read,
+    /// Read and write it.
+    Write,
+}
+
 /// A page, or some, of memory that other processes see: words that change at any time.
 #[derive(Debug)]
 pub struct Shared<T> {
@@ -20,11 +29,13 @@ unsafe impl<T: Sync> Send for Shared<T> {}
 unsafe impl<T: Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// Memory for a `T`, all zero, and its descriptor. `T` is made of atomic integers.
+    /// Memory for a `T`, all zero, and its descriptor, which may be handed to other processes. `T` is
+    /// made of atomic integers. The size is sealed: a process that has the descriptor cannot cut the
+    /// memory off below a process that reads it, which would end that one by SIGBUS.
     ///
     /// # Errors
-    /// The kernel has none.
-    pub fn create() -> io::Result<(Self, OwnedFd)> {
+    /// The kernel has no memory, or, for [`Others::Read`], is older than Linux 5.1.
+    pub fn create(others: Others) -> io::Result<(Self, OwnedFd)> {
         // SAFETY: the name ends with a zero; the answer is a new descriptor that nobody else owns.
         let file = unsafe {
             let fd = libc::memfd_create(c"warmset".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
@@ -37,19 +48,16 @@ impl<T> Shared<T> {
         if unsafe { libc::ftruncate(file.as_raw_fd(), size_of::<T>() as libc::off_t) } != 0 {
             return Err(io::Error::last_os_error());
         }
+        // A sealed page cannot be mapped to write any more: this mapping comes first.
         let shared = Self::map(&file, true)?;
-        Ok((shared, file))
-    }
-
-    /// From now on nobody else can map it to write, nor change its size.
-    ///
-    /// # Errors
-    /// The kernel is older than Linux 5.1.
-    pub fn seal(file: &OwnedFd) -> io::Result<()> {
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_FUTURE_WRITE | libc::F_SEAL_SEAL;
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        let seals = match others {
+            Others::Write => seals,
+            Others::Read => seals | libc::F_SEAL_FUTURE_WRITE,
+        };
         // SAFETY: a call without pointers.
         match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-            0 => Ok(()),
+            0 => Ok((shared, file)),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -247,8 +255,7 @@ mod tests {
 
     #[test]
     fn sealed_pages_are_read_and_not_written() {
-        let (control, file) = Shared::<Control>::create().unwrap();
-        Shared::<Control>::seal(&file).unwrap();
+        let (control, file) = Shared::<Control>::create(Others::Read).unwrap();
         control.told.store(7, Ordering::Release);
         let theirs = Shared::<Control>::map(&file, false).unwrap();
         assert_eq!(theirs.told.load(Ordering::Acquire), 7);
@@ -256,10 +263,30 @@ mod tests {
         assert!(Shared::<Bells>::map(&file, false).is_err(), "too small");
     }
 
+    /// A process that has a descriptor cannot take the memory away below the run, or unseal it.
+    #[test]
+    fn the_size_of_shared_memory_is_fixed() {
+        for others in [Others::Read, Others::Write] {
+            let (page, file) = Shared::<Bells>::create(others).unwrap();
+            let size = size_of::<Bells>() as libc::off_t;
+            for length in [0, size / 2, 2 * size] {
+                // SAFETY: a call without pointers.
+                let done = unsafe { libc::ftruncate(file.as_raw_fd(), length) };
+                let why = io::Error::last_os_error().raw_os_error();
+                assert_eq!((done, why), (-1, Some(libc::EPERM)), "{others:?} {length}");
+            }
+            // SAFETY: as above.
+            let more = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_WRITE) };
+            assert_eq!(more, -1, "{others:?}");
+            page.ring(1023);
+            assert_eq!(page.bell(1023).unwrap().load(Ordering::Acquire), 1);
+        }
+    }
+
     #[test]
     fn descriptors_are_handed_over() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let (page, file) = Shared::<Control>::create().unwrap();
+        let (page, file) = Shared::<Control>::create(Others::Write).unwrap();
         send(&ours, &[&file, &file, &file]).unwrap();
         let got = receive(&theirs).unwrap();
         assert_eq!(got.len(), 3);
