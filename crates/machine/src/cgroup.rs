@@ -27,6 +27,11 @@ pub fn cpuset(tree: &Tree) -> Option<(String, CpuSet)> {
     }
 }
 
+/// The directory of this process's group of version 2, if it is mounted.
+pub fn unified(tree: &Tree) -> Option<String> {
+    directory(tree, None).map(|dir| dir.full())
+}
+
 /// What version 1 grants the real-time threads of this group: the file and its microseconds a period; 0 forbids them.
 pub fn realtime_budget(tree: &Tree) -> Option<(String, i64)> {
     let path = format!("{}/cpu.rt_runtime_us", directory(tree, Some("cpu"))?.full());

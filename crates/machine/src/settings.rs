@@ -2,7 +2,12 @@
 //!
 //! A [`Settings`] remembers what it changed and puts it back when dropped, last change first. What the kernel restores
 //! by itself when the process dies (a held `/dev/cpu_dma_latency`) is preferred over what it does not (a written file).
+//!
+//! A process that is killed leaves two behind who put a written file back: a guard, a small process
+//! of a session of its own that sees its end at once, and a record on disk ([`crate::records`]),
+//! from which the next process restores it where the guard was killed as well ([`restore_left`]).
 
+use crate::records::{Record, Records};
 use model::{Error, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,6 +23,8 @@ const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 #[derive(Debug, Default)]
 pub struct Settings {
     changes: Vec<Change>,
+    /// Where it is kept what was changed; known from the first change on.
+    records: Option<Records>,
     told: BTreeMap<String, String>,
 }
 
@@ -29,6 +36,7 @@ enum Change {
     Written {
         path: PathBuf,
         before: String,
+        record: Record,
         guard: Option<Guard>,
     },
 }
@@ -39,16 +47,23 @@ struct Guard(Child);
 
 impl Guard {
     /// It waits for its input: whatever ends this process, its input ends. Where no shell is, there is no guard.
-    fn post(path: &Path, before: &str) -> Option<Self> {
-        const WAIT: &str = "trap '' INT TERM HUP; read -r done || printf '%s' \"$1\" > \"$2\"";
+    fn post(path: &Path, before: &str, record: &Record) -> Option<Self> {
+        const WAIT: &str =
+            "trap '' INT TERM HUP; read -r done || { printf '%s' \"$1\" > \"$2\" && rm -f \"$3\"; }";
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", WAIT, "warmset-guard", before]).arg(path);
+        shell
+            .args(["-c", WAIT, "warmset-guard", before])
+            .args([path, record.path()])
+            .current_dir("/");
         shell
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // Not in our group: Ctrl-C is for us.
-        shell.process_group(0).spawn().ok().map(Guard)
+        // Of a session of its own: neither Ctrl-C nor a signal to our group is for it, nor the end
+        // of the terminal.
+        // SAFETY: a system call without pointers between fork and exec.
+        unsafe { shell.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into)) };
+        shell.spawn().ok().map(Guard)
     }
 
     /// All is as it was.
@@ -105,11 +120,13 @@ impl Settings {
             return Ok(());
         }
         // Before the change: whatever happens between the two is restored.
-        let guard = Guard::post(path, &before);
+        let record = self.record(path, &before, Some(value))?;
+        let guard = Guard::post(path, &before, &record);
         if let Err(e) = std::fs::write(path, value) {
             if let Some(guard) = guard {
                 guard.dismiss();
             }
+            record.done();
             return Err(Error::io(path, "change the setting", &e));
         }
         self.told.insert(
@@ -119,18 +136,35 @@ impl Settings {
         self.changes.push(Change::Written {
             path: path.to_owned(),
             before,
+            record,
             guard,
         });
         Ok(())
     }
 
     /// Puts this back when dropped: for a file that does not read as it is written.
-    pub fn restore(&mut self, path: &Path, before: &str) {
+    ///
+    /// # Errors
+    /// No record of it can be kept.
+    pub fn restore(&mut self, path: &Path, before: &str) -> Result<()> {
+        let record = self.record(path, before, None)?;
         self.changes.push(Change::Written {
             path: path.to_owned(),
             before: before.to_owned(),
-            guard: Guard::post(path, before),
+            guard: Guard::post(path, before, &record),
+            record,
         });
+        Ok(())
+    }
+
+    fn record(&mut self, path: &Path, before: &str, value: Option<&str>) -> Result<Record> {
+        let records = match &self.records {
+            Some(records) => records,
+            None => self.records.insert(Records::of_this_user()?),
+        };
+        let path = std::path::absolute(path).map_err(|e| Error::io(path, "name the setting", &e))?;
+        let path = path.display().to_string();
+        records.write(KIND, &[&[path.as_str(), before][..], value.as_slice()].concat())
     }
 
     /// What is changed, by name, as it should be told to the user and kept with the results.
@@ -142,14 +176,22 @@ impl Settings {
 impl Drop for Settings {
     fn drop(&mut self) {
         while let Some(change) = self.changes.pop() {
-            let Change::Written { path, before, guard } = change else {
+            let Change::Written {
+                path,
+                before,
+                record,
+                guard,
+            } = change
+            else {
                 continue;
             };
             let restored = std::fs::write(&path, &before);
             if let Some(guard) = guard {
                 guard.dismiss();
             }
-            if let Err(e) = restored {
+            if restored.is_ok() {
+                record.done();
+            } else if let Err(e) = restored {
                 // Nothing is left but to say it; a closed standard error leaves not even that.
                 let _ = writeln!(
                     std::io::stderr(),
@@ -159,6 +201,56 @@ impl Drop for Settings {
             }
         }
     }
+}
+
+/// The kind of records of settings: the file, what it held before, and what was written to it,
+/// where it reads as it is written.
+const KIND: &str = "settings";
+
+/// Puts back what processes that were killed have changed and nobody has restored. Returns a line
+/// for each of them.
+///
+/// # Errors
+/// What is there is not safe to be believed: others could have written it.
+pub fn restore_left() -> Result<Vec<String>> {
+    Ok(Records::there()?.map_or(Vec::new(), |records| restore_from(&records)))
+}
+
+fn restore_from(records: &Records) -> Vec<String> {
+    let mut told = Vec::new();
+    for left in records.left(KIND) {
+        let (path, before, value) = match &left.fields[..] {
+            [path, before] => (path, before, None),
+            [path, before, value] => (path, before, Some(value)),
+            _ => {
+                left.done();
+                continue;
+            }
+        };
+        // Somebody has restored it, or given it a value of his own.
+        let is_other = value.is_some_and(|value| {
+            std::fs::read_to_string(path).is_ok_and(|now| now.trim_end() != value.trim_end())
+        });
+        if is_other {
+            left.done();
+            continue;
+        }
+        match std::fs::write(path, before) {
+            Ok(()) => {
+                told.push(format!(
+                    "{path}: put back to `{}`, which a process that was killed had changed",
+                    before.trim_end()
+                ));
+                left.done();
+            }
+            // The next one tries again.
+            Err(e) => told.push(format!(
+                "{path}: a process that was killed had changed it, and it cannot be put back to `{}`: {e}",
+                before.trim_end()
+            )),
+        }
+    }
+    told
 }
 
 #[cfg(test)]
@@ -174,7 +266,7 @@ mod tests {
         let dir = scratch();
         let file = dir.path().join("governor");
         std::fs::write(&file, "powersave\n").unwrap();
-        let mut settings = Settings::new();
+        let mut settings = recorded(dir.path());
         settings.write(&file, "performance").unwrap();
         settings.write(&file, "userspace").unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "userspace");
@@ -183,26 +275,33 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "powersave");
     }
 
-    #[test]
-    fn what_is_killed_is_restored_by_its_guard() {
-        const FILE: &str = "WARMSET_TEST_SETTINGS";
+    const FILE: &str = "WARMSET_TEST_SETTINGS";
+
+    /// Settings that keep their records in this directory.
+    fn recorded(dir: &Path) -> Settings {
+        Settings {
+            records: Some(Records::at(dir.join("records")).unwrap()),
+            ..Settings::new()
+        }
+    }
+
+    /// Another process, of a group of its own, that has changed a setting from 1 to 0: this test
+    /// again, by its name.
+    fn changed_by_another(test: &str, file: &Path) -> Child {
         if let Some(file) = std::env::var_os(FILE) {
-            let mut settings = Settings::new();
-            settings.write(Path::new(&file), "0").unwrap();
+            let file = Path::new(&file);
+            let mut settings = recorded(file.parent().unwrap());
+            settings.write(file, "0").unwrap();
             println!("changed");
             std::thread::sleep(std::time::Duration::from_secs(60));
+            std::process::exit(0);
         }
-        let dir = scratch();
-        let file = dir.path().join("value");
-        std::fs::write(&file, "1\n").unwrap();
+        std::fs::write(file, "1\n").unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "settings::tests::what_is_killed_is_restored_by_its_guard",
-                "--exact",
-                "--nocapture",
-            ])
-            .env(FILE, &file)
+            .args([&format!("settings::tests::{test}"), "--exact", "--nocapture"])
+            .env(FILE, file)
             .stdout(Stdio::piped())
+            .process_group(0)
             .spawn()
             .unwrap();
         let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
@@ -211,14 +310,101 @@ mod tests {
                 .map_while(std::result::Result::ok)
                 .any(|line| line.contains("changed"))
         );
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "0");
-        child.kill().unwrap();
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "0");
+        child
+    }
+
+    fn kill(child: &mut Child, process: i32) {
+        // SAFETY: a call without pointers, to a process of ours or its group.
+        assert_eq!(unsafe { libc::kill(process, libc::SIGKILL) }, 0);
         child.wait().unwrap();
-        let restored = (0..500).any(|_| {
+    }
+
+    /// The guard is not of the group that is killed.
+    #[test]
+    fn what_is_killed_with_its_group_is_restored_by_its_guard() {
+        let dir = scratch();
+        let file = dir.path().join("value");
+        let mut child = changed_by_another("what_is_killed_with_its_group_is_restored_by_its_guard", &file);
+        let group = -(child.id() as i32);
+        kill(&mut child, group);
+        let records = Records::at(dir.path().join("records")).unwrap();
+        let restored = (0..1000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            std::fs::read_to_string(&file).unwrap() == "1"
+            std::fs::read_to_string(&file).unwrap() == "1" && records.left(KIND).is_empty()
         });
         assert!(restored, "{:?}", std::fs::read_to_string(&file));
+    }
+
+    /// The guard is killed first: whoever comes next restores it, once, and only what nobody has
+    /// changed since.
+    #[test]
+    fn what_is_killed_with_its_guard_is_restored_by_whoever_comes_next() {
+        let dir = scratch();
+        let file = dir.path().join("value");
+        for changed in [false, true] {
+            let mut child = changed_by_another(
+                "what_is_killed_with_its_guard_is_restored_by_whoever_comes_next",
+                &file,
+            );
+            let records = Records::at(dir.path().join("records")).unwrap();
+            assert!(restore_from(&records).is_empty(), "its process lives");
+            let process = child.id();
+            let children = format!("/proc/{process}/task/{process}/children");
+            // It was started by the thread of the test.
+            let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+            let guards: Vec<i32> = tasks
+                .flatten()
+                .map(|task| std::fs::read_to_string(task.path().join("children")))
+                .flat_map(|text| {
+                    text.unwrap_or_default()
+                        .split_whitespace()
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                })
+                .map(|guard| guard.parse().unwrap())
+                .collect();
+            assert_eq!(guards.len(), 1, "{children}");
+            // SAFETY: calls without pointers, to the guard of a process of ours, whose group it
+            // leads.
+            assert_eq!(unsafe { libc::getpgid(guards[0]) }, guards[0]);
+            assert_eq!(unsafe { libc::kill(guards[0], libc::SIGKILL) }, 0);
+            kill(&mut child, process as i32);
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "0");
+            if changed {
+                std::fs::write(&file, "2").unwrap();
+            }
+            let told = restore_from(&records);
+            let now = std::fs::read_to_string(&file).unwrap();
+            match changed {
+                false => {
+                    assert_eq!((now.as_str(), told.len()), ("1", 1));
+                    assert!(told[0].contains("put back to `1`"), "{told:?}");
+                }
+                true => assert_eq!((now.as_str(), told.len()), ("2", 0)),
+            }
+            assert!(restore_from(&records).is_empty(), "once is enough");
+        }
+    }
+
+    /// A file that does not read as it is written is put back as it was noted.
+    #[test]
+    fn what_does_not_read_as_it_is_written_is_restored_too() {
+        let dir = scratch();
+        let file = dir.path().join("schemata");
+        std::fs::write(&file, "changed").unwrap();
+        let mut settings = recorded(dir.path());
+        settings.restore(&file, "L3:0=ff\nMB:0=100\n").unwrap();
+        drop(settings);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "L3:0=ff\nMB:0=100\n");
+        let records = Records::at(dir.path().join("records")).unwrap();
+        assert!(
+            std::fs::read_dir(dir.path().join("records"))
+                .unwrap()
+                .next()
+                .is_none()
+        );
+        assert!(restore_from(&records).is_empty());
     }
 
     #[test]
@@ -227,7 +413,7 @@ mod tests {
         let file = dir.path().join("value");
         std::fs::write(&file, "1").unwrap();
         let result = std::panic::catch_unwind(|| {
-            let mut settings = Settings::new();
+            let mut settings = recorded(dir.path());
             settings.write(&file, "0").unwrap();
             panic!("on purpose");
         });
@@ -240,7 +426,7 @@ mod tests {
         let dir = scratch();
         let file = dir.path().join("value");
         std::fs::write(&file, "1\n").unwrap();
-        let mut settings = Settings::new();
+        let mut settings = recorded(dir.path());
         settings.write(&file, "1").unwrap();
         assert!(settings.told().is_empty());
         drop(settings);
@@ -252,7 +438,7 @@ mod tests {
         let dir = scratch();
         let file = dir.path().join("latency");
         std::fs::write(&file, "").unwrap();
-        let mut settings = Settings::new();
+        let mut settings = recorded(dir.path());
         settings.hold_latency(&file).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), [0, 0, 0, 0]);
         assert_eq!(settings.told().len(), 1);

@@ -136,7 +136,7 @@ impl Ways {
             .trim()
             .to_owned();
         let after = self.schemata(ways)?;
-        self.changed.restore(&path, &format!("{line}\n"));
+        self.changed.restore(&path, &format!("{line}\n"))?;
         write(&path, &after)
     }
 

@@ -38,6 +38,7 @@ mod trace_export;
 
 use crate::Answer;
 use model::Result;
+use std::io::Write as _;
 
 /// Measures what losing a warm cache costs on this machine, and decides with it which scheduler keeps which load.
 #[derive(clap::Parser, Debug)]
@@ -86,6 +87,17 @@ pub enum Verb {
 
 /// Does it.
 pub fn run(verb: Verb) -> Result<Answer> {
+    // Those that may change settings of the machine find it as it was before others did.
+    if matches!(
+        verb,
+        Verb::Tour(_) | Verb::Measure(_) | Verb::Run(_) | Verb::Color(_)
+    ) {
+        let lines = machine::settings::restore_left().unwrap_or_else(|e| vec![e.to_string()]);
+        for line in lines {
+            // A closed standard error leaves nowhere to say it.
+            let _ = writeln!(std::io::stderr(), "warmset: {line}");
+        }
+    }
     match verb {
         Verb::Tour(args) => tour::run(args),
         Verb::Platform(args) => platform::run(args),
