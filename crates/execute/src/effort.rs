@@ -5,7 +5,8 @@
 
 use crate::clock::Timestamps;
 use crate::kernel::{self, Thread};
-use crate::program::{self, MARK};
+use crate::program::{self, MARK, Mark};
+use crate::rights::{Before, Limit, Owner, Rights};
 use crate::team::Team;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::io;
@@ -21,8 +22,13 @@ use workload::Work;
 pub enum Effort {
     /// Again and again, by a thread; a job is to last for a millisecond or so, so that its end is not missed.
     Work(Box<dyn Work>),
-    /// A program with its arguments, which runs until it ends or the run does.
-    Program(Vec<String>),
+    /// A program, which runs until it ends or the run does.
+    Program {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// With which rights it runs.
+        rights: Rights,
+    },
 }
 
 /// Best-effort work of a run, with names. Clones share it; it is done once.
@@ -40,7 +46,8 @@ impl Efforts {
     /// Are there programs among them?
     pub(crate) fn has_programs(&self) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().any(|(_, effort)| matches!(effort, Effort::Program(_)))
+        all.iter()
+            .any(|(_, effort)| matches!(effort, Effort::Program { .. }))
     }
 
     /// These.
@@ -113,10 +120,16 @@ impl Efforting {
                                 ),
                             }
                         }
-                        Effort::Program(command) => match run(&team, &command, &cpus, horizon, &mark) {
-                            Ok((executed, ended)) => end(executed, 0, ended),
-                            Err(e) => team.fail(e.at(format!("best effort {name}"))),
-                        },
+                        Effort::Program { command, rights } => {
+                            let owner = Owner {
+                                run: team.board.number(),
+                                number: Some((team.workers.len() + index) as u32),
+                            };
+                            match run(&team, &command, &rights, &cpus, horizon, &mark, owner) {
+                                Ok((executed, ended)) => end(executed, 0, ended),
+                                Err(e) => team.fail(e.at(format!("best effort {name}"))),
+                            }
+                        }
                     }
                 });
             started.threads.push(
@@ -191,9 +204,11 @@ const GRACE: u64 = 1_000_000_000;
 fn run(
     team: &Team,
     words: &[String],
+    rights: &Rights,
     cpus: &[CpuId],
     horizon: Instant,
     mark: &str,
+    owner: Owner,
 ) -> Result<(Duration, Option<program::How>)> {
     if !await_release(team, horizon) {
         return Ok((Duration::ZERO, None));
@@ -201,11 +216,11 @@ fn run(
     let (first, arguments) = words
         .split_first()
         .ok_or_else(|| Error::new("no program is named"))?;
-    let failed = |doing: &str, e: &io::Error| {
-        Error::new(format!("cannot {doing} `{first}`: {e}"))
-            .remedy("start it by hand once, in the same place")
-    };
+    let failed = |doing: &str, e: &io::Error| program::failed(doing, words, e);
     let out = program::duplicate(libc::STDERR_FILENO).map_err(|e| failed("redirect the output of", &e))?;
+    // It is never at real-time priority: its limits only say whose it is.
+    let limit = Limit::new(Duration::ZERO, owner.number.unwrap_or(0), owner.run);
+    let before = Before::new(rights, limit, team.board.group())?;
     let mut command = Command::new(first);
     command
         .args(arguments)
@@ -214,23 +229,36 @@ fn run(
         .env(MARK, mark)
         .process_group(0);
     let cpus = cpus.to_vec();
-    // SAFETY: between fork and exec: system calls that touch no memory but a list that is there.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Thread::current().confine(&cpus)
-        });
-    }
-    let child = command.spawn().map_err(|e| failed("start", &e))?;
-    let process = child.id() as i32;
+    before.apply(&mut command, move || Thread::current().confine(&cpus));
+    let process = {
+        let mut hired = team.hired.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = command.spawn().map_err(|e| failed("start", &e))?;
+        hired.push(child.id() as i32);
+        child.id() as i32
+    };
+    let came = see_to(team, process, horizon, mark, owner);
+    let mut hired = team.hired.lock().unwrap_or_else(PoisonError::into_inner);
+    hired.retain(|other| *other != process);
+    Ok(came)
+}
+
+/// Waits until a program ends or the run does, and ends it then. Its processor time, and how it
+/// ended before the run did.
+fn see_to(
+    team: &Team,
+    process: i32,
+    horizon: Instant,
+    mark: &str,
+    owner: Owner,
+) -> (Duration, Option<program::How>) {
     while !is_over(team, horizon) {
         if let Some((status, time)) = ended(process) {
             let how = match libc::WIFEXITED(status) {
                 true => program::How::Exited(libc::WEXITSTATUS(status)),
                 false => program::How::Signal(libc::WTERMSIG(status)),
             };
-            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), None, libc::SIGKILL, |_| ());
-            return Ok((time, Some(how)));
+            kill_rest(mark, owner);
+            return (time, Some(how));
         }
         std::thread::sleep(LOOK);
     }
@@ -246,14 +274,24 @@ fn run(
             unsafe { libc::kill(-process, signal) };
         }
         if let Some((_, time)) = ended(process) {
-            program::signal_marked(format!("{MARK}={mark}\0").as_bytes(), None, libc::SIGKILL, |_| ());
-            return Ok((time.max(Duration::from_nanos(used)), None));
+            kill_rest(mark, owner);
+            return (time.max(Duration::from_nanos(used)), None);
         }
         if kernel::monotonic() >= until {
             signal = libc::SIGKILL;
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Kills what a program has left behind.
+fn kill_rest(mark: &str, owner: Owner) {
+    let text = format!("{MARK}={mark}\0");
+    let mark = Mark {
+        text: text.as_bytes(),
+        owner,
+    };
+    program::signal_marked(mark, None, libc::SIGKILL, |_| ());
 }
 
 /// Has a child ended? Its status and its processor time, if so; it is waited for then.

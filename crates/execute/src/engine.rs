@@ -9,11 +9,14 @@ use crate::colored::Provider;
 use crate::domain::{self, Enforcement};
 use crate::effort::{Done, Efforts};
 use crate::kernel;
+use crate::leftovers::{self, Noted};
 use crate::program::{Performer, ProgramEnd};
 use crate::stage::{Common, Cores, Site, Stage};
 use crate::trigger::{Triggered, Triggers};
 use crate::watchdog::{Patience, Watchdog};
 use course::Engine;
+use machine::Tree;
+use machine::group::Group;
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
@@ -240,10 +243,25 @@ fn run_stages<S: Sink>(
     let turns = turns(&cpus, turn, settings.horizon)?;
     domain::prepare()?;
     // Before any thread is started, and before anything is raised.
-    let watchdog = Watchdog::start(settings.patience)?;
+    let killed = leftovers::end();
+    if killed > 0 {
+        watch.note(&format!(
+            "{killed} processes were left of a run that was killed, and are ended now"
+        ));
+    }
+    let has_programs = works.iter().any(Performer::is_program) || settings.best_effort.has_programs();
+    let watchdog = Watchdog::start_with(settings.patience, has_programs.then(group).flatten())?;
+    let board = watchdog.board();
+    let noted = has_programs.then(|| Noted::new(board.number(), board.group()));
+    if let Some(Err(e)) = &noted {
+        watch.note(&format!(
+            "{e}: what would be left of this run, if it were killed, would stay"
+        ));
+    }
+    let group = board.group().map(Group::path);
     let doors = works.iter().filter_map(Performer::door);
     let made = settings.made.iter().map(PathBuf::as_path);
-    for path in made.chain(settings.triggers.made()).chain(doors) {
+    for path in made.chain(settings.triggers.made()).chain(doors).chain(group) {
         if !watchdog.board().made(path) {
             watch.note(&format!(
                 "{} would stay if this run were killed: there is too much to take away",
@@ -261,6 +279,12 @@ fn run_stages<S: Sink>(
     let outcome = engine.end(ended, sink);
     watchdog.board().unsupervised();
     outcome
+}
+
+/// A control group for the programs of a run, where there can be one.
+fn group() -> Option<Group> {
+    let name = format!("warmset-{}-{}", std::process::id(), kernel::monotonic());
+    Group::new(&Tree::new("/".as_ref()), &name)
 }
 
 /// How many turns a run has, and how long one is.

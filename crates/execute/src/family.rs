@@ -72,7 +72,9 @@ impl Family {
     /// `/proc` is not there, or the process is not.
     pub fn of(process: i32) -> Result<Self> {
         let births = Births::open().ok_or_else(|| {
-            Error::new("cannot read /proc/loadavg").remedy("mount /proc, as every Linux has it")
+            procfs::shortage().unwrap_or_else(|| {
+                Error::new("cannot read /proc/loadavg").remedy("mount /proc, as every Linux has it")
+            })
         })?;
         let mut family = Family {
             born: births.last(),
@@ -85,7 +87,9 @@ impl Family {
             before: 0,
         };
         if !family.adopt(process) {
-            return Err(Error::new(format!("process {process} has gone")));
+            return Err(
+                procfs::shortage().unwrap_or_else(|| Error::new(format!("process {process} has gone")))
+            );
         }
         family.scan();
         Ok(family)

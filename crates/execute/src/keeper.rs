@@ -3,23 +3,25 @@
 //! It belongs to the supervisor: an ordinary thread, so that it never takes a lock that a dispatcher may want for longer than it
 //! takes to put a number down.
 
+use crate::door::{Caller, Callers, Door};
 use crate::kernel;
 use crate::pages::Pages;
 use crate::procfs::{self, Identity};
-use crate::program::{self, How, Launch, MARK, Program, ProgramEnd};
+use crate::program::{self, How, Launch, MARK, Mark, Marked, Program, ProgramEnd};
+use crate::rights::{Limit, Owner};
 use crate::team::Team;
 use model::{Error, Result, TaskId};
-use std::io::Read;
-use std::os::fd::AsRawFd;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use warmset_task::shared::{is_closed, send};
 
 /// How long programs have to end when they are told to.
 const GRACE: Duration = Duration::from_millis(1500);
+/// To look through directories below each other, and one more.
+const SPARE: usize = 4;
 /// How long they have to ask for their first job.
 const JOINING: Duration = Duration::from_secs(10);
 
@@ -54,52 +56,6 @@ impl Kept {
     }
 }
 
-/// Where programs come in that somebody else has started: a socket, gone when this is.
-#[derive(Debug)]
-pub struct Door {
-    listener: UnixListener,
-    path: PathBuf,
-}
-
-impl Door {
-    /// Opens it at a path where nothing is.
-    ///
-    /// # Errors
-    /// Something is there, or nothing can be.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
-        let path = path.into();
-        let failed = |e: std::io::Error| {
-            Error::new(format!("cannot listen: {e}"))
-                .at(path.display())
-                .remedy("give a path in a directory that is there, where no file is")
-        };
-        let listener = UnixListener::bind(&path).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Door { listener, path })
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Somebody who stands there, if anybody does.
-    fn knock(&self) -> Option<UnixStream> {
-        let (stream, _) = self.listener.accept().ok()?;
-        let patience = Some(Duration::from_secs(1));
-        stream.set_read_timeout(patience).ok()?;
-        stream.set_write_timeout(patience).ok()?;
-        Some(stream)
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        // It may be gone already.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 /// The children of this process, of whichever thread of it.
 fn children() -> Vec<i32> {
     let (this, mut found) = (std::process::id() as i32, Vec::new());
@@ -107,36 +63,9 @@ fn children() -> Vec<i32> {
     found
 }
 
-/// A short line.
-fn first_line(mut stream: &UnixStream) -> Option<String> {
-    let mut line = Vec::new();
-    let mut byte = [0u8];
-    while line.len() < 4096 {
-        stream.read_exact(&mut byte).ok()?;
-        if byte[0] == b'\n' {
-            return String::from_utf8(line).ok();
-        }
-        line.push(byte[0]);
-    }
-    None
-}
-
-/// The process at the other end.
-fn peer(stream: &UnixStream) -> Option<i32> {
-    // SAFETY: an all-zero `ucred` is valid; the kernel fills it in.
-    let mut who: libc::ucred = unsafe { std::mem::zeroed() };
-    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the place is as large as is said and lives through the call.
-    let done = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            std::ptr::from_mut(&mut who).cast(),
-            &mut size,
-        )
-    };
-    (done == 0).then_some(who.pid)
+/// Has a process, which may have ended, the limits of this run?
+fn is_of(team: &Team, process: i32) -> bool {
+    program::owner_to_the_end(process).is_some_and(|owner| owner.run == team.board.number())
 }
 
 /// Keeps programs.
@@ -149,16 +78,22 @@ pub(crate) struct Keeper {
     orphans: Vec<i32>,
     /// Was this process a subreaper before?
     before: Option<i32>,
+    /// Descriptors for the end of the run, which has to find all processes even where there are no
+    /// more to be had.
+    spare: Vec<OwnedFd>,
 }
 
 impl Keeper {
     /// For a run whose processes carry this mark.
     pub fn new(mark: String) -> Self {
+        // What an earlier run was short of is no matter of this one.
+        drop(procfs::shortage());
         Keeper {
             mark,
             programs: Vec::new(),
             orphans: Vec::new(),
             before: None,
+            spare: Vec::new(),
         }
     }
 
@@ -166,29 +101,56 @@ impl Keeper {
         format!("{}{task}", self.mark)
     }
 
-    /// Starts the program of a task.
-    ///
-    /// # Errors
-    /// It cannot be started or held.
-    pub fn launch(&mut self, team: &Team, task: u32, launch: Launch) -> Result<()> {
-        if !procfs::tells_children() {
-            return Err(Error::new("this kernel does not tell whose child a process is")
-                .remedy("use a kernel with CONFIG_PROC_CHILDREN, as distributions have it"));
-        }
+    /// From now on processes that lose their parents come to this process, if they descend from it.
+    pub fn take_orphans(&mut self) {
         if self.before.is_none() {
             let mut before = 0;
-            // SAFETY: the first call writes to a place that lives through it, the second has no pointers. Orphans of programs
-            // come to this process then.
+            // SAFETY: the first call writes to a place that lives through it, the second has no
+            // pointers.
             unsafe {
                 libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &mut before);
                 libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
             }
             self.before = Some(before);
         }
+    }
+
+    /// Sets descriptors aside.
+    fn spare(&mut self) -> Result<()> {
+        while self.spare.len() < SPARE {
+            let file = std::fs::File::open("/dev/null").map_err(|e| {
+                Error::new(format!("cannot look after programs: {e}"))
+                    .remedy("give it more files with `ulimit -n`")
+            })?;
+            self.spare.push(file.into());
+        }
+        Ok(())
+    }
+
+    /// Starts the program of a task, which never runs for so long without sleeping.
+    ///
+    /// # Errors
+    /// It cannot be started or held.
+    pub fn launch(&mut self, team: &Team, task: u32, launch: Launch, longest: model::Duration) -> Result<()> {
+        if !procfs::tells_children() {
+            if let Some(e) = procfs::shortage() {
+                return Err(e);
+            }
+            return Err(Error::new("this kernel does not tell whose child a process is")
+                .remedy("use a kernel with CONFIG_PROC_CHILDREN, as distributions have it"));
+        }
+        self.take_orphans();
+        self.spare()?;
         let worker = &team.workers[task as usize];
         let command = launch.command.join(" ");
         let mark = self.mark_of(task);
-        let (process, program) = program::launch(launch, &mark, worker.name(), &team.belfry)
+        let by = Marked {
+            mark: &mark,
+            name: worker.name(),
+            limit: Limit::new(longest, task, team.board.number()),
+            group: team.board.group(),
+        };
+        let (process, program) = program::launch(launch, &by, &team.belfry)
             .map_err(|e| e.at(format!("task {}", worker.name())))?;
         self.programs.push(Kept {
             task,
@@ -224,11 +186,16 @@ impl Keeper {
         stopped: &dyn Fn() -> bool,
     ) -> Result<()> {
         let until = Instant::now() + JOINING;
+        let mut doors: Vec<(&Arc<Door>, Callers)> = Vec::new();
+        for (_, door) in outside {
+            if !doors.iter().any(|(known, _)| Arc::ptr_eq(known, door)) {
+                doors.push((door, Callers::default()));
+            }
+        }
         loop {
-            for (_, door) in outside {
-                if let Some(stream) = door.knock() {
-                    // Who is not wanted sees the door closed.
-                    self.admit(team, outside, stream)?;
+            for (door, callers) in &mut doors {
+                for caller in callers.listen(door)? {
+                    self.admit(team, outside, caller)?;
                 }
             }
             self.look(team);
@@ -268,16 +235,21 @@ impl Keeper {
         }
     }
 
-    /// Lets a process in that says which task it is. One that is not waited for is sent away.
-    fn admit(&mut self, team: &Team, outside: &[(u32, Arc<Door>)], stream: UnixStream) -> Result<()> {
-        let Some(name) = first_line(&stream) else {
-            return Ok(());
-        };
+    /// Lets a process in that has said which task it is. One that is not waited for is sent away:
+    /// it sees its connection closed.
+    fn admit(&mut self, team: &Team, outside: &[(u32, Arc<Door>)], caller: Caller) -> Result<()> {
+        let Caller {
+            name,
+            process,
+            stream,
+        } = caller;
         let wanted = outside.iter().map(|(task, _)| *task).find(|task| {
             let worker = &team.workers[*task as usize];
             worker.name() == name && worker.program().is_none()
         });
-        let (Some(task), Some(process)) = (wanted, peer(&stream)) else {
+        // A process does the jobs of one task.
+        let is_here = self.programs.iter().any(|p| p.process == process);
+        let Some(task) = wanted.filter(|_| !is_here) else {
             return Ok(());
         };
         let pages = Pages::new()?;
@@ -306,8 +278,11 @@ impl Keeper {
 
     /// Looks once: who has ended, who was born, who lost its parents. A program that failed ends the run.
     pub fn look(&mut self, team: &Team) {
-        if self.programs.is_empty() {
+        if self.before.is_none() && self.programs.is_empty() {
             return;
+        }
+        if let Some(e) = procfs::shortage() {
+            team.fail(e);
         }
         for kept in &mut self.programs {
             let worker = &team.workers[kept.task as usize];
@@ -366,7 +341,11 @@ impl Keeper {
 
     /// Children of this process that carry the mark and were not started by it.
     fn adopt_orphans(&mut self, team: &Team) {
-        let children = children();
+        // The next look does it, where a best-effort program is being started.
+        let Ok(hired) = team.hired.try_lock() else { return };
+        let mut children = children();
+        children.retain(|child| !hired.contains(child));
+        drop(hired);
         self.orphans.retain(|orphan| children.contains(orphan));
         for child in children {
             if self.programs.iter().any(|p| p.process == child) {
@@ -375,17 +354,24 @@ impl Keeper {
             match procfs::state(child) {
                 // Waited for, if it was one of ours: by its group, as it has no environment any more.
                 Some((b'Z', group))
-                    if self.orphans.contains(&child) || self.programs.iter().any(|p| p.process == group) =>
+                    if self.orphans.contains(&child)
+                        || self.programs.iter().any(|p| p.process == group)
+                        || is_of(team, child) =>
                 {
                     program::ended(child);
                 }
                 Some((b'Z', _)) => {}
                 Some((_, group)) if !self.orphans.contains(&child) => {
                     let run = &self.mark;
-                    // Whoever has put the mark out of its environment is in its group all the same, until it leaves that, too.
+                    // Whoever has put the mark out of its environment and left the group of its
+                    // program has that program's limits.
+                    let owner = program::owner(child).filter(|owner| owner.run == team.board.number());
+                    let number = owner.and_then(|owner| owner.number);
                     let whose = self.programs.iter_mut().find(|p| {
                         let mark = format!("{MARK}={run}{}\0", p.task);
-                        p.is_group(group) || procfs::has_in_environment(child, mark.as_bytes())
+                        p.is_group(group)
+                            || number == Some(p.task)
+                            || procfs::has_in_environment(child, mark.as_bytes())
                     });
                     if let Some(kept) = whose {
                         // Most were seen while they had their parents.
@@ -401,6 +387,10 @@ impl Keeper {
                             program.adopt(child);
                             team.tidy(kept.task);
                         }
+                    } else if owner.is_some() {
+                        // Of best-effort work, or one that has changed its limits: it ends with the
+                        // run.
+                        self.orphans.push(child);
                     }
                 }
                 _ => {}
@@ -415,7 +405,7 @@ impl Keeper {
 
     /// Ends all of them, whatever they do. Dispatchers and sentinels have ended before.
     pub fn end(&mut self, team: &Team) -> Vec<ProgramEnd> {
-        if !self.programs.is_empty() {
+        if team.board.has_programs() || !self.programs.is_empty() {
             self.end_all(team);
         }
         if let Some(before) = self.before.take() {
@@ -431,6 +421,7 @@ impl Keeper {
     }
 
     fn end_all(&mut self, team: &Team) {
+        self.spare.clear();
         let at = team.now();
         for kept in &self.programs {
             if let Some(program) = team.workers[kept.task as usize].program() {
@@ -438,28 +429,67 @@ impl Keeper {
             }
         }
         let until = Instant::now() + GRACE;
-        let mark = format!("{MARK}={}", self.mark);
+        let mut told = false;
         loop {
             team.board.ordinary();
             // Signal 0 is sent to nobody: it only counts. Who ends behind the count is found by the reaping.
-            let alive = self.signal(team, &mark, 0);
-            if self.reap(at, How::Told) && alive == 0 {
-                break;
+            let alive = self.signal(team, 0);
+            if !std::mem::replace(&mut told, true) {
+                self.tell_unknown(&alive);
+            }
+            if self.reap(team, at, How::Told) && alive.is_empty() {
+                return;
             }
             if Instant::now() >= until {
-                self.kill(team, at, &mark);
-                break;
+                self.kill(team, at);
+                return;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Sends a signal to all processes of the run that are alive, and remembers them; how many there are.
-    fn signal(&mut self, team: &Team, mark: &str, signal: i32) -> usize {
+    /// Asks those to end who belong to the run and to no program that was told: what best-effort
+    /// work has left.
+    fn tell_unknown(&self, alive: &[i32]) {
+        let is_known = |process: i32| {
+            let mut all = self.programs.iter().flat_map(|p| &p.processes);
+            all.any(|known| known.process == process)
+        };
+        for process in alive.iter().filter(|process| !is_known(**process)) {
+            // SAFETY: a call without pointers, to a process that was found to be of this run a
+            // moment ago.
+            unsafe { libc::kill(*process, libc::SIGTERM) };
+        }
+    }
+
+    /// Sends a signal to all processes of the run that are alive, remembers and returns them.
+    fn signal(&mut self, team: &Team, signal: i32) -> Vec<i32> {
         let (mut found, orphans) = (Vec::new(), &mut self.orphans);
         // Orphans come to this process.
         let this = std::process::id() as i32;
-        program::signal_marked(mark.as_bytes(), Some(this), signal, |process| found.push(process));
+        let text = format!("{MARK}={}", self.mark);
+        let mark = Mark {
+            text: text.as_bytes(),
+            owner: Owner {
+                run: team.board.number(),
+                number: None,
+            },
+        };
+        program::signal_marked(mark, Some(this), signal, |process| found.push(process));
+        // The kernel knows them best, where it was asked to.
+        for process in team
+            .board
+            .group()
+            .and_then(|group| group.processes().ok())
+            .unwrap_or_default()
+        {
+            if !found.contains(&process) && procfs::state(process).is_some_and(|(state, _)| state != b'Z') {
+                found.push(process);
+                // SAFETY: a call without pointers, to a process that was in the group of this run a
+                // moment ago.
+                unsafe { libc::kill(process, signal) };
+            }
+        }
         // Whoever has put the mark out of its environment is in its group still, or was seen when it was born. A child that
         // nobody has waited for keeps its number.
         for child in children() {
@@ -492,11 +522,11 @@ impl Keeper {
                 orphans.push(*process);
             }
         }
-        found.len()
+        found
     }
 
     /// Waits for whoever has ended; is nobody of the run a child of this process any more?
-    fn reap(&mut self, at: model::Instant, how: How) -> bool {
+    fn reap(&mut self, team: &Team, at: model::Instant, how: How) -> bool {
         for kept in &mut self.programs {
             // Who came from outside goes on, as an ordinary process.
             if kept.ended.is_none() && (kept.door.is_some() || program::ended(kept.process).is_some()) {
@@ -507,11 +537,13 @@ impl Keeper {
         let mut children = children();
         // How the first process of a program ended is asked above: whoever asks here would take the answer away.
         children.retain(|child| self.programs.iter().all(|p| p.process != *child));
+        let hired = team.hired.lock().unwrap_or_else(PoisonError::into_inner);
+        children.retain(|child| !hired.contains(child));
         let mut all = self.programs.iter().all(|p| p.ended.is_some());
         for child in children {
             let group = procfs::state(child).map(|(_, group)| group);
             let kept = self.programs.iter().find(|p| group == Some(p.process));
-            if self.orphans.contains(&child) || kept.is_some() {
+            if self.orphans.contains(&child) || kept.is_some() || is_of(team, child) {
                 // Between its memory and its end a process is neither alive, by its environment, nor to be waited for.
                 // What belongs to a program from outside goes on with that.
                 let goes_on = kept.is_some_and(|p| p.door.is_some());
@@ -522,7 +554,7 @@ impl Keeper {
     }
 
     /// Kills whoever is left, again and again until nobody is.
-    fn kill(&mut self, team: &Team, at: model::Instant, mark: &str) {
+    fn kill(&mut self, team: &Team, at: model::Instant) {
         let until = kernel::monotonic() + 5_000_000_000;
         while kernel::monotonic() < until {
             team.board.ordinary();
@@ -534,8 +566,8 @@ impl Keeper {
                 // SAFETY: a group of our own making, whose first process is not waited for yet.
                 unsafe { libc::kill(-kept.process, libc::SIGKILL) };
             }
-            let alive = self.signal(team, mark, libc::SIGKILL);
-            if self.reap(at, How::Forced) && alive == 0 {
+            let alive = self.signal(team, libc::SIGKILL);
+            if self.reap(team, at, How::Forced) && alive.is_empty() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -1,10 +1,30 @@
 //! Looking into `/proc` without taking memory or locks: for dispatchers, and for the watchdog after its fork.
 //!
-//! Source: proc(5). Everything is read with plain system calls into buffers on the stack. What has gone meanwhile is no
-//! error: it is not there.
+//! Source: proc(5). Everything is read with plain system calls into buffers on the stack. What has
+//! gone meanwhile is no error: it is not there. That nothing could be opened, for want of
+//! descriptors or memory, is noted ([`shortage`]): whoever looks would take what it has not seen
+//! for gone.
 
 use std::fmt::{Arguments, Write};
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Why something could not be opened lately, as an error number; 0: everything could.
+static SHORT: AtomicI32 = AtomicI32::new(0);
+
+/// Why something in `/proc` could not be opened since this was last asked, though it may be there.
+pub fn shortage() -> Option<model::Error> {
+    let e = match SHORT.load(Ordering::Relaxed) {
+        0 => return None,
+        _ => io::Error::from_raw_os_error(SHORT.swap(0, Ordering::Relaxed)),
+    };
+    let remedy = match e.raw_os_error() {
+        Some(libc::EMFILE) => "give it more with `ulimit -n`, or let programs start fewer processes",
+        _ => "see `sysctl fs.file-nr` and how much memory is left",
+    };
+    Some(model::Error::new(format!("cannot look after the processes of programs: {e}")).remedy(remedy))
+}
 
 /// A path below `/proc`, ended by a zero.
 struct Path {
@@ -41,6 +61,11 @@ pub fn open(path: Arguments<'_>) -> Option<OwnedFd> {
     // SAFETY: the path ends with a zero and lives through the call; the answer is a new descriptor that nobody else owns.
     unsafe {
         let fd = libc::open(path.bytes.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0
+            && let error @ (libc::EMFILE | libc::ENFILE | libc::ENOMEM) = *libc::__errno_location()
+        {
+            SHORT.store(error, Ordering::Relaxed);
+        }
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
     }
 }
@@ -167,6 +192,23 @@ pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
         buffer.copy_within(from..end, 0);
         kept = end - from;
     }
+}
+
+/// The soft and the hard limit of a process to its real-time execution without sleep, in
+/// microseconds. `u64::MAX`: no limit.
+pub fn realtime_limit(process: i32) -> Option<(u64, u64)> {
+    let file = open(format_args!("/proc/{process}/limits"))?;
+    let mut buffer = [0u8; 4096];
+    let got = read(file.as_raw_fd(), &mut buffer, 0);
+    let line = buffer[..got]
+        .split(|b| *b == b'\n')
+        .find_map(|line| line.strip_prefix(b"Max realtime timeout"))?;
+    let mut words = line.split(|b| *b == b' ').filter(|word| !word.is_empty());
+    let mut limit = || match std::str::from_utf8(words.next()?).ok()? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    };
+    Some((limit()?, limit()?))
 }
 
 /// What the kernel says of a process.

@@ -7,15 +7,19 @@
 //! **Held** it is by SIGSTOP to all of its processes. Freezing a control group would be the other way; it takes a group that one
 //! may write to, and interrupts the same calls with `EINTR` when it ends (signal(7) names them: `epoll_wait` above all).
 //!
-//! **Nothing survives.** A program is a process group of its own, dies with the thread that started it (`PR_SET_PDEATHSIG`),
-//! and carries the run's mark in its environment as all of its descendants do, by which the engine and, when that is gone, the
-//! watchdog find them. Orphans come to the engine, which is their subreaper for as long as the run lasts.
+//! **Nothing survives.** A program is a process group of its own, dies with the thread that started
+//! it (`PR_SET_PDEATHSIG`), and carries the run's mark as all of its descendants do, in its
+//! environment and in its limits ([`crate::rights`]), by which the engine and, when that is gone,
+//! the watchdog and the heir find them. Where there is a control group for them the kernel knows
+//! them all. Orphans come to the engine, which is their subreaper for as long as the run lasts.
 
+use crate::door::Door;
 use crate::family::Family;
-use crate::keeper::Door;
 use crate::kernel::{Processors, RUN, Thread, WAIT};
 use crate::pages::{Belfry, Pages};
 use crate::procfs::{self, Identity};
+use crate::rights::{Before, Limit, Owner, Rights};
+use machine::group::Group;
 use model::{Beyond, CpuId, Error, Result};
 use std::fs::File;
 use std::io;
@@ -76,6 +80,8 @@ pub struct Launch {
     pub command: Vec<String>,
     /// What it knows of jobs.
     pub manner: Manner,
+    /// With which rights it runs.
+    pub rights: Rights,
     /// Where it writes to instead of this process's standard error, which has both of its outputs otherwise.
     pub output: Option<File>,
 }
@@ -303,26 +309,35 @@ fn signal_name(signal: i32) -> String {
     format!("signal {signal} ({name})")
 }
 
-fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
+/// What a program could not be done to, and why.
+pub(crate) fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
     let program = command.first().map_or("", String::as_str);
     let error = Error::new(format!("cannot {what} `{program}`: {e}"));
     match e.kind() {
         io::ErrorKind::NotFound => error.remedy(
             "write its path, relative to the directory that the run is started in, or a name in PATH",
         ),
-        io::ErrorKind::PermissionDenied => error.remedy("make it executable"),
+        io::ErrorKind::PermissionDenied => error.remedy("make it executable for the user that it runs as"),
+        _ if e.raw_os_error() == Some(libc::EAGAIN) => error.remedy(
+            "there are too many processes: see `ulimit -u` of this user, and `pids.max` of the control group",
+        ),
+        _ if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+            error.remedy("too many files are open: see `ulimit -n`")
+        }
+        _ if e.raw_os_error() == Some(libc::ENOMEM) => error.remedy("there is no memory left for it"),
         _ => error.remedy("start it by hand once, in the same place"),
     }
 }
 
 /// Starts a program and holds it before its first instruction.
 ///
-/// `mark` is put into its environment, as the value of `WARMSET_RUN`. Whoever calls this has to stay: the program ends with the thread that started it.
-pub(crate) fn launch(launch: Launch, mark: &str, name: &str, belfry: &Belfry) -> Result<(i32, Program)> {
+/// The caller has to stay: the program ends with the thread that started it.
+pub(crate) fn launch(launch: Launch, by: &Marked<'_>, belfry: &Belfry) -> Result<(i32, Program)> {
     let kind = match launch.manner {
         Manner::Unmodified(beyond) => Kind::Unmodified(beyond),
         Manner::Written => Kind::Written(Pages::new()?),
     };
+    let before = Before::new(&launch.rights, by.limit, by.group)?;
     let words = &launch.command;
     let (first, arguments) = words
         .split_first()
@@ -338,8 +353,8 @@ pub(crate) fn launch(launch: Launch, mark: &str, name: &str, belfry: &Belfry) ->
         .stdin(Stdio::null())
         .stdout(out.map_err(io)?)
         .stderr(err.map_err(io)?)
-        .env(MARK, mark)
-        .env("WARMSET_TASK", name)
+        .env(MARK, by.mark)
+        .env("WARMSET_TASK", by.name)
         .process_group(0);
     let inherited = match &kind {
         Kind::Unmodified(_) => Vec::new(),
@@ -349,19 +364,19 @@ pub(crate) fn launch(launch: Launch, mark: &str, name: &str, belfry: &Belfry) ->
         let numbers: Vec<String> = inherited.iter().map(ToString::to_string).collect();
         command.env(DESCRIPTORS, numbers.join(","));
     }
-    // SAFETY: between fork and exec: system calls that touch no memory but the list of descriptors.
-    unsafe {
-        command.pre_exec(move || {
+    before.apply(&mut command, move || {
+        // SAFETY: between fork and exec: system calls that touch no memory but the list of
+        // descriptors.
+        unsafe {
             for fd in &inherited {
                 libc::fcntl(*fd, libc::F_SETFD, 0);
             }
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
                 0 => Ok(()),
                 _ => Err(io::Error::last_os_error()),
             }
-        });
-    }
+        }
+    });
     let child = command.spawn().map_err(|e| failed("start", words, &e))?;
     let process = child.id() as i32;
     // It is traced for as long as the exec takes: it stops in front of its first instruction, and goes on being stopped.
@@ -374,17 +389,30 @@ pub(crate) fn launch(launch: Launch, mark: &str, name: &str, belfry: &Belfry) ->
             }
         })
         .and_then(|()| waited_for(process, libc::WUNTRACED));
-    match held {
-        Ok(status) if libc::WIFSTOPPED(status) => Program::new(process, kind).map(|p| (process, p)),
-        held => {
-            let e = held.err().unwrap_or_else(|| io::Error::other("it ended at once"));
-            // SAFETY: a child of ours.
-            unsafe { libc::kill(process, libc::SIGKILL) };
-            // It is gone, or will be soon; its status says nothing more.
-            let _ = waited_for(process, 0);
-            Err(failed("hold", words, &e))
-        }
-    }
+    let done = match held {
+        Ok(status) if libc::WIFSTOPPED(status) => Program::new(process, kind),
+        Ok(_) => Err(failed("hold", words, &io::Error::other("it ended at once"))),
+        Err(e) => Err(failed("hold", words, &e)),
+    };
+    done.map(|program| (process, program)).inspect_err(|_| {
+        // SAFETY: a child of ours, which nobody has waited for as long as it was not found to have
+        // ended.
+        unsafe { libc::kill(process, libc::SIGKILL) };
+        // It is gone, or will be soon; its status says nothing more.
+        let _ = waited_for(process, 0);
+    })
+}
+
+/// What a program is started with, by which it and all that it starts are known.
+pub(crate) struct Marked<'a> {
+    /// The value of `WARMSET_RUN` in its environment.
+    pub mark: &'a str,
+    /// The name of its task.
+    pub name: &'a str,
+    /// Its limits.
+    pub limit: Limit,
+    /// The control group of the run.
+    pub group: Option<&'a Group>,
 }
 
 /// The variable by which processes of a run are known.
@@ -417,13 +445,42 @@ pub(crate) fn ended(process: i32) -> Option<i32> {
     (found == process && (libc::WIFEXITED(status) || libc::WIFSIGNALED(status))).then_some(status)
 }
 
-/// Sends a signal to every process that carries the mark, and names it; `below` a process, where all of them descend from that.
+/// By what the processes of a run are known.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark<'a> {
+    /// What is in their environment.
+    pub text: &'a [u8],
+    /// Whose limits they have; without a number, all of that run.
+    pub owner: Owner,
+}
+
+/// Whose process is it, or was it, where nobody has waited for it yet, by its limits?
+pub(crate) fn owner_to_the_end(process: i32) -> Option<Owner> {
+    let (soft, hard) = procfs::realtime_limit(process)?;
+    Limit::owner(soft, hard)
+}
+
+/// Whose process is it, by its limits? `None` if it has ended.
+pub(crate) fn owner(process: i32) -> Option<Owner> {
+    let owner = owner_to_the_end(process)?;
+    // One that nobody has waited for yet has its limits still.
+    procfs::state(process)
+        .is_some_and(|(state, _)| state != b'Z')
+        .then_some(owner)
+}
+
+/// Sends a signal to every process that carries the mark, and names it. Those that carry it in
+/// their environment alone are found
+/// `below` a process, where all of them descend from that.
 /// Takes no memory. Whoever looks into the environment of a process waits for its memory maps, which a stranger of low
 /// priority may keep for long.
-pub(crate) fn signal_marked(mark: &[u8], below: Option<i32>, signal: i32, mut found: impl FnMut(i32)) {
+pub(crate) fn signal_marked(mark: Mark<'_>, below: Option<i32>, signal: i32, mut found: impl FnMut(i32)) {
     procfs::numbers(format_args!("/proc"), |process| {
-        let may_carry = below.is_none_or(|ancestor| procfs::descends(process, ancestor));
-        if may_carry && procfs::has_in_environment(process, mark) {
+        let is_owned = owner(process).is_some_and(|owner| {
+            owner.run == mark.owner.run && (mark.owner.number.is_none() || owner.number == mark.owner.number)
+        });
+        let may_carry = || below.is_none_or(|ancestor| procfs::descends(process, ancestor));
+        if is_owned || (may_carry() && procfs::has_in_environment(process, mark.text)) {
             found(process);
             // SAFETY: a call without pointers; it fails only where the process has gone.
             unsafe { libc::kill(process, signal) };

@@ -203,6 +203,9 @@ pub(crate) struct Team {
     handover: Mutex<Option<Handover>>,
     /// What calls the sentinels.
     pub belfry: Belfry,
+    /// The first processes of best-effort programs, which are waited for by the threads that
+    /// started them. Locked while one is started.
+    pub hired: Mutex<Vec<i32>>,
 }
 
 /// Ends a stage and begins the next one; run by the dispatcher that is the last to come to the end.
@@ -220,6 +223,7 @@ impl Team {
         Team {
             sets: posts.iter().map(|p| p.set + 1).max().unwrap_or(1),
             strays: AtomicBool::new(false),
+            hired: Mutex::default(),
             belfry,
             workers,
             posts,

@@ -6,14 +6,18 @@
 //! its end soon after that is killed. It changes nothing else and needs nothing but its own memory: after the fork it calls
 //! the kernel and nobody else.
 //!
-//! Who watches the watchdog: the supervisor, which ends the run when it has gone ([`Watchdog::has_died`]).
+//! Who watches the watchdog: the supervisor, which ends the run when it has gone
+//! ([`Watchdog::has_died`]); and the heir, which ends what is left where both are killed together
+//! ([`crate::heir`]).
 
 mod board;
 
 pub use board::{Board, BoardRef, Entry};
 
+use crate::heir::Heir;
 use crate::kernel::{self, Thread};
 use board::{MAX_BEATS, Shared, Text};
+use machine::group::Group;
 use machine::realtime;
 use model::{Duration, Error, Result};
 use std::fmt::Write;
@@ -56,6 +60,7 @@ pub enum Trip {
 pub struct Watchdog {
     board: BoardRef,
     child: libc::pid_t,
+    heir: Option<Heir>,
 }
 
 impl Watchdog {
@@ -64,8 +69,17 @@ impl Watchdog {
     /// # Errors
     /// No right to the highest priority, or no process to be had.
     pub fn start(patience: Patience) -> Result<Self> {
+        Self::start_with(patience, None)
+    }
+
+    /// As [`Watchdog::start`], for a run whose programs are put into a control group.
+    ///
+    /// # Errors
+    /// As [`Watchdog::start`].
+    pub fn start_with(patience: Patience, group: Option<Group>) -> Result<Self> {
         let failed = |e: io::Error| Error::new(format!("cannot start the watchdog: {e}"));
-        let board = BoardRef(Arc::new(Shared::map().map_err(failed)?));
+        let shared = Arc::new(Shared::map().map_err(failed)?);
+        let board = BoardRef(shared, group.map(Arc::new));
         // No two runs of a machine have the same.
         board.run.store(kernel::monotonic(), Ordering::Release);
         // SAFETY: takes no argument.
@@ -81,13 +95,22 @@ impl Watchdog {
                 unsafe { libc::_exit(0) }
             }
             _ => {
-                let watchdog = Watchdog { board, child };
+                let mut watchdog = Watchdog {
+                    board,
+                    child,
+                    heir: None,
+                };
+                watchdog.board.number.store(child as u32, Ordering::Release);
                 let ready = &watchdog.board.ready;
                 // It answers at once; a machine that keeps it from answering for so long is not fit for more.
                 for _ in 0..5_000 {
                     match ready.load(Ordering::Acquire) {
                         0 => std::thread::sleep(std::time::Duration::from_millis(1)),
-                        1 => return Ok(watchdog),
+                        1 => {
+                            let heir = Heir::start(&watchdog.board, child, watchdog.board.group())?;
+                            watchdog.heir = Some(heir);
+                            return Ok(watchdog);
+                        }
                         error => {
                             let e = io::Error::from_raw_os_error((error - 2) as i32);
                             return Err(Error::new(format!(
@@ -113,19 +136,27 @@ impl Watchdog {
         self.child
     }
 
-    /// Has somebody killed it, or stopped it, which leaves the run without protection as well?
+    /// Has somebody killed it or its heir, or stopped one of them, which leaves the run without
+    /// protection as well?
     pub fn has_died(&self) -> bool {
-        // SAFETY: an all-zero `siginfo_t` is valid, the kernel fills it in; the child stays to be waited for.
-        unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            let found = libc::waitid(
-                libc::P_PID,
-                self.child as libc::id_t,
-                &mut info,
-                libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT,
-            );
-            found != 0 || info.si_pid() != 0
-        }
+        let heir = self.heir.as_ref().map(Heir::process);
+        std::iter::once(self.child).chain(heir).any(has_ended)
+    }
+}
+
+/// Is a child not running any more? It stays to be waited for.
+fn has_ended(child: libc::pid_t) -> bool {
+    // SAFETY: an all-zero `siginfo_t` is valid, the kernel fills it in; the child stays to be
+    // waited for.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let found = libc::waitid(
+            libc::P_PID,
+            child as libc::id_t,
+            &mut info,
+            libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT,
+        );
+        found != 0 || info.si_pid() != 0
     }
 }
 
@@ -136,6 +167,10 @@ impl Drop for Watchdog {
         unsafe {
             libc::kill(self.child, libc::SIGKILL);
             libc::waitpid(self.child, std::ptr::null_mut(), 0);
+        }
+        // Threads that do not come back may keep the board for longer.
+        if let Some(group) = self.board.group() {
+            group.remove();
         }
     }
 }

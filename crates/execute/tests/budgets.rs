@@ -2,7 +2,7 @@
 
 mod support;
 
-use execute::{Enforcement, Launch, Manner, Performer, Settings};
+use execute::{Enforcement, Launch, Manner, Performer, Rights, Settings};
 use model::{Beyond, Duration};
 use std::sync::atomic::AtomicBool;
 use support::{Live, Ran, SpinFor, ms, set_of};
@@ -83,6 +83,7 @@ fn all_that_a_program_has_started_takes_turns(live: &Live) {
     let launch = Launch {
         command: ["sh", "-c", &script].map(str::to_owned).to_vec(),
         manner: Manner::Unmodified(Beyond::Hold),
+        rights: Rights::default(),
         output: None,
     };
     let settings = Settings {

@@ -4,7 +4,7 @@
 
 mod support;
 
-use execute::{Launch, Manner, Performer, Settings, Triggers};
+use execute::{Launch, Manner, Performer, Rights, Settings, Triggers};
 use libtest_mimic::Completion;
 use model::watch::Silent;
 use model::{Beyond, Details, Duration, TaskSet, Trigger};
@@ -53,6 +53,19 @@ fn made(path: &Path) -> (TaskSet, String) {
     (TaskSet::new(tasks.collect()).unwrap(), script)
 }
 
+/// What a program does that starts others which nobody knows: of sessions of their own, without an
+/// environment, each with a parent that ends at once. Some of them are born at any moment. They say
+/// who they are.
+fn unknown(path: &Path, doing: &str) -> String {
+    let there = beside(path, "there");
+    let there = there.display();
+    let child = format!(
+        "env -i setsid sh -c \"trap \\\"\\\" TERM; (trap \\\"\\\" TERM; read me rest < /proc/self/stat; \
+         echo \\$me >> {there}; {doing}) & exit 0\""
+    );
+    format!("n=0; while [ $n -lt 8 ]; do n=$((n+1)); {child}; sleep 0.1; done; while :; do :; done")
+}
+
 /// A file that belongs to a trace.
 fn beside(trace: &Path, extension: &str) -> std::path::PathBuf {
     trace.with_extension(extension)
@@ -88,18 +101,35 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
         })
         .unwrap();
     let mut sink = FileSink::create(path, &live.header("g-edf", &set, None).unwrap()).unwrap();
+    let scarce = what.split_once('-');
     let settings = Settings {
-        horizon: Duration::from_secs(60),
+        horizon: match scarce {
+            Some(_) => ms(300),
+            None => Duration::from_secs(60),
+        },
         triggers: Triggers::open(&set).unwrap(),
         ..Settings::default()
     };
     let mut works: Vec<Performer> = [spin(1000), spin(2000), third].map(Performer::Work).into();
-    if what == "makes" {
+    let script = match what {
+        "makes" => Some(made(path).1),
+        "multiplies" => Some(unknown(path, "while :; do :; done")),
+        "dozes" => Some(unknown(path, "while :; do sleep 0.1; done")),
+        _ if scarce.is_some() => Some(FORKS.to_owned()),
+        _ => None,
+    };
+    if let Some(script) = script {
         works[2] = Performer::Program(Launch {
-            command: ["sh", "-c", &made(path).1].map(str::to_owned).to_vec(),
+            command: ["sh", "-c", &script].map(str::to_owned).to_vec(),
             manner: Manner::Unmodified(Beyond::Hold),
-            output: None,
+            rights: Rights::default(),
+            output: scarce.map(|_| std::fs::File::create("/dev/null").unwrap()),
         });
+    }
+    match scarce {
+        Some(("files", more)) => few_files(more.parse().unwrap()),
+        Some(("processes", most)) => few_processes(most.parse().unwrap()),
+        _ => {}
     }
     match execute::run(plan, &set, works, &settings, &Silent, &mut sink, FileSink::flush) {
         Ok(_) => ExitCode::SUCCESS,
@@ -108,6 +138,57 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Starts thirty processes, each of which the engine has to look after.
+const FORKS: &str = "n=0; while [ $n -lt 30 ]; do n=$((n+1)); sleep 60 & done; while :; do sleep 0.01; done";
+
+fn limit(resource: libc::__rlimit_resource_t, most: u64) {
+    let most = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    // SAFETY: the limit lives through the call.
+    assert_eq!(unsafe { libc::setrlimit(resource, &most) }, 0);
+}
+
+/// From now on only so many more descriptors can be opened.
+fn few_files(more: u64) {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64 - 1;
+    limit(libc::RLIMIT_NOFILE, open + more);
+}
+
+/// A user who has no other processes.
+const POOR: u32 = 65_123;
+
+/// From now on this process is of a user that may have only so many.
+fn few_processes(most: u64) {
+    use rustix::thread::{CapabilitySet, CapabilitySets};
+    limit(libc::RLIMIT_NPROC, most);
+    rustix::thread::set_keep_capabilities(true).unwrap();
+    // SAFETY: calls without pointers that matter; the right to look at itself is lost with the
+    // user.
+    unsafe {
+        assert_eq!(libc::setgroups(0, std::ptr::null()), 0);
+        assert_eq!(libc::setgid(POOR), 0);
+        assert_eq!(libc::setuid(POOR), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_DUMPABLE, 1), 0);
+    }
+    let kept = CapabilitySets {
+        effective: CapabilitySet::SYS_NICE,
+        permitted: CapabilitySet::SYS_NICE,
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, kept).unwrap();
+}
+
+/// Starts the process of a scenario.
+fn start(what: &str, trace: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .env(SCENARIO, format!("{what} {}", trace.display()))
+        .process_group(0)
+        .spawn()
+        .unwrap()
 }
 
 /// A run that has begun.
@@ -136,11 +217,7 @@ impl Begun {
         assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }, 0);
         let dir = tempfile::tempdir().unwrap();
         let trace = dir.path().join("run.wtrace");
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .env(SCENARIO, format!("{what} {}", trace.display()))
-            .process_group(0);
-        let child = command.spawn().unwrap();
+        let child = start(what, &trace);
         if let Some(group) = confine {
             std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
         }
@@ -187,14 +264,35 @@ impl Begun {
 
     /// Its watchdog.
     fn watchdog(&self) -> i32 {
+        self.child("warmset-dog")
+    }
+
+    /// The process that outlives both.
+    fn heir(&self) -> i32 {
+        self.child("warmset-heir")
+    }
+
+    fn child(&self, name: &str) -> i32 {
         let pid = self.pid();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
         let named = |child: &&str| {
-            std::fs::read_to_string(format!("/proc/{child}/comm"))
-                .is_ok_and(|name| name.trim() == "warmset-dog")
+            std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|comm| comm.trim() == name)
         };
-        let mut dogs = children.split_whitespace().filter(named);
-        dogs.next().unwrap().parse().unwrap()
+        let mut found = children.split_whitespace().filter(named);
+        found.next().unwrap().parse().unwrap()
+    }
+
+    /// Those that have said who they are.
+    fn there(&self) -> Vec<i32> {
+        let text = std::fs::read_to_string(beside(&self.trace, "there")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Those that are alive, a stopped one among them.
+    fn alive(&self) -> Vec<i32> {
+        let mut all = self.there();
+        all.retain(|process| Path::new("/proc").join(process.to_string()).join("exe").exists());
+        all
     }
 
     /// It has ended as it should: by a signal, or with an exit status. Nobody is left, and the trace can be read.
@@ -238,6 +336,111 @@ fn a_run_whose_whole_group_is_killed_leaves_nothing_behind(_: &Live) -> Completi
     begun.wait_until(|| text.lines().all(gone));
     begun.has_ended(Some(libc::SIGKILL), None);
     assert!(!fifo.exists());
+    Completion::Completed
+}
+
+/// Whatever was born at that moment, and whatever it has thrown away: it does not outlive engine
+/// and watchdog.
+fn what_runs_start_does_not_outlive_engine_and_watchdog(_: &Live) -> Completion {
+    for _ in 0..3 {
+        let begun = Begun::new("multiplies", None);
+        begun.wait_until(|| begun.there().len() >= 3);
+        assert!(!begun.alive().is_empty());
+        begun.send(begun.watchdog(), libc::SIGKILL);
+        begun.send(begun.pid(), libc::SIGKILL);
+        begun.wait_until(|| begun.alive().is_empty());
+        // One that has not yet said who it was has not got to it either.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(begun.alive(), [0; 0]);
+        begun.has_ended(Some(libc::SIGKILL), None);
+    }
+    Completion::Completed
+}
+
+/// Nobody of the run is left to end its programs.
+fn kill_all(begun: &Begun) {
+    let all = [begun.heir(), begun.watchdog(), begun.pid()];
+    for process in all {
+        begun.send(process, libc::SIGKILL);
+    }
+}
+
+/// Engine, watchdog and heir are killed at once: what spins at real-time priority is ended by the
+/// kernel.
+fn what_everybody_has_left_at_real_time_priority_is_ended_by_the_kernel(_: &Live) -> Completion {
+    let begun = Begun::new("multiplies", None);
+    begun.wait_until(|| begun.there().len() >= 3);
+    kill_all(&begun);
+    // They stand still where their budget was used up.
+    let alive = begun.alive();
+    assert!(!alive.is_empty());
+    for process in alive {
+        // SAFETY: a call without pointers, to a process that descends from this one.
+        unsafe { libc::kill(process, libc::SIGCONT) };
+    }
+    begun.wait_until(|| begun.alive().is_empty());
+    begun.has_ended(Some(libc::SIGKILL), None);
+    Completion::Completed
+}
+
+/// The same of what sleeps now and then, which the kernel lets live: the next run ends it.
+fn what_everybody_has_left_is_ended_by_the_next_run(_: &Live) -> Completion {
+    let begun = Begun::new("dozes", None);
+    begun.wait_until(|| begun.there().len() >= 3);
+    kill_all(&begun);
+    assert!(!begun.alive().is_empty());
+    let mut next = start("spins", &beside(&begun.trace, "next"));
+    begun.wait_until(|| begun.alive().is_empty());
+    next.kill().unwrap();
+    next.wait().unwrap();
+    begun.has_ended(Some(libc::SIGKILL), None);
+    Completion::Completed
+}
+
+/// Whatever there is too little of, from the first descriptor on: one sentence, status 2, and
+/// nobody is left.
+fn a_run_without_descriptors_or_processes_says_so_in_a_sentence(_: &Live) -> Completion {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = |what: &str| {
+        let told = Command::new(std::env::current_exe().unwrap())
+            .env(
+                SCENARIO,
+                format!("{what} {}", dir.path().join("run.wtrace").display()),
+            )
+            .output()
+            .unwrap();
+        let text = String::from_utf8(told.stderr).unwrap();
+        match told.status.code() {
+            Some(0) => assert_eq!(text, "", "{what}"),
+            code => assert_eq!((code, text.lines().count()), (Some(2), 1), "{what}: {text}"),
+        }
+        (told.status.success(), text)
+    };
+    let (mut failed, mut last) = (0, false);
+    for more in (0..24).chain((24..96).step_by(12)) {
+        let (well, text) = ended(&format!("files-{more}"));
+        failed += usize::from(!well);
+        assert!(
+            well || text.contains("ulimit -n") || text.contains("(os error 24)"),
+            "{more}: {text}"
+        );
+        last = well;
+    }
+    assert!(failed > 20 && last, "{failed}");
+    if rustix::process::getuid().is_root() {
+        for most in 1..=3 {
+            let (well, text) = ended(&format!("processes-{most}"));
+            assert!(!well && text.contains("(os error 11)"), "{most}: {text}");
+        }
+        let _ = std::fs::remove_dir(format!("/tmp/warmset-{POOR}"));
+    }
+    Completion::Completed
+}
+
+fn a_run_whose_heir_is_killed_ends(_: &Live) -> Completion {
+    let begun = Begun::new("spins", None);
+    begun.send(begun.heir(), libc::SIGKILL);
+    begun.has_ended(None, Some(2));
     Completion::Completed
 }
 
@@ -321,6 +524,11 @@ fn main() -> ExitCode {
         a_run_that_is_killed_leaves_nobody_behind,
         a_run_whose_whole_group_is_killed_leaves_nothing_behind,
         a_run_that_is_stopped_is_ended_by_its_watchdog,
+        what_runs_start_does_not_outlive_engine_and_watchdog,
+        what_everybody_has_left_at_real_time_priority_is_ended_by_the_kernel,
+        what_everybody_has_left_is_ended_by_the_next_run,
+        a_run_whose_heir_is_killed_ends,
+        a_run_without_descriptors_or_processes_says_so_in_a_sentence,
         a_run_whose_watchdog_is_killed_ends,
         a_run_whose_watchdog_is_stopped_ends,
         a_run_without_address_space_aborts_and_leaves_nobody_behind,

@@ -4,7 +4,7 @@
 
 mod support;
 
-use execute::{Effort, Efforts, How, Settings};
+use execute::{Effort, Efforts, How, Rights, Settings};
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable};
 use model::watch::Silent;
 use model::{Assignment, CpuSet, Duration, Instant};
@@ -323,7 +323,10 @@ fn best_effort_work_fills_the_rest(live: &Live) {
         .map(|_| Box::new(SpinFor(ms(2))) as Box<dyn Work>)
         .collect();
     let raised = std::sync::Arc::default();
-    let program = |script: &str| Effort::Program(["sh", "-c", script].map(str::to_owned).to_vec());
+    let program = |script: &str| Effort::Program {
+        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        rights: Rights::default(),
+    };
     let settings = Settings {
         horizon: ms(1500),
         best_effort: Efforts::new(vec![

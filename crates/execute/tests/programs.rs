@@ -6,7 +6,7 @@
 mod noter;
 mod support;
 
-use execute::{Door, Ending, How, Launch, Manner, Performer, Settings};
+use execute::{Door, Ending, How, Launch, Manner, Performer, Rights, Settings};
 use libtest_mimic::Completion;
 use model::{Beyond, Duration, Error, Instant, TaskId, TaskSet};
 use std::path::Path;
@@ -110,6 +110,7 @@ fn written(command: &[&str]) -> Performer {
     Performer::Program(Launch {
         command: command.iter().map(|w| (*w).to_owned()).collect(),
         manner: Manner::Written,
+        rights: Rights::default(),
         output: None,
     })
 }
@@ -247,6 +248,7 @@ fn the_example_in_c_runs(live: &Live) -> Completion {
     let launch = Launch {
         command: vec![program.to_str().unwrap().to_owned()],
         manner: Manner::Written,
+        rights: Rights::default(),
         output: Some(std::fs::File::create(&log).unwrap()),
     };
     let ran = run(live, "g-edf", &set, vec![Performer::Program(launch)], ms(1200)).unwrap();
@@ -284,6 +286,7 @@ fn program(command: &[&str], beyond: Beyond) -> Performer {
     Performer::Program(Launch {
         command: command.iter().map(|w| (*w).to_owned()).collect(),
         manner: Manner::Unmodified(beyond),
+        rights: Rights::default(),
         output: None,
     })
 }

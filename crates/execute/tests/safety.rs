@@ -1,6 +1,8 @@
 //! What goes wrong ends the run, and the machine lives: a shell answers throughout, afterwards no thread is at real-time
 //! priority, and the events up to that moment are there.
 
+#[path = "safety/programs.rs"]
+mod programs;
 mod support;
 
 use execute::watchdog::Patience;
@@ -8,6 +10,11 @@ use execute::{Ending, Settings};
 use model::watch::Watch;
 use model::{Duration, Instant};
 use policy::{Decisions, Event, Job, Plan, Policy, Route};
+use programs::{
+    a_program_has_no_rights_of_the_engine_unless_it_is_told_to,
+    a_program_that_cuts_off_its_pages_harms_nobody, a_stranger_at_the_door_is_sent_away,
+    what_best_effort_programs_start_ends_with_the_run,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::guard::Guard;
 use support::{Live, SpinFor, ms, set_of};
@@ -245,12 +252,22 @@ fn without_works_for_all_tasks_or_without_time_nothing_begins(live: &Live) {
     }
 }
 
-live_tests!(
-    a_panic_in_a_workload_ends_the_run_and_names_the_task,
-    a_panic_behind_the_last_look_at_a_run_is_told_too,
-    a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away,
-    a_dispatcher_that_stands_still_ends_the_run,
-    a_policy_that_panics_ends_the_run,
-    who_interrupts_a_run_gets_what_there_is,
-    without_works_for_all_tasks_or_without_time_nothing_begins
-);
+fn main() -> std::process::ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).is_some_and(|a| a == "program") {
+        return programs::main(&arguments[2], &arguments[3..]);
+    }
+    support::main(by_name!(
+        a_panic_in_a_workload_ends_the_run_and_names_the_task,
+        a_panic_behind_the_last_look_at_a_run_is_told_too,
+        a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away,
+        a_dispatcher_that_stands_still_ends_the_run,
+        a_policy_that_panics_ends_the_run,
+        who_interrupts_a_run_gets_what_there_is,
+        without_works_for_all_tasks_or_without_time_nothing_begins,
+        a_program_that_cuts_off_its_pages_harms_nobody,
+        a_program_has_no_rights_of_the_engine_unless_it_is_told_to,
+        a_stranger_at_the_door_is_sent_away,
+        what_best_effort_programs_start_ends_with_the_run
+    ))
+}

@@ -4,7 +4,7 @@
 mod noter;
 mod support;
 
-use execute::{Launch, Manner, Performer, Settings, Triggers};
+use execute::{Launch, Manner, Performer, Rights, Settings, Triggers};
 use model::{Assignment, Beyond, Details, Duration, TaskSet, Timing, Trigger};
 use std::fs::File;
 use std::io::Write;
@@ -198,6 +198,7 @@ fn all_kinds_of_tasks_can_be_triggered(live: &Live) {
         Performer::Program(Launch {
             command: command.iter().map(|w| (*w).to_owned()).collect(),
             manner,
+            rights: Rights::default(),
             output: None,
         })
     };

@@ -5,7 +5,7 @@
 mod support;
 
 use execute::kernel::{Processors, Thread};
-use execute::{Door, How, Launch, Manner, Performer, Settings};
+use execute::{Door, How, Launch, Manner, Performer, Rights, Settings};
 use model::assignment::Clustered;
 use model::{Assignment, CpuSet, Duration, TaskId};
 use std::os::unix::process::CommandExt;
@@ -259,6 +259,7 @@ fn who_is_preempted_does_not_run_while_a_program_waits_within_its_job(live: &Liv
                 .map(str::to_owned)
                 .to_vec(),
             manner: Manner::Written,
+            rights: Rights::default(),
             output: None,
         }),
         Performer::Work(Box::new(Notes {

@@ -39,5 +39,7 @@ pub use platform::{Cache, CacheKind, ClusterSpec, Platform, Processor, Resumptio
 pub use profile::{CpmdCurve, CpmdPoint, Load, Profile, Statistic};
 pub use provenance::Provenance;
 pub use size::Bytes;
-pub use task::{BestEffort, Beyond, Details, Extras, Pattern, TaskId, TaskSet, Timing, Trigger, Workload};
+pub use task::{
+    BestEffort, Beyond, Details, Extras, Pattern, Rights, TaskId, TaskSet, Timing, Trigger, Workload,
+};
 pub use time::{Delay, Duration, Instant};

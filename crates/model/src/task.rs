@@ -135,11 +135,42 @@ pub enum Workload {
         command: Vec<String>,
         /// What becomes of it between the end of its budget and its next release.
         beyond_budget: Beyond,
+        /// With which rights it runs.
+        #[serde(skip_serializing_if = "Rights::is_unsaid")]
+        rights: Rights,
     },
-    /// Runs a program that asks for its jobs through the task library: the program and its arguments.
-    Program(Vec<String>),
+    /// Runs a program that asks for its jobs through the task library.
+    Program {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// With which rights it runs.
+        #[serde(skip_serializing_if = "Rights::is_unsaid")]
+        rights: Rights,
+    },
     /// A program that is started by somebody else and joins the run.
     Join,
+}
+
+/// With which rights a program runs that is started for a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rights {
+    /// As whoever starts the run says for all programs.
+    #[default]
+    Unsaid,
+    /// As the user that starts the run, without any capability.
+    Drop,
+    /// With all that the run has.
+    Keep,
+    /// As this user, by name or number, without any capability.
+    User(String),
+}
+
+impl Rights {
+    /// Is nothing said of them?
+    pub fn is_unsaid(&self) -> bool {
+        *self == Rights::Unsaid
+    }
 }
 
 /// What becomes of a program that has used up its budget, until its next release.

@@ -79,7 +79,54 @@ fn main() -> ExitCode {
         a_run_without_its_watchdog_ends,
         a_preflight_knows_another_run_by_its_process,
         policies_triggers_and_best_effort_work_are_told_of,
+        programs_run_with_the_rights_that_are_asked_for,
     ))
+}
+
+/// By default without a capability; as another user, who is refused where there is none of that
+/// name; or as they were.
+fn programs_run_with_the_rights_that_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = |more: &str| {
+        format!(
+            "[[task]]\nname = \"teller\"\nwcet = \"5ms\"\nperiod = \"20ms\"\nworkload = {{ exec = [\"sh\", \"-c\", \
+             \"id -u; grep CapEff /proc/self/status; sleep 60\"]{more} }}\n"
+        )
+    };
+    let told = |more: &str, args: &[&str]| {
+        let run = ["run", "tasks.toml", "--for", "500ms", "--programs-to", "logs"];
+        warmset(dir.path(), &tasks(more), &[&run[..], args].concat());
+        let log = std::fs::read_to_string(dir.path().join("logs/teller.log")).unwrap();
+        let capabilities = log
+            .lines()
+            .find_map(|l| l.strip_prefix("CapEff:"))
+            .unwrap_or_default();
+        let user = log.lines().find_map(|l| l.parse::<u32>().ok());
+        (user, u64::from_str_radix(capabilities.trim(), 16).ok())
+    };
+    // SAFETY: takes no argument.
+    let own = unsafe { libc::getuid() };
+    assert_eq!(told("", &[]), (Some(own), Some(0)));
+    assert_eq!(
+        told(", rights = \"drop\"", &["--keep-rights"]),
+        (Some(own), Some(0))
+    );
+    let refused = warmset(
+        dir.path(),
+        &tasks(""),
+        &["run", "tasks.toml", "--user", "nobody-of-that-name"],
+    );
+    let refused = refused.code(2);
+    let said = text(&refused.get_output().stderr);
+    assert!(
+        said.contains("--user") && said.contains("there is no user `nobody-of-that-name`"),
+        "{said}"
+    );
+    if own == 0 {
+        assert_eq!(told("", &["--user", "nobody"]), (Some(65_534), Some(0)));
+        assert_eq!(told(", user = \"nobody\"", &[]), (Some(65_534), Some(0)));
+        assert!(told(", rights = \"keep\"", &[]).1.unwrap() > 0);
+    }
 }
 
 /// Another run is named by its process: in the preflight, and in the one line before a run.

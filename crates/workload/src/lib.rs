@@ -104,7 +104,7 @@ pub fn make_in(
                 "add `wss = \"256KiB\"`",
             ),
         },
-        Workload::Exec { .. } | Workload::Program(_) | Workload::Join => refuse(
+        Workload::Exec { .. } | Workload::Program { .. } | Workload::Join => refuse(
             "programs cannot be run as a workload within this process",
             "use `kind = \"spin\"` or `kind = \"walk\"`",
         ),

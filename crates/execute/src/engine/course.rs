@@ -9,7 +9,7 @@ use crate::effort::Efforting;
 use crate::keeper::Keeper;
 use crate::listener::Listener;
 use crate::pages::Belfry;
-use crate::program::{Performer, ProgramEnd};
+use crate::program::{Launch, Manner, Performer, ProgramEnd};
 use crate::sentinel;
 use crate::stage::{Common, Site, Stage, Tally};
 use crate::standstill;
@@ -17,7 +17,7 @@ use crate::team::{Inbox, Post, Team};
 use crate::watchdog::{Trip, Watchdog};
 use crate::worker::{self, Worker};
 use model::watch::Watch;
-use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
+use model::{Beyond, CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -132,10 +132,12 @@ impl<M: Maker> Engine<M> {
             sentinels: Vec::new(),
             standstills: Vec::new(),
             workers: Vec::new(),
-            keeper: Keeper::new(match set.ids().any(is_program) {
-                true => watchdog.board().mark(),
-                false => String::new(),
-            }),
+            keeper: Keeper::new(
+                match set.ids().any(is_program) || settings.best_effort.has_programs() {
+                    true => watchdog.board().mark(),
+                    false => String::new(),
+                },
+            ),
             listener: None,
             efforts: Efforting::default(),
             collector: Some(collector),
@@ -147,7 +149,10 @@ impl<M: Maker> Engine<M> {
                 engine.standstills.push(thread);
             }
             let mark = match settings.best_effort.has_programs() {
-                true => format!("{}best-effort", watchdog.board().mark()),
+                true => {
+                    engine.keeper.take_orphans();
+                    format!("{}best-effort", watchdog.board().mark())
+                }
                 false => String::new(),
             };
             let cpus: Vec<CpuId> = engine.cpus[0].iter().flatten().copied().collect();
@@ -180,7 +185,8 @@ impl<M: Maker> Engine<M> {
                     self.common.settings.provider.clone(),
                 )?),
                 Performer::Program(launch) => {
-                    self.keeper.launch(&self.team, task, launch)?;
+                    let longest = self.longest(task, &launch);
+                    self.keeper.launch(&self.team, task, launch, longest)?;
                     None
                 }
                 Performer::Outside(door) => {
@@ -200,6 +206,25 @@ impl<M: Maker> Engine<M> {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         Ok(())
+    }
+
+    /// For how long a program may run at real-time priority without ever sleeping, as long as the
+    /// run goes well: one that is held when its budget is used up sleeps then. With much to spare:
+    /// who goes on beyond that is killed by the kernel.
+    fn longest(&self, task: u32, launch: &Launch) -> Duration {
+        let whole = self
+            .common
+            .settings
+            .horizon
+            .saturating_add(Duration::from_secs(10));
+        match launch.manner {
+            Manner::Unmodified(Beyond::Hold) => {
+                let budget = self.common.fixed[task as usize].wcet;
+                let twice = budget.saturating_add(budget);
+                whole.min(twice.saturating_add(Duration::from_secs(2)))
+            }
+            Manner::Unmodified(Beyond::BestEffort) | Manner::Written => whole,
+        }
     }
 
     /// Makes the next stage and waits until all of its dispatchers are at their places.
@@ -336,7 +361,7 @@ impl<M: Maker> Engine<M> {
                 return Err(Error::new(
                     "the watchdog was killed or stopped: the run ended without its protection",
                 )
-                .remedy("leave the process `warmset-dog` alone"));
+                .remedy("leave the processes `warmset-dog` and `warmset-heir` alone"));
             }
             if watch.stopped() {
                 return Ok(Ending::Interrupted);

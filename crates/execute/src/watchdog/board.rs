@@ -6,6 +6,8 @@ use super::Trip;
 use crate::kernel::{self, Thread};
 use crate::procfs::{self, Identity};
 use crate::program;
+use crate::rights::Owner;
+use machine::group::Group;
 use model::{Error, Result};
 use std::fmt::Write;
 use std::io;
@@ -40,6 +42,8 @@ pub struct Board {
     pub(super) ordinary: AtomicU64,
     /// What sets the processes of this run apart from those of others; see [`Board::mark`].
     pub(super) run: AtomicU64,
+    /// The number of the watchdog's process, which processes of programs have in their limits.
+    pub(super) number: AtomicU32,
     /// Were programs started, which carry the run's mark?
     programs: AtomicU32,
     /// What the run has made in the file system and takes away again: paths, each with a zero behind it.
@@ -55,10 +59,10 @@ pub struct Board {
 /// Device and inode in front of a path, as 16 digits of base 16 each.
 const IDENTITY: usize = 32;
 
-/// Takes away what such a text, which ends with a zero, names.
-fn remove(text: &[u8]) {
+/// Takes away what such a text, which ends with a zero, names. False: it is still there.
+fn remove(text: &[u8]) -> bool {
     let Some((identity, path)) = text.split_at_checked(IDENTITY) else {
-        return;
+        return true;
     };
     let number = |digits: &[u8]| {
         let digits = std::str::from_utf8(digits).ok()?;
@@ -70,12 +74,13 @@ fn remove(text: &[u8]) {
         let mut there: libc::stat = std::mem::zeroed();
         let found = libc::lstat(path.as_ptr().cast(), &mut there) == 0;
         if found && device == Some(there.st_dev as u64) && inode == Some(there.st_ino as u64) {
-            match there.st_mode & libc::S_IFMT {
-                libc::S_IFDIR => libc::rmdir(path.as_ptr().cast()),
-                _ => libc::unlink(path.as_ptr().cast()),
+            return match there.st_mode & libc::S_IFMT {
+                libc::S_IFDIR => libc::rmdir(path.as_ptr().cast()) == 0,
+                _ => libc::unlink(path.as_ptr().cast()) == 0,
             };
         }
     }
+    true
 }
 
 /// A process of a program.
@@ -152,6 +157,14 @@ impl Board {
         self.programs.store(1, Ordering::Release);
         format!("{}:", self.run.load(Ordering::Acquire))
     }
+    /// Were programs started?
+    pub(crate) fn has_programs(&self) -> bool {
+        self.programs.load(Ordering::Acquire) != 0
+    }
+    /// The number that processes of programs have in their limits.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.load(Ordering::Acquire)
+    }
     /// A process belongs to a program: all of its threads are lowered when something goes wrong. One that came from outside may
     /// run at `home` then, and goes on; others are killed.
     ///
@@ -205,28 +218,31 @@ impl Board {
         }
         true
     }
-    /// Takes away what the run has made, if it is still what is there. Takes no memory.
-    pub(super) fn take_away(&self) {
+    /// Takes away what the run has made, if it is still what is there. Takes no memory. False:
+    /// something of it is still there.
+    pub(crate) fn take_away(&self) -> bool {
+        let mut all = true;
         let mut text = [0u8; IDENTITY + libc::PATH_MAX as usize];
         let mut len = 0;
         for byte in &self.made {
             match byte.load(Ordering::Acquire) {
-                0 if len == 0 => return,
+                0 if len == 0 => return all,
                 0 => {
                     text[len] = 0;
-                    remove(&text[..=len]);
+                    all &= remove(&text[..=len]);
                     len = 0;
                 }
                 byte if len + 1 < text.len() => {
                     text[len] = byte;
                     len += 1;
                 }
-                _ => return,
+                _ => return all,
             }
         }
+        all
     }
     /// Lowers all processes of programs that are known.
-    pub(super) fn lower_programs(&self) {
+    pub(crate) fn lower_programs(&self) {
         for known in &self.processes {
             known.lower();
         }
@@ -239,8 +255,15 @@ impl Board {
         let mut text = Text::EMPTY;
         // It is long enough for any number.
         let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
+        let mark = program::Mark {
+            text: text.bytes(),
+            owner: Owner {
+                run: self.number(),
+                number: None,
+            },
+        };
         let mut found = 0;
-        program::signal_marked(text.bytes(), engine, libc::SIGKILL, |_| found += 1);
+        program::signal_marked(mark, engine, libc::SIGKILL, |_| found += 1);
         // Whoever has put the mark out of its environment was seen when it was born.
         for known in self
             .processes
@@ -257,7 +280,7 @@ impl Board {
         found
     }
     /// Kills them until a look finds none; gives up after some seconds on what the kernel itself cannot end.
-    pub(super) fn kill_all_programs(&self) {
+    pub(crate) fn kill_all_programs(&self) {
         for _ in 0..2_000 {
             if self.kill_programs(None) == 0 {
                 return;
@@ -376,9 +399,16 @@ impl Drop for Shared {
     }
 }
 
-/// A handle to a board, for threads of the engine.
+/// A handle to a board, for threads of the engine, and the control group of the run's programs.
 #[derive(Clone)]
-pub struct BoardRef(pub(super) Arc<Shared>);
+pub struct BoardRef(pub(super) Arc<Shared>, pub(super) Option<Arc<Group>>);
+
+impl BoardRef {
+    /// The control group of the run's programs, where there can be one.
+    pub(crate) fn group(&self) -> Option<&Group> {
+        self.1.as_deref()
+    }
+}
 
 impl std::ops::Deref for BoardRef {
     type Target = Board;
@@ -392,7 +422,7 @@ impl std::ops::Deref for BoardRef {
 impl BoardRef {
     /// One that no watchdog reads.
     pub(crate) fn alone() -> Self {
-        BoardRef(Arc::new(Shared::map().unwrap()))
+        BoardRef(Arc::new(Shared::map().unwrap()), None)
     }
 }
 

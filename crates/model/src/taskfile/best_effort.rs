@@ -26,7 +26,7 @@ fn one(table: &Table<'_, '_>, index: usize) -> Result<BestEffort> {
     let workload = match table.get("workload") {
         None => Workload::Spin,
         Some(v) => match workload::read(&v)? {
-            Workload::Program(_) | Workload::Join => {
+            Workload::Program { .. } | Workload::Join => {
                 return Err(v
                     .error("a program that asks for jobs has none to be given here")
                     .remedy("run it as it is: `exec = […]`, or make it a task"));

@@ -1,8 +1,8 @@
 //! The workload of a task in a TOML file: built-in ones, programs, programs that join.
 
 use crate::error::Result;
-use crate::input::Value;
-use crate::task::{Beyond, Pattern, Workload};
+use crate::input::{Table, Value};
+use crate::task::{Beyond, Pattern, Rights, Workload};
 
 /// Reads the value of the key `workload`.
 pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
@@ -14,9 +14,11 @@ pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
         "exec",
         "program",
         "beyond_budget",
+        "user",
+        "rights",
     ])?;
     if let Some(exec) = table.get("exec") {
-        table.only(&["exec", "beyond_budget"])?;
+        table.only(&["exec", "beyond_budget", "user", "rights"])?;
         return Ok(Workload::Exec {
             command: command_of(&exec, "exec")?,
             beyond_budget: match table.get("beyond_budget") {
@@ -31,11 +33,20 @@ pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
                     }
                 },
             },
+            rights: rights_of(&table)?,
         });
     }
     if let Some(program) = table.get("program") {
-        table.only(&["program"])?;
-        return Ok(Workload::Program(command_of(&program, "program")?));
+        table.only(&["program", "user", "rights"])?;
+        return Ok(Workload::Program {
+            command: command_of(&program, "program")?,
+            rights: rights_of(&table)?,
+        });
+    }
+    if let Some(v) = table.get("user").or_else(|| table.get("rights")) {
+        return Err(v
+            .error("only a program that is started for the run has rights of its own")
+            .remedy("use it beside `exec = […]` or `program = […]`"));
     }
     if let Some(v) = table.get("beyond_budget") {
         return Err(v
@@ -84,6 +95,29 @@ pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
     }
 }
 
+/// With which rights a program runs, from the keys `user` and `rights`.
+fn rights_of(table: &Table<'_, '_>) -> Result<Rights> {
+    match (table.get("user"), table.get("rights")) {
+        (None, None) => Ok(Rights::Unsaid),
+        (Some(_), Some(v)) => Err(v
+            .error("a program of another user keeps no rights")
+            .remedy("leave out `user` or `rights`")),
+        (Some(v), None) => match v.text()? {
+            "" => Err(v
+                .error("no user is named")
+                .remedy("write such as `user = \"nobody\"`")),
+            name => Ok(Rights::User(name.to_owned())),
+        },
+        (None, Some(v)) => match v.text()? {
+            "keep" => Ok(Rights::Keep),
+            "drop" => Ok(Rights::Drop),
+            other => Err(v
+                .error(format!("unknown choice `{other}`"))
+                .remedy("write `keep` or `drop`")),
+        },
+    }
+}
+
 fn command_of(value: &Value<'_, '_>, key: &str) -> Result<Vec<String>> {
     let words = value
         .list()?
@@ -118,20 +152,33 @@ pub(super) fn write(workload: &Workload) -> toml::Table {
         Workload::Exec {
             command,
             beyond_budget,
+            rights,
         } => {
             table.insert("exec".into(), command.clone().into());
             if *beyond_budget == Beyond::BestEffort {
                 table.insert("beyond_budget".into(), "best-effort".into());
             }
+            write_rights(rights, &mut table);
         }
-        Workload::Program(command) => {
+        Workload::Program { command, rights } => {
             table.insert("program".into(), command.clone().into());
+            write_rights(rights, &mut table);
         }
         Workload::Join => {
             table.insert("kind".into(), "join".into());
         }
     }
     table
+}
+
+fn write_rights(rights: &Rights, table: &mut toml::Table) {
+    let (key, value) = match rights {
+        Rights::Unsaid => return,
+        Rights::Drop => ("rights", "drop"),
+        Rights::Keep => ("rights", "keep"),
+        Rights::User(name) => ("user", name.as_str()),
+    };
+    table.insert(key.into(), value.into());
 }
 
 #[cfg(test)]
@@ -149,6 +196,9 @@ mod tests {
             "{ exec = [\"./a\", \"b c\"] }",
             "{ exec = [\"./a\"], beyond_budget = \"best-effort\" }",
             "{ program = [\"./a\"] }",
+            "{ program = [\"./a\"], user = \"nobody\" }",
+            "{ exec = [\"./a\"], rights = \"keep\" }",
+            "{ exec = [\"./a\"], rights = \"drop\" }",
             "{ kind = \"join\" }",
         ] {
             let set = of(workload).unwrap();
@@ -168,6 +218,16 @@ mod tests {
             (
                 "{ kind = \"spin\", beyond_budget = \"hold\" }",
                 "only a program that knows nothing",
+            ),
+            ("{ exec = [\"a\"], rights = \"all\" }", "unknown choice `all`"),
+            ("{ exec = [\"a\"], user = \"\" }", "no user is named"),
+            (
+                "{ exec = [\"a\"], user = \"b\", rights = \"keep\" }",
+                "a program of another user keeps no rights",
+            ),
+            (
+                "{ kind = \"join\", user = \"b\" }",
+                "only a program that is started",
             ),
             ("{ exec = [\"a\"], program = [\"a\"] }", "unknown key `program`"),
             ("{ kind = \"joins\" }", "unknown workload `joins`"),

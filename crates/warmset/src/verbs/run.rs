@@ -15,9 +15,10 @@ use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
 use execute::preflight::{self, Intent, Level};
 use execute::witness::{self, Told};
-use execute::{Door, Ending, Enforcement, Settings, Triggers};
+use execute::{Door, Ending, Enforcement, Rights, Settings, Triggers};
 use machine::settings::Settings as Changed;
 use machine::tracefs::Recording;
+use machine::user::User;
 use machine::{Machine, Tree};
 use model::watch::Watch;
 use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet, files, taskfile};
@@ -54,6 +55,13 @@ pub struct Args {
     /// Let programs write into files of this directory, one a task, instead of standard error
     #[arg(long, value_name = "DIR", value_parser = directory)]
     programs_to: Option<PathBuf>,
+    /// Run programs as this user, who may then also come in at `--socket` [default: as the user of
+    /// this command, without capabilities]
+    #[arg(long, value_name = "NAME", conflicts_with = "keep_rights")]
+    user: Option<String>,
+    /// Let programs keep the capabilities of this command, all of them where it runs as root
+    #[arg(long)]
+    keep_rights: bool,
     /// Keep idle processors awake during the run, as /dev/cpu_dma_latency permits
     #[arg(long)]
     awake: bool,
@@ -192,8 +200,13 @@ pub fn run(args: Args) -> Result<Answer> {
     }
     preflight::permit(&findings)?;
     let colored = run_colors::prepare(&args.coloring, &set, platform, cpus.len(), &console)?;
+    let rights = match &args.user {
+        Some(name) => Rights::Of(User::find(name).map_err(|e| e.at("--user"))?),
+        None if args.keep_rights => Rights::Kept,
+        None => Rights::Dropped,
+    };
     let door = match &args.socket {
-        Some(path) => Some(std::sync::Arc::new(Door::open(path)?)),
+        Some(path) => Some(std::sync::Arc::new(Door::open_for(path, rights.user())?)),
         None => None,
     };
     let (performers, workloads) = performers(
@@ -202,9 +215,10 @@ pub fn run(args: Args) -> Result<Answer> {
         args.programs_to.as_deref(),
         colored.as_ref(),
         door.as_ref(),
+        &rights,
         &console,
     )?;
-    let (best_effort, units) = run_performers::best_effort(&set)?;
+    let (best_effort, units) = run_performers::best_effort(&set, &rights)?;
     let header = header(&set, &machine, reserved.stages, enforcement);
     let options = Options {
         tolerance: args.tolerance,

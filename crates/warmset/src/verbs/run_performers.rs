@@ -3,7 +3,8 @@
 use super::run_colors::Prepared;
 use super::run_show::Workloads;
 use crate::console::Console;
-use execute::{Door, Effort, Efforts, Launch, Manner, Performer};
+use execute::{Door, Effort, Efforts, Launch, Manner, Performer, Rights};
+use machine::user::User;
 use model::watch::Watch;
 use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload, files};
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 /// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`: the directory that
 /// programs write into, one file a task, instead of standard error; `colored`: the memory of working sets that have colors;
-/// `door`: where those come in that join from outside.
+/// `door`: where those come in that join from outside; `rights`: of programs of which the set says nothing else.
 ///
 /// # Errors
 /// A workload that cannot be made, a file that cannot be written, or the user does not want any more.
@@ -21,6 +22,7 @@ pub fn performers(
     programs_to: Option<&Path>,
     colored: Option<&Prepared>,
     door: Option<&Arc<Door>>,
+    rights: &Rights,
     console: &Console,
 ) -> Result<(Vec<Performer>, Workloads)> {
     if let Some(dir) = programs_to {
@@ -30,7 +32,7 @@ pub fn performers(
     let mut performers = Vec::with_capacity(set.len());
     let mut calibrated = Workloads::new();
     for task in set.ids() {
-        performers.push(match program(set, task, programs_to)? {
+        performers.push(match program(set, task, programs_to, rights)? {
             Some(launch) => Performer::Program(launch),
             None if is_outside(set, task) => match door {
                 Some(door) => Performer::Outside(Arc::clone(door)),
@@ -58,15 +60,23 @@ pub fn performers(
     Ok((performers, calibrated))
 }
 
-/// What fills the time that tasks leave, and how many units of its workload a round of each is, 0 for a program.
+/// What fills the time that tasks leave, and how many units of its workload a round of each is, 0
+/// for a program. `rights`: of programs of which the set says nothing else.
 ///
 /// # Errors
 /// A workload that cannot be made.
-pub fn best_effort(set: &TaskSet) -> Result<(Efforts, Vec<(String, u64)>)> {
+pub fn best_effort(set: &TaskSet, rights: &Rights) -> Result<(Efforts, Vec<(String, u64)>)> {
     let (mut efforts, mut units) = (Vec::new(), Vec::new());
     for (index, work) in set.best_effort().iter().enumerate() {
         let (effort, count) = match &work.workload {
-            Workload::Exec { command, .. } => (Effort::Program(command.clone()), 0),
+            Workload::Exec {
+                command, rights: own, ..
+            } => {
+                let rights =
+                    rights_of(own, rights).map_err(|e| e.at(format!("best effort {}", work.name)))?;
+                let command = command.clone();
+                (Effort::Program { command, rights }, 0)
+            }
             workload => {
                 let details = Details {
                     wss: work.wss,
@@ -89,20 +99,36 @@ pub fn best_effort(set: &TaskSet) -> Result<(Efforts, Vec<(String, u64)>)> {
 /// How long a round of best-effort work lasts.
 const ROUND: Duration = Duration::from_millis(1);
 
+/// What a task file says of the rights of a program, or what is said for all of them.
+fn rights_of(own: &model::Rights, all: &Rights) -> Result<Rights> {
+    Ok(match own {
+        model::Rights::Unsaid => all.clone(),
+        model::Rights::Drop => Rights::Dropped,
+        model::Rights::Keep => Rights::Kept,
+        model::Rights::User(name) => Rights::Of(User::find(name)?),
+    })
+}
+
 fn is_outside(set: &TaskSet, task: TaskId) -> bool {
     set.details(task)
         .is_some_and(|d| d.workload == Some(Workload::Join))
 }
 
 /// The program of a task, if it has one.
-fn program(set: &TaskSet, task: TaskId, programs_to: Option<&Path>) -> Result<Option<Launch>> {
+fn program(
+    set: &TaskSet,
+    task: TaskId,
+    programs_to: Option<&Path>,
+    rights: &Rights,
+) -> Result<Option<Launch>> {
     let workload = set.details(task).and_then(|d| d.workload.as_ref());
-    let (command, manner) = match workload {
+    let (command, manner, own) = match workload {
         Some(Workload::Exec {
             command,
             beyond_budget,
-        }) => (command, Manner::Unmodified(*beyond_budget)),
-        Some(Workload::Program(command)) => (command, Manner::Written),
+            rights,
+        }) => (command, Manner::Unmodified(*beyond_budget), rights),
+        Some(Workload::Program { command, rights }) => (command, Manner::Written, rights),
         _ => return Ok(None),
     };
     let output = programs_to.map(|dir| {
@@ -114,6 +140,7 @@ fn program(set: &TaskSet, task: TaskId, programs_to: Option<&Path>) -> Result<Op
     Ok(Some(Launch {
         command: command.clone(),
         manner,
+        rights: rights_of(own, rights).map_err(|e| e.at(format!("task {}", set.name(task))))?,
         output: output.transpose()?,
     }))
 }

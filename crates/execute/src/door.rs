@@ -1,0 +1,276 @@
+//! Where programs come in that somebody else has started: a socket in the file system.
+//!
+//! Whoever comes in gets real-time priority from the run. So the socket is for its owner alone,
+//! whatever the umask is, and the kernel says which user a caller belongs to. Nothing here waits: a
+//! caller that says nothing delays nobody.
+
+use machine::user::User;
+use model::{Error, Result};
+use rustix::fs::{AtFlags, CWD, Mode};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a caller may take to say which task it is.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The most callers that are listened to at once; others wait in the kernel's queue.
+const MOST: usize = 64;
+/// More than the name of any task has.
+const LINE: usize = 4096;
+
+/// Where programs come in that somebody else has started: a socket, gone when this is.
+#[derive(Debug)]
+pub struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Those who may come in, besides root.
+    users: Vec<u32>,
+}
+
+impl Door {
+    /// Opens it at a path where nothing is, for programs of this process's user and of root.
+    ///
+    /// # Errors
+    /// Something is there, or nothing can be.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        Self::open_for(path, None)
+    }
+
+    /// As [`Door::open`], for programs of this user as well; the socket belongs to that user then.
+    ///
+    /// # Errors
+    /// As [`Door::open`]; no right to give the socket away.
+    pub fn open_for(path: impl Into<PathBuf>, user: Option<&User>) -> Result<Self> {
+        let path = path.into();
+        let failed = |e: rustix::io::Errno| {
+            Error::new(format!("cannot listen: {e}"))
+                .at(path.display())
+                .remedy("give a path in a directory that is there, where no file is")
+        };
+        let address = SocketAddrUnix::new(&path).map_err(failed)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
+        // The file that `bind` makes has this mode: at no moment has it another one.
+        rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+        rustix::net::bind(&socket, &address).map_err(failed)?;
+        let mut door = Door {
+            listener: UnixListener::from(socket),
+            path,
+            users: vec![rustix::process::geteuid().as_raw()],
+        };
+        let failed = |what: &str, e: rustix::io::Errno| {
+            Error::new(format!("cannot {what}: {e}")).at(door.path.display())
+        };
+        if let Some(user) = user {
+            let owner = Some(rustix::fs::Uid::from_raw(user.uid));
+            rustix::fs::chownat(CWD, &door.path, owner, None, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|e| failed(&format!("give the socket to {}", user.name), e).remedy("run as root"))?;
+            door.users.push(user.uid);
+        }
+        rustix::net::listen(&door.listener, 128).map_err(|e| failed("listen", e))?;
+        Ok(door)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The process at the other end, if its user may come in and this process can see it.
+    fn admits(&self, stream: &UnixStream) -> Option<i32> {
+        let peer = peer(stream)?;
+        // A process of another namespace has the number 0, which means "this thread" to most calls.
+        let is_other = peer.pid > 0 && peer.pid != std::process::id() as i32;
+        (is_other && (peer.uid == 0 || self.users.contains(&peer.uid))).then_some(peer.pid)
+    }
+}
+
+/// Who is at the other end, as it was when it connected.
+fn peer(stream: &UnixStream) -> Option<libc::ucred> {
+    // SAFETY: an all-zero `ucred` is valid; the kernel fills it in.
+    let mut who: libc::ucred = unsafe { std::mem::zeroed() };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the place is as large as is said and lives through the call.
+    let done = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            std::ptr::from_mut(&mut who).cast(),
+            &mut size,
+        )
+    };
+    (done == 0).then_some(who)
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A program that has said which task it is.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    /// The task that it names.
+    pub name: String,
+    /// Its process.
+    pub process: i32,
+    pub stream: UnixStream,
+}
+
+#[derive(Debug)]
+struct Silent {
+    stream: UnixStream,
+    process: i32,
+    said: Vec<u8>,
+    since: Instant,
+}
+
+/// Programs that have come to a door and have not yet said which task they are.
+#[derive(Debug, Default)]
+pub(crate) struct Callers(Vec<Silent>);
+
+impl Callers {
+    /// Takes in everybody who stands at the door, and returns those who have said their names. Does
+    /// not wait. Whoever may not come in, or takes too long, sees its connection closed.
+    ///
+    /// # Errors
+    /// Connections cannot be accepted.
+    pub fn listen(&mut self, door: &Door) -> Result<Vec<Caller>> {
+        while self.0.len() < MOST {
+            match door.listener.accept() {
+                Ok((stream, _)) => {
+                    let Some(process) = door.admits(&stream) else {
+                        continue;
+                    };
+                    stream.set_nonblocking(true).map_err(|e| refused(&e, door))?;
+                    self.0.push(Silent {
+                        stream,
+                        process,
+                        said: Vec::new(),
+                        since: Instant::now(),
+                    });
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(e) => return Err(refused(&e, door)),
+            }
+        }
+        let mut heard = Vec::new();
+        for mut caller in std::mem::take(&mut self.0) {
+            match caller.hear() {
+                Said::Name(name) => heard.push(Caller {
+                    name,
+                    process: caller.process,
+                    stream: caller.stream,
+                }),
+                Said::Nothing if caller.since.elapsed() < PATIENCE => self.0.push(caller),
+                Said::Nothing | Said::Nonsense => {}
+            }
+        }
+        Ok(heard)
+    }
+}
+
+fn refused(e: &io::Error, door: &Door) -> Error {
+    Error::new(format!("cannot let a program in: {e}"))
+        .at(door.path.display())
+        .remedy("see `ulimit -n` where too many files are open")
+}
+
+enum Said {
+    Name(String),
+    Nothing,
+    Nonsense,
+}
+
+impl Silent {
+    /// Reads what there is, up to the end of a line.
+    fn hear(&mut self) -> Said {
+        let mut byte = [0u8];
+        while self.said.len() < LINE {
+            match self.stream.read(&mut byte) {
+                Ok(1) if byte[0] == b'\n' => {
+                    let name = String::from_utf8(std::mem::take(&mut self.said));
+                    return name.map_or(Said::Nonsense, Said::Name);
+                }
+                Ok(1) => self.said.push(byte[0]),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Said::Nothing,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                _ => return Said::Nonsense,
+            }
+        }
+        Said::Nonsense
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    #[test]
+    fn the_socket_is_for_its_owner_alone_and_gone_with_its_door() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("door");
+        let door = Door::open(&path).unwrap();
+        let there = std::fs::metadata(&path).unwrap();
+        assert_eq!(there.permissions().mode() & 0o777, 0o600);
+        assert_eq!(there.uid(), rustix::process::geteuid().as_raw());
+        let e = Door::open(&path).unwrap_err().to_string();
+        assert!(e.contains("cannot listen") && e.contains("door"), "{e}");
+        drop(door);
+        assert!(!path.exists());
+    }
+
+    /// This process itself is never let in: it would be raised and stopped as a task.
+    #[test]
+    fn this_process_is_not_let_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let door = Door::open(dir.path().join("door")).unwrap();
+        let mut stream = UnixStream::connect(door.path()).unwrap();
+        stream.write_all(b"T1\n").unwrap();
+        let mut callers = Callers::default();
+        assert!(callers.listen(&door).unwrap().is_empty());
+        assert!(callers.0.is_empty());
+    }
+
+    /// Whoever says nothing, or only a part of a name, does not keep the next one from being heard.
+    #[test]
+    fn nobody_waits_for_a_caller_that_is_silent() {
+        let dir = tempfile::tempdir().unwrap();
+        let door = Door::open(dir.path().join("door")).unwrap();
+        let mut callers = Callers::default();
+        let caller = || {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            ours.set_nonblocking(true).unwrap();
+            let silent = Silent {
+                stream: ours,
+                process: 1,
+                said: Vec::new(),
+                since: Instant::now() + Duration::from_secs(600),
+            };
+            (silent, theirs)
+        };
+        let ((one, mut slow), (two, mut quick)) = (caller(), caller());
+        callers.0.extend([one, two]);
+        slow.write_all(b"sl").unwrap();
+        quick.write_all(b"quick\n").unwrap();
+        let names = |heard: Vec<Caller>| heard.into_iter().map(|c| c.name).collect::<Vec<_>>();
+        assert_eq!(names(callers.listen(&door).unwrap()), ["quick"]);
+        slow.write_all(b"ow\n").unwrap();
+        assert_eq!(names(callers.listen(&door).unwrap()), ["slow"]);
+        // No end of a line, and no end of it.
+        let (one, mut endless) = caller();
+        callers.0.push(one);
+        endless.write_all(&[b'x'; LINE]).unwrap();
+        assert!(callers.listen(&door).unwrap().is_empty() && callers.0.is_empty());
+    }
+}
