@@ -9,7 +9,7 @@ use crate::colored::{self, Provider, Who};
 use crate::domain::Core;
 use crate::kernel::{self, Thread};
 use crate::panics;
-use crate::team::Team;
+use crate::team::{MORE_THREADS, Team};
 use model::{Duration, Error, Result};
 use policy::Policy;
 use std::sync::atomic::Ordering;
@@ -48,7 +48,10 @@ pub(crate) fn start<P: Policy + Send + 'static>(
                 dispatch(&team, &core, stage, place)
             });
         })
-        .map_err(|e| Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}")))
+        .map_err(|e| {
+            Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}"))
+                .remedy(MORE_THREADS)
+        })
 }
 
 fn enter<P>(core: &Mutex<Core<P>>) -> MutexGuard<'_, Core<P>> {
@@ -127,6 +130,7 @@ fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, stage: u32, place: u32, 
                 if is_leader {
                     core.armed = next;
                     let due = timeline.reading(model::Instant::from_nanos(next));
+                    team.board.due(post.beat as usize, Some(due));
                     let early = core.early(here);
                     until = until.min(due.saturating_sub(early));
                     if early > 0 && kernel::monotonic() >= until && until < due {

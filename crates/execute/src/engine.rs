@@ -276,9 +276,7 @@ fn run_stages<S: Sink>(
         watch.note(&format!("{e}: jobs may wait for memory"));
     }
     let ended = engine.supervise(settings, &watchdog, watch, sink, flush);
-    let outcome = engine.end(ended, sink);
-    watchdog.board().unsupervised();
-    outcome
+    engine.end(ended, sink)
 }
 
 /// A control group for the programs of a run, where there can be one.

@@ -25,6 +25,7 @@ mod procfs;
 mod program;
 mod rights;
 mod sentinel;
+mod slack;
 mod stage;
 mod standstill;
 mod team;

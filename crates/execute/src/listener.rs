@@ -5,7 +5,7 @@
 //! takes the processor from jobs: the kernel keeps what is written until then.
 
 use crate::kernel::{self, Thread};
-use crate::team::Team;
+use crate::team::{MORE_THREADS, Team};
 use crate::trigger::{Came, Triggers};
 use model::{Duration, Error, Result, TaskId};
 use std::fs::File;
@@ -53,7 +53,7 @@ impl Listener {
             .name("listener".to_owned())
             .stack_size(256 << 10)
             .spawn(move || listen(&team, &triggers, &periods, &end))
-            .map_err(|e| cannot(&e))?;
+            .map_err(|e| cannot(&e).remedy(MORE_THREADS))?;
         Ok(Some(Listener { bell, thread }))
     }
 

@@ -7,7 +7,7 @@
 //! until its bell rings.
 
 use crate::kernel::{self, Thread};
-use crate::team::Team;
+use crate::team::{MORE_THREADS, Team};
 use model::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -105,7 +105,10 @@ pub(crate) fn start(team: &Arc<Team>, stage: u32, place: u32) -> Result<JoinHand
         .name(format!("sentinel {cpu}").chars().take(15).collect())
         .stack_size(256 << 10)
         .spawn(move || stand(&team, stage, place))
-        .map_err(|e| Error::new(format!("cannot start the sentinel of processor {cpu}: {e}")))
+        .map_err(|e| {
+            Error::new(format!("cannot start the sentinel of processor {cpu}: {e}"))
+                .remedy(MORE_THREADS)
+        })
 }
 
 fn stand(team: &Team, stage: u32, place: u32) {

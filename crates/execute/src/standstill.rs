@@ -6,7 +6,7 @@
 
 use crate::clock::{Monotonic, Timestamps};
 use crate::kernel::{self, Thread};
-use crate::team::Team;
+use crate::team::{MORE_THREADS, Team};
 use machine::realtime::WATCHDOG;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) fn start(
         .name(format!("standstill {cpu}").chars().take(15).collect())
         .stack_size(256 << 10)
         .spawn(move || note(&team, cpu, producer, horizon))
-        .map_err(|e| cannot(cpu, &e))
+        .map_err(|e| cannot(cpu, &e).remedy(MORE_THREADS))
 }
 
 fn cannot(cpu: CpuId, e: &std::io::Error) -> Error {

@@ -13,7 +13,11 @@ use crate::worker::Worker;
 use model::{CpuId, Error, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What to do where the system gives no thread.
+pub(crate) const MORE_THREADS: &str =
+    "give fewer tasks, or allow more threads and memory (`ulimit -u`, `ulimit -v`, pids.max)";
 
 /// Where a dispatcher sleeps and is woken. On lines of its own: processors of different domains share none.
 #[derive(Debug)]
@@ -199,13 +203,21 @@ pub(crate) struct Team {
     pub stage_end: AtomicU64,
     /// How many of its dispatchers have come to its end.
     left: AtomicU32,
-    /// Lets the next one rule.
-    handover: Mutex<Option<Handover>>,
+    /// How the next one is to rule.
+    succession: Mutex<Succession>,
     /// What calls the sentinels.
     pub belfry: Belfry,
     /// The first processes of best-effort programs, which are waited for by the threads that
     /// started them. Locked while one is started.
     pub hired: Mutex<Vec<i32>>,
+}
+
+/// What is to follow the stage that rules.
+#[derive(Default)]
+struct Succession {
+    handover: Option<Handover>,
+    /// All dispatchers of the last stage have left it, and nothing follows.
+    is_over: bool,
 }
 
 /// Ends a stage and begins the next one; run by the dispatcher that is the last to come to the end.
@@ -241,7 +253,7 @@ impl Team {
             stage: AtomicU32::new(0),
             stage_end: AtomicU64::new(u64::MAX),
             left: AtomicU32::new(0),
-            handover: Mutex::new(None),
+            succession: Mutex::default(),
         }
     }
 
@@ -261,13 +273,31 @@ impl Team {
         self.posts.iter().filter(move |p| p.set == set)
     }
 
-    /// The stage that rules ends at this time of the run.
-    pub fn end_stage(&self, at: Instant, handover: Handover) {
-        *self.handover.lock().unwrap_or_else(PoisonError::into_inner) = Some(handover);
+    fn succession(&self) -> MutexGuard<'_, Succession> {
+        self.succession.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stage that rules ends at this time of the run. False: all of its dispatchers have left
+    /// before, so that nobody would hand over.
+    #[must_use]
+    pub fn end_stage(&self, at: Instant, handover: Handover) -> bool {
+        let mut succession = self.succession();
+        if succession.is_over {
+            return false;
+        }
+        succession.handover = Some(handover);
+        // Within the lock: a handover that follows at once resets it.
         self.stage_end.store(at.nanos(), Ordering::Release);
+        drop(succession);
         for post in &self.posts {
             post.call();
         }
+        true
+    }
+
+    /// Have all dispatchers left the last stage, and does no other follow?
+    pub fn is_over(&self) -> bool {
+        self.succession().is_over
     }
 
     /// Has the stage that rules been told when it ends?
@@ -281,14 +311,13 @@ impl Team {
         if self.left.fetch_add(1, Ordering::AcqRel) + 1 < all as u32 {
             return;
         }
-        let handover = self
-            .handover
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let mut succession = self.succession();
+        let handover = succession.handover.take();
         let Some(handover) = handover.filter(|_| !self.ending.load(Ordering::Acquire)) else {
+            succession.is_over = true;
             return;
         };
+        drop(succession);
         handover(self);
         // Whoever finished while tasks changed hands told a domain that looks no more.
         for post in self.posts_of(stage) {
@@ -296,11 +325,27 @@ impl Team {
         }
         self.left.store(0, Ordering::Relaxed);
         self.stage_end.store(u64::MAX, Ordering::Release);
+        self.await_leaders(stage + 1, kernel::monotonic());
         self.stage.store(stage + 1, Ordering::Release);
         for post in self.posts_of(stage + 1) {
             post.call();
         }
         self.ring_all();
+    }
+
+    /// From this reading of the clock on, the watchdog expects decisions of the leaders of a
+    /// stage, and of nobody else. The stage does not rule yet, and none before does any more.
+    pub fn await_leaders(&self, stage: u32, from: u64) {
+        for post in &self.posts {
+            self.board.due(post.beat as usize, None);
+        }
+        let set = self.set_of(stage);
+        for inbox in &self.inboxes {
+            let leader = &self.posts[inbox.leader as usize];
+            if leader.set == set {
+                self.board.due(leader.beat as usize, Some(from));
+            }
+        }
     }
 
     /// Wakes all sentinels. Processors are the same in every stage.
@@ -520,12 +565,23 @@ mod tests {
             finish(team);
             team.workers[0].domain.store(1, Ordering::Release);
         };
-        team.end_stage(model::Instant::ZERO, Box::new(handover));
+        assert!(team.end_stage(model::Instant::ZERO, Box::new(handover)));
         team.leave_stage(0);
-        assert_eq!(team.ruling(), 1);
+        assert_eq!((team.ruling(), team.is_over()), (1, false));
         assert_eq!(finished(&team, 1), [0]);
         finish(&team);
         assert_eq!(finished(&team, 1), [0]);
+    }
+
+    /// The supervisor was late: nobody is left to hand over, and it learns of that.
+    #[test]
+    fn no_stage_follows_one_that_all_have_left() {
+        let team = team(1);
+        team.leave_stage(0);
+        assert!(team.is_over());
+        let handover = |_: &Team| unreachable!("nobody hands over");
+        assert!(!team.end_stage(model::Instant::ZERO, Box::new(handover)));
+        assert_eq!((team.ruling(), team.is_ending_stage()), (0, false));
     }
 
     /// Workers finish as fast as they are seen to, while two stages take over from each other again and again: when that is over

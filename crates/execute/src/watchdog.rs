@@ -11,12 +11,15 @@
 //! ([`crate::heir`]).
 
 mod board;
+mod looks;
 
 pub use board::{Board, BoardRef, Entry};
 
 use crate::heir::Heir;
 use crate::kernel::{self, Thread};
 use board::{MAX_BEATS, Shared, Text};
+use looks::Looks;
+pub(crate) use looks::TELL;
 use machine::group::Group;
 use machine::realtime;
 use model::{Duration, Error, Result};
@@ -30,19 +33,23 @@ use std::sync::atomic::Ordering;
 pub struct Patience {
     /// How long a dispatcher may give no sign of life.
     pub dispatcher: Duration,
-    /// How long ordinary threads may be kept from running.
+    /// How long ordinary threads may be kept from running, or a decision be overdue.
     pub ordinary: Duration,
     /// How long an engine that was told to end may take for it.
     pub end: Duration,
+    /// How long after its horizon a run may go on: then its supervisor ends it, and after twice as
+    /// long the watchdog.
+    pub late: Duration,
 }
 
 impl Default for Patience {
-    /// Half a second, two seconds, three seconds.
+    /// Half a second, two seconds, three seconds, one second.
     fn default() -> Self {
         Patience {
             dispatcher: Duration::from_millis(500),
             ordinary: Duration::from_secs(2),
             end: Duration::from_secs(3),
+            late: Duration::from_secs(1),
         }
     }
 }
@@ -52,8 +59,40 @@ impl Default for Patience {
 pub enum Trip {
     /// The dispatcher of this place in the order of processors stood still.
     Dispatcher(u32),
+    /// Something was due at this place, and nobody decided.
+    Overdue(u32),
     /// Ordinary threads did not get to run.
     Ordinary,
+    /// Real-time work wanted every processor all the time: ordinary threads ran in what the kernel
+    /// keeps for them alone.
+    Slackless,
+    /// The run, or its end, was not over when it had to be.
+    Late,
+}
+
+impl Trip {
+    /// As a word that is not zero.
+    fn code(self) -> u32 {
+        match self {
+            Trip::Ordinary => 1 << 16,
+            Trip::Slackless => 2 << 16,
+            Trip::Late => 3 << 16,
+            Trip::Dispatcher(place) => 4 << 16 | place,
+            Trip::Overdue(place) => 5 << 16 | place,
+        }
+    }
+
+    fn of(code: u32) -> Option<Self> {
+        let place = code & 0xffff;
+        match code >> 16 {
+            1 => Some(Trip::Ordinary),
+            2 => Some(Trip::Slackless),
+            3 => Some(Trip::Late),
+            4 => Some(Trip::Dispatcher(place)),
+            5 => Some(Trip::Overdue(place)),
+            _ => None,
+        }
+    }
 }
 
 /// A running watchdog. Dropping it ends it; before that nothing of the run may be left at real-time priority.
@@ -202,10 +241,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
     // SAFETY: a call without pointers; without it the first look may wait for memory.
     unsafe { libc::mlockall(libc::MCL_CURRENT) };
     board.ready.store(1, Ordering::Release);
-    // How often in a row a heartbeat was not seen, and what was seen last.
-    let mut still = [0u32; MAX_BEATS];
-    let mut seen = [0u64; MAX_BEATS];
-    let (mut ordinary_still, mut ordinary_seen) = (0u64, 0u64);
+    let mut looks = Looks::new();
     let (mut tripped_at, mut next) = (None, kernel::monotonic());
     while board.over.load(Ordering::Acquire) == 0 {
         next += STEP;
@@ -226,8 +262,7 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         // What was late itself must not blame others: a machine that stood still starts afresh.
         if now > next + 4 * STEP {
             next = now;
-            still.fill(0);
-            ordinary_still = 0;
+            looks.start_afresh();
         }
         if let Some(at) = tripped_at {
             if now > at + patience.end.nanos() {
@@ -242,34 +277,10 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
             board.kill_programs(Some(parent));
             continue;
         }
-        let mut trip = 0;
-        for place in 0..MAX_BEATS {
-            let beat = board.beats[place].0.load(Ordering::Relaxed);
-            still[place] = if beat == seen[place] && beat != 0 {
-                still[place] + 1
-            } else {
-                0
-            };
-            seen[place] = beat;
-            if u64::from(still[place]) * STEP > patience.dispatcher.nanos() {
-                trip = 2 + place as u32;
-            }
-        }
-        let ordinary = board.ordinary.load(Ordering::Relaxed);
-        let supervised = board.supervised.load(Ordering::Relaxed) != 0;
-        ordinary_still = if supervised && ordinary == ordinary_seen {
-            ordinary_still + 1
-        } else {
-            0
-        };
-        ordinary_seen = ordinary;
-        if ordinary_still * STEP > patience.ordinary.nanos() {
-            trip = 1;
-        }
-        if trip != 0 {
+        if let Some(trip) = looks.look(board, patience, now) {
             board.lower_all();
             board.kill_programs(Some(parent));
-            board.tripped.store(trip, Ordering::Release);
+            board.tripped.store(trip.code(), Ordering::Release);
             tripped_at = Some(now);
         }
     }
@@ -279,15 +290,23 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
 fn last_words(trip: Option<Trip>, patience: Patience) {
     let mut text = Text::EMPTY;
     // What has no room is left out.
+    let _ = text.write_str("the watchdog kills the run: ");
     let _ = match trip {
         Some(Trip::Dispatcher(place)) => write!(
             text,
-            "the watchdog kills the run: dispatcher {place} gave no sign of life for {}",
+            "dispatcher {place} gave no sign of life for {}",
             patience.dispatcher
         ),
-        _ => write!(
+        Some(Trip::Overdue(place)) => write!(
             text,
-            "the watchdog kills the run: ordinary programs did not get to run for {}",
+            "dispatcher {place} did not decide what was due for {}",
+            patience.ordinary
+        ),
+        Some(Trip::Slackless) => text.write_str("its jobs left ordinary programs no time"),
+        Some(Trip::Late) => text.write_str("it was not over when it had to be"),
+        Some(Trip::Ordinary) | None => write!(
+            text,
+            "ordinary programs did not get to run for {}",
             patience.ordinary
         ),
     };

@@ -10,7 +10,7 @@ use crate::gate::Gate;
 use crate::kernel::{self, Thread};
 use crate::panics;
 use crate::program::Program;
-use crate::team::Team;
+use crate::team::{MORE_THREADS, Team};
 use model::{CpuId, Error, TaskId};
 use policy::NONE;
 use std::io;
@@ -196,7 +196,11 @@ pub(crate) fn start(
             let who = Who::Worker(TaskId(task));
             colored::on_its_stack(provider.as_ref(), who, || live(&team, task, work));
         })
-        .map_err(|e| Error::new(format!("cannot start a thread: {e}")).at(place))
+        .map_err(|e| {
+            Error::new(format!("cannot start a thread: {e}"))
+                .at(place)
+                .remedy(MORE_THREADS)
+        })
 }
 
 fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {

@@ -160,6 +160,98 @@ fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
     guard.all_is_quiet();
 }
 
+/// A dispatcher that is at work across the horizon, with a watchdog that would wait for it: the
+/// supervisor alone ends the run.
+fn a_run_is_over_soon_after_its_horizon_whatever_happens(live: &Live) {
+    let guard = Guard::new();
+    let set = set_of(&[(2, 20)]);
+    let cpus = vec![live.platform.in_cache_order()[1]];
+    let plan = Plan {
+        domains: vec![policy::Domain {
+            cpus,
+            policy: AtWork { decisions: 0 },
+        }],
+        route: Route::Fixed(vec![0]),
+    };
+    let minute = Duration::from_secs(60);
+    let settings = Settings {
+        horizon: ms(400),
+        patience: Patience {
+            dispatcher: minute,
+            ordinary: minute,
+            end: minute,
+            late: ms(300),
+        },
+        ..settings()
+    };
+    let (mut sink, watch) = (VecSink::default(), model::watch::Silent);
+    let run = execute::run_plan(plan, &set, vec![spin(50)], &settings, &watch, &mut sink, |_| ());
+    ENDED.store(true, Ordering::Relaxed);
+    let e = run.err().unwrap().to_string();
+    assert!(e.contains("was not over 300ms after its horizon"), "{e}");
+    assert!(sink.events.iter().any(|e| e.kind == EventKind::Release));
+    guard.all_is_quiet();
+}
+
+/// Is at work from its second decision on, until it is told that the run has ended; for some seconds at
+/// most, so that a broken test does not stay on the machine.
+#[derive(Clone)]
+struct AtWork {
+    decisions: u32,
+}
+static ENDED: AtomicBool = AtomicBool::new(false);
+impl Policy for AtWork {
+    fn happen(&mut self, _: Event, _: Instant) {}
+    fn decide(&mut self, _: Instant, out: &mut impl Decisions) {
+        self.decisions += 1;
+        out.wake(Instant::from_nanos(u64::from(self.decisions) * 50_000_000));
+        let end = machine::clock::thread_time().nanos() + 6_000_000_000;
+        while self.decisions == 2
+            && !ENDED.load(Ordering::Relaxed)
+            && machine::clock::thread_time().nanos() < end
+        {
+            std::hint::spin_loop();
+        }
+    }
+    fn slice(&self, _: &Job) -> Option<Duration> {
+        None
+    }
+}
+
+/// Jobs that never end on all processors: the kernel keeps some time for ordinary programs, so that none
+/// of them stands still for long, and they hardly get on.
+fn jobs_that_leave_ordinary_programs_no_time_end_the_run(live: &Live) {
+    let guard = Guard::new();
+    let set = set_of(&[(10, 20), (10, 20)]);
+    let settings = Settings {
+        horizon: Duration::from_secs(12),
+        ..settings()
+    };
+    let endless = || Box::new(SpinFor(Duration::from_secs(3600))) as Box<dyn Work>;
+    let run = live.run_works("g-edf", &set, None, vec![endless(), endless()], &settings);
+    let e = run.err().unwrap().to_string();
+    assert!(
+        e.contains("its jobs left ordinary programs nothing but what the kernel keeps"),
+        "{e}"
+    );
+    guard.all_is_quiet();
+}
+
+/// Both processors are taken for 940 ms at a time: ordinary programs wait as long as where jobs never let
+/// go, and get what they are due.
+fn jobs_that_take_94_percent_are_left_alone(live: &Live) {
+    let set = set_of(&[(940, 1000), (940, 1000)]);
+    let settings = Settings {
+        horizon: Duration::from_secs(6),
+        ..settings()
+    };
+    let long = || Box::new(SpinFor(ms(940))) as Box<dyn Work>;
+    let ran = live
+        .run_works("g-edf", &set, None, vec![long(), long()], &settings)
+        .unwrap();
+    assert_eq!(ran.outcome.ending, Ending::Horizon);
+}
+
 /// Panics when a job is done; each task has a place of its own.
 #[derive(Clone, Default)]
 struct PanickingPolicy(Vec<model::TaskId>);
@@ -262,6 +354,9 @@ fn main() -> std::process::ExitCode {
         a_panic_behind_the_last_look_at_a_run_is_told_too,
         a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away,
         a_dispatcher_that_stands_still_ends_the_run,
+        a_run_is_over_soon_after_its_horizon_whatever_happens,
+        jobs_that_leave_ordinary_programs_no_time_end_the_run,
+        jobs_that_take_94_percent_are_left_alone,
         a_policy_that_panics_ends_the_run,
         who_interrupts_a_run_gets_what_there_is,
         without_works_for_all_tasks_or_without_time_nothing_begins,

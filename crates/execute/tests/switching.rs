@@ -2,11 +2,14 @@
 
 mod support;
 
-use execute::Settings;
+use execute::{Ending, Settings};
 use model::assignment::{Slice, Slices};
+use model::watch::Watch;
 use model::{Assignment, Duration, TaskSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Live, SpinFor, ms, phased, set_of};
-use trace::EventKind;
+use trace::{EventKind, VecSink};
 use workload::Work;
 
 /// Half of each WCET.
@@ -96,6 +99,78 @@ fn parts_of_split_jobs_are_carried_over(live: &Live) {
     }
 }
 
+/// Keeps the supervisor from looking from one moment of the run to another, each in milliseconds.
+struct Late {
+    from: u64,
+    to: u64,
+    at: AtomicU64,
+    began: Mutex<Option<std::time::Instant>>,
+}
+
+impl Watch for Late {
+    fn begin(&self, _: &str, _: u64) {
+        *self.began.lock().unwrap() = Some(std::time::Instant::now());
+    }
+    fn advance(&self, units: u64) {
+        let at = self.at.fetch_add(units, Ordering::Relaxed) + units;
+        if (self.from..self.to).contains(&at) {
+            let began = self.began.lock().unwrap().unwrap();
+            let until = std::time::Duration::from_millis(self.to);
+            std::thread::sleep(until.saturating_sub(began.elapsed()));
+        }
+    }
+    fn note(&self, _: &str) {}
+    fn stopped(&self) -> bool {
+        // A run that hangs ends here, so that a broken test does.
+        let began = *self.began.lock().unwrap();
+        began.is_some_and(|began| began.elapsed() > std::time::Duration::from_secs(30))
+    }
+}
+
+/// The supervisor looks when two stages have passed their ends, the last one with the horizon: there is
+/// nobody left who would hand over.
+fn a_supervisor_that_comes_after_the_horizon_makes_no_stage(live: &Live) {
+    let set = set_of(&[(4, 20), (6, 30)]);
+    let watch = Late {
+        from: 20,
+        to: 1500,
+        at: AtomicU64::new(0),
+        began: Mutex::new(None),
+    };
+    let settings = Settings {
+        horizon: ms(1200),
+        ..Settings::default()
+    };
+    let plan = |policy: &str| {
+        let spec: policy::Spec = policy.parse().unwrap();
+        let assignment = live.assign(&spec, &set);
+        spec.plan(&policy::Setup {
+            set: &set,
+            platform: &live.platform,
+            assignment: assignment.as_ref(),
+            quantum: ms(1),
+        })
+        .unwrap()
+    };
+    let plans = [plan("g-edf"), plan("p-edf")];
+    let mut sink = VecSink::default();
+    let outcome = execute::run_in_turn(
+        &plans,
+        Some(ms(500)),
+        &set,
+        works(&set),
+        &settings,
+        &watch,
+        &mut sink,
+        |_| (),
+    )
+    .unwrap();
+    assert_eq!(outcome.ending, Ending::Horizon);
+    let switches = sink.events.iter().filter(|e| e.kind == EventKind::PolicySwitch);
+    assert_eq!(switches.count(), 0, "nobody was there to make a policy ready");
+    assert!(outcome.end >= model::Instant::ZERO + settings.horizon);
+}
+
 /// What cannot be is refused before anything runs.
 fn turns_that_are_too_short_are_refused(live: &Live) {
     let set = set_of(&[(1, 20)]);
@@ -108,5 +183,6 @@ fn turns_that_are_too_short_are_refused(live: &Live) {
 live_tests!(
     every_policy_takes_over_from_every_other,
     parts_of_split_jobs_are_carried_over,
+    a_supervisor_that_comes_after_the_horizon_makes_no_stage,
     turns_that_are_too_short_are_refused
 );

@@ -16,6 +16,7 @@ const PATIENCE: Patience = Patience {
     dispatcher: Duration::from_millis(400),
     ordinary: Duration::from_millis(1500),
     end: Duration::from_millis(300),
+    late: Duration::from_millis(500),
 };
 
 fn watchdog() -> Watchdog {
@@ -115,6 +116,58 @@ fn ordinary_threads_that_are_kept_from_running_end_the_run(_: &Live) {
     assert_eq!(board.tripped(), Some(Trip::Ordinary));
 }
 
+/// What it trips for within [`LIMIT`], while signs of life are given.
+fn trip_of(watchdog: &Watchdog) -> Option<Trip> {
+    let board = watchdog.board();
+    let end = kernel::monotonic() + LIMIT.nanos();
+    while board.tripped().is_none() && kernel::monotonic() < end {
+        board.beat(0);
+        board.ordinary();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    board.tripped()
+}
+
+fn a_decision_that_is_overdue_ends_the_run_though_everybody_lives(_: &Live) {
+    let watchdog = watchdog();
+    let now = kernel::monotonic();
+    // What is due later, or nowhere, is not missed.
+    watchdog.board().due(0, Some(now + 3600 * 1_000_000_000));
+    watchdog.board().due(1, None);
+    watchdog.board().due(3, Some(now));
+    assert_eq!(trip_of(&watchdog), Some(Trip::Overdue(3)));
+}
+
+fn a_run_that_is_not_over_in_time_is_ended(_: &Live) {
+    let one = watchdog();
+    one.board().latest(kernel::monotonic());
+    assert_eq!(trip_of(&one), Some(Trip::Late));
+    drop(one);
+    // Nor may its end take for ever; nobody has to decide then.
+    let other = watchdog();
+    other.board().due(3, Some(kernel::monotonic()));
+    other.board().ends(Duration::from_millis(2000));
+    assert_eq!(trip_of(&other), Some(Trip::Late));
+}
+
+/// Where no processor has any for a whole window; one that has is enough.
+fn missing_slack_ends_the_run(_: &Live) {
+    for (has_some, trip) in [(false, Some(Trip::Slackless)), (true, None)] {
+        let watchdog = watchdog();
+        let board = watchdog.board();
+        board.watch_slack(2, Duration::from_millis(400));
+        let end = kernel::monotonic() + LIMIT.nanos() / 2;
+        while board.tripped().is_none() && kernel::monotonic() < end {
+            if has_some {
+                board.slack(1);
+            }
+            board.ordinary();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(board.tripped(), trip);
+    }
+}
+
 /// The signs come from an ordinary thread, which others may keep from running for longer than the watchdog waits: that says nothing
 /// about the watchdog, and it is tried again.
 fn who_gives_signs_of_life_is_left_alone(_: &Live) {
@@ -182,6 +235,9 @@ live_tests!(
     a_dispatcher_that_stands_still_is_lowered,
     an_engine_that_does_not_end_after_that_is_killed,
     ordinary_threads_that_are_kept_from_running_end_the_run,
+    a_decision_that_is_overdue_ends_the_run_though_everybody_lives,
+    a_run_that_is_not_over_in_time_is_ended,
+    missing_slack_ends_the_run,
     who_gives_signs_of_life_is_left_alone,
     a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends
 );

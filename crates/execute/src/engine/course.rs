@@ -9,8 +9,10 @@ use crate::effort::Efforting;
 use crate::keeper::Keeper;
 use crate::listener::Listener;
 use crate::pages::Belfry;
+use crate::kernel::Thread;
 use crate::program::{Launch, Manner, Performer, ProgramEnd};
 use crate::sentinel;
+use crate::slack;
 use crate::stage::{Common, Site, Stage, Tally};
 use crate::standstill;
 use crate::team::{Inbox, Post, Team};
@@ -46,6 +48,10 @@ pub(super) struct Engine<M> {
     sentinels: Vec<JoinHandle<()>>,
     /// One a processor, where it is noted when one stands still.
     standstills: Vec<JoinHandle<()>>,
+    /// One a processor, which tells what real-time work leaves of it.
+    slack: Vec<JoinHandle<()>>,
+    /// Over how long that is added up; zero: it is not watched.
+    slack_window: Duration,
     /// By task; none where a program does its jobs.
     workers: Vec<Option<JoinHandle<()>>>,
     keeper: Keeper,
@@ -63,6 +69,10 @@ const BEHIND: Duration = Duration::from_millis(200);
 const AHEAD: Duration = Duration::from_millis(400);
 /// How long threads have to come back.
 const GRACE: std::time::Duration = std::time::Duration::from_millis(1500);
+/// How long the end of a run may take, in which each kind of threads has its [`GRACE`].
+const END: Duration = Duration::from_secs(15);
+/// How long threads have to be at their places.
+const READY: std::time::Duration = std::time::Duration::from_secs(10);
 
 impl<M: Maker> Engine<M> {
     #[allow(clippy::too_many_arguments, reason = "what a run takes, and its stages")]
@@ -131,6 +141,11 @@ impl<M: Maker> Engine<M> {
             dispatchers: Vec::new(),
             sentinels: Vec::new(),
             standstills: Vec::new(),
+            slack: Vec::new(),
+            slack_window: match takes_all(&beats) {
+                true => slack::window(set.timings(), beats.len(), settings.patience.ordinary),
+                false => Duration::ZERO,
+            },
             workers: Vec::new(),
             keeper: Keeper::new(
                 match set.ids().any(is_program) || settings.best_effort.has_programs() {
@@ -144,6 +159,10 @@ impl<M: Maker> Engine<M> {
         };
         let begun = engine.start(works, producers, stopped).and_then(|()| {
             let horizon = Instant::ZERO + settings.horizon;
+            let watched: &[CpuId] = if engine.slack_window.is_zero() { &[] } else { &beats };
+            for (place, cpu) in watched.iter().enumerate() {
+                engine.slack.push(slack::start(&engine.team, *cpu, place)?);
+            }
             for (cpu, producer) in beats.iter().zip(notes) {
                 let thread = standstill::start(&engine.team, *cpu, producer, horizon)?;
                 engine.standstills.push(thread);
@@ -199,9 +218,28 @@ impl<M: Maker> Engine<M> {
         self.add_stage(producers)?;
         let periods = self.common.fixed.iter().map(|f| f.period).collect();
         self.listener = Listener::start(&self.team, &self.common.settings.triggers, periods)?;
-        while self.listener.is_some() && !self.team.listens.load(Ordering::Acquire) {
+        self.wait_for_places(|| self.listener.is_none() || self.team.listens.load(Ordering::Acquire))
+    }
+
+    /// Waits until threads that were started are at their places.
+    fn wait_for_places(&self, are_there: impl Fn() -> bool) -> Result<()> {
+        let until = std::time::Instant::now() + READY;
+        while !are_there() {
             if let Some(e) = self.team.fault() {
                 return Err(e.clone());
+            }
+            if let Some(trip) = self.team.board.tripped() {
+                return Err(self.tripped(trip));
+            }
+            if std::time::Instant::now() > until {
+                return Err(Error::new(format!(
+                    "threads of the run were not at their places within {} s",
+                    READY.as_secs()
+                ))
+                .remedy("try again on a machine with less to do"));
+            }
+            if self.team.timeline().is_some() {
+                self.team.board.ordinary();
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -259,12 +297,7 @@ impl<M: Maker> Engine<M> {
                 |p: &Post| p.taken.load(Ordering::Acquire) && (!guarded || p.guarded.load(Ordering::Acquire));
             team.workers.iter().all(Worker::is_ready) && team.posts_of(number).all(at_post)
         };
-        while !ready(&self.team) {
-            if let Some(e) = self.team.fault() {
-                return Err(e.clone());
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        self.wait_for_places(|| ready(&self.team))?;
         match &self.common.settings.provider {
             Some(provider) if number == 0 => {
                 provider.ready(&colored::numbers(self.team.workers.iter().map(Worker::thread)))
@@ -280,6 +313,11 @@ impl<M: Maker> Engine<M> {
         let end = Instant::ZERO + Duration::from_nanos(self.turns.1.nanos().saturating_mul(u64::from(made)));
         let rules = self.team.ruling() + 1 == made;
         let due = timeline.now() + AHEAD >= end && rules;
+        // Where this comes late, the run may be over already: nobody would hand over.
+        let horizon = Instant::ZERO + self.common.settings.horizon;
+        if timeline.now() >= horizon {
+            return Ok(());
+        }
         // The one before has been put away: its posts are free.
         if made >= self.turns.0 || !due || self.team.is_ending_stage() || self.stages.len() > 1 {
             return Ok(());
@@ -294,8 +332,22 @@ impl<M: Maker> Engine<M> {
             let carried = old.leave(team, &timeline);
             new.take_over(&timeline, carried, number);
         };
-        self.team.end_stage(end, Box::new(handover));
+        // Where all have left meanwhile, the run is over, and this stage ends before it has ruled.
+        let _ = self.team.end_stage(end, Box::new(handover));
         Ok(())
+    }
+
+    /// Have all dispatchers come to the end of the last stage?
+    fn is_over(&self) -> bool {
+        // One that was made ready too late waits for a handover that nobody makes.
+        let ruling = self.team.ruling();
+        let has_ruled = |(stage, _): &&(u32, JoinHandle<()>)| *stage <= ruling;
+        self.team.is_over()
+            && self
+                .dispatchers
+                .iter()
+                .filter(has_ruled)
+                .all(|(_, d)| d.is_finished())
     }
 
     /// Keeps of stages that are over what came of them.
@@ -331,11 +383,9 @@ impl<M: Maker> Engine<M> {
         watch.begin("running", total);
         let source = Monotonic;
         let timeline = Timeline::new(source, release(settings.release_at, source.read())?);
-        self.team.begin(timeline);
-        for post in self.team.posts_of(0) {
-            post.call();
-        }
         let board = watchdog.board();
+        self.begin(timeline, settings);
+        let latest = Instant::ZERO + settings.horizon + settings.patience.late;
         let (mut told, mut flushed) = (0, Instant::ZERO);
         loop {
             board.ordinary();
@@ -369,21 +419,54 @@ impl<M: Maker> Engine<M> {
             if self.keeper.ended() == self.team.workers.len() {
                 return Ok(Ending::ProgramsEnded);
             }
-            if self.dispatchers.iter().all(|(_, d)| d.is_finished()) {
+            if self.is_over() {
                 return Ok(Ending::Horizon);
+            }
+            if timeline.now() > latest {
+                return Err(not_over(settings.patience.late));
             }
         }
     }
 
+    /// Lets the run begin at the origin of its time line, and tells the watchdog what to expect.
+    fn begin(&mut self, timeline: Timeline, settings: &Settings) {
+        let (horizon, board) = (Instant::ZERO + settings.horizon, &self.team.board);
+        let late = Duration::from_nanos(settings.patience.late.nanos().saturating_mul(2));
+        board.latest(timeline.reading(horizon).saturating_add(late.nanos()));
+        if !self.slack_window.is_zero() {
+            board.watch_slack(self.slack.len(), self.slack_window);
+        }
+        self.team.await_leaders(0, timeline.reading(Instant::ZERO));
+        self.team.begin(timeline);
+        for post in self.team.posts_of(0) {
+            post.call();
+        }
+    }
+
     fn tripped(&self, trip: Trip) -> Error {
+        let cpu_of = |place: u32| {
+            let post = self.team.posts.iter().find(|p| p.beat == place);
+            post.map_or(CpuId(0), |p| p.cpu)
+        };
         match trip {
             Trip::Dispatcher(place) => {
-                let cpu = (self.team.posts.iter().find(|p| p.beat == place)).map_or(CpuId(0), |p| p.cpu);
+                let cpu = cpu_of(place);
                 Error::new(format!(
                     "the watchdog ended the run: the dispatcher of processor {cpu} stood still"
                 ))
                 .remedy("look for other work at real-time priority 97 or above, or for a virtual machine that was stopped")
             }
+            Trip::Overdue(place) => Error::new(format!(
+                "the watchdog ended the run: something was due on processor {}, and nobody decided",
+                cpu_of(place)
+            ))
+            .remedy("report it, with the task set"),
+            Trip::Slackless => Error::new(format!(
+                "the watchdog ended the run: for {} its jobs left ordinary programs nothing but what the kernel keeps for them",
+                self.slack_window.rounded()
+            ))
+            .remedy("give the tasks less than 94 % of every processor, WCETs that their jobs keep, or `--enforcement exact`"),
+            Trip::Late => not_over(self.common.settings.patience.late),
             Trip::Ordinary => Error::new("the watchdog ended the run: ordinary programs did not get to run")
                 .remedy("give the tasks less than 90 % of every processor"),
         }
@@ -399,13 +482,14 @@ impl<M: Maker> Engine<M> {
     /// Lets all threads end, and puts those away that do not.
     fn dismiss(&mut self) -> (Vec<TaskId>, Vec<ProgramEnd>) {
         let board = self.team.board.clone();
+        board.ends(END);
         self.team.end();
         wait_for(&self.team, self.dispatchers.iter().map(|(_, d)| d));
         // Nobody decides any more, or the watchdog has lowered who does.
         board.lower_all();
         self.team.stop.store(true, Ordering::Release);
         wait_for(&self.team, &self.sentinels);
-        wait_for(&self.team, &self.standstills);
+        wait_for(&self.team, self.standstills.iter().chain(&self.slack));
         wait_for(&self.team, self.efforts.threads());
         if let Some(listener) = &self.listener {
             listener.stop();
@@ -425,6 +509,7 @@ impl<M: Maker> Engine<M> {
             }
         }
         let programs = self.keeper.end(&self.team);
+        board.unsupervised();
         (stuck, programs)
     }
 
@@ -502,6 +587,25 @@ fn release(at: Option<u64>, now: u64) -> Result<u64> {
         }
         at => Ok(at.unwrap_or(soonest)),
     }
+}
+
+fn not_over(late: Duration) -> Error {
+    Error::new(format!(
+        "the run was not over {late} after its horizon and was ended: a dispatcher did not come to its end"
+    ))
+    .remedy("report it, with the task set; what is shown is true up to then")
+}
+
+/// Are these all of the processors that the calling thread may use? Only then can their jobs take all
+/// time from ordinary programs.
+fn takes_all(cpus: &[CpuId]) -> bool {
+    let Ok(may_use) = Thread::current().processors() else {
+        // A machine with more processors than can be asked for is not taken as a whole.
+        return false;
+    };
+    (0..may_use.len() as u32 * 64)
+        .filter(|cpu| may_use[*cpu as usize / 64] >> (cpu % 64) & 1 == 1)
+        .all(|cpu| cpus.contains(&CpuId(cpu)))
 }
 
 /// Waits until threads have come back, or for [`GRACE`]; that whoever waits gets to run is told to the watchdog.

@@ -8,7 +8,7 @@ use crate::procfs::{self, Identity};
 use crate::program;
 use crate::rights::Owner;
 use machine::group::Group;
-use model::{Error, Result};
+use model::{Duration, Error, Result};
 use std::fmt::Write;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -35,11 +35,19 @@ pub struct Board {
     pub(super) ready: AtomicU32,
     /// The run is over: the watchdog ends.
     pub(super) over: AtomicU32,
-    /// 0, or 1 for ordinary threads, or 2 + the place of the dispatcher.
+    /// Why the run is ended, as [`Trip::code`] has it; 0: it is not.
     pub(super) tripped: AtomicU32,
     /// Is the supervisor's heartbeat watched?
     pub(super) supervised: AtomicU32,
     pub(super) ordinary: AtomicU64,
+    /// Is the run being ended? Then nobody decides any more.
+    pub(super) ending: AtomicU32,
+    /// The reading of the clock at which the run has to be over, or its end; 0: not known yet.
+    pub(super) latest: AtomicU64,
+    /// How many places have a thread that tells slack, from the first on; 0: slack is not watched.
+    pub(super) slack_places: AtomicU32,
+    /// Over how long slack is added up, in nanoseconds.
+    pub(super) slack_window: AtomicU64,
     /// What sets the processes of this run apart from those of others; see [`Board::mark`].
     pub(super) run: AtomicU64,
     /// The number of the watchdog's process, which processes of programs have in their limits.
@@ -128,22 +136,58 @@ impl Known {
     }
 }
 
-/// A heartbeat, on a line of its own: each dispatcher writes its own all the time.
+/// What is written at a place in the order of processors, on a line of its own.
 #[repr(C, align(64))]
-pub(super) struct Beat(pub(super) AtomicU64);
+pub(super) struct Beat {
+    /// Counts signs of life of its dispatcher; 0: there is none.
+    pub(super) count: AtomicU64,
+    /// The reading of the clock at which the leader there has to decide; 0: nothing is due.
+    pub(super) due: AtomicU64,
+    /// Counts how often nothing at real-time priority wanted the processor.
+    pub(super) slack: AtomicU64,
+}
 
 impl Board {
     /// The dispatcher at this place is alive and well.
     #[inline]
     pub fn beat(&self, place: usize) {
         if let Some(beat) = self.beats.get(place) {
-            beat.0.fetch_add(1, Ordering::Relaxed);
+            beat.count.fetch_add(1, Ordering::Relaxed);
         }
+    }
+    /// At this reading of the clock the leader at this place has to decide something; none: it has
+    /// nothing to decide, or there is no leader.
+    #[inline]
+    pub fn due(&self, place: usize, at: Option<u64>) {
+        if let Some(beat) = self.beats.get(place) {
+            beat.due.store(at.unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+    /// Nothing at real-time priority wanted the processor at this place.
+    pub fn slack(&self, place: usize) {
+        if let Some(beat) = self.beats.get(place) {
+            beat.slack.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    /// From now on the first so many places have to tell slack, at one of them at least, within
+    /// every window of this length.
+    pub fn watch_slack(&self, places: usize, window: Duration) {
+        self.slack_window.store(window.nanos(), Ordering::Relaxed);
+        self.slack_places.store(places as u32, Ordering::Release);
+    }
+    /// At this reading of the clock the run has to be over, or its end if that has begun.
+    pub fn latest(&self, at: u64) {
+        self.latest.store(at, Ordering::Release);
+    }
+    /// The run is being ended: nobody has to decide any more. Its end has to be over within this.
+    pub fn ends(&self, within: Duration) {
+        self.ending.store(1, Ordering::Release);
+        self.latest(kernel::monotonic().saturating_add(within.nanos()));
     }
     /// The dispatcher at this place has ended.
     pub fn rest(&self, place: usize) {
         if let Some(beat) = self.beats.get(place) {
-            beat.0.store(0, Ordering::Relaxed);
+            beat.count.store(0, Ordering::Relaxed);
         }
     }
     /// An ordinary thread, which has to come back here again and again, got to run.
@@ -288,8 +332,10 @@ impl Board {
             super::sleep_until(kernel::monotonic() + 1_000_000);
         }
     }
-    /// No ordinary thread comes back here any more.
+    /// No thread of the run is at real-time priority any more, and no ordinary thread comes back
+    /// here.
     pub fn unsupervised(&self) {
+        self.latest.store(0, Ordering::Release);
         self.supervised.store(0, Ordering::Relaxed);
     }
     /// The calling thread will be raised: whoever is entered here is lowered when something goes wrong.
@@ -311,11 +357,7 @@ impl Board {
     }
     /// Why the watchdog ended the run, if it did.
     pub fn tripped(&self) -> Option<Trip> {
-        match self.tripped.load(Ordering::Acquire) {
-            0 => None,
-            1 => Some(Trip::Ordinary),
-            place => Some(Trip::Dispatcher(place - 2)),
-        }
+        Trip::of(self.tripped.load(Ordering::Acquire))
     }
     /// Makes every thread that is entered an ordinary one.
     pub fn lower_all(&self) {
