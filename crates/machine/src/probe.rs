@@ -143,7 +143,9 @@ fn try_realtime() -> Outcome {
             libc::sched_setscheduler(0, libc::SCHED_FIFO, &param)
         }))
     };
-    std::thread::spawn(attempt).join().unwrap_or_default()
+    // Where no thread is to be had, nothing is known of it.
+    let thread = std::thread::Builder::new().spawn(attempt);
+    thread.map_or_else(|_| Outcome::default(), |t| t.join().unwrap_or_default())
 }
 
 fn try_lock() -> Outcome {

@@ -1,0 +1,124 @@
+//! A process among all that this machine has had: its number alone is given again.
+//!
+//! For what outlives a process and names it: records on disk, buffers of the kernel. Source:
+//! proc(5), pid_namespaces(7).
+
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::str::FromStr;
+
+/// Number space, number and birth of a process, as `SPACE-NUMBER-BIRTH`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Process {
+    /// The namespace of its number.
+    pub space: u64,
+    /// Its number there.
+    pub number: u32,
+    /// When it was born, in clock ticks after the start of the machine.
+    pub born: u64,
+}
+
+impl Process {
+    /// The calling one; none where `/proc` is not mounted.
+    pub fn this() -> Option<Self> {
+        let number = std::process::id();
+        Some(Process {
+            space: space()?,
+            number,
+            born: look(number)?.1,
+        })
+    }
+
+    /// Has it ended? One that nobody has waited for yet has. Of another number space nothing is
+    /// known: then the answer is no.
+    pub fn has_ended(self) -> bool {
+        space() == Some(self.space)
+            && look(self.number).is_none_or(|(state, born)| state == 'Z' || born != self.born)
+    }
+}
+
+/// The number space of the calling process.
+fn space() -> Option<u64> {
+    std::fs::metadata("/proc/self/ns/pid")
+        .ok()
+        .map(|space| space.ino())
+}
+
+/// State and birth of the process that has this number now.
+fn look(number: u32) -> Option<(char, u64)> {
+    let text = std::fs::read(format!("/proc/{number}/stat")).ok()?;
+    // The name, in parentheses, may hold anything; what follows the last one is fields.
+    let name = text.iter().rposition(|b| *b == b')')?;
+    let fields = String::from_utf8_lossy(&text[name + 1..]).into_owned();
+    let mut fields = fields.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    // The 22nd of all.
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.space, self.number, self.born)
+    }
+}
+
+impl FromStr for Process {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut parts = text.split('-').map(|part| part.parse::<u64>().map_err(drop));
+        let mut number = || parts.next().ok_or(())?;
+        let process = Process {
+            space: number()?,
+            number: number()?.try_into().map_err(drop)?,
+            born: number()?,
+        };
+        match parts.next() {
+            None => Ok(process),
+            Some(_) => Err(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_others_of_its_number() {
+        let this = Process::this().unwrap();
+        assert!(!this.has_ended());
+        assert_eq!(this.to_string().parse(), Ok(this));
+        let earlier = Process {
+            born: this.born - 1,
+            ..this
+        };
+        let elsewhere = Process {
+            space: this.space + 1,
+            ..earlier
+        };
+        assert!(earlier.has_ended() && !elsewhere.has_ended());
+        for text in ["", "1-2", "1-2-3-4", "1-x-3", "1-99999999999-3"] {
+            assert_eq!(text.parse::<Process>(), Err(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_that_nobody_has_waited_for_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let of_child = || {
+            let (_, born) = look(child.id())?;
+            Some(Process {
+                number: child.id(),
+                born,
+                ..Process::this()?
+            })
+        };
+        while !of_child().unwrap().has_ended() {
+            assert!(std::time::Instant::now() < until, "it does not end");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.wait().unwrap();
+    }
+}
