@@ -49,8 +49,7 @@ pub(crate) fn start<P: Policy + Send + 'static>(
             });
         })
         .map_err(|e| {
-            Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}"))
-                .remedy(MORE_THREADS)
+            Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}")).remedy(MORE_THREADS)
         })
 }
 

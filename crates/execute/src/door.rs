@@ -4,6 +4,7 @@
 //! whatever the umask is, and the kernel says which user a caller belongs to. Nothing here waits: a
 //! caller that says nothing delays nobody.
 
+use crate::made::{self, Made};
 use machine::user::User;
 use model::{Error, Result};
 use rustix::fs::{AtFlags, CWD, Mode};
@@ -12,6 +13,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long a caller may take to say which task it is.
@@ -21,17 +23,22 @@ const MOST: usize = 64;
 /// More than the name of any task has.
 const LINE: usize = 4096;
 
-/// Where programs come in that somebody else has started: a socket, gone when this is.
+/// Where programs come in that somebody else has started: a socket, gone when this is, or with the
+/// run that has made it.
 #[derive(Debug)]
 pub struct Door {
-    listener: UnixListener,
+    /// None before the run has made it.
+    listener: OnceLock<UnixListener>,
     path: PathBuf,
-    /// Those who may come in, besides root.
-    users: Vec<u32>,
+    /// Who owns the socket, if not this process's user.
+    owner: Option<User>,
+    /// Is it taken away with this, and not by the run?
+    goes_with_this: bool,
 }
 
 impl Door {
-    /// Opens it at a path where nothing is, for programs of this process's user and of root.
+    /// Opens it at a path where nothing is, for programs of this process's user and of root, before
+    /// there is a run that takes it away if this process is killed.
     ///
     /// # Errors
     /// Something is there, or nothing can be.
@@ -44,35 +51,87 @@ impl Door {
     /// # Errors
     /// As [`Door::open`]; no right to give the socket away.
     pub fn open_for(path: impl Into<PathBuf>, user: Option<&User>) -> Result<Self> {
-        let path = path.into();
-        let failed = |e: rustix::io::Errno| {
-            Error::new(format!("cannot listen: {e}"))
-                .at(path.display())
-                .remedy("give a path in a directory that is there, where no file is")
-        };
-        let address = SocketAddrUnix::new(&path).map_err(failed)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket =
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
-        // The file that `bind` makes has this mode: at no moment has it another one.
-        rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-        rustix::net::bind(&socket, &address).map_err(failed)?;
-        let mut door = Door {
-            listener: UnixListener::from(socket),
-            path,
-            users: vec![rustix::process::geteuid().as_raw()],
-        };
-        let failed = |what: &str, e: rustix::io::Errno| {
-            Error::new(format!("cannot {what}: {e}")).at(door.path.display())
-        };
-        if let Some(user) = user {
-            let owner = Some(rustix::fs::Uid::from_raw(user.uid));
-            rustix::fs::chownat(CWD, &door.path, owner, None, AtFlags::SYMLINK_NOFOLLOW)
-                .map_err(|e| failed(&format!("give the socket to {}", user.name), e).remedy("run as root"))?;
-            door.users.push(user.uid);
-        }
-        rustix::net::listen(&door.listener, 128).map_err(|e| failed("listen", e))?;
+        let mut door = Self::at(path, user)?;
+        let listener = door.bind(&door.path).map_err(|e| door.cannot_listen(&e))?;
+        door.goes_with_this = true;
+        door.keep(listener);
         Ok(door)
+    }
+
+    /// One that its run opens, at a path where nothing is.
+    ///
+    /// # Errors
+    /// Something is there, or nothing can be.
+    pub fn at(path: impl Into<PathBuf>, user: Option<&User>) -> Result<Self> {
+        // What a run has left that was killed is in nobody's way.
+        made::take_away_leftovers();
+        let door = Door {
+            listener: OnceLock::new(),
+            path: path.into(),
+            owner: user.cloned(),
+            goes_with_this: false,
+        };
+        let there = match std::fs::symlink_metadata(&door.path) {
+            Ok(_) => Err(io::Error::from(ErrorKind::AddrInUse)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(e),
+        };
+        // A path that nobody could connect to is refused as well.
+        let can_be = there.and_then(|()| Ok(SocketAddrUnix::new(&door.path)?));
+        match can_be {
+            Ok(_) => Ok(door),
+            Err(e) => Err(door.cannot_listen(&e)),
+        }
+    }
+
+    /// Listens at a path.
+    fn bind(&self, path: &Path) -> io::Result<UnixListener> {
+        let address = SocketAddrUnix::new(path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        // The file that `bind` makes has this mode: at no moment has it another one.
+        rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+        rustix::net::bind(&socket, &address)?;
+        let rest = self.give_away(path).and_then(|()| Ok(rustix::net::listen(&socket, 128)?));
+        if rest.is_err() {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
+        rest.map(|()| UnixListener::from(socket))
+    }
+
+    fn give_away(&self, path: &Path) -> io::Result<()> {
+        let Some(user) = &self.owner else { return Ok(()) };
+        let owner = Some(rustix::fs::Uid::from_raw(user.uid));
+        rustix::fs::chownat(CWD, path, owner, None, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| {
+            io::Error::other(format!("the socket cannot be given to {}: {e}", user.name))
+        })
+    }
+
+    fn keep(&self, listener: UnixListener) {
+        // Nobody else opens it: a run has one thread that does.
+        let _ = self.listener.set(listener);
+    }
+
+    /// Opens it if it is not open; the run takes it away from now on.
+    ///
+    /// # Errors
+    /// Something is there, or nothing can be.
+    pub(crate) fn make(&self, made: &Made) -> Result<()> {
+        if self.listener.get().is_some() {
+            return made.has_made(&self.path).map_err(|e| self.cannot_listen(&e));
+        }
+        let listener = made
+            .make(&self.path, |path| self.bind(path))
+            .map_err(|e| self.cannot_listen(&e))?;
+        self.keep(listener);
+        Ok(())
+    }
+
+    fn cannot_listen(&self, e: &io::Error) -> Error {
+        Error::new(format!("cannot listen: {e}"))
+            .at(self.path.display())
+            .remedy("give a path in a directory that is there, where no file is")
     }
 
     /// Where it is.
@@ -85,7 +144,9 @@ impl Door {
         let peer = peer(stream)?;
         // A process of another namespace has the number 0, which means "this thread" to most calls.
         let is_other = peer.pid > 0 && peer.pid != std::process::id() as i32;
-        (is_other && (peer.uid == 0 || self.users.contains(&peer.uid))).then_some(peer.pid)
+        let user = rustix::process::geteuid().as_raw();
+        let may = [Some(0), Some(user), self.owner.as_ref().map(|owner| owner.uid)];
+        (is_other && may.contains(&Some(peer.uid))).then_some(peer.pid)
     }
 }
 
@@ -109,8 +170,10 @@ fn peer(stream: &UnixStream) -> Option<libc::ucred> {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        // It may be gone already.
-        let _ = std::fs::remove_file(&self.path);
+        if self.goes_with_this {
+            // It may be gone already.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -143,8 +206,11 @@ impl Callers {
     /// # Errors
     /// Connections cannot be accepted.
     pub fn listen(&mut self, door: &Door) -> Result<Vec<Caller>> {
+        let Some(listener) = door.listener.get() else {
+            return Ok(Vec::new());
+        };
         while self.0.len() < MOST {
-            match door.listener.accept() {
+            match listener.accept() {
                 Ok((stream, _)) => {
                     let Some(process) = door.admits(&stream) else {
                         continue;

@@ -10,17 +10,19 @@ use crate::domain::{self, Enforcement};
 use crate::effort::{Done, Efforts};
 use crate::kernel;
 use crate::leftovers::{self, Noted};
+use crate::made::Made;
 use crate::program::{Performer, ProgramEnd};
+use crate::slack;
 use crate::stage::{Common, Cores, Site, Stage};
 use crate::trigger::{Triggered, Triggers};
 use crate::watchdog::{Patience, Watchdog};
 use course::Engine;
 use machine::Tree;
 use machine::group::Group;
+use machine::tracefs::{self, Recording, Switches};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
-use std::path::PathBuf;
 use std::sync::Arc;
 use trace::Sink;
 use trace::recorder::Producer;
@@ -51,9 +53,8 @@ pub struct Settings {
     pub best_effort: Efforts,
     /// Is it noted when a processor stands still, by a thread that looks every millisecond?
     pub standstills: bool,
-    /// What was made in the file system for this run, besides its triggers and doors: taken away by whoever has made it, or by the
-    /// watchdog where that is killed.
-    pub made: Vec<PathBuf>,
+    /// Are the kernel's switches recorded?
+    pub witness: bool,
 }
 
 impl Default for Settings {
@@ -70,7 +71,7 @@ impl Default for Settings {
             triggers: Triggers::default(),
             best_effort: Efforts::default(),
             standstills: false,
-            made: Vec::new(),
+            witness: false,
         }
     }
 }
@@ -118,6 +119,8 @@ pub struct Outcome {
     pub programs: Vec<ProgramEnd>,
     /// What came of the triggers of tasks that have one, in the order of the tasks.
     pub triggers: Vec<Triggered>,
+    /// The kernel's switches, where they were recorded.
+    pub switches: Option<Switches>,
     /// By task, the number of its thread; 0 where a program does its jobs.
     pub threads: Vec<i32>,
     /// What was done in the time that jobs left, by name.
@@ -258,16 +261,21 @@ fn run_stages<S: Sink>(
             "{e}: what would be left of this run, if it were killed, would stay"
         ));
     }
-    let group = board.group().map(Group::path);
-    let doors = works.iter().filter_map(Performer::door);
-    let made = settings.made.iter().map(PathBuf::as_path);
-    for path in made.chain(settings.triggers.made()).chain(doors).chain(group) {
-        if !watchdog.board().made(path) {
-            watch.note(&format!(
-                "{} would stay if this run were killed: there is too much to take away",
-                path.display()
-            ));
-        }
+    // From here on what is made is taken away again: before the watchdog ends.
+    let (made, missing) = Made::new(watchdog.board())?;
+    if let Some(group) = board.group() {
+        made.has_made(group.path())
+            .map_err(|e| Error::new(format!("the control group of the run cannot be noted: {e}")))?;
+    }
+    settings.triggers.make(&made, set)?;
+    for door in works.iter().filter_map(Performer::door) {
+        door.make(&made)?;
+    }
+    let recording = record(settings, &made)?;
+    if let Some(e) = missing.filter(|_| !made.is_empty()) {
+        watch.note(&format!(
+            "{e}: what this run makes would stay if it were killed together with its watchdog"
+        ));
     }
     let stopped = || watch.stopped();
     let mut engine = Engine::build(cpus, make, turns, set, works, settings, &watchdog, &stopped)?;
@@ -276,7 +284,21 @@ fn run_stages<S: Sink>(
         watch.note(&format!("{e}: jobs may wait for memory"));
     }
     let ended = engine.supervise(settings, &watchdog, watch, sink, flush);
-    engine.end(ended, sink)
+    let mut outcome = engine.end(ended, sink)?;
+    outcome.switches = recording.map(Recording::end).transpose()?;
+    Ok(outcome)
+}
+
+/// Begins to record the kernel's switches, if that is asked for.
+fn record(settings: &Settings, made: &Made) -> Result<Option<Recording>> {
+    if !settings.witness {
+        return Ok(None);
+    }
+    if let Some(instance) = tracefs::instance() {
+        made.will_make(&instance)
+            .map_err(|e| Error::new(format!("the kernel's record of switches cannot be noted: {e}")))?;
+    }
+    Recording::begin().map(Some)
 }
 
 /// A control group for the programs of a run, where there can be one.
@@ -313,7 +335,7 @@ fn turns(cpus: &[Vec<Vec<CpuId>>], turn: Option<Duration>, horizon: Duration) ->
     }
 }
 /// Keeps the priority levels in one place for those who show them.
-pub fn levels() -> [(&'static str, i32); 7] {
+pub fn levels() -> [(&'static str, i32); 8] {
     [
         ("watchdog", machine::realtime::WATCHDOG.get()),
         ("standstills", machine::realtime::WATCHDOG.get()),
@@ -322,5 +344,6 @@ pub fn levels() -> [(&'static str, i32); 7] {
         ("chosen jobs", kernel::RUN),
         ("sentinels", kernel::SENTINEL),
         ("preempted jobs", kernel::WAIT),
+        ("slack", slack::PRIORITY),
     ]
 }

@@ -18,6 +18,7 @@ mod keeper;
 pub mod kernel;
 mod leftovers;
 mod listener;
+mod made;
 mod pages;
 mod panics;
 pub mod preflight;

@@ -24,7 +24,6 @@ use model::{Beyond, CpuId, Error, Result};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,9 +45,9 @@ impl Performer {
         !matches!(self, Performer::Work(_))
     }
     /// Where it is waited for, if somebody else starts it.
-    pub(crate) fn door(&self) -> Option<&Path> {
+    pub(crate) fn door(&self) -> Option<&Door> {
         match self {
-            Performer::Outside(door) => Some(door.path()),
+            Performer::Outside(door) => Some(door),
             _ => None,
         }
     }

@@ -106,8 +106,7 @@ pub(crate) fn start(team: &Arc<Team>, stage: u32, place: u32) -> Result<JoinHand
         .stack_size(256 << 10)
         .spawn(move || stand(&team, stage, place))
         .map_err(|e| {
-            Error::new(format!("cannot start the sentinel of processor {cpu}: {e}"))
-                .remedy(MORE_THREADS)
+            Error::new(format!("cannot start the sentinel of processor {cpu}: {e}")).remedy(MORE_THREADS)
         })
 }
 

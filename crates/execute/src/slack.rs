@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 /// The lowest priority of `SCHED_FIFO`: below preempted jobs.
-const PRIORITY: i32 = 1;
+pub(crate) const PRIORITY: i32 = 1;
 /// The part of every processor, in percent, that is left at least where nothing overruns
 /// ([`crate::preflight::MOST_PERCENT`]).
 const LEFT_PERCENT: f64 = 100.0 - crate::preflight::MOST_PERCENT;

@@ -15,15 +15,15 @@ mod releaser;
 pub(crate) use releaser::Releaser;
 pub use releaser::Triggered;
 
+use crate::made::{self, Made};
 use model::{Error, Result, TaskId, TaskSet, Trigger};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How many releases a descriptor asks for when it is readable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,19 +37,11 @@ enum Kind {
 /// A descriptor that releases jobs.
 #[derive(Debug)]
 pub(crate) struct Source {
-    fd: OwnedFd,
+    /// None for what is made for the run, before it is.
+    fd: OnceLock<OwnedFd>,
     kind: Kind,
-    /// What the run has made, and takes away again.
-    made: Option<PathBuf>,
-}
-
-impl Drop for Source {
-    fn drop(&mut self) {
-        if let Some(path) = &self.made {
-            // It may be gone already.
-            let _ = std::fs::remove_file(path);
-        }
-    }
+    /// Where it is made.
+    path: Option<PathBuf>,
 }
 
 /// What came out of a descriptor.
@@ -61,16 +53,20 @@ pub(crate) enum Came {
     End,
 }
 
-/// The descriptors of a set, open and by task. Clones share them; what was made for them goes with the last.
+/// What releases the tasks of a set, by task. Clones share it. What is made for it goes with the
+/// run.
 #[derive(Clone, Debug, Default)]
 pub struct Triggers(Arc<Vec<Option<Source>>>);
 
 impl Triggers {
-    /// Opens what the tasks of a set name: takes inherited descriptors over, makes FIFOs and sockets where there are none.
+    /// Opens what the tasks of a set name and is there: inherited descriptors, FIFOs. Others are
+    /// made by the run.
     ///
     /// # Errors
     /// A descriptor that is not open, or cannot be waited for; a path that cannot be used.
     pub fn open(set: &TaskSet) -> Result<Self> {
+        // What a run has left that was killed is in nobody's way.
+        made::take_away_leftovers();
         let of = |task: TaskId| {
             let trigger = set.details(task).and_then(|d| d.trigger.as_ref());
             let open = |t| Source::open(t).map_err(|e| e.at(format!("task {}", set.name(task))));
@@ -79,12 +75,17 @@ impl Triggers {
         Ok(Triggers(Arc::new(set.ids().map(of).collect::<Result<_>>()?)))
     }
 
-    /// What was made in the file system for them.
-    pub(crate) fn made(&self) -> impl Iterator<Item = &Path> {
-        self.0
-            .iter()
-            .flatten()
-            .filter_map(|source| source.made.as_deref())
+    /// Makes FIFOs and sockets where there are none.
+    ///
+    /// # Errors
+    /// They cannot be made, or have been for another run.
+    pub(crate) fn make(&self, made: &Made, set: &TaskSet) -> Result<()> {
+        for (task, source) in self.sources() {
+            source
+                .make(made)
+                .map_err(|e| e.at(format!("task {}", set.name(task))))?;
+        }
+        Ok(())
     }
 
     /// By task.
@@ -126,16 +127,19 @@ impl Source {
         match trigger {
             Trigger::Fifo(path) => Self::fifo(Path::new(path)),
             Trigger::Socket(path) => {
-                let socket = UnixDatagram::bind(path).map_err(|e| {
-                    refuse(
-                        format!("cannot make the socket {path}: {e}"),
-                        "give a path in a directory that is there, where no file is",
-                    )
-                })?;
+                let there = match std::fs::symlink_metadata(path) {
+                    Ok(_) => Err(io::Error::from_raw_os_error(libc::EADDRINUSE)),
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+                    Err(e) => Err(e),
+                };
+                // A path that nobody could connect to is refused as well.
+                there
+                    .and_then(|()| SocketAddr::from_pathname(path))
+                    .map_err(|e| no_socket(Path::new(path), &e))?;
                 Ok(Source {
-                    fd: socket.into(),
+                    fd: OnceLock::new(),
                     kind: Kind::Datagrams,
-                    made: Some(path.into()),
+                    path: Some(path.into()),
                 })
             }
             Trigger::Descriptor(number) => Self::inherited(*number),
@@ -143,44 +147,39 @@ impl Source {
     }
 
     fn fifo(path: &Path) -> Result<Self> {
-        let cannot = |doing: &str, e: &io::Error| {
-            refuse(
-                format!("cannot {doing} the FIFO {}: {e}", path.display()),
-                "make it with mkfifo(1), readable and writable for this user",
-            )
-        };
-        let made = match std::fs::symlink_metadata(path) {
-            Ok(_) => None,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                let name = std::ffi::CString::new(path.as_os_str().as_bytes())
-                    .map_err(|_| refuse("the path holds a zero byte", "give another path"))?;
-                // SAFETY: the name ends with a zero and lives through the call.
-                checked(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }).map_err(|e| cannot("make", &e))?;
-                Some(path.to_path_buf())
-            }
-            Err(e) => return Err(cannot("find", &e)),
-        };
-        // To write as well: then it never ends, whoever comes and goes.
-        let file = {
-            use std::os::unix::fs::OpenOptionsExt;
-            let mut options = File::options();
-            options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
-            // Only a FIFO is opened: to open something else may do something.
-            let kind = std::fs::metadata(path)
-                .map_err(|e| cannot("find", &e))?
-                .file_type();
-            if !kind.is_fifo() {
-                return Err(refuse(
-                    format!("{} is no FIFO", path.display()),
-                    "name a FIFO, or a path where nothing is; other things are passed by number: `{ fd = 3 }`",
-                ));
-            }
-            options.open(path).map_err(|e| cannot("open", &e))?
+        let (fd, path) = match std::fs::symlink_metadata(path) {
+            Ok(_) => (open_fifo(path)?.into(), None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => (OnceLock::new(), Some(path.to_path_buf())),
+            Err(e) => return Err(no_fifo(path, "find", &e)),
         };
         Ok(Source {
-            fd: file.into(),
+            fd,
             kind: Kind::Bytes,
-            made,
+            path,
+        })
+    }
+
+    /// Makes it, if it is to be made.
+    fn make(&self, made: &Made) -> Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let fd = match self.kind {
+            Kind::Datagrams => {
+                let socket = made.make(path, |path| UnixDatagram::bind(path));
+                OwnedFd::from(socket.map_err(|e| no_socket(path, &e))?)
+            }
+            _ => {
+                made.make(path, made::fifo)
+                    .map_err(|e| no_fifo(path, "make", &e))?;
+                open_fifo(path)?
+            }
+        };
+        self.fd.set(fd).map_err(|_| {
+            refuse(
+                "it was made for another run",
+                "open the triggers of each run anew",
+            )
         })
     }
 
@@ -220,12 +219,16 @@ impl Source {
             libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
             OwnedFd::from_raw_fd(copy)
         };
-        Ok(Source { fd, kind, made: None })
+        Ok(Source {
+            fd: fd.into(),
+            kind,
+            path: None,
+        })
     }
 
-    /// Its number.
+    /// Its number; negative, which nobody can wait for, before it is made.
     pub fn number(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.fd.get().map_or(-1, AsRawFd::as_raw_fd)
     }
 
     /// Takes out what is there, once it is readable.
@@ -282,6 +285,39 @@ impl Source {
     }
 }
 
+fn no_socket(path: &Path, e: &io::Error) -> Error {
+    refuse(
+        format!("cannot make the socket {}: {e}", path.display()),
+        "give a path in a directory that is there, where no file is",
+    )
+}
+
+fn no_fifo(path: &Path, doing: &str, e: &io::Error) -> Error {
+    refuse(
+        format!("cannot {doing} the FIFO {}: {e}", path.display()),
+        "make it with mkfifo(1), readable and writable for this user",
+    )
+}
+
+/// Opens a FIFO to read and to write: then it never ends, whoever comes and goes.
+fn open_fifo(path: &Path) -> Result<OwnedFd> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+    // Only a FIFO is opened: to open something else may do something.
+    let kind = std::fs::metadata(path)
+        .map_err(|e| no_fifo(path, "find", &e))?
+        .file_type();
+    if !kind.is_fifo() {
+        return Err(refuse(
+            format!("{} is no FIFO", path.display()),
+            "name a FIFO, or a path where nothing is; other things are passed by number: `{ fd = 3 }`",
+        ));
+    }
+    let file = options.open(path).map_err(|e| no_fifo(path, "open", &e))?;
+    Ok(file.into())
+}
+
 /// What a descriptor is; inside, what it is where it releases nothing.
 fn kind_of(number: RawFd) -> std::result::Result<Kind, &'static str> {
     let option = |name: libc::c_int| {
@@ -329,6 +365,7 @@ fn kind_of(number: RawFd) -> std::result::Result<Kind, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watchdog::BoardRef;
     use model::{Details, Duration, Timing};
     use std::io::Write;
     use std::os::fd::IntoRawFd;
@@ -378,24 +415,31 @@ mod tests {
     fn fifos_and_sockets_are_made_and_taken_away_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let (made, _) = Made::new(BoardRef::alone()).unwrap();
         let fifo = Source::open(&Trigger::Fifo(path("fifo"))).unwrap();
+        // Nothing is made before there is somebody who takes it away.
+        assert!(!Path::new(&path("fifo")).exists());
+        fifo.make(&made).unwrap();
         std::fs::write(path("fifo"), "12").unwrap();
         assert_eq!(fifo.take().unwrap(), Came::Events(2));
         assert_eq!(fifo.take().unwrap(), Came::Events(0));
-        // It is there already: it stays.
-        drop(Source::open(&Trigger::Fifo(path("fifo"))).unwrap());
-        assert!(Path::new(&path("fifo")).exists());
-        drop(fifo);
-        assert!(!Path::new(&path("fifo")).exists());
-
+        assert!(fifo.make(&made).is_err(), "for another run");
         let socket = Source::open(&Trigger::Socket(path("socket"))).unwrap();
+        socket.make(&made).unwrap();
         UnixDatagram::unbound()
             .unwrap()
             .send_to(b"now", path("socket"))
             .unwrap();
         assert_eq!(socket.take().unwrap(), Came::Events(1));
-        drop(socket);
-        assert!(!Path::new(&path("socket")).exists());
+        let e = Source::open(&Trigger::Socket(path("socket"))).unwrap_err();
+        assert!(e.to_string().contains("Address already in use"), "{e}");
+        // It is there already: it stays.
+        std::fs::rename(path("fifo"), path("other")).unwrap();
+        let other = Source::open(&Trigger::Fifo(path("other"))).unwrap();
+        other.make(&made).unwrap();
+        drop(made);
+        let there = ["fifo", "socket", "other"].map(|name| Path::new(&path(name)).exists());
+        assert_eq!(there, [false, false, true]);
     }
 
     #[test]
@@ -404,7 +448,6 @@ mod tests {
         let file = dir.path().join("file");
         std::fs::write(&file, "x").unwrap();
         let plain = Trigger::Fifo(file.to_str().unwrap().to_owned());
-        let nowhere = Trigger::Fifo(dir.path().join("no/fifo").to_str().unwrap().to_owned());
         let (_reader, writer) = io::pipe().unwrap();
         let listener = std::os::unix::net::UnixListener::bind(dir.path().join("s")).unwrap();
         for (trigger, cause) in [
@@ -427,7 +470,6 @@ mod tests {
                 "listens for connections",
             ),
             (plain, "is no FIFO"),
-            (nowhere, "cannot make the FIFO"),
         ] {
             let details = Details {
                 trigger: Some(trigger),
@@ -439,5 +481,13 @@ mod tests {
             assert!(e.contains(cause), "{e}");
             assert!(Triggers::default().fit(&set).is_err());
         }
+        let nowhere = Trigger::Fifo(dir.path().join("no/fifo").to_str().unwrap().to_owned());
+        let (made, _) = Made::new(BoardRef::alone()).unwrap();
+        let e = Source::open(&nowhere)
+            .unwrap()
+            .make(&made)
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("cannot make the FIFO"), "{e}");
     }
 }

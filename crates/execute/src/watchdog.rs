@@ -13,6 +13,7 @@
 mod board;
 mod looks;
 
+pub(crate) use board::{patiently, remove};
 pub use board::{Board, BoardRef, Entry};
 
 use crate::heir::Heir;
@@ -116,7 +117,9 @@ impl Watchdog {
     /// # Errors
     /// As [`Watchdog::start`].
     pub fn start_with(patience: Patience, group: Option<Group>) -> Result<Self> {
-        let failed = |e: io::Error| Error::new(format!("cannot start the watchdog: {e}"));
+        let failed = |e: io::Error| {
+            Error::new(format!("cannot start the watchdog: {e}")).remedy(crate::team::MORE_THREADS)
+        };
         let shared = Arc::new(Shared::map().map_err(failed)?);
         let board = BoardRef(shared, group.map(Arc::new));
         // No two runs of a machine have the same.
@@ -232,6 +235,11 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         // A group of its own: who kills the engine's group does not kill it.
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_NAME, C_NAME.as_ptr());
+        // Of what the engine has open nothing is held but standard error: whoever reads from it, or
+        // takes it away, is not kept waiting by this process.
+        libc::close(libc::STDIN_FILENO);
+        libc::close(libc::STDOUT_FILENO);
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
     }
     if let Err(e) = Thread::current().raise(realtime::WATCHDOG.get()) {
         let errno = e.raw_os_error().unwrap_or(libc::EPERM);

@@ -102,14 +102,18 @@ fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away(li
             &set,
             assignment,
             vec![spin(50), Box::new(NeverYields)],
-            &settings(),
+            // Before a kernel that keeps time for ordinary programs stops the dispatcher for them.
+            &Settings {
+                horizon: ms(900),
+                ..settings()
+            },
         )
         .unwrap();
     assert_eq!(ran.outcome.stuck, [model::TaskId(1)]);
     assert!(ran.verdict.is_clean(), "{:?}", ran.verdict);
     let done = |task: usize| ran.statistics.tasks[task].jobs;
-    assert_eq!((done(0), done(1)), (50, 2));
-    assert!(ran.statistics.tasks[1].misses > 40, "the jobs behind it are late");
+    assert_eq!((done(0), done(1)), (45, 2));
+    assert!(ran.statistics.tasks[1].misses > 35, "the jobs behind it are late");
     guard.all_is_quiet();
 }
 
@@ -193,8 +197,8 @@ fn a_run_is_over_soon_after_its_horizon_whatever_happens(live: &Live) {
     guard.all_is_quiet();
 }
 
-/// Is at work from its second decision on, until it is told that the run has ended; for some seconds at
-/// most, so that a broken test does not stay on the machine.
+/// Is at work from its second decision on, until it is told that the run has ended; for some
+/// seconds at most, so that a broken test does not stay on the machine.
 #[derive(Clone)]
 struct AtWork {
     decisions: u32,
@@ -218,8 +222,8 @@ impl Policy for AtWork {
     }
 }
 
-/// Jobs that never end on all processors: the kernel keeps some time for ordinary programs, so that none
-/// of them stands still for long, and they hardly get on.
+/// Jobs that never end on all processors: the kernel keeps some time for ordinary programs, so that
+/// none of them stands still for long, and they hardly get on.
 fn jobs_that_leave_ordinary_programs_no_time_end_the_run(live: &Live) {
     let guard = Guard::new();
     let set = set_of(&[(10, 20), (10, 20)]);
@@ -237,8 +241,8 @@ fn jobs_that_leave_ordinary_programs_no_time_end_the_run(live: &Live) {
     guard.all_is_quiet();
 }
 
-/// Both processors are taken for 940 ms at a time: ordinary programs wait as long as where jobs never let
-/// go, and get what they are due.
+/// Both processors are taken for 940 ms at a time: ordinary programs wait as long as where jobs
+/// never let go, and get what they are due.
 fn jobs_that_take_94_percent_are_left_alone(live: &Live) {
     let set = set_of(&[(940, 1000), (940, 1000)]);
     let settings = Settings {

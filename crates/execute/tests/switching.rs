@@ -127,8 +127,8 @@ impl Watch for Late {
     }
 }
 
-/// The supervisor looks when two stages have passed their ends, the last one with the horizon: there is
-/// nobody left who would hand over.
+/// The supervisor looks when two stages have passed their ends, the last one with the horizon:
+/// there is nobody left who would hand over.
 fn a_supervisor_that_comes_after_the_horizon_makes_no_stage(live: &Live) {
     let set = set_of(&[(4, 20), (6, 30)]);
     let watch = Late {

@@ -7,7 +7,7 @@ mod support;
 use execute::kernel::{self, Thread};
 use execute::watchdog::{Patience, Trip, Watchdog};
 use model::Duration;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use support::Live;
 
@@ -209,26 +209,43 @@ fn a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends(_: 
     }
     assert!(watchdog.has_died());
 
-    let mut pipe = [0; 2];
-    // SAFETY: room for two descriptors.
-    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+    // It is this process's to bury.
+    // SAFETY: a call without pointers.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }, 0);
+    let (mut said, mut number) = std::io::pipe().unwrap();
     let status = in_a_process(|| {
-        // The watchdog keeps the other end of the pipe open for as long as it lives.
         let Ok(watchdog) = Watchdog::start(PATIENCE) else {
             return 10;
         };
+        if number.write_all(&watchdog.process().to_ne_bytes()).is_err() {
+            return 11;
+        }
         // SAFETY: ends this process, not the watchdog's, as somebody else might.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         i32::from(watchdog.has_died())
     });
     assert_eq!(status, -libc::SIGKILL);
-    let mut byte = 0u8;
-    // SAFETY: our own descriptors; the read returns when the last writer, the watchdog, has gone.
-    let read = unsafe {
-        libc::close(pipe[1]);
-        libc::read(pipe[0], (&raw mut byte).cast(), 1)
-    };
-    assert_eq!(read, 0, "the watchdog has ended");
+    drop(number);
+    // What its engine had open, the watchdog does not hold: this ends before the watchdog does.
+    let mut text = Vec::new();
+    said.read_to_end(&mut text).unwrap();
+    let process = i32::from_ne_bytes(text.try_into().unwrap());
+    let end = kernel::monotonic() + LIMIT.nanos();
+    // SAFETY: asks for the end of that process, without waiting for it.
+    let has_ended = || unsafe { libc::waitpid(process, std::ptr::null_mut(), libc::WNOHANG) == process };
+    while !has_ended() {
+        assert!(kernel::monotonic() < end, "the watchdog lives on");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// A watchdog that is asleep, as it is most of the time, holds nothing that its engine had open.
+fn a_watchdog_holds_nothing_open_of_its_engine(_: &Live) {
+    let (mut ours, theirs) = std::io::pipe().unwrap();
+    let watchdog = watchdog();
+    drop(theirs);
+    assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+    assert!(!watchdog.has_died());
 }
 
 live_tests!(
@@ -239,5 +256,6 @@ live_tests!(
     a_run_that_is_not_over_in_time_is_ended,
     missing_slack_ends_the_run,
     who_gives_signs_of_life_is_left_alone,
-    a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends
+    a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends,
+    a_watchdog_holds_nothing_open_of_its_engine
 );

@@ -104,6 +104,11 @@ impl Records {
         }
     }
 
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Writes a record of this process. `kind`: letters only.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! machine's tracing is changed. Only switches to and from threads of real-time priority are kept. Source: the kernel's
 //! `Documentation/trace/{ftrace,events}.rst`.
 
+use crate::process::Process;
 use model::{Error, Result};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -97,7 +98,8 @@ impl Recording {
     /// No tracefs, no right to it, or a kernel that cannot.
     pub fn begin() -> Result<Self> {
         take_away_what_is_left();
-        let dir = Path::new(TRACEFS).join(format!("{INSTANCES}/warmset-{}", std::process::id()));
+        let dir =
+            instance().ok_or_else(|| Error::new("this process is not in /proc").remedy("mount it there"))?;
         std::fs::create_dir(&dir).map_err(|e| {
             Error::new(format!("the kernel's record of switches cannot be had: {e}"))
                 .at(TRACEFS)
@@ -129,11 +131,6 @@ impl Recording {
         let reader = reader.spawn(move || read(pipe, &over));
         recording.reader = Some(reader.map_err(|e| Error::new(format!("cannot start a thread: {e}")))?);
         Ok(recording)
-    }
-
-    /// The directory of its buffers, which is taken away at its end.
-    pub fn path(&self) -> &Path {
-        &self.dir
     }
 
     fn write(&self, file: &str, text: &str) -> io::Result<()> {
@@ -175,16 +172,25 @@ impl Drop for Recording {
     }
 }
 
-/// Buffers of recordings whose process was killed.
-fn take_away_what_is_left() {
+/// How the names of buffers begin; the process follows.
+const PREFIX: &str = "warmset-";
+
+/// The directory of the buffers of this process's recording, which is taken away at its end.
+pub fn instance() -> Option<PathBuf> {
+    let name = format!("{PREFIX}{}", Process::this()?);
+    Some(Path::new(TRACEFS).join(INSTANCES).join(name))
+}
+
+/// Takes away the buffers of recordings whose process was killed.
+pub fn take_away_what_is_left() {
     let Ok(instances) = std::fs::read_dir(Path::new(TRACEFS).join(INSTANCES)) else {
         return;
     };
     for instance in instances.flatten() {
         let name = instance.file_name();
-        let process = name.to_str().and_then(|n| n.strip_prefix("warmset-"));
-        let process = process.and_then(|p| p.parse::<u32>().ok());
-        if process.is_some_and(|p| !Path::new("/proc").join(p.to_string()).exists()) {
+        let process = name.to_str().and_then(|n| n.strip_prefix(PREFIX));
+        let process = process.and_then(|p| p.parse::<Process>().ok());
+        if process.is_some_and(Process::has_ended) {
             // Somebody else may be faster.
             let _ = std::fs::remove_dir(instance.path());
         }

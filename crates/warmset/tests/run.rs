@@ -80,6 +80,8 @@ fn main() -> ExitCode {
         a_preflight_knows_another_run_by_its_process,
         policies_triggers_and_best_effort_work_are_told_of,
         programs_run_with_the_rights_that_are_asked_for,
+        a_run_that_is_ended_at_any_moment_of_its_start_leaves_nothing,
+        what_is_left_where_the_watchdog_was_killed_too_is_taken_away_by_the_next_run,
     ))
 }
 
@@ -440,4 +442,125 @@ fn policies_triggers_and_best_effort_work_are_told_of() {
         "{document:#}"
     );
     assert!(!fifo.exists());
+}
+
+/// Tasks that a FIFO and a socket of this directory release.
+const TRIGGERED: &str = r#"
+[[task]]
+name = "by-fifo"
+wcet = "1ms"
+period = "20ms"
+trigger = { fifo = "fifo" }
+[[task]]
+name = "by-socket"
+wcet = "1ms"
+period = "20ms"
+trigger = { socket = "socket" }
+"#;
+
+/// Where kernels keep the buffers of recordings.
+const INSTANCES: &str = "/sys/kernel/tracing/instances";
+
+fn triggered(dir: &Path, length: &str) -> std::process::Command {
+    std::fs::write(dir.join("tasks.toml"), TRIGGERED).unwrap();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("warmset"));
+    command
+        .current_dir(dir)
+        .args(["run", "tasks.toml", "--for", length])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if Path::new(INSTANCES).exists() {
+        command.arg("--witness");
+    }
+    command
+}
+
+/// What a run of this process has left: in its directory, in the records, and of the kernel's
+/// buffers.
+fn left(dir: &Path, process: u32) -> Vec<String> {
+    let of_process = |name: &String| name.contains(&format!("-{process}-"));
+    let names = |dir: &Path| {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.map(|e| e.file_name().to_string_lossy().into_owned())
+    };
+    let elsewhere = ["/run/warmset", INSTANCES].map(Path::new);
+    let mut found: Vec<String> = elsewhere
+        .iter()
+        .flat_map(|dir| names(dir).filter(of_process))
+        .collect();
+    found.extend(names(dir).filter(|name| name != "tasks.toml"));
+    found
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// It runs, whatever a busy machine makes of its deadlines.
+fn runs(dir: &Path) {
+    let ran = triggered(dir, "100ms").output().unwrap();
+    assert!(matches!(ran.status.code(), Some(0 | 1)), "{ran:?}");
+    let entries = std::fs::read_dir(dir).unwrap();
+    assert_eq!(entries.count(), 1, "all but the tasks is taken away");
+}
+
+fn a_run_that_is_ended_at_any_moment_of_its_start_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    // How long a start takes here and now.
+    let begun = Instant::now();
+    let mut child = triggered(dir.path(), "60s").spawn().unwrap();
+    wait_until("nothing is made", || dir.path().join("socket").exists());
+    let start = begun.elapsed() + Duration::from_millis(100);
+    send(child.id() as i32, "-KILL");
+    child.wait().unwrap();
+    wait_until("a FIFO or a socket is left", || {
+        left(dir.path(), child.id()).is_empty()
+    });
+    const MOMENTS: u32 = 12;
+    for signal in ["-KILL", "-TERM"] {
+        for moment in 0..=MOMENTS {
+            let mut child = triggered(dir.path(), "60s").spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(1) + start * moment / MOMENTS);
+            send(child.id() as i32, signal);
+            let ended = child.wait().unwrap();
+            assert!(!ended.success());
+            let at = format!("{signal} at {moment}/{MOMENTS} of {start:?}");
+            wait_until(&at, || left(dir.path(), child.id()).is_empty());
+        }
+        // As soon as they are there, and before much else is.
+        for thing in ["fifo", "socket"] {
+            let mut child = triggered(dir.path(), "60s").spawn().unwrap();
+            wait_until("nothing is made", || dir.path().join(thing).exists());
+            send(child.id() as i32, signal);
+            child.wait().unwrap();
+            wait_until(&format!("{signal} at {thing}"), || {
+                left(dir.path(), child.id()).is_empty()
+            });
+        }
+        runs(dir.path());
+    }
+}
+
+fn what_is_left_where_the_watchdog_was_killed_too_is_taken_away_by_the_next_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = triggered(dir.path(), "60s").spawn().unwrap();
+    wait_until("nothing is made", || dir.path().join("socket").exists());
+    // Nobody has time to notice that the other one has gone.
+    let signal = |process: i32, signal| {
+        // SAFETY: a process that was started here, or its child; nobody has waited for it.
+        unsafe { libc::kill(process, signal) };
+    };
+    signal(child.id() as i32, libc::SIGSTOP);
+    for process in children(&child) {
+        signal(process, libc::SIGKILL);
+    }
+    signal(child.id() as i32, libc::SIGKILL);
+    child.wait().unwrap();
+    assert!(dir.path().join("socket").exists());
+    runs(dir.path());
+    assert_eq!(left(dir.path(), child.id()), [""; 0]);
 }

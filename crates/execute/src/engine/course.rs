@@ -1,30 +1,31 @@
 //! The course of a run: its threads and stages made, watched and put away.
 
-use super::{Ending, Maker, Outcome, Settings};
-use crate::clock::{Monotonic, Timeline, Timestamps};
+mod ending;
+mod supervision;
+
+use super::{Maker, Settings};
+use crate::clock::Timeline;
 use crate::colored;
 use crate::domain::Fixed;
 use crate::domain::SAMPLES;
 use crate::effort::Efforting;
 use crate::keeper::Keeper;
+use crate::kernel::Thread;
 use crate::listener::Listener;
 use crate::pages::Belfry;
-use crate::kernel::Thread;
-use crate::program::{Launch, Manner, Performer, ProgramEnd};
+use crate::program::{Launch, Manner, Performer};
 use crate::sentinel;
 use crate::slack;
 use crate::stage::{Common, Site, Stage, Tally};
 use crate::standstill;
 use crate::team::{Inbox, Post, Team};
-use crate::watchdog::{Trip, Watchdog};
+use crate::watchdog::Watchdog;
 use crate::worker::{self, Worker};
-use model::watch::Watch;
 use model::{Beyond, CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use trace::Sink;
 use trace::recorder::{self, Collector, Producer};
 
 /// All threads of a run and what they work on.
@@ -61,16 +62,8 @@ pub(super) struct Engine<M> {
     collector: Option<Collector>,
 }
 
-/// How often the supervisor looks.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
-/// Producers have pushed what they have to say of the time so long ago.
-const BEHIND: Duration = Duration::from_millis(200);
 /// The next stage is made ready so long before the one that rules is to end.
 const AHEAD: Duration = Duration::from_millis(400);
-/// How long threads have to come back.
-const GRACE: std::time::Duration = std::time::Duration::from_millis(1500);
-/// How long the end of a run may take, in which each kind of threads has its [`GRACE`].
-const END: Duration = Duration::from_secs(15);
 /// How long threads have to be at their places.
 const READY: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -159,7 +152,11 @@ impl<M: Maker> Engine<M> {
         };
         let begun = engine.start(works, producers, stopped).and_then(|()| {
             let horizon = Instant::ZERO + settings.horizon;
-            let watched: &[CpuId] = if engine.slack_window.is_zero() { &[] } else { &beats };
+            let watched: &[CpuId] = if engine.slack_window.is_zero() {
+                &[]
+            } else {
+                &beats
+            };
             for (place, cpu) in watched.iter().enumerate() {
                 engine.slack.push(slack::start(&engine.team, *cpu, place)?);
             }
@@ -337,19 +334,6 @@ impl<M: Maker> Engine<M> {
         Ok(())
     }
 
-    /// Have all dispatchers come to the end of the last stage?
-    fn is_over(&self) -> bool {
-        // One that was made ready too late waits for a handover that nobody makes.
-        let ruling = self.team.ruling();
-        let has_ruled = |(stage, _): &&(u32, JoinHandle<()>)| *stage <= ruling;
-        self.team.is_over()
-            && self
-                .dispatchers
-                .iter()
-                .filter(has_ruled)
-                .all(|(_, d)| d.is_finished())
-    }
-
     /// Keeps of stages that are over what came of them.
     fn put_away(&mut self) {
         let ruling = self.team.ruling();
@@ -369,235 +353,10 @@ impl<M: Maker> Engine<M> {
     fn kept(&self) -> usize {
         SAMPLES * self.cpus.iter().map(Vec::len).max().unwrap_or(1)
     }
-
-    /// Lets the run begin and watches it to its end.
-    pub(super) fn supervise<S: Sink>(
-        &mut self,
-        settings: &Settings,
-        watchdog: &Watchdog,
-        watch: &impl Watch,
-        sink: &mut S,
-        mut flush: impl FnMut(&mut S),
-    ) -> Result<Ending> {
-        let total = settings.horizon.nanos().div_ceil(1_000_000);
-        watch.begin("running", total);
-        let source = Monotonic;
-        let timeline = Timeline::new(source, release(settings.release_at, source.read())?);
-        let board = watchdog.board();
-        self.begin(timeline, settings);
-        let latest = Instant::ZERO + settings.horizon + settings.patience.late;
-        let (mut told, mut flushed) = (0, Instant::ZERO);
-        loop {
-            board.ordinary();
-            std::thread::sleep(LOOK);
-            let now = timeline.now();
-            self.collect(now, sink);
-            self.keeper.look(&self.team);
-            if now.since(flushed) >= Duration::from_secs(1) {
-                flushed = now;
-                flush(sink);
-            }
-            let at = (now.nanos() / 1_000_000).min(total);
-            watch.advance(at - told);
-            told = at;
-            self.look_ahead(timeline)?;
-            if let Some(e) = self.team.fault() {
-                return Err(e.clone());
-            }
-            if let Some(trip) = board.tripped() {
-                return Err(self.tripped(trip));
-            }
-            if watchdog.has_died() {
-                return Err(Error::new(
-                    "the watchdog was killed or stopped: the run ended without its protection",
-                )
-                .remedy("leave the processes `warmset-dog` and `warmset-heir` alone"));
-            }
-            if watch.stopped() {
-                return Ok(Ending::Interrupted);
-            }
-            if self.keeper.ended() == self.team.workers.len() {
-                return Ok(Ending::ProgramsEnded);
-            }
-            if self.is_over() {
-                return Ok(Ending::Horizon);
-            }
-            if timeline.now() > latest {
-                return Err(not_over(settings.patience.late));
-            }
-        }
-    }
-
-    /// Lets the run begin at the origin of its time line, and tells the watchdog what to expect.
-    fn begin(&mut self, timeline: Timeline, settings: &Settings) {
-        let (horizon, board) = (Instant::ZERO + settings.horizon, &self.team.board);
-        let late = Duration::from_nanos(settings.patience.late.nanos().saturating_mul(2));
-        board.latest(timeline.reading(horizon).saturating_add(late.nanos()));
-        if !self.slack_window.is_zero() {
-            board.watch_slack(self.slack.len(), self.slack_window);
-        }
-        self.team.await_leaders(0, timeline.reading(Instant::ZERO));
-        self.team.begin(timeline);
-        for post in self.team.posts_of(0) {
-            post.call();
-        }
-    }
-
-    fn tripped(&self, trip: Trip) -> Error {
-        let cpu_of = |place: u32| {
-            let post = self.team.posts.iter().find(|p| p.beat == place);
-            post.map_or(CpuId(0), |p| p.cpu)
-        };
-        match trip {
-            Trip::Dispatcher(place) => {
-                let cpu = cpu_of(place);
-                Error::new(format!(
-                    "the watchdog ended the run: the dispatcher of processor {cpu} stood still"
-                ))
-                .remedy("look for other work at real-time priority 97 or above, or for a virtual machine that was stopped")
-            }
-            Trip::Overdue(place) => Error::new(format!(
-                "the watchdog ended the run: something was due on processor {}, and nobody decided",
-                cpu_of(place)
-            ))
-            .remedy("report it, with the task set"),
-            Trip::Slackless => Error::new(format!(
-                "the watchdog ended the run: for {} its jobs left ordinary programs nothing but what the kernel keeps for them",
-                self.slack_window.rounded()
-            ))
-            .remedy("give the tasks less than 94 % of every processor, WCETs that their jobs keep, or `--enforcement exact`"),
-            Trip::Late => not_over(self.common.settings.patience.late),
-            Trip::Ordinary => Error::new("the watchdog ended the run: ordinary programs did not get to run")
-                .remedy("give the tasks less than 90 % of every processor"),
-        }
-    }
-
-    fn collect<S: Sink>(&mut self, now: Instant, sink: &mut S) {
-        if let Some(collector) = &mut self.collector {
-            let until = Instant::from_nanos(now.nanos().saturating_sub(BEHIND.nanos()));
-            collector.collect(until, sink);
-        }
-    }
-
-    /// Lets all threads end, and puts those away that do not.
-    fn dismiss(&mut self) -> (Vec<TaskId>, Vec<ProgramEnd>) {
-        let board = self.team.board.clone();
-        board.ends(END);
-        self.team.end();
-        wait_for(&self.team, self.dispatchers.iter().map(|(_, d)| d));
-        // Nobody decides any more, or the watchdog has lowered who does.
-        board.lower_all();
-        self.team.stop.store(true, Ordering::Release);
-        wait_for(&self.team, &self.sentinels);
-        wait_for(&self.team, self.standstills.iter().chain(&self.slack));
-        wait_for(&self.team, self.efforts.threads());
-        if let Some(listener) = &self.listener {
-            listener.stop();
-            wait_for(&self.team, std::iter::once(&listener.thread));
-        }
-        for worker in self.team.workers.iter().filter(|w| w.program().is_none()) {
-            worker.open();
-            worker.wake();
-        }
-        wait_for(&self.team, self.workers.iter().flatten());
-        let mut stuck = Vec::new();
-        for (task, thread) in self.workers.iter().enumerate() {
-            if thread.as_ref().is_some_and(|t| !t.is_finished()) {
-                // It fails where the thread ends after all.
-                let _ = self.team.workers[task].close();
-                stuck.push(TaskId(task as u32));
-            }
-        }
-        let programs = self.keeper.end(&self.team);
-        board.unsupervised();
-        (stuck, programs)
-    }
-
-    /// After everything: threads put away, the rest of the events handed on.
-    pub(super) fn end<S: Sink>(mut self, ended: Result<Ending>, sink: &mut S) -> Result<Outcome> {
-        let now = self.team.now();
-        let (stuck, programs) = self.dismiss();
-        // What went wrong since the last look.
-        let ended = ended.and_then(|ending| self.team.fault().map_or(Ok(ending), |fault| Err(fault.clone())));
-        let Some(mut collector) = self.collector.take() else {
-            return Err(Error::new("the run has ended before"));
-        };
-        if !self.dispatchers.iter().all(|(_, d)| d.is_finished()) {
-            // Somebody is still in a domain: what it has written so far is all there is.
-            collector.collect(now, sink);
-            return ended.and(Err(Error::new("a dispatcher did not come back")));
-        }
-        let kept = self.kept();
-        let mut all = std::mem::take(&mut self.past);
-        for (_, stage) in &self.stages {
-            all.add(stage.tally(), kept);
-        }
-        let Tally {
-            decisions,
-            mut steps,
-            mut thoughts,
-            mut calls,
-            mut latencies,
-            end,
-        } = all;
-        // The last stage that has ruled: one that was only made ready knows of nothing.
-        let ruling = self.team.ruling();
-        if let Some((_, stage)) = self.stages.iter().rfind(|(number, _)| *number <= ruling) {
-            stage.show_unfinished(end);
-        }
-        let lost = collector.finish(end, sink);
-        let lateness = self.team.posts.iter().map(|p| p.lateness());
-        for samples in [&mut steps, &mut latencies, &mut thoughts, &mut calls] {
-            samples.sort_unstable();
-        }
-        ended.map(|ending| Outcome {
-            ending,
-            end,
-            origin: self.team.timeline().map_or(0, |t| t.reading(Instant::ZERO)),
-            lost,
-            decisions,
-            steps,
-            thoughts,
-            calls,
-            latencies,
-            latest: Duration::from_nanos(lateness.clone().map(|l| l.0).max().unwrap_or(0)),
-            gaps: lateness.map(|l| l.1).sum(),
-            stuck,
-            programs,
-            triggers: self.team.triggered(),
-            best_effort: self.efforts.done(),
-            threads: self.team.workers.iter().map(|w| w.thread().0).collect(),
-        })
-    }
 }
 
-/// Time enough for every dispatcher to see that the run begins, in nanoseconds.
-const SOON: u64 = 30_000_000;
-
-/// The reading of the clock at which all tasks are released, where everything is ready at `now`.
-fn release(at: Option<u64>, now: u64) -> Result<u64> {
-    let soonest = now + SOON;
-    match at {
-        Some(at) if at < soonest => {
-            let late = Duration::from_nanos(soonest - at).rounded();
-            Err(Error::new(format!(
-                "everything was ready {late} too late for the moment of release"
-            ))
-            .remedy("give a later one"))
-        }
-        at => Ok(at.unwrap_or(soonest)),
-    }
-}
-
-fn not_over(late: Duration) -> Error {
-    Error::new(format!(
-        "the run was not over {late} after its horizon and was ended: a dispatcher did not come to its end"
-    ))
-    .remedy("report it, with the task set; what is shown is true up to then")
-}
-
-/// Are these all of the processors that the calling thread may use? Only then can their jobs take all
-/// time from ordinary programs.
+/// Are these all of the processors that the calling thread may use? Only then can their jobs take
+/// all time from ordinary programs.
 fn takes_all(cpus: &[CpuId]) -> bool {
     let Ok(may_use) = Thread::current().processors() else {
         // A machine with more processors than can be asked for is not taken as a whole.
@@ -606,29 +365,4 @@ fn takes_all(cpus: &[CpuId]) -> bool {
     (0..may_use.len() as u32 * 64)
         .filter(|cpu| may_use[*cpu as usize / 64] >> (cpu % 64) & 1 == 1)
         .all(|cpu| cpus.contains(&CpuId(cpu)))
-}
-
-/// Waits until threads have come back, or for [`GRACE`]; that whoever waits gets to run is told to the watchdog.
-fn wait_for<'a>(team: &Team, threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
-    let until = std::time::Instant::now() + GRACE;
-    while !threads.clone().into_iter().all(JoinHandle::is_finished) && std::time::Instant::now() < until {
-        team.board.ordinary();
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tasks_are_released_at_the_moment_that_is_asked_for_or_not_at_all() {
-        assert_eq!(release(None, 1_000).unwrap(), 1_000 + SOON);
-        assert_eq!(release(Some(5_000 + SOON), 1_000).unwrap(), 5_000 + SOON);
-        let e = release(Some(1_000 + SOON), 5_000_000).unwrap_err().to_string();
-        assert_eq!(
-            e,
-            "everything was ready 4.999ms too late for the moment of release; give a later one"
-        );
-    }
 }

@@ -12,7 +12,6 @@ use model::{Duration, Error, Result};
 use std::fmt::Write;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -26,7 +25,9 @@ const MAX_THREADS: usize = 16_384;
 /// More processes than the programs of one run have at a time.
 const MAX_PROCESSES: usize = 4096;
 /// Room for the paths of what a run has made.
-const PATHS: usize = 1 << 16;
+const PATHS: usize = 1 << 17;
+/// Room for the path of the record of it, and a zero.
+const RECORD: usize = 256;
 
 /// What engine and watchdog share: plain words, all zero at first.
 #[repr(C)]
@@ -56,6 +57,8 @@ pub struct Board {
     programs: AtomicU32,
     /// What the run has made in the file system and takes away again: paths, each with a zero behind it.
     made: [AtomicU8; PATHS],
+    /// Where the record of it is; all zero: nowhere.
+    record: [AtomicU8; RECORD],
     /// Processes of programs.
     processes: [Known; MAX_PROCESSES],
     /// Zero: nobody is there.
@@ -67,8 +70,9 @@ pub struct Board {
 /// Device and inode in front of a path, as 16 digits of base 16 each.
 const IDENTITY: usize = 32;
 
-/// Takes away what such a text, which ends with a zero, names. False: it is still there.
-fn remove(text: &[u8]) -> bool {
+/// Takes away what such a text, which ends with a zero, names: if it is still that file, or
+/// whatever is there where device and inode are zero. False: it is still there. Takes no memory.
+pub(crate) fn remove(text: &[u8]) -> bool {
     let Some((identity, path)) = text.split_at_checked(IDENTITY) else {
         return true;
     };
@@ -76,19 +80,39 @@ fn remove(text: &[u8]) -> bool {
         let digits = std::str::from_utf8(digits).ok()?;
         u64::from_str_radix(digits, 16).ok()
     };
-    let (device, inode) = (number(&identity[..16]), number(&identity[16..]));
+    let (Some(device), Some(inode)) = (number(&identity[..16]), number(&identity[16..])) else {
+        return true;
+    };
+    if path.last() != Some(&0) || path.len() < 2 {
+        return true;
+    }
     // SAFETY: an all-zero `stat` is valid, and the kernel fills it in; the path ends with a zero and lives through the calls.
     unsafe {
         let mut there: libc::stat = std::mem::zeroed();
         let found = libc::lstat(path.as_ptr().cast(), &mut there) == 0;
-        if found && device == Some(there.st_dev as u64) && inode == Some(there.st_ino as u64) {
-            return match there.st_mode & libc::S_IFMT {
-                libc::S_IFDIR => libc::rmdir(path.as_ptr().cast()) == 0,
-                _ => libc::unlink(path.as_ptr().cast()) == 0,
-            };
+        let is_it =
+            (device, inode) == (0, 0) || (device, inode) == (there.st_dev as u64, there.st_ino as u64);
+        if !found || !is_it {
+            return true;
         }
+        if there.st_mode & libc::S_IFMT != libc::S_IFDIR {
+            return libc::unlink(path.as_ptr().cast()) == 0;
+        }
+        // Buffers of the kernel are in use until the last reader has let go of them, and a control
+        // group until all have ended in it.
+        libc::rmdir(path.as_ptr().cast()) == 0 || *libc::__errno_location() != libc::EBUSY
     }
-    true
+}
+
+/// Does something until it is done, for a second at most. Takes no memory.
+pub(crate) fn patiently(is_done: impl Fn() -> bool) -> bool {
+    for _ in 0..1_000 {
+        if is_done() {
+            return true;
+        }
+        super::sleep_until(kernel::monotonic() + 1_000_000);
+    }
+    is_done()
 }
 
 /// A process of a program.
@@ -241,15 +265,9 @@ impl Board {
             known.process.store(0, Ordering::Release);
         }
     }
-    /// The run has made this, and takes it away at its end: a file, a socket, a FIFO or a directory. False: there is no room to
-    /// remember it.
-    pub fn made(&self, path: &Path) -> bool {
-        let Ok(there) = std::fs::symlink_metadata(path) else {
-            return true;
-        };
-        // By which it is known, then where it is.
-        let mut text = format!("{:016x}{:016x}", there.dev(), there.ino()).into_bytes();
-        text.extend_from_slice(path.as_os_str().as_bytes());
+    /// The run makes or has made this, and takes it away at its end: device and inode in 16 digits
+    /// of base 16 each, a path, and a zero. False: there is no room to remember it.
+    pub(crate) fn made(&self, text: &[u8]) -> bool {
         let is_zero = |at: &usize| self.made[*at].load(Ordering::Relaxed) == 0;
         // Behind the last one there are two zeros, or all is zero.
         let end = (0..PATHS - 1).find(|at| is_zero(at) && (*at == 0 || is_zero(&(at - 1))));
@@ -258,13 +276,45 @@ impl Board {
         };
         // The first byte last: until then there is nothing.
         for (word, byte) in self.made[from..].iter().zip(text).rev() {
-            word.store(byte, Ordering::Release);
+            word.store(*byte, Ordering::Release);
         }
         true
     }
-    /// Takes away what the run has made, if it is still what is there. Takes no memory. False:
-    /// something of it is still there.
-    pub(crate) fn take_away(&self) -> bool {
+    /// There is a record of it at this path: whoever takes away what is in it holds its lock.
+    pub(crate) fn has_record(&self, path: &Path) {
+        // A longer one is not remembered: then the watchdog takes away what it knows without it.
+        let bytes = path.as_os_str().as_bytes();
+        if bytes.len() < self.record.len() {
+            for (word, byte) in self.record.iter().zip(bytes).rev() {
+                word.store(*byte, Ordering::Release);
+            }
+        }
+    }
+    /// Takes away what the run has made, if it is still what is there and nobody else has done so.
+    /// Waits for a second for what is still in use. Takes no memory.
+    pub(crate) fn take_away(&self) {
+        let path: [u8; RECORD] = std::array::from_fn(|at| self.record[at].load(Ordering::Acquire));
+        if path[0] == 0 {
+            patiently(|| self.take_away_what_is_noted());
+            return;
+        }
+        // SAFETY: the path ends with a zero and lives through the calls; the descriptor is closed
+        // with the process. Who has the lock takes everything away, and the record last.
+        unsafe {
+            let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
+            let mut there: libc::stat = std::mem::zeroed();
+            if file >= 0
+                && libc::flock(file, libc::LOCK_EX) == 0
+                && libc::fstat(file, &mut there) == 0
+                && there.st_nlink > 0
+            {
+                patiently(|| self.take_away_what_is_noted());
+                libc::unlink(path.as_ptr().cast());
+            }
+        }
+    }
+    /// False: something of it is still there.
+    fn take_away_what_is_noted(&self) -> bool {
         let mut all = true;
         let mut text = [0u8; IDENTITY + libc::PATH_MAX as usize];
         let mut len = 0;
@@ -483,10 +533,19 @@ mod tests {
         }
         std::fs::create_dir(&directory).unwrap();
         let board = BoardRef::alone();
+        let noted = |path: &Path| {
+            use std::os::unix::fs::MetadataExt;
+            let there = std::fs::symlink_metadata(path).ok();
+            let (device, inode) = there.map_or((1, 1), |t| (t.dev(), t.ino()));
+            let mut text = format!("{device:016x}{inode:016x}").into_bytes();
+            text.extend_from_slice(path.as_os_str().as_bytes());
+            text.push(0);
+            board.made(&text)
+        };
         assert!(
             [&file, &directory, &later, &dir.path().join("gone")]
                 .iter()
-                .all(|path| board.made(path))
+                .all(|path| noted(path))
         );
         // Somebody else has made another one there meanwhile.
         let kept = dir.path().join("kept");
@@ -496,7 +555,14 @@ mod tests {
         let there = [&file, &directory, &other, &later, &kept].map(|path| path.exists());
         assert_eq!(there, [false, false, true, true, true]);
         // There is an end to what can be remembered, and it is told.
-        assert!((0..PATHS).any(|_| !board.made(&other)));
+        assert!((0..PATHS).any(|_| !noted(&other)));
+        // Where the record has gone, somebody else has taken everything away.
+        board.has_record(&dir.path().join("record"));
+        board.take_away();
+        assert!(other.exists());
+        std::fs::write(dir.path().join("record"), "").unwrap();
+        board.take_away();
+        assert!(!other.exists() && !dir.path().join("record").exists());
     }
 
     #[test]

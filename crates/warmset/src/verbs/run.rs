@@ -17,7 +17,6 @@ use execute::preflight::{self, Intent, Level};
 use execute::witness::{self, Told};
 use execute::{Door, Ending, Enforcement, Rights, Settings, Triggers};
 use machine::settings::Settings as Changed;
-use machine::tracefs::Recording;
 use machine::user::User;
 use machine::{Machine, Tree};
 use model::watch::Watch;
@@ -206,7 +205,7 @@ pub fn run(args: Args) -> Result<Answer> {
         None => Rights::Dropped,
     };
     let door = match &args.socket {
-        Some(path) => Some(std::sync::Arc::new(Door::open_for(path, rights.user())?)),
+        Some(path) => Some(std::sync::Arc::new(Door::at(path, rights.user())?)),
         None => None,
     };
     let (performers, workloads) = performers(
@@ -240,10 +239,6 @@ pub fn run(args: Args) -> Result<Answer> {
             args.witness.then(|| Told::new(set.len())),
         ),
     );
-    let recording = match args.witness {
-        true => Some(Recording::begin()?),
-        false => None,
-    };
     let settings = Settings {
         horizon: args.horizon,
         enforcement,
@@ -254,7 +249,7 @@ pub fn run(args: Args) -> Result<Answer> {
         triggers,
         best_effort,
         standstills: !args.no_standstills,
-        made: recording.iter().map(|r| r.path().to_owned()).collect(),
+        witness: args.witness,
         ..Settings::default()
     };
     // Held for the run only: the kernel restores it, whatever happens to this process.
@@ -287,8 +282,8 @@ pub fn run(args: Args) -> Result<Answer> {
     }
     console.finish();
     let outcome = outcome?;
-    let testimony = match (recording, told) {
-        (Some(recording), Some(told)) => {
+    let testimony = match (&outcome.switches, told) {
+        (Some(switches), Some(told)) => {
             let run = witness::Run {
                 threads: &outcome.threads,
                 origin: outcome.origin,
@@ -299,7 +294,7 @@ pub fn run(args: Args) -> Result<Answer> {
                     .saturating_add(outcome.latest)
                     .saturating_add(outcome.latest),
             };
-            Some(witness::compare(&recording.end()?, &told, &run))
+            Some(witness::compare(switches, &told, &run))
         }
         _ => None,
     };
@@ -342,7 +337,7 @@ pub fn run(args: Args) -> Result<Answer> {
     )
 }
 
-/// What releases the tasks that have a trigger, open from now on: whoever is to write there may begin.
+/// What releases the tasks that have a trigger; what is not there yet is made by the run.
 fn triggers(how: &Scheduling, set: &TaskSet) -> Result<Triggers> {
     let triggered = set
         .ids()
