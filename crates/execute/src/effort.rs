@@ -50,6 +50,11 @@ impl Efforts {
             .any(|(_, effort)| matches!(effort, Effort::Program { .. }))
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// These.
     pub fn new(all: Vec<(String, Effort)>) -> Self {
         Efforts(Arc::new(Mutex::new(all)))

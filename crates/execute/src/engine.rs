@@ -12,6 +12,7 @@ use crate::kernel;
 use crate::leftovers::{self, Noted};
 use crate::made::Made;
 use crate::program::{Performer, ProgramEnd};
+use crate::room;
 use crate::slack;
 use crate::stage::{Common, Cores, Site, Stage};
 use crate::trigger::{Triggered, Triggers};
@@ -245,6 +246,12 @@ fn run_stages<S: Sink>(
     settings.triggers.fit(set)?;
     let turns = turns(&cpus, turn, settings.horizon)?;
     domain::prepare()?;
+    let places = cpus.iter().flatten().map(Vec::len).sum::<usize>();
+    // A task's own; a dispatcher, a sentinel, slack and standstills on each processor; the
+    // listener, and best-effort work.
+    let threads = works.len() + 4 * places + 2 + settings.best_effort.len();
+    let events = settings.events.saturating_mul(size_of::<trace::Event>());
+    room::look(threads, events.saturating_mul(2 * places))?;
     // Before any thread is started, and before anything is raised.
     let killed = leftovers::end();
     if killed > 0 {

@@ -25,6 +25,7 @@ pub mod preflight;
 mod procfs;
 mod program;
 mod rights;
+mod room;
 mod sentinel;
 mod slack;
 mod stage;

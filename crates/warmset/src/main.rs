@@ -32,9 +32,17 @@ pub enum Answer {
 static ALLOCATOR: machine::allocator::Answering = machine::allocator::Answering;
 
 fn main() -> ExitCode {
-    if let Err(e) = console::answer_to_full_files() {
-        return failed(&e);
+    // Before anything needs more of it.
+    match machine::stack::provide().and_then(|()| console::answer_to_full_files()) {
+        Ok(()) => answer(),
+        Err(e) => failed(&e),
     }
+}
+
+/// Runs the verb of the command line. A function of its own: its variables are on the stack only
+/// when that may grow.
+#[inline(never)]
+fn answer() -> ExitCode {
     let cli = match verbs::Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return usage(&e),

@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         programs_run_with_the_rights_that_are_asked_for,
         a_run_that_is_ended_at_any_moment_of_its_start_leaves_nothing,
         what_is_left_where_the_watchdog_was_killed_too_is_taken_away_by_the_next_run,
+        without_threads_memory_or_stack_one_sentence_is_said,
     ))
 }
 
@@ -563,4 +564,46 @@ fn what_is_left_where_the_watchdog_was_killed_too_is_taken_away_by_the_next_run(
     assert!(dir.path().join("socket").exists());
     runs(dir.path());
     assert_eq!(left(dir.path(), child.id()), [""; 0]);
+}
+
+/// A limit on this command, as a user who has the right to real-time priorities and no other.
+fn limited(dir: &Path, limit: &str) -> std::process::Output {
+    std::process::Command::new("setpriv")
+        .current_dir(dir)
+        .args(["--reuid=54321", "--regid=54321", "--clear-groups"])
+        .args(["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"])
+        .args(["prlimit", limit])
+        .arg(assert_cmd::cargo::cargo_bin("warmset"))
+        .args(["run", "tasks.toml", "--for", "50ms"])
+        .output()
+        .unwrap()
+}
+
+/// Whatever a run lacks, it works or says what it lacks, and never panics or aborts.
+fn without_threads_memory_or_stack_one_sentence_is_said() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(dir.path().join("tasks.toml"), TASKS).unwrap();
+    let mut refused = 0;
+    let mut tried = |limit: String| {
+        let ran = limited(dir.path(), &limit);
+        let said = text(&ran.stderr);
+        assert!(matches!(ran.status.code(), Some(0..=2)), "{limit}: {ran:?}");
+        assert!(!said.contains("panicked"), "{limit}: {said}");
+        if ran.status.code() == Some(2) {
+            let last = said.lines().last().unwrap_or_default();
+            assert!(last.starts_with("warmset: "), "{limit}: {said}");
+            refused += 1;
+        }
+        ran.status.code() == Some(2)
+    };
+    // One process is the command itself; each thread more is missing somewhere else.
+    for count in 1..=12 {
+        tried(format!("--nproc={count}"));
+    }
+    assert!(tried("--stack=65536:65536".to_owned()));
+    assert!(!tried("--stack=65536:8388608".to_owned()), "it may be raised");
+    assert!(tried("--as=33554432".to_owned()));
+    assert!(refused > 4, "{refused}");
 }
