@@ -3,7 +3,7 @@
 use crate::alloc::arena::{ARENA, MOST_COLORS, Source};
 use crate::alloc::class::SLOT;
 use crate::alloc::{fork, sys, thread};
-use crate::message::{BEGIN, GIVE_BACK, MAPPING, MOST_TILES, TAKE, VARIABLE};
+use crate::message::{BEGIN, GIVE_BACK, MAPPING, MOST_TILES, SECRET, TAKE, VARIABLE};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -32,10 +32,23 @@ static SAID: AtomicBool = AtomicBool::new(false);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
-struct Socket(UnsafeCell<([u8; 108], usize)>);
+/// Where the supervisor is, and how it knows that this process is one of its run.
+struct Supervisor {
+    socket: [u8; 108],
+    length: usize,
+    process: u32,
+    secret: [u8; SECRET],
+}
+
+struct Known(UnsafeCell<Supervisor>);
 // SAFETY: written once, before the state is `COLORED`.
-unsafe impl Sync for Socket {}
-static SOCKET: Socket = Socket(UnsafeCell::new(([0; 108], 0)));
+unsafe impl Sync for Known {}
+static SUPERVISOR: Known = Known(UnsafeCell::new(Supervisor {
+    socket: [0; 108],
+    length: 0,
+    process: 0,
+    secret: [0; SECRET],
+}));
 
 /// Are there heaps? Opens them if it can be done.
 #[inline(always)]
@@ -63,8 +76,10 @@ fn start() -> bool {
     let state = match found {
         None => PLAIN,
         Some(text) => match open(text) {
-            true => COLORED,
-            false => {
+            Some(true) => COLORED,
+            // Its supervisor is gone, or another user's: this program goes on without colors.
+            Some(false) => PLAIN,
+            None => {
                 sys::end(b"the environment of this program does not say where its colored memory comes from")
             }
         },
@@ -77,54 +92,71 @@ fn number(text: &[u8]) -> Option<usize> {
     core::str::from_utf8(text).ok()?.parse().ok()
 }
 
-fn open(text: &[u8]) -> bool {
-    let mut fields = text.split(|b| *b == b';');
-    let (Some(socket), Some(colors), Some(heaps), Some(by_task), Some(parts), Some(stack), Some(strict)) = (
-        fields.next(),
-        fields.next(),
-        fields.next().and_then(number),
-        fields.next().and_then(number),
-        fields.next().and_then(number),
-        fields.next().and_then(number),
-        fields.next().and_then(number),
-    ) else {
-        return false;
+fn hexadecimal(text: &[u8]) -> Option<[u8; SECRET]> {
+    let mut bytes = [0; SECRET];
+    if text.len() != 2 * SECRET {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = u8::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+fn supervisor(socket: &[u8], process: &[u8], secret: &[u8]) -> Option<Supervisor> {
+    let mut supervisor = Supervisor {
+        socket: [0; 108],
+        length: socket.len(),
+        process: number(process)? as u32,
+        secret: hexadecimal(secret)?,
     };
+    if socket.is_empty() {
+        return None;
+    }
+    // A zero follows.
+    supervisor.socket.get_mut(..107)?.get_mut(..socket.len())?.copy_from_slice(socket);
+    Some(supervisor)
+}
+
+/// Opens the heaps. Says whether there is a supervisor; nothing where that cannot be read.
+fn open(text: &[u8]) -> Option<bool> {
+    let mut fields = text.split(|b| *b == b';');
+    let known = supervisor(fields.next()?, fields.next()?, fields.next()?)?;
+    let colors = fields.next()?;
+    let mut next = || fields.next().and_then(number);
+    let (heaps, by_task, parts, stack, strict) = (next()?, next()?, next()?, next()?, next()?);
     let mut numbers = [0_u16; MOST_COLORS];
     let mut found = 0;
     for color in colors.split(|b| *b == b',') {
-        match number(color) {
-            Some(color) if found < numbers.len() => numbers[found] = color as u16,
-            _ => return false,
-        }
+        *numbers.get_mut(found)? = number(color)? as u16;
         found += 1;
     }
-    if socket.is_empty() || socket.len() > 107 || heaps == 0 || heaps > found {
-        return false;
+    if heaps == 0 || heaps > found {
+        return None;
     }
     // SAFETY: nobody reads it before the state says so.
-    unsafe {
-        let to = &mut *SOCKET.0.get();
-        to.0[..socket.len()].copy_from_slice(socket);
-        to.1 = socket.len();
-    }
+    unsafe { *SUPERVISOR.0.get() = known };
     thread::BY_TASK.store(by_task != 0, Ordering::Relaxed);
     PARTS.store(parts as u32, Ordering::Relaxed);
     STACK.store(stack, Ordering::Relaxed);
     STRICT.store(strict != 0, Ordering::Relaxed);
     forked();
+    let mut answer = [1; 4];
+    let begun = ask(&BEGIN.to_ne_bytes(), &mut answer, &mut []).is_some() && answer == [0; 4];
+    if !begun && strict == 0 {
+        return Some(false);
+    }
+    // In strict mode, it is said when memory is asked for that nobody answers.
     let more = fork::More {
         copy: crate::ranges::copy,
         done: crate::ranges::done,
     };
-    // Where nobody answers, that is said when memory is asked for.
-    let _ = ask(&BEGIN.to_ne_bytes(), &mut [0; 4], &mut []);
     let source = Source {
         fetch,
         give_back,
         ordinary: strict == 0,
     };
-    fork::watch(Some(more)) && ARENA.open(&numbers[..found], heaps, source)
+    Some(fork::watch(Some(more)) && ARENA.open(&numbers[..found], heaps, source))
 }
 
 /// This process is another one since a fork.
@@ -155,16 +187,22 @@ pub fn stack() -> usize {
     STACK.load(Ordering::Relaxed)
 }
 
-/// Sends a request and receives the answer: its bytes, and its files.
+/// Sends a request and receives the answer: its bytes, and its files. Nothing is asked of, or
+/// taken from, a process that is not the supervisor.
 pub fn ask(request: &[u8], answer: &mut [u8], files: &mut [c_int]) -> Option<(usize, usize)> {
     // SAFETY: written before the state said so.
-    let (name, length) = unsafe { &*SOCKET.0.get() };
-    let socket = sys::connect(&name[..*length]);
+    let known = unsafe { &*SUPERVISOR.0.get() };
+    let socket = sys::connect(&known.socket[..known.length]);
     if socket < 0 {
         return None;
     }
-    let length = (request.len() as u32).to_ne_bytes();
-    let got = if sys::send(socket, &length) && sys::send(socket, request) {
+    let mut head = [0; 4 + SECRET];
+    head[..4].copy_from_slice(&((SECRET + request.len()) as u32).to_ne_bytes());
+    head[4..].copy_from_slice(&known.secret);
+    let got = if is_supervisor(socket, known)
+        && sys::send(socket, &head)
+        && sys::send(socket, request)
+    {
         sys::receive(socket, answer, files)
     } else {
         None
@@ -172,6 +210,15 @@ pub fn ask(request: &[u8], answer: &mut [u8], files: &mut [c_int]) -> Option<(us
     // SAFETY: opened above.
     unsafe { sys::close(socket) };
     got
+}
+
+/// Is the supervisor at the other end, with the rights that this process has? Memory of another
+/// user could be read and changed by him. The path leads to a directory of this user's alone, but
+/// an environment may name any path.
+fn is_supervisor(socket: c_int, known: &Supervisor) -> bool {
+    sys::peer(socket).is_some_and(|(process, user)| {
+        user == sys::user() && (process == known.process || process == 0)
+    })
 }
 
 fn fetch(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {

@@ -1,6 +1,7 @@
 //! Which pages of a running process are colored? Its frames, as the kernel tells them (`/proc/PID/pagemap`), compared with
 //! the frames of the tiles that it was given.
 
+use crate::exec::LIBRARY_NAME;
 use crate::message::{Entry, HEAP, LACK, MAPPING, STACK};
 use partition::Color;
 use partition::frame::FrameNumbers;
@@ -107,14 +108,12 @@ pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report
         };
         // Zeroed data follows its file without a name.
         object = path.starts_with('/') && !path.starts_with("/memfd:") || (path.is_empty() && object);
-        library = path.starts_with("/memfd:warmset-preload") || (path.is_empty() && library);
+        library = path.ends_with(LIBRARY_NAME) || (path.is_empty() && library);
         if rights.starts_with("---") {
             continue;
         }
-        for (page, present, frame) in pages(pagemap.as_ref(), start, end) {
-            if !present {
-                continue;
-            }
+        let Some(pagemap) = &pagemap else { continue };
+        for (page, frame) in pages(pagemap, start, end) {
             checked |= frame != 0;
             let entry = entries
                 .iter()
@@ -177,24 +176,27 @@ fn parse(line: &str) -> Option<(u64, u64, &str, &str)> {
     ))
 }
 
-/// The pages of a range: where, whether there, and the frame (0 where it is withheld).
-fn pages(pagemap: Option<&File>, start: u64, end: u64) -> Vec<(u64, bool, u64)> {
+/// The pages of a range that are there: where, and the frame (0 where it is withheld). They are
+/// read in parts: a range may be larger than memory.
+fn pages(pagemap: &File, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     const PRESENT: u64 = 1 << 63;
     const FRAME: u64 = (1 << 55) - 1;
+    const AT_ONCE: u64 = 1 << 16;
     let page = PAGE as u64;
-    let mut entries = vec![0; ((end - start) / page * 8) as usize];
-    let read = pagemap.is_some_and(|p| p.read_exact_at(&mut entries, start / page * 8).is_ok());
-    if !read {
-        return Vec::new();
-    }
-    entries
-        .chunks_exact(8)
-        .enumerate()
-        .map(|(i, b)| {
-            let entry = u64::from_ne_bytes(std::array::from_fn(|i| b[i]));
-            (start + i as u64 * page, entry & PRESENT != 0, entry & FRAME)
-        })
-        .collect()
+    let parts = (start / page..end / page).step_by(AT_ONCE as usize);
+    parts.flat_map(move |first| {
+        let number = AT_ONCE.min(end / page - first);
+        let mut entries = vec![0; (number * 8) as usize];
+        if pagemap.read_exact_at(&mut entries, first * 8).is_err() {
+            entries.clear();
+        }
+        let entries: Vec<u64> = entries
+            .chunks_exact(8)
+            .map(|b| u64::from_ne_bytes(std::array::from_fn(|i| b[i])))
+            .collect();
+        let numbered = (first..).zip(entries).filter(|(_, entry)| entry & PRESENT != 0);
+        numbered.map(move |(number, entry)| (number * page, entry & FRAME))
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
 //! What the loaded library and its supervisor say to each other: one message a connection, numbers in the machine's order.
 //!
-//! A request is the number of bytes that follow, a kind, and a list; an answer is 0 and a list, with as
-//! many open files where tiles are given, or another number and why not.
+//! A request is the number of bytes that follow, the secret of the run, a kind, and a list; an answer
+//! is 0 and a list, with as many open files where tiles are given, or another number and why not.
+
+/// Bytes of the secret that a run draws at random and its environment tells to what it starts. A
+/// process that does not know it is not answered.
+pub const SECRET: usize = 16;
 
 /// Give me tiles of these colors (u16 each), in this order. Where colored memory runs out there are
 /// fewer than asked for, or none; in strict mode the request is refused then.
@@ -22,9 +26,10 @@ pub const TAKE_STACK: u32 = 6;
 pub const MOST_TILES: usize = 64;
 /// The most ranges of a report; further ones are left out.
 pub const MOST_ENTRIES: usize = 2000;
-/// The variable of the environment that tells a program of its supervisor: socket, colors, number of
-/// heaps, whether tasks choose, parts, bytes of stacks, whether it is strict; separated by semicolons,
-/// colors by commas.
+/// The variable of the environment that tells a program of its supervisor: the path of its socket,
+/// the number of its process, the secret as hexadecimal digits, colors, number of heaps, whether
+/// tasks choose, parts, bytes of stacks, whether it is strict; separated by semicolons, colors by
+/// commas.
 pub const VARIABLE: &core::ffi::CStr = c"WARMSET_COLOR_EXEC";
 
 /// What a range is. Also the bits, as `1 << kind`, of the parts that are to be colored.

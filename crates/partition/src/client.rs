@@ -3,10 +3,10 @@
 use crate::colors::{Color, Colors};
 use crate::geometry::PAGE;
 use crate::holder::{Access, Holder};
-use crate::ledger::TileId;
+use crate::ledger::{Peer, TileId};
 use crate::memory::{Layout, Received};
 use crate::protocol::{self, Answer, Request};
-use crate::socket::{Lines, send};
+use crate::socket::{Lines, peer, send};
 use crate::tile::{TILE, TILE_PAGES};
 use crate::violation;
 use model::{Bytes, Error, Result};
@@ -52,6 +52,14 @@ impl Connection {
         Connection {
             lines: Lines::new(stream),
         }
+    }
+
+    /// Who serves: as it was when the server began to listen, which nobody can forge.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn server(&self) -> Result<Peer> {
+        peer(self.lines.stream())
     }
 
     fn send(&mut self, request: &Request) -> Result<()> {

@@ -22,6 +22,8 @@ mod number {
     pub const CONNECT: i64 = 42;
     pub const SEND: i64 = 44;
     pub const RECEIVE: i64 = 47;
+    pub const OPTION: i64 = 55;
+    pub const USER: i64 = 107;
     pub const OPEN: i64 = 257;
     pub const WRITE: i64 = 1;
     pub const CLOSE: i64 = 3;
@@ -43,6 +45,8 @@ mod number {
     pub const CONNECT: i64 = 203;
     pub const SEND: i64 = 206;
     pub const RECEIVE: i64 = 212;
+    pub const OPTION: i64 = 209;
+    pub const USER: i64 = 175;
     pub const OPEN: i64 = 56;
     pub const WRITE: i64 = 64;
     pub const CLOSE: i64 = 57;
@@ -346,19 +350,20 @@ pub unsafe fn read_memory(from: *const u8, to: *mut u8, size: usize) -> bool {
     done == size
 }
 
-/// A connection to an abstract address of a Unix socket; below zero where nobody is there.
-pub fn connect(name: &[u8]) -> c_int {
+/// A connection to a Unix socket by its path; below zero where nobody is there, or it is not this
+/// user's to connect.
+pub fn connect(path: &[u8]) -> c_int {
     const UNIX: c_long = 1;
     const STREAM: c_long = 1 | 0o2_000_000;
     let mut address = [0_u8; 110];
-    address[0] = UNIX as u8;
-    let length = name.len().min(107);
-    // After the family and the zero of abstract names.
-    address[3..3 + length].copy_from_slice(&name[..length]);
+    address[..2].copy_from_slice(&(UNIX as u16).to_ne_bytes());
+    let length = path.len().min(107);
+    // After the family; a zero follows.
+    address[2..2 + length].copy_from_slice(&path[..length]);
     // SAFETY: the address lives through the calls.
     unsafe {
         let socket = syscall(number::SOCKET, UNIX, STREAM, 0 as c_long) as c_int;
-        if socket >= 0
+        while socket >= 0
             && syscall(
                 number::CONNECT,
                 c_long::from(socket),
@@ -366,11 +371,41 @@ pub fn connect(name: &[u8]) -> c_int {
                 (3 + length) as c_long,
             ) != 0
         {
-            close(socket);
-            return -1;
+            if errno() != INTERRUPTED {
+                close(socket);
+                return -1;
+            }
         }
         socket
     }
+}
+
+/// Who listens at the other end of a connection, as the kernel knows since the listening began:
+/// the number of the process, 0 where this process cannot see it (pid_namespaces(7)), and its user.
+pub fn peer(socket: c_int) -> Option<(u32, u32)> {
+    const SOCKET: c_long = 1;
+    const CREDENTIALS: c_long = 17;
+    // Process, user, group.
+    let mut credentials = [0_u32; 3];
+    let mut size = size_of_val(&credentials) as u32;
+    // SAFETY: both live through the call, and the size is that of the first.
+    let answer = unsafe {
+        syscall(
+            number::OPTION,
+            c_long::from(socket),
+            SOCKET,
+            CREDENTIALS,
+            credentials.as_mut_ptr(),
+            &raw mut size,
+        )
+    };
+    (answer == 0).then_some((credentials[0], credentials[1]))
+}
+
+/// The user whose rights this process has.
+pub fn user() -> u32 {
+    // SAFETY: a call without arguments.
+    unsafe { syscall(number::USER) as u32 }
 }
 
 /// Sends all of a message.
