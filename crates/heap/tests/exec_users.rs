@@ -371,10 +371,13 @@ impl Steps {
     }
 }
 
-/// What is answered to a request for a tile of each color.
-fn answer(socket: &Path, secret: &[u8]) -> Vec<u8> {
-    const TAKE: u32 = 1;
-    let body = [secret, &TAKE.to_ne_bytes(), &[0, 0, 1, 0]].concat();
+/// Give me tiles of these colors; and I begin a program, what I had returns.
+const TAKE: u32 = 1;
+const BEGIN: u32 = 5;
+
+/// What is answered to a request.
+fn answer(socket: &Path, secret: &[u8], kind: u32, list: &[u8]) -> Vec<u8> {
+    let body = [secret, &kind.to_ne_bytes(), list].concat();
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(&(body.len() as u32).to_ne_bytes()).unwrap();
     // It may be cut off before it has sent all.
@@ -392,8 +395,10 @@ fn only_the_run_itself_is_served() -> Outcome {
     let run = Steps::start(&["sort /proc/self/status -o /dev/null"]);
     run.wait(0);
     let (socket, secret) = run.supervisor();
-    assert_eq!(answer(&socket, &[0; 16]).len(), 0, "without the secret");
-    assert_eq!(answer(&socket, &secret).len(), 4 + 2 * 4, "with it");
+    let colors = [0, 0, 1, 0];
+    assert_eq!(answer(&socket, &[0; 16], TAKE, &colors).len(), 0, "without the secret");
+    assert_eq!(answer(&socket, &secret, TAKE, &colors).len(), 4 + 2 * 4, "with it");
+    assert_eq!(answer(&socket, &secret, BEGIN, &[]), [0; 4]);
     let others = is_root().map(|()| {
         let met = said(as_user(OTHER, "connect", &[socket.to_str().unwrap()]));
         assert_eq!(met, "PermissionDenied\n");

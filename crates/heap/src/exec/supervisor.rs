@@ -245,6 +245,7 @@ impl<'a> Supervisor<'a> {
                     let own = |tile: &u32| process.tiles.contains(tile);
                     let own: Vec<u32> = given.into_iter().filter(own).collect();
                     process.tiles.retain(|tile| !own.contains(tile));
+                    self.forget_empty(peer.pid);
                     self.connection.return_tiles(&own).map_err(IoError::other)?;
                 }
                 socket::send(stream, &[0; 4], &[])
@@ -296,11 +297,15 @@ impl<'a> Supervisor<'a> {
             self.segments += in_segments;
             self.connection.return_tiles(tiles).map_err(IoError::other)?;
         }
-        // One that has nothing need not be waited for.
-        if self.processes.get(&peer.pid).is_some_and(|process| process.tiles.is_empty()) {
-            self.processes.remove(&peer.pid);
-        }
+        self.forget_empty(peer.pid);
         sent
+    }
+
+    /// A process that has nothing need not be waited for.
+    fn forget_empty(&mut self, pid: u32) {
+        if self.processes.get(&pid).is_some_and(|process| process.tiles.is_empty()) {
+            self.forget(pid);
+        }
     }
 
     /// Takes tiles from the server, in the order of the colors. Where a color has run out, another one
