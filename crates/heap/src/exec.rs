@@ -9,6 +9,7 @@
 
 mod client;
 mod loadable;
+mod need;
 mod place;
 mod supervisor;
 
@@ -30,6 +31,7 @@ use std::process::{Command, ExitStatus};
 use supervisor::Supervisor;
 
 pub use loadable::check;
+pub use need::known_need;
 pub(crate) use place::LIBRARY as LIBRARY_NAME;
 
 /// The library.

@@ -2,8 +2,10 @@
 //! is no loader.
 
 use model::{Error, Result};
+use rustix::fs::getxattr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Can a library be loaded into a program? Gives its path.
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// It is not there, or is statically linked, or runs with other rights than its caller's: then the loader ignores libraries.
 pub fn check(program: &Path) -> Result<PathBuf> {
     let path = found(program)?;
-    checked(&path, 0)?;
+    loaded(&path, 0)?;
     Ok(path)
 }
 
@@ -31,17 +33,20 @@ fn found(program: &Path) -> Result<PathBuf> {
         .ok_or_else(missing)
 }
 
-fn checked(path: &Path, depth: usize) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
+/// The file that the loader loads: the program itself, or the interpreter of a script.
+pub(super) fn loaded(path: &Path, depth: usize) -> Result<PathBuf> {
     let failed = |e: std::io::Error| Error::io(path, "read the program", &e);
     let file = File::open(path).map_err(failed)?;
     let mode = file.metadata().map_err(failed)?.permissions().mode();
-    if mode & 0o6000 != 0 {
-        return Err(
-            Error::new("the program runs with the rights of another user or group (setuid): no library is loaded into it")
-                .at(path.display())
-                .remedy("run a copy without these rights"),
-        );
+    // Files with capabilities of their own are treated alike by the loader (ld.so(8)).
+    let has_capabilities = getxattr(path, "security.capability", &mut [0_u8; 64]).is_ok();
+    if mode & 0o6000 != 0 || has_capabilities {
+        return Err(Error::new(
+            "the program runs with other rights than its caller's (setuid, or capabilities of its \
+             file): no library is loaded into it",
+        )
+        .at(path.display())
+        .remedy("run a copy without these rights"));
     }
     let mut bytes = Vec::new();
     Read::take(&file, 1 << 16)
@@ -53,8 +58,8 @@ fn checked(path: &Path, depth: usize) -> Result<()> {
         let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
         return match line.split_whitespace().next() {
-            Some(interpreter) => checked(&found(Path::new(interpreter))?, depth + 1),
-            None => Ok(()),
+            Some(interpreter) => loaded(&found(Path::new(interpreter))?, depth + 1),
+            None => Ok(path.to_owned()),
         };
     }
     let refused = |why: &str| {
@@ -62,23 +67,55 @@ fn checked(path: &Path, depth: usize) -> Result<()> {
             .at(path.display())
             .remedy("build it as a dynamically linked program of this machine"))
     };
-    let half = |at: usize| {
-        bytes
-            .get(at..at + 2)
-            .map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])))
-    };
-    let word = |at: usize| {
-        let eight = bytes.get(at..at + 8).and_then(|b| b.try_into().ok());
-        eight.map_or(0, u64::from_le_bytes) as usize
-    };
-    if bytes.get(..5) != Some(b"\x7fELF\x02") {
+    let Some(parts) = parts(&bytes) else {
         return refused("this is no 64-bit program: no library can be loaded into it");
-    }
-    // elf(5): where the program headers are, how long each is, how many there are; 3: the loader's name.
-    let (at, each, number) = (word(32), half(54), half(56));
-    let dynamic = (0..number).any(|i| bytes.get(at + i * each..at + i * each + 4) == Some(&[3, 0, 0, 0]));
-    if !dynamic {
+    };
+    if !parts.iter().any(|part| part.kind == LOADER) {
         return refused("the program is statically linked: no library can be loaded into it");
     }
-    Ok(())
+    Ok(path.to_owned())
+}
+
+/// The part of a program that names its loader.
+pub(super) const LOADER: u32 = 3;
+/// A part that is mapped.
+pub(super) const MAPPED: u32 = 1;
+
+/// A part of a program (elf(5), program headers).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProgramPart {
+    pub(super) kind: u32,
+    /// Where it is in the file, and how long there.
+    pub(super) offset: u64,
+    pub(super) in_file: u64,
+    pub(super) address: u64,
+    pub(super) size: u64,
+}
+
+/// The parts of a program, by its first bytes; `None` where it is none of 64 bits.
+pub(super) fn parts(bytes: &[u8]) -> Option<Vec<ProgramPart>> {
+    if bytes.get(..5) != Some(b"\x7fELF\x02") {
+        return None;
+    }
+    let half = |at: usize| {
+        let two = bytes.get(at..at + 2).and_then(|b| b.try_into().ok());
+        two.map_or(0, |b| usize::from(u16::from_le_bytes(b)))
+    };
+    let word = |at: usize| {
+        let eight = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
+        Some(u64::from_le_bytes(eight))
+    };
+    // Where the headers are, how long each is, how many there are.
+    let (first, each, number) = (word(32).unwrap_or(0) as usize, half(54), half(56));
+    let part = |place: usize| {
+        let at = first.checked_add(place * each)?;
+        Some(ProgramPart {
+            kind: word(at)? as u32,
+            offset: word(at + 8)?,
+            in_file: word(at + 32)?,
+            address: word(at + 16)?,
+            size: word(at + 40)?,
+        })
+    };
+    Some((0..number).filter_map(part).collect())
 }

@@ -1,6 +1,6 @@
 //! `warmset color exec`: an unmodified program with its memory in colors, and which of its pages really are.
 
-use super::color_find::{alike, find_palette, keep_pages};
+use super::color_find::{alike, cache_with_colors, find_palette, keep_pages};
 use crate::Answer;
 use crate::console::{Console, note};
 use crate::options::new_file;
@@ -13,20 +13,21 @@ use partition::server::Server;
 use partition::{Colors, tile};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
 
 const HELP: &str = "\
 The program gets its heap, its anonymous mappings, the upper part of its threads' stacks, and its code and data in memory of \
 these colors, as far as there is memory; so do programs that it starts. At its end it is said, part by part, how many of its \
 pages lie in these colors: by the frames that the kernel names, where it does (CAP_SYS_ADMIN).
 
-Without a memory server (`warmset color serve`) the colors are found and memory is sorted first, for this run alone. \
-A program that needs more than the colored memory goes on in ordinary memory; the report says how much of it, and which \
+Without a memory server (`warmset color serve`) the colors are found and memory is sorted first, for this run alone; where \
+the colors cannot be told, it searches again, six times in all, and says so. A program that needs more than the colored memory goes on in ordinary memory; the report says how much of it, and which \
 `--memory` has room for all. With `--strict` the program gets the error of its system (ENOMEM) instead, and a message. \
-Programs that are statically linked or run with other rights (setuid) are refused: no library can be loaded into them.
+Programs that are statically linked or run with other rights (setuid, capabilities of their files) are refused: no library \
+can be loaded into them. A process that changes its user gets ordinary memory from then on.
 
 Options of `warmset` come before the program; all that follows its name is the program's.
 
@@ -58,9 +59,10 @@ pub struct Args {
     /// The memory server's socket [default: as for `serve`]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
-    /// How much memory to sort where there is no server
-    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
-    memory: Bytes,
+    /// How much memory to sort where there is no server [default: 64MiB; up to 256MiB where the
+    /// program's code and data are known to need it]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Bytes>,
     /// Let an allocation fail (ENOMEM) where colored memory runs out, instead of going on in ordinary memory
     #[arg(long)]
     strict: bool,
@@ -107,14 +109,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     let (ran, own) = if args.socket.is_some() || Connection::open(&socket).is_ok() {
         (exec::run(&socket, &plan, program, arguments)?, None)
     } else {
-        let (ran, colors) = alone(args, &plan, program, arguments, &console)?;
-        (
-            ran,
-            Some(Sorted {
-                colors,
-                memory: args.memory,
-            }),
-        )
+        let (ran, sorted) = alone(args, &plan, program, arguments, &console)?;
+        (ran, Some(sorted))
     };
     if !args.quiet {
         note(&text_of(&ran, program, &plan, own.as_ref()));
@@ -139,20 +135,6 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// Says stop when it is told so by this process.
-struct Until<'a>(&'a AtomicBool);
-
-impl Watch for Until<'_> {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-    fn note(&self, text: &str) {
-        note(text);
-    }
-    fn stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// Memory that was sorted for this run alone.
 struct Sorted {
     /// How many colors there are, those of the program among them.
@@ -162,37 +144,41 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// How much to sort so that the program gets so much of its own colors: a quarter more than its
-    /// share, as colors get unequal shares and some pages get none.
+    /// How much to sort so that the program gets so much of its own colors: more than was sorted.
     fn enough(&self, need: Bytes, plan: &Plan) -> Bytes {
-        const STEP: u64 = 64 << 20;
-        let own = plan.colors.len().max(1) as u64;
-        let all = need.get().saturating_mul(u64::from(self.colors)) / own;
-        let with_spare = all
-            .saturating_add(all / 4)
-            .max(self.memory.get().saturating_add(1));
-        Bytes::new(with_spare.div_ceil(STEP).saturating_mul(STEP))
+        // In the next step where it should have been enough.
+        let more = Bytes::new(self.memory.get() / STEP.get() * STEP.get() + STEP.get());
+        enough(need, plan, self.colors).max(more)
     }
 }
 
-/// With a memory server for this run alone. Returns how many colors it has as well.
+/// With memory that is sorted for this run alone. Returns how much of it as well.
 fn alone(
     args: &Args,
     plan: &Plan,
     program: &Path,
     arguments: &[OsString],
     console: &Console,
-) -> Result<(Ran, u16)> {
+) -> Result<(Ran, Sorted)> {
     let platform = machine::this_machine()?.platform;
-    tile::allow_files(args.memory);
+    let cache = cache_with_colors(&platform, None, None)?;
+    plan.colors.check(cache.colors)?;
+    let memory = match args.memory {
+        Some(memory) => memory,
+        None => usual_memory(exec::known_need(program, plan)?, plan, cache.colors),
+    };
+    tile::allow_files(memory);
     let settings = keep_pages(console);
-    let palette = find_palette(&platform, None, None, console)?;
-    plan.colors.check(palette.colors())?;
-    if args.memory > Bytes::from_mib(64) && console.room().is_none() {
-        // No progress bar is seen there.
-        note(&format!("sorting {} by color for this run", args.memory));
-    }
-    let mut tiles = tile::make(&palette, args.memory, &alike(&platform, &palette), console)?;
+    let pause = |search: u32| console.sleep(PAUSE * 2_u32.pow(search - 1));
+    let (palette, mut tiles) = again(console, pause, || {
+        let palette = find_palette(&platform, None, None, console)?;
+        if memory > Bytes::from_mib(64) && console.room().is_none() {
+            // No progress bar is seen there.
+            note(&format!("sorting {memory} by color for this run"));
+        }
+        let tiles = tile::make(&palette, memory, &alike(&platform, &palette), console)?;
+        Ok((palette, tiles))
+    })?;
     tiles.retain(|tile| plan.colors.contains(tile.color));
     console.finish();
     note(&format!(
@@ -201,25 +187,65 @@ fn alone(
         Bytes::new((tiles.len() * tile::TILE) as u64),
         plan.colors
     ));
-    let socket = std::env::temp_dir().join(format!("warmset-color-exec-{}.sock", std::process::id()));
-    let listener = UnixListener::bind(&socket).map_err(|e| Error::io(&socket, "make the socket", &e))?;
-    let server = Server::new(palette.colors(), tiles);
-    let done = AtomicBool::new(false);
-    let ran = std::thread::scope(|scope| {
-        let serving = scope.spawn(|| server.serve(&listener, &Until(&done)));
-        let ran = exec::run(&socket, plan, program, arguments);
-        done.store(true, Ordering::Relaxed);
-        let served = serving.join().unwrap_or_else(|_| {
-            Err(Error::new(
-                "the memory server broke off: a defect of this program",
-            ))
-        });
-        ran.and_then(|ran| served.map(|()| ran))
-    });
+    let colors = palette.colors();
+    // Nobody else can reach it: it has no socket.
+    let server = Arc::new(Server::new(colors, tiles));
+    let ran = exec::run_over(server.attach()?, plan, program, arguments);
     drop(settings);
-    // A socket in the directory of temporary files that cannot be removed is in nobody's way.
-    let _ = std::fs::remove_file(&socket);
-    ran.map(|ran| (ran, palette.colors()))
+    ran.map(|ran| (ran, Sorted { colors, memory }))
+}
+
+/// How often colors are searched before a run without a server is refused. While others use the
+/// same core, no search may be sure; it is seldom so for long.
+const SEARCHES: u32 = 6;
+/// After the first search; twice as long after each further one.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Searches again, a bounded number of times, where colors could not be told or memory could not be
+/// sorted by them. Each time it is said why. `pause` waits after a search that failed.
+fn again<T>(
+    watch: &dyn Watch,
+    pause: impl Fn(u32),
+    mut search: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    let mut number = 1;
+    loop {
+        let e = match search() {
+            Err(e) if !watch.stopped() => e,
+            found => return found,
+        };
+        if number == SEARCHES {
+            let all = Error::new(format!("{}, in the last of {SEARCHES} searches", e.cause()));
+            return Err(all.remedy(
+                "start it when the machine is less busy, or use a memory server: \
+                 `warmset color serve` finds colors once",
+            ));
+        }
+        watch.note(&format!("note: search {number} of {SEARCHES} for colors: {e}; searching again"));
+        pause(number);
+        number += 1;
+    }
+}
+
+/// How much memory is sorted where nobody says it: enough for what the program is known to need of
+/// its colors, within bounds.
+fn usual_memory(need: Bytes, plan: &Plan, colors: u16) -> Bytes {
+    let (least, most) = (Bytes::from_mib(64), Bytes::from_mib(256));
+    // What it will allocate is not known; a little is always needed.
+    let need = Bytes::new(need.get().saturating_add(1 << 20));
+    enough(need, plan, colors).clamp(least, most)
+}
+
+/// Memory is sorted in steps of this size where nobody says how much.
+const STEP: Bytes = Bytes::from_mib(64);
+
+/// How much to sort so that the program gets so much of its own colors: a quarter more than its
+/// share, as colors get unequal shares and some pages get none.
+fn enough(need: Bytes, plan: &Plan, colors: u16) -> Bytes {
+    let own = plan.colors.len().max(1) as u64;
+    let all = need.get().saturating_mul(u64::from(colors)) / own;
+    let steps = all.saturating_add(all / 4).div_ceil(STEP.get());
+    Bytes::new(steps.saturating_mul(STEP.get()))
 }
 
 fn text_of(ran: &Ran, program: &Path, plan: &Plan, own_memory: Option<&Sorted>) -> String {
@@ -410,6 +436,61 @@ mod tests {
             text.contains("up to 24MiB") && text.contains("color serve --size"),
             "{text}"
         );
+    }
+
+    /// Fails so often; says the notes, how often it waited, and what came of it.
+    fn searched(failures: u32) -> (Vec<String>, u32, Result<u32>) {
+        #[derive(Default)]
+        struct Notes(std::sync::Mutex<Vec<String>>);
+        impl Watch for Notes {
+            fn begin(&self, _: &str, _: u64) {}
+            fn advance(&self, _: u64) {}
+            fn note(&self, text: &str) {
+                self.0.lock().unwrap().push(text.to_owned());
+            }
+            fn stopped(&self) -> bool {
+                false
+            }
+        }
+        let (notes, waited) = (Notes::default(), std::cell::Cell::new(0));
+        let mut searches = 0;
+        let found = again(&notes, |_| waited.set(waited.get() + 1), || {
+            searches += 1;
+            match searches <= failures {
+                true => Err(Error::new("30 of 32 colors were found").remedy("wait")),
+                false => Ok(searches),
+            }
+        });
+        (notes.0.into_inner().unwrap(), waited.get(), found)
+    }
+
+    #[test]
+    fn colors_that_cannot_be_told_are_searched_again_a_bounded_number_of_times() {
+        let (notes, waited, found) = searched(0);
+        assert_eq!((notes.len(), waited, found.unwrap()), (0, 0, 1));
+        let (notes, waited, found) = searched(5);
+        assert_eq!((notes.len(), waited, found.unwrap()), (5, 5, 6));
+        assert!(notes[0].contains("search 1 of 6") && notes[4].contains("search 5 of 6"), "{notes:?}");
+        assert!(notes[0].contains("30 of 32"), "{notes:?}");
+        let (notes, waited, found) = searched(6);
+        assert_eq!((notes.len(), waited), (5, 5));
+        let e = found.unwrap_err().to_string();
+        assert!(e.contains("30 of 32") && e.contains("last of 6") && e.contains("color serve"), "{e}");
+    }
+
+    #[test]
+    fn memory_is_sorted_by_what_is_known_of_a_program_within_bounds() {
+        let mib = Bytes::from_mib;
+        // Two of 32 colors.
+        assert_eq!(usual_memory(mib(0), &plan(), 32), mib(64));
+        // 5 MiB and one more are 96 of all, and a quarter more.
+        assert_eq!(usual_memory(mib(5), &plan(), 32), mib(128));
+        assert_eq!(usual_memory(mib(100), &plan(), 32), mib(256));
+        let sorted = Sorted {
+            colors: 32,
+            memory: mib(100),
+        };
+        assert_eq!(sorted.enough(mib(1), &plan()), mib(128));
     }
 
     #[test]

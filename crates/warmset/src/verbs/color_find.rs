@@ -110,6 +110,17 @@ pub fn level_with_colors(platform: &Platform, cpu: CpuId, asked: Option<u8>) -> 
         })
 }
 
+/// The cache that is partitioned: the level asked for, or the first one that has colors.
+///
+/// # Errors
+/// There is none, or the machine does not tell how it is made.
+pub fn cache_with_colors(platform: &Platform, level: Option<u8>, cpu: Option<u32>) -> Result<Geometry> {
+    let cpu = processor(platform, cpu)?;
+    let cache = Geometry::of(platform, level_with_colors(platform, cpu, level)?, cpu)?;
+    finder::colorable(&cache)?;
+    Ok(cache)
+}
+
 /// Finds colors, however sure they are.
 fn search(platform: &Platform, level: Option<u8>, cpu: Option<u32>, console: &Console) -> Result<Palette> {
     let cpu = processor(platform, cpu)?;
