@@ -88,8 +88,8 @@ pub struct Ran {
     pub status: ExitStatus,
     /// Its number.
     pub process: u32,
-    /// What its processes found colored at their ends, the program's own first: it is missing where the program was ended by a
-    /// signal.
+    /// What its processes found colored at their ends, the program's own first: it is missing where
+    /// the program was ended by a signal.
     pub reports: Vec<Report>,
     /// Did heap or mappings ask for colored memory that was not there?
     pub ran_out: bool,
@@ -126,8 +126,14 @@ pub fn run_over(
     let failed = |e: std::io::Error| Error::io(&path, "run the program", &e);
     let mut child = Command::new(&path)
         .args(arguments)
-        .env("LD_PRELOAD", preloaded(&place.library(), std::env::var_os("LD_PRELOAD")))
-        .env(&*VARIABLE.to_string_lossy(), plan.setting(&place.socket(), &secret))
+        .env(
+            "LD_PRELOAD",
+            preloaded(&place.library(), std::env::var_os("LD_PRELOAD")),
+        )
+        .env(
+            &*VARIABLE.to_string_lossy(),
+            plan.setting(&place.socket(), &secret),
+        )
         .spawn()
         .map_err(failed)?;
     let served = client::process(child.id())
@@ -243,8 +249,8 @@ fn granted(connection: &mut Connection, colors: &Colors) -> Result<()> {
     Ok(())
 }
 
-/// How many tiles code and data may take: half of what is free at most, where the server says what that is, so that the
-/// heap has some.
+/// How many tiles code and data may take: half of what is free at most, where the server says what
+/// that is, so that the heap has some.
 fn segments(connection: &mut Connection, plan: &Plan) -> usize {
     let most = (plan.segments.get() / TILE as u64) as usize;
     match connection.ask(&Request::List {}) {

@@ -2,7 +2,7 @@
 //! nobody else is served, or delays those who are.
 //!
 //! Another user is this program, started again with the rights of a user that nobody is
-//! (`as_user`): his part is one of the functions of `PARTS`.
+//! (`as_user`), to do one of the parts (`part`).
 
 mod common;
 
@@ -24,41 +24,34 @@ const ROLE: &str = "WARMSET_TEST_ROLE";
 const VARIABLE: &str = "WARMSET_COLOR_EXEC";
 
 /// What this program does when it is started as somebody, with arguments.
-const PARTS: [(&str, fn(&[String])); 4] = [
-    ("connect", connect),
-    ("take-over", take_over),
-    ("listen", listen),
-    ("supervise", supervise),
-];
+fn part(role: &str, arguments: &[String]) {
+    match role {
+        "connect" => connect(arguments),
+        "take-over" => take_over(arguments),
+        "listen" => listen(arguments),
+        "supervise" => supervise(arguments),
+        _ => panic!("there is no part {role}"),
+    }
+}
 
 fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
-        let (_, part) = PARTS.iter().find(|(name, _)| *name == role).unwrap();
-        part(&arguments);
+        part(&role, &arguments);
         return ExitCode::SUCCESS;
     }
     // One after the other: servers are forked, and would keep what other tests have open.
-    testing::run_alone(vec![
-        trial("the_library_of_a_killed_supervisor_stays_its_users", || {
-            the_library_of_a_killed_supervisor_stays_its_users()
-        }),
-        trial("programs_go_on_when_their_supervisor_is_killed", || {
-            programs_go_on_when_their_supervisor_is_killed()
-        }),
-        trial("an_impostor_is_told_nothing_and_gives_no_memory", || {
-            an_impostor_is_told_nothing_and_gives_no_memory()
-        }),
-        trial("a_memory_server_of_another_user_is_refused", || {
-            a_memory_server_of_another_user_is_refused()
-        }),
-        trial("only_the_run_itself_is_served", || only_the_run_itself_is_served()),
-        trial("a_program_that_gives_up_its_rights_goes_on_without_colors", || {
-            a_program_that_gives_up_its_rights_goes_on_without_colors()
-        }),
-        trial("who_connects_and_says_nothing_delays_nobody", || {
-            who_connects_and_says_nothing_delays_nobody()
-        }),
+    macro_rules! trials {
+        ($($name:ident),+ $(,)?) => { vec![$(trial(stringify!($name), $name)),+] };
+    }
+    testing::run_alone(trials![
+        the_library_of_a_killed_supervisor_stays_its_users,
+        programs_go_on_when_their_supervisor_is_killed,
+        an_impostor_is_told_nothing_and_gives_no_memory,
+        a_memory_server_of_another_user_is_refused,
+        only_the_run_itself_is_served,
+        a_program_that_gives_up_its_rights_goes_on_without_colors,
+        who_connects_and_says_nothing_delays_nobody,
     ])
 }
 
@@ -115,7 +108,10 @@ fn take_over(arguments: &[String]) {
         if path.is_dir() {
             let own = path.join("other");
             say("made a file in", std::fs::write(&own, "").is_ok());
-            say("listed", path.ends_with("warmset-color-exec") && path.read_dir().is_ok());
+            say(
+                "listed",
+                path.ends_with("warmset-color-exec") && path.read_dir().is_ok(),
+            );
         } else {
             let file = std::fs::OpenOptions::new().write(true).open(path);
             say("can write to", file.is_ok());
@@ -222,7 +218,11 @@ fn the_library_of_a_killed_supervisor_stays_its_users() -> Outcome {
     run.kill_supervisor();
     for path in [&library, &socket] {
         let path = Path::new(path);
-        assert!(path.is_absolute() && !path.starts_with("/proc"), "{}", path.display());
+        assert!(
+            path.is_absolute() && !path.starts_with("/proc"),
+            "{}",
+            path.display()
+        );
         for part in path.ancestors() {
             let meta = part.symlink_metadata().unwrap();
             assert_eq!(meta.uid(), 0, "{}", part.display());
@@ -266,7 +266,9 @@ fn listener_of(user: u32) -> (Child, BufReader<ChildStdout>, tempfile::TempDir, 
 }
 
 /// What came over the connection to him.
-fn heard((mut child, mut from, _dir, _): (Child, BufReader<ChildStdout>, tempfile::TempDir, PathBuf)) -> String {
+fn heard(
+    (mut child, mut from, _dir, _): (Child, BufReader<ChildStdout>, tempfile::TempDir, PathBuf),
+) -> String {
     let mut said = String::new();
     from.read_to_string(&mut said).unwrap();
     assert!(child.wait().unwrap().success());
@@ -302,7 +304,9 @@ fn an_impostor_is_told_nothing_and_gives_no_memory() -> Outcome {
 fn a_memory_server_of_another_user_is_refused() -> Outcome {
     is_root()?;
     let server = listener_of(OTHER);
-    let e = exec::run(&server.3, &plan(), Path::new("true"), &[]).unwrap_err().to_string();
+    let e = exec::run(&server.3, &plan(), Path::new("true"), &[])
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("run by user 54321") && e.contains("socket"), "{e}");
     assert_eq!(heard(server), "0 bytes\n");
     let server = listener_of(OTHER);
@@ -379,9 +383,8 @@ fn answer(socket: &Path, secret: &[u8], kind: u32, list: &[u8]) -> Vec<u8> {
     // It may be cut off before it has sent all.
     let _ = stream.write_all(&body);
     let mut answer = Vec::new();
-    match stream.read_to_end(&mut answer) {
-        Err(e) => assert_eq!(e.kind(), ErrorKind::ConnectionReset),
-        Ok(_) => {}
+    if let Err(e) = stream.read_to_end(&mut answer) {
+        assert_eq!(e.kind(), ErrorKind::ConnectionReset);
     }
     answer
 }
@@ -392,8 +395,16 @@ fn only_the_run_itself_is_served() -> Outcome {
     run.wait(0);
     let (socket, secret) = run.supervisor();
     let colors = [0, 0, 1, 0];
-    assert_eq!(answer(&socket, &[0; 16], TAKE, &colors).len(), 0, "without the secret");
-    assert_eq!(answer(&socket, &secret, TAKE, &colors).len(), 4 + 2 * 4, "with it");
+    assert_eq!(
+        answer(&socket, &[0; 16], TAKE, &colors).len(),
+        0,
+        "without the secret"
+    );
+    assert_eq!(
+        answer(&socket, &secret, TAKE, &colors).len(),
+        4 + 2 * 4,
+        "with it"
+    );
     assert_eq!(answer(&socket, &secret, BEGIN, &[]), [0; 4]);
     let others = is_root().map(|()| {
         let met = said(as_user(OTHER, "connect", &[socket.to_str().unwrap()]));

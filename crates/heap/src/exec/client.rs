@@ -159,7 +159,13 @@ fn has_hung_up(stream: BorrowedFd<'_>) -> std::io::Result<bool> {
 
 fn events(fd: BorrowedFd<'_>, which: PollFlags) -> std::io::Result<PollFlags> {
     let mut asked = [PollFd::from_borrowed_fd(fd, which)];
-    poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    poll(
+        &mut asked,
+        Some(&Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        }),
+    )?;
     Ok(asked[0].revents())
 }
 

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// Can a library be loaded into a program? Gives its path.
 ///
 /// # Errors
-/// It is not there, or is statically linked, or runs with other rights than its caller's: then the loader ignores libraries.
+/// It is not there, or is statically linked, or runs with other rights than its caller's: then the
+/// loader ignores libraries.
 pub fn check(program: &Path) -> Result<PathBuf> {
     let path = found(program)?;
     loaded(&path, 0)?;

@@ -66,7 +66,7 @@ impl Place {
         let failed = |e: std::io::Error| format!("cannot be used: {e}");
         match DirBuilder::new().mode(0o700).create(&parent) {
             // Others pass through it, and cannot open it: whoever can may hold a lock on it.
-            Ok(()) => std::fs::set_permissions(&parent, Permissions::from_mode(0o711)).map_err(failed)?,
+            Ok(()) => allow(&parent, 0o711).map_err(failed)?,
             Err(e) if e.kind() == ErrorKind::AlreadyExists => fit(&parent).map(drop)?,
             Err(e) => return Err(failed(e)),
         }
@@ -94,9 +94,9 @@ impl Place {
         let socket = dir.join(SOCKET);
         let listener = UnixListener::bind(&socket)?;
         // The kernel lets no other user connect.
-        std::fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
-        std::fs::set_permissions(dir.join(LIBRARY), Permissions::from_mode(0o444))?;
-        std::fs::set_permissions(dir, Permissions::from_mode(0o711))?;
+        allow(&socket, 0o600)?;
+        allow(&dir.join(LIBRARY), 0o444)?;
+        allow(dir, 0o711)?;
         let place = Place {
             dir: dir.to_owned(),
             _lock: lock,
@@ -121,6 +121,11 @@ impl Drop for Place {
             let _ = std::fs::remove_dir_all(&self.dir);
         }
     }
+}
+
+/// Sets the mode of what was made, whatever the mask of this process took from it.
+fn allow(path: &Path, mode: u32) -> std::io::Result<()> {
+    std::fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
 fn own_directory(parent: &Path) -> std::io::Result<PathBuf> {
@@ -170,7 +175,9 @@ fn fit(dir: &Path) -> std::result::Result<PathBuf, String> {
         return Err("has a space, `:`, `;` or `$` in its name".to_owned());
     }
     for part in path.ancestors() {
-        let meta = part.symlink_metadata().map_err(|e| format!("cannot be used: {e}"))?;
+        let meta = part
+            .symlink_metadata()
+            .map_err(|e| format!("cannot be used: {e}"))?;
         let which = match part == path {
             true => String::new(),
             false => format!("lies in {}, which ", part.display()),
@@ -235,7 +242,8 @@ mod tests {
     fn base() -> tempfile::TempDir {
         let own = candidates().into_iter().filter(|dir| fit(dir).is_ok());
         let mut made = own.filter_map(|dir| tempfile::tempdir_in(dir).ok());
-        made.next().expect("a directory that only this user and root may write to")
+        made.next()
+            .expect("a directory that only this user and root may write to")
     }
 
     #[test]
@@ -282,7 +290,10 @@ mod tests {
             assert!(fit(&below).unwrap_err().contains("open, which can be"));
             let e = Place::make_in(vec![below.clone(), base.path().join("none")], b"").unwrap_err();
             let e = e.to_string();
-            assert!(e.contains("by others") && e.contains("none cannot be used"), "{e}");
+            assert!(
+                e.contains("by others") && e.contains("none cannot be used"),
+                "{e}"
+            );
         }
         std::fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
         assert!(fit(&open).is_ok());

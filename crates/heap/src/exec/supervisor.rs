@@ -8,9 +8,7 @@
 use super::Plan;
 use super::client::{self, Asking, Request};
 use crate::inspect::{self, Report};
-use crate::message::{
-    BEGIN, GIVE_BACK, MOST_TILES, REPORT, SECRET, TAKE, TAKE_SEGMENT, TAKE_STACK,
-};
+use crate::message::{BEGIN, GIVE_BACK, MOST_TILES, REPORT, SECRET, TAKE, TAKE_SEGMENT, TAKE_STACK};
 use model::{Error, Result};
 use partition::client::Connection;
 use partition::frame::FrameNumbers;
@@ -40,11 +38,14 @@ struct Process {
     in_segments: usize,
 }
 
+/// What a process of this run knows.
+pub(super) type Secret = [u8; SECRET];
+
 /// What the supervisor knows.
 pub(super) struct Supervisor<'a> {
     plan: &'a Plan,
     connection: Connection,
-    secret: [u8; SECRET],
+    secret: Secret,
     user: u32,
     numbers: Option<FrameNumbers>,
     /// The color of each frame that was ever given.
@@ -72,12 +73,7 @@ struct Happened {
 
 impl<'a> Supervisor<'a> {
     /// For programs that know this secret. `segments`: how many tiles code and data may take.
-    pub(super) fn new(
-        plan: &'a Plan,
-        connection: Connection,
-        secret: [u8; SECRET],
-        segments: usize,
-    ) -> Self {
+    pub(super) fn new(plan: &'a Plan, connection: Connection, secret: Secret, segments: usize) -> Self {
         Supervisor {
             plan,
             connection,
@@ -126,11 +122,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until something happens.
-    fn wait(
-        &self,
-        listener: &UnixListener,
-        program: Option<&OwnedFd>,
-    ) -> std::io::Result<Happened> {
+    fn wait(&self, listener: &UnixListener, program: Option<&OwnedFd>) -> std::io::Result<Happened> {
         let mut all = vec![PollFd::new(listener, PollFlags::IN)];
         all.extend(self.asking.iter().map(|a| PollFd::new(a.stream(), PollFlags::IN)));
         let processes = self.processes.values();
@@ -144,7 +136,9 @@ impl<'a> Supervisor<'a> {
         let mut ready = all.iter().map(|fd| !fd.revents().is_empty());
         Ok(Happened {
             knocked: ready.next().unwrap_or(false),
-            asking: (0..self.asking.len()).filter(|_| ready.next().unwrap_or(false)).collect(),
+            asking: (0..self.asking.len())
+                .filter(|_| ready.next().unwrap_or(false))
+                .collect(),
             ended: (self.processes.keys().copied())
                 .filter(|_| ready.next().unwrap_or(false))
                 .collect(),
@@ -216,7 +210,11 @@ impl<'a> Supervisor<'a> {
     /// The books of the process at the other end.
     fn process_of(&mut self, stream: &UnixStream, peer: Peer) -> std::io::Result<&mut Process> {
         // The number of one that ended may be this one's.
-        if self.processes.get(&peer.pid).is_some_and(|p| client::has_ended(&p.descriptor)) {
+        if self
+            .processes
+            .get(&peer.pid)
+            .is_some_and(|p| client::has_ended(&p.descriptor))
+        {
             self.forget(peer.pid);
         }
         Ok(match self.processes.entry(peer.pid) {
@@ -273,7 +271,9 @@ impl<'a> Supervisor<'a> {
     ) -> std::io::Result<()> {
         self.process_of(stream, peer)?;
         let taken = self.take(kind, colors);
-        let (tiles, files) = taken.as_ref().map_or((&[][..], &[][..]), |(t, f)| (&t[..], &f[..]));
+        let (tiles, files) = taken
+            .as_ref()
+            .map_or((&[][..], &[][..]), |(t, f)| (&t[..], &f[..]));
         // They are the process's before it has them: it may end at any moment.
         let in_segments = if kind == TAKE_SEGMENT { tiles.len() } else { 0 };
         if let Some(process) = self.processes.get_mut(&peer.pid) {
@@ -303,14 +303,18 @@ impl<'a> Supervisor<'a> {
 
     /// A process that has nothing need not be waited for.
     fn forget_empty(&mut self, pid: u32) {
-        if self.processes.get(&pid).is_some_and(|process| process.tiles.is_empty()) {
+        if self
+            .processes
+            .get(&pid)
+            .is_some_and(|process| process.tiles.is_empty())
+        {
             self.forget(pid);
         }
     }
 
-    /// Takes tiles from the server, in the order of the colors. Where a color has run out, another one
-    /// of the same heap takes its place. Where all of them have, there are fewer tiles than asked for;
-    /// in strict mode the heap and mappings get none then.
+    /// Takes tiles from the server, in the order of the colors. Where a color has run out, another
+    /// one of the same heap takes its place. Where all of them have, there are fewer tiles than
+    /// asked for; in strict mode the heap and mappings get none then.
     fn take(&mut self, kind: u32, colors: &[Color]) -> Result<(Vec<u32>, Vec<File>)> {
         let colors = match kind {
             TAKE_SEGMENT => &colors[..colors.len().min(self.segments)],

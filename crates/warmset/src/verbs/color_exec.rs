@@ -1,22 +1,18 @@
 //! `warmset color exec`: an unmodified program with its memory in colors, and which of its pages really are.
 
-use super::color_find::{alike, cache_with_colors, find_palette, keep_pages};
+use super::color_exec_alone::{Sorted, alone};
 use crate::Answer;
 use crate::console::{Console, note};
 use crate::options::new_file;
 use heap::exec::{self, Part, Plan, Ran};
 use heap::inspect::Report;
-use model::watch::Watch;
 use model::{Bytes, Error, Result, document, files};
+use partition::Colors;
 use partition::client::{Connection, usual_socket};
-use partition::server::Server;
-use partition::{Colors, tile};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 const HELP: &str = "\
 The program gets its heap, its anonymous mappings, the upper part of its threads' stacks, and its code and data in memory of \
@@ -109,7 +105,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let (ran, own) = if args.socket.is_some() || Connection::open(&socket).is_ok() {
         (exec::run(&socket, &plan, program, arguments)?, None)
     } else {
-        let (ran, sorted) = alone(args, &plan, program, arguments, &console)?;
+        let (ran, sorted) = alone(args.memory, &plan, program, arguments, &console)?;
         (ran, Some(sorted))
     };
     if !args.quiet {
@@ -133,119 +129,6 @@ pub fn run(args: &Args) -> Result<Answer> {
         0 => Answer::Yes,
         status => Answer::Program(status as u8),
     })
-}
-
-/// Memory that was sorted for this run alone.
-struct Sorted {
-    /// How many colors there are, those of the program among them.
-    colors: u16,
-    /// How much was sorted into all of them.
-    memory: Bytes,
-}
-
-impl Sorted {
-    /// How much to sort so that the program gets so much of its own colors: more than was sorted.
-    fn enough(&self, need: Bytes, plan: &Plan) -> Bytes {
-        // In the next step where it should have been enough.
-        let more = Bytes::new(self.memory.get() / STEP.get() * STEP.get() + STEP.get());
-        enough(need, plan, self.colors).max(more)
-    }
-}
-
-/// With memory that is sorted for this run alone. Returns how much of it as well.
-fn alone(
-    args: &Args,
-    plan: &Plan,
-    program: &Path,
-    arguments: &[OsString],
-    console: &Console,
-) -> Result<(Ran, Sorted)> {
-    let platform = machine::this_machine()?.platform;
-    let cache = cache_with_colors(&platform, None, None)?;
-    plan.colors.check(cache.colors)?;
-    let memory = match args.memory {
-        Some(memory) => memory,
-        None => usual_memory(exec::known_need(program, plan)?, plan, cache.colors),
-    };
-    tile::allow_files(memory);
-    let settings = keep_pages(console);
-    let pause = |search: u32| console.sleep(PAUSE * 2_u32.pow(search - 1));
-    let (palette, mut tiles) = again(console, pause, || {
-        let palette = find_palette(&platform, None, None, console)?;
-        if memory > Bytes::from_mib(64) && console.room().is_none() {
-            // No progress bar is seen there.
-            note(&format!("sorting {memory} by color for this run"));
-        }
-        let tiles = tile::make(&palette, memory, &alike(&platform, &palette), console)?;
-        Ok((palette, tiles))
-    })?;
-    tiles.retain(|tile| plan.colors.contains(tile.color));
-    console.finish();
-    note(&format!(
-        "no memory server at {}: sorted {} in colors {} for this run",
-        usual_socket().display(),
-        Bytes::new((tiles.len() * tile::TILE) as u64),
-        plan.colors
-    ));
-    let colors = palette.colors();
-    // Nobody else can reach it: it has no socket.
-    let server = Arc::new(Server::new(colors, tiles));
-    let ran = exec::run_over(server.attach()?, plan, program, arguments);
-    drop(settings);
-    ran.map(|ran| (ran, Sorted { colors, memory }))
-}
-
-/// How often colors are searched before a run without a server is refused. While others use the
-/// same core, no search may be sure; it is seldom so for long.
-const SEARCHES: u32 = 6;
-/// After the first search; twice as long after each further one.
-const PAUSE: Duration = Duration::from_millis(500);
-
-/// Searches again, a bounded number of times, where colors could not be told or memory could not be
-/// sorted by them. Each time it is said why. `pause` waits after a search that failed.
-fn again<T>(
-    watch: &dyn Watch,
-    pause: impl Fn(u32),
-    mut search: impl FnMut() -> Result<T>,
-) -> Result<T> {
-    let mut number = 1;
-    loop {
-        let e = match search() {
-            Err(e) if !watch.stopped() => e,
-            found => return found,
-        };
-        if number == SEARCHES {
-            let all = Error::new(format!("{}, in the last of {SEARCHES} searches", e.cause()));
-            return Err(all.remedy(
-                "start it when the machine is less busy, or use a memory server: \
-                 `warmset color serve` finds colors once",
-            ));
-        }
-        watch.note(&format!("note: search {number} of {SEARCHES} for colors: {e}; searching again"));
-        pause(number);
-        number += 1;
-    }
-}
-
-/// How much memory is sorted where nobody says it: enough for what the program is known to need of
-/// its colors, within bounds.
-fn usual_memory(need: Bytes, plan: &Plan, colors: u16) -> Bytes {
-    let (least, most) = (Bytes::from_mib(64), Bytes::from_mib(256));
-    // What it will allocate is not known; a little is always needed.
-    let need = Bytes::new(need.get().saturating_add(1 << 20));
-    enough(need, plan, colors).clamp(least, most)
-}
-
-/// Memory is sorted in steps of this size where nobody says how much.
-const STEP: Bytes = Bytes::from_mib(64);
-
-/// How much to sort so that the program gets so much of its own colors: a quarter more than its
-/// share, as colors get unequal shares and some pages get none.
-fn enough(need: Bytes, plan: &Plan, colors: u16) -> Bytes {
-    let own = plan.colors.len().max(1) as u64;
-    let all = need.get().saturating_mul(u64::from(colors)) / own;
-    let steps = all.saturating_add(all / 4).div_ceil(STEP.get());
-    Bytes::new(steps.saturating_mul(STEP.get()))
 }
 
 fn text_of(ran: &Ran, program: &Path, plan: &Plan, own_memory: Option<&Sorted>) -> String {
@@ -436,61 +319,6 @@ mod tests {
             text.contains("up to 24MiB") && text.contains("color serve --size"),
             "{text}"
         );
-    }
-
-    /// Fails so often; says the notes, how often it waited, and what came of it.
-    fn searched(failures: u32) -> (Vec<String>, u32, Result<u32>) {
-        #[derive(Default)]
-        struct Notes(std::sync::Mutex<Vec<String>>);
-        impl Watch for Notes {
-            fn begin(&self, _: &str, _: u64) {}
-            fn advance(&self, _: u64) {}
-            fn note(&self, text: &str) {
-                self.0.lock().unwrap().push(text.to_owned());
-            }
-            fn stopped(&self) -> bool {
-                false
-            }
-        }
-        let (notes, waited) = (Notes::default(), std::cell::Cell::new(0));
-        let mut searches = 0;
-        let found = again(&notes, |_| waited.set(waited.get() + 1), || {
-            searches += 1;
-            match searches <= failures {
-                true => Err(Error::new("30 of 32 colors were found").remedy("wait")),
-                false => Ok(searches),
-            }
-        });
-        (notes.0.into_inner().unwrap(), waited.get(), found)
-    }
-
-    #[test]
-    fn colors_that_cannot_be_told_are_searched_again_a_bounded_number_of_times() {
-        let (notes, waited, found) = searched(0);
-        assert_eq!((notes.len(), waited, found.unwrap()), (0, 0, 1));
-        let (notes, waited, found) = searched(5);
-        assert_eq!((notes.len(), waited, found.unwrap()), (5, 5, 6));
-        assert!(notes[0].contains("search 1 of 6") && notes[4].contains("search 5 of 6"), "{notes:?}");
-        assert!(notes[0].contains("30 of 32"), "{notes:?}");
-        let (notes, waited, found) = searched(6);
-        assert_eq!((notes.len(), waited), (5, 5));
-        let e = found.unwrap_err().to_string();
-        assert!(e.contains("30 of 32") && e.contains("last of 6") && e.contains("color serve"), "{e}");
-    }
-
-    #[test]
-    fn memory_is_sorted_by_what_is_known_of_a_program_within_bounds() {
-        let mib = Bytes::from_mib;
-        // Two of 32 colors.
-        assert_eq!(usual_memory(mib(0), &plan(), 32), mib(64));
-        // 5 MiB and one more are 96 of all, and a quarter more.
-        assert_eq!(usual_memory(mib(5), &plan(), 32), mib(128));
-        assert_eq!(usual_memory(mib(100), &plan(), 32), mib(256));
-        let sorted = Sorted {
-            colors: 32,
-            memory: mib(100),
-        };
-        assert_eq!(sorted.enough(mib(1), &plan()), mib(128));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod check_batch;
 mod check_table;
 mod color;
 mod color_exec;
+mod color_exec_alone;
 mod color_experiment;
 mod color_experiment_long;
 mod color_experiment_multicore;
