@@ -10,7 +10,7 @@ use partition::client::Connection;
 use partition::tile::TILE;
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -96,31 +96,11 @@ struct Server {
 static SERVER: Mutex<Option<Server>> = Mutex::new(None);
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Connects to the memory server behind a socket, where that is root's or this user's: the server
-/// keeps what it hands out mapped, and can read and write it.
-///
-/// # Errors
-/// Nobody serves there, or another user does.
-pub(crate) fn connect(socket: &Path) -> Result<Connection> {
-    let connection = Connection::open(socket)?;
-    let server = connection.server()?.uid;
-    let user = rustix::process::geteuid().as_raw();
-    match server == 0 || server == user {
-        true => Ok(connection),
-        false => Err(Error::new(format!(
-            "the memory server is run by user {server}, who could read and change the memory that \
-             it hands out to user {user}"
-        ))
-        .at(socket.display())
-        .remedy("use a server that root or you yourself run: name its socket, or start one")),
-    }
-}
-
 impl Server {
     fn connection(&mut self) -> Result<&mut Connection> {
         let me = std::process::id();
         if self.open.as_ref().is_none_or(|(pid, _)| *pid != me) {
-            self.open = Some((me, connect(&self.socket)?));
+            self.open = Some((me, Connection::open_trusted(&self.socket)?));
         }
         match &mut self.open {
             Some((_, connection)) => Ok(connection),

@@ -104,7 +104,7 @@ pub struct Ran {
 /// Nobody serves, or another user does; the colors cannot be had; the program cannot be started.
 pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -> Result<Ran> {
     check(program)?;
-    run_over(crate::attach::connect(server)?, plan, program, arguments)
+    run_over(Connection::open_trusted(server)?, plan, program, arguments)
 }
 
 /// As [`run`], over a connection to the memory server.

@@ -47,6 +47,27 @@ impl Connection {
         Ok(Self::over(stream))
     }
 
+    /// As [`Connection::open`], to take memory: the server keeps what it hands out mapped, and can
+    /// read and change it. So it has to be root's or this user's.
+    ///
+    /// # Errors
+    /// Nobody serves there, or another user does.
+    pub fn open_trusted(socket: &Path) -> Result<Self> {
+        let connection = Self::open(socket)?;
+        let server = connection.server()?.uid;
+        // SAFETY: a call without arguments that cannot fail.
+        let user = unsafe { libc::geteuid() };
+        if server == 0 || server == user {
+            return Ok(connection);
+        }
+        Err(Error::new(format!(
+            "the memory server is run by user {server}, who could read and change the memory that \
+             it hands out to user {user}"
+        ))
+        .at(socket.display())
+        .remedy("use a server that root or you yourself run: name its socket, or start one"))
+    }
+
     /// To the server at the other end of a stream.
     pub fn over(stream: UnixStream) -> Self {
         Connection {

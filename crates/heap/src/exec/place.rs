@@ -28,7 +28,7 @@ const LOCK: &str = "lock";
 #[derive(Debug)]
 pub(super) struct Place {
     dir: PathBuf,
-    _lock: File,
+    _lock: Locked,
 }
 
 impl Place {
@@ -65,13 +65,12 @@ impl Place {
         let parent = base.join(OF_ALL_RUNS);
         let failed = |e: std::io::Error| format!("cannot be used: {e}");
         match DirBuilder::new().mode(0o700).create(&parent) {
-            // Others pass through it, and cannot open it: whoever can may hold a lock on it.
-            Ok(()) => allow(&parent, 0o711).map_err(failed)?,
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => fit(&parent).map(drop)?,
-            Err(e) => return Err(failed(e)),
-        }
-        let creating = File::open(&parent).map_err(failed)?;
-        creating.lock().map_err(failed)?;
+            Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(failed(e)),
+            _ => fit(&parent)?,
+        };
+        // Others pass through it, and cannot open it: whoever can may hold a lock on it.
+        allow(&parent, 0o711).map_err(failed)?;
+        let _making = Locked::new(File::open(&parent)).map_err(failed)?;
         remove_left_over(&parent);
         let dir = own_directory(&parent).map_err(failed)?;
         Self::fill(&dir, library).map_err(|e| {
@@ -88,8 +87,7 @@ impl Place {
             options.write(true).create_new(true).mode(mode);
             options.open(dir.join(name))
         };
-        let lock = create(LOCK, 0o600)?;
-        lock.lock()?;
+        let lock = Locked::new(create(LOCK, 0o600))?;
         create(LIBRARY, 0o444)?.write_all(library)?;
         let socket = dir.join(SOCKET);
         let listener = UnixListener::bind(&socket)?;
@@ -120,6 +118,26 @@ impl Drop for Place {
         if !is_loaded(&self.library()) {
             let _ = std::fs::remove_dir_all(&self.dir);
         }
+    }
+}
+
+/// A file that is locked as long as this lives, also where a child of this process has it open by
+/// a fork.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Locked {
+    fn new(file: std::io::Result<File>) -> std::io::Result<Self> {
+        let file = file?;
+        file.lock()?;
+        Ok(Locked(file))
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // It is closed next, which unlocks it where no child has it.
+        let _ = self.0.unlock();
     }
 }
 
@@ -268,7 +286,7 @@ mod tests {
         // As it is after a kill: the lock is free, and nothing was removed.
         let left = one.dir.join("left");
         std::fs::write(&left, "").unwrap();
-        one._lock.unlock().unwrap();
+        one._lock.0.unlock().unwrap();
         std::mem::forget(one);
         let (two, _listening) = Place::within(base.path(), b"").unwrap();
         assert!(!left.exists() && two.dir.exists());

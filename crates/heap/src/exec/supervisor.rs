@@ -110,7 +110,7 @@ impl<'a> Supervisor<'a> {
             let happened = self.wait(listener, program).map_err(failed)?;
             self.hear(&happened.asking);
             for pid in happened.ended {
-                self.forget(pid);
+                self.forget_ended(pid);
             }
             if happened.knocked {
                 self.let_in(listener);
@@ -207,16 +207,17 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// The tiles of a process that has ended return. Its number may be another's by now.
+    fn forget_ended(&mut self, pid: u32) {
+        let process = self.processes.get(&pid);
+        if process.is_some_and(|process| client::has_ended(&process.descriptor)) {
+            self.forget(pid);
+        }
+    }
+
     /// The books of the process at the other end.
     fn process_of(&mut self, stream: &UnixStream, peer: Peer) -> std::io::Result<&mut Process> {
-        // The number of one that ended may be this one's.
-        if self
-            .processes
-            .get(&peer.pid)
-            .is_some_and(|p| client::has_ended(&p.descriptor))
-        {
-            self.forget(peer.pid);
-        }
+        self.forget_ended(peer.pid);
         Ok(match self.processes.entry(peer.pid) {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
             std::collections::btree_map::Entry::Vacant(new) => new.insert(Process {
