@@ -72,8 +72,14 @@ struct Happened {
 }
 
 impl<'a> Supervisor<'a> {
-    /// For programs that know this secret. `segments`: how many tiles code and data may take.
-    pub(super) fn new(plan: &'a Plan, connection: Connection, secret: Secret, segments: usize) -> Self {
+    /// For programs that know this secret.
+    pub(super) fn new(
+        plan: &'a Plan,
+        connection: Connection,
+        secret: Secret,
+        // How many tiles code and data may take.
+        segments: usize,
+    ) -> Self {
         Supervisor {
             plan,
             connection,
@@ -122,7 +128,12 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until something happens.
-    fn wait(&self, listener: &UnixListener, program: Option<&OwnedFd>) -> std::io::Result<Happened> {
+    fn wait(
+        &self,
+        listener: &UnixListener,
+        // Until it has ended.
+        program: Option<&OwnedFd>,
+    ) -> std::io::Result<Happened> {
         let mut all = vec![PollFd::new(listener, PollFlags::IN)];
         all.extend(self.asking.iter().map(|a| PollFd::new(a.stream(), PollFlags::IN)));
         let processes = self.processes.values();

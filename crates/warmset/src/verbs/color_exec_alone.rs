@@ -1,4 +1,4 @@
-//! `warmset color exec` without a memory server: finds the colors and sorts memory by them for one run.
+//! `warmset color exec` without a memory server: finds the colors, sorts memory by them for one run.
 
 use super::color_find::{alike, cache_with_colors, find_palette, keep_pages};
 use crate::console::{Console, note};
