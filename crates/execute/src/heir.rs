@@ -19,7 +19,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const C_NAME: &std::ffi::CStr = c"warmset-heir";
 /// How long an engine whose watchdog has ended may take to come to its own end.
-const PATIENCE: u64 = 5_000_000_000;
+const PATIENCE: u64 = 20_000_000_000;
 
 /// The running process. Dropping it ends it.
 pub(crate) struct Heir(libc::pid_t);

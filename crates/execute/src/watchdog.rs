@@ -18,7 +18,7 @@ pub use board::{Board, BoardRef, Entry};
 
 use crate::heir::Heir;
 use crate::kernel::{self, Thread};
-use board::{MAX_BEATS, Shared, Text};
+use board::{Shared, Text};
 use looks::Looks;
 pub(crate) use looks::TELL;
 use machine::group::Group;

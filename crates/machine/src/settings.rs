@@ -279,10 +279,9 @@ mod tests {
 
     /// Settings that keep their records in this directory.
     fn recorded(dir: &Path) -> Settings {
-        Settings {
-            records: Some(Records::at(dir.join("records")).unwrap()),
-            ..Settings::new()
-        }
+        let mut settings = Settings::new();
+        settings.records = Some(Records::at(dir.join("records")).unwrap());
+        settings
     }
 
     /// Another process, of a group of its own, that has changed a setting from 1 to 0: this test
@@ -350,25 +349,18 @@ mod tests {
             let records = Records::at(dir.path().join("records")).unwrap();
             assert!(restore_from(&records).is_empty(), "its process lives");
             let process = child.id();
-            let children = format!("/proc/{process}/task/{process}/children");
-            // It was started by the thread of the test.
+            // It was started by the thread of the test, which is not the first one.
             let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-            let guards: Vec<i32> = tasks
+            let children = tasks
                 .flatten()
-                .map(|task| std::fs::read_to_string(task.path().join("children")))
-                .flat_map(|text| {
-                    text.unwrap_or_default()
-                        .split_whitespace()
-                        .map(str::to_owned)
-                        .collect::<Vec<_>>()
-                })
-                .map(|guard| guard.parse().unwrap())
-                .collect();
-            assert_eq!(guards.len(), 1, "{children}");
-            // SAFETY: calls without pointers, to the guard of a process of ours, whose group it
-            // leads.
-            assert_eq!(unsafe { libc::getpgid(guards[0]) }, guards[0]);
-            assert_eq!(unsafe { libc::kill(guards[0], libc::SIGKILL) }, 0);
+                .map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default())
+                .collect::<String>();
+            let guard: i32 = children.trim().parse().unwrap();
+            // SAFETY: takes no pointers.
+            let session = unsafe { libc::getsid(guard) };
+            assert_eq!(session, guard, "it is of a session of its own");
+            // SAFETY: takes no pointers; the guard of a process of ours.
+            assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
             kill(&mut child, process as i32);
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "0");
             if changed {

@@ -267,8 +267,6 @@ pub fn what_best_effort_programs_start_ends_with_the_run(live: &Live) {
     }
     // Nor is anybody left to be waited for.
     // SAFETY: asks for a child to be waited for.
-    assert_eq!(
-        unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) },
-        -1
-    );
+    let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
+    assert_eq!(left, -1);
 }
