@@ -2,7 +2,7 @@
 //! color, writes to all of it and gives it back.
 //!
 //!     warmset color serve --size 1200MiB & warmset color grant uid:$(id -u) 0-31
-//!     cargo run --release -p warmset-partition --example gibibyte -- /run/warmset-color.sock 1024
+//!     cargo run --release -p warmset-partition --example gibibyte -- /run/warmset/color.sock 1024
 //!
 //! With `-` in the place of the socket, the server is within this process, and sorts as much for itself first.
 

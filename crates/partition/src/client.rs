@@ -19,9 +19,10 @@ use std::path::{Path, PathBuf};
 
 pub use crate::memory::Memory;
 
-/// Where the memory server's socket usually is: in `/run`, or in `XDG_RUNTIME_DIR` where that is set.
+/// Where the memory server's socket usually is: in a directory of its own in `/run`, or in `XDG_RUNTIME_DIR` where
+/// that is set.
 pub fn usual_socket() -> PathBuf {
-    const NAME: &str = "warmset-color.sock";
+    const NAME: &str = "warmset/color.sock";
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(dir) if !dir.is_empty() => Path::new(&dir).join(NAME),
         _ => Path::new("/run").join(NAME),

@@ -95,14 +95,40 @@ pub fn pages(area: &Area) -> Vec<Page<'_>> {
     (0..area.size() / PAGE).map(|i| Page::of(area, i)).collect()
 }
 
+/// What the system tells everybody about the pages of this process: `/proc/self/pagemap`.
+#[derive(Debug)]
+pub struct PageMap(File);
+
+impl PageMap {
+    /// Of this process; `None` where there is no such file.
+    pub fn of_this_process() -> Option<Self> {
+        File::open("/proc/self/pagemap").ok().map(PageMap)
+    }
+
+    fn entry(&self, address: usize) -> Option<u64> {
+        let mut entry = [0; 8];
+        self.0
+            .read_exact_at(&mut entry, (address / PAGE * 8) as u64)
+            .ok()?;
+        Some(u64::from_ne_bytes(entry))
+    }
+
+    /// Is nothing mapped at an address? No where that is not known. A page that is being moved is there.
+    pub fn is_empty(&self, address: usize) -> bool {
+        const PRESENT_OR_MOVING: u64 = 1 << 63 | 1 << 62;
+        self.entry(address)
+            .is_some_and(|entry| entry & PRESENT_OR_MOVING == 0)
+    }
+}
+
 /// Which frames are behind pages.
 #[derive(Debug)]
-pub struct FrameNumbers(File);
+pub struct FrameNumbers(PageMap);
 
 impl FrameNumbers {
     /// Of this process; `None` where the system tells no frame numbers.
     pub fn of_this_process() -> Option<Self> {
-        let numbers = FrameNumbers(File::open("/proc/self/pagemap").ok()?);
+        let numbers = FrameNumbers(PageMap::of_this_process()?);
         let here = Box::new(1_u64);
         let page = (&raw const *here as usize) & !(PAGE - 1);
         numbers.of_address(page).map(|_| numbers)
@@ -112,11 +138,7 @@ impl FrameNumbers {
     pub fn of_address(&self, address: usize) -> Option<u64> {
         const PRESENT: u64 = 1 << 63;
         const FRAME: u64 = (1 << 55) - 1;
-        let mut entry = [0; 8];
-        self.0
-            .read_exact_at(&mut entry, (address / PAGE * 8) as u64)
-            .ok()?;
-        let entry = u64::from_ne_bytes(entry);
+        let entry = self.0.entry(address)?;
         (entry & PRESENT != 0 && entry & FRAME != 0).then_some(entry & FRAME)
     }
 

@@ -3,6 +3,10 @@
 //! 001 §5.1: the operator grants colors to tasks or groups of tasks, for exclusive use; an application uses what was
 //! granted to it. A tile is free, held by one client, or *returning*: its client let go of it or died, but nobody has
 //! made sure yet that it is not mapped any more. Only free tiles are handed out, so that no tile is ever held twice.
+//!
+//! A tile counts against the grant that it was taken under until it is free again, also while it is returning: a
+//! client may give it back and go on using it. A tile whose frames its holder has exchanged counts for as long as
+//! the grant lasts.
 
 use crate::colors::{Color, Colors};
 pub use crate::holder::{Access, Holder};
@@ -24,13 +28,27 @@ const MOST_VIOLATIONS: usize = 256;
 /// The most names of super colors.
 const MOST_NAMES: usize = 1024;
 
-pub use said::{Client, Grant, Peer, Rights, Summary, Violation};
+pub use said::{Client, Grant, Peer, Rights, Spoiled, Summary, Violation};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a tile that is not free counts against.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Charge {
+    /// The holder of the grant; `None`: a tile of a server before, whose grant is gone.
+    holder: Option<Holder>,
+    access: Access,
+}
+
+impl Charge {
+    fn is_under(&self, grant: &Grant) -> bool {
+        self.access == grant.access && self.holder.as_ref() == Some(&grant.holder)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum State {
     Free,
-    Held(ClientId, Access),
-    Returning,
+    Held(ClientId, Charge),
+    Returning(Charge),
 }
 
 /// The books.
@@ -41,6 +59,8 @@ pub struct Ledger {
     free: Vec<Vec<TileId>>,
     grants: BTreeMap<(Holder, Access), Grant>,
     groups: BTreeMap<u32, BTreeSet<String>>,
+    /// When the processes began that grants and groups name.
+    began: BTreeMap<u32, u64>,
     names: BTreeMap<String, Colors>,
     clients: BTreeMap<ClientId, Peer>,
     violations: Vec<Violation>,
@@ -50,6 +70,8 @@ pub struct Ledger {
     untrue: BTreeSet<TileId>,
     /// How many tiles of each color were struck off.
     struck: Vec<u64>,
+    /// How many of these count against a grant.
+    spoiled: BTreeMap<(Holder, Access), u64>,
     next: ClientId,
 }
 
@@ -62,12 +84,14 @@ impl Ledger {
             free: vec![Vec::new(); usize::from(colors)],
             grants: BTreeMap::new(),
             groups: BTreeMap::new(),
+            began: BTreeMap::new(),
             names: BTreeMap::new(),
             clients: BTreeMap::new(),
             violations: Vec::new(),
             absent: BTreeSet::new(),
             untrue: BTreeSet::new(),
             struck: vec![0; usize::from(colors)],
+            spoiled: BTreeMap::new(),
             next: 0,
         };
         for (id, color) in tiles {
@@ -188,13 +212,15 @@ impl Ledger {
             .tiles
             .values()
             .filter_map(|(color, state)| match state {
-                State::Held(client, how) if colors.contains(*color) && *how == access => {
-                    self.clients.get(client).copied()
+                State::Held(client, charge)
+                    if colors.contains(*color)
+                        && charge.access == access
+                        && charge.holder.as_ref() == Some(holder) =>
+                {
+                    self.clients.get(client).map(|peer| peer.pid)
                 }
                 _ => None,
             })
-            .filter(|peer| self.speaks_for(*peer, holder))
-            .map(|peer| peer.pid)
             .collect();
         if let Some(pid) = held.first() {
             return Err(Error::new(format!(
@@ -210,7 +236,7 @@ impl Ledger {
             && self
                 .tiles
                 .values()
-                .any(|(color, state)| *state == State::Returning && colors.contains(*color))
+                .any(|(color, state)| matches!(state, State::Returning(_)) && colors.contains(*color))
         {
             return Err(Error::new(format!(
                 "memory of colors {colors} is still mapped by a process that inherited it"
@@ -221,6 +247,7 @@ impl Ledger {
             grant.colors = grant.colors.difference(colors);
             if grant.colors.is_empty() {
                 self.grants.remove(&key);
+                self.spoiled.remove(&key);
             }
         }
         Ok(())
@@ -265,7 +292,12 @@ impl Ledger {
             .copied();
         let client = known.unwrap_or_else(|| self.connect(peer));
         self.absent.insert(client);
-        self.tiles.insert(id, (color, State::Held(client, access)));
+        let grant = self.grant_for(client, color, access);
+        let charge = Charge {
+            holder: grant.map(|grant| grant.holder.clone()),
+            access,
+        };
+        self.tiles.insert(id, (color, State::Held(client, charge)));
     }
 
     /// Who holds a tile.
@@ -296,16 +328,38 @@ impl Ledger {
         self.untrue.insert(id);
     }
 
-    /// A tile no longer has its frames or its color: it is struck off, unless somebody holds it.
-    pub fn strike(&mut self, id: TileId) {
-        if let Some((color, state)) = self.tiles.get(&id)
-            && !matches!(state, State::Held(..))
-        {
-            self.struck[color.index()] += 1;
-            self.free[color.index()].retain(|free| *free != id);
-            self.tiles.remove(&id);
-            self.untrue.remove(&id);
+    /// A tile no longer has its frames or its color: it is struck off, unless somebody holds it. Where its
+    /// last holder is `to_blame`, it goes on counting against that grant.
+    pub fn strike(&mut self, id: TileId, to_blame: bool) {
+        let Some((color, state)) = self.tiles.get(&id) else {
+            return;
+        };
+        match state {
+            State::Held(..) => return,
+            State::Returning(charge) if to_blame => {
+                if let Some(holder) = charge.holder.clone() {
+                    *self.spoiled.entry((holder, charge.access)).or_default() += 1;
+                }
+            }
+            State::Returning(_) | State::Free => {}
         }
+        self.struck[color.index()] += 1;
+        self.free[color.index()].retain(|free| *free != id);
+        self.tiles.remove(&id);
+        self.untrue.remove(&id);
+    }
+
+    /// The process that has this number now began then: what was known of one before it is forgotten.
+    pub fn identify(&mut self, pid: u32, began: u64) {
+        if self.began.get(&pid).is_some_and(|before| *before != began) {
+            self.ended(pid);
+        }
+        self.began.insert(pid, began);
+    }
+
+    /// When the processes began that grants and groups name.
+    pub fn began(&self) -> &BTreeMap<u32, u64> {
+        &self.began
     }
 
     /// A process joins a group.
@@ -335,7 +389,9 @@ impl Ledger {
             self.disconnect(client);
         }
         self.groups.remove(&pid);
+        self.began.remove(&pid);
         self.grants.retain(|(holder, _), _| *holder != Holder::Pid(pid));
+        self.spoiled.retain(|(holder, _), _| *holder != Holder::Pid(pid));
     }
 
     /// A client connects.
@@ -345,13 +401,21 @@ impl Ledger {
         self.next
     }
 
-    /// Does what was granted to a holder hold for this process?
+    /// Does what was granted to a holder hold for this process? Processes that grants and groups name are
+    /// known by number and beginning: a connection that outlives its process speaks for no other.
     fn speaks_for(&self, peer: Peer, holder: &Holder) -> bool {
+        let is_known = || peer.began != 0 && self.began.get(&peer.pid) == Some(&peer.began);
         match holder {
-            Holder::Pid(pid) => *pid == peer.pid,
+            Holder::Pid(pid) => *pid == peer.pid && is_known(),
             Holder::Uid(uid) => *uid == peer.uid,
-            Holder::Group(name) => self.groups.get(&peer.pid).is_some_and(|g| g.contains(name)),
+            Holder::Group(name) => self.groups.get(&peer.pid).is_some_and(|g| g.contains(name)) && is_known(),
         }
+    }
+
+    /// The grant under which a client may have a color.
+    fn grant_for(&self, client: ClientId, color: Color, access: Access) -> Option<&Grant> {
+        self.grants_of(client)
+            .find(|g| g.access == access && g.colors.contains(color))
     }
 
     fn grants_of(&self, client: ClientId) -> impl Iterator<Item = &Grant> {
@@ -374,20 +438,15 @@ impl Ledger {
             && self.colors_of(client, Access::ReadOnly).contains(color)
     }
 
-    /// Pages held under a grant.
-    fn pages_held(&self, grant: &Grant) -> u64 {
-        let held = |(color, state): &&(Color, State)| match state {
-            State::Held(client, access) => {
-                *access == grant.access
-                    && grant.colors.contains(*color)
-                    && self
-                        .clients
-                        .get(client)
-                        .is_some_and(|peer| self.speaks_for(*peer, &grant.holder))
-            }
-            _ => false,
+    /// Pages that count against a grant.
+    fn pages_under(&self, grant: &Grant) -> u64 {
+        let counts = |(_, state): &&(Color, State)| match state {
+            State::Held(_, charge) | State::Returning(charge) => charge.is_under(grant),
+            State::Free => false,
         };
-        self.tiles.values().filter(held).count() as u64 * TILE_PAGES as u64
+        let spoiled = self.spoiled.get(&(grant.holder.clone(), grant.access));
+        (self.tiles.values().filter(counts).count() as u64 + spoiled.copied().unwrap_or(0))
+            * TILE_PAGES as u64
     }
 
     /// Gives a client at least so many pages of a color, in whole tiles: to use, or only to read.
@@ -402,10 +461,7 @@ impl Ledger {
         access: Access,
     ) -> Result<Vec<TileId>> {
         Colors::from_iter([color]).check(self.colors)?;
-        let granted = self
-            .grants_of(client)
-            .find(|g| g.access == access && g.colors.contains(color));
-        let Some(grant) = granted else {
+        let Some(grant) = self.grant_for(client, color, access) else {
             if access == Access::Full && self.may_only_read(client, color) {
                 return Err(Error::new(format!(
                     "color {color} belongs to {}: this process may only read it",
@@ -422,15 +478,19 @@ impl Ledger {
         };
         let tiles = pages.div_ceil(TILE_PAGES as u64);
         let wanted = tiles.saturating_mul(TILE_PAGES as u64);
-        let held = self.pages_held(grant);
+        let held = self.pages_under(grant);
         if grant.pages.is_some_and(|most| held.saturating_add(wanted) > most) {
             return Err(Error::new(format!(
                 "{wanted} pages more than the {held} held would exceed the quota of {} of {}",
                 grant.pages.unwrap_or(0),
                 grant.holder
             ))
-            .remedy("give memory back, or ask the operator for a larger quota"));
+            .remedy("give memory back and unmap it everywhere, or ask the operator for a larger quota"));
         }
+        let charge = Charge {
+            holder: Some(grant.holder.clone()),
+            access,
+        };
         let free = &mut self.free[color.index()];
         let Some(rest) = usize::try_from(tiles)
             .ok()
@@ -446,7 +506,7 @@ impl Ledger {
         let taken = free.split_off(rest);
         for id in &taken {
             if let Some((_, state)) = self.tiles.get_mut(id) {
-                *state = State::Held(client, access);
+                *state = State::Held(client, charge.clone());
             }
         }
         Ok(taken)
@@ -463,7 +523,15 @@ impl Ledger {
             return;
         }
         if self.violations.len() == MOST_VIOLATIONS {
-            self.violations.remove(0);
+            // Of the user with the most: one user's processes do not push out what others did.
+            let mut by_user: BTreeMap<u32, usize> = BTreeMap::new();
+            for violation in &self.violations {
+                *by_user.entry(violation.peer.uid).or_default() += 1;
+            }
+            let most = by_user.into_iter().max_by_key(|(_, n)| *n).map(|(uid, _)| uid);
+            if let Some(oldest) = self.violations.iter().position(|v| Some(v.peer.uid) == most) {
+                self.violations.remove(oldest);
+            }
         }
         self.violations.push(Violation {
             peer,
@@ -476,7 +544,9 @@ impl Ledger {
     /// Is the holder of a tile this client: by this connection, or by one to a server before?
     fn is_same(&self, holder: ClientId, client: ClientId) -> bool {
         holder == client
-            || self.absent.contains(&holder) && self.clients.get(&holder) == self.clients.get(&client)
+            || self.absent.contains(&holder)
+                && self.clients.get(&holder).is_some_and(|peer| peer.began != 0)
+                && self.clients.get(&holder) == self.clients.get(&client)
     }
 
     /// A client gives tiles back; they are returning from now on.
@@ -492,8 +562,10 @@ impl Ledger {
             }
         }
         for id in tiles {
-            if let Some((_, state)) = self.tiles.get_mut(id) {
-                *state = State::Returning;
+            if let Some((_, state)) = self.tiles.get_mut(id)
+                && let State::Held(_, charge) = state
+            {
+                *state = State::Returning(charge.clone());
             }
         }
         Ok(())
@@ -503,8 +575,10 @@ impl Ledger {
     pub fn disconnect(&mut self, client: ClientId) {
         self.clients.remove(&client);
         for (_, state) in self.tiles.values_mut() {
-            if matches!(state, State::Held(holder, _) if *holder == client) {
-                *state = State::Returning;
+            if let State::Held(holder, charge) = state
+                && *holder == client
+            {
+                *state = State::Returning(charge.clone());
             }
         }
     }
@@ -513,20 +587,51 @@ impl Ledger {
     pub fn returning(&self) -> Vec<TileId> {
         self.tiles
             .iter()
-            .filter(|(_, (_, state))| *state == State::Returning)
+            .filter(|(_, (_, state))| matches!(state, State::Returning(_)))
             .map(|(id, _)| *id)
             .collect()
     }
 
     /// Is this tile returning?
     pub fn is_returning(&self, id: TileId) -> bool {
-        self.tiles.get(&id).is_some_and(|t| t.1 == State::Returning)
+        matches!(self.tiles.get(&id), Some((_, State::Returning(_))))
+    }
+
+    /// The returning tiles of a color.
+    pub fn returning_of(&self, color: Color) -> Vec<TileId> {
+        let of = |t: &(Color, State)| t.0 == color && matches!(t.1, State::Returning(_));
+        let tiles = self.tiles.iter().filter(|(_, t)| of(t));
+        tiles.map(|(id, _)| *id).collect()
+    }
+
+    /// The tiles that a client holds.
+    pub fn held_by(&self, client: ClientId) -> Vec<TileId> {
+        let held = |t: &(Color, State)| matches!(t.1, State::Held(holder, _) if holder == client);
+        let tiles = self.tiles.iter().filter(|(_, t)| held(t));
+        tiles.map(|(id, _)| *id).collect()
+    }
+
+    /// The clients that hold tiles.
+    pub fn holders(&self) -> BTreeSet<ClientId> {
+        let held = |t: &(Color, State)| match t.1 {
+            State::Held(client, _) => Some(client),
+            State::Free | State::Returning(_) => None,
+        };
+        self.tiles.values().filter_map(held).collect()
+    }
+
+    /// Against whose grant a tile counts.
+    pub fn charged_to(&self, id: TileId) -> Option<Holder> {
+        match &self.tiles.get(&id)?.1 {
+            State::Held(_, charge) | State::Returning(charge) => charge.holder.clone(),
+            State::Free => None,
+        }
     }
 
     /// A returning tile is nobody's and zero: it is free again.
     pub fn returned(&mut self, id: TileId) {
         if let Some((color, state)) = self.tiles.get_mut(&id)
-            && *state == State::Returning
+            && matches!(state, State::Returning(_))
         {
             self.untrue.remove(&id);
             *state = State::Free;

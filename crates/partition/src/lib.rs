@@ -11,6 +11,7 @@ pub mod geometry;
 pub mod holder;
 pub mod large;
 pub mod ledger;
+pub mod listen;
 pub mod memory;
 pub mod palette;
 pub mod plan;

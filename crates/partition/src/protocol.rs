@@ -159,6 +159,18 @@ pub fn too_long() -> Error {
     Error::new(format!("the line is longer than {MAX_LINE} bytes")).remedy("name fewer tiles at once")
 }
 
+/// The error of a line that was begun and not ended for so long.
+pub fn unfinished(patience: std::time::Duration) -> Error {
+    Error::new(format!("a line was not ended within {} s", patience.as_secs()))
+        .remedy("send each line at once, with its end")
+}
+
+/// The error of a line with more files than it may have.
+pub fn too_many_files(most: usize) -> Error {
+    Error::new(format!("a line came with more open files than {most}"))
+        .remedy("send the file that fills the pages, and no other, with the line that asks for them")
+}
+
 /// Writes a message as a line.
 pub fn line(message: &impl Serialize) -> Vec<u8> {
     // These types have string keys and finite numbers: they can always be written.

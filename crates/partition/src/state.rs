@@ -8,6 +8,7 @@ use crate::colors::Color;
 use crate::holder::Access;
 use crate::ledger::{Peer, Rights, TileId};
 use crate::palette::{How, Palette};
+use crate::process::Process;
 use crate::tile::Tile;
 use model::watch::Watch;
 use model::{CpuSet, Error, Result, files};
@@ -132,6 +133,7 @@ impl State {
                     peer: Peer {
                         pid,
                         uid: about.uid(),
+                        began: Process::open(pid).map_or(0, |process| process.began()),
                     },
                     access: if writable { Access::Full } else { Access::ReadOnly },
                     file,

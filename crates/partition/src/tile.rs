@@ -7,7 +7,8 @@
 //!
 //! A tile is one's own again when nobody else has it open or mapped. A lease (fcntl(2), `F_SETLEASE`) tells exactly
 //! that, also of a mapping that a child inherited: it is granted only where no other open file refers to it, and a mapping
-//! holds its open file.
+//! holds its open file. It does not tell of references to single pages, such as those of a pipe: so a tile
+//! gives its frames up before others get it (`renew`).
 
 use crate::colors::Color;
 use crate::frame::{FrameNumbers, Page, pages};
@@ -20,6 +21,11 @@ use model::{Bytes, CpuSet, Error, Result};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+mod renew;
+pub use renew::Renewed;
+pub(crate) use renew::Undisturbed;
 
 /// Pages of a tile.
 pub const TILE_PAGES: usize = 16;
@@ -34,15 +40,43 @@ pub struct Tile {
     /// Our own open file: the only one when nobody holds the tile.
     file: File,
     /// Our own mapping, locked.
-    base: *mut u8,
+    map: Arc<Mapping>,
     /// The frames behind it, where the system tells.
     frames: Vec<Option<u64>>,
+    /// Could its pages be locked?
+    locked: bool,
+    /// Was a page seen to be gone from our own mapping?
+    holed: bool,
     /// Has it lost its color while somebody holds it?
     pub(crate) untrue: bool,
 }
 
-// SAFETY: the mapping is owned by this value alone, and only touched through it.
-unsafe impl Send for Tile {}
+/// The server's mapping of a tile. Whoever asks its pages for their color holds it beside the tile, so that no lock
+/// is held for as long as that takes.
+#[derive(Debug)]
+pub(crate) struct Mapping(*mut u8);
+
+// SAFETY: a mapping of a file that other processes map as well. What is written through it is written by the
+// tile alone; others read words whose values nothing depends on.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    pub(crate) fn pages(&self) -> Vec<Page<'_>> {
+        (0..TILE_PAGES)
+            // SAFETY: mapped as long as this lives.
+            .map(|i| unsafe { Page::at(self.0.add(i * PAGE)) })
+            .collect()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is owned by this value.
+        unsafe { libc::munmap(self.0.cast(), TILE) };
+    }
+}
 
 fn last_error(doing: &str) -> Error {
     Error::new(format!("cannot {doing}: {}", std::io::Error::last_os_error()))
@@ -54,11 +88,12 @@ impl Tile {
     /// # Errors
     /// No more files or mappings can be had.
     pub fn fresh(color: Color) -> Result<Self> {
-        let tile = Self::empty(color)?;
+        let mut tile = Self::empty(color)?;
         for page in 0..TILE_PAGES {
             tile.touch(page);
         }
         tile.lock();
+        tile.note_frames(FrameNumbers::of_this_process().as_ref());
         Ok(tile)
     }
 
@@ -100,7 +135,7 @@ impl Tile {
     /// Allocates the frame of a page.
     fn touch(&self, page: usize) {
         // SAFETY: within the mapping, for every caller's page is one of the tile.
-        unsafe { self.base.add(page % TILE_PAGES * PAGE).write_volatile(0) };
+        unsafe { self.base().add(page % TILE_PAGES * PAGE).write_volatile(0) };
     }
 
     /// Gives the frame of a page back to the system.
@@ -111,9 +146,9 @@ impl Tile {
         unsafe { libc::fallocate(self.file.as_raw_fd(), punch, from, length) == 0 }
     }
 
-    fn lock(&self) {
+    fn lock(&mut self) {
         // SAFETY: the whole of the mapping. Where locking is refused, moved pages are noticed instead.
-        unsafe { libc::mlock(self.base.cast(), TILE) };
+        self.locked = unsafe { libc::mlock(self.base().cast(), TILE) } == 0;
     }
 
     /// Fills it with frames of pages that are given up for it, one by one: what is freed is what is allocated next, unless the
@@ -135,7 +170,7 @@ impl Tile {
                 page += 1;
                 continue;
             };
-            let got = numbers.of_address(self.base as usize + page * PAGE);
+            let got = numbers.of_address(self.base() as usize + page * PAGE);
             if got.is_some_and(|frame| frames.contains(&frame)) {
                 page += 1;
             } else if !self.untouch(page) {
@@ -185,8 +220,10 @@ impl Tile {
         Ok(Tile {
             color,
             file,
-            base: base.cast(),
+            map: Arc::new(Mapping(base.cast())),
             frames: Vec::new(),
+            locked: false,
+            holed: false,
             untrue: false,
         })
     }
@@ -205,10 +242,18 @@ impl Tile {
     }
 
     pub(crate) fn pages(&self) -> Vec<Page<'_>> {
-        (0..TILE_PAGES)
-            // SAFETY: mapped as long as the tile lives.
-            .map(|i| unsafe { Page::at(self.base.add(i * PAGE)) })
-            .collect()
+        self.map.pages()
+    }
+
+    /// The mapping, to read its pages. Reading maps pages again that were taken out of it: so it is noted first
+    /// whether there are some.
+    pub(crate) fn mapping(&mut self) -> Arc<Mapping> {
+        self.holed |= self.is_holed();
+        Arc::clone(&self.map)
+    }
+
+    fn base(&self) -> *mut u8 {
+        self.map.0
     }
 
     /// An open file for someone else: to read and write, or only to read. Whoever has it to read cannot map it to write,
@@ -258,28 +303,21 @@ impl Tile {
     /// Clears it. Only for tiles that nobody holds.
     pub fn zero(&mut self) {
         // SAFETY: the whole of the mapping, which this value owns.
-        unsafe { std::ptr::write_bytes(self.base, 0, TILE) };
+        unsafe { std::ptr::write_bytes(self.base(), 0, TILE) };
     }
 
     /// Fills it from its beginning. Only for tiles that nobody maps yet.
     pub fn fill(&mut self, bytes: &[u8]) {
         // SAFETY: within the mapping, which this value owns.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base, bytes.len().min(TILE)) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base(), bytes.len().min(TILE)) };
     }
 
     /// Is every byte zero?
     pub fn is_zero(&self) -> bool {
         // SAFETY: the whole of the mapping; nobody else writes while it is ours.
-        unsafe { std::slice::from_raw_parts(self.base, TILE) }
+        unsafe { std::slice::from_raw_parts(self.base(), TILE) }
             .iter()
             .all(|b| *b == 0)
-    }
-}
-
-impl Drop for Tile {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is owned by this value.
-        unsafe { libc::munmap(self.base.cast(), TILE) };
     }
 }
 

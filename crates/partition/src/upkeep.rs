@@ -9,13 +9,13 @@ use crate::colors::Color;
 use crate::geometry::PAGE;
 use crate::ledger::TileId;
 use crate::palette::{How, Palette};
-use crate::server::{Books, Server};
+use crate::server::{Books, Core};
 use crate::state::numbers;
-use crate::tile::TILE_PAGES;
+use crate::tile::{Mapping, TILE_PAGES, Tile};
 use model::watch::Watch;
 use model::{CpuSet, Duration, Result};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tiles that are asked by time in a round, and at once.
 const SAMPLE: usize = 4;
@@ -57,7 +57,7 @@ pub struct Found {
 }
 
 impl Upkeep {
-    /// With what is known, asked again this often, on processors whose caches are alike.
+    /// With what is known, asked again this often (zero: never), on processors whose caches are alike.
     pub fn new(palette: Palette, on: CpuSet, every: Duration, find: Find) -> Self {
         Upkeep {
             palette: Mutex::new(palette),
@@ -65,6 +65,22 @@ impl Upkeep {
             every,
             find,
         }
+    }
+
+    /// Have these tiles their color, all pages that can be placed of them?
+    ///
+    /// # Errors
+    /// A processor cannot be used; the user stopped it.
+    pub(crate) fn are_true<'a>(
+        &self,
+        tiles: impl Iterator<Item = &'a Tile>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<bool>> {
+        let tiles: Vec<&Tile> = tiles.collect();
+        let pages: Vec<_> = tiles.iter().flat_map(|tile| tile.pages()).collect();
+        let seen = self.palette().sort(&pages, &self.on, watch)?;
+        let is_true = |(tile, seen): (&&Tile, &[Option<Color>])| verdict(seen) == Verdict::Has(tile.color);
+        Ok(tiles.iter().zip(seen.chunks(TILE_PAGES)).map(is_true).collect())
     }
 
     fn palette(&self) -> std::sync::MutexGuard<'_, Palette> {
@@ -92,18 +108,30 @@ fn verdict(pages: &[Option<Color>]) -> Verdict {
     }
 }
 
-impl Server {
+impl Core {
     /// Looks again and again until the watch says stop.
     pub(crate) fn stay_true(&self, upkeep: &Upkeep, watch: &dyn Watch) {
+        const TICK: Duration = Duration::from_millis(50);
         let mut next = 0;
+        let mut failed = false;
         loop {
             let mut waited = Duration::ZERO;
-            while waited < upkeep.every {
+            while waited < upkeep.every || upkeep.every.is_zero() {
                 if watch.stopped() {
                     return;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(50));
-                waited = waited.saturating_add(Duration::from_millis(50));
+                waited = waited.saturating_add(TICK);
+                let proven = self.prove(upkeep, &Quiet(watch));
+                if let Err(e) = &proven
+                    && !failed
+                    && !watch.stopped()
+                {
+                    watch.note(&format!(
+                        "note: the colors of what came back cannot be asked, it is not handed out: {e}"
+                    ));
+                }
+                failed = proven.is_err();
             }
             match self.look_again(upkeep, &mut next, &Quiet(watch)) {
                 Ok(found) => {
@@ -121,7 +149,7 @@ impl Server {
     ///
     /// # Errors
     /// Colors that had to be found anew are not found; a processor cannot be used.
-    pub fn look_again(&self, upkeep: &Upkeep, next: &mut TileId, watch: &dyn Watch) -> Result<Found> {
+    pub(crate) fn look_again(&self, upkeep: &Upkeep, next: &mut TileId, watch: &dyn Watch) -> Result<Found> {
         let mut found = Found {
             broken: self.broken_sets(upkeep)?,
             ..Found::default()
@@ -193,9 +221,9 @@ impl Server {
                     continue;
                 }
                 asked[color.index()] += 1;
-                let books = self.books();
-                if let Some(tile) = books.tiles.get(&id) {
-                    let now = palette.sort(&tile.pages(), &upkeep.on, watch)?;
+                let mapping = self.books().tiles.get_mut(&id).map(Tile::mapping);
+                if let Some(mapping) = mapping {
+                    let now = palette.sort(&mapping.pages(), &upkeep.on, watch)?;
                     seen.extend(now.into_iter().flatten().map(|now| (color, now)));
                 }
             }
@@ -207,25 +235,20 @@ impl Server {
 
     /// Tiles that have another color than the books say, or several.
     fn judge(&self, upkeep: &Upkeep, ids: &[TileId], watch: &dyn Watch) -> Result<Vec<(TileId, Verdict)>> {
-        let palette = upkeep.palette();
-        let mut books = self.books();
         let mut suspects = Vec::new();
-        let known: Vec<TileId> = ids
-            .iter()
-            .copied()
-            .filter(|id| books.tiles.contains_key(id))
-            .collect();
-        let pages: Vec<_> = known
-            .iter()
-            .filter_map(|id| books.tiles.get(id))
-            .flat_map(|t| t.pages())
-            .collect();
+        let known: Vec<(TileId, Arc<Mapping>)> = {
+            let mut books = self.books();
+            let mapping = |id: &TileId| Some((*id, books.tiles.get_mut(id)?.mapping()));
+            ids.iter().filter_map(mapping).collect()
+        };
+        let pages: Vec<_> = known.iter().flat_map(|(_, mapping)| mapping.pages()).collect();
         if pages.is_empty() {
             return Ok(suspects);
         }
-        let colors = palette.sort(&pages, &upkeep.on, watch)?;
-        drop(pages);
-        for (id, pages) in known.iter().zip(colors.chunks(TILE_PAGES)) {
+        // Clients are served meanwhile.
+        let colors = upkeep.palette().sort(&pages, &upkeep.on, watch)?;
+        let mut books = self.books();
+        for ((id, _), pages) in known.iter().zip(colors.chunks(TILE_PAGES)) {
             let Some(tile) = books.tiles.get_mut(id) else {
                 continue;
             };
@@ -271,7 +294,7 @@ impl Server {
                     tile.color,
                     TILE_PAGES * PAGE / 1024
                 ));
-                ledger.strike(id);
+                ledger.strike(id, false);
                 tiles.remove(&id);
                 found.struck.push(id);
             }

@@ -136,3 +136,37 @@ fn asking_to_write_to_a_protected_color_is_refused_and_reported() {
         .unwrap();
     assert!(again.bytes().iter().all(|b| *b == 0));
 }
+
+/// Any other file may keep its reader waiting for as long as its owner likes.
+#[test]
+fn a_file_that_is_not_in_memory_is_refused() {
+    let server = Running::start(2, claimed(2, 2));
+    // SAFETY: a call without arguments.
+    let uid = unsafe { libc::geteuid() };
+    server.operator(&Request::Grant {
+        holder: Holder::Uid(uid),
+        colors: colors("1").into(),
+        pages: None,
+        access: Access::ReadOnly,
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("contents");
+    std::fs::write(&path, [7; 100]).unwrap();
+    for path in [&path, Path::new("/dev/zero")] {
+        let stream = std::os::unix::net::UnixStream::connect(&server.socket).unwrap();
+        let file = std::fs::File::open(path).unwrap();
+        let line = b"{\"do\":\"take\",\"color\":1,\"pages\":16,\"access\":\"read-only\"}\n";
+        partition::socket::send(&stream, line, &[file]).unwrap();
+        let answer = partition::socket::Lines::new(stream)
+            .next_line()
+            .unwrap()
+            .unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(
+            answer.contains("refused") && answer.contains("memfd_create"),
+            "{answer}"
+        );
+    }
+    // The tiles that were to be filled are not lost.
+    assert!(server.wait_for_free(4 * 16), "{:?}", server.pages());
+}

@@ -9,7 +9,11 @@ fn ledger() -> Ledger {
 fn colors(text: &str) -> Colors {
     text.parse().unwrap()
 }
-const PEER: Peer = Peer { pid: 7, uid: 1000 };
+const PEER: Peer = Peer {
+    pid: 7,
+    uid: 1000,
+    began: 70,
+};
 
 #[test]
 fn a_color_is_granted_to_one_holder_only() {
@@ -75,6 +79,7 @@ fn a_client_takes_what_was_granted_within_its_quota() {
 fn colors_that_are_in_use_are_not_taken_back() {
     let mut books = ledger();
     let client = books.connect(PEER);
+    books.identify(7, 70);
     books.join(7, "video".to_owned());
     let group = Holder::Group("video".to_owned());
     books
@@ -138,7 +143,7 @@ fn more_than_there_is_is_refused_with_what_is_free() {
     assert_eq!(tiles.len(), 10);
     // Where they are that are not free.
     books.give_back(client, &tiles[..3]).unwrap();
-    books.strike(tiles[0]);
+    books.strike(tiles[0], false);
     let e = books
         .take(client, Color(0), 16, Access::Full)
         .unwrap_err()
@@ -162,7 +167,11 @@ fn others_read_a_protected_color_and_whoever_wants_to_write_is_refused_and_remem
     books
         .grant(Holder::Uid(1000), &colors("1"), Some(16), Access::ReadOnly)
         .unwrap();
-    let owner = books.connect(Peer { pid: 5, uid: 1 });
+    let owner = books.connect(Peer {
+        pid: 5,
+        uid: 1,
+        began: 50,
+    });
     let reader = books.connect(PEER);
     assert_eq!(books.colors_of(reader, Access::Full), Colors::new());
     assert_eq!(books.colors_of(reader, Access::ReadOnly), colors("1"));
@@ -227,6 +236,7 @@ fn rights_and_what_is_out_pass_to_the_next_server() {
     books
         .grant(Holder::Uid(5), &colors("1"), None, Access::ReadOnly)
         .unwrap();
+    books.identify(7, 70);
     books.join(7, "video".to_owned());
     let client = books.connect(PEER);
     let tiles = books.take(client, Color(1), 32, Access::Full).unwrap();
@@ -248,7 +258,11 @@ fn rights_and_what_is_out_pass_to_the_next_server() {
         .to_string();
     assert!(e.contains("more than the 32 held"), "{e}");
     // Whoever comes back gives back what he had; another process may not.
-    let other = next.connect(Peer { pid: 8, uid: 1000 });
+    let other = next.connect(Peer {
+        pid: 8,
+        uid: 1000,
+        began: 80,
+    });
     assert!(next.give_back(other, &tiles[..1]).is_err());
     next.give_back(again, &tiles[..1]).unwrap();
     assert_eq!(next.returning(), tiles[..1]);
@@ -269,8 +283,8 @@ fn a_tile_that_was_moved_has_another_color_or_is_struck_off() {
     books.has_color(0, Color(1));
     assert_eq!(books.summary().pages[0].0, 8 * TILE_PAGES as u64);
     assert_eq!(books.summary().pages[1].0, 11 * TILE_PAGES as u64);
-    books.strike(0);
-    books.strike(held[0]);
+    books.strike(0, false);
+    books.strike(held[0], false);
     assert_eq!(books.summary().pages[1].0, 10 * TILE_PAGES as u64);
     assert_eq!(
         books.holder_of(held[0]),
@@ -283,6 +297,114 @@ fn a_tile_that_was_moved_has_another_color_or_is_struck_off() {
     books.give_back(client, &held).unwrap();
     books.lost(held[0]);
     assert_eq!(books.summary().clients[0].untrue, 0);
+}
+
+/// What is returning may still be mapped: it counts until it is free.
+#[test]
+fn what_is_returning_counts_against_the_quota() {
+    let mut books = ledger();
+    books
+        .grant(Holder::Uid(1000), &colors("0-1"), Some(32), Access::Full)
+        .unwrap();
+    let client = books.connect(PEER);
+    let tiles = books.take(client, Color(0), 32, Access::Full).unwrap();
+    books.give_back(client, &tiles).unwrap();
+    let e = books.take(client, Color(1), 1, Access::Full).unwrap_err();
+    assert!(e.to_string().contains("more than the 32 held"), "{e}");
+    books.returned(tiles[0]);
+    let more = books.take(client, Color(1), 16, Access::Full).unwrap();
+    assert!(books.take(client, Color(1), 1, Access::Full).is_err());
+    // Nor does a connection that ends, and another one, make room.
+    books.disconnect(client);
+    let again = books.connect(PEER);
+    assert!(books.take(again, Color(1), 1, Access::Full).is_err());
+    books.returned(tiles[1]);
+    books.returned(more[0]);
+    assert_eq!(books.take(again, Color(1), 32, Access::Full).unwrap().len(), 2);
+}
+
+/// A holder that exchanges frames has less from then on, and nobody else has.
+#[test]
+fn what_a_holder_has_spoiled_counts_against_his_quota_alone() {
+    let mut books = ledger();
+    for (uid, own) in [(1000, "0"), (1, "1")] {
+        books
+            .grant(Holder::Uid(uid), &colors(own), Some(32), Access::Full)
+            .unwrap();
+    }
+    let client = books.connect(PEER);
+    let tiles = books.take(client, Color(0), 32, Access::Full).unwrap();
+    books.give_back(client, &tiles).unwrap();
+    books.strike(tiles[0], true);
+    books.strike(tiles[1], false);
+    assert_eq!(books.summary().spoiled.len(), 1);
+    assert_eq!(books.summary().spoiled[0].pages, TILE_PAGES as u64);
+    assert!(books.take(client, Color(0), 17, Access::Full).is_err());
+    assert_eq!(books.take(client, Color(0), 16, Access::Full).unwrap().len(), 1);
+    let other = books.connect(Peer {
+        pid: 5,
+        uid: 1,
+        began: 50,
+    });
+    assert_eq!(books.take(other, Color(1), 32, Access::Full).unwrap().len(), 2);
+    books.disconnect(client);
+    books.returning().into_iter().for_each(|id| books.returned(id));
+    books
+        .take_back(&Holder::Uid(1000), &colors("0"), Access::Full)
+        .unwrap();
+    assert!(books.summary().spoiled.is_empty(), "it ends with the grant");
+}
+
+/// A child goes on speaking over the connection of a process that ended, whose number is another's now.
+#[test]
+fn a_connection_does_not_speak_for_who_has_the_number_of_its_process_now() {
+    let mut books = ledger();
+    let before = books.connect(PEER);
+    books.identify(7, 70);
+    books.join(7, "video".to_owned());
+    books
+        .grant(
+            Holder::Group("video".to_owned()),
+            &colors("0"),
+            None,
+            Access::Full,
+        )
+        .unwrap();
+    books
+        .grant(Holder::Pid(7), &colors("1"), None, Access::Full)
+        .unwrap();
+    assert_eq!(books.colors_of(before, Access::Full), colors("0-1"));
+    // The operator means the process that has the number now.
+    books.identify(7, 71);
+    assert_eq!(books.colors_of(before, Access::Full), Colors::new());
+    books.join(7, "video".to_owned());
+    books
+        .grant(Holder::Pid(7), &colors("2"), None, Access::Full)
+        .unwrap();
+    let now = books.connect(Peer { began: 71, ..PEER });
+    assert_eq!(books.colors_of(before, Access::Full), Colors::new());
+    assert_eq!(books.colors_of(now, Access::Full), colors("0,2"));
+    // One that had ended before the server looked is nobody in particular.
+    let ended = books.connect(Peer { began: 0, ..PEER });
+    assert_eq!(books.colors_of(ended, Access::Full), Colors::new());
+}
+
+#[test]
+fn attempts_of_one_user_do_not_push_out_those_of_another() {
+    let mut books = ledger();
+    let other = books.connect(Peer {
+        pid: 5,
+        uid: 1,
+        began: 50,
+    });
+    books.wrote(other, Color(1));
+    for pid in 100..100 + 2 * MOST_VIOLATIONS as u32 {
+        let client = books.connect(Peer { pid, ..PEER });
+        books.wrote(client, Color(0));
+    }
+    let violations = books.summary().violations;
+    assert_eq!(violations.len(), MOST_VIOLATIONS);
+    assert!(violations.iter().any(|v| v.peer.uid == 1));
 }
 
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! What the books tell: to the operator, and to who gets less than was asked for.
 
-use super::{Access, Client, ClientId, Ledger, State, Summary, TileId};
+use super::{Access, Client, ClientId, Ledger, Spoiled, State, Summary, TileId};
 use crate::colors::Color;
 use crate::tile::TILE_PAGES;
 
@@ -13,7 +13,7 @@ impl Ledger {
         for (pages, state) in [
             (held, "held"),
             (returning, "given back but still mapped"),
-            (struck, "struck off, for they had moved"),
+            (struck, "struck off, for their frames had changed"),
         ] {
             if pages > 0 {
                 text += &format!(", {pages} {state}");
@@ -30,7 +30,7 @@ impl Ledger {
             match state {
                 State::Free => row.0 += TILE_PAGES as u64,
                 State::Held(..) => row.1 += TILE_PAGES as u64,
-                State::Returning => row.2 += TILE_PAGES as u64,
+                State::Returning(_) => row.2 += TILE_PAGES as u64,
             }
         }
         pages
@@ -66,6 +66,15 @@ impl Ledger {
                 .collect(),
             pages: self.pages(),
             struck: self.struck.iter().map(|n| n * TILE_PAGES as u64).collect(),
+            spoiled: self
+                .spoiled
+                .iter()
+                .map(|((holder, access), tiles)| Spoiled {
+                    holder: holder.clone(),
+                    access: *access,
+                    pages: tiles * TILE_PAGES as u64,
+                })
+                .collect(),
             violations: self.violations.clone(),
         }
     }

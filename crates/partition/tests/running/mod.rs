@@ -5,10 +5,10 @@ use model::watch::Watch;
 use partition::Color;
 use partition::client::Connection;
 use partition::ledger::{Access, Holder, Summary};
+use partition::listen::Socket;
 use partition::protocol::{Answer, Request};
 use partition::server::Server;
 use partition::tile::Tile;
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,13 +48,12 @@ impl Running {
     }
     /// At the place of a server before.
     pub fn at(server: Server, socket: PathBuf, dir: tempfile::TempDir) -> Self {
-        let _ = std::fs::remove_file(&socket);
-        let listener = UnixListener::bind(&socket).unwrap();
+        let bound = Socket::bind(socket.clone()).unwrap();
         let until = Arc::new(Until::default());
         let theirs = Arc::clone(&until);
         let server = Arc::new(server);
         let own = Arc::clone(&server);
-        let thread = std::thread::spawn(move || own.serve(&listener, &*theirs).unwrap());
+        let thread = std::thread::spawn(move || own.serve(bound.listener(), &*theirs).unwrap());
         Running {
             until,
             thread: Some(thread),
@@ -80,10 +79,13 @@ impl Running {
     pub fn grant_me(&self, colors: &str) {
         // SAFETY: a call without arguments.
         let uid = unsafe { libc::geteuid() };
+        self.grant(Holder::Uid(uid), colors, None);
+    }
+    pub fn grant(&self, holder: Holder, colors: &str, pages: Option<u64>) {
         self.operator(&Request::Grant {
-            holder: Holder::Uid(uid),
+            holder,
             colors: colors.parse().unwrap(),
-            pages: None,
+            pages,
             access: Access::Full,
         });
     }

@@ -8,6 +8,7 @@ use model::watch::{Silent, Watch};
 use model::{Bytes, CpuSet, Duration, Error, Result};
 use partition::client::Connection;
 use partition::ledger::{Access, Client, Holder, Summary};
+use partition::listen::Socket;
 use partition::protocol::{Answer as Said, Request};
 use partition::server::Server;
 use partition::state::{self, Out, State};
@@ -16,8 +17,6 @@ use partition::upkeep::Upkeep;
 use partition::{Color, Palette, Selection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 const SERVE_HELP: &str = "\
@@ -25,6 +24,8 @@ Clients connect to the socket; the kernel says who they are. They get memory of 
 user or group, and nothing else. Root and the user that runs the server are the operator. While it serves, it asks again \
 whether pages still have their colors, and says and mends what has changed. Ends with Ctrl-C; memory that clients map stays with \
 them, and the next server knows the grants and what is out.
+
+Exit status: 0 it served until Ctrl-C or SIGTERM; 130 (143) it was stopped before it served; 2 it could not serve.
 
 Example: warmset color serve --size 256MiB";
 
@@ -47,7 +48,7 @@ pub struct ServeArgs {
     /// Where grants are kept for the server after this one [default: beside the socket, with `.state`]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Where clients connect [default: /run/warmset-color.sock, or warmset-color.sock in XDG_RUNTIME_DIR]
+    /// Where clients connect, in a directory that only you write to [default: /run/warmset/color.sock, or warmset/color.sock in XDG_RUNTIME_DIR]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
 }
@@ -164,47 +165,16 @@ fn socket_of(asked: Option<&PathBuf>) -> PathBuf {
     asked.cloned().unwrap_or_else(partition::client::usual_socket)
 }
 
-/// A socket that is removed when this is dropped.
-struct Socket(PathBuf);
-
-impl Socket {
-    fn bind(path: PathBuf) -> Result<(Self, UnixListener)> {
-        if UnixStream::connect(&path).is_ok() {
-            return Err(Error::new("a memory server is running there")
-                .at(path.display())
-                .remedy("end it, or choose another socket with `--socket`"));
-        }
-        use std::os::unix::fs::FileTypeExt;
-        // What a server that was killed left behind; nothing else is removed.
-        if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_socket()) {
-            std::fs::remove_file(&path).map_err(|e| Error::io(&path, "remove the old socket", &e))?;
-        }
-        let listener = UnixListener::bind(&path).map_err(|e| Error::io(&path, "make the socket", &e))?;
-        let socket = Socket(path);
-        // Anyone may connect: who it is decides what is given.
-        std::fs::set_permissions(&socket.0, std::fs::Permissions::from_mode(0o666))
-            .map_err(|e| Error::io(&socket.0, "open the socket to all users", &e))?;
-        Ok((socket, listener))
-    }
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        // Nothing more can be done about a socket that cannot be removed; the next server will.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// `warmset color serve`.
 pub fn serve(args: &ServeArgs) -> Result<Answer> {
     let platform = machine::this_machine()?.platform;
     let console = Console::new()?;
-    let (socket, listener) = Socket::bind(socket_of(args.socket.as_ref()))?;
+    let socket = Socket::bind(socket_of(args.socket.as_ref()))?;
     tile::allow_files(args.size);
     let settings = keep_pages(&console);
     let mut palette = find_palette(&platform, args.level, args.cpu, &console)?;
     let on = alike(&platform, &palette);
-    let kept = state_of(args, &socket.0);
+    let kept = state_of(args, socket.path());
     let cache = format!(
         "{} of {}, {} ways",
         palette.cache.name(),
@@ -221,7 +191,7 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
         palette.cache.name(),
         palette.how,
         palette.confidence,
-        socket.0.display(),
+        socket.path().display(),
         Bytes::new(args.size.get().saturating_sub(held.get()))
     ));
     let mut server = Server::new(palette.colors(), tiles);
@@ -229,12 +199,11 @@ pub fn serve(args: &ServeArgs) -> Result<Answer> {
         server.succeed(before, out)?;
     }
     server.keep_rights(kept, cache)?;
-    if !args.again.is_zero() {
-        let (level, cpu) = (palette.cache.level, palette.cpu);
-        let find = move || partition::find(&platform, level, cpu, &Silent)?.sure();
-        server.keep_true(Upkeep::new(palette, on, args.again, Box::new(find)));
-    }
-    server.serve(&listener, &console)?;
+    let (level, cpu) = (palette.cache.level, palette.cpu);
+    let find = move || partition::find(&platform, level, cpu, &Silent)?.sure();
+    server.keep_true(Upkeep::new(palette, on, args.again, Box::new(find)));
+    // Ctrl-C is how a server is told to end: it has done what it was asked for.
+    server.serve(socket.listener(), &console)?;
     drop(settings);
     Ok(Answer::Yes)
 }
@@ -374,7 +343,7 @@ fn list_text(summary: &Summary) -> String {
         sum.2,
         match struck {
             0 => String::new(),
-            n => format!(", {n} struck off (they had moved)"),
+            n => format!(", {n} struck off (their frames had changed)"),
         }
     );
     for (name, colors) in &summary.names {
@@ -414,6 +383,13 @@ fn list_text(summary: &Summary) -> String {
             } else {
                 format!(", read colors {}", client.read_only)
             }
+        );
+    }
+    for spoiled in &summary.spoiled {
+        let _ = writeln!(
+            text,
+            "{}: {} pages that it exchanged or still refers to count against it",
+            spoiled.holder, spoiled.pages
         );
     }
     for violation in &summary.violations {
