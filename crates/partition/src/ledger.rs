@@ -44,6 +44,35 @@ impl Charge {
     }
 }
 
+/// Did the last holder of a tile make it useless?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blame {
+    /// Nothing says so.
+    None,
+    /// It may have been the system: that counts from more than one tile in [`SELDOM`] on.
+    Likely,
+    /// Nobody else could.
+    Certain,
+}
+
+/// Of so many tiles that come back the system may spoil one.
+const SELDOM: u64 = 256;
+
+/// What came back under a grant, in tiles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Record {
+    whole: u64,
+    likely: u64,
+    certain: u64,
+}
+
+impl Record {
+    /// The tiles that count against the grant.
+    fn spoiled(self) -> u64 {
+        self.certain + self.likely.saturating_sub(self.whole / SELDOM)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum State {
     Free,
@@ -70,8 +99,8 @@ pub struct Ledger {
     untrue: BTreeSet<TileId>,
     /// How many tiles of each color were struck off.
     struck: Vec<u64>,
-    /// How many of these count against a grant.
-    spoiled: BTreeMap<(Holder, Access), u64>,
+    /// What came back under each grant.
+    records: BTreeMap<(Holder, Access), Record>,
     next: ClientId,
 }
 
@@ -91,7 +120,7 @@ impl Ledger {
             absent: BTreeSet::new(),
             untrue: BTreeSet::new(),
             struck: vec![0; usize::from(colors)],
-            spoiled: BTreeMap::new(),
+            records: BTreeMap::new(),
             next: 0,
         };
         for (id, color) in tiles {
@@ -247,7 +276,7 @@ impl Ledger {
             grant.colors = grant.colors.difference(colors);
             if grant.colors.is_empty() {
                 self.grants.remove(&key);
-                self.spoiled.remove(&key);
+                self.records.remove(&key);
             }
         }
         Ok(())
@@ -329,19 +358,22 @@ impl Ledger {
     }
 
     /// A tile no longer has its frames or its color: it is struck off, unless somebody holds it. Where its
-    /// last holder is `to_blame`, it goes on counting against that grant.
-    pub fn strike(&mut self, id: TileId, to_blame: bool) {
+    /// last holder is to blame, it goes on counting against that grant.
+    pub fn strike(&mut self, id: TileId, blame: Blame) {
         let Some((color, state)) = self.tiles.get(&id) else {
             return;
         };
         match state {
             State::Held(..) => return,
-            State::Returning(charge) if to_blame => {
-                if let Some(holder) = charge.holder.clone() {
-                    *self.spoiled.entry((holder, charge.access)).or_default() += 1;
+            State::Returning(charge) => {
+                let record = record_of(&mut self.records, charge);
+                match (record, blame) {
+                    (Some(record), Blame::Certain) => record.certain += 1,
+                    (Some(record), Blame::Likely) => record.likely += 1,
+                    _ => {}
                 }
             }
-            State::Returning(_) | State::Free => {}
+            State::Free => {}
         }
         self.struck[color.index()] += 1;
         self.free[color.index()].retain(|free| *free != id);
@@ -391,7 +423,7 @@ impl Ledger {
         self.groups.remove(&pid);
         self.began.remove(&pid);
         self.grants.retain(|(holder, _), _| *holder != Holder::Pid(pid));
-        self.spoiled.retain(|(holder, _), _| *holder != Holder::Pid(pid));
+        self.records.retain(|(holder, _), _| *holder != Holder::Pid(pid));
     }
 
     /// A client connects.
@@ -444,9 +476,9 @@ impl Ledger {
             State::Held(_, charge) | State::Returning(charge) => charge.is_under(grant),
             State::Free => false,
         };
-        let spoiled = self.spoiled.get(&(grant.holder.clone(), grant.access));
-        (self.tiles.values().filter(counts).count() as u64 + spoiled.copied().unwrap_or(0))
-            * TILE_PAGES as u64
+        let record = self.records.get(&(grant.holder.clone(), grant.access));
+        let spoiled = record.map_or(0, |record| record.spoiled());
+        (self.tiles.values().filter(counts).count() as u64 + spoiled) * TILE_PAGES as u64
     }
 
     /// Gives a client at least so many pages of a color, in whole tiles: to use, or only to read.
@@ -631,8 +663,11 @@ impl Ledger {
     /// A returning tile is nobody's and zero: it is free again.
     pub fn returned(&mut self, id: TileId) {
         if let Some((color, state)) = self.tiles.get_mut(&id)
-            && matches!(state, State::Returning(_))
+            && let State::Returning(charge) = state
         {
+            if let Some(record) = record_of(&mut self.records, charge) {
+                record.whole += 1;
+            }
             self.untrue.remove(&id);
             *state = State::Free;
             self.free[color.index()].push(id);
@@ -646,6 +681,15 @@ impl Ledger {
             self.tiles.remove(&id);
         }
     }
+}
+
+/// What came back under the grant that a tile counts against.
+fn record_of<'a>(
+    records: &'a mut BTreeMap<(Holder, Access), Record>,
+    charge: &Charge,
+) -> Option<&'a mut Record> {
+    let holder = charge.holder.clone()?;
+    Some(records.entry((holder, charge.access)).or_default())
 }
 
 fn shown(colors: &Colors) -> String {

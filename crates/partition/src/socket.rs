@@ -315,6 +315,7 @@ mod tests {
                 let files: Vec<File> = (0..*files).map(|_| file()).collect();
                 send(&a, b"x", &files).unwrap();
             }
+            drop(a);
             let e = lines.next_line().unwrap_err();
             assert_eq!(e.kind(), ErrorKind::InvalidData, "{parts:?}");
             assert!(lines.files.len() <= 1, "{parts:?}");

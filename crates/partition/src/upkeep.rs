@@ -7,7 +7,7 @@
 
 use crate::colors::Color;
 use crate::geometry::PAGE;
-use crate::ledger::TileId;
+use crate::ledger::{Blame, TileId};
 use crate::palette::{How, Palette};
 use crate::server::{Books, Core};
 use crate::state::numbers;
@@ -294,7 +294,7 @@ impl Core {
                     tile.color,
                     TILE_PAGES * PAGE / 1024
                 ));
-                ledger.strike(id, false);
+                ledger.strike(id, Blame::None);
                 tiles.remove(&id);
                 found.struck.push(id);
             }

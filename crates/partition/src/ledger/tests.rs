@@ -143,7 +143,7 @@ fn more_than_there_is_is_refused_with_what_is_free() {
     assert_eq!(tiles.len(), 10);
     // Where they are that are not free.
     books.give_back(client, &tiles[..3]).unwrap();
-    books.strike(tiles[0], false);
+    books.strike(tiles[0], Blame::None);
     let e = books
         .take(client, Color(0), 16, Access::Full)
         .unwrap_err()
@@ -283,8 +283,8 @@ fn a_tile_that_was_moved_has_another_color_or_is_struck_off() {
     books.has_color(0, Color(1));
     assert_eq!(books.summary().pages[0].0, 8 * TILE_PAGES as u64);
     assert_eq!(books.summary().pages[1].0, 11 * TILE_PAGES as u64);
-    books.strike(0, false);
-    books.strike(held[0], false);
+    books.strike(0, Blame::None);
+    books.strike(held[0], Blame::None);
     assert_eq!(books.summary().pages[1].0, 10 * TILE_PAGES as u64);
     assert_eq!(
         books.holder_of(held[0]),
@@ -335,8 +335,8 @@ fn what_a_holder_has_spoiled_counts_against_his_quota_alone() {
     let client = books.connect(PEER);
     let tiles = books.take(client, Color(0), 32, Access::Full).unwrap();
     books.give_back(client, &tiles).unwrap();
-    books.strike(tiles[0], true);
-    books.strike(tiles[1], false);
+    books.strike(tiles[0], Blame::Certain);
+    books.strike(tiles[1], Blame::None);
     assert_eq!(books.summary().spoiled.len(), 1);
     assert_eq!(books.summary().spoiled[0].pages, TILE_PAGES as u64);
     assert!(books.take(client, Color(0), 17, Access::Full).is_err());
@@ -353,6 +353,31 @@ fn what_a_holder_has_spoiled_counts_against_his_quota_alone() {
         .take_back(&Holder::Uid(1000), &colors("0"), Access::Full)
         .unwrap();
     assert!(books.summary().spoiled.is_empty(), "it ends with the grant");
+}
+
+#[test]
+fn what_the_system_may_have_spoiled_counts_when_it_is_more_than_that() {
+    let mut books = ledger();
+    books
+        .grant(Holder::Uid(1000), &colors("0-7"), None, Access::Full)
+        .unwrap();
+    let client = books.connect(PEER);
+    let spoil = |books: &mut Ledger, color| {
+        let tiles = books.take(client, Color(color), 1, Access::Full).unwrap();
+        books.give_back(client, &tiles).unwrap();
+        books.strike(tiles[0], Blame::Likely);
+    };
+    spoil(&mut books, 0);
+    assert_eq!(books.summary().spoiled[0].pages, TILE_PAGES as u64);
+    for _ in 0..SELDOM {
+        let tiles = books.take(client, Color(1), 1, Access::Full).unwrap();
+        books.give_back(client, &tiles).unwrap();
+        books.returned(tiles[0]);
+    }
+    assert!(books.summary().spoiled.is_empty());
+    spoil(&mut books, 2);
+    spoil(&mut books, 3);
+    assert_eq!(books.summary().spoiled[0].pages, 2 * TILE_PAGES as u64);
 }
 
 /// A child goes on speaking over the connection of a process that ended, whose number is another's now.

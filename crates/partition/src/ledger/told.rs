@@ -67,12 +67,13 @@ impl Ledger {
             pages: self.pages(),
             struck: self.struck.iter().map(|n| n * TILE_PAGES as u64).collect(),
             spoiled: self
-                .spoiled
+                .records
                 .iter()
-                .map(|((holder, access), tiles)| Spoiled {
+                .filter(|(_, record)| record.spoiled() > 0)
+                .map(|((holder, access), record)| Spoiled {
                     holder: holder.clone(),
                     access: *access,
-                    pages: tiles * TILE_PAGES as u64,
+                    pages: record.spoiled() * TILE_PAGES as u64,
                 })
                 .collect(),
             violations: self.violations.clone(),

@@ -1,7 +1,7 @@
 //! What comes back: from clients that let go of it or ended, and from processes that are no more.
 
 use super::{Books, Core, TICK};
-use crate::ledger::TileId;
+use crate::ledger::{Blame, TileId};
 use crate::tile::{Renewed, Tile, Undisturbed};
 use crate::upkeep::Upkeep;
 use model::Result;
@@ -46,7 +46,8 @@ impl Core {
         }
     }
 
-    /// Takes in those of these tiles that are returning and that nobody has open or mapped any more.
+    /// Takes in those of these tiles that are returning and that nobody has open or mapped any more. When this
+    /// returns, no other thread is at one of them either: who gives back finds the pages free.
     pub(super) fn take_in(&self, ids: &[TileId]) {
         for id in ids {
             let Some(mut tile) = self.fetch(*id) else {
@@ -59,6 +60,13 @@ impl Core {
             self.settle(*id, tile, renewed);
             // Nothing counts the time at the higher priority: others have waited.
             std::thread::yield_now();
+        }
+        let is_busy = || {
+            let books = self.books();
+            ids.iter().any(|id| books.busy.contains(id))
+        };
+        while is_busy() {
+            std::thread::sleep(TICK / 25);
         }
     }
 
@@ -96,7 +104,7 @@ impl Core {
             _ if tile.untrue => false,
             Renewed::Same => true,
             Renewed::Unknown => true,
-            Renewed::Others | Renewed::Kept => false,
+            Renewed::Others | Renewed::Missing | Renewed::Exchanged => false,
         };
         if keep {
             books.tiles.insert(id, tile);
@@ -107,13 +115,20 @@ impl Core {
             }
             return;
         }
-        let to_blame = renewed == Renewed::Kept;
+        let blame = match renewed {
+            Renewed::Exchanged => Blame::Certain,
+            Renewed::Missing => Blame::Likely,
+            _ => Blame::None,
+        };
         let whose = books.ledger.charged_to(id);
-        books.ledger.strike(id, to_blame);
+        books.ledger.strike(id, blame);
         drop(books);
-        self.relay.note(match (to_blame, whose) {
-            (true, Some(holder)) => format!(
-                "note: tile {id} came back without its frames, for {holder} exchanged them or still refers to them: it is struck off and counts against that grant"
+        self.relay.note(match (blame, whose) {
+            (Blame::Certain, Some(holder)) => format!(
+                "note: tile {id} came back without its frames, for {holder} exchanged them: it is struck off and counts against that grant"
+            ),
+            (Blame::Likely, Some(holder)) => format!(
+                "note: tile {id} came back, but {holder} may still refer to some of its frames: it is struck off"
             ),
             _ => format!(
                 "note: tile {id} came back with other frames than it went out with: it is struck off"
@@ -155,7 +170,7 @@ impl Core {
                 books.tiles.insert(id, tile);
                 books.ledger.returned(id);
             } else {
-                books.ledger.strike(id, false);
+                books.ledger.strike(id, Blame::None);
                 self.relay.note(format!(
                     "note: tile {id} came back and no longer has color {}: it is struck off",
                     tile.color

@@ -14,7 +14,7 @@ use crate::geometry::PAGE;
 use machine::memory::Area;
 use machine::realtime::{self, Raised};
 use model::{Bytes, CpuId, CpuSet};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// What became of a tile's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,14 +25,18 @@ pub enum Renewed {
     Unknown,
     /// Some are others: the system took them, or had moved the page.
     Others,
-    /// Some are others, for the last holder exchanged them or still refers to them.
-    Kept,
+    /// Some did not come back: somebody still refers to them, most likely the last holder. Seldom it is the
+    /// system, which looks at pages now and then.
+    Missing,
+    /// The last holder exchanged some by a hole in the file.
+    Exchanged,
 }
 
 /// A thread that nothing ordinary interrupts, on one processor: what it frees it gets again.
 pub(crate) struct Undisturbed {
     before: Option<CpuSet>,
     raised: Option<Raised>,
+    here: Option<CpuId>,
 }
 
 impl Undisturbed {
@@ -40,15 +44,25 @@ impl Undisturbed {
     pub(crate) fn begin() -> Self {
         // SAFETY: a call without arguments.
         let here = unsafe { libc::sched_getcpu() };
+        let here = u32::try_from(here).ok().map(CpuId);
         let before = realtime::affinity().ok();
-        if let (Some(_), Ok(cpu)) = (&before, u32::try_from(here)) {
+        if let (Some(_), Some(here)) = (&before, here) {
             // Refused only where the processor has just gone: then the scheduler moved the thread already.
-            let _ = realtime::pin_to(CpuId(cpu));
+            let _ = realtime::pin_to(here);
         }
         Undisturbed {
             before,
             raised: realtime::raise(realtime::LOWEST).ok(),
+            here,
         }
+    }
+
+    /// Some processors of this thread, beginning with the one where it is: each has free frames of its own.
+    fn processors(&self) -> impl Iterator<Item = CpuId> {
+        const MOST: usize = 4;
+        let others = self.before.iter().flat_map(CpuSet::iter);
+        let others = others.filter(|cpu| Some(*cpu) != self.here);
+        self.here.into_iter().chain(others).take(MOST)
     }
 }
 
@@ -87,7 +101,7 @@ impl Tile {
             self.touch(page);
         }
         let renewed = match numbers {
-            _ if was_holed => Renewed::Kept,
+            _ if was_holed => Renewed::Exchanged,
             Some(_) if was_moved => Renewed::Others,
             Some(numbers) if !self.frames.is_empty() => self.regain(numbers, now),
             _ => Renewed::Unknown,
@@ -98,51 +112,57 @@ impl Tile {
         renewed
     }
 
-    /// Looks for frames of before that did not come back at once among those that are free here.
-    fn regain(&self, numbers: &FrameNumbers, now: &Undisturbed) -> Renewed {
-        const LOOKED_AT: usize = 512;
-        let mut missing: BTreeMap<u64, ()> = self.frames.iter().flatten().map(|f| (*f, ())).collect();
+    /// Looks for frames of before that did not come back at once among those that are free on some processors.
+    fn regain(&mut self, numbers: &FrameNumbers, now: &Undisturbed) -> Renewed {
+        let mut missing: BTreeSet<u64> = self.frames.iter().flatten().copied().collect();
         let mut wrong = Vec::new();
         for page in 0..TILE_PAGES {
             match numbers.of_address(self.base() as usize + page * PAGE) {
-                Some(frame) if missing.remove(&frame).is_some() => {}
+                Some(frame) if missing.remove(&frame) => {}
                 _ => wrong.push(page),
             }
         }
-        if wrong.is_empty() {
-            return Renewed::Same;
+        for cpu in now.processors() {
+            if wrong.is_empty() {
+                break;
+            }
+            // One that has gone has no free frames either.
+            if realtime::pin_to(cpu).is_ok() {
+                self.look_for(&mut missing, &mut wrong, numbers);
+            }
         }
-        let lost = match now.raised {
-            Some(_) => Renewed::Kept,
+        match (wrong.is_empty(), &now.raised) {
+            (true, _) => Renewed::Same,
+            (false, Some(_)) => Renewed::Missing,
             // Something else may have run in between.
-            None => Renewed::Others,
-        };
+            (false, None) => Renewed::Others,
+        }
+    }
+
+    /// Looks for frames among those that are free on this processor, and takes them for pages that have wrong ones.
+    fn look_for(&mut self, missing: &mut BTreeSet<u64>, wrong: &mut Vec<usize>, numbers: &FrameNumbers) {
+        const LOOKED_AT: usize = 128;
         let Ok(others) = Area::map(Bytes::new((LOOKED_AT * PAGE) as u64)) else {
-            return Renewed::Others;
+            return;
         };
         // SAFETY: the whole of the area; a locked page is freed with a delay.
         unsafe { libc::munlock(others.base().cast(), others.size()) };
         for place in 0..LOOKED_AT {
             let address = others.base() as usize + place * PAGE;
-            let is_ours = numbers
-                .of_address(address)
-                .is_some_and(|f| missing.contains_key(&f));
-            if !is_ours {
+            let frame = numbers.of_address(address);
+            if !frame.is_some_and(|frame| missing.contains(&frame)) {
                 continue;
             }
-            let Some(page) = wrong.pop() else { break };
-            if !self.untouch(page) {
-                return Renewed::Others;
-            }
+            let Some(page) = wrong.pop() else { return };
+            let punched = self.untouch(page);
             // SAFETY: a page of the area, whose contents nobody needs; it stays mapped.
             unsafe { libc::madvise(address as *mut libc::c_void, PAGE, libc::MADV_DONTNEED) };
             self.touch(page);
             match numbers.of_address(self.base() as usize + page * PAGE) {
-                Some(frame) if missing.remove(&frame).is_some() => {}
+                Some(frame) if punched && missing.remove(&frame) => {}
                 _ => wrong.push(page),
             }
         }
-        if wrong.is_empty() { Renewed::Same } else { lost }
     }
 }
 
@@ -193,7 +213,10 @@ mod tests {
         reader.read_to_end(&mut seen).unwrap();
         assert!(seen.iter().all(|b| *b == 0x5a) && seen.len() == TILE);
         match numbers {
-            Some(_) => assert!(matches!(renewed, Renewed::Kept | Renewed::Others), "{renewed:?}"),
+            Some(_) => assert!(
+                matches!(renewed, Renewed::Missing | Renewed::Others),
+                "{renewed:?}"
+            ),
             None => assert_eq!(renewed, Renewed::Unknown),
         }
     }
@@ -220,7 +243,7 @@ mod tests {
             assert!(read == 0x0101_0101_0101_0101 && !tile.is_holed());
             let numbers = FrameNumbers::of_this_process();
             let renewed = tile.renew(numbers.as_ref(), &Undisturbed::begin());
-            assert_eq!(renewed, Renewed::Kept);
+            assert_eq!(renewed, Renewed::Exchanged);
         }
         assert!(!tile.is_holed());
     }

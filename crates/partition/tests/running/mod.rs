@@ -102,6 +102,18 @@ impl Running {
             .iter()
             .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2))
     }
+    /// Waits until all of these pages are free or struck off; gives how many were struck off: few, for the
+    /// system takes or refers to a frame now and then while it is given up.
+    pub fn wait_for_all(&self, pages: u64) -> u64 {
+        let settled = (0..500).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let struck = self.summary().struck.iter().sum();
+            (self.pages().0 + struck == pages).then_some(struck)
+        });
+        let struck = settled.unwrap_or_else(|| panic!("{:?} of {pages}", self.summary()));
+        assert!(struck * 16 <= pages, "{struck} of {pages} were struck off");
+        struck
+    }
     /// Waits until as many pages are free.
     pub fn wait_for_free(&self, pages: u64) -> bool {
         (0..200).any(|_| {
