@@ -530,7 +530,7 @@ fn three_hostile_users_and_an_ordinary_one() -> Outcome {
     Ok(())
 }
 
-testing::tests!(
+testing::tests!(alone:
     roles,
     pages_kept_in_pipes_show_nothing_of_the_next_user,
     a_user_who_holds_all_that_he_can_keeps_nobody_out,
