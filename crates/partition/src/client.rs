@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 pub use crate::memory::Memory;
 
-/// Where the memory server's socket usually is: in a directory of its own in `/run`, or in `XDG_RUNTIME_DIR` where
-/// that is set.
+/// Where the memory server's socket usually is: in a directory of its own in `/run`, or in
+/// `XDG_RUNTIME_DIR` where that is set.
 pub fn usual_socket() -> PathBuf {
     const NAME: &str = "warmset/color.sock";
     match std::env::var_os("XDG_RUNTIME_DIR") {

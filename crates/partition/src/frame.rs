@@ -113,7 +113,8 @@ impl PageMap {
         Some(u64::from_ne_bytes(entry))
     }
 
-    /// Is nothing mapped at an address? No where that is not known. A page that is being moved is there.
+    /// Is nothing mapped at an address? No where that is not known. A page that is being moved is
+    /// there.
     pub fn is_empty(&self, address: usize) -> bool {
         const PRESENT_OR_MOVING: u64 = 1 << 63 | 1 << 62;
         self.entry(address)

@@ -4,9 +4,9 @@
 //! granted to it. A tile is free, held by one client, or *returning*: its client let go of it or died, but nobody has
 //! made sure yet that it is not mapped any more. Only free tiles are handed out, so that no tile is ever held twice.
 //!
-//! A tile counts against the grant that it was taken under until it is free again, also while it is returning: a
-//! client may give it back and go on using it. A tile whose frames its holder has exchanged counts for as long as
-//! the grant lasts.
+//! A tile counts against the grant that it was taken under until it is free again, also while it is
+//! returning: a client may give it back and go on using it. A tile whose frames its holder has
+//! exchanged counts for as long as the grant lasts.
 
 use crate::colors::{Color, Colors};
 pub use crate::holder::{Access, Holder};
@@ -357,8 +357,8 @@ impl Ledger {
         self.untrue.insert(id);
     }
 
-    /// A tile no longer has its frames or its color: it is struck off, unless somebody holds it. Where its
-    /// last holder is to blame, it goes on counting against that grant.
+    /// A tile no longer has its frames or its color: it is struck off, unless somebody holds it.
+    /// Where its last holder is to blame, it goes on counting against that grant.
     pub fn strike(&mut self, id: TileId, blame: Blame) {
         let Some((color, state)) = self.tiles.get(&id) else {
             return;
@@ -381,7 +381,8 @@ impl Ledger {
         self.untrue.remove(&id);
     }
 
-    /// The process that has this number now began then: what was known of one before it is forgotten.
+    /// The process that has this number now began then: what was known of one before it is
+    /// forgotten.
     pub fn identify(&mut self, pid: u32, began: u64) {
         if self.began.get(&pid).is_some_and(|before| *before != began) {
             self.ended(pid);
@@ -433,8 +434,9 @@ impl Ledger {
         self.next
     }
 
-    /// Does what was granted to a holder hold for this process? Processes that grants and groups name are
-    /// known by number and beginning: a connection that outlives its process speaks for no other.
+    /// Does what was granted to a holder hold for this process? Processes that grants and groups
+    /// name are known by number and beginning: a connection that outlives its process speaks for no
+    /// other.
     fn speaks_for(&self, peer: Peer, holder: &Holder) -> bool {
         let is_known = || peer.began != 0 && self.began.get(&peer.pid) == Some(&peer.began);
         match holder {

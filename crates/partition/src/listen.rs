@@ -1,8 +1,9 @@
-//! The socket of a memory server: where nobody else can put another one, and open to all from its beginning.
+//! The socket of a memory server: where nobody else can put another one, and open to all from its
+//! beginning.
 //!
-//! A name in a directory that others may write to, such as `/tmp`, can be taken by them first; clients would talk
-//! to them. So the directory must be one's own. The mode of a socket is what the process's mask leaves of it
-//! when it is bound: it is never changed by name afterwards.
+//! A name in a directory that others may write to, such as `/tmp`, can be taken by them first;
+//! clients would talk to them. So the directory must be one's own. The mode of a socket is what the
+//! process's mask leaves of it when it is bound: it is never changed by name afterwards.
 
 use model::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, open, statat, unlinkat};
@@ -23,13 +24,15 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Listens there; any user may connect: who it is decides what is given. The directory is made if only its
-    /// last part is missing.
+    /// Listens there; any user may connect: who it is decides what is given. The directory is made
+    /// if only its last part is missing.
     ///
-    /// Changes the mask of this process for a moment: to be called while no other thread makes files.
+    /// Changes the mask of this process for a moment: to be called while no other thread makes
+    /// files.
     ///
     /// # Errors
-    /// The directory is one that others may write to; a server is running there; the socket cannot be made.
+    /// The directory is one that others may write to; a server is running there; the socket cannot
+    /// be made.
     pub fn bind(path: PathBuf) -> Result<Self> {
         let name = path
             .file_name()
@@ -40,7 +43,8 @@ impl Socket {
             _ => Path::new("."),
         };
         let dir = own_directory(parent)?;
-        // By its descriptor: also where somebody moves the directory meanwhile, and however long the path is.
+        // By its descriptor: also where somebody moves the directory meanwhile, and however long
+        // the path is.
         let within = Path::new("/proc/self/fd")
             .join(dir.as_raw_fd().to_string())
             .join(&name);

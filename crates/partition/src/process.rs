@@ -1,8 +1,8 @@
 //! Processes that stay the same process: their numbers are given anew when they have ended.
 //!
-//! A descriptor of a process (pidfd_open(2)) refers to one process for good. The moment of its beginning
-//! (proc(5), `/proc/PID/stat`, field 22), read while that descriptor says that the process lives, tells it
-//! apart from any other that has its number before or after.
+//! A descriptor of a process (pidfd_open(2)) refers to one process for good. The moment of its
+//! beginning (proc(5), `/proc/PID/stat`, field 22), read while that descriptor says that the
+//! process lives, tells it apart from any other that has its number before or after.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -16,8 +16,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process that has this number now; `None` where there is none, or it has ended and waits to be
-    /// reaped.
+    /// The process that has this number now; `None` where there is none, or it has ended and waits
+    /// to be reaped.
     pub fn open(pid: u32) -> Option<Self> {
         let number = Pid::from_raw(i32::try_from(pid).ok()?)?;
         Self::known_by(pidfd_open(number, PidfdFlags::empty()).ok()?, pid)
@@ -46,8 +46,8 @@ impl Process {
     }
 }
 
-/// When a process began, in ticks since the machine did; `None` where there is none, or it has ended and
-/// waits to be reaped.
+/// When a process began, in ticks since the machine did; `None` where there is none, or it has
+/// ended and waits to be reaped.
 fn began(pid: u32) -> Option<u64> {
     began_in(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }

@@ -1,12 +1,14 @@
 //! The memory server: hands out tiles over a Unix socket, within what the operator granted (001 §5.1).
 //!
-//! One thread a connection; the books and the tiles are behind one lock, which is held for a few system calls and
-//! never while something is sent. A tile that was given back, or whose client died, is handed out again only when nobody
-//! has it open or mapped, and with other frames or with frames that nobody else refers to (`tile::renew`). The server never
-//! touches what clients map: when it ends, their memory stays as it is and goes back to the system with them.
+//! One thread a connection; the books and the tiles are behind one lock, which is held for a few
+//! system calls and never while something is sent. A tile that was given back, or whose client
+//! died, is handed out again only when nobody has it open or mapped, and with other frames or with
+//! frames that nobody else refers to (`tile::renew`). The server never touches what clients map:
+//! when it ends, their memory stays as it is and goes back to the system with them.
 //!
-//! No user can keep others from being served: what one may occupy is limited (`connections`), requests of one
-//! user are handled one at a time, and nothing that a client can delay is waited for under a lock.
+//! No user can keep others from being served: what one may occupy is limited (`connections`),
+//! requests of one user are handled one at a time, and nothing that a client can delay is waited
+//! for under a lock.
 
 mod attend;
 mod connections;
@@ -49,8 +51,8 @@ pub struct Server {
     core: Arc<Core>,
 }
 
-/// What the threads of a server share. Those of connections may outlive it: a client can keep the kernel
-/// busy with a file that it passed.
+/// What the threads of a server share. Those of connections may outlive it: a client can keep the
+/// kernel busy with a file that it passed.
 #[derive(Debug)]
 pub(crate) struct Core {
     books: Mutex<Books>,
@@ -188,9 +190,9 @@ impl Server {
         Ok(())
     }
 
-    /// Asks again and again, while it serves, whether what it knows is still true; and, where frames have no
-    /// numbers, which colors have the frames of tiles that came back. Without it they are taken to be those
-    /// of before. Once for a server.
+    /// Asks again and again, while it serves, whether what it knows is still true; and, where
+    /// frames have no numbers, which colors have the frames of tiles that came back. Without it
+    /// they are taken to be those of before. Once for a server.
     pub fn keep_true(&mut self, upkeep: Upkeep) {
         // One that is there already stays.
         let _ = self.core.upkeep.set(upkeep);
@@ -217,7 +219,8 @@ impl Server {
             .collect()
     }
 
-    /// Looks once whether what is known is still true, and mends what is not. `next`: the tile that is asked by time next.
+    /// Looks once whether what is known is still true, and mends what is not. `next`: the tile that
+    /// is asked by time next.
     ///
     /// # Errors
     /// Colors that had to be found anew are not found; a processor cannot be used.
@@ -359,7 +362,8 @@ impl Core {
     }
 
     pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
-        // Each change of the books is complete in itself: a thread that broke off left nothing half-done.
+        // Each change of the books is complete in itself: a thread that broke off left nothing
+        // half-done.
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -161,8 +161,8 @@ impl Lines {
         Self::with_at_most(TILES_AT_ONCE, Arc::new(stream))
     }
 
-    /// From this stream, each line with at most so many files: the kernel closes what is too much, and
-    /// the line is refused.
+    /// From this stream, each line with at most so many files: the kernel closes what is too much,
+    /// and the line is refused.
     pub(crate) fn with_at_most(most: usize, stream: Arc<UnixStream>) -> Self {
         Lines {
             stream,
@@ -198,8 +198,9 @@ impl Lines {
     /// The next line without its end; `None` at the end of the stream.
     ///
     /// # Errors
-    /// A line that is longer than [`MAX_LINE`], has too many files or takes too long (of kind `InvalidData`); a timeout of the
-    /// stream (`WouldBlock`), after which it can be called again; the other end is gone.
+    /// A line that is longer than [`MAX_LINE`], has too many files or takes too long (of kind
+    /// `InvalidData`); a timeout of the stream (`WouldBlock`), after which it can be called again;
+    /// the other end is gone.
     pub fn next_line(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         loop {
             if let Some(end) = self.bytes.iter().position(|b| *b == b'\n') {

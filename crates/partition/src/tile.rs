@@ -5,10 +5,11 @@
 //! blocks; where something came between, the frame numbers show it, and another page is tried; what they do not show, a second sorting by time does. From
 //! then on a tile keeps its frames: it is locked, and its size is sealed.
 //!
-//! A tile is one's own again when nobody else has it open or mapped. A lease (fcntl(2), `F_SETLEASE`) tells exactly
-//! that, also of a mapping that a child inherited: it is granted only where no other open file refers to it, and a mapping
-//! holds its open file. It does not tell of references to single pages, such as those of a pipe: so a tile
-//! gives its frames up before others get it (`renew`).
+//! A tile is one's own again when nobody else has it open or mapped. A lease (fcntl(2),
+//! `F_SETLEASE`) tells exactly that, also of a mapping that a child inherited: it is granted only
+//! where no other open file refers to it, and a mapping holds its open file. It does not tell of
+//! references to single pages, such as those of a pipe: so a tile gives its frames up before others
+//! get it (`renew`).
 
 use crate::colors::Color;
 use crate::frame::{FrameNumbers, Page, pages};
@@ -51,13 +52,13 @@ pub struct Tile {
     pub(crate) untrue: bool,
 }
 
-/// The server's mapping of a tile. Whoever asks its pages for their color holds it beside the tile, so that no lock
-/// is held for as long as that takes.
+/// The server's mapping of a tile. Whoever asks its pages for their color holds it beside the tile,
+/// so that no lock is held for as long as that takes.
 #[derive(Debug)]
 pub(crate) struct Mapping(*mut u8);
 
-// SAFETY: a mapping of a file that other processes map as well. What is written through it is written by the
-// tile alone; others read words whose values nothing depends on.
+// SAFETY: a mapping of a file that other processes map as well. What is written through it is
+// written by the tile alone; others read words whose values nothing depends on.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -245,8 +246,8 @@ impl Tile {
         self.map.pages()
     }
 
-    /// The mapping, to read its pages. Reading maps pages again that were taken out of it: so it is noted first
-    /// whether there are some.
+    /// The mapping, to read its pages. Reading maps pages again that were taken out of it: so it is
+    /// noted first whether there are some.
     pub(crate) fn mapping(&mut self) -> Arc<Mapping> {
         self.holed |= self.is_holed();
         Arc::clone(&self.map)

@@ -57,7 +57,8 @@ pub struct Found {
 }
 
 impl Upkeep {
-    /// With what is known, asked again this often (zero: never), on processors whose caches are alike.
+    /// With what is known, asked again this often (zero: never), on processors whose caches are
+    /// alike.
     pub fn new(palette: Palette, on: CpuSet, every: Duration, find: Find) -> Self {
         Upkeep {
             palette: Mutex::new(palette),

@@ -1,8 +1,8 @@
-//! Users who mean harm, each a process of its own user: what they hold keeps nobody else from being served, what
-//! they kept shows nothing of others, and what they break is theirs.
+//! Users who mean harm, each a process of its own user: what they hold keeps nobody else from being
+//! served, what they kept shows nothing of others, and what they break is theirs.
 //!
-//! `WARMSET_HOSTILE=10000 cargo test -p warmset-partition --test hostile` makes as many requests and prints how
-//! long an ordinary user's took.
+//! `WARMSET_HOSTILE=10000 cargo test -p warmset-partition --test hostile` makes as many requests
+//! and prints how long an ordinary user's took.
 
 mod running;
 
@@ -273,7 +273,8 @@ fn hoarder(mut server: Connection) -> impl Sized {
     (server, kept)
 }
 
-/// Asks for all that may not be, keeps and breaks what it gets. Its color and its mark are told by its user.
+/// Asks for all that may not be, keeps and breaks what it gets. Its color and its mark are told by
+/// its user.
 fn mischief(socket: &Path, requests: u64) {
     // SAFETY: a call without arguments.
     let user = unsafe { libc::geteuid() };
@@ -325,7 +326,8 @@ fn mischief(socket: &Path, requests: u64) {
     wait_for("end");
 }
 
-/// An ordinary user: takes, looks, writes, gives back, until it is told to stop. Says how long answers took.
+/// An ordinary user: takes, looks, writes, gives back, until it is told to stop. Says how long
+/// answers took.
 fn ordinary(socket: &Path, requests: u64) {
     let mut took = Vec::new();
     let mut leaks = 0_u64;

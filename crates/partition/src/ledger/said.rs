@@ -26,8 +26,8 @@ pub struct Peer {
     pub pid: u32,
     /// Its user.
     pub uid: u32,
-    /// When it began, in ticks since the machine did; 0: it has ended. With its number this tells it from
-    /// any other process. Not said: to people and other programs the number is enough.
+    /// When it began, in ticks since the machine did; 0: it has ended. With its number this tells
+    /// it from any other process. Not said: to people and other programs the number is enough.
     #[serde(skip)]
     pub began: u64,
 }
@@ -74,8 +74,8 @@ pub struct Summary {
     /// Pages of each color that were struck off since the server began: they had moved.
     #[serde(default)]
     pub struck: Vec<u64>,
-    /// Pages that were struck off because their holders had exchanged their frames: these count against
-    /// what they may have.
+    /// Pages that were struck off because their holders had exchanged their frames: these count
+    /// against what they may have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spoiled: Vec<Spoiled>,
     /// Attempts to write where it was only allowed to read, the latest processes last.

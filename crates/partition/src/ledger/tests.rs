@@ -380,7 +380,8 @@ fn what_the_system_may_have_spoiled_counts_when_it_is_more_than_that() {
     assert_eq!(books.summary().spoiled[0].pages, 2 * TILE_PAGES as u64);
 }
 
-/// A child goes on speaking over the connection of a process that ended, whose number is another's now.
+/// A child goes on speaking over the connection of a process that ended, whose number is another's
+/// now.
 #[test]
 fn a_connection_does_not_speak_for_who_has_the_number_of_its_process_now() {
     let mut books = ledger();

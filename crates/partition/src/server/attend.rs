@@ -63,7 +63,8 @@ impl Core {
             // What a client sends along is the contents of pages to read.
             let contents = lines.files().into_iter().next().map(File::from);
             let answered = {
-                // One request of a user at a time: many connections of one are not ahead of one of another.
+                // One request of a user at a time: many connections of one are not ahead of one of
+                // another.
                 let _turn = open.turn.lock().unwrap_or_else(PoisonError::into_inner);
                 protocol::parse(&line).and_then(|request| self.act(client, peer, request, contents))
             };
@@ -188,8 +189,8 @@ impl Core {
             Error::new(format!("what was sent to fill the pages cannot be read: {e}"))
                 .remedy("send a file in memory (memfd_create) that is open to be read")
         };
-        // Only files in memory have seals. Any other may keep its reader waiting for as long as its owner
-        // likes, already when it is asked for its size.
+        // Only files in memory have seals. Any other may keep its reader waiting for as long as its
+        // owner likes, already when it is asked for its size.
         if fcntl_get_seals(file).is_err() {
             return Err(unreadable(&std::io::Error::from(ErrorKind::InvalidInput)));
         }
@@ -211,7 +212,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sends tiles, some at a time. A client that does not get all of them is cut off, and they return.
+    /// Sends tiles, some at a time. A client that does not get all of them is cut off, and they
+    /// return.
     fn hand_out(&self, stream: &UnixStream, out: &Handed) -> std::io::Result<()> {
         let answer = |tiles: &[TileId], more| {
             protocol::line(&Answer::Tiles {

@@ -1,8 +1,9 @@
 //! How many connections there may be: in all, and of one user.
 //!
-//! A connection costs a thread and a descriptor. Nobody has more than [`MOST_OF_USER`]. Where no room is left, the
-//! one that was silent for longest and holds no tile makes room: of the same user where he has all that he may
-//! have, of the user with the most where all are taken. The operator finds room in any case.
+//! A connection costs a thread and a descriptor. Nobody has more than [`MOST_OF_USER`]. Where no
+//! room is left, the one that was silent for longest and holds no tile makes room: of the same user
+//! where he has all that he may have, of the user with the most where all are taken. The operator
+//! finds room in any case.
 
 use crate::ledger::ClientId;
 use model::{Error, Result};
@@ -17,8 +18,8 @@ use std::time::{Duration, Instant};
 pub const MOST_CLIENTS: usize = 1024;
 /// The most connections of one user.
 pub const MOST_OF_USER: usize = 256;
-/// How long a line that has begun may take to end, and how long a connection must have been silent to make
-/// room for another.
+/// How long a line that has begun may take to end, and how long a connection must have been silent
+/// to make room for another.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection.
@@ -73,7 +74,8 @@ impl Known {
         by_user.into_iter().max_by_key(|(_, number)| *number)
     }
 
-    /// Cuts off the connection of a user that has been silent for longest and holds nothing. Is there one?
+    /// Cuts off the connection of a user that has been silent for longest and holds nothing. Is
+    /// there one?
     fn make_room(&mut self, uid: u32, holders: &BTreeSet<ClientId>, patience: Duration) -> bool {
         let idle = |open: &&Arc<Open>| {
             open.last_heard().elapsed() >= patience && !holders.contains(&open.client.load(Ordering::Relaxed))
@@ -86,7 +88,8 @@ impl Known {
         let Some(open) = found.and_then(|number| self.open.remove(&number)) else {
             return false;
         };
-        // Its thread ends when it reads the end of the stream. One that is closed already is as well.
+        // Its thread ends when it reads the end of the stream. One that is closed already is as
+        // well.
         let _ = open.stream.shutdown(Shutdown::Both);
         true
     }
@@ -118,7 +121,8 @@ impl Connections {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a user connect once more. `holders`: the clients that hold tiles, asked for where room is wanted.
+    /// Lets a user connect once more. `holders`: the clients that hold tiles, asked for where room
+    /// is wanted.
     ///
     /// # Errors
     /// He has as many connections as he may have; there are as many as there may be.

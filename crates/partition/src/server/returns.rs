@@ -46,8 +46,9 @@ impl Core {
         }
     }
 
-    /// Takes in those of these tiles that are returning and that nobody has open or mapped any more. When this
-    /// returns, no other thread is at one of them either: who gives back finds the pages free.
+    /// Takes in those of these tiles that are returning and that nobody has open or mapped any
+    /// more. When this returns, no other thread is at one of them either: who gives back finds the
+    /// pages free.
     pub(super) fn take_in(&self, ids: &[TileId]) {
         for id in ids {
             let Some(mut tile) = self.fetch(*id) else {
@@ -70,7 +71,8 @@ impl Core {
         }
     }
 
-    /// Takes a tile that came back out of the books, if nobody has it any more and no other thread is at it.
+    /// Takes a tile that came back out of the books, if nobody has it any more and no other thread
+    /// is at it.
     fn fetch(&self, id: TileId) -> Option<Tile> {
         let mut books = self.books();
         let Books {

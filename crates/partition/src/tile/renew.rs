@@ -1,12 +1,13 @@
 //! Before a tile goes to another user, its frames are given up, and taken again if they are free.
 //!
-//! A lease tells that nobody has the file open or mapped. But a page may outlive its mapping: in a pipe
-//! (splice(2), vmsplice(2)), in buffers that were registered with io_uring(7), in transfers that go past the
-//! page cache. The kernel counts these references and tells nobody. So no frame stays in the file: a hole is
-//! punched over each page. A frame that somebody still refers to stays with him, with what it held then. A
-//! frame that nobody refers to is free, and the last one freed on a processor is the next one that it hands
-//! out, cleared. Whoever kept a reference therefore keeps the frame and never sees another byte of the file;
-//! the tile has lost it, which the frame numbers show.
+//! A lease tells that nobody has the file open or mapped. But a page may outlive its mapping: in a
+//! pipe (splice(2), vmsplice(2)), in buffers that were registered with io_uring(7), in transfers
+//! that go past the page cache. The kernel counts these references and tells nobody. So no frame
+//! stays in the file: a hole is punched over each page. A frame that somebody still refers to stays
+//! with him, with what it held then. A frame that nobody refers to is free, and the last one freed
+//! on a processor is the next one that it hands out, cleared. Whoever kept a reference therefore
+//! keeps the frame and never sees another byte of the file; the tile has lost it, which the frame
+//! numbers show.
 
 use super::{TILE, TILE_PAGES, Tile};
 use crate::frame::{FrameNumbers, PageMap};
@@ -25,8 +26,8 @@ pub enum Renewed {
     Unknown,
     /// Some are others: the system took them, or had moved the page.
     Others,
-    /// Some did not come back: somebody still refers to them, most likely the last holder. Seldom it is the
-    /// system, which looks at pages now and then.
+    /// Some did not come back: somebody still refers to them, most likely the last holder. Seldom
+    /// it is the system, which looks at pages now and then.
     Missing,
     /// The last holder exchanged some by a hole in the file.
     Exchanged,
@@ -40,14 +41,16 @@ pub(crate) struct Undisturbed {
 }
 
 impl Undisturbed {
-    /// The calling thread, until this is dropped. Where that is not permitted, frames are lost now and then.
+    /// The calling thread, until this is dropped. Where that is not permitted, frames are lost now
+    /// and then.
     pub(crate) fn begin() -> Self {
         // SAFETY: a call without arguments.
         let here = unsafe { libc::sched_getcpu() };
         let here = u32::try_from(here).ok().map(CpuId);
         let before = realtime::affinity().ok();
         if let (Some(_), Some(here)) = (&before, here) {
-            // Refused only where the processor has just gone: then the scheduler moved the thread already.
+            // Refused only where the processor has just gone: then the scheduler moved the thread
+            // already.
             let _ = realtime::pin_to(here);
         }
         Undisturbed {
@@ -57,7 +60,8 @@ impl Undisturbed {
         }
     }
 
-    /// Some processors of this thread, beginning with the one where it is: each has free frames of its own.
+    /// Some processors of this thread, beginning with the one where it is: each has free frames of
+    /// its own.
     fn processors(&self) -> impl Iterator<Item = CpuId> {
         const MOST: usize = 4;
         let others = self.before.iter().flat_map(CpuSet::iter);
@@ -77,8 +81,8 @@ impl Drop for Undisturbed {
 }
 
 impl Tile {
-    /// Is a page of it gone from our own mapping? Locked pages are taken out of it only where somebody
-    /// punches a hole into the file, which takes the right to write.
+    /// Is a page of it gone from our own mapping? Locked pages are taken out of it only where
+    /// somebody punches a hole into the file, which takes the right to write.
     pub(super) fn is_holed(&self) -> bool {
         self.locked
             && PageMap::of_this_process().is_some_and(|map| {
@@ -86,8 +90,8 @@ impl Tile {
             })
     }
 
-    /// Gives all frames up and takes new ones, which are zero. Only for tiles that nobody else has open or
-    /// mapped.
+    /// Gives all frames up and takes new ones, which are zero. Only for tiles that nobody else has
+    /// open or mapped.
     pub(crate) fn renew(&mut self, numbers: Option<&FrameNumbers>, now: &Undisturbed) -> Renewed {
         let was_holed = self.holed || self.is_holed();
         let was_moved = !self.is_intact(numbers);
@@ -112,7 +116,8 @@ impl Tile {
         renewed
     }
 
-    /// Looks for frames of before that did not come back at once among those that are free on some processors.
+    /// Looks for frames of before that did not come back at once among those that are free on some
+    /// processors.
     fn regain(&mut self, numbers: &FrameNumbers, now: &Undisturbed) -> Renewed {
         let mut missing: BTreeSet<u64> = self.frames.iter().flatten().copied().collect();
         let mut wrong = Vec::new();
@@ -139,7 +144,8 @@ impl Tile {
         }
     }
 
-    /// Looks for frames among those that are free on this processor, and takes them for pages that have wrong ones.
+    /// Looks for frames among those that are free on this processor, and takes them for pages that
+    /// have wrong ones.
     fn look_for(&mut self, missing: &mut BTreeSet<u64>, wrong: &mut Vec<usize>, numbers: &FrameNumbers) {
         const LOOKED_AT: usize = 128;
         let Ok(others) = Area::map(Bytes::new((LOOKED_AT * PAGE) as u64)) else {

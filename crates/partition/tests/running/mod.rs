@@ -102,8 +102,8 @@ impl Running {
             .iter()
             .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2))
     }
-    /// Waits until all of these pages are free or struck off; gives how many were struck off: few, for the
-    /// system takes or refers to a frame now and then while it is given up.
+    /// Waits until all of these pages are free or struck off; gives how many were struck off: few,
+    /// for the system takes or refers to a frame now and then while it is given up.
     pub fn wait_for_all(&self, pages: u64) -> u64 {
         let settled = (0..500).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));

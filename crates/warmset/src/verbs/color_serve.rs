@@ -48,7 +48,8 @@ pub struct ServeArgs {
     /// Where grants are kept for the server after this one [default: beside the socket, with `.state`]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Where clients connect, in a directory that only you write to [default: /run/warmset/color.sock, or warmset/color.sock in XDG_RUNTIME_DIR]
+    /// Where clients connect, in a directory that only you write to [default:
+    /// /run/warmset/color.sock, or warmset/color.sock in XDG_RUNTIME_DIR]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
 }
