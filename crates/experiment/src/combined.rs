@@ -98,7 +98,8 @@ pub struct Seen {
 /// Runs the experiment with the matrices in the first `colors` colors, on the palette's processor.
 ///
 /// # Errors
-/// The processor cannot be used; too few colors or pages; the user stopped it.
+/// The processor cannot be used; too few colors or pages; the user stopped it before the first run
+/// was done. Stopped later, it says what the whole runs have shown.
 pub fn run(ground: &Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
     ground::on_processor(
         ground.palette.cpu,
@@ -215,12 +216,17 @@ fn measure<C: Clock>(
         (runs * rates.len()) as u64,
     );
     let products = (LONG_NS / alone).ceil().max(1.0);
-    for run in 0..runs {
+    'runs: for run in 0..runs {
         for rate in rates.iter().copied() {
-            let mut one = |view: &mut View, partitioned: bool| -> Result<()> {
-                if watch.stopped() {
-                    return Err(Error::new("stopped before the experiment was done"));
+            if watch.stopped() {
+                if run == 0 {
+                    return Err(Error::new("stopped before the first run was done"));
                 }
+                seen.samples.retain(|sample| sample.run < run);
+                seen.runs = run;
+                break 'runs;
+            }
+            let mut one = |view: &mut View, partitioned: bool| -> Result<()> {
                 let mut filter = Filter::new(bytemuck::cast_slice_mut(view.bytes()), coefficients)?;
                 let period = (1e9 / rate / tick) as u64;
                 // At a rate that leaves the product no time there is an end, too.

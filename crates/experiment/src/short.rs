@@ -136,7 +136,9 @@ impl Seen {
 /// Runs the experiment on the palette's processor.
 ///
 /// # Errors
-/// The processor cannot be used; too few colors or pages; every activation was interrupted; the user stopped it.
+/// The processor cannot be used; too few colors or pages; every activation was interrupted; the
+/// user stopped it before the first size was done. Stopped later, it says what the sizes that are
+/// done have shown.
 pub fn run(ground: &mut Ground<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
     ground::on_processor(
         ground.palette.cpu,
@@ -278,7 +280,7 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
         "short tasks beside the flooder",
         (plan.sizes.len() * plan.runs) as u64,
     );
-    for size in plan.sizes.iter().copied() {
+    'sizes: for size in plan.sizes.iter().copied() {
         let mut active = Active::new(plan.task, bytemuck::cast_slice_mut(memory.bytes()), size)?;
         let first = seen.samples.len();
         let (mut kept, mut longest) = (Vec::new(), Vec::new());
@@ -286,7 +288,11 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
             let mut guards = Vec::new();
             for activation in 0..plan.activations * SCENARIOS.len() {
                 if watch.stopped() {
-                    return Err(Error::new("stopped before the experiment was done"));
+                    if seen.rows.is_empty() {
+                        return Err(Error::new("stopped before the first size was done"));
+                    }
+                    seen.samples.truncate(first);
+                    break 'sizes;
                 }
                 // In turn, so that what the machine does otherwise meets all alike.
                 let scenario = activation % SCENARIOS.len();

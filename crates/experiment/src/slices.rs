@@ -96,7 +96,8 @@ pub struct Seen {
 /// Runs the experiment with the matrices in the first `colors` colors, on the palette's processor.
 ///
 /// # Errors
-/// The processor cannot be used; too few colors or pages; interrupts in every slice; the user stopped it.
+/// The processor cannot be used; too few colors or pages; interrupts in every slice; the user
+/// stopped it before the first run was done. Stopped later, it says what the whole runs have shown.
 pub fn run(ground: &mut Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
     ground::on_processor(
         ground.palette.cpu,
@@ -206,12 +207,17 @@ fn measure<C: Clock>(
         "products of matrices in time slices",
         (runs * SLICES.len()) as u64,
     );
-    for run in 0..runs {
+    'runs: for run in 0..runs {
         for length in SLICES {
             // In turn, so that what the machine does otherwise meets all alike.
             for (scenario, which) in SCENARIOS.into_iter().enumerate() {
                 if watch.stopped() {
-                    return Err(Error::new("stopped before the experiment was done"));
+                    if run == 0 {
+                        return Err(Error::new("stopped before the first run was done"));
+                    }
+                    seen.samples.retain(|sample| sample.run < run);
+                    seen.runs = run;
+                    break 'runs;
                 }
                 let ticks = (length.nanos() as f64 / tick) as u64;
                 let (took, again) = products(clock, &mut product, number * STEPS, ticks, witness, || {

@@ -214,7 +214,100 @@ fn the_real_rt_app_accepts_what_is_written() -> Outcome {
     Ok(())
 }
 
+/// Starts the command, sends the signal when a line on standard error begins so, or as soon as the
+/// command handles signals; gives its end and what it said.
+fn interrupted(dir: &Path, args: &[&str], signal: i32, when: Option<&str>) -> (Option<i32>, String) {
+    use std::io::{BufRead, BufReader, Read};
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("warmset"))
+        .current_dir(dir)
+        .args(args)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    match when {
+        Some(begin) => {
+            let mut line = String::new();
+            while stderr.read_line(&mut line).unwrap() > 0 && !line.starts_with(begin) {
+                said += &std::mem::take(&mut line);
+            }
+            said += &line;
+        }
+        None => {
+            let status = format!("/proc/{}/status", child.id());
+            let caught = |text: String| {
+                let mask = text
+                    .lines()
+                    .find_map(|l| l.strip_prefix("SigCgt:"))?
+                    .trim()
+                    .to_owned();
+                Some(u64::from_str_radix(&mask, 16).ok()? & 1 << (signal - 1) != 0)
+            };
+            while !std::fs::read_to_string(&status)
+                .ok()
+                .and_then(caught)
+                .unwrap_or(true)
+            {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+    }
+    // SAFETY: the child is not waited for yet, so its number is its own.
+    unsafe { libc::kill(child.id() as i32, signal) };
+    stderr.read_to_string(&mut said).unwrap();
+    (child.wait().unwrap().code(), said)
+}
+
+/// To end it is what a server is told; to break off its preparation is another thing.
+fn a_memory_server_that_served_ends_well_and_one_that_did_not_says_so() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let serve = |size| ["color", "serve", "--socket", "s", "--size", size];
+    for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        let (code, said) = interrupted(dir.path(), &serve("512MiB"), signal, None);
+        assert_eq!(code, Some(status), "{said}");
+        assert!(
+            said.lines().last().is_some_and(|l| l.starts_with("warmset: ")),
+            "{said}"
+        );
+        assert!(!dir.path().join("s").exists(), "its socket is gone");
+        let (code, said) = interrupted(dir.path(), &serve("16MiB"), signal, Some("serving"));
+        if !said.contains("serving") {
+            assert_eq!(code, Some(2), "{said}");
+            return Err(NotRun::because(format!("it cannot serve here: {said}")));
+        }
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!dir.path().join("s").exists(), "its socket is gone");
+        assert!(
+            dir.path().join("s.state").exists(),
+            "what the next server should know stays"
+        );
+    }
+    Ok(())
+}
+
+fn a_search_that_is_stopped_says_so() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [
+        &["color", "find", "--sort", "512MiB"][..],
+        &["color", "selftest", "--repeats", "1000"],
+        &["color", "experiment", "filter", "--runs", "1000"],
+    ] {
+        let (code, said) = interrupted(dir.path(), args, libc::SIGINT, None);
+        assert_eq!(code, Some(130), "{args:?}: {said}");
+        assert!(
+            said.lines().last().is_some_and(|l| l.starts_with("warmset: ")),
+            "{said}"
+        );
+    }
+    Ok(())
+}
+
 testing::tests!(alone:
+    a_memory_server_that_served_ends_well_and_one_that_did_not_says_so,
+    a_search_that_is_stopped_says_so,
     colors_act_on_every_level_that_has_some,
     a_first_level_has_one_color,
     a_processor_outside_of_the_affinity_is_refused,

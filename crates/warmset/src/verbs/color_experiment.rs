@@ -20,7 +20,7 @@ With -o DIR, four files are written there: NAME.txt (the table), NAME.svg (the p
 come from) and NAME.csv (every measurement, also those that were left out, with the reason).
 
 Exit status: 0 it was measured, and of `isolation`, the answer is yes; 1 the answer of `isolation` is no; 2 it could not be \
-measured.
+measured; 130 it was stopped by Ctrl-C, and shows and writes what was done by then.
 
 Example: warmset color experiment filter -o results";
 
@@ -153,6 +153,12 @@ fn single(args: &Single, measure: impl FnOnce(&mut Ground<'_>, &Console) -> Resu
         args.printed.format(),
         &console,
     )?;
+    if console.stopped() {
+        return Err(
+            Error::new("the experiment was stopped; what is shown and written was done by then")
+                .remedy("run it again for the rest"),
+        );
+    }
     Ok(shown.answer)
 }
 

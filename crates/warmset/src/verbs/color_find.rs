@@ -185,10 +185,13 @@ pub fn find(args: &FindArgs) -> Result<Answer> {
     let console = Console::new()?;
     let settings = keep_pages(&console);
     let palette = search(&platform, args.level, args.cpu, &console)?;
-    let sorted = args
-        .sort
-        .map(|size| sort(&platform, &palette, size, &console))
-        .transpose()?;
+    let (sorted, stopped) = match args.sort.map(|size| sort(&platform, &palette, size, &console)) {
+        None => (None, false),
+        Some(Ok(sorted)) => (Some(sorted), false),
+        // The colors were found by then.
+        Some(Err(_)) if console.stopped() => (None, true),
+        Some(Err(e)) => return Err(e),
+    };
     console.finish();
     drop(settings);
     let found = Found {
@@ -204,6 +207,12 @@ pub fn find(args: &FindArgs) -> Result<Answer> {
     match args.printed.format() {
         Format::Json => print_json(&found)?,
         Format::Table => show(&found_text(&found))?,
+    }
+    if stopped {
+        return Err(
+            Error::new("stopped before all memory was sorted; the colors that were found are shown")
+                .remedy("run it again, or without `--sort`"),
+        );
     }
     Ok(if found.sure { Answer::Yes } else { Answer::No })
 }
@@ -308,6 +317,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
     let settings = keep_pages(&console);
     let levels = args.level.map_or_else(|| platform.data_levels(), |l| vec![l]);
     let mut seen = Vec::new();
+    let mut stopped = false;
     for level in levels {
         let cache = match Geometry::of(&platform, level, cpu) {
             Ok(cache) => cache,
@@ -334,14 +344,22 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
                     .sure()
                     .map_or_else(|e| e.cause().to_owned(), |_| String::new()),
             }),
-            Ok(palette) => {
-                let curve = selftest::curve(&palette, args.repeats as usize, &console)?;
-                seen.push(Level::Tested {
+            Ok(palette) => match selftest::curve(&palette, args.repeats as usize, &console) {
+                Ok(curve) => seen.push(Level::Tested {
                     acts: curve.acts(),
                     curve,
-                });
+                }),
+                Err(_) if console.stopped() && !seen.is_empty() => {
+                    stopped = true;
+                    break;
+                }
+                Err(e) => return Err(e),
+            },
+            Err(e) if console.stopped() && seen.is_empty() => return Err(e),
+            Err(_) if console.stopped() => {
+                stopped = true;
+                break;
             }
-            Err(e) if console.stopped() => return Err(e),
             Err(e) => seen.push(Level::NoColors {
                 level,
                 reason: e.cause().to_owned(),
@@ -350,7 +368,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
     }
     console.finish();
     drop(settings);
-    if let Some(path) = &args.output {
+    if let Some(path) = args.output.as_ref().filter(|_| !stopped) {
         draw(path, &seen)?;
     }
     match args.printed.format() {
@@ -362,6 +380,12 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
             print_json(&Tested { levels: &seen })?;
         }
         Format::Table => show(&seen.iter().map(level_text).collect::<String>())?,
+    }
+    if stopped {
+        return Err(
+            Error::new("stopped before all levels were tested; those that were are shown")
+                .remedy("run it again for the rest, or name one with `--level`"),
+        );
     }
     // At least one cache with colors, and colors act wherever there are some.
     let tested: Vec<bool> = seen
