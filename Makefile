@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install install-task install-color test rounds lint unit smoke exact bench live soak many clean
+.PHONY: tour build install install-task install-color test rounds lint unit smoke exact bench live soak many faults clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -94,6 +94,12 @@ soak: build
 ## Two minutes and a half for real: 200 tasks on two processors, then a million jobs; memory and trace bounded, no event lost.
 many: build
 	sh tests/many.sh $(WARMSET)
+
+## An hour as root: signals, failing system calls, limits and full disks, done to runs of every
+## policy. Nothing may be left over, hang or panic. Called again, it goes on where it was.
+faults:
+	$(CARGO) build --locked --workspace --bin warmset --bin faults
+	sh tests/faults.sh target/debug/faults target/faults
 
 clean:
 	$(CARGO) clean

@@ -1,0 +1,111 @@
+//! What a command owes, however it was disturbed: a status that it documents, words, no panic.
+
+use crate::fault::{Fault, Limit, Target};
+use crate::life::Lived;
+use crate::scenario::Scenario;
+
+/// How it ended, for tables.
+pub fn outcome(lived: &Lived, stderr: &str) -> String {
+    let Some(status) = lived.status else {
+        return if lived.not_begun.is_some() {
+            "not begun"
+        } else {
+            "hung"
+        }
+        .to_owned();
+    };
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(0 | 1), _) => "ran".to_owned(),
+        (Some(2), _) => "refused".to_owned(),
+        (Some(129..=143), _) => "interrupted".to_owned(),
+        (Some(code), _) => format!("status {code}"),
+        (_, Some(libc::SIGABRT)) if stderr.contains(NO_MEMORY) => "out of memory".to_owned(),
+        (_, Some(libc::SIGKILL)) if stderr.contains(WATCHDOG) => "ended by watchdog".to_owned(),
+        (_, Some(_)) => "killed".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// The standard library gives up so.
+const NO_MEMORY: &str = "memory allocation of ";
+/// The watchdog says so before it kills.
+const WATCHDOG: &str = "the watchdog";
+/// The loader ends a program so, before any of it runs.
+const LOADER: &str = "error while loading shared libraries";
+
+/// What of status and words is not as promised: the kind, and what exactly.
+pub fn words(scenario: &Scenario, fault: &Fault, lived: &Lived, stderr: &str) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    let mut lines = stderr.lines();
+    let panics = lines.find(|line| line.contains("panicked") || line.contains("fatal runtime"));
+    // The standard library has no other words for a stack that is used up.
+    let small_stack = matches!(fault, Fault::Limit(Limit::Stack | Limit::AddressSpace, _));
+    let used_up = small_stack && stderr.contains("stack overflow");
+    if let Some(line) = panics.filter(|_| !used_up) {
+        // Place and message stand on lines of their own.
+        let message = lines.next().unwrap_or_default();
+        wrong.push(("panic", format!("{message} {line}")));
+    }
+    let Some(status) = lived.status else {
+        if let (Some(why), false) = (&lived.not_begun, matches!(fault, Fault::Limit(..))) {
+            wrong.push(("harness", why.clone()));
+        }
+        return wrong;
+    };
+    if let Some(code) = status.exit_status() {
+        wrong.extend(of_code(scenario, fault, lived, stderr, code));
+    }
+    if let Some(signal) = status.terminating_signal()
+        && !may_die(fault, lived, stderr, signal)
+    {
+        wrong.push((
+            "status",
+            format!("it died of signal {signal}, which was not sent"),
+        ));
+    }
+    wrong
+}
+
+fn of_code(
+    scenario: &Scenario,
+    fault: &Fault,
+    lived: &Lived,
+    stderr: &str,
+    code: i32,
+) -> Option<(&'static str, String)> {
+    let to_engine = |signal: i32| {
+        let to = [Target::Engine, Target::Group];
+        to.iter().any(|to| lived.sent.contains(&(signal, *to)))
+    };
+    let unfit = |what: &str| Some(("status", format!("{what}: {code}")));
+    match code {
+        0 | 1 => None,
+        2 if lived.silenced => None,
+        2 if *fault == Fault::None => unfit("nothing was done to it"),
+        2 if stderr.lines().any(|line| line.starts_with("warmset: ")) => None,
+        2 => Some(("no sentence", "status 2 without a word".to_owned())),
+        130 if to_engine(libc::SIGINT) => None,
+        143 if to_engine(libc::SIGTERM) => None,
+        127 if stderr.contains(LOADER) => None,
+        // The status of the program that was run in its place.
+        _ if *scenario == Scenario::ColorExec => None,
+        _ => unfit("no status that is documented"),
+    }
+}
+
+fn may_die(fault: &Fault, lived: &Lived, stderr: &str, signal: i32) -> bool {
+    let to_engine = [Target::Engine, Target::Group];
+    if to_engine.iter().any(|to| lived.sent.contains(&(signal, *to))) {
+        return true;
+    }
+    let of_memory = matches!(fault, Fault::Call(call) if call.kind.name == "memory")
+        || matches!(fault, Fault::Limit(Limit::AddressSpace | Limit::Stack, _));
+    match signal {
+        libc::SIGKILL if stderr.contains(WATCHDOG) => true,
+        // The kernel, while it makes room for the program.
+        libc::SIGKILL | libc::SIGSEGV => of_memory && stderr.is_empty(),
+        libc::SIGABRT => of_memory && (stderr.contains(NO_MEMORY) || stderr.contains("overflowed its stack")),
+        libc::SIGXFSZ => matches!(fault, Fault::Limit(Limit::FileSize, _)),
+        _ => false,
+    }
+}

@@ -1,0 +1,499 @@
+//! The life of a command, from its start until nobody is left of it: signals are sent at their
+//! moments, its system calls are answered, the dead are buried.
+
+use crate::family::{self, Process};
+use crate::fault::{Fault, Signal, Target};
+use crate::filter::{Answers, Filter};
+use crate::outsider;
+use crate::room::{Room, SAID, WORK};
+use crate::scenario::{Line, OUT, Outsider, TRACE};
+use crate::system::{self, Start};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A command that takes longer hangs: its watchdog ends a run within four seconds, programs that
+/// are written for it are awaited for ten, and the machine may be busy with other things.
+const PATIENCE: Duration = Duration::from_secs(45);
+/// Looking for page colors takes that much longer at most.
+const FOR_COLORS: Duration = Duration::from_secs(90);
+/// After the command has ended, its other processes have so long.
+const OTHERS: Duration = Duration::from_secs(12);
+/// What was stopped and not let go on for so long is let go on.
+const STOPPED: Duration = Duration::from_secs(8);
+/// How often is looked who is there.
+const TICK: Duration = Duration::from_millis(4);
+/// Called so by the command.
+const WATCHDOG: &str = "warmset-dog";
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Lived {
+    /// How the command ended; nothing where it did not begin, or was ended by the harness.
+    pub status: Option<WaitStatus>,
+    /// It could not even begin, for this reason.
+    pub not_begun: Option<String>,
+    /// Signals that were sent, each with its target.
+    pub sent: Vec<(i32, Target)>,
+    /// Was anything done to it?
+    pub reached: bool,
+    /// Standard error was kept from it.
+    pub silenced: bool,
+    /// It was stopped for so long that the harness let it go on.
+    pub let_go_on: bool,
+    /// What is wrong: the kind, and what exactly.
+    pub wrong: Vec<(&'static str, String)>,
+    /// What happened, for a report.
+    pub notes: String,
+    /// How many calls were made that might have failed.
+    pub calls: u32,
+}
+
+struct Pending {
+    signal: Signal,
+    at: Option<Instant>,
+}
+
+struct Life<'a> {
+    engine: i32,
+    pidfd: OwnedFd,
+    bystander: i32,
+    outsiders: BTreeMap<i32, Outsider>,
+    answers: Option<Answers>,
+    pending: Vec<Pending>,
+    resolved: Vec<(Target, i32)>,
+    began: Instant,
+    ended: Option<Instant>,
+    last_sent: Instant,
+    stopped: bool,
+    patience: Duration,
+    stop: &'a AtomicBool,
+    lived: Lived,
+}
+
+/// The user wants the harness to end.
+#[derive(Debug)]
+pub struct Stopped;
+
+/// Lives a command line through. Whoever is left afterwards is killed, and told.
+///
+/// # Errors
+/// [`Stopped`], with nobody left.
+pub fn live(
+    room: &Room,
+    line: &Line,
+    fault: &Fault,
+    needs_colors: bool,
+    bystander: i32,
+    stop: &AtomicBool,
+) -> Result<Lived, Stopped> {
+    let mut life = match Life::begin(room, line, fault, bystander, stop) {
+        Ok(life) => life,
+        Err(why) => {
+            // It may have begun, and is not awaited.
+            end_everybody(bystander);
+            return Ok(Lived {
+                not_begun: Some(why),
+                reached: true,
+                ..Lived::default()
+            });
+        }
+    };
+    if needs_colors {
+        life.patience += FOR_COLORS;
+    }
+    let done = life.until_nobody_is_left();
+    life.end_all();
+    done?;
+    life.lived.silenced = life.answers.as_ref().is_some_and(|a| a.silenced);
+    life.lived.calls = life.answers.as_ref().map_or(0, |a| a.made);
+    if let Some(answers) = &life.answers {
+        life.lived.reached |= answers.failed > 0;
+        for which in &answers.which {
+            life.lived.notes += &format!("failed: {which}\n");
+        }
+    }
+    life.lived.reached |= matches!(fault, Fault::Limit(..) | Fault::Disk(_) | Fault::Device);
+    Ok(life.lived)
+}
+
+/// The command, with what is done to it from the start.
+fn command(room: &Room, line: &Line, fault: &Fault, start: Arc<Start>) -> std::io::Result<Command> {
+    let words = line.words.iter().map(|word| match fault {
+        Fault::Device if word == TRACE => "/dev/full",
+        _ => word.as_str(),
+    });
+    let said = |name: &str| File::create(Path::new(SAID).join(name));
+    let stdout = match fault {
+        Fault::Device => File::options().write(true).open("/dev/full")?,
+        Fault::Disk(_) => File::create(Path::new(WORK).join(OUT).join("stdout"))?,
+        _ => said("stdout")?,
+    };
+    let mut command = Command::new(&room.warmset);
+    command.args(words).current_dir(WORK).env_clear();
+    command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    command
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(said("stderr")?);
+    system::prepare(&mut command, start);
+    Ok(command)
+}
+
+impl<'a> Life<'a> {
+    fn begin(
+        room: &Room,
+        line: &Line,
+        fault: &Fault,
+        bystander: i32,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, String> {
+        let text = |e: std::io::Error| e.to_string();
+        for (name, content) in &line.files {
+            std::fs::write(Path::new(WORK).join(name), content).map_err(text)?;
+        }
+        let call = match fault {
+            Fault::Call(call) => Some(*call),
+            _ => None,
+        };
+        let start = Arc::new(Start {
+            limit: match fault {
+                Fault::Limit(limit, value) => Some((*limit, *value)),
+                _ => None,
+            },
+            filter: call
+                .map(|c| Filter::new(c.kind.calls))
+                .transpose()
+                .map_err(text)?,
+        });
+        let mut command = command(room, line, fault, Arc::clone(&start)).map_err(text)?;
+        let began = Instant::now();
+        // Its exit is waited for with that of all others.
+        let engine = command.spawn().map_err(text)?.id() as i32;
+        drop(command);
+        let filter = Arc::into_inner(start).and_then(|start| start.filter);
+        let answers = match (filter, call) {
+            (Some(filter), Some(call)) => {
+                let listener = filter.listener().map_err(text)?;
+                Some(Answers::new(listener, call, &room.warmset))
+            }
+            _ => None,
+        };
+        let pid = Pid::from_raw(engine).ok_or("the command has no number")?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| e.to_string())?;
+        let mut signals = match fault {
+            Fault::Signals(signals) => signals.clone(),
+            _ => Vec::new(),
+        };
+        signals.extend(line.ends_after_ms.map(|ms| Signal {
+            number: libc::SIGINT,
+            to: Target::Engine,
+            after: Duration::from_millis(ms),
+            of_its_life: false,
+        }));
+        let pending = signals.into_iter().map(|signal| Pending {
+            signal,
+            at: (!signal.of_its_life).then(|| began + signal.after),
+        });
+        let mut life = Life {
+            engine,
+            pidfd,
+            bystander,
+            outsiders: BTreeMap::new(),
+            answers,
+            pending: pending.collect(),
+            resolved: Vec::new(),
+            began,
+            ended: None,
+            last_sent: began,
+            stopped: false,
+            patience: PATIENCE,
+            stop,
+            lived: Lived::default(),
+        };
+        for outsider in &line.outsiders {
+            let pid = outsider::start(room, outsider, engine).map_err(text)?;
+            life.outsiders.insert(pid, outsider.clone());
+        }
+        Ok(life)
+    }
+
+    /// All that descend from this process but the bystander and those from outside.
+    fn family(&self) -> Vec<Process> {
+        let mut except: BTreeSet<i32> = self.outsiders.keys().copied().collect();
+        except.insert(self.bystander);
+        family::descendants(std::process::id() as i32, &except)
+    }
+
+    fn until_nobody_is_left(&mut self) -> Result<(), Stopped> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Stopped);
+            }
+            self.send_what_is_due();
+            self.wait();
+            self.bury();
+            self.let_go_on();
+            let now = Instant::now();
+            match self.ended {
+                Some(ended) => {
+                    let left = self.family();
+                    if left.is_empty() && self.outsiders.is_empty() {
+                        return Ok(());
+                    }
+                    if now > ended + OTHERS {
+                        self.tell_of_left(&left);
+                        return Ok(());
+                    }
+                }
+                None if now > self.began + self.patience => {
+                    self.lived
+                        .wrong
+                        .push(("hang", "the command does not end".to_owned()));
+                    self.tell(&self.family());
+                    return Ok(());
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn tell_of_left(&mut self, left: &[Process]) {
+        if !left.is_empty() {
+            let names: BTreeSet<&str> = left.iter().map(|p| p.name.as_str()).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            self.lived.wrong.push(("process left", names.join(", ")));
+            self.tell(left);
+        }
+        for (pid, outsider) in self.outsiders.clone() {
+            let told = Process::find(pid).map_or(String::new(), |p| p.details());
+            self.lived.wrong.push(("outsider waits", format!("{outsider:?}")));
+            self.lived.notes += &told;
+        }
+    }
+
+    fn tell(&mut self, processes: &[Process]) {
+        for process in processes {
+            self.lived.notes += &process.details();
+        }
+    }
+
+    /// Until a tick is over, a call is to be answered, or the command ends.
+    fn wait(&mut self) {
+        let nearest = self.pending.iter().filter_map(|p| p.at).min();
+        let mut time = nearest.map_or(TICK, |at| TICK.min(at.duration_since(Instant::now())));
+        if self.ended.is_some() {
+            time = TICK;
+        }
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let time = Timespec {
+                tv_sec: 0,
+                tv_nsec: left.as_nanos() as _,
+            };
+            // One that is closed is polled for nothing.
+            let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2);
+            if let Some(answers) = &self.answers {
+                fds.push(PollFd::from_borrowed_fd(answers.fd(), PollFlags::IN));
+            }
+            if self.ended.is_none() {
+                fds.push(PollFd::new(&self.pidfd, PollFlags::IN));
+            }
+            // A signal ends the wait early, and no harm is done.
+            let ready = poll(&mut fds, Some(&time)).unwrap_or(0);
+            let events: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+            let asked = self.answers.is_some() && events[0].contains(PollFlags::IN);
+            let over = self.answers.is_some() && events[0].contains(PollFlags::HUP);
+            if asked && let Some(answers) = &mut self.answers {
+                if let Err(e) = answers.answer() {
+                    self.lived.notes += &format!("a call was not answered: {e}\n");
+                }
+            } else if over || ready == 0 || left.is_zero() {
+                // Nobody has the filter any more: to poll it would not wait.
+                if over {
+                    std::thread::sleep(left);
+                }
+                return;
+            } else if ready > 0 {
+                return;
+            }
+        }
+    }
+
+    fn bury(&mut self) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            let pid = pid.as_raw_nonzero().get();
+            if pid == self.engine && self.ended.is_none() {
+                self.lived.status = Some(status);
+                self.ended = Some(Instant::now());
+            } else if let Some(outsider) = self.outsiders.remove(&pid) {
+                let killed = status.terminating_signal();
+                let by_us = killed.is_some_and(|s| self.was_sent(s, Target::Outsider));
+                if status.exit_status() != Some(0) && !by_us {
+                    let text = format!("{outsider:?}: {status:?}");
+                    self.lived.wrong.push(("outsider not let go as it came", text));
+                }
+            }
+        }
+    }
+
+    fn was_sent(&self, signal: i32, to: Target) -> bool {
+        self.lived.sent.contains(&(signal, to))
+    }
+
+    /// Numbers by which signals reach a target, if it is there.
+    fn resolve(&mut self, target: Target) -> Option<i32> {
+        let known = self.resolved.iter().find(|(known, _)| *known == target);
+        if let Some((_, pid)) = known {
+            let there = *pid < 0 || Process::find(*pid).is_some_and(|p| p.state != 'Z');
+            return there.then_some(*pid);
+        }
+        let pid = self.look_for(target)?;
+        self.resolved.push((target, pid));
+        Some(pid)
+    }
+
+    fn look_for(&self, target: Target) -> Option<i32> {
+        let gone = self.ended.is_some();
+        match target {
+            Target::Engine => (!gone).then_some(self.engine),
+            // It leads a group of its own.
+            Target::Group => (!gone).then_some(-self.engine),
+            Target::Outsider => {
+                let joins = |(_, o): &(&i32, &Outsider)| matches!(o, Outsider::Joins(_));
+                self.outsiders.iter().find(joins).map(|(pid, _)| *pid)
+            }
+            Target::Watchdog | Target::Other(_) => {
+                let others: Vec<Process> = match gone {
+                    true => self.family(),
+                    false => {
+                        let below = family::below(self.engine);
+                        below.into_iter().filter_map(Process::find).collect()
+                    }
+                };
+                let (mut dogs, mut others): (Vec<_>, Vec<_>) = others
+                    .into_iter()
+                    .filter(|p| p.state != 'Z')
+                    .partition(|p| p.name == WATCHDOG);
+                let all = match target {
+                    Target::Watchdog => &mut dogs,
+                    _ => &mut others,
+                };
+                all.sort_by_key(|p| (p.began, p.pid));
+                let at = match target {
+                    Target::Other(number) => number as usize % all.len().max(1),
+                    _ => 0,
+                };
+                all.get(at).map(|p| p.pid)
+            }
+        }
+    }
+
+    fn send_what_is_due(&mut self) {
+        let now = Instant::now();
+        for at in 0..self.pending.len() {
+            let Pending { signal, at: None } = self.pending[at] else {
+                continue;
+            };
+            if self.resolve(signal.to).is_some() {
+                self.pending[at].at = Some(Instant::now() + signal.after);
+            }
+        }
+        let is_due = |p: &Pending| p.at.is_some_and(|at| at <= now);
+        let due: Vec<Signal> = self
+            .pending
+            .iter()
+            .filter(|p| is_due(p))
+            .map(|p| p.signal)
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        self.pending.retain(|p| !is_due(p));
+        // All targets are looked for before the first signal: they are sent at one moment.
+        let ready: Vec<_> = due.iter().map(|s| (*s, self.resolve(s.to))).collect();
+        for (signal, pid) in ready {
+            let Some(pid) = pid else { continue };
+            if !system::send(pid, signal.number) {
+                continue;
+            }
+            let life = self.began.elapsed().as_secs_f64();
+            self.lived.notes += &format!("{life:.4} s: signal {} to {} ({pid})\n", signal.number, signal.to);
+            self.lived.sent.push((signal.number, signal.to));
+            self.lived.reached = true;
+            self.last_sent = Instant::now();
+            let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+            self.stopped |= stops.contains(&signal.number);
+        }
+    }
+
+    /// What was stopped for long, and what nobody watches that could end it, goes on again.
+    fn let_go_on(&mut self) {
+        let over = self.stopped && self.last_sent.elapsed() > STOPPED && self.pending.is_empty();
+        if !over {
+            return;
+        }
+        self.stopped = false;
+        let family = self.family();
+        let engine = family.iter().find(|p| p.pid == self.engine);
+        let dog = family.iter().find(|p| p.name == WATCHDOG);
+        if let (Some(engine), Some(dog)) = (engine, dog)
+            && engine.is_stopped()
+            && !dog.is_stopped()
+        {
+            let text = "the watchdog lets a run be that was stopped".to_owned();
+            self.lived.wrong.push(("hang", text));
+            self.tell(&family);
+        }
+        let outsiders = self.outsiders.keys().filter_map(|pid| Process::find(*pid));
+        // A run holds its programs by stopping them, and ends them however they are.
+        let others = family.iter().filter(|p| dog.is_none() && p.pid != self.engine);
+        let ours = engine.into_iter().chain(dog).chain(others).cloned();
+        let all: Vec<Process> = ours.chain(outsiders).collect();
+        for process in all.iter().filter(|p| p.is_stopped()) {
+            system::send(process.pid, libc::SIGCONT);
+            self.lived.let_go_on = true;
+            self.lived.notes += &format!("{} ({}) goes on\n", process.pid, process.name);
+        }
+        if self.lived.let_go_on {
+            self.began = Instant::now();
+        }
+    }
+
+    /// Nobody is left of it, whatever it takes.
+    fn end_all(&mut self) {
+        self.outsiders.clear();
+        let left = end_everybody(self.bystander);
+        if !left.is_empty() {
+            self.lived
+                .wrong
+                .push(("process left", "it cannot be killed".to_owned()));
+            self.tell(&left);
+        }
+    }
+}
+
+/// Kills and buries all that descend from this process but the bystander. Who cannot be killed.
+fn end_everybody(bystander: i32) -> Vec<Process> {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let this = std::process::id() as i32;
+        let left = family::descendants(this, &BTreeSet::from([bystander]));
+        if left.is_empty() || Instant::now() > until {
+            return left;
+        }
+        for process in &left {
+            system::send(process.pid, libc::SIGKILL);
+        }
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        std::thread::sleep(TICK);
+    }
+}

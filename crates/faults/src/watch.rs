@@ -1,0 +1,159 @@
+//! What of the machine must be as before: settings, who has real-time priority, a bystander.
+
+use crate::family::{Process, urgent_threads};
+use crate::room;
+use crate::system;
+use rustix::process::Pid;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Settings that a run, a measurement or colors could change.
+const SETTINGS: [&str; 12] = [
+    "/proc/sys/vm/compact_unevictable_allowed",
+    "/proc/sys/vm/nr_hugepages",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/sched_rt_period_us",
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/perf_event_paranoid",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/kernel/tracing/tracing_on",
+    "/sys/kernel/tracing/trace_clock",
+    "/sys/kernel/tracing/current_tracer",
+    "/sys/fs/resctrl/schemata",
+];
+
+/// A process that has nothing to do with any run: nothing may happen to it.
+#[derive(Debug)]
+pub struct Bystander(Child);
+
+impl Bystander {
+    /// It sleeps until this process ends.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(helper: &Path) -> std::io::Result<Self> {
+        let mut command = Command::new(helper);
+        command.arg("stand-by").env_clear();
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        system::prepare(&mut command, std::sync::Arc::default());
+        command.spawn().map(Bystander)
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> i32 {
+        self.0.id() as i32
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        // It may have been killed by what is tried, which was told.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// How the machine is at a moment.
+#[derive(Debug)]
+pub struct Machine {
+    settings: BTreeMap<String, String>,
+    urgent: BTreeMap<(i32, u64), String>,
+    ordinary: BTreeSet<(i32, u64)>,
+    ours: Vec<(i32, Scheduling)>,
+    files: BTreeMap<String, char>,
+}
+
+type Scheduling = (Option<(i32, i32)>, Vec<usize>);
+
+/// Class, priority and processors of a process.
+fn scheduling(pid: i32) -> Scheduling {
+    let may = Pid::from_raw(pid).and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
+    let cpus = may.map_or(Vec::new(), |set| {
+        (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|cpu| set.is_set(*cpu))
+            .collect()
+    });
+    (system::class_of(pid), cpus)
+}
+
+/// Something that is not as it was: the kind, and what exactly.
+pub type Change = (&'static str, String);
+
+impl Machine {
+    /// As it is now.
+    pub fn now(room: &room::Room, bystander: &Bystander) -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).ok();
+        let governors = (0..4096)
+            .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
+            .take_while(|path| Path::new(path).exists());
+        let paths = SETTINGS.map(str::to_owned).into_iter().chain(governors);
+        let this = std::process::id() as i32;
+        let urgent = urgent_threads(&room.warmset);
+        let everybody = crate::family::everybody();
+        Machine {
+            settings: paths.filter_map(|p| read(&p).map(|text| (p, text))).collect(),
+            ordinary: everybody
+                .iter()
+                .map(|p| (p.pid, p.began))
+                .filter(|it| !urgent.contains_key(it))
+                .collect(),
+            urgent,
+            ours: [this, bystander.pid()].map(|pid| (pid, scheduling(pid))).into(),
+            files: room.files(),
+        }
+    }
+
+    /// What was as `before` and is not any more. Files that stay within `may_stay` are left out.
+    pub fn changes(&self, before: &Machine, may_stay: impl Fn(&str, char) -> bool) -> Vec<Change> {
+        let mut all: Vec<Change> = Vec::new();
+        for (path, text) in &before.settings {
+            if self.settings.get(path) != Some(text) {
+                let now = self.settings.get(path).map_or("", |t| t.trim());
+                let text = format!("{path} was {}, is {now}", text.trim());
+                all.push(("setting left", text));
+            }
+        }
+        for (thread, name) in &self.urgent {
+            // A program that began meanwhile and is nobody's descendant here is somebody else's.
+            if before.ordinary.contains(thread) {
+                let text = format!("thread {} ({name}) has real-time priority", thread.0);
+                all.push(("priority left", text));
+            }
+        }
+        for ((pid, was), (_, is)) in before.ours.iter().zip(&self.ours) {
+            if was != is {
+                let text = format!("process {pid} was {was:?}, is {is:?}");
+                all.push(("bystander changed", text));
+            }
+        }
+        if let Some((pid, _)) = self.ours.last() {
+            let stopped = Process::find(*pid).is_none_or(|p| "TtZX".contains(p.state));
+            if stopped {
+                all.push((
+                    "bystander changed",
+                    format!("process {pid} does not run any more"),
+                ));
+            }
+        }
+        for (path, kind) in &self.files {
+            if !before.files.contains_key(path) && !may_stay(path, *kind) {
+                all.push(("file left", format!("{path} ({kind})")));
+            }
+        }
+        for path in before.files.keys() {
+            if !self.files.contains_key(path) {
+                all.push(("file gone", path.clone()));
+            }
+        }
+        for name in room::left_instances() {
+            room::remove_instance(&name);
+            all.push(("instance left", name));
+        }
+        all
+    }
+}
