@@ -19,15 +19,21 @@ pub fn outcome(lived: &Lived, stderr: &str) -> String {
         (Some(2), _) => "refused".to_owned(),
         (Some(129..=143), _) => "interrupted".to_owned(),
         (Some(code), _) => format!("status {code}"),
-        (_, Some(libc::SIGABRT)) if stderr.contains(NO_MEMORY) => "out of memory".to_owned(),
+        (_, Some(libc::SIGABRT)) if is_out_of_memory(stderr) => "out of memory".to_owned(),
         (_, Some(libc::SIGKILL)) if stderr.contains(WATCHDOG) => "ended by watchdog".to_owned(),
         (_, Some(_)) => "killed".to_owned(),
         _ => "unknown".to_owned(),
     }
 }
 
-/// The standard library gives up so.
-const NO_MEMORY: &str = "memory allocation of ";
+/// The standard library gives up so where there is no memory: for an object, for the stack on which
+/// a thread learns that its own is used up, for its own. It asks nobody before.
+const NO_MEMORY: [&str; 4] = [
+    "memory allocation of ",
+    "failed to allocate an alternative stack",
+    "failed to set up alternative stack guard page",
+    "has overflowed its stack",
+];
 /// The watchdog says so before it kills.
 const WATCHDOG: &str = "the watchdog";
 /// The loader ends a program so, before any of it runs.
@@ -38,13 +44,11 @@ pub fn words(scenario: &Scenario, fault: &Fault, lived: &Lived, stderr: &str) ->
     let mut wrong = Vec::new();
     let mut lines = stderr.lines();
     let panics = lines.find(|line| line.contains("panicked") || line.contains("fatal runtime"));
-    // The standard library has no other words for a stack that is used up.
-    let small_stack = matches!(fault, Fault::Limit(Limit::Stack | Limit::AddressSpace, _));
-    let used_up = small_stack && stderr.contains("stack overflow");
-    if let Some(line) = panics.filter(|_| !used_up) {
+    if let Some(line) = panics.filter(|_| !(is_of_memory(fault) && is_out_of_memory(stderr))) {
         // Place and message stand on lines of their own.
         let message = lines.next().unwrap_or_default();
-        wrong.push(("panic", format!("{message} {line}")));
+        let place = line.rsplit('/').next().unwrap_or(line);
+        wrong.push(("panic", format!("{message} at {place}")));
     }
     let Some(status) = lived.status else {
         if let (Some(why), false) = (&lived.not_begun, matches!(fault, Fault::Limit(..))) {
@@ -93,18 +97,30 @@ fn of_code(
     }
 }
 
+fn is_out_of_memory(stderr: &str) -> bool {
+    NO_MEMORY.iter().any(|words| stderr.contains(words))
+}
+
+/// Does the fault take memory away?
+fn is_of_memory(fault: &Fault) -> bool {
+    match fault {
+        Fault::Call(call) => call.kind.name == "memory",
+        Fault::Limit(limit, _) => matches!(limit, Limit::AddressSpace | Limit::Stack),
+        _ => false,
+    }
+}
+
 fn may_die(fault: &Fault, lived: &Lived, stderr: &str, signal: i32) -> bool {
     let to_engine = [Target::Engine, Target::Group];
     if to_engine.iter().any(|to| lived.sent.contains(&(signal, *to))) {
         return true;
     }
-    let of_memory = matches!(fault, Fault::Call(call) if call.kind.name == "memory")
-        || matches!(fault, Fault::Limit(Limit::AddressSpace | Limit::Stack, _));
+    let of_memory = is_of_memory(fault);
     match signal {
         libc::SIGKILL if stderr.contains(WATCHDOG) => true,
         // The kernel, while it makes room for the program.
         libc::SIGKILL | libc::SIGSEGV => of_memory && stderr.is_empty(),
-        libc::SIGABRT => of_memory && (stderr.contains(NO_MEMORY) || stderr.contains("overflowed its stack")),
+        libc::SIGABRT => of_memory && is_out_of_memory(stderr),
         libc::SIGXFSZ => matches!(fault, Fault::Limit(Limit::FileSize, _)),
         _ => false,
     }

@@ -5,16 +5,14 @@ use crate::family::{self, Process};
 use crate::fault::{Fault, Signal, Target};
 use crate::filter::{Answers, Filter};
 use crate::outsider;
-use crate::room::{Room, SAID, WORK};
-use crate::scenario::{Line, OUT, Outsider, TRACE};
+use crate::room::{Room, WORK};
+use crate::scenario::{Line, Outsider};
 use crate::system::{self, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -66,6 +64,7 @@ struct Life<'a> {
     pidfd: OwnedFd,
     bystander: i32,
     outsiders: BTreeMap<i32, Outsider>,
+    again: Vec<Outsider>,
     answers: Option<Answers>,
     pending: Vec<Pending>,
     resolved: Vec<(Target, i32)>,
@@ -109,7 +108,7 @@ pub fn live(
     if needs_colors {
         life.patience += FOR_COLORS;
     }
-    let done = life.until_nobody_is_left();
+    let done = life.until_nobody_is_left(room);
     life.end_all();
     done?;
     life.lived.silenced = life.answers.as_ref().is_some_and(|a| a.silenced);
@@ -122,29 +121,6 @@ pub fn live(
     }
     life.lived.reached |= matches!(fault, Fault::Limit(..) | Fault::Disk(_) | Fault::Device);
     Ok(life.lived)
-}
-
-/// The command, with what is done to it from the start.
-fn command(room: &Room, line: &Line, fault: &Fault, start: Arc<Start>) -> std::io::Result<Command> {
-    let words = line.words.iter().map(|word| match fault {
-        Fault::Device if word == TRACE => "/dev/full",
-        _ => word.as_str(),
-    });
-    let said = |name: &str| File::create(Path::new(SAID).join(name));
-    let stdout = match fault {
-        Fault::Device => File::options().write(true).open("/dev/full")?,
-        Fault::Disk(_) => File::create(Path::new(WORK).join(OUT).join("stdout"))?,
-        _ => said("stdout")?,
-    };
-    let mut command = Command::new(&room.warmset);
-    command.args(words).current_dir(WORK).env_clear();
-    command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
-    command
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(said("stderr")?);
-    system::prepare(&mut command, start);
-    Ok(command)
 }
 
 impl<'a> Life<'a> {
@@ -173,7 +149,7 @@ impl<'a> Life<'a> {
                 .transpose()
                 .map_err(text)?,
         });
-        let mut command = command(room, line, fault, Arc::clone(&start)).map_err(text)?;
+        let mut command = room.command(line, fault, Arc::clone(&start)).map_err(text)?;
         let began = Instant::now();
         // Its exit is waited for with that of all others.
         let engine = command.spawn().map_err(text)?.id() as i32;
@@ -207,6 +183,7 @@ impl<'a> Life<'a> {
             pidfd,
             bystander,
             outsiders: BTreeMap::new(),
+            again: line.outsiders.clone(),
             answers,
             pending: pending.collect(),
             resolved: Vec::new(),
@@ -218,11 +195,16 @@ impl<'a> Life<'a> {
             stop,
             lived: Lived::default(),
         };
-        for outsider in &line.outsiders {
-            let pid = outsider::start(room, outsider, engine).map_err(text)?;
-            life.outsiders.insert(pid, outsider.clone());
-        }
+        life.start_outsiders(room).map_err(text)?;
         Ok(life)
+    }
+
+    fn start_outsiders(&mut self, room: &Room) -> std::io::Result<()> {
+        for outsider in std::mem::take(&mut self.again) {
+            let pid = outsider::start(room, &outsider, self.engine)?;
+            self.outsiders.insert(pid, outsider);
+        }
+        Ok(())
     }
 
     /// All that descend from this process but the bystander and those from outside.
@@ -232,7 +214,7 @@ impl<'a> Life<'a> {
         family::descendants(std::process::id() as i32, &except)
     }
 
-    fn until_nobody_is_left(&mut self) -> Result<(), Stopped> {
+    fn until_nobody_is_left(&mut self, room: &Room) -> Result<(), Stopped> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Stopped);
@@ -240,6 +222,9 @@ impl<'a> Life<'a> {
             self.send_what_is_due();
             self.wait();
             self.bury();
+            if let Err(e) = self.start_outsiders(room) {
+                self.lived.wrong.push(("harness", format!("no outsider: {e}")));
+            }
             self.let_go_on();
             let now = Instant::now();
             match self.ended {
@@ -337,6 +322,10 @@ impl<'a> Life<'a> {
             } else if let Some(outsider) = self.outsiders.remove(&pid) {
                 let killed = status.terminating_signal();
                 let by_us = killed.is_some_and(|s| self.was_sent(s, Target::Outsider));
+                if by_us && self.ended.is_none() {
+                    // A run that waits for a program to come waits for ever.
+                    self.again.push(outsider.clone());
+                }
                 if status.exit_status() != Some(0) && !by_us {
                     let text = format!("{outsider:?}: {status:?}");
                     self.lived.wrong.push(("outsider not let go as it came", text));

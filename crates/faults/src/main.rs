@@ -68,6 +68,9 @@ struct Numbers {
 struct Random {
     #[command(flatten)]
     numbers: Numbers,
+    /// Only those that begin so, such as `run:g-edf:` or `study` [default: all]
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
     #[command(flatten)]
     common: Common,
 }
@@ -271,6 +274,9 @@ fn random(args: &Random) -> Result<ExitCode, String> {
     let mut over = None;
     for number in number..number + count {
         let trial = plan.trial(number);
+        if !trial.to_string().starts_with(&args.only) {
+            continue;
+        }
         if !bench.harness.can(&trial.scenario) {
             println!("{seed}/{number}\t{trial}\tcannot be run here");
             continue;

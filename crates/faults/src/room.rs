@@ -4,7 +4,9 @@
 //! nobody else's sockets are seen (mount, network and IPC namespaces; namespaces(7)). Processes
 //! are not hidden: the kernel's record of switches names them by their numbers.
 
-use crate::scenario::OUT;
+use crate::fault::Fault;
+use crate::scenario::{Line, OUT, TRACE};
+use crate::system::{self, Start};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, unmount};
 use rustix::thread::UnshareFlags;
 use std::collections::BTreeMap;
@@ -13,6 +15,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// Emptied for trials.
 const OWN: [&str; 3] = ["/tmp", "/run", "/dev/shm"];
@@ -103,6 +107,32 @@ impl Room {
             step("mount a small disk", made)?;
         }
         Ok(())
+    }
+
+    /// The command, with what is done to it from the start.
+    ///
+    /// # Errors
+    /// A file for what it says cannot be made.
+    pub fn command(&self, line: &Line, fault: &Fault, start: Arc<Start>) -> io::Result<Command> {
+        let words = line.words.iter().map(|word| match fault {
+            Fault::Device if word == TRACE => "/dev/full",
+            _ => word.as_str(),
+        });
+        let said = |name: &str| fs::File::create(Path::new(SAID).join(name));
+        let stdout = match fault {
+            Fault::Device => fs::File::options().write(true).open("/dev/full")?,
+            Fault::Disk(_) => fs::File::create(Path::new(WORK).join(OUT).join("stdout"))?,
+            _ => said("stdout")?,
+        };
+        let mut command = Command::new(&self.warmset);
+        command.args(words).current_dir(WORK).env_clear();
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(said("stderr")?);
+        system::prepare(&mut command, start);
+        Ok(command)
     }
 
     /// Nothing of a trial is left.

@@ -195,6 +195,11 @@ impl Scenario {
         )
     }
 
+    /// Does it take real-time priority?
+    pub fn is_urgent(&self) -> bool {
+        !matches!(self, Scenario::Study | Scenario::Check)
+    }
+
     /// Is there a watchdog?
     pub fn has_watchdog(&self) -> bool {
         matches!(self, Scenario::Run(..))
@@ -237,7 +242,7 @@ impl Scenario {
             "connect" => self.has_outsider() || self.needs_colors(),
             "setting" => self.needs_tracefs() || self.needs_colors(),
             "kill" => self.has_others() || self.has_outsider(),
-            "priority" | "affinity" => !matches!(self, Scenario::Study | Scenario::Check),
+            "priority" | "affinity" => self.is_urgent(),
             _ => true,
         }
     }

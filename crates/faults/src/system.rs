@@ -12,15 +12,20 @@ use std::process::Command;
 /// stand still.
 const PRIORITY: i32 = 99;
 
-/// Raises this thread above all others. What it starts begins as an ordinary process.
+/// Raises this thread above all others, or lets it be an ordinary one. What it starts begins as an
+/// ordinary process.
 ///
 /// # Errors
 /// The right to it is missing (`CAP_SYS_NICE`).
-pub fn rise() -> io::Result<()> {
-    let how = libc::sched_param {
-        sched_priority: PRIORITY,
+pub fn rise(above_all: bool) -> io::Result<()> {
+    let (class, priority) = match above_all {
+        true => (libc::SCHED_FIFO, PRIORITY),
+        false => (libc::SCHED_OTHER, 0),
     };
-    let class = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    let how = libc::sched_param {
+        sched_priority: priority,
+    };
+    let class = class | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the parameter lives through the call.
     match unsafe { libc::sched_setscheduler(0, class, &raw const how) } {
         0 => Ok(()),

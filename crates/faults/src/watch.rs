@@ -26,7 +26,10 @@ const SETTINGS: [&str; 12] = [
 
 /// A process that has nothing to do with any run: nothing may happen to it.
 #[derive(Debug)]
-pub struct Bystander(Child);
+pub struct Bystander {
+    child: Child,
+    began: u64,
+}
 
 impl Bystander {
     /// It sleeps until this process ends.
@@ -41,20 +44,27 @@ impl Bystander {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         system::prepare(&mut command, std::sync::Arc::default());
-        command.spawn().map(Bystander)
+        let child = command.spawn()?;
+        let began = Process::find(child.id() as i32).map_or(0, |p| p.began);
+        Ok(Bystander { child, began })
+    }
+
+    /// Was somebody there before it, who began at this tick?
+    fn is_younger_than(&self, began: u64) -> bool {
+        began < self.began
     }
 
     /// Its number.
     pub fn pid(&self) -> i32 {
-        self.0.id() as i32
+        self.child.id() as i32
     }
 }
 
 impl Drop for Bystander {
     fn drop(&mut self) {
         // It may have been killed by what is tried, which was told.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -109,7 +119,12 @@ impl Machine {
     }
 
     /// What was as `before` and is not any more. Files that stay within `may_stay` are left out.
-    pub fn changes(&self, before: &Machine, may_stay: impl Fn(&str, char) -> bool) -> Vec<Change> {
+    pub fn changes(
+        &self,
+        before: &Machine,
+        bystander: &Bystander,
+        may_stay: impl Fn(&str, char) -> bool,
+    ) -> Vec<Change> {
         let mut all: Vec<Change> = Vec::new();
         for (path, text) in &before.settings {
             if self.settings.get(path) != Some(text) {
@@ -119,8 +134,8 @@ impl Machine {
             }
         }
         for (thread, name) in &self.urgent {
-            // A program that began meanwhile and is nobody's descendant here is somebody else's.
-            if before.ordinary.contains(thread) {
+            // Who began since then may be of somebody else's run, and have its own reasons.
+            if before.ordinary.contains(thread) && bystander.is_younger_than(thread.1) {
                 let text = format!("thread {} ({name}) has real-time priority", thread.0);
                 all.push(("priority left", text));
             }

@@ -142,7 +142,7 @@ fn a_call_fails() -> Outcome {
     let tried = faults(dir.path(), &warmset(), &["check: call name 1 ENOSPC"]);
     let said = text(&tried);
     assert!(
-        said.contains("refused") && said.contains("No space left on device"),
+        said.contains("refused") && said.contains("no space left on device"),
         "{said}"
     );
     let none = faults(dir.path(), &warmset(), &["check: call name 1000 ENOSPC"]);
