@@ -7,6 +7,7 @@ use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Settings that a run, a measurement or colors could change.
 const SETTINGS: [&str; 12] = [
@@ -29,6 +30,21 @@ const SETTINGS: [&str; 12] = [
 pub struct Bystander {
     child: Child,
     began: u64,
+    /// Settings as they were when it began.
+    settings: BTreeMap<String, String>,
+}
+
+/// Whoever else uses this machine changes settings as well, and puts them back.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Settings as they are now.
+fn settings() -> BTreeMap<String, String> {
+    let governors = (0..4096)
+        .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
+        .take_while(|path| Path::new(path).exists());
+    let paths = SETTINGS.map(str::to_owned).into_iter().chain(governors);
+    let read = |path: String| std::fs::read_to_string(&path).ok().map(|text| (path, text));
+    paths.filter_map(read).collect()
 }
 
 impl Bystander {
@@ -46,7 +62,26 @@ impl Bystander {
         system::prepare(&mut command, std::sync::Arc::default());
         let child = command.spawn()?;
         let began = Process::find(child.id() as i32).map_or(0, |p| p.began);
-        Ok(Bystander { child, began })
+        Ok(Bystander {
+            child,
+            began,
+            settings: settings(),
+        })
+    }
+
+    /// Is a setting soon as it was before, or as it was in the beginning?
+    fn sees_again(&self, path: &str, before: &str) -> bool {
+        let until = Instant::now() + SOON;
+        loop {
+            let now = std::fs::read_to_string(path).ok();
+            if now.as_deref() == Some(before) || now.as_ref() == self.settings.get(path) {
+                return true;
+            }
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Was somebody there before it, who began at this tick?
@@ -97,16 +132,11 @@ pub type Change = (&'static str, String);
 impl Machine {
     /// As it is now.
     pub fn now(room: &room::Room, bystander: &Bystander) -> Self {
-        let read = |path: &str| std::fs::read_to_string(path).ok();
-        let governors = (0..4096)
-            .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
-            .take_while(|path| Path::new(path).exists());
-        let paths = SETTINGS.map(str::to_owned).into_iter().chain(governors);
         let this = std::process::id() as i32;
         let urgent = urgent_threads(&room.warmset);
         let everybody = crate::family::everybody();
         Machine {
-            settings: paths.filter_map(|p| read(&p).map(|text| (p, text))).collect(),
+            settings: settings(),
             ordinary: everybody
                 .iter()
                 .map(|p| (p.pid, p.began))
@@ -127,7 +157,7 @@ impl Machine {
     ) -> Vec<Change> {
         let mut all: Vec<Change> = Vec::new();
         for (path, text) in &before.settings {
-            if self.settings.get(path) != Some(text) {
+            if self.settings.get(path) != Some(text) && !bystander.sees_again(path, text) {
                 let now = self.settings.get(path).map_or("", |t| t.trim());
                 let text = format!("{path} was {}, is {now}", text.trim());
                 all.push(("setting left", text));
