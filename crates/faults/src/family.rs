@@ -153,15 +153,13 @@ pub fn below(root: i32) -> Vec<i32> {
 }
 
 /// Threads of real-time priority that are not the kernel's, by number and time of birth, with
-/// their names; without those of processes that execute `but`.
-pub fn urgent_threads(but: &Path) -> BTreeMap<(i32, u64), String> {
+/// their names; without those of processes that execute a program with one of these names.
+pub fn urgent_threads(but: &[&Path]) -> BTreeMap<(i32, u64), String> {
     let mut all = BTreeMap::new();
     for process in everybody() {
-        if process.of_kernel
-            || process
-                .program()
-                .is_some_and(|p| p.file_name() == but.file_name())
-        {
+        let program = process.program();
+        let name = program.as_deref().and_then(Path::file_name);
+        if process.of_kernel || but.iter().any(|path| path.file_name() == name) {
             continue;
         }
         for thread in numbers(&format!("/proc/{}/task", process.pid)) {

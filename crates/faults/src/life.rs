@@ -5,7 +5,7 @@ use crate::family::{self, Process};
 use crate::fault::{Fault, Signal, Target};
 use crate::filter::{Answers, Filter};
 use crate::outsider;
-use crate::room::{Room, WORK};
+use crate::room::{self, Room, WORK};
 use crate::scenario::{Line, Outsider};
 use crate::system::{self, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -111,6 +111,8 @@ pub fn live(
     let done = life.until_nobody_is_left(room);
     life.end_all();
     done?;
+    let left = room::left_instance(life.engine);
+    life.lived.wrong.extend(left.map(|path| ("instance left", path)));
     life.lived.silenced = life.answers.as_ref().is_some_and(|a| a.silenced);
     life.lived.calls = life.answers.as_ref().map_or(0, |a| a.made);
     if let Some(answers) = &life.answers {

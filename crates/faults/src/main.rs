@@ -294,10 +294,18 @@ fn sweep(args: &Sweep) -> Result<ExitCode, String> {
     let parse = |text: &&str| text.parse::<Scenario>();
     let scenarios: Vec<Scenario> = match args.scenario.is_empty() {
         false => args.scenario.clone(),
-        true => ["run:g-edf:all", "run:nps-f:plain", "measure", "study", "check"]
-            .iter()
-            .map(parse)
-            .collect::<Result<_, _>>()?,
+        true => [
+            "run:g-edf:all",
+            "run:nps-f:plain",
+            "measure",
+            "study",
+            "check",
+            "simulate",
+            "generate",
+        ]
+        .iter()
+        .map(parse)
+        .collect::<Result<_, _>>()?,
     };
     let mut kinds: Vec<&call::Kind> = args.call.clone();
     if kinds.is_empty() {

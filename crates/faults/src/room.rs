@@ -169,23 +169,14 @@ fn has_tracefs() -> bool {
     there() || mount("faults", TRACEFS, "tracefs", MountFlags::empty(), None).is_ok_and(|()| there())
 }
 
-/// Instances of the kernel's tracing that a run has made and whose process has gone.
-pub fn left_instances() -> Vec<String> {
-    let entries = fs::read_dir(Path::new(TRACEFS).join("instances"));
-    let names = entries.into_iter().flatten().flatten();
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    names
-        .filter(|name| {
-            let process = name.strip_prefix("warmset-").and_then(|n| n.parse::<i32>().ok());
-            process.is_some_and(|p| crate::family::Process::find(p).is_none())
-        })
-        .collect()
-}
-
-/// Takes away what [`left_instances`] has found, so that it is told once.
-pub fn remove_instance(name: &str) {
-    // What cannot be removed is told again.
-    let _ = fs::remove_dir(Path::new(TRACEFS).join("instances").join(name));
+/// The instance of the kernel's tracing that the command of this number has made and left. It is
+/// taken away, so that it is told once.
+pub fn left_instance(engine: i32) -> Option<String> {
+    let path = Path::new(TRACEFS).join(format!("instances/warmset-{engine}"));
+    let there = path.is_dir();
+    // One that cannot be removed takes memory until the machine ends.
+    let _ = fs::remove_dir(&path);
+    there.then(|| path.display().to_string())
 }
 
 /// All below a directory, with what each is: `f` a file, `d` a directory, `p` a FIFO, `s` a

@@ -85,6 +85,10 @@ pub enum Scenario {
     Study,
     /// `warmset check --batch`.
     Check,
+    /// `warmset simulate` with a trace.
+    Simulate,
+    /// `warmset generate`.
+    Generate,
     /// `warmset color serve`, ended by Ctrl-C.
     ColorServe,
     /// `warmset color exec` with a program that has a child.
@@ -92,10 +96,12 @@ pub enum Scenario {
 }
 
 /// Commands besides runs, with the names that stand in trials, and how often each is drawn.
-pub const OTHERS: [(&str, Scenario, u32); 5] = [
+pub const OTHERS: [(&str, Scenario, u32); 7] = [
     ("measure", Scenario::Measure, 4),
-    ("study", Scenario::Study, 4),
-    ("check", Scenario::Check, 4),
+    ("study", Scenario::Study, 3),
+    ("check", Scenario::Check, 3),
+    ("simulate", Scenario::Simulate, 1),
+    ("generate", Scenario::Generate, 1),
     ("color-serve", Scenario::ColorServe, 1),
     ("color-exec", Scenario::ColorExec, 1),
 ];
@@ -197,7 +203,8 @@ impl Scenario {
 
     /// Does it take real-time priority?
     pub fn is_urgent(&self) -> bool {
-        !matches!(self, Scenario::Study | Scenario::Check)
+        use Scenario::{Check, Generate, Simulate, Study};
+        !matches!(self, Study | Check | Simulate | Generate)
     }
 
     /// Is there a watchdog?
@@ -213,7 +220,7 @@ impl Scenario {
                 all.into_iter().any(|part| feature.has(part))
             }
             Scenario::ColorServe | Scenario::ColorExec => true,
-            Scenario::Measure | Scenario::Study | Scenario::Check => false,
+            _ => false,
         }
     }
 
@@ -229,7 +236,7 @@ impl Scenario {
             Scenario::Run(_, Feature::Turns | Feature::All) => 1500,
             Scenario::Run(..) => 700,
             Scenario::Measure => 300,
-            Scenario::Study | Scenario::Check => 100,
+            Scenario::Study | Scenario::Check | Scenario::Simulate | Scenario::Generate => 100,
             Scenario::ColorServe => 4000,
             Scenario::ColorExec => 2000,
         })
@@ -274,6 +281,18 @@ impl Scenario {
                 files: vec![("sets.jsonl", batch())],
                 ..Line::default()
             },
+            Scenario::Simulate => Line {
+                words: words("simulate tasks.toml --platform symmetric:m=2 --for 60s --trace out/run.wtrace"),
+                files: vec![("tasks.toml", TASKS.to_owned())],
+                ..Line::default()
+            },
+            Scenario::Generate => Line {
+                words: words(
+                    "generate --utilization uniform-medium --periods moderate --cap 12 -m 24 \
+                     --sets 4000 --seed 1 -o out/sets.jsonl",
+                ),
+                ..Line::default()
+            },
             Scenario::ColorServe => Line {
                 words: words("color serve --size 1MiB --socket out/color.sock"),
                 ends_after_ms: Some(4000),
@@ -290,6 +309,10 @@ impl Scenario {
         }
     }
 }
+
+/// A set to be simulated.
+const TASKS: &str = "[[task]]\nname = \"a\"\nwcet = \"2ms\"\nperiod = \"5ms\"\n\
+                     [[task]]\nname = \"b\"\nwcet = \"3ms\"\nperiod = \"7ms\"\n";
 
 /// Sets of one task each, as a batch file has them.
 fn batch() -> String {

@@ -133,7 +133,7 @@ impl Machine {
     /// As it is now.
     pub fn now(room: &room::Room, bystander: &Bystander) -> Self {
         let this = std::process::id() as i32;
-        let urgent = urgent_threads(&room.warmset);
+        let urgent = urgent_threads(&[&room.warmset, &room.helper]);
         let everybody = crate::family::everybody();
         Machine {
             settings: settings(),
@@ -161,6 +161,8 @@ impl Machine {
                 let now = self.settings.get(path).map_or("", |t| t.trim());
                 let text = format!("{path} was {}, is {now}", text.trim());
                 all.push(("setting left", text));
+                // What cannot be put back is told again.
+                let _ = std::fs::write(path, before.settings[path].as_bytes());
             }
         }
         for (thread, name) in &self.urgent {
@@ -194,10 +196,6 @@ impl Machine {
             if !self.files.contains_key(path) {
                 all.push(("file gone", path.clone()));
             }
-        }
-        for name in room::left_instances() {
-            room::remove_instance(&name);
-            all.push(("instance left", name));
         }
         all
     }
