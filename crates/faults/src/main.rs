@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use faults::call;
 use faults::fault::{Call, Fault};
 use faults::outsider;
-use faults::plan::{Plan, Trial};
+use faults::plan::{self, Plan, Trial};
 use faults::record::Record;
 use faults::scenario::Scenario;
 use faults::trial::{Harness, Report};
@@ -31,6 +31,8 @@ enum Verb {
     Random(Random),
     /// The n-th call of a kind fails, for n = 1, 2, 3 … until a run makes fewer
     Sweep(Sweep),
+    /// Every signal to every process of a run: at its birth, and in the midst of the run
+    Signals(Signals),
     /// These trials, such as `run:g-edf:programs: signal 9 engine 12500us`
     One(One),
     /// Print the trials that `random` would carry out
@@ -103,6 +105,15 @@ struct Sweep {
 }
 
 #[derive(Args, Debug)]
+struct Signals {
+    /// What is run
+    #[arg(long, value_name = "SCENARIO", default_value = "run:g-edf:all")]
+    scenario: Scenario,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args, Debug)]
 struct One {
     #[arg(required = true)]
     trials: Vec<Trial>,
@@ -128,6 +139,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().verb {
         Verb::Random(args) => random(&args),
         Verb::Sweep(args) => sweep(&args),
+        Verb::Signals(args) => signals(&args),
         Verb::One(args) => one(&args),
         Verb::Show(args) => {
             let plan = Plan::new(args.numbers.seed, |_| true);
@@ -355,6 +367,16 @@ fn sweep_one(
         }
         nth += 1 + nth * args.step / 100;
     }
+}
+
+fn signals(args: &Signals) -> Result<ExitCode, String> {
+    let mut bench = Bench::new(&args.common)?;
+    for trial in plan::every_signal(&args.scenario) {
+        if let Err(over) = bench.carry_out(&trial.to_string(), &trial) {
+            return bench.end(Some(over));
+        }
+    }
+    bench.end(None)
 }
 
 fn one(args: &One) -> Result<ExitCode, String> {

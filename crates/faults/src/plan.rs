@@ -233,6 +233,40 @@ impl Plan {
     }
 }
 
+/// Every signal to every process that a scenario has: at its birth, and in the midst.
+pub fn every_signal(scenario: &Scenario) -> Vec<Trial> {
+    let mut targets = vec![Target::Engine, Target::Group];
+    if scenario.has_watchdog() {
+        targets.push(Target::Watchdog);
+    }
+    if scenario.has_others() {
+        targets.extend((0..4).map(Target::Other));
+    }
+    if scenario.has_outsider() {
+        targets.push(Target::Outsider);
+    }
+    let early = Duration::from_millis(1);
+    let moments = [(early, true), (scenario.length() / 2, false)];
+    let mut all = Vec::new();
+    for number in signal_numbers() {
+        for to in &targets {
+            for (after, of_its_life) in moments {
+                let signal = Signal {
+                    number,
+                    to: *to,
+                    after,
+                    of_its_life,
+                };
+                all.push(Trial {
+                    scenario: scenario.clone(),
+                    fault: Fault::Signals(vec![signal]),
+                });
+            }
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +281,16 @@ mod tests {
             assert_eq!(trial.to_string().parse::<Trial>().unwrap(), trial, "{trial}");
         }
         assert_ne!(one.trial(1), Plan::new(8, |_| true).trial(1));
+    }
+
+    #[test]
+    fn every_signal_goes_to_every_process() {
+        let run = every_signal(&"run:g-edf:all".parse().unwrap());
+        assert_eq!(run.len(), 33 * 8 * 2);
+        assert_eq!(every_signal(&Scenario::Study).len(), 33 * 2 * 2);
+        for trial in run {
+            assert_eq!(trial.to_string().parse::<Trial>().unwrap(), trial);
+        }
     }
 
     #[test]
