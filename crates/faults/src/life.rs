@@ -5,6 +5,7 @@ use crate::family::{self, Process};
 use crate::fault::{Fault, Signal, Target};
 use crate::filter::{Answers, Filter};
 use crate::outsider;
+use crate::plan::Trial;
 use crate::room::{self, Room, WORK};
 use crate::scenario::{Line, Outsider};
 use crate::system::{self, Start};
@@ -24,8 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(45);
 const FOR_COLORS: Duration = Duration::from_secs(90);
 /// After the command has ended, its other processes have so long.
 const OTHERS: Duration = Duration::from_secs(12);
-/// What was stopped and not let go on for so long is let go on.
+/// What was stopped is let go on after so long: the watchdog of a run should have ended it by then.
 const STOPPED: Duration = Duration::from_secs(8);
+/// The same where nobody watches.
+const UNWATCHED: Duration = Duration::from_millis(500);
 /// How often is looked who is there.
 const TICK: Duration = Duration::from_millis(4);
 /// Called so by the command.
@@ -72,6 +75,7 @@ struct Life<'a> {
     ended: Option<Instant>,
     last_sent: Instant,
     stopped: bool,
+    let_go_on_after: Duration,
     patience: Duration,
     stop: &'a AtomicBool,
     lived: Lived,
@@ -88,11 +92,11 @@ pub struct Stopped;
 pub fn live(
     room: &Room,
     line: &Line,
-    fault: &Fault,
-    needs_colors: bool,
+    trial: &Trial,
     bystander: i32,
     stop: &AtomicBool,
 ) -> Result<Lived, Stopped> {
+    let Trial { scenario, fault } = trial;
     let mut life = match Life::begin(room, line, fault, bystander, stop) {
         Ok(life) => life,
         Err(why) => {
@@ -105,8 +109,11 @@ pub fn live(
             });
         }
     };
-    if needs_colors {
+    if scenario.needs_colors() {
         life.patience += FOR_COLORS;
+    }
+    if !scenario.has_watchdog() {
+        life.let_go_on_after = UNWATCHED;
     }
     let done = life.until_nobody_is_left(room);
     life.end_all();
@@ -193,6 +200,7 @@ impl<'a> Life<'a> {
             ended: None,
             last_sent: began,
             stopped: false,
+            let_go_on_after: STOPPED,
             patience: PATIENCE,
             stop,
             lived: Lived::default(),
@@ -428,7 +436,7 @@ impl<'a> Life<'a> {
 
     /// What was stopped for long, and what nobody watches that could end it, goes on again.
     fn let_go_on(&mut self) {
-        let over = self.stopped && self.last_sent.elapsed() > STOPPED && self.pending.is_empty();
+        let over = self.stopped && self.last_sent.elapsed() > self.let_go_on_after && self.pending.is_empty();
         if !over {
             return;
         }

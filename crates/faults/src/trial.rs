@@ -115,9 +115,8 @@ impl Harness {
         }
         let line = trial.scenario.line(&self.room.helper);
         let before = Machine::now(&self.room, &self.bystander);
-        let colors = trial.scenario.needs_colors();
         let bystander = self.bystander.pid();
-        let lived = life::live(&self.room, &line, &trial.fault, colors, bystander, &self.stop)?;
+        let lived = life::live(&self.room, &line, trial, bystander, &self.stop)?;
         let stderr = said("stderr");
         let mut wrong = lived.wrong.clone();
         wrong.extend(judge::words(&trial.scenario, &trial.fault, &lived, &stderr));
