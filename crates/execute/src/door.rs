@@ -92,7 +92,9 @@ impl Door {
         // The file that `bind` makes has this mode: at no moment has it another one.
         rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
         rustix::net::bind(&socket, &address)?;
-        let rest = self.give_away(path).and_then(|()| Ok(rustix::net::listen(&socket, 128)?));
+        let rest = self
+            .give_away(path)
+            .and_then(|()| Ok(rustix::net::listen(&socket, 128)?));
         if rest.is_err() {
             // It may be gone already.
             let _ = std::fs::remove_file(path);
@@ -103,9 +105,8 @@ impl Door {
     fn give_away(&self, path: &Path) -> io::Result<()> {
         let Some(user) = &self.owner else { return Ok(()) };
         let owner = Some(rustix::fs::Uid::from_raw(user.uid));
-        rustix::fs::chownat(CWD, path, owner, None, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| {
-            io::Error::other(format!("the socket cannot be given to {}: {e}", user.name))
-        })
+        rustix::fs::chownat(CWD, path, owner, None, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|e| io::Error::other(format!("the socket cannot be given to {}: {e}", user.name)))
     }
 
     fn keep(&self, listener: UnixListener) {

@@ -13,8 +13,8 @@
 mod board;
 mod looks;
 
-pub(crate) use board::{patiently, remove};
 pub use board::{Board, BoardRef, Entry};
+pub(crate) use board::{patiently, remove};
 
 use crate::heir::Heir;
 use crate::kernel::{self, Thread};
