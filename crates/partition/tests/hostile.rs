@@ -426,8 +426,12 @@ fn a_user_who_holds_all_that_he_can_keeps_nobody_out() -> Outcome {
     let place = Place::new(4, 4)?;
     let server = &place.server;
     server.grant(Holder::Uid(USERS[3]), "3", None);
-    let files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let before = files();
+    // What the crowds send along; no other test opens it so often.
+    let files = || {
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        open.filter(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to == Path::new("/dev/null")))
+            .count()
+    };
     let mut crowds: Vec<Other> = USERS[..3]
         .iter()
         .map(|user| place.start(*user, "crowd"))
@@ -441,12 +445,8 @@ fn a_user_who_holds_all_that_he_can_keeps_nobody_out() -> Outcome {
         let own = clients.iter().filter(|client| client.peer.uid == *user).count();
         assert!(own <= MOST_OF_USER, "user {user} has {own} connections");
     }
-    // A connection, and a file on each.
-    assert!(
-        files() - before <= 2 * 3 * MOST_OF_USER + 64,
-        "{} files",
-        files() - before
-    );
+    // One on each connection, and a few that this process has anyway.
+    assert!(files() <= 3 * MOST_OF_USER + 16, "{} files", files());
     let mut served = place.start(USERS[3], "ordinary 20");
     assert_eq!(numbers(&served.says("done"))[0], 0);
     served.end();
@@ -532,7 +532,7 @@ fn three_hostile_users_and_an_ordinary_one() -> Outcome {
     Ok(())
 }
 
-testing::tests!(alone:
+testing::tests!(
     roles,
     pages_kept_in_pipes_show_nothing_of_the_next_user,
     a_user_who_holds_all_that_he_can_keeps_nobody_out,
