@@ -78,6 +78,15 @@ impl Thread {
             .or_else(|_| self.schedule(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0))
     }
 
+    /// Lets it run only where no other thread wants to.
+    ///
+    /// # Errors
+    /// No such thread.
+    pub fn idle(self) -> io::Result<()> {
+        self.schedule(libc::SCHED_IDLE, 0)
+            .or_else(|_| self.schedule(libc::SCHED_IDLE | libc::SCHED_RESET_ON_FORK, 0))
+    }
+
     /// Its policy and priority as the kernel numbers them.
     ///
     /// # Errors

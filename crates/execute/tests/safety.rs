@@ -117,6 +117,40 @@ fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away(li
     guard.all_is_quiet();
 }
 
+/// Its third job holds a lock and lets go of it only long after the run is over.
+struct HoldsALock;
+static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+impl Work for HoldsALock {
+    fn job(&mut self, number: u64, stop: &AtomicBool) {
+        if number == 2 {
+            let _held = LOCK.lock();
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            std::thread::sleep(std::time::Duration::from_secs(3));
+        }
+    }
+}
+
+/// As the lock may be that of the memory allocator, nobody is stopped for good while it is held.
+fn a_task_that_does_not_come_back_lets_go_of_what_it_holds(live: &Live) {
+    let guard = Guard::new();
+    let set = set_of(&[(2, 20)]);
+    let settings = Settings {
+        horizon: ms(200),
+        ..settings()
+    };
+    let works: Vec<Box<dyn Work>> = vec![Box::new(HoldsALock)];
+    let ran = live.run_works("g-edf", &set, None, works, &settings).unwrap();
+    assert_eq!(ran.outcome.stuck, [model::TaskId(0)]);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while LOCK.try_lock().is_err() {
+        assert!(std::time::Instant::now() < until, "the lock is held for good");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    guard.all_is_quiet();
+}
+
 /// Decides once, then never comes back from the second decision while it is wanted.
 #[derive(Clone)]
 struct Stuck {
@@ -357,6 +391,7 @@ fn main() -> std::process::ExitCode {
         a_panic_in_a_workload_ends_the_run_and_names_the_task,
         a_panic_behind_the_last_look_at_a_run_is_told_too,
         a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away,
+        a_task_that_does_not_come_back_lets_go_of_what_it_holds,
         a_dispatcher_that_stands_still_ends_the_run,
         a_run_is_over_soon_after_its_horizon_whatever_happens,
         jobs_that_leave_ordinary_programs_no_time_end_the_run,

@@ -40,8 +40,10 @@ impl<M: Maker> Engine<M> {
         let mut stuck = Vec::new();
         for (task, thread) in self.workers.iter().enumerate() {
             if thread.as_ref().is_some_and(|t| !t.is_finished()) {
-                // It fails where the thread ends after all.
-                let _ = self.team.workers[task].close();
+                // Not stopped: it may hold a lock that others need, that of the memory allocator
+                // above all. It gets what nobody else wants, until it comes back or the process
+                // ends. It fails where the thread ends after all.
+                let _ = self.team.workers[task].thread().idle();
                 stuck.push(TaskId(task as u32));
             }
         }
