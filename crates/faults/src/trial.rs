@@ -1,7 +1,7 @@
 //! A trial from its beginning to what is wrong afterwards.
 
 use crate::family;
-use crate::fault::Fault;
+use crate::fault::{Fault, Target};
 use crate::judge;
 use crate::life::{self, Lived, Stopped};
 use crate::plan::Trial;
@@ -43,6 +43,8 @@ pub struct Harness {
     began: Instant,
 }
 
+/// Where runs note what they have made: the directory stays.
+const NOTES: &str = "/run/warmset";
 /// A trace must be read within this time.
 const READING: Duration = Duration::from_secs(60);
 
@@ -208,6 +210,10 @@ fn said(name: &str) -> String {
 
 /// What the command was told to write may stay, and what it can take away at its next call only.
 fn may_stay(trial: &Trial, lived: &Lived, path: &str, kind: char) -> bool {
+    if let Some(rest) = path.strip_prefix(NOTES) {
+        // What nobody was left to take away is noted for the next run.
+        return rest.is_empty() || lived.sent.iter().any(|(_, to)| *to == Target::Watchdog);
+    }
     let Some(name) = path.strip_prefix(&in_work(OUT)) else {
         return false;
     };
