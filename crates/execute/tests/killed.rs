@@ -76,8 +76,8 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
     if what == "limited" {
         // Room for the first seconds.
         let most = libc::rlimit {
-            rlim_cur: 600 << 20,
-            rlim_max: 600 << 20,
+            rlim_cur: 1 << 30,
+            rlim_max: 1 << 30,
         };
         // SAFETY: the limit lives through the call.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &most) }, 0);
@@ -371,14 +371,22 @@ fn what_everybody_has_left_at_real_time_priority_is_ended_by_the_kernel(_: &Live
     let begun = Begun::new("multiplies", None);
     begun.wait_until(|| begun.there().len() >= 3);
     kill_all(&begun);
-    // They stand still where their budget was used up.
-    let alive = begun.alive();
-    assert!(!alive.is_empty());
-    for process in alive {
-        // SAFETY: a call without pointers, to a process that descends from this one.
-        unsafe { libc::kill(process, libc::SIGCONT) };
-    }
-    begun.wait_until(|| begun.alive().is_empty());
+    assert!(!begun.alive().is_empty());
+    // They stand still where their budget was used up, some of them before they have said who they
+    // are.
+    begun.wait_until(|| {
+        let others = begun.guard.iter().flat_map(Guard::others);
+        let orphans: Vec<i32> = others.filter(|process| *process != begun.pid()).collect();
+        for process in &orphans {
+            // SAFETY: calls without pointers that matter, to a process that was orphaned to this
+            // one and that nobody has waited for.
+            unsafe {
+                libc::kill(*process, libc::SIGCONT);
+                libc::waitpid(*process, std::ptr::null_mut(), libc::WNOHANG);
+            }
+        }
+        begun.alive().is_empty() && orphans.is_empty()
+    });
     begun.has_ended(Some(libc::SIGKILL), None);
     Completion::Completed
 }
