@@ -270,9 +270,10 @@ fn run_stages<S: Sink>(
     }
     // From here on what is made is taken away again: before the watchdog ends.
     let (made, missing) = Made::new(watchdog.board())?;
-    if let Some(group) = board.group() {
-        made.has_made(group.path())
-            .map_err(|e| Error::new(format!("the control group of the run cannot be noted: {e}")))?;
+    let programs = noted.as_ref().and_then(|n| n.as_ref().ok()?.path());
+    for path in programs.into_iter().chain(board.group().map(Group::path)) {
+        made.goes_with_the_watchdog(path)
+            .map_err(|e| Error::new(format!("it cannot be noted: {e}")).at(path.display()))?;
     }
     settings.triggers.make(&made, set)?;
     for door in works.iter().filter_map(Performer::door) {

@@ -26,6 +26,11 @@ impl Noted {
         let record = Records::of_this_user()?.write(KIND, &[&number.to_string(), &group])?;
         Ok(Noted(Some(record)))
     }
+
+    /// Where that is: of no use any more once the programs have been ended.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.as_ref().map(Record::path)
+    }
 }
 
 impl Drop for Noted {

@@ -164,7 +164,7 @@ impl Made {
             record.write_all(&text)?;
         }
         if !self.board.made(&text) {
-            return Err(io::Error::other("there are too many to take away again"));
+            return Err(full());
         }
         self.things
             .lock()
@@ -181,6 +181,19 @@ impl Made {
         match Thing::at(&std::path::absolute(path)?) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             thing => self.note(thing?),
+        }
+    }
+
+    /// What is at this path goes with the watchdog of a run that was killed, or its heir: those end
+    /// programs before they take anything away. It is not in the record, as the next run needs it to
+    /// end what is left of all of them.
+    ///
+    /// # Errors
+    /// It cannot be noted.
+    pub fn goes_with_the_watchdog(&self, path: &Path) -> io::Result<()> {
+        match self.board.made(&Thing::at(path)?.text()) {
+            true => Ok(()),
+            false => Err(full()),
         }
     }
 
@@ -220,6 +233,10 @@ impl Made {
         let _ = std::fs::remove_file(&first);
         made
     }
+}
+
+fn full() -> io::Error {
+    io::Error::other("there are too many to take away again")
 }
 
 fn name_in(path: &Path) -> &Path {

@@ -319,10 +319,11 @@ pub fn run(args: Args) -> Result<Answer> {
     };
     shown.give(&args.answered)?;
     if outcome.ending == Ending::Interrupted {
-        return Err(
-            Error::new(format!("the run was interrupted after {}", outcome.end))
-                .remedy("what is shown is true up to then; run it again for the rest"),
-        );
+        return Err(Error::new(format!(
+            "the run was interrupted after {}",
+            Duration::from_nanos(outcome.end.nanos()).rounded()
+        ))
+        .remedy("what is shown is true up to then; run it again for the rest"));
     }
     let missed = set.ids().any(|id| {
         let hard = !set.details(id).is_some_and(|d| d.soft);

@@ -182,10 +182,11 @@ pub fn run(args: Args) -> Result<Answer> {
     };
     shown.give(&args.answered)?;
     if summary.ending == Ending::Interrupted {
-        return Err(
-            Error::new(format!("the simulation was interrupted after {}", summary.end))
-                .remedy("what is shown is true up to then; run it again for the rest"),
-        );
+        return Err(Error::new(format!(
+            "the simulation was interrupted after {}",
+            Duration::from_nanos(summary.end.nanos()).rounded()
+        ))
+        .remedy("what is shown is true up to then; run it again for the rest"));
     }
     Ok(answer(&set, &summary, args.brute_force))
 }
