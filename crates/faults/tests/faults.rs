@@ -35,6 +35,7 @@ const CALLS: &[&str] = &[
     "run:c-nps-f:plain: call read 30 EIO",
     "run:p-edf:programs: call trace 1 EPERM",
     "check: call write 1 EDQUOT",
+    "color-serve: call connect 2 ENOBUFS",
     "study: call name 2 ENOSPC",
 ];
 

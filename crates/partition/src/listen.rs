@@ -54,15 +54,24 @@ impl Socket {
                 .remedy("end it, or choose another socket with `--socket`"));
         }
         // What a server that was killed left behind; nothing else is removed.
-        let left = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW);
-        if left.is_ok_and(|left| FileType::from_raw_mode(left.st_mode) == FileType::Socket) {
+        let is_socket = || {
+            statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|there| FileType::from_raw_mode(there.st_mode) == FileType::Socket)
+        };
+        if is_socket() {
             unlinkat(&dir, &name, AtFlags::empty())
                 .map_err(|e| Error::io(&path, "remove the old socket", &e.into()))?;
         }
         let before = rustix::process::umask(Mode::XUSR | Mode::XGRP | Mode::XOTH);
         let bound = UnixListener::bind(&within);
         rustix::process::umask(before);
-        let listener = bound.map_err(|e| Error::io(&path, "make the socket", &e))?;
+        let listener = bound.map_err(|e| {
+            // It may be there with nobody who listens, unless it is somebody else's.
+            if e.kind() != std::io::ErrorKind::AddrInUse && is_socket() {
+                let _ = unlinkat(&dir, &name, AtFlags::empty());
+            }
+            Error::io(&path, "make the socket", &e)
+        })?;
         let inode = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)
             .ok()
             .map(|made| made.st_ino);
