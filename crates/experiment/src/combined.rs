@@ -9,9 +9,10 @@
 //!
 //! Periods in which an interrupt was seen count neither their time nor their work.
 
-use crate::ground::{self, Ground, median};
+use crate::ground::{Ground, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
+use machine::threads::on_processor;
 use machine::with_clock;
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Result};
@@ -101,8 +102,9 @@ pub struct Seen {
 /// The processor cannot be used; too few colors or pages; the user stopped it before the first run
 /// was done. Stopped later, it says what the whole runs have shown.
 pub fn run(ground: &Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
-    ground::on_processor(
+    on_processor(
         ground.palette.cpu,
+        "the experiment",
         || with_clock!(clock => measure(clock, ground, colors, runs, watch)),
     )
 }

@@ -9,7 +9,7 @@
 
 use machine::clock::Clock;
 use model::watch::Watch;
-use model::{Bytes, CpuId, CpuSet, Error, Result};
+use model::{Bytes, CpuSet, Result};
 use partition::frame::Page;
 use partition::geometry::PAGE;
 use partition::{Colors, Large, LargeWindow, Palette, Pool, View, probe};
@@ -17,21 +17,6 @@ use serde::Serialize;
 
 /// The largest cache that a flood is made for.
 const LARGEST: u64 = 64 << 20;
-/// Does something on a thread of its own that stays on a processor.
-///
-/// # Errors
-/// The processor cannot be used; what is done fails.
-pub fn on_processor<T: Send>(cpu: CpuId, done: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            machine::realtime::pin(&CpuSet::from_iter([cpu]))?;
-            done()
-        });
-        thread
-            .join()
-            .unwrap_or_else(|_| Err(Error::new("the experiment broke off: a defect of this program")))
-    })
-}
 
 /// Colors and memory of them.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ use crate::flood::{self, Flood, SCENARIOS, Scenario, Steps};
 use crate::ground::{self, Ground, Sample, Sentinel, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
+use machine::threads::on_processor;
 use machine::with_clock;
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Result};
@@ -140,8 +141,9 @@ impl Seen {
 /// user stopped it before the first size was done. Stopped later, it says what the sizes that are
 /// done have shown.
 pub fn run(ground: &mut Ground<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
-    ground::on_processor(
+    on_processor(
         ground.palette.cpu,
+        "the experiment",
         || with_clock!(clock => measure(clock, ground, plan, watch)),
     )
 }

@@ -11,6 +11,7 @@ use crate::flood::{Flood, Scenario};
 use crate::ground::{self, Ground, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
+use machine::threads::on_processor;
 use machine::with_clock;
 use model::watch::Watch;
 use model::{Duration, Error, Result};
@@ -99,8 +100,9 @@ pub struct Seen {
 /// The processor cannot be used; too few colors or pages; interrupts in every slice; the user
 /// stopped it before the first run was done. Stopped later, it says what the whole runs have shown.
 pub fn run(ground: &mut Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
-    ground::on_processor(
+    on_processor(
         ground.palette.cpu,
+        "the experiment",
         || with_clock!(clock => measure(clock, ground, colors, runs, watch)),
     )
 }

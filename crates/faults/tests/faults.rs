@@ -36,6 +36,8 @@ const CALLS: &[&str] = &[
     "run:p-edf:programs: call trace 1 EPERM",
     "check: call write 1 EDQUOT",
     "color-serve: call connect 2 ENOBUFS",
+    "measure: call thread 2 EAGAIN",
+    "measure: call thread 3 ENOMEM",
     "study: call name 2 ENOSPC",
 ];
 

@@ -17,6 +17,7 @@ pub mod records;
 pub mod render;
 pub mod settings;
 pub mod stack;
+pub mod threads;
 pub mod throttle;
 mod topology;
 pub mod tracefs;

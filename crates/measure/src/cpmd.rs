@@ -273,7 +273,7 @@ impl<'a, C: Clock> Session<'a, C> {
         if !set.area().locked() {
             self.warn("the working set could not be locked in memory (`ulimit -l`)");
         }
-        let before = line::measure(&self.pairs);
+        let before = line::measure(&self.pairs)?;
         let usage = Usage::now(&self.plan.cpus);
         if let (Some(polluters), Load::Load) = (polluters, block.load) {
             polluters.set_running(true);
@@ -287,7 +287,7 @@ impl<'a, C: Clock> Session<'a, C> {
             return Ok(None);
         };
         let (foreign, steal) = Usage::now(&self.plan.cpus).since(&usage);
-        let after = line::measure(&self.pairs);
+        let after = line::measure(&self.pairs)?;
         let lines: Vec<u64> = (0..set.blocks()).map(|b| set.lines_of(b) as u64).collect();
         let (evidence, rows): (Vec<_>, Vec<_>) = taken.into_iter().map(row_of).unzip();
         let samples = rows

@@ -5,7 +5,8 @@
 //! Therefore the fastest of several rounds stands for the pair.
 
 use machine::realtime;
-use model::{CpuId, CpuSet, Duration, Platform};
+use machine::threads::within;
+use model::{CpuId, CpuSet, Duration, Platform, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,11 +56,17 @@ pub fn pairs(platform: &Platform, cpus: &CpuSet) -> Vec<(CpuId, CpuId)> {
 }
 
 /// Measures the pairs, one after the other. A pair whose processors cannot be had is left out.
-pub fn measure(pairs: &[(CpuId, CpuId)]) -> Vec<Transfer> {
-    pairs
-        .iter()
-        .filter_map(|(a, b)| between(*a, *b).map(|time| Transfer { a: *a, b: *b, time }))
-        .collect()
+///
+/// # Errors
+/// No threads are to be had.
+pub fn measure(pairs: &[(CpuId, CpuId)]) -> Result<Vec<Transfer>> {
+    let mut transfers = Vec::with_capacity(pairs.len());
+    for (a, b) in pairs {
+        if let Some(time) = between(*a, *b)? {
+            transfers.push(Transfer { a: *a, b: *b, time });
+        }
+    }
+    Ok(transfers)
 }
 
 /// A word alone on its pair of lines: adjacent-line prefetchers fetch two.
@@ -69,7 +76,7 @@ struct Ball(AtomicU64);
 /// Tells the other side to end.
 const END: u64 = u64::MAX;
 
-fn between(a: CpuId, b: CpuId) -> Option<Duration> {
+fn between(a: CpuId, b: CpuId) -> Result<Option<Duration>> {
     let ball = Ball(AtomicU64::new(0));
     // Both are in place before either gets a priority: a spinning real-time thread would keep the other from coming.
     let in_place = Barrier::new(2);
@@ -84,21 +91,26 @@ fn between(a: CpuId, b: CpuId) -> Option<Duration> {
     };
     std::thread::scope(|scope| {
         // Both on threads of their own, so that the caller's affinity stays.
-        let asker = scope.spawn(|| {
+        let asker = within(scope, "asking", || {
             let (here, _raised) = side(a);
             let best = if here { ask(&ball.0) } else { None };
             ball.0.store(END, Ordering::Release);
             best
-        });
-        scope.spawn(|| {
+        })?;
+        let answerer = within(scope, "answering", || {
             let (here, _raised) = side(b);
             if here {
                 answer(&ball.0);
             }
         });
-        asker.join().ok().flatten()
+        if answerer.is_err() {
+            // In the place of the other side, which the asker waits for.
+            ball.0.store(END, Ordering::Release);
+            in_place.wait();
+        }
+        answerer?;
+        Ok(asker.join().ok().flatten().map(Duration::from_nanos))
     })
-    .map(Duration::from_nanos)
 }
 
 /// Waits until the word passes `test`; gives up when the other side is silent for too long, so that two real-time
@@ -175,7 +187,7 @@ mod tests {
     #[test]
     fn a_processor_that_does_not_exist_is_left_out() {
         let a = realtime::affinity().unwrap().lowest().unwrap();
-        assert!(measure(&[(a, CpuId(1000))]).is_empty());
-        assert!(measure(&[(CpuId(1000), a)]).is_empty());
+        assert!(measure(&[(a, CpuId(1000))]).unwrap().is_empty());
+        assert!(measure(&[(CpuId(1000), a)]).unwrap().is_empty());
     }
 }

@@ -11,7 +11,7 @@ fn a_line_takes_time_between_two_processors() -> Outcome {
             "this process may use one processor only, and lines go from one to another",
         ));
     };
-    let transfers = measure(&[(a, b)]);
+    let transfers = measure(&[(a, b)]).unwrap();
     assert_eq!(transfers.len(), 1);
     assert!(!transfers[0].time.is_zero());
     Ok(())

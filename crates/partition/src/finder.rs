@@ -14,8 +14,9 @@ use crate::sort::sort;
 use machine::clock::{Clock, Monotonic};
 use machine::memory::Area;
 use machine::realtime::Priority;
+use machine::threads::on_processor;
 use model::watch::Watch;
-use model::{Bytes, CpuId, CpuSet, Error, Platform, Result};
+use model::{Bytes, CpuId, Error, Platform, Result};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -68,22 +69,14 @@ pub fn find(platform: &Platform, level: u8, cpu: CpuId, watch: &dyn Watch) -> Re
         .max()
         .unwrap_or(0);
     colorable(&cache)?;
-    std::thread::scope(|scope| {
-        let search = scope.spawn(|| {
-            machine::realtime::pin(&CpuSet::from_iter([cpu]))?;
-            // Ordinary programs wait meanwhile, where that is permitted; what still breaks in is noticed.
-            let _raised = Priority::new(1).map(machine::realtime::raise);
-            #[cfg(target_arch = "x86_64")]
-            if let Ok(tsc) = machine::clock::counter() {
-                return in_pools(tsc, &cache, below, cpu, watch);
-            }
-            in_pools(Monotonic, &cache, below, cpu, watch)
-        });
-        search.join().unwrap_or_else(|_| {
-            Err(Error::new(
-                "the search for colors broke off: a defect of this program",
-            ))
-        })
+    on_processor(cpu, "the search for colors", || {
+        // Ordinary programs wait meanwhile, where that is permitted; what still breaks in is noticed.
+        let _raised = Priority::new(1).map(machine::realtime::raise);
+        #[cfg(target_arch = "x86_64")]
+        if let Ok(tsc) = machine::clock::counter() {
+            return in_pools(tsc, &cache, below, cpu, watch);
+        }
+        in_pools(Monotonic, &cache, below, cpu, watch)
     })
 }
 

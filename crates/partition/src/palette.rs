@@ -11,6 +11,7 @@ use crate::probe::{Judge, PageId, Timed, Times};
 use crate::sort::sort;
 use machine::clock::Clock;
 use machine::memory::Area;
+use machine::threads::within;
 use machine::with_clock;
 use model::watch::Watch;
 use model::{CpuId, CpuSet, Duration, Error, Result};
@@ -139,11 +140,11 @@ impl Palette {
         let parts: Vec<&[Page<'_>]> = targets.chunks(PART).collect();
         let next = AtomicUsize::new(0);
         let results = std::thread::scope(|scope| {
-            let workers: Vec<_> = on
+            let workers: Result<Vec<_>> = on
                 .iter()
                 .map(|cpu| {
                     let (parts, next) = (&parts, &next);
-                    scope.spawn(move || {
+                    within(scope, "sorting", move || {
                         machine::realtime::pin(&CpuSet::from_iter([cpu]))?;
                         let mut done = Vec::new();
                         while !watch.stopped() {
@@ -156,7 +157,11 @@ impl Palette {
                     })
                 })
                 .collect();
-            workers
+            if workers.is_err() {
+                // Those that have begun find nothing left to do.
+                next.store(parts.len(), Ordering::Relaxed);
+            }
+            workers?
                 .into_iter()
                 .map(|w| {
                     w.join()

@@ -26,6 +26,7 @@ use crate::state::{self, Known, Out, State};
 use crate::tile::Tile;
 use crate::upkeep::{Found, Upkeep};
 use connections::Connections;
+use machine::threads::within;
 use model::watch::Watch;
 use model::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -33,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -252,17 +254,25 @@ impl Server {
     /// Serves until the watch says stop.
     ///
     /// # Errors
-    /// The socket cannot be waited for.
+    /// The socket cannot be waited for; no thread is to be had.
     pub fn serve(&self, listener: &UnixListener, watch: &dyn Watch) -> Result<()> {
         listener
             .set_nonblocking(true)
             .map_err(|e| Error::new(format!("cannot wait at the socket: {e}")))?;
         let core = &self.core;
         std::thread::scope(|scope| {
+            // It begins when the other one is there, or ends where that is not to be had.
+            let (begin, begins) = mpsc::channel();
             if let Some(upkeep) = core.upkeep.get() {
-                scope.spawn(move || core.stay_true(upkeep, watch));
+                within(scope, "upkeep", move || {
+                    if begins.recv().is_ok() {
+                        core.stay_true(upkeep, watch);
+                    }
+                })?;
             }
-            scope.spawn(move || core.keep_house(watch));
+            within(scope, "housekeeping", move || core.keep_house(watch))?;
+            // Nobody waits where nothing is kept true.
+            let _ = begin.send(());
             while !watch.stopped() {
                 core.relay.pass_on(watch);
                 let mut asked = [PollFd::new(listener, PollFlags::IN)];
@@ -279,7 +289,8 @@ impl Server {
                     Err(_) => std::thread::sleep(TICK),
                 }
             }
-        });
+            Ok(())
+        })?;
         core.relay.stopped.store(true, Ordering::Relaxed);
         core.connections.close_all();
         let told = Instant::now();

@@ -17,6 +17,7 @@ use crate::geometry::PAGE;
 use crate::holder::Access;
 use crate::palette::Palette;
 use machine::memory::Area;
+use machine::threads::on_processor;
 use model::watch::Watch;
 use model::{Bytes, CpuSet, Error, Result};
 use std::collections::{BTreeMap, HashSet};
@@ -389,14 +390,8 @@ fn files() -> (u64, u64) {
 /// # Errors
 /// There is not as much memory; the processor cannot be used; too many files or mappings; the user stopped it.
 pub fn make(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
-    std::thread::scope(|scope| {
-        let maker = scope.spawn(|| {
-            machine::realtime::pin(&CpuSet::from_iter([palette.cpu]))?;
-            make_here(palette, size, on, watch)
-        });
-        maker
-            .join()
-            .unwrap_or_else(|_| Err(Error::new("making tiles broke off: a defect of this program")))
+    on_processor(palette.cpu, "making tiles", || {
+        make_here(palette, size, on, watch)
     })
 }
 

@@ -12,6 +12,7 @@ use crate::palette::{How, Palette};
 use crate::server::{Books, Core};
 use crate::state::numbers;
 use crate::tile::{Mapping, TILE_PAGES, Tile};
+use machine::threads::on_processor;
 use model::watch::Watch;
 use model::{CpuSet, Duration, Result};
 use std::collections::BTreeSet;
@@ -190,13 +191,7 @@ impl Core {
     /// Colors whose eviction sets fail.
     fn broken_sets(&self, upkeep: &Upkeep) -> Result<Vec<Color>> {
         let palette = upkeep.palette();
-        std::thread::scope(|scope| {
-            let asking = scope.spawn(|| {
-                machine::realtime::pin(&CpuSet::from_iter([palette.cpu]))?;
-                Ok(palette.verify().broken)
-            });
-            asking.join().unwrap_or_else(|_| Ok(Vec::new()))
-        })
+        on_processor(palette.cpu, "asking for colors", || Ok(palette.verify().broken))
     }
 
     /// Tiles whose frames are others than they were.

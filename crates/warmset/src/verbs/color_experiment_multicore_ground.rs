@@ -6,9 +6,9 @@ use super::scheduling::assignment_for;
 use crate::console::Console;
 use analyze::partition::Fit;
 use execute::colored::Provider;
-use experiment::ground::on_processor;
 use experiment::multicore::sets::{self, Drawn, Scheduler};
 use experiment::multicore::{BEST_EFFORT, Bench, Colored, Scenario, Sizes};
+use machine::threads::on_processor;
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Platform, Result, TaskId, TaskSet};
 use partition::client::Connection;
@@ -117,7 +117,7 @@ impl<'a> Ground<'a> {
     /// Do colors still drive out their own?
     pub fn check(&self) -> Result<Checked> {
         let palette = &self.palette;
-        on_processor(palette.cpu, || Ok(palette.verify()))
+        on_processor(palette.cpu, "looking at colors", || Ok(palette.verify()))
     }
 }
 
