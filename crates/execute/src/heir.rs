@@ -125,6 +125,8 @@ fn wait(board: &Board, engine: libc::pid_t, ends: &[OwnedFd; 2], group: Option<R
             return finish(board, group);
         }
         match until {
+            // The engine has ended the watchdog itself: the run is over, and nothing is left of it.
+            None if both[1].revents != 0 && board.is_over() => return,
             None if both[1].revents != 0 => until = Some(kernel::monotonic() + PATIENCE),
             Some(until) if kernel::monotonic() >= until => {
                 board.lower_all();

@@ -69,6 +69,15 @@ impl Process {
         self.state == 'T'
     }
 
+    /// Has one of its threads real-time priority?
+    pub fn has_urgent_thread(&self) -> bool {
+        let threads = format!("/proc/{}/task", self.pid);
+        let mut classes = numbers(&threads)
+            .into_iter()
+            .filter_map(|thread| Some(Process::of(&format!("{threads}/{thread}/stat"))?.class));
+        classes.any(|class| class == libc::SCHED_FIFO as u32 || class == libc::SCHED_RR as u32)
+    }
+
     /// What it executes, if that can be told.
     pub fn program(&self) -> Option<std::path::PathBuf> {
         std::fs::read_link(format!("/proc/{}/exe", self.pid)).ok()

@@ -36,6 +36,10 @@ const NO_MEMORY: [&str; 4] = [
 ];
 /// The watchdog says so before it kills.
 const WATCHDOG: &str = "the watchdog";
+/// The command says so where a dispatcher did not get to run.
+const STANDSTILL: &str = "the watchdog ended the run: the dispatcher of processor ";
+/// The command says so where a setting stays as it is, and its record with it.
+const NOT_RESTORED: &str = "could not restore the setting";
 /// The loader ends a program so, before any of it runs.
 const LOADER: &str = "error while loading shared libraries";
 
@@ -85,7 +89,8 @@ fn of_code(
     match code {
         0 | 1 => None,
         2 if lived.silenced => None,
-        2 if *fault == Fault::None => unfit("nothing was done to it"),
+        // A machine that stands still ends a run to which nothing was done, which says so.
+        2 if *fault == Fault::None && !stderr.contains(STANDSTILL) => unfit("nothing was done to it"),
         2 if stderr.lines().any(|line| line.starts_with("warmset: ")) => None,
         2 => Some(("no sentence", "status 2 without a word".to_owned())),
         130 if to_engine(libc::SIGINT) => None,
@@ -95,6 +100,13 @@ fn of_code(
         _ if *scenario == Scenario::ColorExec => None,
         _ => unfit("no status that is documented"),
     }
+}
+
+/// May a record of a setting stay, for the next command to restore it? Where the command could not,
+/// and was killed or has said so.
+pub fn may_leave_setting(lived: &Lived, stderr: &str) -> bool {
+    let killed = lived.status.is_some_and(|s| s.terminating_signal().is_some());
+    killed || stderr.contains(NOT_RESTORED)
 }
 
 fn is_out_of_memory(stderr: &str) -> bool {

@@ -21,4 +21,5 @@ pub mod room;
 pub mod scenario;
 pub mod system;
 pub mod trial;
+pub mod turns;
 pub mod watch;

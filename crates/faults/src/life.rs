@@ -12,6 +12,7 @@ use crate::system::{self, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::PipeReader;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -69,6 +70,8 @@ struct Life<'a> {
     outsiders: BTreeMap<i32, Outsider>,
     again: Vec<Outsider>,
     answers: Option<Answers>,
+    /// What it says, where that is not kept in a file.
+    words: Option<PipeReader>,
     pending: Vec<Pending>,
     resolved: Vec<(Target, i32)>,
     began: Instant,
@@ -118,6 +121,9 @@ pub fn live(
     let done = life.until_nobody_is_left(room);
     life.end_all();
     done?;
+    if let Some(Err(e)) = life.words.take().map(|pipe| room.keep_words(pipe)) {
+        life.lived.wrong.push(("harness", format!("nothing heard: {e}")));
+    }
     let left = room::left_instance(life.engine);
     life.lived.wrong.extend(left.map(|path| ("instance left", path)));
     life.lived.silenced = life.answers.as_ref().is_some_and(|a| a.silenced);
@@ -158,7 +164,7 @@ impl<'a> Life<'a> {
                 .transpose()
                 .map_err(text)?,
         });
-        let mut command = room.command(line, fault, Arc::clone(&start)).map_err(text)?;
+        let (mut command, words) = room.command(line, fault, Arc::clone(&start)).map_err(text)?;
         let began = Instant::now();
         // Its exit is waited for with that of all others.
         let engine = command.spawn().map_err(text)?.id() as i32;
@@ -194,6 +200,7 @@ impl<'a> Life<'a> {
             outsiders: BTreeMap::new(),
             again: line.outsiders.clone(),
             answers,
+            words,
             pending: pending.collect(),
             resolved: Vec::new(),
             began,
@@ -447,6 +454,8 @@ impl<'a> Life<'a> {
         if let (Some(engine), Some(dog)) = (engine, dog)
             && engine.is_stopped()
             && !dog.is_stopped()
+            // Before it takes real-time priority it keeps nobody waiting, and goes on when told to.
+            && engine.has_urgent_thread()
         {
             let text = "the watchdog lets a run be that was stopped".to_owned();
             self.lived.wrong.push(("hang", text));

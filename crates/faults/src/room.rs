@@ -4,14 +4,14 @@
 //! nobody else's sockets are seen (mount, network and IPC namespaces; namespaces(7)). Processes
 //! are not hidden: the kernel's record of switches names them by their numbers.
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Limit};
 use crate::scenario::{Line, OUT, TRACE};
 use crate::system::{self, Start};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, unmount};
 use rustix::thread::UnshareFlags;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
@@ -111,9 +111,17 @@ impl Room {
 
     /// The command, with what is done to it from the start.
     ///
+    /// A limit on the size of files would keep its sentence out of a file: then standard error is a
+    /// pipe, whose end to read from is returned.
+    ///
     /// # Errors
     /// A file for what it says cannot be made.
-    pub fn command(&self, line: &Line, fault: &Fault, start: Arc<Start>) -> io::Result<Command> {
+    pub fn command(
+        &self,
+        line: &Line,
+        fault: &Fault,
+        start: Arc<Start>,
+    ) -> io::Result<(Command, Option<PipeReader>)> {
         let words = line.words.iter().map(|word| match fault {
             Fault::Device if word == TRACE => "/dev/full",
             _ => word.as_str(),
@@ -127,12 +135,33 @@ impl Room {
         let mut command = Command::new(&self.warmset);
         command.args(words).current_dir(WORK).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
-        command
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(said("stderr")?);
+        let mut pipe = None;
+        let stderr: Stdio = match fault {
+            Fault::Limit(Limit::FileSize, _) => {
+                let (reader, writer) = io::pipe()?;
+                pipe = Some(reader);
+                writer.into()
+            }
+            _ => said("stderr")?.into(),
+        };
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         system::prepare(&mut command, start);
-        Ok(command)
+        Ok((command, pipe))
+    }
+
+    /// Keeps what came out of the pipe of [`Room::command`] where standard error is kept otherwise.
+    /// The pipe holds 64 KiB, more than any command says there. Everybody who had its other end has
+    /// ended, or is waited for in vain, which was told: so it is read as far as it goes.
+    ///
+    /// # Errors
+    /// It cannot be read, or written to its file.
+    pub fn keep_words(&self, mut pipe: PipeReader) -> io::Result<()> {
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        let mut words = Vec::new();
+        match pipe.read_to_end(&mut words) {
+            Err(e) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
+            _ => fs::write(Path::new(SAID).join("stderr"), words),
+        }
     }
 
     /// Nothing of a trial is left.

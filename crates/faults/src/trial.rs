@@ -8,6 +8,7 @@ use crate::plan::Trial;
 use crate::room::{Room, SAID, WORK};
 use crate::scenario::{OUT, Scenario, TRACE};
 use crate::system;
+use crate::turns::Turns;
 use crate::watch::{Bystander, Machine};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,6 +39,7 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Harness {
     room: Room,
+    turns: Turns,
     bystander: Bystander,
     stop: Arc<AtomicBool>,
     began: Instant,
@@ -45,7 +47,7 @@ pub struct Harness {
 
 /// Where runs note what they have made: the directory stays.
 const NOTES: &str = "/run/warmset";
-/// A trace must be read within this time.
+/// Reading a trace, and all else that is short, must be done within this time.
 const READING: Duration = Duration::from_secs(60);
 
 impl Harness {
@@ -62,6 +64,7 @@ impl Harness {
         // What dies of a signal leaves no memory behind in a file.
         rustix::process::setrlimit(rustix::process::Resource::Core, none)
             .map_err(|e| text("forbid core files", e.into()))?;
+        let turns = Turns::open(warmset).map_err(|e| text("open the command", e))?;
         let room = Room::enter(warmset, keep)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|e| text("adopt orphans", e.into()))?;
@@ -69,6 +72,7 @@ impl Harness {
         system::rise(true).map_err(|e| text("take the highest real-time priority (as root)", e))?;
         Ok(Harness {
             room,
+            turns,
             bystander,
             stop,
             began: Instant::now(),
@@ -95,6 +99,7 @@ impl Harness {
     /// # Errors
     /// [`Stopped`], with nobody left.
     pub fn carry_out(&self, trial: &Trial) -> Result<Report, Stopped> {
+        let turn = self.turns.take(trial.scenario.needs_colors());
         let began = Instant::now();
         let disk = match trial.fault {
             Fault::Disk(bytes) => Some(bytes),
@@ -110,8 +115,10 @@ impl Harness {
             details: String::new(),
         };
         // Next to ordinary commands an ordinary process is punctual enough.
-        let rose = system::rise(trial.scenario.is_urgent()).map_err(|e| e.to_string());
-        if let Err(why) = rose.and_then(|()| self.room.prepare(disk)) {
+        let rose = system::rise(trial.scenario.is_urgent());
+        let ready = turn.as_ref().map(drop).map_err(|e| e.to_string());
+        let ready = ready.and_then(|()| rose.map_err(|e| e.to_string()));
+        if let Err(why) = ready.and_then(|()| self.room.prepare(disk)) {
             report.wrong.push(("harness".to_owned(), why));
             return Ok(report);
         }
@@ -122,6 +129,9 @@ impl Harness {
         let stderr = said("stderr");
         let mut wrong = lived.wrong.clone();
         wrong.extend(judge::words(&trial.scenario, &trial.fault, &lived, &stderr));
+        if judge::may_leave_setting(&lived, &stderr) {
+            wrong.extend(self.restores_settings());
+        }
         let after = Machine::now(&self.room, &self.bystander);
         let given: Vec<String> = line.files.iter().map(|(name, _)| in_work(name)).collect();
         let may_stay = |path: &str, kind: char| {
@@ -145,13 +155,28 @@ impl Harness {
         Ok(report)
     }
 
+    /// Where a setting is noted that nobody was left to restore, the next command restores it: one
+    /// that may change settings, and has nothing to do.
+    fn restores_settings(&self) -> Option<(&'static str, String)> {
+        let noted = || {
+            let all = std::fs::read_dir(NOTES).into_iter().flatten().flatten();
+            all.filter_map(|e| e.file_name().into_string().ok())
+                .find(|name| name.starts_with("settings-"))
+        };
+        noted()?;
+        if let Err(why) = self.says(&["run", "/nothing.toml"], "next") {
+            return Some(("next run", why));
+        }
+        noted().map(|name| ("setting left", format!("the next command lets `{name}` be")))
+    }
+
     /// A trace that is there is read, or refused with a sentence.
     fn trace_is_readable(&self) -> Vec<(&'static str, String)> {
         let path = in_work(TRACE);
         if !Path::new(&path).is_file() {
             return Vec::new();
         }
-        match self.reads(&path) {
+        match self.says(&["trace", "stats", &path], "reading") {
             Ok((Some(0), _)) => Vec::new(),
             Ok((Some(2), said)) if said.starts_with("warmset: ") => Vec::new(),
             Ok((status, said)) => {
@@ -164,25 +189,23 @@ impl Harness {
         }
     }
 
-    fn reads(&self, path: &str) -> Result<(Option<i32>, String), String> {
+    /// Lets the command do something short: its status, and what it says, which is kept as `name`.
+    fn says(&self, words: &[&str], name: &str) -> Result<(Option<i32>, String), String> {
         let mut command = Command::new(&self.room.warmset);
-        command
-            .args(["trace", "stats", path])
-            .env_clear()
-            .current_dir("/");
-        let file = std::fs::File::create(Path::new(SAID).join("reading"));
+        command.args(words).env_clear().current_dir("/");
+        let file = std::fs::File::create(Path::new(SAID).join(name));
         let file = file.map_err(|e| e.to_string())?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         let mut child = command.spawn().map_err(|e| e.to_string())?;
         let until = Instant::now() + READING;
         loop {
             if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-                return Ok((status.code(), said("reading")));
+                return Ok((status.code(), said(name)));
             }
             if Instant::now() > until {
                 // It ends by this; that it hung is what is told.
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err("it is read without an end".to_owned());
+                return Err(format!("`{}` has no end", words.join(" ")));
             }
             std::thread::sleep(Duration::from_millis(2));
         }

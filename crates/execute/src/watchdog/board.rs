@@ -405,6 +405,10 @@ impl Board {
             }
         }
     }
+    /// Has the run come to its end, and begun to end its watchdog?
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire) != 0
+    }
     /// Why the watchdog ended the run, if it did.
     pub fn tripped(&self) -> Option<Trip> {
         Trip::of(self.tripped.load(Ordering::Acquire))
