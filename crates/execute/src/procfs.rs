@@ -26,6 +26,11 @@ pub fn shortage() -> Option<model::Error> {
     Some(model::Error::new(format!("cannot look after the processes of programs: {e}")).remedy(remedy))
 }
 
+/// Could something in `/proc` not be opened since [`shortage`] was asked?
+pub fn is_short() -> bool {
+    SHORT.load(Ordering::Relaxed) != 0
+}
+
 /// A path below `/proc`, ended by a zero.
 struct Path {
     bytes: [u8; 96],

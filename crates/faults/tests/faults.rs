@@ -36,6 +36,8 @@ const CALLS: &[&str] = &[
     "run:p-edf:programs: call trace 1 EPERM",
     "check: call write 1 EDQUOT",
     "color-serve: call connect 2 ENOBUFS",
+    // Programs from outside are let go of though nothing can be looked up any more.
+    "run:nps-f:joined: call descriptor 700 EMFILE onwards",
     // The heir is not killed at the end of the run, and must not take that for its beginning.
     "run:g-edf:plain: call kill 2 EPERM",
     "measure: call thread 2 EAGAIN",
