@@ -5,8 +5,10 @@
 
 use crate::clock::Timestamps;
 use crate::kernel::{self, Thread};
-use crate::program::{self, MARK, Mark};
-use crate::rights::{Before, Limit, Owner, Rights};
+use crate::programs::ends::How;
+use crate::programs::launch::{duplicate, failed};
+use crate::programs::marks::{self, MARK, Mark};
+use crate::programs::rights::{Before, Limit, Owner, Rights};
 use crate::team::Team;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::io;
@@ -71,7 +73,7 @@ pub struct Done {
     /// How often a thread did its work.
     pub rounds: u64,
     /// How a program ended before the run did.
-    pub ended: Option<program::How>,
+    pub ended: Option<How>,
 }
 
 /// Those that are at work.
@@ -214,15 +216,15 @@ fn run(
     horizon: Instant,
     mark: &str,
     owner: Owner,
-) -> Result<(Duration, Option<program::How>)> {
+) -> Result<(Duration, Option<How>)> {
     if !await_release(team, horizon) {
         return Ok((Duration::ZERO, None));
     }
     let (first, arguments) = words
         .split_first()
         .ok_or_else(|| Error::new("no program is named"))?;
-    let failed = |doing: &str, e: &io::Error| program::failed(doing, words, e);
-    let out = program::duplicate(libc::STDERR_FILENO).map_err(|e| failed("redirect the output of", &e))?;
+    let failed = |doing: &str, e: &io::Error| failed(doing, words, e);
+    let out = duplicate(libc::STDERR_FILENO).map_err(|e| failed("redirect the output of", &e))?;
     // It is never at real-time priority: its limits only say whose it is.
     let limit = Limit::new(Duration::ZERO, owner.number.unwrap_or(0), owner.run);
     let before = Before::new(rights, limit, team.board.group())?;
@@ -249,18 +251,12 @@ fn run(
 
 /// Waits until a program ends or the run does, and ends it then. Its processor time, and how it
 /// ended before the run did.
-fn see_to(
-    team: &Team,
-    process: i32,
-    horizon: Instant,
-    mark: &str,
-    owner: Owner,
-) -> (Duration, Option<program::How>) {
+fn see_to(team: &Team, process: i32, horizon: Instant, mark: &str, owner: Owner) -> (Duration, Option<How>) {
     while !is_over(team, horizon) {
         if let Some((status, time)) = ended(process) {
             let how = match libc::WIFEXITED(status) {
-                true => program::How::Exited(libc::WEXITSTATUS(status)),
-                false => program::How::Signal(libc::WTERMSIG(status)),
+                true => How::Exited(libc::WEXITSTATUS(status)),
+                false => How::Signal(libc::WTERMSIG(status)),
             };
             kill_rest(mark, owner);
             return (time, Some(how));
@@ -296,7 +292,7 @@ fn kill_rest(mark: &str, owner: Owner) {
         text: text.as_bytes(),
         owner,
     };
-    program::signal_marked(mark, None, libc::SIGKILL, |_| ());
+    marks::signal_marked(mark, None, libc::SIGKILL, |_| ());
 }
 
 /// Has a child ended? Its status and its processor time, if so; it is waited for then.

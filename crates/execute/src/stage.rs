@@ -7,10 +7,10 @@
 
 use crate::clock::Timeline;
 use crate::colored::Provider;
-use crate::dispatcher;
 use crate::domain::{Core, Fixed, Ground, Parts, Row, Shown};
 use crate::engine::Settings;
 use crate::team::Team;
+use crate::threads::dispatcher;
 use model::{CpuId, Instant, Result, TaskId};
 use policy::{Plan, Policy, Route};
 use std::sync::atomic::Ordering;

@@ -5,11 +5,11 @@
 
 use crate::clock::Timeline;
 use crate::kernel;
-use crate::pages::Belfry;
-use crate::sentinel::Watched;
+use crate::programs::pages::Belfry;
+use crate::programs::sentinel::Watched;
+use crate::threads::worker::Worker;
 use crate::trigger::{Releaser, Triggered};
 use crate::watchdog::BoardRef;
-use crate::worker::Worker;
 use model::{CpuId, Error, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};

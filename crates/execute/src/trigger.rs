@@ -8,7 +8,7 @@
 //! - a socket of datagrams: one for each;
 //! - anything else that can be waited for (lines of a GPIO chip, an input device, a `signalfd`): one for each successful `read`.
 //!
-//! Whoever listens ([`crate::listener`]) tells the [`releaser`] of the task.
+//! Whoever listens ([`crate::threads::listener`]) tells the [`releaser`] of the task.
 
 mod releaser;
 

@@ -8,16 +8,17 @@
 //!
 //! Who watches the watchdog: the supervisor, which ends the run when it has gone
 //! ([`Watchdog::has_died`]); and the heir, which ends what is left where both are killed together
-//! ([`crate::heir`]).
+//! ([`crate::watchdog::heir`]).
 
 mod board;
+pub(crate) mod heir;
 mod looks;
 
 pub use board::{Board, BoardRef, Entry};
 pub(crate) use board::{patiently, remove};
 
-use crate::heir::Heir;
 use crate::kernel::{self, Thread};
+use crate::watchdog::heir::Heir;
 use board::{Shared, Text};
 use looks::Looks;
 pub(crate) use looks::TELL;

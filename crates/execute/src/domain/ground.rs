@@ -3,8 +3,8 @@
 use super::Enforcement;
 use super::samples::Samples;
 use crate::clock::{Monotonic, Timeline};
-use crate::gate;
 use crate::team::Team;
+use crate::threads::gate;
 use model::{CpuId, Duration, Instant, TaskId, Timing};
 use policy::tournament::Tournament;
 use policy::{Job, NONE};

@@ -1,8 +1,8 @@
 //! What a domain writes into the trace: when it happened in the eyes of the domain, under its lock.
 
 use super::ground::{Ground, Shown};
-use crate::pages::Choice;
-use crate::program::Program;
+use crate::programs::pages::Choice;
+use crate::programs::program::Program;
 use model::{Duration, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::Ordering;

@@ -3,7 +3,7 @@
 use super::ground::{Ground, Leave};
 use super::{Enforcement, SHORTEST, trouble};
 use crate::kernel;
-use crate::program::Program;
+use crate::programs::program::Program;
 use crate::team::Post;
 use policy::NONE;
 use policy::tournament::Tournament;

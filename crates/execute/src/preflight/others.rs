@@ -2,7 +2,8 @@
 //! Among them are other runs of this engine.
 
 use super::{Finding, Intent};
-use crate::{dispatcher, kernel, watchdog};
+use crate::threads::dispatcher;
+use crate::{kernel, watchdog};
 use machine::others::{Class, Other, others};
 use model::CpuSet;
 use std::collections::BTreeMap;

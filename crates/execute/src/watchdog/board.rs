@@ -4,9 +4,9 @@
 
 use super::Trip;
 use crate::kernel::{self, Thread};
-use crate::procfs::{self, Identity};
-use crate::program;
-use crate::rights::Owner;
+use crate::programs::marks;
+use crate::programs::procfs::{self, Identity};
+use crate::programs::rights::Owner;
 use machine::group::Group;
 use model::{Duration, Error, Result};
 use std::fmt::Write;
@@ -348,8 +348,8 @@ impl Board {
         }
         let mut text = Text::EMPTY;
         // It is long enough for any number.
-        let _ = write!(text, "{}={}:", program::MARK, self.run.load(Ordering::Acquire));
-        let mark = program::Mark {
+        let _ = write!(text, "{}={}:", marks::MARK, self.run.load(Ordering::Acquire));
+        let mark = marks::Mark {
             text: text.bytes(),
             owner: Owner {
                 run: self.number(),
@@ -357,7 +357,7 @@ impl Board {
             },
         };
         let mut found = 0;
-        program::signal_marked(mark, engine, libc::SIGKILL, |_| found += 1);
+        marks::signal_marked(mark, engine, libc::SIGKILL, |_| found += 1);
         // Whoever has put the mark out of its environment was seen when it was born.
         for known in self
             .processes

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::engine::{Ending, Maker, Outcome};
-use crate::program::ProgramEnd;
+use crate::programs::ends::ProgramEnd;
 use crate::stage::Tally;
 use crate::team::Team;
 use model::{Duration, Error, Instant, Result, TaskId};

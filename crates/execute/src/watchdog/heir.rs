@@ -5,8 +5,8 @@
 //! that it costs a run nothing. It is of a session of its own and keeps none of the run's
 //! descriptors open.
 //!
-//! Where all three are killed at once nobody is left but the kernel: see [`crate::rights`] for what
-//! it does then, and [`crate::leftovers`] for what the next run does.
+//! Where all three are killed at once nobody is left but the kernel: see [`crate::programs::rights`] for what
+//! it does then, and [`crate::programs::leftovers`] for what the next run does.
 
 use crate::kernel::{self, Thread};
 use crate::watchdog::Board;

@@ -5,7 +5,7 @@
 
 use crate::kernel::Thread;
 use crate::team::Team;
-use crate::worker::Worker;
+use crate::threads::worker::Worker;
 use model::Error;
 use std::cell::RefCell;
 use std::sync::{Arc, Once};

@@ -6,11 +6,11 @@
 //! A program in the place of a thread has all of that done to each of its threads, and SIGSTOP for a gate.
 
 use crate::colored::{self, Provider, Who};
-use crate::gate::Gate;
 use crate::kernel::{self, Thread};
-use crate::panics;
-use crate::program::Program;
+use crate::programs::program::Program;
 use crate::team::{MORE_THREADS, Team};
+use crate::threads::gate::Gate;
+use crate::threads::panics;
 use model::{CpuId, Error, TaskId};
 use policy::NONE;
 use std::io;

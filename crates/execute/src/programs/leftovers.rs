@@ -4,8 +4,8 @@
 //! A run with programs keeps a record ([`machine::records`]) of what its programs are known by. The
 //! next run ends what is left of those whose engine has ended and who have no watchdog any more.
 
-use crate::procfs;
-use crate::program;
+use crate::programs::marks;
+use crate::programs::procfs;
 use machine::group::{self, Group};
 use machine::records::{Record, Records};
 use model::Result;
@@ -74,7 +74,7 @@ fn kill(number: u32) -> usize {
     for _ in 0..100 {
         let mut found = 0;
         procfs::numbers(format_args!("/proc"), |process| {
-            if program::owner(process).is_some_and(|owner| owner.run == number) {
+            if marks::owner(process).is_some_and(|owner| owner.run == number) {
                 found += 1;
                 if !killed.contains(&process) {
                     killed.push(process);

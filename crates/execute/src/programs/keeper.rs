@@ -3,12 +3,15 @@
 //! It belongs to the supervisor: an ordinary thread, so that it never takes a lock that a dispatcher may want for longer than it
 //! takes to put a number down.
 
-use crate::door::{Caller, Callers, Door};
 use crate::kernel;
-use crate::pages::Pages;
-use crate::procfs::{self, Identity};
-use crate::program::{self, How, Launch, MARK, Mark, Marked, Program, ProgramEnd};
-use crate::rights::{Limit, Owner};
+use crate::programs::ends::{How, ProgramEnd, ended};
+use crate::programs::joining::{Caller, Callers, Door};
+use crate::programs::launch::{self, Launch, Marked};
+use crate::programs::marks::{self, MARK, Mark};
+use crate::programs::pages::Pages;
+use crate::programs::procfs::{self, Identity};
+use crate::programs::program::Program;
+use crate::programs::rights::{Limit, Owner};
 use crate::team::Team;
 use model::{Error, Result, TaskId};
 use std::os::fd::OwnedFd;
@@ -48,7 +51,7 @@ impl Kept {
     fn how(&self) -> Option<How> {
         match &self.door {
             Some(door) => is_closed(door).then_some(How::Left),
-            None => program::ended(self.process).map(|status| match libc::WIFEXITED(status) {
+            None => ended(self.process).map(|status| match libc::WIFEXITED(status) {
                 true => How::Exited(libc::WEXITSTATUS(status)),
                 false => How::Signal(libc::WTERMSIG(status)),
             }),
@@ -65,7 +68,7 @@ fn children() -> Vec<i32> {
 
 /// Has a process, which may have ended, the limits of this run?
 fn is_of(team: &Team, process: i32) -> bool {
-    program::owner_to_the_end(process).is_some_and(|owner| owner.run == team.board.number())
+    marks::owner_to_the_end(process).is_some_and(|owner| owner.run == team.board.number())
 }
 
 /// Keeps programs.
@@ -150,8 +153,8 @@ impl Keeper {
             limit: Limit::new(longest, task, team.board.number()),
             group: team.board.group(),
         };
-        let (process, program) = program::launch(launch, &by, &team.belfry)
-            .map_err(|e| e.at(format!("task {}", worker.name())))?;
+        let (process, program) =
+            launch::launch(launch, &by, &team.belfry).map_err(|e| e.at(format!("task {}", worker.name())))?;
         self.programs.push(Kept {
             task,
             process,
@@ -358,14 +361,14 @@ impl Keeper {
                         || self.programs.iter().any(|p| p.process == group)
                         || is_of(team, child) =>
                 {
-                    program::ended(child);
+                    ended(child);
                 }
                 Some((b'Z', _)) => {}
                 Some((_, group)) if !self.orphans.contains(&child) => {
                     let run = &self.mark;
                     // Whoever has put the mark out of its environment and left the group of its
                     // program has that program's limits.
-                    let owner = program::owner(child).filter(|owner| owner.run == team.board.number());
+                    let owner = marks::owner(child).filter(|owner| owner.run == team.board.number());
                     let number = owner.and_then(|owner| owner.number);
                     let whose = self.programs.iter_mut().find(|p| {
                         let mark = format!("{MARK}={run}{}\0", p.task);
@@ -475,7 +478,7 @@ impl Keeper {
                 number: None,
             },
         };
-        program::signal_marked(mark, Some(this), signal, |process| found.push(process));
+        marks::signal_marked(mark, Some(this), signal, |process| found.push(process));
         // The kernel knows them best, where it was asked to.
         for process in team
             .board
@@ -529,7 +532,7 @@ impl Keeper {
     fn reap(&mut self, team: &Team, at: model::Instant, how: How) -> bool {
         for kept in &mut self.programs {
             // Who came from outside goes on, as an ordinary process.
-            if kept.ended.is_none() && (kept.door.is_some() || program::ended(kept.process).is_some()) {
+            if kept.ended.is_none() && (kept.door.is_some() || ended(kept.process).is_some()) {
                 let task = TaskId(kept.task);
                 kept.ended = Some(ProgramEnd { task, how, at });
             }
@@ -547,7 +550,7 @@ impl Keeper {
                 // Between its memory and its end a process is neither alive, by its environment, nor to be waited for.
                 // What belongs to a program from outside goes on with that.
                 let goes_on = kept.is_some_and(|p| p.door.is_some());
-                all &= program::ended(child).is_some() || goes_on;
+                all &= ended(child).is_some() || goes_on;
             }
         }
         all

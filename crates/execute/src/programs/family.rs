@@ -11,7 +11,7 @@
 //! that very moment is seen by neither; the supervisor's own looks find it, and what was decided is done to it then.
 
 use crate::kernel::{self, Processors, Thread};
-use crate::procfs::{self, Births};
+use crate::programs::procfs::{self, Births};
 use model::{CpuId, Error, Result};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,0 +1,10 @@
+//! Threads of this process that carry decisions out, by priority and affinity.
+
+pub(crate) mod dispatcher;
+pub mod gate;
+pub(crate) mod listener;
+pub(crate) mod panics;
+pub(crate) mod room;
+pub(crate) mod slack;
+pub(crate) mod standstill;
+pub(crate) mod worker;
