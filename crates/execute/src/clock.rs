@@ -45,6 +45,10 @@ impl<T: Timestamps> Timeline<T> {
     pub fn now(&self) -> Instant {
         Instant::from_nanos(self.source.read().saturating_sub(self.origin))
     }
+    /// The time at a reading of the source; zero before time zero.
+    pub fn time_of(&self, reading: u64) -> Instant {
+        Instant::from_nanos(reading.saturating_sub(self.origin))
+    }
     /// The reading of the source at a time, saturating.
     pub fn reading(&self, at: Instant) -> u64 {
         self.origin.saturating_add(at.nanos())

@@ -9,7 +9,7 @@ use crate::programs::ends::How;
 use crate::programs::launch::{duplicate, failed};
 use crate::programs::marks::{self, MARK, Mark};
 use crate::programs::rights::{Before, Limit, Owner, Rights};
-use crate::team::Team;
+use crate::threads::host::ThreadTeam;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -89,7 +89,7 @@ impl Efforting {
     /// # Errors
     /// No thread can be had.
     pub fn start(
-        team: &Arc<Team>,
+        team: &Arc<ThreadTeam>,
         efforts: &Efforts,
         cpus: &[CpuId],
         horizon: Instant,
@@ -129,8 +129,8 @@ impl Efforting {
                         }
                         Effort::Program { command, rights } => {
                             let owner = Owner {
-                                run: team.board.number(),
-                                number: Some((team.workers.len() + index) as u32),
+                                run: team.host.board.number(),
+                                number: Some((team.host.workers.len() + index) as u32),
                             };
                             match run(&team, &command, &rights, &cpus, horizon, &mark, owner) {
                                 Ok((executed, ended)) => end(executed, 0, ended),
@@ -159,12 +159,12 @@ impl Efforting {
     }
 }
 
-fn is_over(team: &Team, horizon: Instant) -> bool {
-    team.stop.load(Ordering::Acquire) || team.ending.load(Ordering::Acquire) || team.now() >= horizon
+fn is_over(team: &ThreadTeam, horizon: Instant) -> bool {
+    team.host.stop.load(Ordering::Acquire) || team.ending.load(Ordering::Acquire) || team.now() >= horizon
 }
 
 /// Waits for the first release. False: the run is over before.
-fn await_release(team: &Team, horizon: Instant) -> bool {
+fn await_release(team: &ThreadTeam, horizon: Instant) -> bool {
     let pause = std::time::Duration::from_millis(1);
     loop {
         if is_over(team, horizon) {
@@ -180,7 +180,7 @@ fn await_release(team: &Team, horizon: Instant) -> bool {
 }
 
 fn work_on(
-    team: &Team,
+    team: &ThreadTeam,
     mut work: Box<dyn Work>,
     cpus: &[CpuId],
     horizon: Instant,
@@ -197,7 +197,7 @@ fn work_on(
     let before = machine::clock::thread_time();
     let mut rounds = 0;
     while !is_over(team, horizon) {
-        work.job(rounds, &team.stop);
+        work.job(rounds, &team.host.stop);
         rounds += 1;
     }
     (machine::clock::thread_time().saturating_sub(before), rounds)
@@ -209,7 +209,7 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(5);
 const GRACE: u64 = 1_000_000_000;
 
 fn run(
-    team: &Team,
+    team: &ThreadTeam,
     words: &[String],
     rights: &Rights,
     cpus: &[CpuId],
@@ -227,7 +227,7 @@ fn run(
     let out = duplicate(libc::STDERR_FILENO).map_err(|e| failed("redirect the output of", &e))?;
     // It is never at real-time priority: its limits only say whose it is.
     let limit = Limit::new(Duration::ZERO, owner.number.unwrap_or(0), owner.run);
-    let before = Before::new(rights, limit, team.board.group())?;
+    let before = Before::new(rights, limit, team.host.board.group())?;
     let mut command = Command::new(first);
     command
         .args(arguments)
@@ -238,20 +238,26 @@ fn run(
     let cpus = cpus.to_vec();
     before.apply(&mut command, move || Thread::current().confine(&cpus));
     let process = {
-        let mut hired = team.hired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hired = team.host.hired.lock().unwrap_or_else(PoisonError::into_inner);
         let child = command.spawn().map_err(|e| failed("start", &e))?;
         hired.push(child.id() as i32);
         child.id() as i32
     };
     let came = see_to(team, process, horizon, mark, owner);
-    let mut hired = team.hired.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut hired = team.host.hired.lock().unwrap_or_else(PoisonError::into_inner);
     hired.retain(|other| *other != process);
     Ok(came)
 }
 
 /// Waits until a program ends or the run does, and ends it then. Its processor time, and how it
 /// ended before the run did.
-fn see_to(team: &Team, process: i32, horizon: Instant, mark: &str, owner: Owner) -> (Duration, Option<How>) {
+fn see_to(
+    team: &ThreadTeam,
+    process: i32,
+    horizon: Instant,
+    mark: &str,
+    owner: Owner,
+) -> (Duration, Option<How>) {
     while !is_over(team, horizon) {
         if let Some((status, time)) = ended(process) {
             let how = match libc::WIFEXITED(status) {

@@ -6,14 +6,18 @@
 mod course;
 
 use crate::colored::Provider;
-use crate::domain::{self, Enforcement};
+use crate::domain::Enforcement;
 use crate::effort::{Done, Efforts};
 use crate::kernel;
 use crate::made::Made;
 use crate::programs::ends::ProgramEnd;
 use crate::programs::launch::Performer;
 use crate::programs::leftovers::{self, Noted};
-use crate::stage::{Common, Cores, Site, Stage};
+use crate::stage::{Common, Cores, Site};
+use crate::threads::backend::ThreadBackend;
+use crate::threads::dispatcher::ThreadStage;
+use crate::threads::gate;
+use crate::threads::host::Threads;
 use crate::threads::room;
 use crate::threads::slack;
 use crate::trigger::{Triggered, Triggers};
@@ -162,7 +166,7 @@ pub fn run_in_turn<S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
-    let make = |index: usize, common: &Common, site: Site, producers: Vec<Producer>| {
+    let make = |index: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
         make(plans[index].clone(), common, site, producers)
     };
     let cpus = plans.iter().map(|plan| plan.clone().visit(Processors)).collect();
@@ -184,8 +188,13 @@ pub fn run_plan<P: Policy + Clone + Send + 'static, S: Sink>(
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
     let cpus = vec![Processors.visit(plan.clone())];
-    let make = |_: usize, common: &Common, site: Site, producers: Vec<Producer>| {
-        Arc::new(Cores::new(plan.clone(), common, site, producers.into_iter())) as Arc<dyn Stage>
+    let make = |_: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
+        Arc::new(ThreadCores::new(
+            plan.clone(),
+            common,
+            site,
+            producers.into_iter(),
+        )) as Arc<dyn ThreadStage>
     };
     let works = works.into_iter().map(Into::into).collect();
     run_stages(cpus, make, None, set, works, settings, watch, sink, flush)
@@ -205,21 +214,28 @@ impl Visit for Processors {
     }
 }
 
+type ThreadCores<P> = Cores<P, ThreadBackend>;
+
 /// Makes a stage of a plan.
-fn make(plan: AnyPlan, common: &Common, site: Site, producers: Vec<Producer>) -> Arc<dyn Stage> {
-    struct Make<'a>(&'a Common, Site, Vec<Producer>);
+fn make(
+    plan: AnyPlan,
+    common: &Common<Threads>,
+    site: Site,
+    producers: Vec<Producer>,
+) -> Arc<dyn ThreadStage> {
+    struct Make<'a>(&'a Common<Threads>, Site, Vec<Producer>);
     impl Visit for Make<'_> {
-        type Out = Arc<dyn Stage>;
+        type Out = Arc<dyn ThreadStage>;
         fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
-            Arc::new(Cores::new(plan, self.0, self.1, self.2.into_iter()))
+            Arc::new(ThreadCores::new(plan, self.0, self.1, self.2.into_iter()))
         }
     }
     plan.visit(Make(common, site, producers))
 }
 
 /// Makes the stage of a plan, by its place among them, at a site.
-trait Maker: FnMut(usize, &Common, Site, Vec<Producer>) -> Arc<dyn Stage> {}
-impl<F: FnMut(usize, &Common, Site, Vec<Producer>) -> Arc<dyn Stage>> Maker for F {}
+trait Maker: FnMut(usize, &Common<Threads>, Site, Vec<Producer>) -> Arc<dyn ThreadStage> {}
+impl<F: FnMut(usize, &Common<Threads>, Site, Vec<Producer>) -> Arc<dyn ThreadStage>> Maker for F {}
 
 #[allow(
     clippy::too_many_arguments,
@@ -246,7 +262,7 @@ fn run_stages<S: Sink>(
     }
     settings.triggers.fit(set)?;
     let turns = turns(&cpus, turn, settings.horizon)?;
-    domain::prepare()?;
+    gate::install()?;
     let places = cpus.iter().flatten().map(Vec::len).sum::<usize>();
     // A task's own; a dispatcher, a sentinel, slack and standstills on each processor; the
     // listener, and best-effort work.

@@ -3,17 +3,20 @@
 //! [`engine`] is a run from beginning to end; [`domain`] does to threads what a policy decides; [`watchdog`] sees to it that
 //! the machine lives. How it works, and why so: the section on real time in ARCHITECTURE.md.
 
+mod backend;
 pub mod boundary;
 pub mod clock;
 pub mod colored;
 pub mod domain;
 mod effort;
 pub mod engine;
+mod ids;
 pub mod kernel;
 mod made;
 pub mod preflight;
 mod programs;
 mod stage;
+mod task_state;
 mod team;
 mod threads;
 mod trigger;

@@ -17,3 +17,4 @@ pub(crate) mod procfs;
 pub(crate) mod program;
 pub(crate) mod rights;
 pub(crate) mod sentinel;
+pub(crate) mod watched;

@@ -5,38 +5,24 @@
 //! executed and its next release goes to its domain in the next stage, and the dispatchers there begin. No job is lost, and
 //! none is anywhere twice (002 §3.3: plugins that are activated at run time; here tasks run meanwhile).
 
-use crate::clock::Timeline;
-use crate::colored::Provider;
-use crate::domain::{Core, Fixed, Ground, Parts, Row, Shown};
-use crate::engine::Settings;
+use crate::backend::{Backend, Host, TaskOf};
+use crate::domain::books::{Books, Parts};
+use crate::domain::{Carried, Core, Enforcement};
+use crate::ids::{DomainId, PostId};
+use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
-use crate::threads::dispatcher;
-use model::{CpuId, Instant, Result, TaskId};
+use model::{CpuId, Duration, Instant, TaskId};
 use policy::{Plan, Policy, Route};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::Event as Record;
 use trace::recorder::Producer;
-
-/// What goes from one stage to the next.
-pub(crate) struct Carried {
-    /// By task.
-    pub rows: Vec<Row>,
-    /// By task: how many of its jobs were released.
-    pub arrived: Vec<u64>,
-    /// What processors show in the trace.
-    pub shown: Vec<(CpuId, Shown)>,
-    /// Who writes the trace, by domain.
-    pub producers: Vec<Producer>,
-}
 
 /// Which stage of a run it is, and the first of its domains and posts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site {
     pub stage: u32,
-    pub domain: u32,
-    pub post: u32,
+    pub domain: DomainId,
+    pub post: PostId,
 }
 
 /// What came of a stage, or of several.
@@ -68,121 +54,127 @@ impl Tally {
 }
 
 /// A stage, whatever policy rules it.
-pub(crate) trait Stage: Send + Sync {
-    /// Starts its dispatchers, which wait for the stage to begin.
-    fn start(&self, team: &Arc<Team>) -> Result<Vec<JoinHandle<()>>>;
+pub(crate) trait Stage<H: Host>: Send + Sync {
     /// Ends it: nobody runs any more. All of its dispatchers have come to its end.
-    fn leave(&self, team: &Team, timeline: &Timeline) -> Carried;
+    fn leave(&self, team: &Team<H>) -> Carried<H::Task>;
     /// Begins it where another one ended, as stage `number` of the head of the trace.
-    fn take_over(&self, timeline: &Timeline, carried: Carried, number: u32);
+    fn take_over(&self, team: &Team<H>, carried: Carried<H::Task>, number: u32);
     /// What came of it.
     fn tally(&self) -> Tally;
     /// Says which jobs have missed their deadlines unfinished, when all is over at `end`.
-    fn show_unfinished(&self, end: Instant);
+    fn show_unfinished(&self, team: &Team<H>, end: Instant);
 }
 
 /// The domains of a plan.
-pub(crate) struct Cores<P> {
-    cores: Vec<Arc<Mutex<Core<P>>>>,
-    site: Site,
+pub(crate) struct Cores<P, B: Backend> {
+    /// By index in the plan.
+    pub cores: Vec<Arc<Mutex<Core<P, B>>>>,
+    pub site: Site,
     route: Arc<Route>,
-    provider: Option<Arc<dyn Provider>>,
 }
 
 /// What the stages of a run have in common.
-#[derive(Clone)]
-pub(crate) struct Common {
-    pub team: Arc<Team>,
-    pub fixed: Arc<[Fixed]>,
-    pub settings: Settings,
+pub(crate) struct Common<H: Host> {
+    pub team: Arc<Team<H>>,
+    /// By task.
+    pub parameters: Arc<[Parameters]>,
+    pub horizon: Instant,
+    pub enforcement: Enforcement,
+    pub quantum: Duration,
+    /// How long before something is due leaders of idle processors are up.
+    pub early: Duration,
+    /// Is execution time to be kept whatever policy and enforcement are?
+    pub limited: bool,
 }
 
-impl<P: Policy + Send + 'static> Cores<P> {
+impl<H: Host> Clone for Common<H> {
+    fn clone(&self) -> Self {
+        Common {
+            team: Arc::clone(&self.team),
+            parameters: Arc::clone(&self.parameters),
+            ..*self
+        }
+    }
+}
+
+/// A domain as its backend has to know it.
+pub(crate) struct DomainSite<'a, H: Host> {
+    pub team: &'a Arc<Team<H>>,
+    /// By place.
+    pub cpus: &'a [CpuId],
+    /// The post of its first place.
+    pub first_post: PostId,
+    /// By task: does the domain own it at first?
+    pub owned: &'a dyn Fn(TaskId) -> bool,
+    /// See [`Common::early`].
+    pub early: Duration,
+}
+
+/// A backend that can be made for a domain.
+pub(crate) trait ForDomain: Backend {
+    /// For a domain of a stage that is being made.
+    fn for_domain(site: &DomainSite<'_, Self::Host>) -> Self;
+}
+
+impl<P: Policy + Send + 'static, B: ForDomain> Cores<P, B> {
     /// From a plan; `producers` write the trace of its domains.
     pub fn new(
         plan: Plan<P>,
-        common: &Common,
+        common: &Common<B::Host>,
         site: Site,
         mut producers: impl Iterator<Item = Producer>,
     ) -> Self {
-        let Common {
-            team,
-            fixed,
-            settings,
-        } = common;
         let route = Arc::new(plan.route);
-        let mut post = site.post;
+        let tasks = common.parameters.len() as u32;
+        let mut first_post = site.post;
         let mut cores = Vec::new();
-        for ((index, domain), producer) in plan.domains.into_iter().enumerate().zip(producers.by_ref()) {
-            let row = |task: usize| {
-                let is_here = route.home(TaskId(task as u32), 0) == index as u32;
-                Row::new(is_here, fixed[task].budgeted)
-            };
+        for ((index, domain), producer) in (0u32..).zip(plan.domains).zip(producers.by_ref()) {
+            // Later stages own nothing before they take over.
+            let owned = |task: TaskId| site.stage == 0 && route.home(task, 0) == index;
             let places = domain.cpus.len() as u32;
-            let ground = Ground::new(Parts {
-                team: Arc::clone(team),
-                domain: site.domain + index as u32,
+            let backend = B::for_domain(&DomainSite {
+                team: &common.team,
+                cpus: &domain.cpus,
+                first_post,
+                owned: &owned,
+                early: common.early,
+            });
+            let books = Books::new(Parts {
+                team: Arc::clone(&common.team),
+                backend,
+                domain: DomainId(site.domain.0 + index),
                 first_domain: site.domain,
                 cpus: domain.cpus,
-                first_post: post,
-                fixed: Arc::clone(fixed),
-                rows: (0..fixed.len()).map(row).collect(),
-                horizon: Instant::ZERO + settings.horizon,
-                enforcement: settings.enforcement,
-                quantum: settings.quantum,
-                slices: P::SLICES,
-                programs: team.workers.iter().any(|w| w.program().is_some()),
-                early: settings.early,
+                parameters: Arc::clone(&common.parameters),
+                tasks: (0..tasks).map(|t| TaskState::new(owned(TaskId(t)))).collect(),
+                horizon: common.horizon,
+                enforcement: common.enforcement,
+                quantum: common.quantum,
+                limited: common.limited || P::SLICES,
+                early: common.early,
                 producer,
             });
-            post += places;
-            let core = Core::new(domain.policy, ground, Arc::clone(&route), site.stage == 0);
+            first_post = PostId(first_post.0 + places);
+            let core = Core::new(domain.policy, books, Arc::clone(&route), site.stage == 0);
             cores.push(Arc::new(Mutex::new(core)));
         }
         if let Some(core) = cores.first() {
             open(core).spare.extend(producers);
         }
-        Cores {
-            cores,
-            site,
-            route,
-            provider: settings.provider.clone(),
-        }
+        Cores { cores, site, route }
     }
 }
 
-fn open<T>(core: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+/// Locks a domain. One whose policy panicked is opened all the same: its run ends.
+pub(crate) fn open<T>(core: &Mutex<T>) -> MutexGuard<'_, T> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<P: Policy + Send + 'static> Stage for Cores<P> {
-    fn start(&self, team: &Arc<Team>) -> Result<Vec<JoinHandle<()>>> {
-        let places = self.cores.iter().map(|core| open(core).ground.cpus.len());
-        let of_post: Vec<usize> = places
-            .enumerate()
-            .flat_map(|(domain, places)| std::iter::repeat_n(domain, places))
-            .collect();
-        let start = |(at, domain): (usize, usize)| {
-            dispatcher::start(
-                team,
-                &self.cores[domain],
-                (self.site.stage, self.site.post + at as u32),
-                self.provider.clone(),
-            )
-        };
-        of_post.into_iter().enumerate().map(start).collect()
-    }
-
-    fn leave(&self, team: &Team, timeline: &Timeline) -> Carried {
-        let tasks = team.workers.len();
-        let mut carried = Carried {
-            rows: vec![Row::new(false, false); tasks],
-            arrived: vec![0; tasks],
-            shown: Vec::with_capacity(team.posts.len()),
-            producers: Vec::with_capacity(self.cores.len()),
-        };
+impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Cores<P, B> {
+    fn leave(&self, team: &Team<B::Host>) -> Carried<TaskOf<B>> {
+        let mut carried = Carried::new(team.reports.len());
         for core in &self.cores {
-            open(core).leave(team, timeline);
+            open(core).leave(team);
         }
         // What was on its way has arrived: every task has one owner, every release one domain.
         let mut mail = true;
@@ -198,25 +190,21 @@ impl<P: Policy + Send + 'static> Stage for Cores<P> {
         carried
     }
 
-    fn take_over(&self, timeline: &Timeline, mut carried: Carried, number: u32) {
+    fn take_over(&self, team: &Team<B::Host>, mut carried: Carried<TaskOf<B>>, number: u32) {
         // Later than all that the stage before has written.
-        let before = timeline.now();
-        let mut now = before;
-        while now <= before {
-            now = timeline.now();
-        }
+        let now = team.host.now_after(team.now());
         let event = Record::policy_switch(now, number);
         if let Some(first) = carried.producers.first_mut() {
             first.push(event);
         }
-        while timeline.now() <= now {}
+        team.host.now_after(now);
         let mut producers = std::mem::take(&mut carried.producers).into_iter();
-        for (index, core) in self.cores.iter().enumerate() {
+        for (index, core) in (0..).zip(&self.cores) {
             let mut core = open(core);
             if let Some(producer) = producers.next() {
-                core.ground.producer = producer;
+                core.books.producer = producer;
             }
-            core.take_over(&self.route, timeline, &carried, index as u32);
+            core.take_over(team, &self.route, &carried, index);
         }
         // Those that this stage has no domain for are kept for the next one.
         if let Some(core) = self.cores.first() {
@@ -227,22 +215,22 @@ impl<P: Policy + Send + 'static> Stage for Cores<P> {
     fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for core in &self.cores {
-            let ground = &open(core).ground;
-            tally.decisions += ground.decisions;
-            tally.steps.extend_from_slice(ground.steps.all());
-            tally.thoughts.extend_from_slice(ground.thoughts.all());
-            tally.calls.extend_from_slice(ground.calls.all());
-            tally.latencies.extend_from_slice(ground.latencies.all());
-            tally.end = tally.end.max(ground.now);
+            let books = &open(core).books;
+            tally.decisions += books.decisions;
+            tally.steps.extend_from_slice(books.steps.all());
+            tally.thoughts.extend_from_slice(books.thoughts.all());
+            tally.calls.extend_from_slice(books.calls.all());
+            tally.latencies.extend_from_slice(books.latencies.all());
+            tally.end = tally.end.max(books.now);
         }
         tally
     }
 
-    fn show_unfinished(&self, end: Instant) {
+    fn show_unfinished(&self, team: &Team<B::Host>, end: Instant) {
         let (mut unfinished, mut arrived) = (Vec::new(), Vec::new());
         for core in &self.cores {
             let mut core = open(core);
-            unfinished.extend(core.unfinished());
+            unfinished.extend(core.unfinished(team));
             arrived.resize(core.arrived().len(), 0);
             for (most, here) in arrived.iter_mut().zip(core.arrived()) {
                 *most = (*most).max(*here);
@@ -251,18 +239,13 @@ impl<P: Policy + Send + 'static> Stage for Cores<P> {
         let Some(core) = self.cores.first() else { return };
         let mut core = open(core);
         for (task, first) in unfinished {
-            for number in first..arrived[task as usize] {
-                let deadline = core.ground.deadline_of(task, number);
+            for number in first..arrived[task.index()] {
+                let deadline = core.books.deadline_of(task, number);
                 if deadline <= end {
-                    let event = Record::deadline_miss(end, None, TaskId(task), number, deadline);
-                    core.ground.producer.push(event);
+                    let event = Record::deadline_miss(end, None, task, number, deadline);
+                    core.books.producer.push(event);
                 }
             }
         }
     }
-}
-
-/// Is it time for the stage to end?
-pub(crate) fn is_over(team: &Team, now: Instant) -> bool {
-    now.nanos() >= team.stage_end.load(Ordering::Acquire)
 }

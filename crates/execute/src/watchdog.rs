@@ -119,7 +119,7 @@ impl Watchdog {
     /// As [`Watchdog::start`].
     pub fn start_with(patience: Patience, group: Option<Group>) -> Result<Self> {
         let failed = |e: io::Error| {
-            Error::new(format!("cannot start the watchdog: {e}")).remedy(crate::team::MORE_THREADS)
+            Error::new(format!("cannot start the watchdog: {e}")).remedy(crate::threads::host::MORE_THREADS)
         };
         let shared = Arc::new(Shared::map().map_err(failed)?);
         let board = BoardRef(shared, group.map(Arc::new));

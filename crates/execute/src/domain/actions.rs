@@ -3,6 +3,7 @@
 //! Deciding and carrying out are apart, so that it is known what each of them takes (002 §2.4: scheduling and context
 //! switch), and so that decisions can be carried out in the best order.
 
+use crate::ids::Place;
 use model::{Instant, TaskId};
 use policy::Decisions;
 
@@ -10,20 +11,21 @@ use policy::Decisions;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
     Run {
-        place: u32,
-        task: u32,
+        place: Place,
+        task: TaskId,
     },
     Idle {
-        place: u32,
+        place: Place,
     },
+    /// `to`: a domain of the same policy, by its index in the plan.
     Push {
-        task: u32,
+        task: TaskId,
         to: u32,
         at: Instant,
         part: u32,
     },
     Serve {
-        place: u32,
+        place: Place,
         server: Option<u32>,
     },
 }
@@ -46,7 +48,7 @@ impl Actions {
     }
 
     /// Is the task, which is at this place, to run at another one?
-    pub fn moves(&self, task: u32, place: u32) -> bool {
+    pub fn moves(&self, task: TaskId, place: Place) -> bool {
         let comes =
             |a: &Action| matches!(a, Action::Run { place: to, task: who } if *who == task && *to != place);
         self.list.iter().any(comes)
@@ -55,23 +57,20 @@ impl Actions {
 
 impl Decisions for Actions {
     fn run(&mut self, place: u32, task: TaskId) {
-        self.list.push(Action::Run { place, task: task.0 });
+        let place = Place(place);
+        self.list.push(Action::Run { place, task });
     }
     fn idle(&mut self, place: u32) {
-        self.list.push(Action::Idle { place });
+        self.list.push(Action::Idle { place: Place(place) });
     }
     fn wake(&mut self, at: Instant) {
         self.wake = Some(at);
     }
     fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
-        self.list.push(Action::Push {
-            task: task.0,
-            to,
-            at,
-            part,
-        });
+        self.list.push(Action::Push { task, to, at, part });
     }
     fn serve(&mut self, place: u32, server: Option<u32>) {
+        let place = Place(place);
         self.list.push(Action::Serve { place, server });
     }
 }

@@ -1,91 +1,24 @@
-//! Carrying decisions out, and carrying tasks over: from place to place, to other domains, from one stage to the next.
+//! Carrying decisions out: who leaves its place, who comes, in which order.
 
 use super::actions::{Action, Actions};
-use super::ground::{Ground, Leave, Row, Shown};
-use crate::stage::Carried;
+use super::books::Books;
+use crate::backend::{Backend, Then};
+use crate::ids::{DomainId, Place};
 use crate::team::Mail;
-use model::{CpuId, Instant, TaskId};
-use policy::NONE;
-use std::sync::atomic::{Ordering, fence};
-use trace::recorder;
+use model::{Instant, TaskId};
+use policy::tournament::Tournament;
 use trace::{Event as Record, Overhead};
 
-impl Ground {
-    /// Takes everybody off, and serves no server any more: another stage follows.
-    pub fn leave(&mut self) {
-        for place in 0..self.cpus.len() as u32 {
-            self.take_off(place, &Actions::new(0, 0));
-            self.show_server(place, None);
-        }
-    }
-
-    /// What the next stage has to know of the processors, and who writes the trace.
-    pub fn give(&mut self, carried: &mut Carried) {
-        carried
-            .shown
-            .extend(self.cpus.iter().copied().zip(self.shown.iter().copied()));
-        let (mut nobody, _) = recorder::rings([CpuId(0)], 2);
-        if let Some(nobody) = nobody.pop() {
-            carried
-                .producers
-                .push(std::mem::replace(&mut self.producer, nobody));
-        }
-    }
-
-    /// Goes on where another stage has left its processors.
-    pub fn take_over(&mut self, carried: &Carried) {
-        for (place, cpu) in self.cpus.iter().enumerate() {
-            let known = carried.shown.iter().find(|(c, _)| c == cpu);
-            self.shown[place] = known.map_or(Shown::Busy, |(_, shown)| *shown);
-        }
-    }
-
-    /// A task of another stage is this domain's from now on; its job, if it has one, runs nowhere.
-    pub fn own(&mut self, task: u32, row: &Row) {
-        self.rows[task as usize] = Row {
-            owned: true,
-            place: NONE,
-            left: NONE,
-            part: 0,
-            slice_left: u64::MAX,
-            called: 0,
-            prompt: false,
-            ..*row
-        };
-        let worker = &self.team.workers[task as usize];
-        worker.domain.store(self.domain, Ordering::Relaxed);
-        worker.post.store(self.first_post, Ordering::Relaxed);
-        // Whoever finishes from here on says so here; what was finished before is seen by whoever looks now.
-        fence(Ordering::SeqCst);
-        let row = &self.rows[task as usize];
-        if row.working && !row.gated {
-            match self.cpus.iter().position(|c| c.0 == row.affinity) {
-                Some(place) => self.waiting[place].push(task),
-                // Elsewhere nobody knows that it waits.
-                None => self.close(task),
-            }
-        }
-    }
-
-    /// Gives the task to another domain, where its job or part becomes ready at `at`.
-    pub fn hand_over(&mut self, task: u32, domain: u32, at: Instant) {
-        let row = &mut self.rows[task as usize];
-        row.owned = false;
-        let row = Row { place: NONE, ..*row };
-        self.team.send(domain, Mail::Task { task, row, at });
-    }
-
+impl<B: Backend> Books<B> {
     /// Does what was decided: first everybody leaves who has to, then others come, those on other processors first. What a
     /// dispatcher does for others takes its own processor, too.
     pub(super) fn carry_out(&mut self, actions: &mut Actions) {
         let here = self.here;
         let chosen = actions.list.iter().rev().find_map(|action| match action {
-            Action::Run { place, task } if *place == here => {
-                Some((TaskId(*task), self.rows[*task as usize].number))
-            }
+            Action::Run { place, task } if *place == here => Some((*task, self.tasks[task.index()].number)),
             _ => None,
         });
-        let cpu = self.cpus[here as usize];
+        let cpu = self.cpu_here();
         let begun = self.now;
         self.producer
             .push(Record::overhead_begin(begun, cpu, Overhead::Scheduling, chosen));
@@ -124,15 +57,15 @@ impl Ground {
         self.coming.clear();
     }
 
-    /// Puts somebody on a place that is free.
+    /// Puts a job on its place, which is free, unless it has finished meanwhile.
     fn bring(&mut self, index: usize) {
         let (place, task) = self.coming[index];
         // The policy learns of those that have finished when it has decided, and decides again.
         if self.late.contains(&task) {
             return;
         }
-        let job = Some((TaskId(task), self.rows[task as usize].number));
-        let (cpu, now) = (self.cpus[place as usize], self.now);
+        let job = Some((task, self.tasks[task.index()].number));
+        let (cpu, now) = (self.cpus[place.index()], self.now);
         self.producer
             .push(Record::overhead_begin(now, cpu, Overhead::ContextSwitch, job));
         self.put_on(place, task);
@@ -142,28 +75,112 @@ impl Ground {
         self.show_start(place, task);
     }
 
+    /// Lets the job of a task run at this place, where no other job runs.
+    fn put_on(&mut self, place: Place, task: TaskId) {
+        self.team.report_to(task, self.domain, place);
+        let choice = self.choice(task);
+        let done = self.backend.run(task, place, &choice);
+        self.check(done);
+        if self.limited {
+            self.tasks[task.index()].accounted = self.backend.executed(task);
+        }
+        self.tasks[task.index()].place = Some(place);
+        self.backend.begin_work(task, place);
+        self.running[place.index()] = Some(task);
+        if self.limited {
+            self.set_limit(place, task);
+        }
+    }
+
     /// A part of a job becomes ready in another domain of the same policy.
-    fn push(&mut self, task: u32, to: u32, at: Instant, part: u32) {
-        let to = self.first_domain + to;
-        self.rows[task as usize].part = part;
+    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
+        let to = DomainId(self.first_domain.0 + to);
+        self.tasks[task.index()].part = part;
         if to == self.domain {
-            self.arrivals.set(task as usize, at.max(self.now).nanos());
+            self.arrivals.set(task.index(), at.max(self.now).nanos());
         } else {
             self.hand_over(task, to, at);
         }
     }
 
-    fn take_off(&mut self, place: u32, actions: &Actions) {
-        let task = self.running[place as usize];
-        let then = match actions.moves(task, place) {
-            true => Leave::Moves,
-            false => Leave::Waits,
+    /// Gives the task to another domain, where its job or part becomes ready at `at`.
+    pub(super) fn hand_over(&mut self, task: TaskId, domain: DomainId, at: Instant) {
+        let mut state = self.tasks[task.index()];
+        self.tasks[task.index()].owned = false;
+        state.place = None;
+        let known = self.backend.give(task);
+        let letter = Mail::Task {
+            task,
+            state,
+            known,
+            at,
         };
-        if task != NONE && self.vacate(place, then) {
+        self.team.send(domain, letter);
+    }
+
+    fn take_off(&mut self, place: Place, actions: &Actions) {
+        let Some(task) = self.running[place.index()] else {
+            return;
+        };
+        let then = match actions.moves(task, place) {
+            true => Then::Moves,
+            false => Then::Waits,
+        };
+        if self.preempt(task, place, then) {
             self.pass();
-            let number = self.rows[task as usize].number;
-            let event = Record::preemption(self.now, self.cpus[place as usize], TaskId(task), number);
+            let number = self.tasks[task.index()].number;
+            let event = Record::preemption(self.now, self.cpus[place.index()], task, number);
             self.producer.push(event);
+        }
+    }
+
+    /// Takes the job of a task, which runs at this place, off it. False where it had finished before
+    /// that: then it is shown to be complete and added to the late ones.
+    pub(super) fn preempt(&mut self, task: TaskId, place: Place, then: Then) -> bool {
+        let done = self.backend.preempt(task, place, then, self.now);
+        self.check(done);
+        if self.tasks[task.index()].behind > 0 {
+            // If it has done what was left over from an earlier job, it is told to go on when it is chosen again.
+            self.tasks[task.index()].place = None;
+        }
+        if self.backend.has_done(task)
+            && let Some(executed) = self.take_work_done(task)
+        {
+            // It has finished since this step began.
+            self.pass();
+            self.show_completion(task, executed, false);
+            self.late.push(task);
+            return false;
+        }
+        if self.limited {
+            self.account(task);
+        }
+        self.tasks[task.index()].place = None;
+        self.running[place.index()] = None;
+        self.limits.set(place.index(), Tournament::NEVER);
+        if then == Then::Stops {
+            let stopped = self.backend.stop(task);
+            self.check(stopped);
+        }
+        true
+    }
+
+    /// Takes everybody off, and serves no server any more: another stage follows.
+    pub(super) fn clear(&mut self) {
+        for place in Place::all(self.cpus.len()) {
+            self.take_off(place, &Actions::new(0, 0));
+            self.show_server(place, None);
+        }
+    }
+
+    /// After a decision: stops all jobs that would go on where no job runs, and shows which places are idle.
+    pub(super) fn settle(&mut self, is_deliberate: impl Fn(Place) -> bool) {
+        for place in Place::all(self.cpus.len()) {
+            if self.running[place.index()].is_none() {
+                let stopped = self.backend.leave_idle(place);
+                self.check(stopped);
+                self.show_idle(place, is_deliberate(place));
+            }
         }
     }
 }

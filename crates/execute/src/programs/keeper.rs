@@ -12,7 +12,7 @@ use crate::programs::pages::Pages;
 use crate::programs::procfs::{self, Identity};
 use crate::programs::program::Program;
 use crate::programs::rights::{Limit, Owner};
-use crate::team::Team;
+use crate::threads::host::ThreadTeam;
 use model::{Error, Result, TaskId};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -30,7 +30,7 @@ const JOINING: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 struct Kept {
-    task: u32,
+    task: TaskId,
     process: i32,
     command: String,
     /// Its processes that were alive at the last look, its first one among them.
@@ -67,8 +67,8 @@ fn children() -> Vec<i32> {
 }
 
 /// Has a process, which may have ended, the limits of this run?
-fn is_of(team: &Team, process: i32) -> bool {
-    marks::owner_to_the_end(process).is_some_and(|owner| owner.run == team.board.number())
+fn is_of(team: &ThreadTeam, process: i32) -> bool {
+    marks::owner_to_the_end(process).is_some_and(|owner| owner.run == team.host.board.number())
 }
 
 /// Keeps programs.
@@ -100,8 +100,8 @@ impl Keeper {
         }
     }
 
-    fn mark_of(&self, task: u32) -> String {
-        format!("{}{task}", self.mark)
+    fn mark_of(&self, task: TaskId) -> String {
+        format!("{}{}", self.mark, task.0)
     }
 
     /// From now on processes that lose their parents come to this process, if they descend from it.
@@ -134,7 +134,13 @@ impl Keeper {
     ///
     /// # Errors
     /// It cannot be started or held.
-    pub fn launch(&mut self, team: &Team, task: u32, launch: Launch, longest: model::Duration) -> Result<()> {
+    pub fn launch(
+        &mut self,
+        team: &ThreadTeam,
+        task: TaskId,
+        launch: Launch,
+        longest: model::Duration,
+    ) -> Result<()> {
         if !procfs::tells_children() {
             if let Some(e) = procfs::shortage() {
                 return Err(e);
@@ -144,17 +150,17 @@ impl Keeper {
         }
         self.take_orphans();
         self.spare()?;
-        let worker = &team.workers[task as usize];
+        let worker = &team.host.worker(task);
         let command = launch.command.join(" ");
         let mark = self.mark_of(task);
         let by = Marked {
             mark: &mark,
-            name: worker.name(),
-            limit: Limit::new(longest, task, team.board.number()),
-            group: team.board.group(),
+            name: team.name(task),
+            limit: Limit::new(longest, task.0, team.host.board.number()),
+            group: team.host.board.group(),
         };
-        let (process, program) =
-            launch::launch(launch, &by, &team.belfry).map_err(|e| e.at(format!("task {}", worker.name())))?;
+        let (process, program) = launch::launch(launch, &by, &team.host.belfry)
+            .map_err(|e| e.at(format!("task {}", team.name(task))))?;
         self.programs.push(Kept {
             task,
             process,
@@ -164,11 +170,11 @@ impl Keeper {
             ended: None,
         });
         if let Some(known) = Identity::of(process) {
-            team.board.know(known, None)?;
+            team.host.board.know(known, None)?;
         }
         // Before the run it runs on one processor, too.
         program.pin(team.posts[0].cpu).map_err(|e| {
-            Error::new(format!("cannot move its program: {e}")).at(format!("task {}", worker.name()))
+            Error::new(format!("cannot move its program: {e}")).at(format!("task {}", team.name(task)))
         })?;
         if program.pages().is_some() {
             program.release();
@@ -184,8 +190,8 @@ impl Keeper {
     /// One of them ended before, or did not ask within ten seconds after it was started.
     pub fn gather(
         &mut self,
-        team: &Team,
-        outside: &[(u32, Arc<Door>)],
+        team: &ThreadTeam,
+        outside: &[(TaskId, Arc<Door>)],
         stopped: &dyn Fn() -> bool,
     ) -> Result<()> {
         let until = Instant::now() + JOINING;
@@ -208,9 +214,9 @@ impl Keeper {
             let is_late = Instant::now() >= until;
             let mut missing = outside
                 .iter()
-                .any(|(task, _)| team.workers[*task as usize].program().is_none());
+                .any(|(task, _)| team.host.worker(*task).program().is_none());
             for kept in &self.programs {
-                let worker = &team.workers[kept.task as usize];
+                let worker = &team.host.worker(kept.task);
                 let pages = worker.program().and_then(Program::pages);
                 if pages.is_none_or(Pages::is_waiting) {
                     continue;
@@ -218,7 +224,7 @@ impl Keeper {
                 missing = true;
                 let refuse = |cause: &str| {
                     Err(Error::new(format!("`{}` {cause}", kept.command))
-                        .at(format!("task {}", worker.name()))
+                        .at(format!("task {}", team.name(kept.task)))
                         .remedy("let it join and wait (`warmset.h`), or run it as it is: `exec = […]`"))
                 };
                 if kept.ended.is_some() {
@@ -240,15 +246,15 @@ impl Keeper {
 
     /// Lets a process in that has said which task it is. One that is not waited for is sent away:
     /// it sees its connection closed.
-    fn admit(&mut self, team: &Team, outside: &[(u32, Arc<Door>)], caller: Caller) -> Result<()> {
+    fn admit(&mut self, team: &ThreadTeam, outside: &[(TaskId, Arc<Door>)], caller: Caller) -> Result<()> {
         let Caller {
             name,
             process,
             stream,
         } = caller;
         let wanted = outside.iter().map(|(task, _)| *task).find(|task| {
-            let worker = &team.workers[*task as usize];
-            worker.name() == name && worker.program().is_none()
+            let worker = &team.host.worker(*task);
+            team.name(*task) == name && worker.program().is_none()
         });
         // A process does the jobs of one task.
         let is_here = self.programs.iter().any(|p| p.process == process);
@@ -256,18 +262,18 @@ impl Keeper {
             return Ok(());
         };
         let pages = Pages::new()?;
-        if send(&stream, &pages.files(&team.belfry)).is_err() {
+        if send(&stream, &pages.files(&team.host.belfry)).is_err() {
             return Ok(());
         }
         let program = Program::guest(process, pages).map_err(|e| e.at(format!("task {name}")))?;
         let known = Identity::of(process);
         if let Some(known) = known {
-            team.board.know(known, program.home())?;
+            team.host.board.know(known, program.home())?;
         }
         program.pin(team.posts[0].cpu).map_err(|e| {
             Error::new(format!("cannot move process {process}: {e}")).at(format!("task {name}"))
         })?;
-        team.workers[task as usize].perform(program);
+        team.host.worker(task).perform(program);
         self.programs.push(Kept {
             task,
             process,
@@ -280,7 +286,7 @@ impl Keeper {
     }
 
     /// Looks once: who has ended, who was born, who lost its parents. A program that failed ends the run.
-    pub fn look(&mut self, team: &Team) {
+    pub fn look(&mut self, team: &ThreadTeam) {
         if self.before.is_none() && self.programs.is_empty() {
             return;
         }
@@ -288,7 +294,7 @@ impl Keeper {
             team.fail(e);
         }
         for kept in &mut self.programs {
-            let worker = &team.workers[kept.task as usize];
+            let worker = &team.host.worker(kept.task);
             let Some(program) = worker.program() else { continue };
             if kept.ended.is_none()
                 && let Some(how) = kept.how()
@@ -296,18 +302,18 @@ impl Keeper {
                 program.gone.store(true, Ordering::Release);
                 // Nothing rings for it any more.
                 for place in 0..team.posts.len() {
-                    team.belfry.bells.ring(place as u32);
+                    team.host.belfry.bells.ring(place as u32);
                 }
                 let at = team.now();
                 kept.ended = Some(ProgramEnd {
-                    task: TaskId(kept.task),
+                    task: kept.task,
                     how,
                     at,
                 });
                 if !matches!(how, How::Exited(0) | How::Left) {
                     team.fail(
                         Error::new(format!("its program `{}` {how} at {at}", kept.command))
-                            .at(format!("task {}", worker.name()))
+                            .at(format!("task {}", team.name(kept.task)))
                             .remedy("see what it wrote; start it by hand once"),
                     );
                 }
@@ -315,7 +321,7 @@ impl Keeper {
             if program.free.load(Ordering::Acquire) {
                 kept.processes
                     .iter()
-                    .for_each(|process| team.board.forget(*process));
+                    .for_each(|process| team.host.board.forget(*process));
                 kept.processes.clear();
                 continue;
             }
@@ -323,11 +329,11 @@ impl Keeper {
             let mut untidy = program.look(&mut kept.processes);
             let (now, home) = (&kept.processes, program.home());
             for process in before.iter().filter(|p| !now.contains(p)) {
-                team.board.forget(*process);
+                team.host.board.forget(*process);
             }
             for process in now.iter().filter(|p| !before.contains(p)) {
-                if let Err(e) = team.board.know(*process, home) {
-                    team.fail(e.at(format!("task {}", worker.name())));
+                if let Err(e) = team.host.board.know(*process, home) {
+                    team.fail(e.at(format!("task {}", team.name(kept.task))));
                 }
             }
             if home.is_some() && kept.ended.is_some() {
@@ -343,9 +349,11 @@ impl Keeper {
     }
 
     /// Children of this process that carry the mark and were not started by it.
-    fn adopt_orphans(&mut self, team: &Team) {
+    fn adopt_orphans(&mut self, team: &ThreadTeam) {
         // The next look does it, where a best-effort program is being started.
-        let Ok(hired) = team.hired.try_lock() else { return };
+        let Ok(hired) = team.host.hired.try_lock() else {
+            return;
+        };
         let mut children = children();
         children.retain(|child| !hired.contains(child));
         drop(hired);
@@ -368,12 +376,12 @@ impl Keeper {
                     let run = &self.mark;
                     // Whoever has put the mark out of its environment and left the group of its
                     // program has that program's limits.
-                    let owner = marks::owner(child).filter(|owner| owner.run == team.board.number());
+                    let owner = marks::owner(child).filter(|owner| owner.run == team.host.board.number());
                     let number = owner.and_then(|owner| owner.number);
                     let whose = self.programs.iter_mut().find(|p| {
-                        let mark = format!("{MARK}={run}{}\0", p.task);
+                        let mark = format!("{MARK}={run}{}\0", p.task.0);
                         p.is_group(group)
-                            || number == Some(p.task)
+                            || number == Some(p.task.0)
                             || procfs::has_in_environment(child, mark.as_bytes())
                     });
                     if let Some(kept) = whose {
@@ -381,12 +389,12 @@ impl Keeper {
                         let is_known = kept.processes.iter().any(|p| p.process == child);
                         if let Some(known) = Identity::of(child).filter(|_| !is_known) {
                             kept.processes.push(known);
-                            if let Err(e) = team.board.know(known, None) {
+                            if let Err(e) = team.host.board.know(known, None) {
                                 team.fail(e);
                             }
                         }
                         self.orphans.push(child);
-                        if let Some(program) = team.workers[kept.task as usize].program() {
+                        if let Some(program) = team.host.worker(kept.task).program() {
                             program.adopt(child);
                             team.tidy(kept.task);
                         }
@@ -407,8 +415,8 @@ impl Keeper {
     }
 
     /// Ends all of them, whatever they do. Dispatchers and sentinels have ended before.
-    pub fn end(&mut self, team: &Team) -> Vec<ProgramEnd> {
-        if team.board.has_programs() || !self.programs.is_empty() {
+    pub fn end(&mut self, team: &ThreadTeam) -> Vec<ProgramEnd> {
+        if team.host.board.has_programs() || !self.programs.is_empty() {
             self.end_all(team);
         }
         if let Some(before) = self.before.take() {
@@ -416,25 +424,25 @@ impl Keeper {
             unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, before) };
         }
         for process in self.programs.iter().flat_map(|p| &p.processes) {
-            team.board.forget(*process);
+            team.host.board.forget(*process);
         }
         let mut ends: Vec<ProgramEnd> = self.programs.iter().filter_map(|p| p.ended).collect();
         ends.sort_by_key(|e| e.task);
         ends
     }
 
-    fn end_all(&mut self, team: &Team) {
+    fn end_all(&mut self, team: &ThreadTeam) {
         self.spare.clear();
         let at = team.now();
         for kept in &self.programs {
-            if let Some(program) = team.workers[kept.task as usize].program() {
+            if let Some(program) = team.host.worker(kept.task).program() {
                 program.dismiss(libc::SIGTERM);
             }
         }
         let until = Instant::now() + GRACE;
         let mut told = false;
         loop {
-            team.board.ordinary();
+            team.host.board.ordinary();
             // Signal 0 is sent to nobody: it only counts. Who ends behind the count is found by the reaping.
             let alive = self.signal(team, 0);
             if !std::mem::replace(&mut told, true) {
@@ -466,7 +474,7 @@ impl Keeper {
     }
 
     /// Sends a signal to all processes of the run that are alive, remembers and returns them.
-    fn signal(&mut self, team: &Team, signal: i32) -> Vec<i32> {
+    fn signal(&mut self, team: &ThreadTeam, signal: i32) -> Vec<i32> {
         let (mut found, orphans) = (Vec::new(), &mut self.orphans);
         // Orphans come to this process.
         let this = std::process::id() as i32;
@@ -474,13 +482,14 @@ impl Keeper {
         let mark = Mark {
             text: text.as_bytes(),
             owner: Owner {
-                run: team.board.number(),
+                run: team.host.board.number(),
                 number: None,
             },
         };
         marks::signal_marked(mark, Some(this), signal, |process| found.push(process));
         // The kernel knows them best, where it was asked to.
         for process in team
+            .host
             .board
             .group()
             .and_then(|group| group.processes().ok())
@@ -507,7 +516,7 @@ impl Keeper {
             }
         }
         for kept in self.programs.iter_mut().filter(|p| p.door.is_none()) {
-            if let Some(program) = team.workers[kept.task as usize].program() {
+            if let Some(program) = team.host.worker(kept.task).program() {
                 program.look(&mut kept.processes);
             }
             for process in &kept.processes {
@@ -529,18 +538,18 @@ impl Keeper {
     }
 
     /// Waits for whoever has ended; is nobody of the run a child of this process any more?
-    fn reap(&mut self, team: &Team, at: model::Instant, how: How) -> bool {
+    fn reap(&mut self, team: &ThreadTeam, at: model::Instant, how: How) -> bool {
         for kept in &mut self.programs {
             // Who came from outside goes on, as an ordinary process.
             if kept.ended.is_none() && (kept.door.is_some() || ended(kept.process).is_some()) {
-                let task = TaskId(kept.task);
+                let task = kept.task;
                 kept.ended = Some(ProgramEnd { task, how, at });
             }
         }
         let mut children = children();
         // How the first process of a program ended is asked above: whoever asks here would take the answer away.
         children.retain(|child| self.programs.iter().all(|p| p.process != *child));
-        let hired = team.hired.lock().unwrap_or_else(PoisonError::into_inner);
+        let hired = team.host.hired.lock().unwrap_or_else(PoisonError::into_inner);
         children.retain(|child| !hired.contains(child));
         let mut all = self.programs.iter().all(|p| p.ended.is_some());
         for child in children {
@@ -557,10 +566,10 @@ impl Keeper {
     }
 
     /// Kills whoever is left, again and again until nobody is.
-    fn kill(&mut self, team: &Team, at: model::Instant) {
+    fn kill(&mut self, team: &ThreadTeam, at: model::Instant) {
         let until = kernel::monotonic() + 5_000_000_000;
         while kernel::monotonic() < until {
-            team.board.ordinary();
+            team.host.board.ordinary();
             for kept in self
                 .programs
                 .iter()

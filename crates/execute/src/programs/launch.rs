@@ -36,6 +36,10 @@ impl Performer {
             _ => None,
         }
     }
+    /// Is it stopped when its budget is used up?
+    pub(crate) fn stops_beyond_budget(&self) -> bool {
+        !matches!(self, Performer::Program(l) if l.manner == Manner::Unmodified(Beyond::BestEffort))
+    }
     /// Is it a program that knows nothing of jobs?
     pub(crate) fn is_unmodified(&self) -> bool {
         matches!(self, Performer::Program(l) if l.manner != Manner::Written)

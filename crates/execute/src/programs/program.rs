@@ -144,11 +144,6 @@ impl Program {
         self.gone.load(Ordering::Acquire) || self.pages().is_none_or(Pages::is_done)
     }
 
-    /// Is it stopped when its budget is used up?
-    pub fn stops_beyond_budget(&self) -> bool {
-        !matches!(self.kind, Kind::Unmodified(Beyond::BestEffort))
-    }
-
     /// Its job has ended, and it is held already or not. True: it is held now.
     pub fn park(&self, held: bool) -> io::Result<bool> {
         match self.kind {

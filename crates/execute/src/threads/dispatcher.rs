@@ -4,12 +4,18 @@
 //! something is due. The leader alone looks after timers, so that one processor of a domain takes all releases
 //! (the release master of 002 §5.1.1).
 
+use crate::backend::Host;
 use crate::clock::Timestamps;
 use crate::colored::{self, Provider, Who};
 use crate::domain::Core;
+use crate::ids::{Place, PostId};
 use crate::kernel::{self, Thread};
-use crate::team::{MORE_THREADS, Team};
+use crate::stage::{Cores, Stage, open};
+use crate::threads::backend::ThreadBackend;
+use crate::threads::host::Threads;
+use crate::threads::host::{MORE_THREADS, ThreadTeam};
 use crate::threads::panics;
+use crate::threads::post::PostWords;
 use model::{Duration, Error, Result};
 use policy::Policy;
 use std::sync::atomic::Ordering;
@@ -30,22 +36,58 @@ pub(crate) fn is_name(name: &str) -> bool {
     cpu.is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// A domain whose decisions threads carry out.
+pub(crate) type ThreadCore<P> = Core<P, ThreadBackend>;
+
+/// A stage with dispatchers.
+pub(crate) trait ThreadStage: Stage<Threads> {
+    /// Starts its dispatchers, which wait for the stage to begin.
+    ///
+    /// # Errors
+    /// No thread can be had.
+    fn start(
+        &self,
+        team: &Arc<ThreadTeam>,
+        provider: Option<&Arc<dyn Provider>>,
+    ) -> Result<Vec<JoinHandle<()>>>;
+}
+
+impl<P: Policy + Send + 'static> ThreadStage for Cores<P, ThreadBackend> {
+    fn start(
+        &self,
+        team: &Arc<ThreadTeam>,
+        provider: Option<&Arc<dyn Provider>>,
+    ) -> Result<Vec<JoinHandle<()>>> {
+        let mut post = self.site.post;
+        let mut started = Vec::new();
+        for core in &self.cores {
+            let places = open(core).books.cpus.len();
+            for place in Place::all(places) {
+                let at = (self.site.stage, post.of(place));
+                started.push(start(team, core, at, provider.cloned())?);
+            }
+            post = PostId(post.0 + places as u32);
+        }
+        Ok(started)
+    }
+}
+
 /// Starts the dispatcher of a post for a stage. It begins its work once the stage rules, the team knows its timeline and it is
 /// called.
-pub(crate) fn start<P: Policy + Send + 'static>(
-    team: &Arc<Team>,
-    core: &Arc<Mutex<Core<P>>>,
-    (stage, place): (u32, u32),
+fn start<P: Policy + Send + 'static>(
+    team: &Arc<ThreadTeam>,
+    core: &Arc<Mutex<ThreadCore<P>>>,
+    (stage, post): (u32, PostId),
     provider: Option<Arc<dyn Provider>>,
 ) -> Result<JoinHandle<()>> {
     let (team, core) = (Arc::clone(team), Arc::clone(core));
-    let cpu = team.posts[place as usize].cpu;
+    let cpu = team.posts[post.index()].cpu;
     std::thread::Builder::new()
         .name(format!("{NAME}{cpu}").chars().take(15).collect())
         .stack_size(512 << 10)
         .spawn(move || {
             colored::on_its_stack(provider.as_ref(), Who::Dispatcher, || {
-                dispatch(&team, &core, stage, place)
+                dispatch(&team, &core, stage, post)
             });
         })
         .map_err(|e| {
@@ -53,7 +95,7 @@ pub(crate) fn start<P: Policy + Send + 'static>(
         })
 }
 
-fn enter<P>(core: &Mutex<Core<P>>) -> MutexGuard<'_, Core<P>> {
+fn enter<T>(core: &Mutex<T>) -> MutexGuard<'_, T> {
     for _ in 0..TRIES {
         match core.try_lock() {
             Ok(guard) => return guard,
@@ -64,10 +106,10 @@ fn enter<P>(core: &Mutex<Core<P>>) -> MutexGuard<'_, Core<P>> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn dispatch<P: Policy>(team: &Arc<Team>, core: &Mutex<Core<P>>, stage: u32, place: u32) {
-    let post = &team.posts[place as usize];
-    panics::lower_on_panic(team, panics::Who::Dispatcher(post.beat));
-    let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
+fn dispatch<P: Policy>(team: &Arc<ThreadTeam>, core: &Mutex<ThreadCore<P>>, stage: u32, id: PostId) {
+    let post = &team.posts[id.index()];
+    panics::lower_on_panic(team, panics::Who::Dispatcher(post.slot));
+    let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
     let thread = Thread::current();
@@ -82,31 +124,32 @@ fn dispatch<P: Policy>(team: &Arc<Team>, core: &Mutex<Core<P>>, stage: u32, plac
         return;
     }
     kernel::without_timer_slack();
-    post.taken.store(true, Ordering::Release);
-    let is_leader = team.inboxes[post.domain as usize].leader == place;
+    team.host.post(id).taken.store(true, Ordering::Release);
     // A policy that panics ends the run ([`panics`]).
     let work = std::panic::AssertUnwindSafe(|| {
-        serve(team, core, stage, place, is_leader);
+        serve(team, core, stage, id);
         team.leave_stage(stage);
     });
     // What it says has been said.
     let _ = std::panic::catch_unwind(work);
-    team.board.rest(post.beat as usize);
+    team.host.board.rest(post.slot as usize);
     // It fails only where the kernel has lost the thread.
     let _ = thread.lower();
 }
 
-fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, stage: u32, place: u32, is_leader: bool) {
-    let post = &team.posts[place as usize];
+fn serve<P: Policy>(team: &ThreadTeam, core: &Mutex<ThreadCore<P>>, stage: u32, id: PostId) {
+    let (post, words) = (&team.posts[id.index()], team.host.post(id));
+    let leader = team.inboxes[post.domain.index()].leader;
+    let here = Place(id.0 - leader.0);
     loop {
-        let seen = post.calls();
+        let seen = words.calls();
         let mut until = kernel::monotonic() + BEAT.nanos();
         if team.ruling() < stage && !team.ending.load(Ordering::Acquire) {
             // Its time has not come; the watchdog does not miss it.
-            post.sleep(seen, until);
+            words.sleep(seen, until);
             continue;
         }
-        team.board.beat(post.beat as usize);
+        team.host.board.beat(post.slot as usize);
         if let Some(timeline) = team.timeline() {
             let begin = timeline.reading(model::Instant::ZERO);
             if crate::clock::Monotonic.read() < begin {
@@ -116,42 +159,40 @@ fn serve<P: Policy>(team: &Team, core: &Mutex<Core<P>>, stage: u32, place: u32, 
                 if core.ended {
                     return;
                 }
-                let here = place - core.ground.first_post;
-                core.step(team, timeline, here);
+                core.step(team, here);
                 let next = core.next();
                 if core.ended {
                     // The others of the domain end too.
-                    for other in team.posts.iter().filter(|p| p.domain == post.domain) {
-                        other.call();
+                    for (other, _) in team.posts_of(stage).filter(|(_, p)| p.domain == post.domain) {
+                        team.host.call(other);
                     }
                     return;
                 }
-                if is_leader {
+                if id == leader {
                     core.armed = next;
                     let due = timeline.reading(model::Instant::from_nanos(next));
-                    team.board.due(post.beat as usize, Some(due));
+                    team.host.board.due(post.slot as usize, Some(due));
                     let early = core.early(here);
                     until = until.min(due.saturating_sub(early));
                     if early > 0 && kernel::monotonic() >= until && until < due {
                         core.foresee();
                         drop(core);
-                        spin(post, seen, due);
+                        spin(words, seen, due);
                         continue;
                     }
                 } else if next < core.armed {
-                    let leader = team.inboxes[post.domain as usize].leader;
-                    team.posts[leader as usize].call();
+                    team.host.call(leader);
                 }
             }
         } else if team.ending.load(Ordering::Acquire) {
             return;
         }
-        post.sleep(seen, until);
+        words.sleep(seen, until);
     }
 }
 
 /// Waits on the processor, which has nothing better to do, for a reading of the clock or a call.
-fn spin(post: &crate::team::Post, seen: u32, until: u64) {
+fn spin(post: &PostWords, seen: u32, until: u64) {
     while post.calls() == seen && kernel::monotonic() < until {
         std::hint::spin_loop();
     }

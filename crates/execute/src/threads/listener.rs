@@ -5,7 +5,7 @@
 //! takes the processor from jobs: the kernel keeps what is written until then.
 
 use crate::kernel::{self, Thread};
-use crate::team::{MORE_THREADS, Team};
+use crate::threads::host::{MORE_THREADS, ThreadTeam};
 use crate::trigger::{Came, Triggers};
 use model::{Duration, Error, Result, TaskId};
 use std::fs::File;
@@ -36,7 +36,11 @@ impl Listener {
     ///
     /// # Errors
     /// No thread or no descriptor can be had.
-    pub fn start(team: &Arc<Team>, triggers: &Triggers, periods: Vec<Duration>) -> Result<Option<Self>> {
+    pub fn start(
+        team: &Arc<ThreadTeam>,
+        triggers: &Triggers,
+        periods: Vec<Duration>,
+    ) -> Result<Option<Self>> {
         if triggers.sources().next().is_none() {
             return Ok(None);
         }
@@ -68,8 +72,8 @@ fn cannot(e: &std::io::Error) -> Error {
     Error::new(format!("cannot listen for triggers: {e}"))
 }
 
-fn listen(team: &Team, triggers: &Triggers, periods: &[Duration], bell: &File) {
-    let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
+fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &File) {
+    let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
     let thread = Thread::current();
@@ -91,7 +95,7 @@ fn listen(team: &Team, triggers: &Triggers, periods: &[Duration], bell: &File) {
         polled.push(poll(source.number()));
     }
     let sources: Vec<_> = triggers.sources().map(|(_, source)| source).collect();
-    team.listens.store(true, Ordering::Release);
+    team.host.listens.store(true, Ordering::Release);
     // Those that have come to their end.
     let mut ended = vec![false; sources.len()];
     loop {
@@ -108,7 +112,7 @@ fn listen(team: &Team, triggers: &Triggers, periods: &[Duration], bell: &File) {
             }
         }
         kernel::poll(&mut polled, until.map(|u| u - now));
-        if team.stop.load(Ordering::Acquire) || polled[0].revents != 0 {
+        if team.host.stop.load(Ordering::Acquire) || polled[0].revents != 0 {
             break;
         }
         for (at, w) in waiting.iter_mut().enumerate() {
@@ -133,7 +137,7 @@ fn listen(team: &Team, triggers: &Triggers, periods: &[Duration], bell: &File) {
                     team.trigger_ended(w.task);
                 }
                 Err(e) => {
-                    let name = team.workers[w.task.index()].name();
+                    let name = team.name(w.task);
                     team.fail(
                         Error::new(format!("what releases its jobs cannot be read: {e}"))
                             .at(format!("task {name}"))

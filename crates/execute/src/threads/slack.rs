@@ -11,7 +11,7 @@
 //! less on all of its processors.
 
 use crate::kernel::{self, Thread};
-use crate::team::{MORE_THREADS, Team};
+use crate::threads::host::{MORE_THREADS, ThreadTeam};
 use crate::watchdog::TELL;
 use model::{CpuId, Duration, Error, Result, Timing};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) fn window(timings: &[Timing], processors: usize, least: Duration) -> 
 ///
 /// # Errors
 /// No thread can be had.
-pub(crate) fn start(team: &Arc<Team>, cpu: CpuId, place: usize) -> Result<JoinHandle<()>> {
+pub(crate) fn start(team: &Arc<ThreadTeam>, cpu: CpuId, place: usize) -> Result<JoinHandle<()>> {
     let team = Arc::clone(team);
     std::thread::Builder::new()
         .name(format!("slack {cpu}").chars().take(15).collect())
@@ -57,8 +57,8 @@ fn cannot(cpu: CpuId, e: &std::io::Error) -> Error {
     Error::new(format!("cannot watch what is left of processor {cpu}: {e}"))
 }
 
-fn tell(team: &Team, cpu: CpuId, place: usize) {
-    let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
+fn tell(team: &ThreadTeam, cpu: CpuId, place: usize) {
+    let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
     let thread = Thread::current();
@@ -69,7 +69,7 @@ fn tell(team: &Team, cpu: CpuId, place: usize) {
     // Nobody wakes it.
     let word = AtomicU32::new(0);
     while !team.ending.load(Ordering::Acquire) {
-        team.board.slack(place);
+        team.host.board.slack(place);
         kernel::futex_wait(&word, 0, Some(kernel::monotonic() + TELL));
     }
     // It fails only where the kernel has lost the thread.

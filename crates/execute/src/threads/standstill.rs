@@ -6,7 +6,7 @@
 
 use crate::clock::{Monotonic, Timestamps};
 use crate::kernel::{self, Thread};
-use crate::team::{MORE_THREADS, Team};
+use crate::threads::host::{MORE_THREADS, ThreadTeam};
 use machine::realtime::WATCHDOG;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const LEAST: Duration = Duration::from_micros(200);
 /// # Errors
 /// No thread can be had.
 pub(crate) fn start(
-    team: &Arc<Team>,
+    team: &Arc<ThreadTeam>,
     cpu: CpuId,
     producer: Producer,
     horizon: Instant,
@@ -51,8 +51,8 @@ fn is_of_the_run(now: Instant, late: Duration, horizon: Instant) -> bool {
     late >= LEAST && known_from.is_some_and(|from| from < end)
 }
 
-fn note(team: &Team, cpu: CpuId, mut producer: Producer, horizon: Instant) {
-    let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
+fn note(team: &ThreadTeam, cpu: CpuId, mut producer: Producer, horizon: Instant) {
+    let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
     let thread = Thread::current();

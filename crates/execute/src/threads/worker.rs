@@ -7,15 +7,15 @@
 
 use crate::colored::{self, Provider, Who};
 use crate::kernel::{self, Thread};
+use crate::programs::pages::Pages;
 use crate::programs::program::Program;
-use crate::team::{MORE_THREADS, Team};
 use crate::threads::gate::Gate;
+use crate::threads::host::{MORE_THREADS, ThreadTeam};
 use crate::threads::panics;
 use model::{CpuId, Error, TaskId};
-use policy::NONE;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use workload::Work;
@@ -24,8 +24,6 @@ use workload::Work;
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Worker {
-    /// The task's name, for messages.
-    name: String,
     tid: AtomicI32,
     /// How many pieces of work it was told to do.
     told: AtomicU32,
@@ -34,14 +32,6 @@ pub(crate) struct Worker {
     gate: Gate,
     /// The program that does the jobs in its place.
     program: OnceLock<Program>,
-    /// Whose domain to tell.
-    pub domain: AtomicU32,
-    /// Which dispatcher to call.
-    pub post: AtomicU32,
-    /// Is it in a list of finished workers?
-    pub listed: AtomicBool,
-    /// The next one in that list.
-    pub next: AtomicU32,
     /// When it began what it does, in nanoseconds of the run.
     pub began: AtomicU64,
     /// Processor time that the latest finished piece of work took, in nanoseconds.
@@ -49,18 +39,13 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub fn new(name: String) -> Self {
+    pub fn new() -> Self {
         Worker {
-            name,
             tid: AtomicI32::new(0),
             told: AtomicU32::new(0),
             done: AtomicU32::new(0),
             gate: Gate::default(),
             program: OnceLock::new(),
-            domain: AtomicU32::new(0),
-            post: AtomicU32::new(0),
-            listed: AtomicBool::new(false),
-            next: AtomicU32::new(NONE),
             began: AtomicU64::new(0),
             used: AtomicU64::new(0),
         }
@@ -69,11 +54,6 @@ impl Worker {
     /// Its thread; number 0 before it has started.
     pub fn thread(&self) -> Thread {
         Thread(self.tid.load(Ordering::Acquire))
-    }
-
-    /// The task's name.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// From now on a program does the jobs.
@@ -85,6 +65,11 @@ impl Worker {
     /// The program that does the jobs, if one does.
     pub fn program(&self) -> Option<&Program> {
         self.program.get()
+    }
+
+    /// The pages of its program, if it was written for them.
+    pub fn pages(&self) -> Option<&Pages> {
+        self.program().and_then(Program::pages)
     }
 
     /// Is whoever does the jobs there?
@@ -150,7 +135,7 @@ impl Worker {
     }
 
     /// Counts a piece of work that somebody else saw done, behind the `seen` ones: once, whoever else saw it too.
-    pub fn has_finished(&self, seen: u32) {
+    pub fn count_done_behind(&self, seen: u32) {
         let next = seen.wrapping_add(1);
         // Where it fails, it is counted already.
         let _ = self
@@ -165,7 +150,7 @@ impl Worker {
 
     /// Tells it to do one more piece of work.
     pub fn tell(&self) {
-        if let Some(pages) = self.program().and_then(Program::pages) {
+        if let Some(pages) = self.pages() {
             pages.tell();
             return;
         }
@@ -181,19 +166,19 @@ impl Worker {
 
 /// Starts the worker of a task. It is an ordinary thread at first.
 pub(crate) fn start(
-    team: &Arc<Team>,
-    task: u32,
+    team: &Arc<ThreadTeam>,
+    task: TaskId,
     work: Box<dyn Work>,
     provider: Option<Arc<dyn Provider>>,
 ) -> Result<JoinHandle<()>, Error> {
     let team = Arc::clone(team);
-    let name = &team.workers[task as usize].name;
+    let name = team.name(task).to_owned();
     let place = format!("task {name}");
     std::thread::Builder::new()
         .name(name.chars().take(15).collect())
         .stack_size(256 << 10)
         .spawn(move || {
-            let who = Who::Worker(TaskId(task));
+            let who = Who::Worker(task);
             colored::on_its_stack(provider.as_ref(), who, || live(&team, task, work));
         })
         .map_err(|e| {
@@ -203,10 +188,10 @@ pub(crate) fn start(
         })
 }
 
-fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
+fn live(team: &Arc<ThreadTeam>, task: TaskId, mut work: Box<dyn Work>) {
     panics::lower_on_panic(team, panics::Who::Worker(task));
-    let worker = &team.workers[task as usize];
-    let Ok(_entry) = team.board.enter().map_err(|e| team.fail(e)) else {
+    let worker = &team.host.worker(task);
+    let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
     let _gate = worker.gate.attach();
@@ -215,7 +200,7 @@ fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
     let mut done = 0u32;
     loop {
         while worker.told.load(Ordering::Acquire) == done {
-            if team.stop.load(Ordering::Acquire) {
+            if team.host.stop.load(Ordering::Acquire) {
                 return;
             }
             kernel::futex_wait(&worker.told, done, None);
@@ -224,12 +209,12 @@ fn live(team: &Arc<Team>, task: u32, mut work: Box<dyn Work>) {
         let number = u64::from(done);
         // What it takes to say that a job is done, and to be told of the next one, is no part of either.
         let before = machine::clock::thread_time();
-        if catch_unwind(AssertUnwindSafe(|| work.job(number, &team.stop))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| work.job(number, &team.host.stop))).is_err() {
             // What it says of itself went to standard error; its memory may be in any state, so it does no more.
-            team.fail(panics::of_job(worker));
+            team.fail(panics::of_job(team, task));
             return;
         }
-        if team.stop.load(Ordering::Acquire) {
+        if team.host.stop.load(Ordering::Acquire) {
             return;
         }
         let after = machine::clock::thread_time();

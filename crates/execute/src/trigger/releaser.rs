@@ -2,6 +2,7 @@
 //!
 //! Whoever listens and the dispatcher whose duty the next release is share these words; nobody waits for a lock.
 
+use crate::ids::DomainId;
 use model::{Duration, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -75,14 +76,15 @@ impl Releaser {
         self.pending.fetch_add(count, Ordering::SeqCst);
     }
 
-    /// The domain whose duty the next release is, or [`NONE`].
-    pub fn domain(&self) -> u32 {
-        self.domain.load(Ordering::SeqCst)
+    /// The domain whose duty the next release is.
+    pub fn domain(&self) -> Option<DomainId> {
+        let domain = self.domain.load(Ordering::SeqCst);
+        (domain != NONE).then_some(DomainId(domain))
     }
 
     /// The next release is the duty of this domain from now on, which looks then whether it is asked for.
-    pub fn expect(&self, domain: u32) {
-        self.domain.store(domain, Ordering::SeqCst);
+    pub fn expect(&self, domain: DomainId) {
+        self.domain.store(domain.0, Ordering::SeqCst);
     }
 
     /// The next release is nobody's duty until somebody expects it.

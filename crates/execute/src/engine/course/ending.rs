@@ -4,7 +4,7 @@ use super::Engine;
 use crate::engine::{Ending, Maker, Outcome};
 use crate::programs::ends::ProgramEnd;
 use crate::stage::Tally;
-use crate::team::Team;
+use crate::threads::host::ThreadTeam;
 use model::{Duration, Error, Instant, Result, TaskId};
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -18,13 +18,13 @@ const END: Duration = Duration::from_secs(15);
 impl<M: Maker> Engine<M> {
     /// Lets all threads end, and puts those away that do not.
     pub(super) fn dismiss(&mut self) -> (Vec<TaskId>, Vec<ProgramEnd>) {
-        let board = self.team.board.clone();
+        let board = self.team.host.board.clone();
         board.ends(END);
         self.team.end();
         wait_for(&self.team, self.dispatchers.iter().map(|(_, d)| d));
         // Nobody decides any more, or the watchdog has lowered who does.
         board.lower_all();
-        self.team.stop.store(true, Ordering::Release);
+        self.team.host.stop.store(true, Ordering::Release);
         wait_for(&self.team, &self.sentinels);
         wait_for(&self.team, self.standstills.iter().chain(&self.slack));
         wait_for(&self.team, self.efforts.threads());
@@ -32,7 +32,7 @@ impl<M: Maker> Engine<M> {
             listener.stop();
             wait_for(&self.team, std::iter::once(&listener.thread));
         }
-        for worker in self.team.workers.iter().filter(|w| w.program().is_none()) {
+        for worker in self.team.host.workers.iter().filter(|w| w.program().is_none()) {
             worker.open();
             worker.wake();
         }
@@ -43,7 +43,7 @@ impl<M: Maker> Engine<M> {
                 // Not stopped: it may hold a lock that others need, that of the memory allocator
                 // above all. It gets what nobody else wants, until it comes back or the process
                 // ends. It fails where the thread ends after all.
-                let _ = self.team.workers[task].thread().idle();
+                let _ = self.team.host.workers[task].thread().idle();
                 stuck.push(TaskId(task as u32));
             }
         }
@@ -82,10 +82,10 @@ impl<M: Maker> Engine<M> {
         // The last stage that has ruled: one that was only made ready knows of nothing.
         let ruling = self.team.ruling();
         if let Some((_, stage)) = self.stages.iter().rfind(|(number, _)| *number <= ruling) {
-            stage.show_unfinished(end);
+            stage.show_unfinished(&self.team, end);
         }
         let lost = collector.finish(end, sink);
-        let lateness = self.team.posts.iter().map(|p| p.lateness());
+        let lateness = self.team.host.posts.iter().map(|p| p.lateness());
         for samples in [&mut steps, &mut latencies, &mut thoughts, &mut calls] {
             samples.sort_unstable();
         }
@@ -106,17 +106,17 @@ impl<M: Maker> Engine<M> {
             triggers: self.team.triggered(),
             best_effort: self.efforts.done(),
             switches: None,
-            threads: self.team.workers.iter().map(|w| w.thread().0).collect(),
+            threads: self.team.host.workers.iter().map(|w| w.thread().0).collect(),
         })
     }
 }
 
 /// Waits until threads have come back, or for [`GRACE`]; that whoever waits gets to run is told to
 /// the watchdog.
-fn wait_for<'a>(team: &Team, threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
+fn wait_for<'a>(team: &ThreadTeam, threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
     let until = std::time::Instant::now() + GRACE;
     while !threads.clone().into_iter().all(JoinHandle::is_finished) && std::time::Instant::now() < until {
-        team.board.ordinary();
+        team.host.board.ordinary();
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }

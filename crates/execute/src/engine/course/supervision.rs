@@ -1,6 +1,7 @@
 //! The supervisor: lets a run begin, collects its events, and sees to it that it ends.
 
 use super::Engine;
+use crate::backend::Host;
 use crate::clock::{Monotonic, Timeline, Timestamps};
 use crate::engine::{Ending, Maker, Settings};
 use crate::watchdog::{Trip, Watchdog};
@@ -61,7 +62,7 @@ impl<M: Maker> Engine<M> {
             if watch.stopped() {
                 return Ok(Ending::Interrupted);
             }
-            if self.keeper.ended() == self.team.workers.len() {
+            if self.keeper.ended() == self.team.host.workers.len() {
                 return Ok(Ending::ProgramsEnded);
             }
             if self.is_over() {
@@ -75,22 +76,22 @@ impl<M: Maker> Engine<M> {
 
     /// Lets the run begin at the origin of its time line, and tells the watchdog what to expect.
     fn begin(&mut self, timeline: Timeline, settings: &Settings) {
-        let (horizon, board) = (Instant::ZERO + settings.horizon, &self.team.board);
+        let (horizon, board) = (Instant::ZERO + settings.horizon, &self.team.host.board);
         let late = Duration::from_nanos(settings.patience.late.nanos().saturating_mul(2));
         board.latest(timeline.reading(horizon).saturating_add(late.nanos()));
         if !self.slack_window.is_zero() {
             board.watch_slack(self.slack.len(), self.slack_window);
         }
-        self.team.await_leaders(0, timeline.reading(Instant::ZERO));
-        self.team.begin(timeline);
-        for post in self.team.posts_of(0) {
-            post.call();
+        self.team.await_first_decisions(timeline.reading(Instant::ZERO));
+        self.team.host.begin(timeline);
+        for (post, _) in self.team.posts_of(0) {
+            self.team.host.call(post);
         }
     }
 
     pub(super) fn tripped(&self, trip: Trip) -> Error {
         let cpu_of = |place: u32| {
-            let post = self.team.posts.iter().find(|p| p.beat == place);
+            let post = self.team.posts.iter().find(|p| p.slot == place);
             post.map_or(CpuId(0), |p| p.cpu)
         };
         match trip {
@@ -115,7 +116,7 @@ impl<M: Maker> Engine<M> {
                 "give the tasks less than 94 % of every processor, WCETs that their jobs keep, or \
                  `--enforcement exact`",
             ),
-            Trip::Late => not_over(self.common.settings.patience.late),
+            Trip::Late => not_over(self.settings.patience.late),
             Trip::Ordinary => Error::new("the watchdog ended the run: ordinary programs did not get to run")
                 .remedy("give the tasks less than 90 % of every processor"),
         }

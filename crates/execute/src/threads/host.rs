@@ -1,0 +1,144 @@
+//! What the threads of a run share beside the books: workers, words of posts, the watchdog's board, the clock.
+
+use crate::backend::Host;
+use crate::clock::Timeline;
+use crate::ids::PostId;
+use crate::kernel;
+use crate::programs::pages::Belfry;
+use crate::team::Team;
+use crate::threads::backend::ThreadTask;
+use crate::threads::post::PostWords;
+use crate::threads::worker::Worker;
+use crate::watchdog::BoardRef;
+use model::{Instant, TaskId};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, OnceLock};
+
+/// A run that threads carry out.
+pub(crate) type ThreadTeam = Team<Threads>;
+
+/// What to do where the system gives no thread.
+pub(crate) const MORE_THREADS: &str =
+    "give fewer tasks, or allow more threads and memory (`ulimit -u`, `ulimit -v`, pids.max)";
+
+/// What the threads of a run share.
+pub(crate) struct Threads {
+    /// By task.
+    pub workers: Vec<Worker>,
+    /// By post.
+    pub posts: Vec<PostWords>,
+    /// By post, the slot of its processor: [`crate::team::Post::slot`].
+    slots: Vec<u32>,
+    /// Is the listener at its place?
+    pub listens: AtomicBool,
+    /// Jobs come back early from now on.
+    pub stop: AtomicBool,
+    /// Known once everybody is ready.
+    timeline: OnceLock<Timeline>,
+    pub board: BoardRef,
+    /// What calls the sentinels.
+    pub belfry: Belfry,
+    /// The first processes of best-effort programs, which are waited for by the threads that
+    /// started them. Locked while one is started.
+    pub hired: Mutex<Vec<i32>>,
+}
+
+impl Threads {
+    /// `slots`: by post.
+    pub fn new(workers: Vec<Worker>, slots: Vec<u32>, board: BoardRef, belfry: Belfry) -> Self {
+        Threads {
+            workers,
+            posts: slots.iter().map(|_| PostWords::default()).collect(),
+            slots,
+            listens: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            timeline: OnceLock::new(),
+            board,
+            belfry,
+            hired: Mutex::default(),
+        }
+    }
+
+    /// The worker of a task.
+    pub fn worker(&self, task: TaskId) -> &Worker {
+        &self.workers[task.index()]
+    }
+
+    /// The words of a post.
+    pub fn post(&self, post: PostId) -> &PostWords {
+        &self.posts[post.index()]
+    }
+
+    /// Sets the moment of the first release.
+    pub fn begin(&self, timeline: Timeline) {
+        // Set once, by the one who starts the run.
+        let _ = self.timeline.set(timeline);
+    }
+
+    /// The time of the run, once that has begun.
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.timeline.get()
+    }
+
+    /// From this reading of the clock on, the watchdog expects decisions of these leaders, and of no
+    /// other dispatcher.
+    pub fn expect_decisions_from(&self, leaders: impl Iterator<Item = PostId>, from: u64) {
+        for slot in &self.slots {
+            self.board.due(*slot as usize, None);
+        }
+        for leader in leaders {
+            self.board.due(self.slots[leader.index()] as usize, Some(from));
+        }
+    }
+}
+
+impl Host for Threads {
+    type Task = ThreadTask;
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.timeline.get().map_or(Instant::ZERO, Timeline::now)
+    }
+
+    fn now_after(&self, before: Instant) -> Instant {
+        loop {
+            let now = self.now();
+            if now > before {
+                return now;
+            }
+        }
+    }
+
+    fn call(&self, post: PostId) {
+        self.posts[post.index()].call();
+    }
+
+    fn expect_decisions(&self, leaders: impl Iterator<Item = PostId>) {
+        self.expect_decisions_from(leaders, kernel::monotonic());
+    }
+
+    /// Wakes all sentinels.
+    fn wake_all(&self) {
+        for slot in &self.slots {
+            self.belfry.bells.ring(*slot);
+        }
+    }
+}
+
+impl Team<Threads> {
+    /// Has the program of a task looked after by its domain: somebody was born into it.
+    pub fn tidy(&self, task: TaskId) {
+        let leader = self.inboxes[self.reports[task.index()].domain().index()].leader;
+        self.host.post(leader).set_untidy();
+        self.host.post(leader).call();
+    }
+
+    /// Tells the watchdog to expect a first decision when the run begins.
+    pub fn await_first_decisions(&self, origin: u64) {
+        self.host.expect_decisions_from(self.leaders_of(0), origin);
+    }
+
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.host.timeline()
+    }
+}
