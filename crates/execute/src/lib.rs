@@ -13,6 +13,8 @@ pub mod engine;
 mod ids;
 pub mod kernel;
 mod made;
+#[cfg(test)]
+mod memory;
 pub mod preflight;
 mod programs;
 mod stage;

@@ -3,6 +3,7 @@
 //! A file of live tests has a `main` of its own ([`live_tests`]): what cannot be run here is reported as ignored, with the reason.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+mod assign;
 pub mod guard;
 
 use execute::{Outcome, Settings};
@@ -11,7 +12,6 @@ use model::watch::Silent;
 use model::{
     Assignment, Bytes, CpuSet, Details, Duration, Error, Platform, Provenance, TaskId, TaskSet, Timing,
 };
-use policy::registry::Needs;
 use policy::{Decisions, Event, Job, Setup, Spec};
 use std::process::ExitCode;
 use trace::check::Options;
@@ -201,41 +201,7 @@ pub fn phased(tasks: &[(u64, u64, u64)]) -> TaskSet {
 impl Live {
     /// The assignment that a policy needs.
     pub fn assign(&self, spec: &Spec, set: &TaskSet) -> Option<Assignment> {
-        use analyze::partition::{Fit, Order, pack::Scratch};
-        use analyze::semi::{edf_fm, edf_wm, nps_f};
-        let cpus = self.platform.in_cache_order();
-        let timings = set.timings();
-        match (spec.info().needs)(spec).unwrap() {
-            Needs::Nothing => None,
-            Needs::Clusters(clusters) => {
-                let clusters = self.platform.clusters(clusters).unwrap();
-                let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-                let mut scratch = Scratch::new();
-                let cluster_of = scratch
-                    .pack(timings, &sizes, Order::DecreasingUtilization, Fit::Worst)
-                    .unwrap()
-                    .to_vec();
-                Some(Assignment::Clustered(model::assignment::Clustered {
-                    clusters,
-                    cluster_of,
-                }))
-            }
-            Needs::Turns => Some(Assignment::Turns(
-                edf_fm::assign(timings, &cpus, edf_fm::Fill::default()).unwrap(),
-            )),
-            Needs::Slices => Some(Assignment::Slices(
-                edf_wm::assign(timings, &cpus, &edf_wm::Settings::default()).unwrap(),
-            )),
-            Needs::Slots { delta, .. } => {
-                let settings = nps_f::Settings {
-                    delta,
-                    ..nps_f::Settings::default()
-                };
-                Some(Assignment::Slots(
-                    nps_f::assign(timings, &[cpus], &settings).unwrap(),
-                ))
-            }
-        }
+        assign::assign(spec, set, &self.platform).unwrap()
     }
 
     /// Runs a set of (WCET, period) in milliseconds at half of the WCETs.
