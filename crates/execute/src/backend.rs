@@ -1,15 +1,16 @@
 //! The seam between what is decided and what carries it out.
 //!
 //! A domain ([`crate::domain`]) decides and keeps the books; it makes no system call and reads no
-//! clock but by way of these two traits. A [`Backend`] carries out the decisions of one domain, under
-//! that domain's lock. A [`Host`] is what the backends of all domains of a run share.
+//! clock but by way of these two traits. A [`Backend`] carries out the decisions of one domain,
+//! under that domain's lock. A [`Host`] is what the backends of all domains of a run share.
 //!
 //! Implementations: threads of this process, and programs in their place, by priority and affinity
 //! ([`crate::threads`]); memory with a virtual clock, for tests (`crate::memory`).
 //!
 //! **Work and jobs.** A task's thread does pieces of work, one at a time, and counts them. A job is
 //! one piece of work, but a job that was cut short leaves its piece unfinished; the thread finishes
-//! it in the time of later jobs. The domain keeps that account; a backend knows pieces of work only.
+//! it in the time of later jobs. The domain keeps that account; a backend knows pieces of work
+//! only.
 //!
 //! **Errors.** A backend that cannot do what it is told returns why, and does as much as it can of
 //! the rest. The caller ends the run with the first such error.
@@ -33,8 +34,8 @@ pub(crate) trait Host: Send + Sync + 'static {
     /// with or without a domain's lock.
     fn call(&self, post: PostId);
 
-    /// A stage is about to rule: `leaders` decide for its domains, and no other post has anything to
-    /// decide. Called when no dispatcher is in a domain.
+    /// A stage is about to rule: `leaders` decide for its domains, and no other post has anything
+    /// to decide. Called when no dispatcher is in a domain.
     fn expect_decisions(&self, leaders: impl Iterator<Item = PostId>);
 
     /// Wakes every thread that waits for something other than a call of its post: the stage or the
@@ -49,14 +50,15 @@ pub(crate) type TaskOf<B> = <<B as Backend>::Host as Host>::Task;
 pub(crate) trait Backend: Send + 'static {
     type Host: Host;
 
-    /// The dispatcher of this place begins a step: it notes what happened, decides, and carries out.
+    /// The dispatcher of this place begins a step: it notes what happened, decides, and carries
+    /// out.
     fn begin_step(&mut self, here: Place);
 
     /// When is it? In the time of the run, never before an earlier answer on the same processor.
     fn now(&self) -> Instant;
 
-    /// Once in every step, before anything is decided: looks after tasks that changed by themselves.
-    /// A domain whose tasks cannot has nothing to do here.
+    /// Once in every step, before anything is decided: looks after tasks that changed by
+    /// themselves. A domain whose tasks cannot has nothing to do here.
     ///
     /// # Errors
     /// The system refuses it.
@@ -72,11 +74,12 @@ pub(crate) trait Backend: Send + 'static {
     /// It could not be moved, raised or let go on.
     fn run(&mut self, task: TaskId, place: Place, choice: &Choice) -> Result<()>;
 
-    /// Lets the task, which runs at this place, begin its next piece of work, if it is not within one.
+    /// Lets the task, which runs at this place, begin its next piece of work, if it is not within
+    /// one.
     fn begin_work(&mut self, task: TaskId, place: Place);
 
-    /// From now on the job of this task does not run at this place. It may be done before that takes
-    /// effect: the caller asks [`Backend::has_done`] next. `now`: the moment of the step.
+    /// From now on the job of this task does not run at this place. It may be done before that
+    /// takes effect: the caller asks [`Backend::has_done`] next. `now`: the moment of the step.
     ///
     /// # Errors
     /// The system refuses it.
@@ -89,7 +92,8 @@ pub(crate) trait Backend: Send + 'static {
     /// The system refuses it.
     fn stop(&mut self, task: TaskId) -> Result<()>;
 
-    /// After a decision no job runs at this place: stops every preempted job that would go on there.
+    /// After a decision no job runs at this place: stops every preempted job that would go on
+    /// there.
     ///
     /// # Errors
     /// The system refuses it.

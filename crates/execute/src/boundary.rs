@@ -1,10 +1,12 @@
-//! What it costs on this machine to change from one job to another at a moment that is given: the end of a slot, a slice or a quantum.
+//! What it costs on this machine to change from one job to another at a moment that is given: the
+//! end of a slot, a slice or a quantum.
 //!
-//! The engine itself runs servers that move on to the next processor at the end of every turn (with one processor: two servers
-//! in turn); their jobs read the clock all the time. What is lost at a boundary is the time from the last reading before the change
-//! to the first one after it: timer, decision, system calls, interrupt, switch. It is what 002 §2.4 calls release, scheduling
-//! and context-switch overhead together, of a user-space dispatcher. A capacity that is to hold has to leave room for it
-//! (002 §6.1: what switching between servers takes from their capacity).
+//! The engine itself runs servers that move on to the next processor at the end of every turn (with
+//! one processor: two servers in turn); their jobs read the clock all the time. What is lost at a
+//! boundary is the time from the last reading before the change to the first one after it: timer,
+//! decision, system calls, interrupt, switch. It is what 002 §2.4 calls release, scheduling and
+//! context-switch overhead together, of a user-space dispatcher. A capacity that is to hold has to
+//! leave room for it (002 §6.1: what switching between servers takes from their capacity).
 
 use crate::engine::{self, Settings};
 use crate::kernel;
@@ -124,7 +126,8 @@ pub fn measure(platform: &Platform) -> Result<Boundary> {
     })
 }
 
-/// What is lost at each boundary, of gaps by server; `moving`: every server goes on elsewhere at once.
+/// What is lost at each boundary, of gaps by server; `moving`: every server goes on elsewhere at
+/// once.
 fn losses(gaps: &[Vec<(u64, u64)>], origin: u64, moving: bool) -> Vec<u64> {
     let near =
         |reading: u64, boundary: u64| reading + BEFORE >= boundary && reading < boundary + TURN.nanos() / 2;

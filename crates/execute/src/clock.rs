@@ -1,7 +1,8 @@
 //! The time of a run: nanoseconds since the moment at which all tasks were released.
 //!
-//! The source is behind one trait, [`Timestamps`]: the only thing in this room that may know a processor architecture. It has
-//! to be the clock that the kernel's timers are set by, so that what is due is known to be due.
+//! The source is behind one trait, [`Timestamps`]: the only thing in this room that may know a
+//! processor architecture. It has to be the clock that the kernel's timers are set by, so that what
+//! is due is known to be due.
 
 use crate::kernel;
 use model::Instant;

@@ -1,7 +1,9 @@
-//! Memory of page colors for a run: working sets in it, and the stacks of its threads (001 §5.1; 004 §IV-B).
+//! Memory of page colors for a run: working sets in it, and the stacks of its threads (001 §5.1;
+//! 004 §IV-B).
 //!
-//! A thread puts colored pages in the place of the part of its stack that it has not used yet, and goes on there: what it had
-//! put on its stack before stays where it was. When it comes back, ordinary pages are put there again.
+//! A thread puts colored pages in the place of the part of its stack that it has not used yet, and
+//! goes on there: what it had put on its stack before stays where it was. When it comes back,
+//! ordinary pages are put there again.
 
 use crate::kernel::Thread;
 use model::{Result, TaskId};
@@ -25,7 +27,8 @@ pub enum Who {
 pub trait Provider: Debug + Send + Sync {
     /// Memory for the stack of a thread, at most half of which it gets to use; `None`: any will do.
     fn stack(&self, who: Who) -> Option<Memory>;
-    /// All threads are at their places, and nothing has begun: the kernel's numbers of the workers, task by task.
+    /// All threads are at their places, and nothing has begun: the kernel's numbers of the workers,
+    /// task by task.
     ///
     /// # Errors
     /// The run must not begin.
@@ -52,13 +55,14 @@ impl Store for Colored {
         if self.memory.access() != partition::ledger::Access::Full {
             return &mut [];
         }
-        // Safety: within the memory, which begins at a page; any bytes are a line; the only writer is this value, and it is
-        // borrowed.
+        // Safety: within the memory, which begins at a page; any bytes are a line; the only writer
+        // is this value, and it is borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.memory.base().cast::<Line>(), self.lines) }
     }
 }
 
-/// Bytes of a stack that are skipped: frames of this function and what the kernel may put below them.
+/// Bytes of a stack that are skipped: frames of this function and what the kernel may put below
+/// them.
 const SKIP: usize = 3 * PAGE;
 
 /// Does `body` on colored pages in this thread's stack, where its provider has some.
@@ -72,14 +76,16 @@ pub(crate) fn on_its_stack<T>(provider: Option<&Arc<dyn Provider>>, who: Who, bo
         return body();
     };
     let size = memory.size().min(room) / PAGE * PAGE;
-    // Safety: pages of this thread's own stack, below all that it has used: nothing in them is needed.
+    // Safety: pages of this thread's own stack, below all that it has used: nothing in them is
+    // needed.
     let placed = unsafe { memory.place(size, (top - size) as *mut u8) };
     if !placed {
         return body();
     }
     let done = deeper(body);
-    // Stacks are used again by later threads, which are to have no colors unless they are given some.
-    // Safety: the pages that were placed, below all frames that are left; nothing in them is needed.
+    // Stacks are used again by later threads, which are to have no colors unless they are given
+    // some. Safety: the pages that were placed, below all frames that are left; nothing in them is
+    // needed.
     unsafe {
         libc::mmap(
             (top - size) as *mut libc::c_void,

@@ -1,29 +1,34 @@
-//! A scheduling domain: tells its policy what happened, keeps the books, and has its backend carry out what is decided.
+//! A scheduling domain: tells its policy what happened, keeps the books, and has its backend carry
+//! out what is decided.
 //!
-//! One dispatcher at a time is in here, under the domain's lock; domains share nothing but mail. Nothing here makes a system
-//! call or reads a clock but by way of the [`Backend`], which [`crate::backend`] describes.
+//! One dispatcher at a time is in here, under the domain's lock; domains share nothing but mail.
+//! Nothing here makes a system call or reads a clock but by way of the [`Backend`], which
+//! [`crate::backend`] describes.
 //!
-//! **The order of a step.** What has happened is noted first: mail, completions, triggers, budgets, arrivals, timer, releases.
-//! Then the policy decides, all decisions are collected, and then they are carried out: first everybody leaves who has to,
-//! then others come. A job that finishes while it is being preempted has finished: its domain finds out right after the
-//! preemption, and decides again.
+//! **The order of a step.** What has happened is noted first: mail, completions, triggers, budgets,
+//! arrivals, timer, releases. Then the policy decides, all decisions are collected, and then they
+//! are carried out: first everybody leaves who has to, then others come. A job that finishes while
+//! it is being preempted has finished: its domain finds out right after the preemption, and decides
+//! again.
 //!
-//! **Never on two processors** (002 §4.4.2). A thread cannot be; what has to be right is the order: a job leaves its place
-//! before another comes there, and goes to another place only after that.
+//! **Never on two processors** (002 §4.4.2). A thread cannot be; what has to be right is the order:
+//! a job leaves its place before another comes there, and goes to another place only after that.
 //!
-//! **Who owns a task.** Of all domains, the one in which its current or next job becomes ready; ownership moves with
-//! [`Mail::Task`], at a job boundary (002 §4.1) or when a slice is used up (002 §4.2). The duty to release its next job
-//! moves on its own, from release to release.
+//! **Who owns a task.** Of all domains, the one in which its current or next job becomes ready;
+//! ownership moves with [`Mail::Task`], at a job boundary (002 §4.1) or when a slice is used up
+//! (002 §4.2). The duty to release its next job moves on its own, from release to release.
 
 mod accounting;
 mod actions;
 pub(crate) mod books;
 mod carrying;
+mod enforcement;
 mod handover;
 mod jobs;
 pub(crate) mod samples;
 mod show;
 
+pub use enforcement::{Enforcement, POLICED};
 pub(crate) use handover::Carried;
 
 use crate::backend::Backend;
@@ -31,7 +36,7 @@ use crate::ids::{DomainId, Place};
 use crate::team::{Mail, Team};
 use actions::Actions;
 use books::Books;
-use model::{Duration, Instant, TaskId};
+use model::{Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Event, Policy, Route};
 use std::sync::Arc;
@@ -39,27 +44,8 @@ use std::sync::atomic::Ordering;
 use trace::Event as Record;
 use trace::recorder::Producer;
 
-/// What happens to a job that has executed for its WCET and is not done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Enforcement {
-    /// It goes on.
-    #[default]
-    Off,
-    /// It is cut short at the next multiple of the quantum; the rest is done by the task's next job.
-    PerQuantum,
-    /// It is cut short at once; the rest is done by the task's next job.
-    Exact,
-}
-
-/// A timer is not set for less, in nanoseconds: the dispatcher that it wakes would take the time that is waited for.
-const SHORTEST: u64 = 100_000;
-/// A slice is used up when so little is left of it, in nanoseconds; the next one takes that over.
-const NEARLY: u64 = 30_000;
-/// The shortest slice, budget or turn of a server that is policed.
-pub const POLICED: Duration = Duration::from_nanos(2 * SHORTEST);
-
 /// A domain: its policy, its books, and which releases are its duty.
-pub(crate) struct Core<P, B: Backend> {
+pub(crate) struct Domain<P, B: Backend> {
     pub policy: P,
     pub books: Books<B>,
     route: Arc<Route>,
@@ -83,7 +69,7 @@ pub(crate) struct Core<P, B: Backend> {
     pub armed: u64,
 }
 
-impl<P: Policy, B: Backend> Core<P, B> {
+impl<P: Policy, B: Backend> Domain<P, B> {
     /// `rules_first`: of the first stage of the run, which takes nothing over.
     pub fn new(policy: P, mut books: Books<B>, route: Arc<Route>, rules_first: bool) -> Self {
         let (tasks, places) = (books.tasks.len(), books.cpus.len());
@@ -108,7 +94,7 @@ impl<P: Policy, B: Backend> Core<P, B> {
             // The clock comes late to the first boundary as to all others.
             books.timer = 0;
         }
-        Core {
+        Domain {
             policy,
             books,
             route,
@@ -142,8 +128,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
             .min(self.books.team.stage_end.load(Ordering::Acquire))
     }
 
-    /// Notes all that has happened up to now, decides, and has it carried out, as the dispatcher of this place. The caller
-    /// holds the domain's lock.
+    /// Notes all that has happened up to now, decides, and has it carried out, as the dispatcher of
+    /// this place. The caller holds the domain's lock.
     pub fn step(&mut self, team: &Team<B::Host>, here: Place) {
         let now = self.books.begin(here);
         let over =
@@ -174,9 +160,11 @@ impl<P: Policy, B: Backend> Core<P, B> {
         }
     }
 
-    /// Arrivals, the timer and releases that are due at `now`, at which the step began. True: the policy's timer fired.
+    /// Arrivals, the timer and releases that are due at `now`, at which the step began. True: the
+    /// policy's timer fired.
     fn take_due(&mut self, now: Instant) -> bool {
-        // A release before or at a quantum boundary that is past begins a quantum where nobody was there to wait for it.
+        // A release before or at a quantum boundary that is past begins a quantum where nobody was
+        // there to wait for it.
         let due = Instant::from_nanos(self.releases.key());
         let mut fires = due <= now && self.policy.boundary(due).is_some_and(|at| at <= now);
         while self.books.arrivals.key() <= self.books.now.nanos() {
@@ -198,7 +186,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         fires
     }
 
-    /// How long before something is due the leader, at this place, is to be up, in nanoseconds: it takes no time from a job.
+    /// How long before something is due the leader, at this place, is to be up, in nanoseconds: it
+    /// takes no time from a job.
     pub fn early(&self, here: Place) -> u64 {
         match self.books.running[here.index()] {
             None => self.books.early,

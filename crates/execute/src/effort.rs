@@ -1,7 +1,9 @@
-//! Best-effort work: ordinary threads and programs on the processors of a run, in the time that jobs leave.
+//! Best-effort work: ordinary threads and programs on the processors of a run, in the time that
+//! jobs leave.
 //!
-//! It begins with the first release and ends with the run. How much it got done is measured: its processor time, and how often
-//! a thread did its work. Nothing is decided about it: the kernel shares what is left among all that is ordinary.
+//! It begins with the first release and ends with the run. How much it got done is measured: its
+//! processor time, and how often a thread did its work. Nothing is decided about it: the kernel
+//! shares what is left among all that is ordinary.
 
 use crate::clock::Timestamps;
 use crate::kernel::{self, Thread};
@@ -22,7 +24,8 @@ use workload::Work;
 
 /// What is done.
 pub enum Effort {
-    /// Again and again, by a thread; a job is to last for a millisecond or so, so that its end is not missed.
+    /// Again and again, by a thread; a job is to last for a millisecond or so, so that its end is
+    /// not missed.
     Work(Box<dyn Work>),
     /// A program, which runs until it ends or the run does.
     Program {
@@ -78,13 +81,14 @@ pub struct Done {
 
 /// Those that are at work.
 #[derive(Default)]
-pub(crate) struct Efforting {
+pub(crate) struct RunningEfforts {
     threads: Vec<JoinHandle<()>>,
     done: Arc<Mutex<Vec<Done>>>,
 }
 
-impl Efforting {
-    /// Starts all of them; they wait for the first release. `mark`: what programs carry in their environment.
+impl RunningEfforts {
+    /// Starts all of them; they wait for the first release. `mark`: what programs carry in their
+    /// environment.
     ///
     /// # Errors
     /// No thread can be had.
@@ -95,7 +99,7 @@ impl Efforting {
         horizon: Instant,
         mark: &str,
     ) -> Result<Self> {
-        let mut started = Efforting::default();
+        let mut started = RunningEfforts::default();
         let all = std::mem::take(&mut *efforts.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (index, (name, effort)) in all.into_iter().enumerate() {
             // Each by its own: what is left of one that has ended is killed, the others are not.
@@ -304,7 +308,8 @@ fn kill_rest(mark: &str, owner: Owner) {
 /// Has a child ended? Its status and its processor time, if so; it is waited for then.
 fn ended(process: i32) -> Option<(i32, Duration)> {
     let mut status = 0;
-    // SAFETY: an all-zero `rusage` is valid; both places live through the call, which does not wait.
+    // SAFETY: an all-zero `rusage` is valid; both places live through the call, which does not
+    // wait.
     let (found, usage) = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         let found = libc::wait4(process, &mut status, libc::WNOHANG, &mut usage);

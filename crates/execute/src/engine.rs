@@ -1,7 +1,8 @@
-//! A run from its beginning to its end: builds domains and threads, releases all tasks at one moment, watches, cleans up.
+//! A run from its beginning to its end: builds domains and threads, releases all tasks at one
+//! moment, watches, cleans up.
 //!
-//! On every way out the threads are ordinary ones again before anything else happens, and the events up to that moment are
-//! in the sink.
+//! On every way out the threads are ordinary ones again before anything else happens, and the
+//! events up to that moment are in the sink.
 
 mod course;
 
@@ -13,7 +14,7 @@ use crate::made::Made;
 use crate::programs::ends::ProgramEnd;
 use crate::programs::launch::Performer;
 use crate::programs::leftovers::{self, Noted};
-use crate::stage::{Common, Cores, Site};
+use crate::stage::{Common, Domains, Site};
 use crate::threads::backend::ThreadBackend;
 use crate::threads::dispatcher::ThreadStage;
 use crate::threads::gate;
@@ -48,10 +49,12 @@ pub struct Settings {
     pub patience: Patience,
     /// Where threads get memory of page colors, if they shall have some.
     pub provider: Option<Arc<dyn Provider>>,
-    /// A dispatcher whose processor has no job is up so long before something is due, and waits for it without sleeping:
-    /// releases are prompt, at the cost of what ordinary programs would do there. Less than 10 ms.
+    /// A dispatcher whose processor has no job is up so long before something is due, and waits for
+    /// it without sleeping: releases are prompt, at the cost of what ordinary programs would do
+    /// there. Less than 10 ms.
     pub early: Duration,
-    /// When all tasks are released, as a reading of `CLOCK_MONOTONIC` in nanoseconds; else as soon as everything is ready.
+    /// When all tasks are released, as a reading of `CLOCK_MONOTONIC` in nanoseconds; else as soon
+    /// as everything is ready.
     pub release_at: Option<u64>,
     /// What releases the jobs of tasks that have a trigger, open.
     pub triggers: Triggers,
@@ -106,20 +109,25 @@ pub struct Outcome {
     pub lost: u64,
     /// Decisions asked of the policy.
     pub decisions: u64,
-    /// How long dispatchers took to take note, decide and carry out, sorted; of several turns together the latest 65536 for each domain.
+    /// How long dispatchers took to take note, decide and carry out, sorted; of several turns
+    /// together the latest 65536 for each domain.
     pub steps: Vec<u32>,
-    /// How long it took of that to take note and decide: the bookkeeping of the engine and the policy's state machine, the
-    /// clock and the trace included, system calls not; likewise.
+    /// How long it took of that to take note and decide: the bookkeeping of the engine and the
+    /// policy's state machine, the clock and the trace included, system calls not; likewise.
     pub thoughts: Vec<u32>,
-    /// From telling a worker on another processor to begin to its first instruction there: interrupt and switch; likewise.
+    /// From telling a worker on another processor to begin to its first instruction there:
+    /// interrupt and switch; likewise.
     pub calls: Vec<u32>,
-    /// From release to first instruction, of jobs that were chosen at their release, sorted; likewise.
+    /// From release to first instruction, of jobs that were chosen at their release, sorted;
+    /// likewise.
     pub latencies: Vec<u32>,
     /// By how much a dispatcher woke up too late at most.
     pub latest: Duration,
-    /// How often one was late by more than 5 ms: something else, such as a hypervisor, had the processor.
+    /// How often one was late by more than 5 ms: something else, such as a hypervisor, had the
+    /// processor.
     pub gaps: u64,
-    /// Tasks whose work did not come back when it was told to end. Their threads are stopped for good.
+    /// Tasks whose work did not come back when it was told to end. Their threads are stopped for
+    /// good.
     pub stuck: Vec<TaskId>,
     /// What became of the programs among the tasks, in the order of the tasks.
     pub programs: Vec<ProgramEnd>,
@@ -133,12 +141,12 @@ pub struct Outcome {
     pub best_effort: Vec<Done>,
 }
 
-/// Runs a plan of any policy. `works`: who does the jobs of each task. `flush` is called every second, so that what the sink
-/// keeps can be made safe.
+/// Runs a plan of any policy. `works`: who does the jobs of each task. `flush` is called every
+/// second, so that what the sink keeps can be made safe.
 ///
 /// # Errors
-/// No right to real-time priorities; a job that panicked; a run that the watchdog had to end. The sink has the events up to
-/// that moment.
+/// No right to real-time priorities; a job that panicked; a run that the watchdog had to end. The
+/// sink has the events up to that moment.
 pub fn run<S: Sink>(
     plan: AnyPlan,
     set: &TaskSet,
@@ -151,7 +159,8 @@ pub fn run<S: Sink>(
     run_in_turn(&[plan], None, set, works, settings, watch, sink, flush)
 }
 
-/// Runs several plans of one set in turn, each for `turn`; which one rules from when is in the trace, by its place among them.
+/// Runs several plans of one set in turn, each for `turn`; which one rules from when is in the
+/// trace, by its place among them.
 ///
 /// # Errors
 /// As [`run`]; plans for different processors; more than [`TURNS`] turns.
@@ -189,7 +198,7 @@ pub fn run_plan<P: Policy + Clone + Send + 'static, S: Sink>(
 ) -> Result<Outcome> {
     let cpus = vec![Processors.visit(plan.clone())];
     let make = |_: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
-        Arc::new(ThreadCores::new(
+        Arc::new(ThreadDomains::new(
             plan.clone(),
             common,
             site,
@@ -214,7 +223,7 @@ impl Visit for Processors {
     }
 }
 
-type ThreadCores<P> = Cores<P, ThreadBackend>;
+type ThreadDomains<P> = Domains<P, ThreadBackend>;
 
 /// Makes a stage of a plan.
 fn make(
@@ -227,7 +236,7 @@ fn make(
     impl Visit for Make<'_> {
         type Out = Arc<dyn ThreadStage>;
         fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
-            Arc::new(ThreadCores::new(plan, self.0, self.1, self.2.into_iter()))
+            Arc::new(ThreadDomains::new(plan, self.0, self.1, self.2.into_iter()))
         }
     }
     plan.visit(Make(common, site, producers))
@@ -293,8 +302,8 @@ fn run_stages<S: Sink>(
             .map_err(|e| Error::new(format!("it cannot be noted: {e}")).at(path.display()))?;
     }
     settings.triggers.make(&made, set)?;
-    for door in works.iter().filter_map(Performer::door) {
-        door.make(&made)?;
+    for socket in works.iter().filter_map(Performer::join_socket) {
+        socket.make(&made)?;
     }
     let recording = record(settings, &made)?;
     if let Some(e) = missing.filter(|_| !made.is_empty()) {

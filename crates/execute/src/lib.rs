@@ -1,7 +1,8 @@
 //! The engine in real time: drives any policy on stock Linux, from user space.
 //!
-//! [`engine`] is a run from beginning to end; [`domain`] does to threads what a policy decides; [`watchdog`] sees to it that
-//! the machine lives. How it works, and why so: the section on real time in ARCHITECTURE.md.
+//! [`engine`] is a run from beginning to end; [`domain`] does to threads what a policy decides;
+//! [`watchdog`] sees to it that the machine lives. How it works, and why so: the section on real
+//! time in ARCHITECTURE.md.
 
 mod backend;
 pub mod boundary;
@@ -17,6 +18,7 @@ mod made;
 mod memory;
 pub mod preflight;
 mod programs;
+mod remedies;
 mod stage;
 mod task_state;
 mod team;
@@ -29,7 +31,7 @@ pub use domain::{Enforcement, POLICED};
 pub use effort::{Done, Effort, Efforts};
 pub use engine::{Ending, Outcome, Settings, levels, run, run_in_turn, run_plan};
 pub use programs::ends::{How, ProgramEnd};
-pub use programs::joining::Door;
+pub use programs::joining::JoinSocket;
 pub use programs::launch::{Launch, Manner, Performer};
 pub use programs::rights::Rights;
 pub use threads::gate;

@@ -185,8 +185,8 @@ impl Made {
     }
 
     /// What is at this path goes with the watchdog of a run that was killed, or its heir: those end
-    /// programs before they take anything away. It is not in the record, as the next run needs it to
-    /// end what is left of all of them.
+    /// programs before they take anything away. It is not in the record, as the next run needs it
+    /// to end what is left of all of them.
     ///
     /// # Errors
     /// It cannot be noted.

@@ -1,8 +1,10 @@
-//! A backend in memory with a virtual clock, for tests: deterministic, without rights and without time.
+//! A backend in memory with a virtual clock, for tests: deterministic, without rights and without
+//! time.
 //!
-//! A task executes where it was run, at the speed of the clock, and the clock moves when the [`driver`] says so. What a
-//! backend must never be told (a task on two processors, two on one, one that another domain owns) is noted as a breach of the
-//! contract. Failures of a real machine can be asked for: [`Failure`].
+//! A task executes where it was run, at the speed of the clock, and the clock moves when the
+//! [`driver`] says so. What a backend must never be told (a task on two processors, two on one, one
+//! that another domain owns) is noted as a breach of the contract. Failures of a real machine can
+//! be asked for: [`Failure`].
 
 pub(crate) mod driver;
 mod machine;
@@ -17,7 +19,8 @@ use crate::team::Team;
 use model::{CpuId, Duration, Instant, Result, TaskId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the domains of a run in memory share. One thread drives all of them; the lock is never waited for.
+/// What the domains of a run in memory share. One thread drives all of them; the lock is never
+/// waited for.
 pub(crate) struct Virtual(Mutex<Machine>);
 
 impl Virtual {

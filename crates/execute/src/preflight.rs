@@ -1,8 +1,9 @@
 //! What is looked at before a run, each with its remedy; nothing is changed here.
 //!
-//! A finding that refuses keeps the run from beginning: it could not be what the user asked for. A warning is told, and the run
-//! goes on. [`kernel`]: what this process may do; [`load`]: what the tasks ask for; [`processors`] and
-//! [`others`]: what may disturb them. Where policies take turns, each is looked at.
+//! A finding that refuses keeps the run from beginning: it could not be what the user asked for. A
+//! warning is told, and the run goes on. [`kernel`]: what this process may do; [`load`]: what the
+//! tasks ask for; [`processors`] and [`others`]: what may disturb them. Where policies take turns,
+//! each is looked at.
 
 mod kernel;
 mod load;
@@ -83,7 +84,8 @@ pub struct Intent<'a> {
     pub cpus: &'a [CpuId],
     /// The tasks.
     pub set: &'a TaskSet,
-    /// The policy, or the policies that take turns, each with its assignment and its quantum. There is one at least.
+    /// The policy, or the policies that take turns, each with its assignment and its quantum. There
+    /// is one at least.
     pub stages: &'a [Stage],
     /// The part of its WCET that a job executes.
     pub part: Ratio,
@@ -126,14 +128,16 @@ pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
     found
 }
 
-/// How long before a release a dispatcher whose processor is idle is to be up: longer than most wake-ups where there is time
-/// for it, what the tasks and ordinary programs need left aside; else not at all.
+/// How long before a release a dispatcher whose processor is idle is to be up: longer than most
+/// wake-ups where there is time for it, what the tasks and ordinary programs need left aside; else
+/// not at all.
 pub fn early(intent: &Intent<'_>) -> Duration {
     let early = Duration::from_micros(100);
     let timings = intent.set.timings();
     let busy: f64 = timings.iter().map(|t| t.utilization().to_f64()).sum();
     let releases: f64 = timings.iter().map(|t| 1e9 / t.period.nanos() as f64).sum();
-    // All releases on one processor, at worst; what the tasks need on the busiest one is at least their mean.
+    // All releases on one processor, at worst; what the tasks need on the busiest one is at least
+    // their mean.
     let waits = releases * early.nanos() as f64 / 1e9;
     let share = busy * intent.part.to_f64() / intent.cpus.len().max(1) as f64;
     match 100.0 * (share + waits) <= MOST_PERCENT - 10.0 {
@@ -142,7 +146,8 @@ pub fn early(intent: &Intent<'_>) -> Duration {
     }
 }
 
-/// Is it known that this process has no right to real-time priorities? Then nothing can be measured, and [`look`] refuses.
+/// Is it known that this process has no right to real-time priorities? Then nothing can be
+/// measured, and [`look`] refuses.
 pub fn lacks_rights(machine: &Machine) -> bool {
     kernel::rights(machine).level == Level::Refuse
 }

@@ -1,13 +1,15 @@
-//! A stage of a run: the domains of one policy, from the moment at which it begins to rule to the one at which another takes over.
+//! A stage of a run: the domains of one policy, from the moment at which it begins to rule to the
+//! one at which another takes over.
 //!
-//! Workers stay as they are; dispatchers, posts and inboxes are each stage's own. When all dispatchers of a stage have come to its end,
-//! the last of them carries everything over: who runs is preempted, each task with its released jobs, what they have
-//! executed and its next release goes to its domain in the next stage, and the dispatchers there begin. No job is lost, and
-//! none is anywhere twice (002 §3.3: plugins that are activated at run time; here tasks run meanwhile).
+//! Workers stay as they are; dispatchers, posts and inboxes are each stage's own. When all
+//! dispatchers of a stage have come to its end, the last of them carries everything over: who runs
+//! is preempted, each task with its released jobs, what they have executed and its next release
+//! goes to its domain in the next stage, and the dispatchers there begin. No job is lost, and none
+//! is anywhere twice (002 §3.3: plugins that are activated at run time; here tasks run meanwhile).
 
 use crate::backend::{Backend, Host, TaskOf};
 use crate::domain::books::{Books, Parts};
-use crate::domain::{Carried, Core, Enforcement};
+use crate::domain::{Carried, Domain, Enforcement};
 use crate::ids::{DomainId, PostId};
 use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
@@ -66,9 +68,9 @@ pub(crate) trait Stage<H: Host>: Send + Sync {
 }
 
 /// The domains of a plan.
-pub(crate) struct Cores<P, B: Backend> {
+pub(crate) struct Domains<P, B: Backend> {
     /// By index in the plan.
-    pub cores: Vec<Arc<Mutex<Core<P, B>>>>,
+    pub domains: Vec<Arc<Mutex<Domain<P, B>>>>,
     pub site: Site,
     route: Arc<Route>,
 }
@@ -116,7 +118,7 @@ pub(crate) trait ForDomain: Backend {
     fn for_domain(site: &DomainSite<'_, Self::Host>) -> Self;
 }
 
-impl<P: Policy + Send + 'static, B: ForDomain> Cores<P, B> {
+impl<P: Policy + Send + 'static, B: ForDomain> Domains<P, B> {
     /// From a plan; `producers` write the trace of its domains.
     pub fn new(
         plan: Plan<P>,
@@ -127,14 +129,14 @@ impl<P: Policy + Send + 'static, B: ForDomain> Cores<P, B> {
         let route = Arc::new(plan.route);
         let tasks = common.parameters.len() as u32;
         let mut first_post = site.post;
-        let mut cores = Vec::new();
-        for ((index, domain), producer) in (0u32..).zip(plan.domains).zip(producers.by_ref()) {
+        let mut domains = Vec::new();
+        for ((index, planned), producer) in (0u32..).zip(plan.domains).zip(producers.by_ref()) {
             // Later stages own nothing before they take over.
             let owned = |task: TaskId| site.stage == 0 && route.home(task, 0) == index;
-            let places = domain.cpus.len() as u32;
+            let places = planned.cpus.len() as u32;
             let backend = B::for_domain(&DomainSite {
                 team: &common.team,
-                cpus: &domain.cpus,
+                cpus: &planned.cpus,
                 first_post,
                 owned: &owned,
                 early: common.early,
@@ -144,7 +146,7 @@ impl<P: Policy + Send + 'static, B: ForDomain> Cores<P, B> {
                 backend,
                 domain: DomainId(site.domain.0 + index),
                 first_domain: site.domain,
-                cpus: domain.cpus,
+                cpus: planned.cpus,
                 parameters: Arc::clone(&common.parameters),
                 tasks: (0..tasks).map(|t| TaskState::new(owned(TaskId(t)))).collect(),
                 horizon: common.horizon,
@@ -155,37 +157,37 @@ impl<P: Policy + Send + 'static, B: ForDomain> Cores<P, B> {
                 producer,
             });
             first_post = PostId(first_post.0 + places);
-            let core = Core::new(domain.policy, books, Arc::clone(&route), site.stage == 0);
-            cores.push(Arc::new(Mutex::new(core)));
+            let domain = Domain::new(planned.policy, books, Arc::clone(&route), site.stage == 0);
+            domains.push(Arc::new(Mutex::new(domain)));
         }
-        if let Some(core) = cores.first() {
-            open(core).spare.extend(producers);
+        if let Some(domain) = domains.first() {
+            open(domain).spare.extend(producers);
         }
-        Cores { cores, site, route }
+        Domains { domains, site, route }
     }
 }
 
 /// Locks a domain. One whose policy panicked is opened all the same: its run ends.
-pub(crate) fn open<T>(core: &Mutex<T>) -> MutexGuard<'_, T> {
-    core.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn open<T>(domain: &Mutex<T>) -> MutexGuard<'_, T> {
+    domain.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Cores<P, B> {
+impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Domains<P, B> {
     fn leave(&self, team: &Team<B::Host>) -> Carried<TaskOf<B>> {
         let mut carried = Carried::new(team.reports.len());
-        for core in &self.cores {
-            open(core).leave(team);
+        for domain in &self.domains {
+            open(domain).leave(team);
         }
         // What was on its way has arrived: every task has one owner, every release one domain.
         let mut mail = true;
         while mail {
             mail = false;
-            for core in &self.cores {
-                mail |= open(core).take_last_mail(team);
+            for domain in &self.domains {
+                mail |= open(domain).take_last_mail(team);
             }
         }
-        for core in &self.cores {
-            open(core).give(&mut carried);
+        for domain in &self.domains {
+            open(domain).give(&mut carried);
         }
         carried
     }
@@ -199,23 +201,23 @@ impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Cores<P, B> {
         }
         team.host.now_after(now);
         let mut producers = std::mem::take(&mut carried.producers).into_iter();
-        for (index, core) in (0..).zip(&self.cores) {
-            let mut core = open(core);
+        for (index, domain) in (0..).zip(&self.domains) {
+            let mut domain = open(domain);
             if let Some(producer) = producers.next() {
-                core.books.producer = producer;
+                domain.books.producer = producer;
             }
-            core.take_over(team, &self.route, &carried, index);
+            domain.take_over(team, &self.route, &carried, index);
         }
         // Those that this stage has no domain for are kept for the next one.
-        if let Some(core) = self.cores.first() {
-            open(core).spare.extend(producers);
+        if let Some(domain) = self.domains.first() {
+            open(domain).spare.extend(producers);
         }
     }
 
     fn tally(&self) -> Tally {
         let mut tally = Tally::default();
-        for core in &self.cores {
-            let books = &open(core).books;
+        for domain in &self.domains {
+            let books = &open(domain).books;
             tally.decisions += books.decisions;
             tally.steps.extend_from_slice(books.steps.all());
             tally.thoughts.extend_from_slice(books.thoughts.all());
@@ -228,22 +230,24 @@ impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Cores<P, B> {
 
     fn show_unfinished(&self, team: &Team<B::Host>, end: Instant) {
         let (mut unfinished, mut arrived) = (Vec::new(), Vec::new());
-        for core in &self.cores {
-            let mut core = open(core);
-            unfinished.extend(core.unfinished(team));
-            arrived.resize(core.arrived().len(), 0);
-            for (most, here) in arrived.iter_mut().zip(core.arrived()) {
+        for domain in &self.domains {
+            let mut domain = open(domain);
+            unfinished.extend(domain.unfinished(team));
+            arrived.resize(domain.arrived().len(), 0);
+            for (most, here) in arrived.iter_mut().zip(domain.arrived()) {
                 *most = (*most).max(*here);
             }
         }
-        let Some(core) = self.cores.first() else { return };
-        let mut core = open(core);
+        let Some(domain) = self.domains.first() else {
+            return;
+        };
+        let mut domain = open(domain);
         for (task, first) in unfinished {
             for number in first..arrived[task.index()] {
-                let deadline = core.books.deadline_of(task, number);
+                let deadline = domain.books.deadline_of(task, number);
                 if deadline <= end {
                     let event = Record::deadline_miss(end, None, task, number, deadline);
-                    core.books.producer.push(event);
+                    domain.books.producer.push(event);
                 }
             }
         }

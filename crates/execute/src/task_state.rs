@@ -48,7 +48,8 @@ pub(crate) struct TaskState {
     pub release: Instant,
     /// Which part of it, where it is split.
     pub part: u32,
-    /// Processor time of the current job, in nanoseconds. Kept only where there are slices or budgets.
+    /// Processor time of the current job, in nanoseconds. Kept only where there are slices
+    /// or budgets.
     pub executed: u64,
     /// What the current job may still execute in this part, in nanoseconds; `u64::MAX`: no limit.
     pub slice_left: u64,

@@ -1,7 +1,9 @@
-//! What the threads of a run share: the posts of dispatchers, the domains' inboxes, how stages follow, and how it all ends.
+//! What the threads of a run share: the posts of dispatchers, the domains' inboxes, how stages
+//! follow, and how it all ends.
 //!
-//! Nothing here makes a system call but by way of its [`Host`]. Nothing here is locked but the mail between domains and what
-//! follows a stage, which dispatchers alone touch: a job that is preempted at any moment never keeps a dispatcher waiting.
+//! Nothing here makes a system call but by way of its [`Host`]. Nothing here is locked but the mail
+//! between domains and what follows a stage, which dispatchers alone touch: a job that is preempted
+//! at any moment never keeps a dispatcher waiting.
 
 mod finished;
 mod inbox;
@@ -12,7 +14,7 @@ pub(crate) use inbox::{Inbox, Mail, Report};
 
 use crate::backend::Host;
 use crate::ids::{DomainId, PostId};
-use crate::trigger::{Releaser, Triggered};
+use crate::trigger::releaser::{Releaser, Triggered};
 use model::{CpuId, Error, Instant, TaskId};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,14 +26,14 @@ pub(crate) struct Post {
     pub domain: DomainId,
     /// Index of its set; consecutive stages use different sets ([`Team::set_of`]).
     pub set: u32,
-    /// Index of its processor among those of the run, which is the same in every set. The watchdog's
-    /// board and the bells of sentinels have one slot for each.
+    /// Index of its processor among those of the run, which is the same in every set. The
+    /// watchdog's board and the bells of sentinels have one slot for each.
     pub slot: u32,
 }
 
-/// The posts and inboxes of a run, for the domains of its plans. Stages take turns with them: what a stage leaves is there
-/// again when its plan's next turn comes. `cpus`: by plan, the processors of its domains; every plan has
-/// the same processors. `turns`: how many stages the run has.
+/// The posts and inboxes of a run, for the domains of its plans. Stages take turns with them: what
+/// a stage leaves is there again when its plan's next turn comes. `cpus`: by plan, the processors
+/// of its domains; every plan has the same processors. `turns`: how many stages the run has.
 pub(crate) fn lay_out<T>(cpus: &[Vec<Vec<CpuId>>], turns: u32, tasks: usize) -> (Vec<Post>, Vec<Inbox<T>>) {
     let slots: Vec<CpuId> = cpus[0].iter().flatten().copied().collect();
     let sets = (cpus.len().max(2) as u32).min(turns);
@@ -200,8 +202,9 @@ impl<H: Host> Team<H> {
         now.nanos() >= self.stage_end.load(Ordering::Acquire)
     }
 
-    /// A dispatcher has come to the end of its stage. The last one lets the next stage rule, if there
-    /// is one. Called once by each dispatcher of the stage that rules, without its domain's lock.
+    /// A dispatcher has come to the end of its stage. The last one lets the next stage rule, if
+    /// there is one. Called once by each dispatcher of the stage that rules, without its domain's
+    /// lock.
     pub fn leave_stage(&self, stage: u32) {
         let all = self.posts_of(stage).count();
         if self.left.fetch_add(1, Ordering::AcqRel) + 1 < all as u32 {

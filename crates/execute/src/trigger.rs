@@ -1,18 +1,20 @@
-//! What releases the jobs of sporadic tasks: descriptors that become readable, and what is known of each (002 §2.1.1).
+//! What releases the jobs of sporadic tasks: descriptors that become readable, and what is known of
+//! each (002 §2.1.1).
 //!
-//! The period of such a task is the least time between two releases. What comes earlier waits until that time has passed, and
-//! is counted. How many releases one descriptor asks for depends on what it is:
+//! The period of such a task is the least time between two releases. What comes earlier waits until
+//! that time has passed, and is counted. How many releases one descriptor asks for depends on what
+//! it is:
 //!
 //! - a FIFO, a pipe, a stream of a socket: one for each byte;
 //! - an `eventfd`, a `timerfd`: as many as its counter says;
 //! - a socket of datagrams: one for each;
-//! - anything else that can be waited for (lines of a GPIO chip, an input device, a `signalfd`): one for each successful `read`.
+//! - anything else that can be waited for (lines of a GPIO chip, an input device, a `signalfd`):
+//!   one for each successful `read`.
 //!
 //! Whoever listens ([`crate::threads::listener`]) tells the [`releaser`] of the task.
 
-mod releaser;
+pub(crate) mod releaser;
 
-pub(crate) use releaser::Releaser;
 pub use releaser::Triggered;
 
 use crate::made::{self, Made};
@@ -212,8 +214,8 @@ impl Source {
             return Err(no_trigger("can only be written to"));
         }
         let kind = kind_of(number).map_err(no_trigger)?;
-        // SAFETY: the first call makes a descriptor that nobody else owns; the second keeps the programs of the run from
-        // inheriting the old one.
+        // SAFETY: the first call makes a descriptor that nobody else owns; the second keeps the
+        // programs of the run from inheriting the old one.
         let fd = unsafe {
             let copy = checked(libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3)).map_err(|_| missing())?;
             libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);

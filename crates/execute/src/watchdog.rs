@@ -1,9 +1,10 @@
 //! The watchdog: a process above all others that ends a run which has lost its way.
 //!
-//! It is a process of its own, so that nothing that happens in the engine's takes it along. Engine and watchdog share a
-//! [`Board`]: dispatchers and the supervisor leave heartbeats there, threads at real-time priority their numbers. When a
-//! heartbeat stops, or the engine's process is gone, the watchdog lowers every such thread; an engine that does not come to
-//! its end soon after that is killed. It changes nothing else and needs nothing but its own memory: after the fork it calls
+//! It is a process of its own, so that nothing that happens in the engine's takes it along. Engine
+//! and watchdog share a [`Board`]: dispatchers and the supervisor leave heartbeats there, threads
+//! at real-time priority their numbers. When a heartbeat stops, or the engine's process is gone,
+//! the watchdog lowers every such thread; an engine that does not come to its end soon after that
+//! is killed. It changes nothing else and needs nothing but its own memory: after the fork it calls
 //! the kernel and nobody else.
 //!
 //! Who watches the watchdog: the supervisor, which ends the run when it has gone
@@ -13,9 +14,10 @@
 mod board;
 pub(crate) mod heir;
 mod looks;
+mod removal;
 
 pub use board::{Board, BoardRef, Entry};
-pub(crate) use board::{patiently, remove};
+pub(crate) use removal::{patiently, remove};
 
 use crate::kernel::{self, Thread};
 use crate::watchdog::heir::Heir;
@@ -25,6 +27,7 @@ pub(crate) use looks::TELL;
 use machine::group::Group;
 use machine::realtime;
 use model::{Duration, Error, Result};
+use removal::sleep_until;
 use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
@@ -97,7 +100,8 @@ impl Trip {
     }
 }
 
-/// A running watchdog. Dropping it ends it; before that nothing of the run may be left at real-time priority.
+/// A running watchdog. Dropping it ends it; before that nothing of the run may be left at real-time
+/// priority.
 pub struct Watchdog {
     board: BoardRef,
     child: libc::pid_t,
@@ -119,7 +123,7 @@ impl Watchdog {
     /// As [`Watchdog::start`].
     pub fn start_with(patience: Patience, group: Option<Group>) -> Result<Self> {
         let failed = |e: io::Error| {
-            Error::new(format!("cannot start the watchdog: {e}")).remedy(crate::threads::host::MORE_THREADS)
+            Error::new(format!("cannot start the watchdog: {e}")).remedy(crate::remedies::MORE_THREADS)
         };
         let shared = Arc::new(Shared::map().map_err(failed)?);
         let board = BoardRef(shared, group.map(Arc::new));
@@ -127,8 +131,8 @@ impl Watchdog {
         board.run.store(kernel::monotonic(), Ordering::Release);
         // SAFETY: takes no argument.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory only: no lock that another
-        // thread may hold at this moment is touched.
+        // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory
+        // only: no lock that another thread may hold at this moment is touched.
         let child = unsafe { libc::fork() };
         match child {
             -1 => Err(failed(io::Error::last_os_error())),
@@ -145,7 +149,8 @@ impl Watchdog {
                 };
                 watchdog.board.number.store(child as u32, Ordering::Release);
                 let ready = &watchdog.board.ready;
-                // It answers at once; a machine that keeps it from answering for so long is not fit for more.
+                // It answers at once; a machine that keeps it from answering for so long is not fit
+                // for more.
                 for _ in 0..5_000 {
                     match ready.load(Ordering::Acquire) {
                         0 => std::thread::sleep(std::time::Duration::from_millis(1)),
@@ -206,7 +211,8 @@ fn has_ended(child: libc::pid_t) -> bool {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.board.over.store(1, Ordering::Release);
-        // SAFETY: our own child, waited for here only; it looks at `over` every few milliseconds, and the signal speeds it up.
+        // SAFETY: our own child, waited for here only; it looks at `over` every few milliseconds,
+        // and the signal speeds it up.
         unsafe {
             libc::kill(self.child, libc::SIGKILL);
             libc::waitpid(self.child, std::ptr::null_mut(), 0);
@@ -227,8 +233,9 @@ const STEP: u64 = 20_000_000;
 
 /// What the watchdog's process does until the run is over. Makes system calls only.
 fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
-    // SAFETY: plain system calls on values that live through them. Signals that end programs are for the engine, which ends
-    // the watchdog when it has come to its own end; so they are blocked here.
+    // SAFETY: plain system calls on values that live through them. Signals that end programs are
+    // for the engine, which ends the watchdog when it has come to its own end; so they are blocked
+    // here.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -257,7 +264,8 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         sleep_until(next);
         // SAFETY: takes no argument.
         if unsafe { libc::getppid() } != parent {
-            // The engine has gone, and all of its threads with it; not what its programs have started.
+            // The engine has gone, and all of its threads with it; not what its programs have
+            // started.
             for _ in 0..3 {
                 // Who was born to a raised thread meanwhile is found the next time.
                 board.lower_programs();
@@ -326,20 +334,4 @@ fn last_words(trip: Option<Trip>, patience: Patience) {
     );
     // SAFETY: writes bytes that live through the call; nobody can be told that it failed.
     unsafe { libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len) };
-}
-
-fn sleep_until(reading: u64) {
-    let at = libc::timespec {
-        tv_sec: (reading / 1_000_000_000) as libc::time_t,
-        tv_nsec: (reading % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: `at` lives through the call. Signals are blocked; where it comes back early the next look comes early.
-    unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &at,
-            std::ptr::null_mut(),
-        )
-    };
 }

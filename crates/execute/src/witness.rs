@@ -1,8 +1,10 @@
-//! A witness: what the trace says happened against what the kernel's scheduler says (its tracepoint `sched_switch`).
+//! A witness: what the trace says happened against what the kernel's scheduler says (its tracepoint
+//! `sched_switch`).
 //!
-//! The engine writes its trace when it decides or learns of something; the kernel writes its own when threads are switched. A
-//! thread of a task may only have been on a processor where and when the trace says that its job was, and has to have been there
-//! at some time of it. Both have the same clock.
+//! The engine writes its trace when it decides or learns of something; the kernel writes its own
+//! when threads are switched. A thread of a task may only have been on a processor where and when
+//! the trace says that its job was, and has to have been there at some time of it. Both have the
+//! same clock.
 
 use machine::tracefs::Switches;
 use model::{CpuId, Duration, Instant, TaskId};
@@ -117,8 +119,9 @@ pub struct Testimony {
     pub disagreements: usize,
     /// Tasks whose jobs are done by programs: they are not compared.
     pub not_compared: Vec<TaskId>,
-    /// How often a thread left a processor that the kernel did not record it to come to: it came from idle, at the moment that
-    /// the trace says, if that is after all that was recorded there before.
+    /// How often a thread left a processor that the kernel did not record it to come to: it came
+    /// from idle, at the moment that the trace says, if that is after all that was recorded there
+    /// before.
     pub unrecorded: usize,
     /// Switches that the kernel's buffers had no room for: then little can be said.
     pub lost: u64,
@@ -222,10 +225,11 @@ pub fn compare(switches: &Switches, told: &Told, run: &Run<'_>) -> Testimony {
     }
 }
 
-/// By task, when and where its thread was on a processor in the eyes of the kernel; and how often a thread left a processor that
-/// it was not seen to come to. Some kernels do not record who comes to an idle processor (6.18 in a virtual machine: those of the
-/// first processor are there, others are not). It came after whatever was recorded of that processor before, then: when the trace says so, if that is
-/// in between, and at once otherwise.
+/// By task, when and where its thread was on a processor in the eyes of the kernel; and how often a
+/// thread left a processor that it was not seen to come to. Some kernels do not record who comes to
+/// an idle processor (6.18 in a virtual machine: those of the first processor are there, others are
+/// not). It came after whatever was recorded of that processor before, then: when the trace says
+/// so, if that is in between, and at once otherwise.
 fn seen(
     switches: &Switches,
     run: &Run<'_>,
@@ -285,14 +289,16 @@ fn seen(
     (all, unrecorded)
 }
 
-/// When the trace says that a job came to a processor, between two moments; the first of them if it does not.
+/// When the trace says that a job came to a processor, between two moments; the first of them if it
+/// does not.
 fn told_start(told: &[Interval], cpu: u32, first: u64, end: u64) -> u64 {
     let before = told[..told.partition_point(|t| t.from < end)].iter().rev();
     let here = before.take_while(|t| t.from >= first).find(|t| t.cpu == cpu);
     here.map_or(first, |t| t.from)
 }
 
-/// How much of an interval lies in others on the same processor, which are in the order of time and do not overlap.
+/// How much of an interval lies in others on the same processor, which are in the order of time and
+/// do not overlap.
 fn overlap(interval: &Interval, others: &[Interval]) -> u64 {
     let first = others.partition_point(|o| o.to <= interval.from);
     let within = others[first..].iter().take_while(|o| o.from < interval.to);
@@ -306,7 +312,8 @@ mod tests {
     use super::*;
     use machine::tracefs::Switch;
 
-    /// A trace in which the job of T1 is on a processor from 1 to 3 and from 5 to 7 ms, and that of T2 from 3 to 5 ms.
+    /// A trace in which the job of T1 is on a processor from 1 to 3 and from 5 to 7 ms, and that of
+    /// T2 from 3 to 5 ms.
     fn told() -> Told {
         let mut told = Told::new(3);
         let event = |kind: fn(Instant, CpuId, TaskId, u64) -> Event, ms: u64, cpu: u32, task: u32| {
@@ -387,7 +394,8 @@ mod tests {
 
     #[test]
     fn what_was_before_the_run_is_of_no_interest() {
-        // One came to a processor, was not seen to leave it, and came to another; or was not seen to come again either.
+        // One came to a processor, was not seen to leave it, and came to another; or was not seen
+        // to come again either.
         let whole = [(1_000, 0, 0, 71), (3_000, 0, 71, 72), (5_000, 0, 72, 0)];
         for before in [(-30, 1, 0, 71), (-30, 0, 0, 72), (-30, 1, 0, 72)] {
             let after = [(4_000, 1, 99, 0), (7_030, 1, 71, 0)];
@@ -412,7 +420,8 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, 5_000);
         assert!(found[0].1.contains("knows nothing of 2ms"), "{found:?}");
-        // It is elsewhere than the trace says: neither where it was told to be, nor told where it was.
+        // It is elsewhere than the trace says: neither where it was told to be, nor told where it
+        // was.
         found = texts(&[&whole[..], &[(5_000, 0, 0, 71), (7_000, 0, 71, 0)]].concat());
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found.iter().any(|f| f.1.contains("never saw its thread")));

@@ -1,4 +1,5 @@
-//! Jobs that execute for longer than their WCET: they go on, or are cut short and leave the rest to their successors.
+//! Jobs that execute for longer than their WCET: they go on, or are cut short and leave the rest to
+//! their successors.
 
 mod support;
 
@@ -55,7 +56,8 @@ fn without_enforcement_jobs_go_on(live: &Live) {
 fn exact_budgets_cut_jobs_short_and_their_successors_do_the_rest(live: &Live) {
     let ran = run(live, Enforcement::Exact);
     let t1 = &ran.statistics.tasks[0];
-    // Every fourth job leaves half a WCET to the next, which needs all of its own budget then, or a little more.
+    // Every fourth job leaves half a WCET to the next, which needs all of its own budget then, or a
+    // little more.
     assert!(t1.cut >= 10 && t1.cut <= 20, "{}", t1.cut);
     assert_eq!(Some(t1.cut), t1.recorded.map(|r| r.budget_exhausted));
     for (cut, time) in executed(&ran) {

@@ -1,4 +1,5 @@
-//! The engine in real time decides as the engine in virtual time does, where the order of events is certain.
+//! The engine in real time decides as the engine in virtual time does, where the order of events is
+//! certain.
 
 mod support;
 
@@ -9,8 +10,9 @@ use simulate::{Execution, Scenario, Traced};
 use support::{Live, ms, phased};
 use trace::{Event, EventKind, VecSink};
 
-/// What was decided: who did what, and where; and when. Not that processors are idle at the very start, where nothing orders them,
-/// nor that they are on purpose, which is told of some policies only when they look.
+/// What was decided: who did what, and where; and when. Not that processors are idle at the very
+/// start, where nothing orders them, nor that they are on purpose, which is told of some policies
+/// only when they look.
 fn decisions(events: &[Event]) -> Vec<(String, u64)> {
     use EventKind::{Completion, Idle, Migration, Preemption, Resumption, Start};
     let told = [Start, Preemption, Resumption, Migration, Completion, Idle];
@@ -80,11 +82,13 @@ impl Case {
             length: ms(length),
         };
         match policy {
-            // Whole quanta of 5 ms, the last one of a job not used up: what is done is known before it ends.
+            // Whole quanta of 5 ms, the last one of a job not used up: what is done is known before
+            // it ends.
             "pd2:quantum=5ms" | "ca-edf:cache=8MiB,quantum=5ms" => {
                 case(&[(20, 50, 0), (20, 40, 5), (10, 25, 10)], 90, 1500)
             }
-            // T3 does not fit whole on either processor: its jobs are split, its server has turns on both.
+            // T3 does not fit whole on either processor: its jobs are split, its server has turns
+            // on both.
             "edf-fm" => case(&[(20, 40, 0), (30, 40, 3), (14, 40, 10)], 75, 900),
             "edf-wm" => case(&[(18, 40, 0), (24, 40, 4), (24, 40, 10)], 100, 900),
             "nps-f" | "c-nps-f" => case(&[(16, 40, 0), (16, 40, 7), (24, 80, 10)], 75, 900),
@@ -94,8 +98,8 @@ impl Case {
     }
 }
 
-/// By how much the machine held anything up at most, before a moment: for how long it stood still, or a job was on processors
-/// for longer than it executes.
+/// By how much the machine held anything up at most, before a moment: for how long it stood still,
+/// or a job was on processors for longer than it executes.
 fn slowest(events: &[Event], set: &TaskSet, percent: u64, until: u64) -> u64 {
     // It is told when it is over, which may be long behind that moment.
     let began = |e: &&Event| e.time.nanos().saturating_sub(e.length().nanos()) <= until;
@@ -143,8 +147,8 @@ fn decides_as_the_simulator(live: &Live, policy: &'static str) -> Completion {
         "{apart} is too close to be certain of the order"
     );
     let mut expected = decisions(&expected);
-    // What comes at one moment, on two processors, has no order: all of the moment of the hundredth decision, and each moment
-    // in the order of names.
+    // What comes at one moment, on two processors, has no order: all of the moment of the hundredth
+    // decision, and each moment in the order of names.
     let hundredth = expected[99].1;
     expected.retain(|e| e.1 <= hundredth);
     expected.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
@@ -166,8 +170,8 @@ fn decides_as_the_simulator(live: &Live, policy: &'static str) -> Completion {
         let first = pairs()
             .position(|(d, e)| d.0 != e.0)
             .unwrap_or(decided.len().min(expected.len() - 1));
-        // The order is certain while all comes within half of what events are apart. A machine that was slower than that before
-        // this says nothing about the engine.
+        // The order is certain while all comes within half of what events are apart. A machine that
+        // was slower than that before this says nothing about the engine.
         let until = decided
             .get(first)
             .map_or(u64::MAX, |d| d.1.max(expected[first].1));

@@ -1,4 +1,5 @@
-//! Domains share no lock: while the dispatcher of one is held up within its decision, its lock in hand, the others go on deciding.
+//! Domains share no lock: while the dispatcher of one is held up within its decision, its lock in
+//! hand, the others go on deciding.
 
 mod support;
 

@@ -1,6 +1,8 @@
-//! Runs that are killed, stopped, or run out of memory: each in a process of its own, which is this program again.
+//! Runs that are killed, stopped, or run out of memory: each in a process of its own, which is this
+//! program again.
 //!
-//! Afterwards nobody is left of it, a shell has answered throughout, and its trace can be read up to the last second.
+//! Afterwards nobody is left of it, a shell has answered throughout, and its trace can be read up
+//! to the last second.
 
 mod support;
 
@@ -34,8 +36,8 @@ fn set() -> TaskSet {
     set_of(&[(2, 20), (4, 40), (2, 20)])
 }
 
-/// A set whose first task has a FIFO, and what the program of its third one does, with a child in a session of its own that has
-/// thrown its environment away; each says who it is.
+/// A set whose first task has a FIFO, and what the program of its third one does, with a child in a
+/// session of its own that has thrown its environment away; each says who it is.
 fn made(path: &Path) -> (TaskSet, String) {
     let with_number = set().timings().to_vec().into_iter().enumerate();
     let tasks = with_number.map(|(index, timing)| {
@@ -295,13 +297,15 @@ impl Begun {
         all
     }
 
-    /// It has ended as it should: by a signal, or with an exit status. Nobody is left, and the trace can be read.
+    /// It has ended as it should: by a signal, or with an exit status. Nobody is left, and the
+    /// trace can be read.
     fn has_ended(mut self, signal: Option<i32>, code: Option<i32>) {
         let status = self.child.wait().unwrap();
         assert_eq!((status.signal(), status.code()), (signal, code));
         let (group, dog) = (-self.pid(), self.dog);
         let guard = self.guard.take().unwrap();
-        // SAFETY: buries what was orphaned, but not the guard's shell; asks whether anybody is left.
+        // SAFETY: buries what was orphaned, but not the guard's shell; asks whether anybody is
+        // left.
         self.wait_until(|| unsafe {
             guard.others().for_each(|child| {
                 libc::waitpid(child, std::ptr::null_mut(), libc::WNOHANG);
@@ -320,8 +324,8 @@ fn a_run_that_is_killed_leaves_nobody_behind(_: &Live) -> Completion {
     Completion::Completed
 }
 
-/// The watchdog is not of the group that is killed: it ends the programs, one of which carries no mark any more, and takes away what
-/// the run has made.
+/// The watchdog is not of the group that is killed: it ends the programs, one of which carries no
+/// mark any more, and takes away what the run has made.
 fn a_run_whose_whole_group_is_killed_leaves_nothing_behind(_: &Live) -> Completion {
     let begun = Begun::new("makes", None);
     let (fifo, there) = (beside(&begun.trace, "fifo"), beside(&begun.trace, "there"));

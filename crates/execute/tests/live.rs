@@ -1,4 +1,5 @@
-//! Runs for real: order and invariants, never times. Without rights they are reported as ignored, with the reason.
+//! Runs for real: order and invariants, never times. Without rights they are reported as ignored,
+//! with the reason.
 //!
 //! One at a time, each for a second or two, with little for the processors to do.
 
@@ -27,7 +28,8 @@ fn global_edf_keeps_its_rules(live: &Live) {
     assert!(run.statistics.jobs > 200);
 }
 
-/// What every job says that it executed is within what the trace leaves room for, and a lie is found out.
+/// What every job says that it executed is within what the trace leaves room for, and a lie is
+/// found out.
 fn jobs_execute_for_no_longer_than_the_trace_leaves_room_for(live: &Live) {
     let set = set_of(&[(4, 20), (6, 30), (30, 100), (60, 200)]);
     for policy in ["g-edf", "p-edf"] {
@@ -115,8 +117,9 @@ fn what_a_processor_could_not_do_while_it_stood_still_is_not_counted(live: &Live
     assert!(!broken(false).is_empty());
 }
 
-/// Runs tasks of which none is heavy, so that nothing has to be split; short jobs and long ones, which wait for them and which they
-/// must not wait for: a wrong order lasts for longer than is tolerated.
+/// Runs tasks of which none is heavy, so that nothing has to be split; short jobs and long ones,
+/// which wait for them and which they must not wait for: a wrong order lasts for longer than is
+/// tolerated.
 fn keeps_its_rules(live: &Live, policy: &str) {
     let run = live.run(
         policy,
@@ -185,7 +188,8 @@ fn c_edf_keeps_its_rules(live: &Live) {
     keeps_its_rules(live, "c-edf:l3");
 }
 fn cache_aware_edf_keeps_its_rules(live: &Live) {
-    // Of their working sets, 64 KiB each, only one has room in the first one of these caches, and all have in the second.
+    // Of their working sets, 64 KiB each, only one has room in the first one of these caches, and
+    // all have in the second.
     let set = phased(&[(4, 20, 0), (6, 30, 0), (30, 100, 5), (60, 200, 0)]);
     for policy in ["ca-edf:cache=100KiB", "ca-edf:cache=8MiB"] {
         live.run_set(policy, &set, None, ms(800), 50).is_sound();
@@ -208,7 +212,8 @@ fn policies_by_quanta_keep_their_rules(live: &Live) {
 }
 
 fn a_task_takes_turns_on_two_processors_under_edf_fm(live: &Live) {
-    // A task of utilization 0.6 on each of two processors leaves no room for a third one: it is split.
+    // A task of utilization 0.6 on each of two processors leaves no room for a third one: it is
+    // split.
     let run = live.run("edf-fm", &[(12, 20), (18, 30), (24, 40)], ms(2000));
     run.is_sound();
     let split = run.processors_by_job();
@@ -244,7 +249,8 @@ fn jobs_go_through_two_processors_in_windows_under_edf_wm(live: &Live) {
     assert_eq!(t3.migrations.values().sum::<u64>(), 100);
 }
 
-/// A server that is handed over from one processor to the other in the middle of every slot, and back at its end.
+/// A server that is handed over from one processor to the other in the middle of every slot, and
+/// back at its end.
 fn a_server_changes_processors_in_every_slot_under_nps_f(live: &Live) {
     let set = set_of(&[(3, 20), (60, 200), (3, 20)]);
     let cpus = live.platform.in_cache_order();
@@ -315,7 +321,8 @@ impl Work for Ordinary {
     }
 }
 
-/// It does not disturb jobs, gets what they leave, and is counted; programs as well, one that ends early and one that never does.
+/// It does not disturb jobs, gets what they leave, and is counted; programs as well, one that ends
+/// early and one that never does.
 fn best_effort_work_fills_the_rest(live: &Live) {
     let set = phased(&[(4, 20, 0), (6, 30, 5)]);
     let works = set
@@ -360,7 +367,8 @@ fn best_effort_work_fills_the_rest(live: &Live) {
         ("b never ends", 0, None)
     );
     assert!(thread.rounds > 10, "{thread:?}");
-    // Each round takes a millisecond of processor time at least, and both had no more than there is.
+    // Each round takes a millisecond of processor time at least, and both had no more than there
+    // is.
     assert!(
         thread.executed.nanos() >= ms(1).nanos() * thread.rounds,
         "{thread:?}"

@@ -1,4 +1,5 @@
-//! Programs as tasks, for real: a budget and a period, on one processor at a time, and nothing left of them afterwards.
+//! Programs as tasks, for real: a budget and a period, on one processor at a time, and nothing left
+//! of them afterwards.
 //!
 //! The programs are shells, and this test itself, started with the name of one of its own programs.
 
@@ -6,7 +7,7 @@
 mod noter;
 mod support;
 
-use execute::{Door, Ending, How, Launch, Manner, Performer, Rights, Settings};
+use execute::{Ending, How, JoinSocket, Launch, Manner, Performer, Rights, Settings};
 use libtest_mimic::Completion;
 use model::{Beyond, Duration, Error, Instant, TaskId, TaskSet};
 use std::path::Path;
@@ -22,7 +23,8 @@ mod spinners {
     use std::io::Write;
     use std::path::Path;
 
-    /// From when until when it was seen on a processor, in nanoseconds, without being off for longer than [`HOLE`].
+    /// From when until when it was seen on a processor, in nanoseconds, without being off for
+    /// longer than [`HOLE`].
     #[derive(Clone, Copy, Debug)]
     pub struct Seen {
         pub from: u64,
@@ -137,7 +139,8 @@ fn noted_what_happened(ran: &Ran, notes: &[Vec<u64>], period: u64) {
         assert_eq!(release - notes[0][1], index as u64 * period);
         assert!(began >= release);
     }
-    // A job that is found done when it leaves, or that finds another one done in its place, is shown to resume for no time.
+    // A job that is found done when it leaves, or that finds another one done in its place, is
+    // shown to resume for no time.
     let passing = |at: Instant| {
         let mut others = of(EventKind::Completion).chain(of(EventKind::Preemption));
         others.any(|e| e.time == at)
@@ -150,7 +153,8 @@ fn noted_what_happened(ran: &Ran, notes: &[Vec<u64>], period: u64) {
     assert!(missing <= 1, "{last:?} {seen:?}");
 }
 
-/// A program that is written for it, under these policies in turn, beside two tasks that preempt it in every job.
+/// A program that is written for it, under these policies in turn, beside two tasks that preempt it
+/// in every job.
 fn preempted_and_noted(live: &Live, policies: &[&str], turn: Option<Duration>) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("notes");
@@ -192,7 +196,7 @@ fn a_program_that_is_written_for_it_knows_its_jobs_across_policies(live: &Live) 
 fn a_program_joins_from_outside(live: &Live) {
     let dir = tempfile::tempdir().unwrap();
     let (file, socket) = (dir.path().join("notes"), dir.path().join("door"));
-    let door = Arc::new(Door::open(&socket).unwrap());
+    let door = Arc::new(JoinSocket::open(&socket).unwrap());
     let this = std::env::current_exe().unwrap();
     let join = |name: &str| {
         std::process::Command::new(&this)
@@ -390,7 +394,8 @@ fn a_program_of_many_threads_is_never_on_two_processors(live: &Live) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("seen");
     let this = std::env::current_exe().unwrap();
-    // Two tasks with short periods on two processors, out of step: the program is moved to whichever is free.
+    // Two tasks with short periods on two processors, out of step: the program is moved to
+    // whichever is free.
     let set = set_of(&[(90, 100), (5, 13), (5, 17)]);
     let words = ["program", "spinners", "5", file.to_str().unwrap(), "2500"];
     let command: Vec<&str> = std::iter::once(this.to_str().unwrap()).chain(words).collect();
@@ -426,7 +431,8 @@ fn a_program_of_many_threads_is_never_on_two_processors(live: &Live) {
     }
     eprintln!("{migrations} migrations, {moved} moves seen; overlap at most {worst} ns");
     assert!(worst <= 2_000, "on two processors for {worst} ns");
-    // It never sleeps: to be taken off its processor is no end of its job. It starts for a while, and ends after 2.5 s.
+    // It never sleeps: to be taken off its processor is no end of its job. It starts for a while,
+    // and ends after 2.5 s.
     let early = |e: &&trace::Event| {
         let whole = e.kind == EventKind::Completion && !e.flags.has(Flags::CUT);
         whole && e.task == TaskId(0) && (3..20).contains(&e.job)
@@ -438,7 +444,8 @@ fn a_program_of_many_threads_is_never_on_two_processors(live: &Live) {
 
 fn all_that_a_program_starts_is_part_of_it_and_ends_with_it(live: &Live) {
     let set = set_of(&[(10, 20), (2, 20)]);
-    // A child that leaves the group and loses its parent, one that ignores to be told, and one that stays.
+    // A child that leaves the group and loses its parent, one that ignores to be told, and one that
+    // stays.
     let script = "setsid sh -c 'trap \"\" TERM; while :; do :; done' & (sh -c 'while :; do :; done' &) ; \
                   trap '' TERM; while :; do :; done";
     let ran = run(live, "p-edf", &set, vec![shell(script), spin(ms(1))], ms(1000)).unwrap();
@@ -471,7 +478,8 @@ fn a_program_that_ends_has_no_more_work(live: &Live) {
     nobody_is_left();
 }
 
-/// Whatever moment the last of a program's processes ends at, while the engine counts who is left, it is waited for.
+/// Whatever moment the last of a program's processes ends at, while the engine counts who is left,
+/// it is waited for.
 fn who_ends_late_is_waited_for(live: &Live) {
     let set = set_of(&[(10, 20)]);
     for round in 0..12 {
@@ -487,7 +495,8 @@ fn who_ends_late_is_waited_for(live: &Live) {
     }
 }
 
-/// Its parent, and the mark in its environment, are gone before anybody looks: it is known by its group.
+/// Its parent, and the mark in its environment, are gone before anybody looks: it is known by its
+/// group.
 fn an_orphan_without_an_environment_ends_with_the_run(live: &Live) {
     let set = set_of(&[(10, 20), (10, 20)]);
     for _ in 0..4 {
@@ -548,7 +557,8 @@ fn nothing_outlives_an_engine_that_is_killed(_: &Live) {
     assert!(waited(&|| text.lines().all(gone)), "{text}");
 }
 
-/// A run that lasts, of a program that starts another one in a session of its own: both write down who they are.
+/// A run that lasts, of a program that starts another one in a session of its own: both write down
+/// who they are.
 fn engine(there: &Path) {
     let live = support::live().unwrap();
     let path = there.display();

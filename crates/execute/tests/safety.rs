@@ -1,5 +1,5 @@
-//! What goes wrong ends the run, and the machine lives: a shell answers throughout, afterwards no thread is at real-time
-//! priority, and the events up to that moment are there.
+//! What goes wrong ends the run, and the machine lives: a shell answers throughout, afterwards no
+//! thread is at real-time priority, and the events up to that moment are there.
 
 #[path = "safety/programs.rs"]
 mod programs;

@@ -1,4 +1,5 @@
-//! One policy takes over from another while tasks run: no job is lost, and each part of the trace keeps the rules of its policy.
+//! One policy takes over from another while tasks run: no job is lost, and each part of the trace
+//! keeps the rules of its policy.
 
 mod support;
 
@@ -19,7 +20,8 @@ fn works(set: &TaskSet) -> Vec<Box<dyn Work>> {
     works.map(|w| Box::new(w) as Box<dyn Work>).collect()
 }
 
-/// Global, partitioned, split by jobs, split by slots and quantum-driven: every one after every other.
+/// Global, partitioned, split by jobs, split by slots and quantum-driven: every one after every
+/// other.
 fn every_policy_takes_over_from_every_other(live: &Live) {
     const POLICIES: [&str; 5] = ["g-edf", "p-edf", "edf-fm", "nps-f", "pd2"];
     // A way that goes once from each to each.

@@ -70,14 +70,15 @@ fn apart(releases: &[u64]) -> u64 {
 
 /// An `eventfd` as it is passed to a run, and to write to.
 fn counter() -> (Trigger, File) {
-    // SAFETY: a new descriptor that nobody else owns; it is left open for the run, as a child would inherit it.
+    // SAFETY: a new descriptor that nobody else owns; it is left open for the run, as a child would
+    // inherit it.
     let counter = unsafe { File::from_raw_fd(libc::eventfd(0, 0)) };
     let ours = counter.try_clone().unwrap();
     (Trigger::Descriptor(counter.into_raw_fd()), ours)
 }
 
-/// Bursts, which are spread out, and single ones with time in between, which are not; beside a periodic task, under each kind
-/// of policy that lets tasks be released at any time.
+/// Bursts, which are spread out, and single ones with time in between, which are not; beside a
+/// periodic task, under each kind of policy that lets tasks be released at any time.
 fn bursts_are_spread_out_and_single_ones_are_not(live: &Live) {
     for policy in ["g-edf", "p-edf", "p-rm", "edf-fm", "edf-wm", "nps-f"] {
         let (trigger, mut counter) = counter();
@@ -103,14 +104,16 @@ fn bursts_are_spread_out_and_single_ones_are_not(live: &Live) {
         assert_eq!(ran.statistics.tasks[0].jobs, 10, "{policy}");
         assert_eq!(ran.statistics.tasks[1].released, 36, "{policy}");
         let t = ran.outcome.triggers[0];
-        // One of the first two and four of the five had to wait. A machine that stops for a while may let more of them wait.
+        // One of the first two and four of the five had to wait. A machine that stops for a while
+        // may let more of them wait.
         assert_eq!((t.events, t.left, t.ended), (10, 0, false), "{policy}");
         assert!((5..10).contains(&t.deferred), "{policy}: {t:?}");
     }
 }
 
-/// A task whose jobs take turns on two processors, asked for by somebody who hardly lets a moment pass: the duty to release them goes
-/// from domain to domain, and what is asked for is released once.
+/// A task whose jobs take turns on two processors, asked for by somebody who hardly lets a moment
+/// pass: the duty to release them goes from domain to domain, and what is asked for is released
+/// once.
 fn the_duty_to_release_goes_with_the_jobs_of_a_split_task(live: &Live) {
     // A task of utilization 0.6 on each of two processors leaves no room for a third one.
     let timings = [(12, 20), (18, 30), (6, 10)];
@@ -153,7 +156,8 @@ fn the_duty_to_release_goes_with_the_jobs_of_a_split_task(live: &Live) {
     assert!(on(0) > 10 && on(1) > 10, "{jobs:?}");
 }
 
-/// What is asked for goes on being done when another policy takes over, and comes no closer by that.
+/// What is asked for goes on being done when another policy takes over, and comes no closer by
+/// that.
 fn triggers_go_on_across_policies(live: &Live) {
     let (trigger, mut counter) = counter();
     let set = sporadic(&[(trigger, 20)], 25);
@@ -242,8 +246,8 @@ fn all_kinds_of_tasks_can_be_triggered(live: &Live) {
     let by_timer = releases(&ran, &set, 2);
     assert!(apart(&by_timer) >= 20 && by_timer.len() >= 35, "{by_timer:?}");
     assert_eq!(noter::read(&notes).len(), 8);
-    // A program with a budget has a job for each, cut when the budget is used up. The first may end by waiting for the disk that
-    // the shell comes from.
+    // A program with a budget has a job for each, cut when the budget is used up. The first may end
+    // by waiting for the disk that the shell comes from.
     let cut = ran.statistics.tasks[0].recorded.map(|r| r.budget_exhausted);
     assert_eq!(ran.statistics.tasks[0].jobs, 8);
     assert!(cut.is_some_and(|cut| (6..=8).contains(&cut)), "{cut:?}");

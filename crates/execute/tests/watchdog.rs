@@ -1,6 +1,7 @@
 //! The watchdog ends what has lost its way. These tests come before all that raises a thread.
 //!
-//! A run that stands still is played by a process of its own, forked here, so that nothing can reach the test's.
+//! A run that stands still is played by a process of its own, forked here, so that nothing can
+//! reach the test's.
 
 mod support;
 
@@ -168,8 +169,8 @@ fn missing_slack_ends_the_run(_: &Live) {
     }
 }
 
-/// The signs come from an ordinary thread, which others may keep from running for longer than the watchdog waits: that says nothing
-/// about the watchdog, and it is tried again.
+/// The signs come from an ordinary thread, which others may keep from running for longer than the
+/// watchdog waits: that says nothing about the watchdog, and it is tried again.
 fn who_gives_signs_of_life_is_left_alone(_: &Live) {
     for _ in 0..10 {
         let watchdog = watchdog();

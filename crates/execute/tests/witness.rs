@@ -1,4 +1,5 @@
-//! A witness of its own: what the trace says happened is what the kernel's scheduler did (tracepoint `sched_switch`).
+//! A witness of its own: what the trace says happened is what the kernel's scheduler did
+//! (tracepoint `sched_switch`).
 //!
 //! Ignored where tracefs is not mounted at `/sys/kernel/tracing`, or may not be written.
 

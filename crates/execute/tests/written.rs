@@ -1,11 +1,12 @@
-//! Programs that are written for it: come from outside and go on as they were, leave early, wait for something within a job.
+//! Programs that are written for it: come from outside and go on as they were, leave early, wait
+//! for something within a job.
 //!
 //! The programs are this test itself, started with the name of one of its own programs.
 
 mod support;
 
 use execute::kernel::{Processors, Thread};
-use execute::{Door, How, Launch, Manner, Performer, Rights, Settings};
+use execute::{How, JoinSocket, Launch, Manner, Performer, Rights, Settings};
 use model::assignment::Clustered;
 use model::{Assignment, CpuSet, Duration, TaskId};
 use std::os::unix::process::CommandExt;
@@ -57,8 +58,8 @@ fn guest(arguments: &[String]) {
     }
 }
 
-/// `leaver SOCKET NAME`: leaves in the middle of its fifth job, and computes on for a while, at least until it is let go. That may
-/// take long: whoever lets it go is an ordinary thread.
+/// `leaver SOCKET NAME`: leaves in the middle of its fifth job, and computes on for a while, at
+/// least until it is let go. That may take long: whoever lets it go is an ordinary thread.
 fn leaver(arguments: &[String]) {
     let mut task = warmset_task::Task::join_at(Path::new(&arguments[0]), &arguments[1]).unwrap();
     for _ in 0..5 {
@@ -142,7 +143,7 @@ fn a_guest_goes_on_as_it_was_before_it_came(live: &Live) {
     let home = Thread::current().processors().unwrap();
     let set = set_of(&[(5, 25), (2, 20)]);
     let works = vec![
-        Performer::Outside(Arc::new(Door::open(&socket).unwrap())),
+        Performer::Outside(Arc::new(JoinSocket::open(&socket).unwrap())),
         Performer::Work(Box::new(SpinFor(ms(1)))),
     ];
     let guest = come("guest", &socket);
@@ -162,7 +163,7 @@ fn a_guest_that_leaves_within_a_job_is_let_go_and_the_run_goes_on(live: &Live) {
     let socket = dir.path().join("door");
     let set = set_of(&[(15, 25), (2, 20), (20, 100)]);
     let works = vec![
-        Performer::Outside(Arc::new(Door::open(&socket).unwrap())),
+        Performer::Outside(Arc::new(JoinSocket::open(&socket).unwrap())),
         Performer::Work(Box::new(SpinFor(ms(1)))),
         Performer::Work(Box::new(SpinFor(ms(10)))),
     ];
@@ -211,7 +212,7 @@ fn engine(socket: &Path) {
     let live = support::live().unwrap();
     let set = set_of(&[(5, 25), (2, 20)]);
     let works = vec![
-        Performer::Outside(Arc::new(Door::open(socket).unwrap())),
+        Performer::Outside(Arc::new(JoinSocket::open(socket).unwrap())),
         Performer::Work(Box::new(SpinFor(ms(1)))),
     ];
     let settings = Settings {
@@ -243,7 +244,8 @@ impl Work for Notes {
     }
 }
 
-/// A job that waits for something keeps its processor: whoever it has preempted goes on when it is done, as the trace says.
+/// A job that waits for something keeps its processor: whoever it has preempted goes on when it is
+/// done, as the trace says.
 fn who_is_preempted_does_not_run_while_a_program_waits_within_its_job(live: &Live) {
     let set = set_of(&[(12, 50), (200, 400)]);
     // Both on one processor.

@@ -1,14 +1,14 @@
 //! The account of work: what jobs have executed, which pieces of work are done, when to look again.
 
 use super::books::Books;
-use super::{Enforcement, SHORTEST};
+use super::enforcement::{Enforcement, SHORTEST};
 use crate::backend::Backend;
 use crate::ids::Place;
 use model::{Duration, TaskId};
 
 impl<B: Backend> Books<B> {
-    /// Takes note of a piece of work that the task, one of this domain, has done. If its current job
-    /// is complete with that: the processor time of the job.
+    /// Takes note of a piece of work that the task, one of this domain, has done. If its current
+    /// job is complete with that: the processor time of the job.
     pub(super) fn take_work_done(&mut self, task: TaskId) -> Option<Duration> {
         let done = self.backend.take_done(task);
         let state = &mut self.tasks[task.index()];

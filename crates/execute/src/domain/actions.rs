@@ -1,7 +1,7 @@
 //! What a policy has decided, before any of it is carried out.
 //!
-//! Deciding and carrying out are apart, so that it is known what each of them takes (002 §2.4: scheduling and context
-//! switch), and so that decisions can be carried out in the best order.
+//! Deciding and carrying out are apart, so that it is known what each of them takes (002 §2.4:
+//! scheduling and context switch), and so that decisions can be carried out in the best order.
 
 use crate::ids::Place;
 use model::{Instant, TaskId};

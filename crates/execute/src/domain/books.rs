@@ -1,7 +1,7 @@
 //! The books of a domain: its processors, its tasks, what is known of them, and the backend that
 //! carries decisions out. What is done with them is in the modules beside.
 
-use super::Enforcement;
+use super::enforcement::Enforcement;
 use super::samples::Samples;
 use crate::backend::{Backend, Choice};
 use crate::ids::{DomainId, Place};

@@ -10,8 +10,8 @@ use policy::tournament::Tournament;
 use trace::{Event as Record, Overhead};
 
 impl<B: Backend> Books<B> {
-    /// Does what was decided: first everybody leaves who has to, then others come, those on other processors first. What a
-    /// dispatcher does for others takes its own processor, too.
+    /// Does what was decided: first everybody leaves who has to, then others come, those on other
+    /// processors first. What a dispatcher does for others takes its own processor, too.
     pub(super) fn carry_out(&mut self, actions: &mut Actions) {
         let here = self.here;
         let chosen = actions.list.iter().rev().find_map(|action| match action {
@@ -134,13 +134,14 @@ impl<B: Backend> Books<B> {
         }
     }
 
-    /// Takes the job of a task, which runs at this place, off it. False where it had finished before
-    /// that: then it is shown to be complete and added to the late ones.
+    /// Takes the job of a task, which runs at this place, off it. False where it had finished
+    /// before that: then it is shown to be complete and added to the late ones.
     pub(super) fn preempt(&mut self, task: TaskId, place: Place, then: Then) -> bool {
         let done = self.backend.preempt(task, place, then, self.now);
         self.check(done);
         if self.tasks[task.index()].behind > 0 {
-            // If it has done what was left over from an earlier job, it is told to go on when it is chosen again.
+            // If it has done what was left over from an earlier job, it is told to go on when it is
+            // chosen again.
             self.tasks[task.index()].place = None;
         }
         if self.backend.has_done(task)
@@ -173,7 +174,8 @@ impl<B: Backend> Books<B> {
         }
     }
 
-    /// After a decision: stops all jobs that would go on where no job runs, and shows which places are idle.
+    /// After a decision: stops all jobs that would go on where no job runs, and shows which places
+    /// are idle.
     pub(super) fn settle(&mut self, is_deliberate: impl Fn(Place) -> bool) {
         for place in Place::all(self.cpus.len()) {
             if self.running[place.index()].is_none() {

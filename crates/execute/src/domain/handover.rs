@@ -1,6 +1,6 @@
 //! From one stage to the next: a domain gives its tasks away, and another one takes them over.
 
-use super::Core;
+use super::Domain;
 use super::books::{Books, Shown};
 use crate::backend::{Backend, TaskOf};
 use crate::ids::{DomainId, Place};
@@ -13,7 +13,8 @@ use trace::recorder::{self, Producer};
 
 /// What goes from one stage to the next.
 pub(crate) struct Carried<T> {
-    /// By task, its state and what the backend knows of it. Empty for none: every task has an owner.
+    /// By task, its state and what the backend knows of it. Empty for none: every task has an
+    /// owner.
     pub tasks: Vec<Option<(TaskState, T)>>,
     /// By task: how many of its jobs were released.
     pub arrived: Vec<u64>,
@@ -44,7 +45,7 @@ impl<B: Backend> Books<B> {
     }
 }
 
-impl<P: Policy, B: Backend> Core<P, B> {
+impl<P: Policy, B: Backend> Domain<P, B> {
     /// The stage is over: takes note of what has happened, and takes everybody off.
     pub fn leave(&mut self, team: &Team<B::Host>) {
         self.books.begin(Place(0));
@@ -61,7 +62,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         has_mail
     }
 
-    /// Gives away the tasks that are its own, and what is known of them. [`Core::leave`] has taken everybody off.
+    /// Gives away the tasks that are its own, and what is known of them. [`Domain::leave`] has
+    /// taken everybody off.
     pub fn give(&mut self, carried: &mut Carried<TaskOf<B>>) {
         let books = &mut self.books;
         for (task, state) in (0..).map(TaskId).zip(&books.tasks).filter(|(_, s)| s.owned) {
@@ -112,7 +114,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
 
     /// A task of another stage is this domain's from now on; its job, if it has one, runs nowhere.
     fn take_task_over(&mut self, team: &Team<B::Host>, task: TaskId, state: &TaskState, known: TaskOf<B>) {
-        // Whoever finishes from here on says so here; what was finished before is seen by whoever looks now.
+        // Whoever finishes from here on says so here; what was finished before is seen by whoever
+        // looks now.
         team.move_reports_to(task, self.books.domain);
         let state = TaskState {
             place: None,
@@ -130,8 +133,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         self.look_at(task);
     }
 
-    /// Looks for the last time, when all dispatchers have ended: how far the jobs of each task have come, for
-    /// the tasks that are this domain's: the number of the first job that is not done.
+    /// Looks for the last time, when all dispatchers have ended: how far the jobs of each task have
+    /// come, for the tasks that are this domain's: the number of the first job that is not done.
     pub fn unfinished(&mut self, team: &Team<B::Host>) -> Vec<(TaskId, u64)> {
         let domain: DomainId = self.books.domain;
         team.inboxes[domain.index()].take_mail(&mut self.mail);

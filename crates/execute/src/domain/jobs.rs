@@ -1,6 +1,8 @@
-//! The life of a job in its domain: due, released, ready, complete or cut short, and on to the next one.
+//! The life of a job in its domain: due, released, ready, complete or cut short, and on to the next
+//! one.
 
-use super::{Core, Enforcement, NEARLY};
+use super::Domain;
+use super::enforcement::{Enforcement, NEARLY};
 use crate::backend::{Backend, Then};
 use crate::ids::Place;
 use crate::team::Mail;
@@ -9,7 +11,7 @@ use policy::tournament::Tournament;
 use policy::{Event, Policy};
 use trace::{Event as Record, Overhead};
 
-impl<P: Policy, B: Backend> Core<P, B> {
+impl<P: Policy, B: Backend> Domain<P, B> {
     /// The release of the next job of a task is this domain's duty from now on.
     pub(super) fn expect(&mut self, task: TaskId) {
         if let Some(releaser) = &self.books.team.releasers[task.index()] {
@@ -33,7 +35,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         }
     }
 
-    /// If the release of a task that is this domain's duty is asked for, it is due when that may be.
+    /// If the release of a task that is this domain's duty is asked for, it is due when that may
+    /// be.
     fn look_at_trigger(&mut self, task: TaskId) {
         let books = &self.books;
         let (parameters, number) = (&books.parameters[task.index()], self.arrived[task.index()]);
@@ -79,7 +82,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         self.books.end_overhead(Overhead::Release, task, number);
     }
 
-    /// Passes the duty to release job `number` of a task on to the domain in which it becomes ready.
+    /// Passes the duty to release job `number` of a task on to the domain in which it becomes
+    /// ready.
     fn expect_next(&mut self, task: TaskId, number: u64) {
         let home = self.home(task, number);
         if home == self.books.domain {
@@ -93,7 +97,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         self.books.team.send(home, Mail::Release { task, number });
     }
 
-    /// A task has become this domain's: a part of its job is ready, or its next job if that is released.
+    /// A task has become this domain's: a part of its job is ready, or its next job if that is
+    /// released.
     pub(super) fn arrive(&mut self, task: TaskId) {
         let state = &self.books.tasks[task.index()];
         if state.current {
@@ -149,7 +154,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         if !self.books.tasks[task.index()].owned || !self.books.backend.has_done(task) {
             return;
         }
-        // It may have finished since this step began: a completion is not stamped before its job's end.
+        // It may have finished since this step began: a completion is not stamped before its job's
+        // end.
         self.books.pass();
         if let Some(executed) = self.books.take_work_done(task) {
             self.books.show_completion(task, executed, false);
@@ -157,7 +163,8 @@ impl<P: Policy, B: Backend> Core<P, B> {
         }
     }
 
-    /// The current job of a task is complete or cut short; it is shown already, and on no processor any more.
+    /// The current job of a task is complete or cut short; it is shown already, and on no processor
+    /// any more.
     pub(super) fn finish(&mut self, task: TaskId) {
         self.tell(Event::Done(task));
         let state = &mut self.books.tasks[task.index()];

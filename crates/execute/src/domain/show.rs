@@ -43,7 +43,8 @@ impl<B: Backend> Books<B> {
         self.producer.push(event);
     }
 
-    /// The job of a task is complete. It leaves its place; one that was being preempted meanwhile gets it back for no time.
+    /// The job of a task is complete. It leaves its place; one that was being preempted meanwhile
+    /// gets it back for no time.
     pub(super) fn show_completion(&mut self, task: TaskId, executed: Duration, cut: bool) {
         let state = self.tasks[task.index()];
         let (number, now) = (state.number, self.now);
@@ -83,7 +84,8 @@ impl<B: Backend> Books<B> {
         self.tasks[task.index()].place = None;
     }
 
-    /// The place of the domain where a task last ran, or the first one if that was in another domain.
+    /// The place of the domain where a task last ran, or the first one if that was in another
+    /// domain.
     fn last_place(&self, task: TaskId) -> Place {
         let last = self.tasks[task.index()].last;
         let at = self.cpus.iter().position(|cpu| Some(*cpu) == last);

@@ -8,7 +8,7 @@ use super::{Maker, Settings};
 use crate::clock::Timeline;
 use crate::colored;
 use crate::domain::samples::SAMPLES;
-use crate::effort::Efforting;
+use crate::effort::RunningEfforts;
 use crate::ids::PostId;
 use crate::programs::keeper::Keeper;
 use crate::programs::sentinel;
@@ -55,7 +55,7 @@ pub(super) struct Engine<M> {
     keeper: Keeper,
     /// Where there are triggers.
     listener: Option<Listener>,
-    efforts: Efforting,
+    efforts: RunningEfforts,
     collector: Option<Collector>,
 }
 

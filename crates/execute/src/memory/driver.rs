@@ -1,10 +1,10 @@
-//! Drives a run in memory: steps the domains that are called or have something due, and moves the clock from one event to
-//! the next. It stands for dispatchers and supervisor.
+//! Drives a run in memory: steps the domains that are called or have something due, and moves the
+//! clock from one event to the next. It stands for dispatchers and supervisor.
 
 use super::{Execution, Failure, Machine, MemoryBackend, Virtual};
 use crate::domain::Enforcement;
 use crate::ids::{DomainId, Place, PostId};
-use crate::stage::{Common, Cores, Site, Stage, Tally, open};
+use crate::stage::{Common, Domains, Site, Stage, Tally, open};
 use crate::task_state::Parameters;
 use crate::team::{self, Team};
 use model::{CpuId, Duration, Instant, TaskId, TaskSet};
@@ -60,17 +60,17 @@ trait MemoryStage: Stage<Virtual> {
     fn site(&self) -> Site;
 }
 
-impl<P: Policy + Send + 'static> MemoryStage for Cores<P, MemoryBackend> {
+impl<P: Policy + Send + 'static> MemoryStage for Domains<P, MemoryBackend> {
     fn step(&self, team: &Team<Virtual>, domain: u32, place: Place) -> bool {
-        let mut core = open(&self.cores[domain as usize]);
-        if !core.ended {
-            core.step(team, place);
+        let mut domain = open(&self.domains[domain as usize]);
+        if !domain.ended {
+            domain.step(team, place);
         }
-        core.ended
+        domain.ended
     }
 
     fn next(&self, domain: u32) -> Instant {
-        Instant::from_nanos(open(&self.cores[domain as usize]).next())
+        Instant::from_nanos(open(&self.domains[domain as usize]).next())
     }
 
     fn site(&self) -> Site {
@@ -90,8 +90,8 @@ struct Make<'a>(&'a Common<Virtual>, Site, Vec<Producer>);
 impl Visit for Make<'_> {
     type Out = Arc<dyn MemoryStage>;
     fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
-        let cores: Cores<P, MemoryBackend> = Cores::new(plan, self.0, self.1, self.2.into_iter());
-        Arc::new(cores)
+        let domains: Domains<P, MemoryBackend> = Domains::new(plan, self.0, self.1, self.2.into_iter());
+        Arc::new(domains)
     }
 }
 
@@ -230,7 +230,8 @@ impl Driver<'_> {
         (domain.0 - self.stage().site().domain.0, Place(post.0 - leader.0))
     }
 
-    /// The next dispatcher that looks at its domain now: one that was called, or a leader for whom something is due.
+    /// The next dispatcher that looks at its domain now: one that was called, or a leader for whom
+    /// something is due.
     fn next_post(&self) -> Option<PostId> {
         let (now, team) = (self.team().now(), self.team());
         self.here.iter().copied().find(|post| {
@@ -240,7 +241,8 @@ impl Driver<'_> {
         })
     }
 
-    /// Steps all domains that have something to do now, then moves the clock to the next event. False: the run is over.
+    /// Steps all domains that have something to do now, then moves the clock to the next event.
+    /// False: the run is over.
     fn drive(&mut self) -> bool {
         while let Some(post) = self.next_post() {
             self.team().host.machine().called.remove(&post);

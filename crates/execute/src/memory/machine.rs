@@ -35,7 +35,8 @@ pub(crate) enum Failure {
 struct Thread {
     /// Where it runs, as it was told.
     on: Option<CpuId>,
-    /// Where it would go on if no other job ran there: preempted within a piece of work, and not stopped.
+    /// Where it would go on if no other job ran there: preempted within a piece of work, and not
+    /// stopped.
     waits: Option<CpuId>,
     /// How many pieces of work it was told to do, and has done.
     told: u32,
@@ -227,8 +228,8 @@ impl Machine {
         false
     }
 
-    /// The tasks that execute, each on a processor of its own: those that were run, and on the others those that were not
-    /// stopped.
+    /// The tasks that execute, each on a processor of its own: those that were run, and on the
+    /// others those that were not stopped.
     fn executing(&self) -> Vec<TaskId> {
         let all = || (0..).map(TaskId).zip(&self.threads);
         let mut taken: BTreeSet<CpuId> = all().filter_map(|(_, t)| t.on).collect();

@@ -1,4 +1,5 @@
-//! The whole engine in memory, under every policy: what it decides, what it writes, what it does where a backend fails.
+//! The whole engine in memory, under every policy: what it decides, what it writes, what it does
+//! where a backend fails.
 
 #[path = "../../tests/support/assign.rs"]
 mod assign;

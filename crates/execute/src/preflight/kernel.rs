@@ -14,7 +14,8 @@ fn percent(part: Duration, whole: Duration) -> f64 {
     100.0 * part.nanos() as f64 / whole.nanos().max(1) as f64
 }
 
-/// What real-time threads are left of every processor that is used, in percent, as far as the kernel tells.
+/// What real-time threads are left of every processor that is used, in percent, as far as the
+/// kernel tells.
 pub(super) fn left_percent(intent: &Intent<'_>) -> f64 {
     let mut left: f64 = match throttle(intent.tree) {
         Throttle::Limited { runtime, period } => percent(runtime, period),
@@ -93,11 +94,12 @@ fn fair_server(intent: &Intent<'_>) -> Finding {
     }
 }
 
-/// Where a kernel that can choose shows what it chose, the choice in parentheses: `none voluntary (full) lazy`.
+/// Where a kernel that can choose shows what it chose, the choice in parentheses: `none voluntary
+/// (full) lazy`.
 const CHOICE: &str = "/sys/kernel/debug/sched/preempt";
 
-/// May a real-time thread interrupt what the kernel does for other programs? Where it may not, it waits for the end of their
-/// system calls and page faults, and no priority helps.
+/// May a real-time thread interrupt what the kernel does for other programs? Where it may not, it
+/// waits for the end of their system calls and page faults, and no priority helps.
 pub(super) fn preemption(intent: &Intent<'_>) -> Finding {
     let name = "kernel preemption";
     let waits = "real-time threads wait while the kernel works for other programs";
@@ -160,7 +162,8 @@ pub(super) fn control_groups(intent: &Intent<'_>) -> Vec<Finding> {
     }
     let name = "time of ordinary threads";
     match cgroup::bandwidth(intent.tree) {
-        // The supervisor takes events out of the recorder's rings five times a second, and needs little for it.
+        // The supervisor takes events out of the recorder's rings five times a second, and needs
+        // little for it.
         Some((file, quota, period)) if percent(quota, period) < 10.0 => found.push(Finding::warn(
             name,
             format!("its control group has {quota} of every {period} ({file}): events may be lost, and the watchdog may end the run"),

@@ -1,18 +1,15 @@
-//! What the tasks ask for: processor time below what the kernel leaves, and intervals that can be policed.
+//! What the tasks ask for: processor time below what the kernel leaves, and intervals that can be
+//! policed.
 
 use super::{Finding, Intent, kernel};
 use crate::domain::{Enforcement, POLICED};
+pub use crate::threads::slack::MOST_PERCENT;
 use model::{Assignment, CpuId, Duration, Ratio, TaskId, TaskSet, Workload};
 use std::collections::BTreeMap;
 use trace::Stage;
 
-/// The part of a processor, in percent, that the tasks may take at most.
-///
-/// The kernel keeps 5 % of every processor for ordinary programs unless it was told otherwise, and this engine's supervisor is
-/// one of them. One more for dispatchers.
-pub const MOST_PERCENT: f64 = 94.0;
-
-/// What the tasks need of the processors that they may run on, where they need most: under each policy.
+/// What the tasks need of the processors that they may run on, where they need most: under each
+/// policy.
 pub(super) fn utilization(intent: &Intent<'_>) -> Vec<Finding> {
     let most = MOST_PERCENT.min(kernel::left_percent(intent) - 1.0);
     intent
@@ -48,7 +45,8 @@ fn fullest(intent: &Intent<'_>, stage: &Stage, most: f64) -> Finding {
     }
 }
 
-/// Processors that are filled together: where, if that is not all of them; how many; the utilization of the tasks there.
+/// Processors that are filled together: where, if that is not all of them; how many; the
+/// utilization of the tasks there.
 fn shares(intent: &Intent<'_>, assignment: Option<&Assignment>) -> Vec<(String, usize, f64)> {
     let part = |task: TaskId| match is_budget(intent.set, task) {
         // A program has all of its budget.

@@ -1,5 +1,5 @@
-//! Other real-time programs on the same processors: they take time from jobs, or keep dispatchers waiting.
-//! Among them are other runs of this engine.
+//! Other real-time programs on the same processors: they take time from jobs, or keep dispatchers
+//! waiting. Among them are other runs of this engine.
 
 use super::{Finding, Intent};
 use crate::threads::dispatcher;
@@ -14,7 +14,8 @@ pub const OTHER_RUNS: &str = "other Warmset runs";
 /// So many are named.
 const MOST: usize = 8;
 
-/// One finding a program that has threads at or above the priorities of this engine, on processors that the run has.
+/// One finding a program that has threads at or above the priorities of this engine, on processors
+/// that the run has.
 pub(super) fn programs(intent: &Intent<'_>) -> Vec<Finding> {
     let name = "other real-time programs";
     // At that of preempted jobs and above.
@@ -49,8 +50,8 @@ pub(super) fn programs(intent: &Intent<'_>) -> Vec<Finding> {
     found
 }
 
-/// The other runs of this engine: their processes, and the processors of their dispatchers as far as
-/// these are known. What such a process has started, its watchdog among it, belongs to the run.
+/// The other runs of this engine: their processes, and the processors of their dispatchers as far
+/// as these are known. What such a process has started, its watchdog among it, belongs to the run.
 fn runs(all: &[Other]) -> BTreeMap<u32, Option<CpuSet>> {
     let priority = u32::try_from(kernel::DISPATCHER.get()).unwrap_or(u32::MAX);
     let mut runs: BTreeMap<u32, Option<CpuSet>> = BTreeMap::new();

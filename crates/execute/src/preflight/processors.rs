@@ -12,7 +12,8 @@ fn core_of(processor: &Processor) -> (u32, u32) {
     (processor.socket, processor.core)
 }
 
-/// Processors of the run that share a core, with each other or with one outside of the run, where anybody's work may run.
+/// Processors of the run that share a core, with each other or with one outside of the run, where
+/// anybody's work may run.
 pub(super) fn siblings(intent: &Intent<'_>) -> Vec<Finding> {
     let name = "hardware threads";
     let online = || intent.machine.platform.processors.iter().filter(|p| p.online);
@@ -77,7 +78,8 @@ pub(super) fn frequency(machine: &Machine) -> Finding {
 /// Leaving a state that takes no longer than this disturbs nothing, in microseconds.
 const SHALLOW: u64 = 2;
 
-/// The state of these processors that takes longest to leave, of those that are not switched off: its name and microseconds.
+/// The state of these processors that takes longest to leave, of those that are not switched off:
+/// its name and microseconds.
 fn deepest(intent: &Intent<'_>) -> Option<(String, u64)> {
     let states = |cpu: &CpuId| {
         let dir = format!("{CPUS}/cpu{}/cpuidle", cpu.0);

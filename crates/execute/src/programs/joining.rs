@@ -26,7 +26,7 @@ const LINE: usize = 4096;
 /// Where programs come in that somebody else has started: a socket, gone when this is, or with the
 /// run that has made it.
 #[derive(Debug)]
-pub struct Door {
+pub struct JoinSocket {
     /// None before the run has made it.
     listener: OnceLock<UnixListener>,
     path: PathBuf,
@@ -36,7 +36,7 @@ pub struct Door {
     goes_with_this: bool,
 }
 
-impl Door {
+impl JoinSocket {
     /// Opens it at a path where nothing is, for programs of this process's user and of root, before
     /// there is a run that takes it away if this process is killed.
     ///
@@ -46,16 +46,17 @@ impl Door {
         Self::open_for(path, None)
     }
 
-    /// As [`Door::open`], for programs of this user as well; the socket belongs to that user then.
+    /// As [`JoinSocket::open`], for programs of this user as well; the socket belongs to that user
+    /// then.
     ///
     /// # Errors
-    /// As [`Door::open`]; no right to give the socket away.
+    /// As [`JoinSocket::open`]; no right to give the socket away.
     pub fn open_for(path: impl Into<PathBuf>, user: Option<&User>) -> Result<Self> {
-        let mut door = Self::at(path, user)?;
-        let listener = door.bind(&door.path).map_err(|e| door.cannot_listen(&e))?;
-        door.goes_with_this = true;
-        door.keep(listener);
-        Ok(door)
+        let mut socket = Self::at(path, user)?;
+        let listener = socket.bind(&socket.path).map_err(|e| socket.cannot_listen(&e))?;
+        socket.goes_with_this = true;
+        socket.keep(listener);
+        Ok(socket)
     }
 
     /// One that its run opens, at a path where nothing is.
@@ -65,22 +66,22 @@ impl Door {
     pub fn at(path: impl Into<PathBuf>, user: Option<&User>) -> Result<Self> {
         // What a run has left that was killed is in nobody's way.
         made::take_away_leftovers();
-        let door = Door {
+        let socket = JoinSocket {
             listener: OnceLock::new(),
             path: path.into(),
             owner: user.cloned(),
             goes_with_this: false,
         };
-        let there = match std::fs::symlink_metadata(&door.path) {
+        let there = match std::fs::symlink_metadata(&socket.path) {
             Ok(_) => Err(io::Error::from(ErrorKind::AddrInUse)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) => Err(e),
         };
         // A path that nobody could connect to is refused as well.
-        let can_be = there.and_then(|()| Ok(SocketAddrUnix::new(&door.path)?));
+        let can_be = there.and_then(|()| Ok(SocketAddrUnix::new(&socket.path)?));
         match can_be {
-            Ok(_) => Ok(door),
-            Err(e) => Err(door.cannot_listen(&e)),
+            Ok(_) => Ok(socket),
+            Err(e) => Err(socket.cannot_listen(&e)),
         }
     }
 
@@ -169,7 +170,7 @@ fn peer(stream: &UnixStream) -> Option<libc::ucred> {
     (done == 0).then_some(who)
 }
 
-impl Drop for Door {
+impl Drop for JoinSocket {
     fn drop(&mut self) {
         if self.goes_with_this {
             // It may be gone already.
@@ -196,27 +197,27 @@ struct Silent {
     since: Instant,
 }
 
-/// Programs that have come to a door and have not yet said which task they are.
+/// Programs that have connected to a socket and have not yet said which task they are.
 #[derive(Debug, Default)]
 pub(crate) struct Callers(Vec<Silent>);
 
 impl Callers {
-    /// Takes in everybody who stands at the door, and returns those who have said their names. Does
+    /// Takes in every program that has connected, and returns those who have said their names. Does
     /// not wait. Whoever may not come in, or takes too long, sees its connection closed.
     ///
     /// # Errors
     /// Connections cannot be accepted.
-    pub fn listen(&mut self, door: &Door) -> Result<Vec<Caller>> {
-        let Some(listener) = door.listener.get() else {
+    pub fn listen(&mut self, socket: &JoinSocket) -> Result<Vec<Caller>> {
+        let Some(listener) = socket.listener.get() else {
             return Ok(Vec::new());
         };
         while self.0.len() < MOST {
             match listener.accept() {
                 Ok((stream, _)) => {
-                    let Some(process) = door.admits(&stream) else {
+                    let Some(process) = socket.admits(&stream) else {
                         continue;
                     };
-                    stream.set_nonblocking(true).map_err(|e| refused(&e, door))?;
+                    stream.set_nonblocking(true).map_err(|e| refused(&e, socket))?;
                     self.0.push(Silent {
                         stream,
                         process,
@@ -226,7 +227,7 @@ impl Callers {
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
-                Err(e) => return Err(refused(&e, door)),
+                Err(e) => return Err(refused(&e, socket)),
             }
         }
         let mut heard = Vec::new();
@@ -245,9 +246,9 @@ impl Callers {
     }
 }
 
-fn refused(e: &io::Error, door: &Door) -> Error {
+fn refused(e: &io::Error, socket: &JoinSocket) -> Error {
     Error::new(format!("cannot let a program in: {e}"))
-        .at(door.path.display())
+        .at(socket.path.display())
         .remedy("see `ulimit -n` where too many files are open")
 }
 
@@ -287,11 +288,11 @@ mod tests {
     fn the_socket_is_for_its_owner_alone_and_gone_with_its_door() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("door");
-        let door = Door::open(&path).unwrap();
+        let door = JoinSocket::open(&path).unwrap();
         let there = std::fs::metadata(&path).unwrap();
         assert_eq!(there.permissions().mode() & 0o777, 0o600);
         assert_eq!(there.uid(), rustix::process::geteuid().as_raw());
-        let e = Door::open(&path).unwrap_err().to_string();
+        let e = JoinSocket::open(&path).unwrap_err().to_string();
         assert!(e.contains("cannot listen") && e.contains("door"), "{e}");
         drop(door);
         assert!(!path.exists());
@@ -301,7 +302,7 @@ mod tests {
     #[test]
     fn this_process_is_not_let_in() {
         let dir = tempfile::tempdir().unwrap();
-        let door = Door::open(dir.path().join("door")).unwrap();
+        let door = JoinSocket::open(dir.path().join("door")).unwrap();
         let mut stream = UnixStream::connect(door.path()).unwrap();
         stream.write_all(b"T1\n").unwrap();
         let mut callers = Callers::default();
@@ -313,7 +314,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_caller_that_is_silent() {
         let dir = tempfile::tempdir().unwrap();
-        let door = Door::open(dir.path().join("door")).unwrap();
+        let door = JoinSocket::open(dir.path().join("door")).unwrap();
         let mut callers = Callers::default();
         let caller = || {
             let (ours, theirs) = UnixStream::pair().unwrap();

@@ -1,56 +1,56 @@
 //! The keeper of the programs of a run: starts them, looks after them, and sees that none is left.
 //!
-//! It belongs to the supervisor: an ordinary thread, so that it never takes a lock that a dispatcher may want for longer than it
-//! takes to put a number down.
+//! It belongs to the supervisor: an ordinary thread, so that it never takes a lock that a
+//! dispatcher may want for longer than it takes to put a number down.
 
-use crate::kernel;
+mod ending;
+
 use crate::programs::ends::{How, ProgramEnd, ended};
-use crate::programs::joining::{Caller, Callers, Door};
+use crate::programs::joining::{Caller, Callers, JoinSocket};
 use crate::programs::launch::{self, Launch, Marked};
-use crate::programs::marks::{self, MARK, Mark};
+use crate::programs::marks::{self, MARK};
 use crate::programs::pages::Pages;
 use crate::programs::procfs::{self, Identity};
 use crate::programs::program::Program;
-use crate::programs::rights::{Limit, Owner};
+use crate::programs::rights::Limit;
 use crate::threads::host::ThreadTeam;
 use model::{Error, Result, TaskId};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use warmset_task::shared::{is_closed, send};
 
-/// How long programs have to end when they are told to.
-const GRACE: Duration = Duration::from_millis(1500);
 /// To look through directories below each other, and one more.
 const SPARE: usize = 4;
 /// How long they have to ask for their first job.
 const JOINING: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-struct Kept {
+struct TaskProgram {
     task: TaskId,
     process: i32,
     command: String,
     /// Its processes that were alive at the last look, its first one among them.
     processes: Vec<Identity>,
-    /// Where it came through, if from outside.
-    door: Option<UnixStream>,
+    /// Its connection to the socket by which it joined, if it came from outside.
+    connection: Option<UnixStream>,
     /// Has its first process been waited for?
     ended: Option<ProgramEnd>,
 }
 
-impl Kept {
-    /// Is this the group that was made for it? One from outside is in a group of somebody else's making.
+impl TaskProgram {
+    /// Is this the group that was made for it? One from outside is in a group of somebody else's
+    /// making.
     fn is_group(&self, group: i32) -> bool {
-        self.door.is_none() && self.process == group
+        self.connection.is_none() && self.process == group
     }
 
     /// How it has ended, if it has.
     fn how(&self) -> Option<How> {
-        match &self.door {
-            Some(door) => is_closed(door).then_some(How::Left),
+        match &self.connection {
+            Some(connection) => is_closed(connection).then_some(How::Left),
             None => ended(self.process).map(|status| match libc::WIFEXITED(status) {
                 true => How::Exited(libc::WEXITSTATUS(status)),
                 false => How::Signal(libc::WTERMSIG(status)),
@@ -76,7 +76,7 @@ fn is_of(team: &ThreadTeam, process: i32) -> bool {
 pub(crate) struct Keeper {
     /// What all processes of this run carry in their environment.
     mark: String,
-    programs: Vec<Kept>,
+    programs: Vec<TaskProgram>,
     /// Orphans that are known already.
     orphans: Vec<i32>,
     /// Was this process a subreaper before?
@@ -159,14 +159,14 @@ impl Keeper {
             limit: Limit::new(longest, task.0, team.host.board.number()),
             group: team.host.board.group(),
         };
-        let (process, program) = launch::launch(launch, &by, &team.host.belfry)
+        let (process, program) = launch::launch(launch, &by, &team.host.sentinel_bells)
             .map_err(|e| e.at(format!("task {}", team.name(task))))?;
-        self.programs.push(Kept {
+        self.programs.push(TaskProgram {
             task,
             process,
             command,
             processes: Identity::of(process).into_iter().collect(),
-            door: None,
+            connection: None,
             ended: None,
         });
         if let Some(known) = Identity::of(process) {
@@ -183,27 +183,28 @@ impl Keeper {
         Ok(())
     }
 
-    /// Waits until all programs that were written for it have asked for their first job, those of `outside` after they have
-    /// come through their door. `stopped`: the user does not want to wait any more.
+    /// Waits until all programs that were written for it have asked for their first job, those of
+    /// `outside` after they have joined through their socket. `stopped`: the user does not want to
+    /// wait any more.
     ///
     /// # Errors
     /// One of them ended before, or did not ask within ten seconds after it was started.
     pub fn gather(
         &mut self,
         team: &ThreadTeam,
-        outside: &[(TaskId, Arc<Door>)],
+        outside: &[(TaskId, Arc<JoinSocket>)],
         stopped: &dyn Fn() -> bool,
     ) -> Result<()> {
         let until = Instant::now() + JOINING;
-        let mut doors: Vec<(&Arc<Door>, Callers)> = Vec::new();
-        for (_, door) in outside {
-            if !doors.iter().any(|(known, _)| Arc::ptr_eq(known, door)) {
-                doors.push((door, Callers::default()));
+        let mut sockets: Vec<(&Arc<JoinSocket>, Callers)> = Vec::new();
+        for (_, socket) in outside {
+            if !sockets.iter().any(|(known, _)| Arc::ptr_eq(known, socket)) {
+                sockets.push((socket, Callers::default()));
             }
         }
         loop {
-            for (door, callers) in &mut doors {
-                for caller in callers.listen(door)? {
+            for (socket, callers) in &mut sockets {
+                for caller in callers.listen(socket)? {
                     self.admit(team, outside, caller)?;
                 }
             }
@@ -230,7 +231,7 @@ impl Keeper {
                 if kept.ended.is_some() {
                     return refuse("ended before it asked for its first job");
                 }
-                if is_late && kept.door.is_none() {
+                if is_late && kept.connection.is_none() {
                     return refuse("did not ask for its first job within 10 s");
                 }
             }
@@ -246,7 +247,12 @@ impl Keeper {
 
     /// Lets a process in that has said which task it is. One that is not waited for is sent away:
     /// it sees its connection closed.
-    fn admit(&mut self, team: &ThreadTeam, outside: &[(TaskId, Arc<Door>)], caller: Caller) -> Result<()> {
+    fn admit(
+        &mut self,
+        team: &ThreadTeam,
+        outside: &[(TaskId, Arc<JoinSocket>)],
+        caller: Caller,
+    ) -> Result<()> {
         let Caller {
             name,
             process,
@@ -262,7 +268,7 @@ impl Keeper {
             return Ok(());
         };
         let pages = Pages::new()?;
-        if send(&stream, &pages.files(&team.host.belfry)).is_err() {
+        if send(&stream, &pages.files(&team.host.sentinel_bells)).is_err() {
             return Ok(());
         }
         let program = Program::guest(process, pages).map_err(|e| e.at(format!("task {name}")))?;
@@ -274,18 +280,19 @@ impl Keeper {
             Error::new(format!("cannot move process {process}: {e}")).at(format!("task {name}"))
         })?;
         team.host.worker(task).perform(program);
-        self.programs.push(Kept {
+        self.programs.push(TaskProgram {
             task,
             process,
             command: format!("process {process}"),
             processes: known.into_iter().collect(),
-            door: Some(stream),
+            connection: Some(stream),
             ended: None,
         });
         Ok(())
     }
 
-    /// Looks once: who has ended, who was born, who lost its parents. A program that failed ends the run.
+    /// Looks once: who has ended, who was born, who lost its parents. A program that failed ends
+    /// the run.
     pub fn look(&mut self, team: &ThreadTeam) {
         if self.before.is_none() && self.programs.is_empty() {
             return;
@@ -302,7 +309,7 @@ impl Keeper {
                 program.gone.store(true, Ordering::Release);
                 // Nothing rings for it any more.
                 for place in 0..team.posts.len() {
-                    team.host.belfry.bells.ring(place as u32);
+                    team.host.sentinel_bells.page.ring(place as u32);
                 }
                 let at = team.now();
                 kept.ended = Some(ProgramEnd {
@@ -363,7 +370,8 @@ impl Keeper {
                 continue;
             }
             match procfs::state(child) {
-                // Waited for, if it was one of ours: by its group, as it has no environment any more.
+                // Waited for, if it was one of ours: by its group, as it has no environment any
+                // more.
                 Some((b'Z', group))
                     if self.orphans.contains(&child)
                         || self.programs.iter().any(|p| p.process == group)
@@ -412,177 +420,5 @@ impl Keeper {
     /// How many programs have ended.
     pub fn ended(&self) -> usize {
         self.programs.iter().filter(|p| p.ended.is_some()).count()
-    }
-
-    /// Ends all of them, whatever they do. Dispatchers and sentinels have ended before.
-    pub fn end(&mut self, team: &ThreadTeam) -> Vec<ProgramEnd> {
-        if team.host.board.has_programs() || !self.programs.is_empty() {
-            self.end_all(team);
-        }
-        if let Some(before) = self.before.take() {
-            // SAFETY: a call without pointers.
-            unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, before) };
-        }
-        for process in self.programs.iter().flat_map(|p| &p.processes) {
-            team.host.board.forget(*process);
-        }
-        let mut ends: Vec<ProgramEnd> = self.programs.iter().filter_map(|p| p.ended).collect();
-        ends.sort_by_key(|e| e.task);
-        ends
-    }
-
-    fn end_all(&mut self, team: &ThreadTeam) {
-        self.spare.clear();
-        let at = team.now();
-        for kept in &self.programs {
-            if let Some(program) = team.host.worker(kept.task).program() {
-                program.dismiss(libc::SIGTERM);
-            }
-        }
-        let until = Instant::now() + GRACE;
-        let mut told = false;
-        loop {
-            team.host.board.ordinary();
-            // Signal 0 is sent to nobody: it only counts. Who ends behind the count is found by the reaping.
-            let alive = self.signal(team, 0);
-            if !std::mem::replace(&mut told, true) {
-                self.tell_unknown(&alive);
-            }
-            if self.reap(team, at, How::Told) && alive.is_empty() {
-                return;
-            }
-            if Instant::now() >= until {
-                self.kill(team, at);
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// Asks those to end who belong to the run and to no program that was told: what best-effort
-    /// work has left.
-    fn tell_unknown(&self, alive: &[i32]) {
-        let is_known = |process: i32| {
-            let mut all = self.programs.iter().flat_map(|p| &p.processes);
-            all.any(|known| known.process == process)
-        };
-        for process in alive.iter().filter(|process| !is_known(**process)) {
-            // SAFETY: a call without pointers, to a process that was found to be of this run a
-            // moment ago.
-            unsafe { libc::kill(*process, libc::SIGTERM) };
-        }
-    }
-
-    /// Sends a signal to all processes of the run that are alive, remembers and returns them.
-    fn signal(&mut self, team: &ThreadTeam, signal: i32) -> Vec<i32> {
-        let (mut found, orphans) = (Vec::new(), &mut self.orphans);
-        // Orphans come to this process.
-        let this = std::process::id() as i32;
-        let text = format!("{MARK}={}", self.mark);
-        let mark = Mark {
-            text: text.as_bytes(),
-            owner: Owner {
-                run: team.host.board.number(),
-                number: None,
-            },
-        };
-        marks::signal_marked(mark, Some(this), signal, |process| found.push(process));
-        // The kernel knows them best, where it was asked to.
-        for process in team
-            .host
-            .board
-            .group()
-            .and_then(|group| group.processes().ok())
-            .unwrap_or_default()
-        {
-            if !found.contains(&process) && procfs::state(process).is_some_and(|(state, _)| state != b'Z') {
-                found.push(process);
-                // SAFETY: a call without pointers, to a process that was in the group of this run a
-                // moment ago.
-                unsafe { libc::kill(process, signal) };
-            }
-        }
-        // Whoever has put the mark out of its environment is in its group still, or was seen when it was born. A child that
-        // nobody has waited for keeps its number.
-        for child in children() {
-            if let Some((state, group)) = procfs::state(child)
-                && state != b'Z'
-                && self.programs.iter().any(|p| p.is_group(group))
-                && !found.contains(&child)
-            {
-                found.push(child);
-                // SAFETY: a call without pointers.
-                unsafe { libc::kill(child, signal) };
-            }
-        }
-        for kept in self.programs.iter_mut().filter(|p| p.door.is_none()) {
-            if let Some(program) = team.host.worker(kept.task).program() {
-                program.look(&mut kept.processes);
-            }
-            for process in &kept.processes {
-                let Identity { process, .. } = *process;
-                let lives = procfs::state(process).is_some_and(|(state, _)| state != b'Z');
-                if lives && !found.contains(&process) {
-                    found.push(process);
-                    // SAFETY: a call without pointers, to a process that was found to be of this run a moment ago.
-                    unsafe { libc::kill(process, signal) };
-                }
-            }
-        }
-        for process in &found {
-            if !orphans.contains(process) {
-                orphans.push(*process);
-            }
-        }
-        found
-    }
-
-    /// Waits for whoever has ended; is nobody of the run a child of this process any more?
-    fn reap(&mut self, team: &ThreadTeam, at: model::Instant, how: How) -> bool {
-        for kept in &mut self.programs {
-            // Who came from outside goes on, as an ordinary process.
-            if kept.ended.is_none() && (kept.door.is_some() || ended(kept.process).is_some()) {
-                let task = kept.task;
-                kept.ended = Some(ProgramEnd { task, how, at });
-            }
-        }
-        let mut children = children();
-        // How the first process of a program ended is asked above: whoever asks here would take the answer away.
-        children.retain(|child| self.programs.iter().all(|p| p.process != *child));
-        let hired = team.host.hired.lock().unwrap_or_else(PoisonError::into_inner);
-        children.retain(|child| !hired.contains(child));
-        let mut all = self.programs.iter().all(|p| p.ended.is_some());
-        for child in children {
-            let group = procfs::state(child).map(|(_, group)| group);
-            let kept = self.programs.iter().find(|p| group == Some(p.process));
-            if self.orphans.contains(&child) || kept.is_some() || is_of(team, child) {
-                // Between its memory and its end a process is neither alive, by its environment, nor to be waited for.
-                // What belongs to a program from outside goes on with that.
-                let goes_on = kept.is_some_and(|p| p.door.is_some());
-                all &= ended(child).is_some() || goes_on;
-            }
-        }
-        all
-    }
-
-    /// Kills whoever is left, again and again until nobody is.
-    fn kill(&mut self, team: &ThreadTeam, at: model::Instant) {
-        let until = kernel::monotonic() + 5_000_000_000;
-        while kernel::monotonic() < until {
-            team.host.board.ordinary();
-            for kept in self
-                .programs
-                .iter()
-                .filter(|p| p.ended.is_none() && p.door.is_none())
-            {
-                // SAFETY: a group of our own making, whose first process is not waited for yet.
-                unsafe { libc::kill(-kept.process, libc::SIGKILL) };
-            }
-            let alive = self.signal(team, libc::SIGKILL);
-            if self.reap(team, at, How::Forced) && alive.is_empty() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Starting a program as a task: held before its first instruction, marked, without rights.
 
-use crate::programs::joining::Door;
+use crate::programs::joining::JoinSocket;
 use crate::programs::marks::MARK;
-use crate::programs::pages::{Belfry, Pages};
+use crate::programs::pages::{Pages, SentinelBells};
 use crate::programs::program::{Kind, Program};
 use crate::programs::rights::{Before, Limit, Rights};
 use machine::group::Group;
@@ -21,8 +21,8 @@ pub enum Performer {
     Work(Box<dyn Work>),
     /// A program.
     Program(Launch),
-    /// A program that somebody else starts, and that comes through this door.
-    Outside(Arc<Door>),
+    /// A program that somebody else starts, and that joins through this socket.
+    Outside(Arc<JoinSocket>),
 }
 
 impl Performer {
@@ -30,9 +30,9 @@ impl Performer {
         !matches!(self, Performer::Work(_))
     }
     /// Where it is waited for, if somebody else starts it.
-    pub(crate) fn door(&self) -> Option<&Door> {
+    pub(crate) fn join_socket(&self) -> Option<&JoinSocket> {
         match self {
-            Performer::Outside(door) => Some(door),
+            Performer::Outside(socket) => Some(socket),
             _ => None,
         }
     }
@@ -70,7 +70,8 @@ pub struct Launch {
     pub manner: Manner,
     /// With which rights it runs.
     pub rights: Rights,
-    /// Where it writes to instead of this process's standard error, which has both of its outputs otherwise.
+    /// Where it writes to instead of this process's standard error, which has both of its outputs
+    /// otherwise.
     pub output: Option<File>,
 }
 
@@ -89,7 +90,7 @@ pub(crate) struct Marked<'a> {
 /// Starts a program and holds it before its first instruction.
 ///
 /// The caller has to stay: the program ends with the thread that started it.
-pub(crate) fn launch(launch: Launch, by: &Marked<'_>, belfry: &Belfry) -> Result<(i32, Program)> {
+pub(crate) fn launch(launch: Launch, by: &Marked<'_>, bells: &SentinelBells) -> Result<(i32, Program)> {
     let kind = match launch.manner {
         Manner::Unmodified(beyond) => Kind::Unmodified(beyond),
         Manner::Written => Kind::Written(Pages::new()?),
@@ -115,7 +116,7 @@ pub(crate) fn launch(launch: Launch, by: &Marked<'_>, belfry: &Belfry) -> Result
         .process_group(0);
     let inherited = match &kind {
         Kind::Unmodified(_) => Vec::new(),
-        Kind::Written(pages) => pages.numbers(belfry).to_vec(),
+        Kind::Written(pages) => pages.numbers(bells).to_vec(),
     };
     if !inherited.is_empty() {
         let numbers: Vec<String> = inherited.iter().map(ToString::to_string).collect();
@@ -136,7 +137,8 @@ pub(crate) fn launch(launch: Launch, by: &Marked<'_>, belfry: &Belfry) -> Result
     });
     let child = command.spawn().map_err(|e| failed("start", words, &e))?;
     let process = child.id() as i32;
-    // It is traced for as long as the exec takes: it stops in front of its first instruction, and goes on being stopped.
+    // It is traced for as long as the exec takes: it stops in front of its first instruction, and
+    // goes on being stopped.
     let held = waited_for(process, 0)
         .and_then(|_| {
             // SAFETY: a child of ours that is stopped for its tracer, which is this thread.
@@ -182,7 +184,8 @@ pub(crate) fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
 
 pub(crate) fn duplicate(fd: i32) -> io::Result<Stdio> {
     use std::os::fd::BorrowedFd;
-    // SAFETY: a standard descriptor, which is open for as long as the process lives; it is only duplicated.
+    // SAFETY: a standard descriptor, which is open for as long as the process lives; it is only
+    // duplicated.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned().map(Stdio::from)
 }

@@ -33,10 +33,9 @@ pub(crate) fn owner(process: i32) -> Option<Owner> {
 }
 
 /// Sends a signal to every process that carries the mark, and names it. Those that carry it in
-/// their environment alone are found
-/// `below` a process, where all of them descend from that.
-/// Takes no memory. Whoever looks into the environment of a process waits for its memory maps, which a stranger of low
-/// priority may keep for long.
+/// their environment alone are found `below` a process, where all of them descend from that. Takes
+/// no memory. Whoever looks into the environment of a process waits for its memory maps, which a
+/// stranger of low priority may keep for long.
 pub(crate) fn signal_marked(mark: Mark<'_>, below: Option<i32>, signal: i32, mut found: impl FnMut(i32)) {
     procfs::numbers(format_args!("/proc"), |process| {
         let is_owned = owner(process).is_some_and(|owner| {

@@ -1,4 +1,5 @@
-//! The pages that a run shares with a program that was written for it, from the side of the run (000 §3.3).
+//! The pages that a run shares with a program that was written for it, from the side of the run
+//! (000 §3.3).
 
 use model::{Error, Result};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -8,10 +9,11 @@ use warmset_task::Job;
 use warmset_task::page::{Bells, Control, Reply, VERSION};
 use warmset_task::shared::{Others, Shared, futex_wake};
 
-/// The bells of all processors; who has done a job rings.
+/// The page by which sentinels are woken, one word a processor: a program that has done a job rings
+/// there.
 #[derive(Debug)]
-pub(crate) struct Belfry {
-    pub bells: Shared<Bells>,
+pub(crate) struct SentinelBells {
+    pub page: Shared<Bells>,
     file: OwnedFd,
 }
 
@@ -19,14 +21,14 @@ fn failed(e: std::io::Error) -> Error {
     Error::new(format!("cannot share memory with programs: {e}")).remedy("it takes Linux 5.1 or later")
 }
 
-impl Belfry {
+impl SentinelBells {
     /// New ones, never rung.
     ///
     /// # Errors
     /// No memory to be had.
     pub fn new() -> Result<Self> {
-        let (bells, file) = Shared::create(Others::Write).map_err(failed)?;
-        Ok(Belfry { bells, file })
+        let (page, file) = Shared::create(Others::Write).map_err(failed)?;
+        Ok(SentinelBells { page, file })
     }
 }
 
@@ -51,7 +53,8 @@ pub(crate) struct Pages {
     control: Shared<Control>,
     reply: Shared<Reply>,
     files: [OwnedFd; 2],
-    /// What the control page says, and when the job left its processor. Dispatchers have the domain's lock here.
+    /// What the control page says, and when the job left its processor. Dispatchers have the
+    /// domain's lock here.
     said: Mutex<(Job, u64)>,
 }
 
@@ -73,13 +76,13 @@ impl Pages {
     }
 
     /// What the program gets: its pages and the bells.
-    pub fn files<'a>(&'a self, belfry: &'a Belfry) -> [&'a OwnedFd; 3] {
-        [&self.files[0], &self.files[1], &belfry.file]
+    pub fn files<'a>(&'a self, bells: &'a SentinelBells) -> [&'a OwnedFd; 3] {
+        [&self.files[0], &self.files[1], &bells.file]
     }
 
     /// The numbers of these descriptors.
-    pub fn numbers(&self, belfry: &Belfry) -> [RawFd; 3] {
-        self.files(belfry).map(AsRawFd::as_raw_fd)
+    pub fn numbers(&self, bells: &SentinelBells) -> [RawFd; 3] {
+        self.files(bells).map(AsRawFd::as_raw_fd)
     }
 
     /// Has the program asked for its first job?

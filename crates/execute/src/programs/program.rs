@@ -1,17 +1,21 @@
-//! Programs as tasks: started, held, moved and raised from outside, and taken off the machine at the end.
+//! Programs as tasks: started, held, moved and raised from outside, and taken off the machine at
+//! the end.
 //!
-//! A program that knows nothing of jobs gets what LITMUS^RT gives to `rt_launch` (002 §3.3): a budget, its WCET, in every
-//! period. It is a polling server: its job ends when the budget is used up or when none of its threads wants the
-//! processor ([`crate::programs::sentinel`]), and its next job begins with the next release. What wakes up in between waits.
+//! A program that knows nothing of jobs gets what LITMUS^RT gives to `rt_launch` (002 §3.3): a
+//! budget, its WCET, in every period. It is a polling server: its job ends when the budget is used
+//! up or when none of its threads wants the processor ([`crate::programs::sentinel`]), and its next
+//! job begins with the next release. What wakes up in between waits.
 //!
-//! **Held** it is by SIGSTOP to all of its processes. Freezing a control group would be the other way; it takes a group that one
-//! may write to, and interrupts the same calls with `EINTR` when it ends (signal(7) names them: `epoll_wait` above all).
+//! **Held** it is by SIGSTOP to all of its processes. Freezing a control group would be the other
+//! way; it takes a group that one may write to, and interrupts the same calls with `EINTR` when it
+//! ends (signal(7) names them: `epoll_wait` above all).
 //!
 //! **Nothing survives.** A program is a process group of its own, dies with the thread that started
 //! it (`PR_SET_PDEATHSIG`), and carries the run's mark as all of its descendants do, in its
-//! environment and in its limits ([`crate::programs::rights`]), by which the engine and, when that is gone,
-//! the watchdog and the heir find them. Where there is a control group for them the kernel knows
-//! them all. Orphans come to the engine, which is their subreaper for as long as the run lasts.
+//! environment and in its limits ([`crate::programs::rights`]), by which the engine and, when that
+//! is gone, the watchdog and the heir find them. Where there is a control group for them the kernel
+//! knows them all. Orphans come to the engine, which is their subreaper for as long as the run
+//! lasts.
 
 use crate::kernel::{Processors, RUN, Thread, WAIT};
 use crate::programs::family::Family;
@@ -165,7 +169,8 @@ impl Program {
         }
     }
 
-    /// Somebody was found who may have missed a change: does it again, to all. `held`: it stands still.
+    /// Somebody was found who may have missed a change: does it again, to all. `held`: it stands
+    /// still.
     pub fn tidy(&self, chosen: bool, held: bool, within_job: bool) -> io::Result<()> {
         if self.home.is_some() && self.gone.load(Ordering::Acquire) {
             // It has left, whatever it is about to do.
@@ -177,7 +182,8 @@ impl Program {
             _ => None,
         };
         self.change(|family| {
-            // The supervisor has it for a moment only; if it has it now, there will be another look.
+            // The supervisor has it for a moment only; if it has it now, there will be another
+            // look.
             if let Ok(mut adopted) = self.adopted.try_lock() {
                 for process in adopted.drain(..) {
                     family.adopt(process);
@@ -191,8 +197,8 @@ impl Program {
 }
 
 impl Program {
-    /// For the supervisor: finds all processes that are alive of those that are known and their descendants, counts their threads
-    /// on its own, and says so where the dispatchers know others.
+    /// For the supervisor: finds all processes that are alive of those that are known and their
+    /// descendants, counts their threads on its own, and says so where the dispatchers know others.
     pub(crate) fn look(&self, processes: &mut Vec<Identity>) -> bool {
         let (mut count, mut at) = (0, 0);
         let mut threads = Vec::new();

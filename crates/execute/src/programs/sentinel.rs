@@ -1,15 +1,17 @@
 //! A sentinel: the thread of a processor that finds out when a program does not want it any more.
 //!
-//! It has the priority right below that of chosen jobs and may run on its processor only. Where a program was chosen it is woken
-//! and then waits for its turn: when that comes, no thread of the program can run, for all of them may run on this
-//! processor only. Then the job is over, if the program knows nothing of jobs or has said so; if it has not, it waits for something
-//! within its job, and those who were preempted by it are kept from taking its place. Where no program is chosen the sentinel sleeps
-//! until its bell rings.
+//! It has the priority right below that of chosen jobs and may run on its processor only. Where a
+//! program was chosen it is woken and then waits for its turn: when that comes, no thread of the
+//! program can run, for all of them may run on this processor only. Then the job is over, if the
+//! program knows nothing of jobs or has said so; if it has not, it waits for something within its
+//! job, and those who were preempted by it are kept from taking its place. Where no program is
+//! chosen the sentinel sleeps until its bell rings.
 
 use crate::ids::PostId;
 use crate::kernel::{self, Thread};
 use crate::programs::watched::Seen;
-use crate::threads::host::{MORE_THREADS, ThreadTeam};
+use crate::remedies::MORE_THREADS;
+use crate::threads::host::ThreadTeam;
 use model::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,7 +48,7 @@ fn stand(team: &ThreadTeam, stage: u32, post: PostId) {
         return;
     }
     words.guarded.store(true, Ordering::Release);
-    let Some(bell) = team.host.belfry.bells.bell(of_post.slot) else {
+    let Some(bell) = team.host.sentinel_bells.page.bell(of_post.slot) else {
         team.fail(Error::new(
             "there are more processors than sentinels can be called on",
         ));

@@ -19,7 +19,8 @@ pub(crate) enum Seen {
 /// Whom a sentinel watches.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    /// The number of the choice, then the task: a task that was taken off and chosen again is another choice.
+    /// The number of the choice, then the task: a task that was taken off and chosen again is
+    /// another choice.
     word: AtomicU64,
     /// The choice whose task waits for something within its job, until that is known.
     still: AtomicU64,
@@ -42,7 +43,8 @@ impl Watched {
         self.word.swap(choice << 32 | u64::from(task), Ordering::AcqRel) as u32
     }
 
-    /// The program of this task was chosen here, and all of its threads are here. The sentinel is to be called then.
+    /// The program of this task was chosen here, and all of its threads are here. The sentinel is
+    /// to be called then.
     pub fn watch(&self, task: TaskId) {
         self.replace(task.0);
     }

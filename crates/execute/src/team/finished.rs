@@ -11,8 +11,8 @@ use policy::NONE;
 use std::sync::atomic::{Ordering, fence};
 
 impl<H: Host> Team<H> {
-    /// From now on the task, which is to run at this place, reports there. Called by the domain that
-    /// owns it.
+    /// From now on the task, which is to run at this place, reports there. Called by the domain
+    /// that owns it.
     pub fn report_to(&self, task: TaskId, domain: DomainId, place: Place) {
         let report = &self.reports[task.index()];
         let post = self.inboxes[domain.index()].leader.of(place);
@@ -20,8 +20,8 @@ impl<H: Host> Team<H> {
         report.post.store(post.0, Ordering::Relaxed);
     }
 
-    /// From now on the task reports to a domain of the next stage. Called by the one dispatcher that
-    /// hands a stage over. Whatever the task finished before is seen by a look after this.
+    /// From now on the task reports to a domain of the next stage. Called by the one dispatcher
+    /// that hands a stage over. Whatever the task finished before is seen by a look after this.
     pub fn move_reports_to(&self, task: TaskId, domain: DomainId) {
         let report = &self.reports[task.index()];
         let leader = self.inboxes[domain.index()].leader;
@@ -30,8 +30,8 @@ impl<H: Host> Team<H> {
         fence(Ordering::SeqCst);
     }
 
-    /// Tells the domain of a task that the task has done a piece of work. Called by the task's worker,
-    /// or in its name.
+    /// Tells the domain of a task that the task has done a piece of work. Called by the task's
+    /// worker, or in its name.
     pub fn tell_finished(&self, task: TaskId) {
         self.enlist(task);
         let post = self.reports[task.index()].post.load(Ordering::Relaxed);
@@ -54,8 +54,9 @@ impl<H: Host> Team<H> {
                 }
             }
         }
-        // Another stage may have taken the task over in between, and the one before have looked for the last time. A dispatcher
-        // goes after it: a worker could be stopped at any moment, with the list in its hands.
+        // Another stage may have taken the task over in between, and the one before have looked for
+        // the last time. A dispatcher goes after it: a worker could be stopped at any moment, with
+        // the list in its hands.
         fence(Ordering::SeqCst);
         let own = DomainId(report.domain.load(Ordering::Relaxed));
         if own != domain {
@@ -68,8 +69,8 @@ impl<H: Host> Team<H> {
         self.host.call(self.inboxes[domain.index()].leader);
     }
 
-    /// Takes all tasks off the list of a domain, and puts each on that of the domain that it reports
-    /// to now. Called by dispatchers.
+    /// Takes all tasks off the list of a domain, and puts each on that of the domain that it
+    /// reports to now. Called by dispatchers.
     pub(super) fn pass_on(&self, domain: DomainId) {
         self.take_list(domain, |task| {
             self.enlist(task);
@@ -100,7 +101,8 @@ impl<H: Host> Team<H> {
         while task != NONE {
             let report = &self.reports[task as usize];
             let next = report.next.load(Ordering::Relaxed);
-            // Either the worker finds itself off the list, or what it has done by now is seen here: an exchange orders both.
+            // Either the worker finds itself off the list, or what it has done by now is seen here:
+            // an exchange orders both.
             report.listed.swap(false, Ordering::AcqRel);
             each(TaskId(task));
             task = next;

@@ -31,7 +31,8 @@ pub(crate) struct Inbox<T> {
     has_mail: AtomicBool,
     /// Is a release asked for that may be this domain's duty?
     pub(super) triggered: AtomicBool,
-    /// The first of a list of tasks that have finished, linked by [`Report::next`]; [`NONE`]: it is empty.
+    /// The first of a list of tasks that have finished, linked by [`Report::next`]; [`NONE`]: it is
+    /// empty.
     pub(super) finished: AtomicU32,
 }
 

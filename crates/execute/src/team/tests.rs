@@ -21,7 +21,8 @@ impl Host for Deaf {
 const OLD: DomainId = DomainId(0);
 const NEW: DomainId = DomainId(1);
 
-/// Two stages of one domain each, on one processor, which take turns with two sets of posts; so many tasks.
+/// Two stages of one domain each, on one processor, which take turns with two sets of posts; so
+/// many tasks.
 fn team(tasks: usize) -> Team<Deaf> {
     let (posts, inboxes) = lay_out(&[vec![vec![CpuId(0)]]], 2, tasks);
     let names = (0..tasks).map(|n| format!("T{n}")).collect();
@@ -100,8 +101,8 @@ fn no_stage_follows_one_that_all_have_left() {
     assert_eq!((team.ruling(), team.is_ending_stage()), (0, false));
 }
 
-/// Workers finish as fast as they are seen to, while two stages take over from each other again and again: when that is over
-/// nobody is overlooked.
+/// Workers finish as fast as they are seen to, while two stages take over from each other again and
+/// again: when that is over nobody is overlooked.
 #[test]
 fn nobody_is_overlooked_whoever_takes_over() {
     const TASKS: usize = 3;

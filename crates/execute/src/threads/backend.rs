@@ -1,10 +1,12 @@
-//! Carrying decisions out by the priority and the affinity of threads, and of programs in their place.
+//! Carrying decisions out by the priority and the affinity of threads, and of programs in their
+//! place.
 //!
-//! **How a decision becomes true.** A job that is chosen has a thread at priority [`RUN`](kernel::RUN) that may run on its
-//! processor only; a job that was chosen before and is not now has a thread at [`WAIT`](kernel::WAIT) on the processor where
-//! it last ran, so that it does not run there while another is chosen. Where nobody is chosen, all that wait there are led to
-//! their gates. A job that has not begun sleeps. Every change is made by whoever decided it, on its own processor or another's:
-//! the kernel carries it there.
+//! **How a decision becomes true.** A job that is chosen has a thread at priority
+//! [`RUN`](kernel::RUN) that may run on its processor only; a job that was chosen before and is not
+//! now has a thread at [`WAIT`](kernel::WAIT) on the processor where it last ran, so that it does
+//! not run there while another is chosen. Where nobody is chosen, all that wait there are led to
+//! their gates. A job that has not begun sleeps. Every change is made by whoever decided it, on its
+//! own processor or another's: the kernel carries it there.
 
 use crate::backend::{Backend, Choice, Done, Then};
 use crate::clock::{Monotonic, Timeline};
@@ -14,6 +16,7 @@ use crate::programs::pages;
 use crate::stage::{DomainSite, ForDomain};
 use crate::threads::host::{ThreadTeam, Threads};
 use crate::threads::post::PostWords;
+use crate::threads::task::ThreadTask;
 use crate::threads::worker::Worker;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId};
 use std::io;
@@ -25,29 +28,6 @@ const LOOKS: usize = 50;
 /// From one of these looks to the next, in nanoseconds.
 const LOOK: u64 = 500;
 
-/// What is known of the thread or program of a task. It moves with the task.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ThreadTask {
-    /// Does this domain own the task? The other fields mean nothing otherwise.
-    owned: bool,
-    /// The processor that it may run on; none at first.
-    affinity: Option<CpuId>,
-    /// Where it runs, as far as is decided.
-    place: Option<Place>,
-    /// Has it the priority of a chosen job?
-    raised: bool,
-    /// The post of the processor that it was told to leave while it may have been running there.
-    left: Option<PostId>,
-    /// Is its gate closed?
-    gated: bool,
-    /// Is it within a piece of work?
-    working: bool,
-    /// How many pieces of work of its worker were told of; wraps.
-    done: u32,
-    /// When it was told to begin from another processor, and has not been told of.
-    called: Option<Instant>,
-}
-
 /// The threads and programs of one domain.
 pub(crate) struct ThreadBackend {
     team: Arc<ThreadTeam>,
@@ -58,7 +38,8 @@ pub(crate) struct ThreadBackend {
     tasks: Vec<ThreadTask>,
     /// By place: the task that runs there.
     running: Vec<Option<TaskId>>,
-    /// By place: tasks whose threads wait there within a piece of work, at the priority to wait, their gates open.
+    /// By place: tasks whose threads wait there within a piece of work, at the priority to wait,
+    /// their gates open.
     waiting: Vec<Vec<TaskId>>,
     /// The place of the dispatcher whose step it is.
     here: Place,
@@ -152,8 +133,9 @@ impl ThreadBackend {
         done.map_err(|e| self.trouble(task, doing, &e))
     }
 
-    /// Waits until a thread is off the processor that it was told to leave: the kernel answers at once, the interrupt takes
-    /// some time. Moving it before that would stop that processor, and this dispatcher, for much longer (002 §4.4.2).
+    /// Waits until a thread is off the processor that it was told to leave: the kernel answers at
+    /// once, the interrupt takes some time. Moving it before that would stop that processor, and
+    /// this dispatcher, for much longer (002 §4.4.2).
     fn await_leaving(&mut self, task: TaskId) {
         let Some(left) = self.tasks[task.index()].left.take() else {
             return;
@@ -233,8 +215,8 @@ impl Backend for ThreadBackend {
         self.timeline.now()
     }
 
-    /// Looks after programs. Where one waits for something within its job, those that wait for its processor are led to their
-    /// gates: it is not theirs.
+    /// Looks after programs. Where one waits for something within its job, those that wait for its
+    /// processor are led to their gates: it is not theirs.
     fn tend(&mut self) -> Result<()> {
         if !self.programs {
             return Ok(());
@@ -269,7 +251,8 @@ impl Backend for ThreadBackend {
         }
         let known = &mut self.tasks[task.index()];
         known.left = None;
-        // First where, then how high: a queued thread is moved at little cost, a running one is not.
+        // First where, then how high: a queued thread is moved at little cost, a running one is
+        // not.
         if moves {
             known.affinity = Some(cpu);
             let pinned = self.worker(task).pin(cpu);
@@ -310,7 +293,11 @@ impl Backend for ThreadBackend {
         if worker.program().is_some() {
             let post = self.first_post.of(place).index();
             self.team.host.posts[post].watched.watch(task);
-            self.team.host.belfry.bells.ring(self.team.posts[post].slot);
+            self.team
+                .host
+                .sentinel_bells
+                .page
+                .ring(self.team.posts[post].slot);
         }
     }
 
@@ -319,7 +306,8 @@ impl Backend for ThreadBackend {
         let program = self.worker(task).program().is_some();
         // Before it leaves: its sentinel, which then runs, must not take it for one that sleeps.
         let was_over = program && self.post(place).watched.forget();
-        // A thread that moves does not run while the dispatcher of its processor does, and is not there any more when that ends.
+        // A thread that moves does not run while the dispatcher of its processor does, and is not
+        // there any more when that ends.
         let stays_raised = place == self.here && then == Then::Moves && !program;
         if !stays_raised {
             let left = (place != self.here).then(|| self.first_post.of(place));
@@ -388,7 +376,8 @@ impl Backend for ThreadBackend {
         }
     }
 
-    /// The job of a program is over: until its next one it is held, or goes on as an ordinary program.
+    /// The job of a program is over: until its next one it is held, or goes on as an ordinary
+    /// program.
     fn retire(&mut self, task: TaskId) -> Result<()> {
         if self.worker(task).program().is_none() {
             return Ok(());

@@ -1,19 +1,21 @@
-//! A dispatcher: the thread of a processor that carries the decisions of its domain out, above all jobs.
+//! A dispatcher: the thread of a processor that carries the decisions of its domain out, above all
+//! jobs.
 //!
-//! It sleeps until it is called (a job has finished on its processor, mail has come) or, as the leader of its domain, until
-//! something is due. The leader alone looks after timers, so that one processor of a domain takes all releases
-//! (the release master of 002 §5.1.1).
+//! It sleeps until it is called (a job has finished on its processor, mail has come) or, as the
+//! leader of its domain, until something is due. The leader alone looks after timers, so that one
+//! processor of a domain takes all releases (the release master of 002 §5.1.1).
 
 use crate::backend::Host;
 use crate::clock::Timestamps;
 use crate::colored::{self, Provider, Who};
-use crate::domain::Core;
+use crate::domain::Domain;
 use crate::ids::{Place, PostId};
 use crate::kernel::{self, Thread};
-use crate::stage::{Cores, Stage, open};
+use crate::remedies::MORE_THREADS;
+use crate::stage::{Domains, Stage, open};
 use crate::threads::backend::ThreadBackend;
+use crate::threads::host::ThreadTeam;
 use crate::threads::host::Threads;
-use crate::threads::host::{MORE_THREADS, ThreadTeam};
 use crate::threads::panics;
 use crate::threads::post::PostWords;
 use model::{Duration, Error, Result};
@@ -24,7 +26,8 @@ use std::thread::JoinHandle;
 
 /// How often a dispatcher gives a sign of life although nothing happens.
 const BEAT: Duration = Duration::from_millis(50);
-/// How often it tries to get the lock before it sleeps for it: whoever has it runs on another processor and is quick.
+/// How often it tries to get the lock before it sleeps for it: whoever has it runs on another
+/// processor and is quick.
 const TRIES: u32 = 2_000;
 
 /// How the names of their threads begin; the processor follows.
@@ -37,7 +40,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// A domain whose decisions threads carry out.
-pub(crate) type ThreadCore<P> = Core<P, ThreadBackend>;
+pub(crate) type ThreadDomain<P> = Domain<P, ThreadBackend>;
 
 /// A stage with dispatchers.
 pub(crate) trait ThreadStage: Stage<Threads> {
@@ -52,7 +55,7 @@ pub(crate) trait ThreadStage: Stage<Threads> {
     ) -> Result<Vec<JoinHandle<()>>>;
 }
 
-impl<P: Policy + Send + 'static> ThreadStage for Cores<P, ThreadBackend> {
+impl<P: Policy + Send + 'static> ThreadStage for Domains<P, ThreadBackend> {
     fn start(
         &self,
         team: &Arc<ThreadTeam>,
@@ -60,11 +63,11 @@ impl<P: Policy + Send + 'static> ThreadStage for Cores<P, ThreadBackend> {
     ) -> Result<Vec<JoinHandle<()>>> {
         let mut post = self.site.post;
         let mut started = Vec::new();
-        for core in &self.cores {
-            let places = open(core).books.cpus.len();
+        for domain in &self.domains {
+            let places = open(domain).books.cpus.len();
             for place in Place::all(places) {
                 let at = (self.site.stage, post.of(place));
-                started.push(start(team, core, at, provider.cloned())?);
+                started.push(start(team, domain, at, provider.cloned())?);
             }
             post = PostId(post.0 + places as u32);
         }
@@ -72,22 +75,22 @@ impl<P: Policy + Send + 'static> ThreadStage for Cores<P, ThreadBackend> {
     }
 }
 
-/// Starts the dispatcher of a post for a stage. It begins its work once the stage rules, the team knows its timeline and it is
-/// called.
+/// Starts the dispatcher of a post for a stage. It begins its work once the stage rules, the team
+/// knows its timeline and it is called.
 fn start<P: Policy + Send + 'static>(
     team: &Arc<ThreadTeam>,
-    core: &Arc<Mutex<ThreadCore<P>>>,
+    domain: &Arc<Mutex<ThreadDomain<P>>>,
     (stage, post): (u32, PostId),
     provider: Option<Arc<dyn Provider>>,
 ) -> Result<JoinHandle<()>> {
-    let (team, core) = (Arc::clone(team), Arc::clone(core));
+    let (team, domain) = (Arc::clone(team), Arc::clone(domain));
     let cpu = team.posts[post.index()].cpu;
     std::thread::Builder::new()
         .name(format!("{NAME}{cpu}").chars().take(15).collect())
         .stack_size(512 << 10)
         .spawn(move || {
             colored::on_its_stack(provider.as_ref(), Who::Dispatcher, || {
-                dispatch(&team, &core, stage, post)
+                dispatch(&team, &domain, stage, post)
             });
         })
         .map_err(|e| {
@@ -95,18 +98,18 @@ fn start<P: Policy + Send + 'static>(
         })
 }
 
-fn enter<T>(core: &Mutex<T>) -> MutexGuard<'_, T> {
+fn enter<T>(domain: &Mutex<T>) -> MutexGuard<'_, T> {
     for _ in 0..TRIES {
-        match core.try_lock() {
+        match domain.try_lock() {
             Ok(guard) => return guard,
             Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
         }
     }
-    core.lock().unwrap_or_else(PoisonError::into_inner)
+    domain.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn dispatch<P: Policy>(team: &Arc<ThreadTeam>, core: &Mutex<ThreadCore<P>>, stage: u32, id: PostId) {
+fn dispatch<P: Policy>(team: &Arc<ThreadTeam>, domain: &Mutex<ThreadDomain<P>>, stage: u32, id: PostId) {
     let post = &team.posts[id.index()];
     panics::lower_on_panic(team, panics::Who::Dispatcher(post.slot));
     let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
@@ -127,7 +130,7 @@ fn dispatch<P: Policy>(team: &Arc<ThreadTeam>, core: &Mutex<ThreadCore<P>>, stag
     team.host.post(id).taken.store(true, Ordering::Release);
     // A policy that panics ends the run ([`panics`]).
     let work = std::panic::AssertUnwindSafe(|| {
-        serve(team, core, stage, id);
+        serve(team, domain, stage, id);
         team.leave_stage(stage);
     });
     // What it says has been said.
@@ -137,7 +140,7 @@ fn dispatch<P: Policy>(team: &Arc<ThreadTeam>, core: &Mutex<ThreadCore<P>>, stag
     let _ = thread.lower();
 }
 
-fn serve<P: Policy>(team: &ThreadTeam, core: &Mutex<ThreadCore<P>>, stage: u32, id: PostId) {
+fn serve<P: Policy>(team: &ThreadTeam, domain: &Mutex<ThreadDomain<P>>, stage: u32, id: PostId) {
     let (post, words) = (&team.posts[id.index()], team.host.post(id));
     let leader = team.inboxes[post.domain.index()].leader;
     let here = Place(id.0 - leader.0);
@@ -155,13 +158,13 @@ fn serve<P: Policy>(team: &ThreadTeam, core: &Mutex<ThreadCore<P>>, stage: u32, 
             if crate::clock::Monotonic.read() < begin {
                 until = until.min(begin);
             } else {
-                let mut core = enter(core);
-                if core.ended {
+                let mut domain = enter(domain);
+                if domain.ended {
                     return;
                 }
-                core.step(team, here);
-                let next = core.next();
-                if core.ended {
+                domain.step(team, here);
+                let next = domain.next();
+                if domain.ended {
                     // The others of the domain end too.
                     for (other, _) in team.posts_of(stage).filter(|(_, p)| p.domain == post.domain) {
                         team.host.call(other);
@@ -169,18 +172,18 @@ fn serve<P: Policy>(team: &ThreadTeam, core: &Mutex<ThreadCore<P>>, stage: u32, 
                     return;
                 }
                 if id == leader {
-                    core.armed = next;
+                    domain.armed = next;
                     let due = timeline.reading(model::Instant::from_nanos(next));
                     team.host.board.due(post.slot as usize, Some(due));
-                    let early = core.early(here);
+                    let early = domain.early(here);
                     until = until.min(due.saturating_sub(early));
                     if early > 0 && kernel::monotonic() >= until && until < due {
-                        core.foresee();
-                        drop(core);
+                        domain.foresee();
+                        drop(domain);
                         spin(words, seen, due);
                         continue;
                     }
-                } else if next < core.armed {
+                } else if next < domain.armed {
                     team.host.call(leader);
                 }
             }

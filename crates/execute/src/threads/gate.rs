@@ -1,8 +1,10 @@
-//! Stopping a thread in the middle of its work where no other job takes its processor: a closed gate that it runs into.
+//! Stopping a thread in the middle of its work where no other job takes its processor: a closed
+//! gate that it runs into.
 //!
-//! Closing sets a word and sends the thread a signal; its handler sleeps on the word until the gate is open. A thread that is
-//! not on a processor when the signal is sent runs into the gate before its next instruction, and finds it open again if it was
-//! opened meanwhile: closing and opening need no answer from the thread and cannot race with it.
+//! Closing sets a word and sends the thread a signal; its handler sleeps on the word until the gate
+//! is open. A thread that is not on a processor when the signal is sent runs into the gate before
+//! its next instruction, and finds it open again if it was opened meanwhile: closing and opening
+//! need no answer from the thread and cannot race with it.
 
 use crate::kernel::{self, Thread};
 use model::{Error, Result};
@@ -33,7 +35,8 @@ extern "C" fn on_signal(_: libc::c_int) {
     let errno = unsafe { *libc::__errno_location() };
     // A thread that ends has no gate any more.
     let gate = MINE.try_with(Cell::get).unwrap_or(std::ptr::null());
-    // SAFETY: null, or the gate that this thread said to be its own in `Gate::attach` and which outlives its `Attached`.
+    // SAFETY: null, or the gate that this thread said to be its own in `Gate::attach` and which
+    // outlives its `Attached`.
     if let Some(gate) = unsafe { gate.as_ref() } {
         gate.pass();
     }
@@ -52,7 +55,8 @@ pub fn install() -> Result<()> {
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = on_signal as *const () as usize;
         action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the handler calls nothing but what may be called from handlers: an atomic load and a system call.
+        // SAFETY: the handler calls nothing but what may be called from handlers: an atomic load
+        // and a system call.
         match unsafe { libc::sigaction(signal(), &action, std::ptr::null_mut()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),

@@ -1,13 +1,14 @@
-//! What the threads of a run share beside the books: workers, words of posts, the watchdog's board, the clock.
+//! What the threads of a run share beside the books: workers, words of posts, the watchdog's board,
+//! the clock.
 
 use crate::backend::Host;
 use crate::clock::Timeline;
 use crate::ids::PostId;
 use crate::kernel;
-use crate::programs::pages::Belfry;
+use crate::programs::pages::SentinelBells;
 use crate::team::Team;
-use crate::threads::backend::ThreadTask;
 use crate::threads::post::PostWords;
+use crate::threads::task::ThreadTask;
 use crate::threads::worker::Worker;
 use crate::watchdog::BoardRef;
 use model::{Instant, TaskId};
@@ -16,10 +17,6 @@ use std::sync::{Mutex, OnceLock};
 
 /// A run that threads carry out.
 pub(crate) type ThreadTeam = Team<Threads>;
-
-/// What to do where the system gives no thread.
-pub(crate) const MORE_THREADS: &str =
-    "give fewer tasks, or allow more threads and memory (`ulimit -u`, `ulimit -v`, pids.max)";
 
 /// What the threads of a run share.
 pub(crate) struct Threads {
@@ -37,7 +34,7 @@ pub(crate) struct Threads {
     timeline: OnceLock<Timeline>,
     pub board: BoardRef,
     /// What calls the sentinels.
-    pub belfry: Belfry,
+    pub sentinel_bells: SentinelBells,
     /// The first processes of best-effort programs, which are waited for by the threads that
     /// started them. Locked while one is started.
     pub hired: Mutex<Vec<i32>>,
@@ -45,7 +42,12 @@ pub(crate) struct Threads {
 
 impl Threads {
     /// `slots`: by post.
-    pub fn new(workers: Vec<Worker>, slots: Vec<u32>, board: BoardRef, belfry: Belfry) -> Self {
+    pub fn new(
+        workers: Vec<Worker>,
+        slots: Vec<u32>,
+        board: BoardRef,
+        sentinel_bells: SentinelBells,
+    ) -> Self {
         Threads {
             workers,
             posts: slots.iter().map(|_| PostWords::default()).collect(),
@@ -54,7 +56,7 @@ impl Threads {
             stop: AtomicBool::new(false),
             timeline: OnceLock::new(),
             board,
-            belfry,
+            sentinel_bells,
             hired: Mutex::default(),
         }
     }
@@ -80,8 +82,8 @@ impl Threads {
         self.timeline.get()
     }
 
-    /// From this reading of the clock on, the watchdog expects decisions of these leaders, and of no
-    /// other dispatcher.
+    /// From this reading of the clock on, the watchdog expects decisions of these leaders, and of
+    /// no other dispatcher.
     pub fn expect_decisions_from(&self, leaders: impl Iterator<Item = PostId>, from: u64) {
         for slot in &self.slots {
             self.board.due(*slot as usize, None);
@@ -119,8 +121,9 @@ impl Host for Threads {
 
     /// Wakes all sentinels.
     fn wake_all(&self) {
-        for slot in &self.slots {
-            self.belfry.bells.ring(*slot);
+        // Every set of posts has the same processors.
+        for slot in 0..self.slots.iter().max().map_or(0, |last| last + 1) {
+            self.sentinel_bells.page.ring(slot);
         }
     }
 }

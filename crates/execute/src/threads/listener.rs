@@ -1,11 +1,14 @@
-//! The listener: a thread that waits for what releases the jobs of sporadic tasks, and tells whose duty that is.
+//! The listener: a thread that waits for what releases the jobs of sporadic tasks, and tells whose
+//! duty that is.
 //!
-//! It sleeps until a descriptor is readable. It runs above all jobs and below the dispatchers, for some microseconds each time. A
-//! descriptor that has more to say than a period permits is left alone for half a period, so that nobody who writes too much
-//! takes the processor from jobs: the kernel keeps what is written until then.
+//! It sleeps until a descriptor is readable. It runs above all jobs and below the dispatchers, for
+//! some microseconds each time. A descriptor that has more to say than a period permits is left
+//! alone for half a period, so that nobody who writes too much takes the processor from jobs: the
+//! kernel keeps what is written until then.
 
 use crate::kernel::{self, Thread};
-use crate::threads::host::{MORE_THREADS, ThreadTeam};
+use crate::remedies::MORE_THREADS;
+use crate::threads::host::ThreadTeam;
 use crate::trigger::{Came, Triggers};
 use model::{Duration, Error, Result, TaskId};
 use std::fs::File;
@@ -44,7 +47,8 @@ impl Listener {
         if triggers.sources().next().is_none() {
             return Ok(None);
         }
-        // SAFETY: a new descriptor that nobody else owns; where there is none, that is looked at before.
+        // SAFETY: a new descriptor that nobody else owns; where there is none, that is looked at
+        // before.
         let bell = unsafe {
             match libc::eventfd(0, libc::EFD_CLOEXEC) {
                 -1 => return Err(cannot(&std::io::Error::last_os_error())),

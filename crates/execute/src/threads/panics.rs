@@ -1,7 +1,8 @@
-//! A panic of a job or of a policy: the run ends at once, and what the thread says of itself it says as an ordinary one.
+//! A panic of a job or of a policy: the run ends at once, and what the thread says of itself it
+//! says as an ordinary one.
 //!
-//! To say it takes long, with a backtrace above all, and cold files are read for it: not in the place of everything else on
-//! the processor.
+//! To say it takes long, with a backtrace above all, and cold files are read for it: not in the
+//! place of everything else on the processor.
 
 use crate::kernel::Thread;
 use crate::threads::host::ThreadTeam;
@@ -23,7 +24,8 @@ thread_local! {
     static WORKS_FOR: RefCell<Option<(Arc<ThreadTeam>, Who)>> = const { RefCell::new(None) };
 }
 
-/// From now on the calling thread becomes an ordinary one, and ends its run, before it says anything of a panic.
+/// From now on the calling thread becomes an ordinary one, and ends its run, before it says
+/// anything of a panic.
 pub(crate) fn lower_on_panic(team: &Arc<ThreadTeam>, who: Who) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -34,8 +36,8 @@ pub(crate) fn lower_on_panic(team: &Arc<ThreadTeam>, who: Who) {
                     // Where that is refused, the watchdog ends the run.
                     let _ = Thread::current().lower();
                     if let Who::Dispatcher(slot) = who {
-                        // Nobody decides in its place: all are ordinary threads from here on, so that it gets to let go of its
-                        // domain. The watchdog does not miss it.
+                        // Nobody decides in its place: all are ordinary threads from here on, so
+                        // that it gets to let go of its domain. The watchdog does not miss it.
                         team.host.board.rest(*slot as usize);
                         team.host.board.lower_all();
                     }

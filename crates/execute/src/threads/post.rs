@@ -37,7 +37,8 @@ impl PostWords {
     /// Something other than this program had the processor for so long, in nanoseconds.
     pub const GAP: u64 = 5_000_000;
 
-    /// By how much its dispatcher woke up too late at most, in nanoseconds; how often by more than [`PostWords::GAP`].
+    /// By how much its dispatcher woke up too late at most, in nanoseconds; how often by more than
+    /// [`PostWords::GAP`].
     pub fn lateness(&self) -> (u64, u64) {
         (
             self.latest.load(Ordering::Relaxed),
@@ -78,7 +79,8 @@ impl PostWords {
         self.untidy.store(true, Ordering::Release);
     }
 
-    /// Was [`PostWords::set_untidy`] called since this was last asked? Called under the domain's lock.
+    /// Was [`PostWords::set_untidy`] called since this was last asked? Called under the domain's
+    /// lock.
     pub fn take_untidy(&self) -> bool {
         self.untidy.load(Ordering::Relaxed) && self.untidy.swap(false, Ordering::AcqRel)
     }

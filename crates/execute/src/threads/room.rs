@@ -3,7 +3,7 @@
 //! A thread that finds none where it begins, and an allocation that fails, end the process without
 //! a sentence. So it is asked for before anything is started, and given back at once.
 
-use crate::threads::host::MORE_THREADS;
+use crate::remedies::MORE_THREADS;
 use model::{Error, Result};
 
 /// The largest stack of a thread, what guards it, and the stack of its signal handlers.

@@ -11,7 +11,8 @@
 //! less on all of its processors.
 
 use crate::kernel::{self, Thread};
-use crate::threads::host::{MORE_THREADS, ThreadTeam};
+use crate::remedies::MORE_THREADS;
+use crate::threads::host::ThreadTeam;
 use crate::watchdog::TELL;
 use model::{CpuId, Duration, Error, Result, Timing};
 use std::sync::Arc;
@@ -20,9 +21,14 @@ use std::thread::JoinHandle;
 
 /// The lowest priority of `SCHED_FIFO`: below preempted jobs.
 pub(crate) const PRIORITY: i32 = 1;
+/// The part of a processor, in percent, that the tasks may take at most.
+///
+/// The kernel keeps 5 % of every processor for ordinary programs unless it was told otherwise, and
+/// this engine's supervisor is one of them. One more for dispatchers.
+pub const MOST_PERCENT: f64 = 94.0;
 /// The part of every processor, in percent, that is left at least where nothing overruns
-/// ([`crate::preflight::MOST_PERCENT`]).
-const LEFT_PERCENT: f64 = 100.0 - crate::preflight::MOST_PERCENT;
+/// ([`MOST_PERCENT`]).
+const LEFT_PERCENT: f64 = 100.0 - MOST_PERCENT;
 
 /// Over how long slack has to be told: `least`, or longer where jobs are so long that tasks that
 /// keep their WCETs and deadlines might take all processors for as long.

@@ -1,12 +1,15 @@
-//! When a processor stands still: a thread above all dispatchers on each of them, which notes when it was not run though it was due.
+//! When a processor stands still: a thread above all dispatchers on each of them, which notes when
+//! it was not run though it was due.
 //!
-//! It sleeps for [`EVERY`], again and again. Where it wakes up much later, nothing that is scheduled could have run meanwhile:
-//! firmware or a hypervisor had the processor, or the kernel did not let go of it. What a trace says of that time is no fault of
-//! the policy; the checker measures its windows without it ([`trace::EventKind::Standstill`]).
+//! It sleeps for [`EVERY`], again and again. Where it wakes up much later, nothing that is
+//! scheduled could have run meanwhile: firmware or a hypervisor had the processor, or the kernel
+//! did not let go of it. What a trace says of that time is no fault of the policy; the checker
+//! measures its windows without it ([`trace::EventKind::Standstill`]).
 
 use crate::clock::{Monotonic, Timestamps};
 use crate::kernel::{self, Thread};
-use crate::threads::host::{MORE_THREADS, ThreadTeam};
+use crate::remedies::MORE_THREADS;
+use crate::threads::host::ThreadTeam;
 use machine::realtime::WATCHDOG;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::sync::Arc;

@@ -1,6 +1,8 @@
-//! What is known of the trigger of a task: releases that are asked for, and when they may be (002 §2.1.1).
+//! What is known of the trigger of a task: releases that are asked for, and when they may be (002
+//! §2.1.1).
 //!
-//! Whoever listens and the dispatcher whose duty the next release is share these words; nobody waits for a lock.
+//! Whoever listens and the dispatcher whose duty the next release is share these words; nobody
+//! waits for a lock.
 
 use crate::ids::DomainId;
 use model::{Duration, Instant, TaskId};
@@ -72,7 +74,8 @@ impl Releaser {
         if self.pending.load(Ordering::Acquire) == 0 {
             self.at.store(now.nanos(), Ordering::Release);
         }
-        // Whose duty the release is may be changing: either that sees what is asked for, or this sees whom to tell.
+        // Whose duty the release is may be changing: either that sees what is asked for, or this
+        // sees whom to tell.
         self.pending.fetch_add(count, Ordering::SeqCst);
     }
 
@@ -82,7 +85,8 @@ impl Releaser {
         (domain != NONE).then_some(DomainId(domain))
     }
 
-    /// The next release is the duty of this domain from now on, which looks then whether it is asked for.
+    /// The next release is the duty of this domain from now on, which looks then whether it is
+    /// asked for.
     pub fn expect(&self, domain: DomainId) {
         self.domain.store(domain.0, Ordering::SeqCst);
     }
@@ -174,7 +178,8 @@ mod tests {
         assert_eq!(next(), Some(at(2)));
         r.release(0, at(2), ms(2), ms(10));
         assert_eq!(next(), None);
-        // Three at once, 5 ms after the first: one has to wait for 5 ms, the others for a period more each.
+        // Three at once, 5 ms after the first: one has to wait for 5 ms, the others for a period
+        // more each.
         r.ask(3, at(7));
         for (number, release) in [(1, at(12)), (2, at(22)), (3, at(32))] {
             assert_eq!(next(), Some(release));

@@ -3,7 +3,7 @@
 
 use crate::support::{Live, Ran, SpinFor, ms, set_of};
 use execute::kernel::Thread;
-use execute::{Door, Effort, Efforts, How, Launch, Manner, Performer, Rights, Settings};
+use execute::{Effort, Efforts, How, JoinSocket, Launch, Manner, Performer, Rights, Settings};
 use machine::user::User;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -181,7 +181,7 @@ pub fn a_stranger_at_the_door_is_sent_away(live: &Live) {
     let socket = dir.path().join("door");
     // SAFETY: calls without pointers; no other thread of this test makes files now.
     let before = unsafe { libc::umask(0) };
-    let door = Arc::new(Door::open(&socket).unwrap());
+    let door = Arc::new(JoinSocket::open(&socket).unwrap());
     // SAFETY: as above.
     unsafe { libc::umask(before) };
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -1,4 +1,5 @@
-//! What must hold whatever goes wrong: a shell answers throughout, and afterwards all is as it was before.
+//! What must hold whatever goes wrong: a shell answers throughout, and afterwards all is as it was
+//! before.
 
 use execute::kernel::Thread;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The watchdog lets ordinary programs wait for two seconds before it ends a run; one more for a machine that has much to do.
+/// The watchdog lets ordinary programs wait for two seconds before it ends a run; one more for a
+/// machine that has much to do.
 const MOST: Duration = Duration::from_secs(3);
 
 /// Settings of the machine that runs could have to do with.
@@ -27,7 +29,8 @@ fn settings() -> Vec<Option<String>> {
         .collect()
 }
 
-/// A shell of ordinary priority that is asked for an answer again and again, and settings as they were.
+/// A shell of ordinary priority that is asked for an answer again and again, and settings as they
+/// were.
 pub struct Guard {
     shell: Child,
     asking: Option<JoinHandle<(u64, Duration)>>,
@@ -86,8 +89,8 @@ impl Guard {
         children.filter(move |child| *child != shell)
     }
 
-    /// The shell has answered throughout, no thread of this process is at real-time priority, no process was left behind,
-    /// and the settings are as before.
+    /// The shell has answered throughout, no thread of this process is at real-time priority, no
+    /// process was left behind, and the settings are as before.
     pub fn all_is_quiet(mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let (count, longest) = self.asking.take().unwrap().join().unwrap();

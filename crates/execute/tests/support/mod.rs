@@ -1,6 +1,8 @@
-//! What live tests share: one run at a time, on two processors, checked by the checker and added up.
+//! What live tests share: one run at a time, on two processors, checked by the checker and added
+//! up.
 //!
-//! A file of live tests has a `main` of its own ([`live_tests`]): what cannot be run here is reported as ignored, with the reason.
+//! A file of live tests has a `main` of its own ([`live_tests`]): what cannot be run here is
+//! reported as ignored, with the reason.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 mod assign;
@@ -22,8 +24,8 @@ pub const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A noisy machine with two processors may be so late with a decision, besides the time in which it stood still. Less than most
-/// jobs take: what runs out of order is found.
+/// A noisy machine with two processors may be so late with a decision, besides the time in which it
+/// stood still. Less than most jobs take: what runs out of order is found.
 pub const TOLERANCE: Duration = ms(5);
 
 /// The processors that runs have.

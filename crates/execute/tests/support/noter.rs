@@ -1,10 +1,11 @@
-//! A program that is written for it: notes its jobs (000 §3.3, the control page). Takes 3 ms of processor time for each.
+//! A program that is written for it: notes its jobs (000 §3.3, the control page). Takes 3 ms of
+//! processor time for each.
 
 use std::io::Write;
 use std::path::Path;
 
-/// `noter FILE [SOCKET NAME]`: a line for each job: number, release, deadline, when it began, preemptions and migrations up to its
-/// end, longest length of a preemption seen in it.
+/// `noter FILE [SOCKET NAME]`: a line for each job: number, release, deadline, when it began,
+/// preemptions and migrations up to its end, longest length of a preemption seen in it.
 pub fn main(arguments: &[String]) {
     let mut task = match arguments {
         [_] => warmset_task::Task::join(),
@@ -21,7 +22,8 @@ pub fn main(arguments: &[String]) {
             let now = task.look();
             // SAFETY: takes no argument.
             let here = unsafe { libc::sched_getcpu() as u32 };
-            // It cannot be moved between these two unless it is preempted, which the page says then.
+            // It cannot be moved between these two unless it is preempted, which the page says
+            // then.
             if task.look() == now {
                 assert_eq!(now.processor, here, "{now:?}");
             }

@@ -15,7 +15,7 @@ use ::trace::check::Options;
 use ::trace::{Checker, FileSink, Header, Origin, Stage, Statistics};
 use execute::preflight::{self, Intent, Level};
 use execute::witness::{self, Told};
-use execute::{Door, Ending, Enforcement, Rights, Settings, Triggers};
+use execute::{Ending, Enforcement, JoinSocket, Rights, Settings, Triggers};
 use machine::settings::Settings as Changed;
 use machine::user::User;
 use machine::{Machine, Tree};
@@ -205,7 +205,7 @@ pub fn run(args: Args) -> Result<Answer> {
         None => Rights::Dropped,
     };
     let door = match &args.socket {
-        Some(path) => Some(std::sync::Arc::new(Door::at(path, rights.user())?)),
+        Some(path) => Some(std::sync::Arc::new(JoinSocket::at(path, rights.user())?)),
         None => None,
     };
     let (performers, workloads) = performers(

@@ -3,7 +3,7 @@
 use super::run_colors::Prepared;
 use super::run_show::Workloads;
 use crate::console::Console;
-use execute::{Door, Effort, Efforts, Launch, Manner, Performer, Rights};
+use execute::{Effort, Efforts, JoinSocket, Launch, Manner, Performer, Rights};
 use machine::user::User;
 use model::watch::Watch;
 use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload, files};
@@ -21,7 +21,7 @@ pub fn performers(
     part: Ratio,
     programs_to: Option<&Path>,
     colored: Option<&Prepared>,
-    door: Option<&Arc<Door>>,
+    door: Option<&Arc<JoinSocket>>,
     rights: &Rights,
     console: &Console,
 ) -> Result<(Vec<Performer>, Workloads)> {

@@ -1,19 +1,20 @@
-//! The beginning of a run: what all threads share is made, then the threads, which wait for the first release.
+//! The beginning of a run: what all threads share is made, then the threads, which wait for the
+//! first release.
 
 use super::Engine;
-use crate::effort::Efforting;
+use crate::effort::RunningEfforts;
 use crate::engine::{Maker, Settings};
 use crate::kernel::Thread;
 use crate::programs::keeper::Keeper;
 use crate::programs::launch::{Launch, Manner, Performer};
-use crate::programs::pages::Belfry;
+use crate::programs::pages::SentinelBells;
 use crate::stage::{Common, Tally};
 use crate::task_state::Parameters;
 use crate::team::{self, Team};
 use crate::threads::host::{ThreadTeam, Threads};
 use crate::threads::listener::Listener;
-use crate::threads::worker::{self, Worker};
-use crate::threads::{slack, standstill};
+use crate::threads::worker::Worker;
+use crate::threads::{job_loop, slack, standstill};
 use crate::watchdog::Watchdog;
 use model::{Beyond, CpuId, Duration, Instant, Result, TaskId, TaskSet};
 use std::collections::VecDeque;
@@ -57,7 +58,7 @@ impl<M: Maker> Engine<M> {
         let (posts, inboxes) = team::lay_out(&cpus, turns.0, set.len());
         let slots: Vec<u32> = posts.iter().map(|post| post.slot).collect();
         let workers = set.ids().map(|_| Worker::new()).collect();
-        let host = Threads::new(workers, slots, watchdog.board(), Belfry::new()?);
+        let host = Threads::new(workers, slots, watchdog.board(), SentinelBells::new()?);
         let names = set.ids().map(|id| set.name(id)).collect();
         let triggered = parameters.iter().map(|p| p.triggered);
         let team: Arc<ThreadTeam> = Arc::new(Team::new(host, names, posts, inboxes, triggered));
@@ -100,7 +101,7 @@ impl<M: Maker> Engine<M> {
                 false => String::new(),
             }),
             listener: None,
-            efforts: Efforting::default(),
+            efforts: RunningEfforts::default(),
             collector: Some(collector),
         };
         let begun = engine
@@ -124,7 +125,7 @@ impl<M: Maker> Engine<M> {
         let mut outside = Vec::new();
         for (task, work) in (0..).map(TaskId).zip(works) {
             self.workers.push(match work {
-                Performer::Work(work) => Some(worker::start(
+                Performer::Work(work) => Some(job_loop::start(
                     &self.team,
                     task,
                     work,
@@ -135,8 +136,8 @@ impl<M: Maker> Engine<M> {
                     self.keeper.launch(&self.team, task, launch, longest)?;
                     None
                 }
-                Performer::Outside(door) => {
-                    outside.push((task, door));
+                Performer::Outside(socket) => {
+                    outside.push((task, socket));
                     None
                 }
             });
@@ -148,7 +149,8 @@ impl<M: Maker> Engine<M> {
         self.wait_for_places(|| self.listener.is_none() || self.team.host.listens.load(Ordering::Acquire))
     }
 
-    /// Starts the threads that tell slack and note standstills. `notes`: one for each processor whose standstills are noted.
+    /// Starts the threads that tell slack and note standstills. `notes`: one for each processor
+    /// whose standstills are noted.
     fn start_observers(&mut self, processors: &[CpuId], notes: Vec<Producer>) -> Result<()> {
         if !self.slack_window.is_zero() {
             for (slot, cpu) in processors.iter().enumerate() {
@@ -170,7 +172,7 @@ impl<M: Maker> Engine<M> {
             self.keeper.take_orphans();
             mark = format!("{}best-effort", self.team.host.board.mark());
         }
-        self.efforts = Efforting::start(&self.team, efforts, processors, self.common.horizon, &mark)?;
+        self.efforts = RunningEfforts::start(&self.team, efforts, processors, self.common.horizon, &mark)?;
         Ok(())
     }
 

@@ -48,8 +48,8 @@ impl Numbers {
     }
 }
 
-/// Tasks for four processors, eight light ones or six heavy ones by turns, at any nanosecond, so that nothing falls together; jobs take a
-/// half of their WCETs up to all.
+/// Tasks for four processors, eight light ones or six heavy ones by turns, at any nanosecond, so
+/// that nothing falls together; jobs take a half of their WCETs up to all.
 pub(super) fn random(seed: u64, quanta: bool) -> (TaskSet, Vec<Vec<u64>>) {
     let numbers = &mut Numbers(seed);
     // A quantum-driven policy wants WCETs, periods and phases of whole quanta.

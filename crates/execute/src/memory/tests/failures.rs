@@ -36,7 +36,8 @@ fn are_counted_once(case: &Case, ran: &Ran) {
     }
 }
 
-/// Whatever operation the system refuses, and when: the run ends, says why, and its trace makes sense up to there.
+/// Whatever operation the system refuses, and when: the run ends, says why, and its trace makes
+/// sense up to there.
 #[test]
 fn an_operation_that_is_refused_ends_the_run_with_its_reason() {
     use Operation::{LeaveIdle, Preempt, Retire, Run, Stop, Tend};
@@ -75,7 +76,8 @@ fn the_first_of_several_errors_is_told() {
     assert!(ran.fault.unwrap().contains("Run was refused"));
 }
 
-/// A job executes for a while after it was told to leave, and may be done by then: it has finished, once, and was not preempted.
+/// A job executes for a while after it was told to leave, and may be done by then: it has finished,
+/// once, and was not preempted.
 #[test]
 fn a_job_that_finishes_while_it_is_preempted_has_finished_once() {
     for policy in POLICIES {
@@ -86,7 +88,8 @@ fn a_job_that_finishes_while_it_is_preempted_has_finished_once() {
             is_sound(&ran);
             are_counted_once(&case, &ran);
             case.check(&ran);
-            // What lingers to its end is complete at the moment at which it was to leave: no job is ever preempted then.
+            // What lingers to its end is complete at the moment at which it was to leave: no job is
+            // ever preempted then.
             let preempted = ran.events.iter().filter(|e| e.kind == EventKind::Preemption);
             late += usize::from(lingers == ms(100) && preempted.count() == 0);
         }
@@ -94,8 +97,8 @@ fn a_job_that_finishes_while_it_is_preempted_has_finished_once() {
     }
 }
 
-/// Jobs that are stopped go on where a processor is idle, and finish though they were not chosen: each counts once, and the
-/// books stay right.
+/// Jobs that are stopped go on where a processor is idle, and finish though they were not chosen:
+/// each counts once, and the books stay right.
 #[test]
 fn jobs_that_do_not_stop_are_counted_once() {
     for policy in POLICIES {

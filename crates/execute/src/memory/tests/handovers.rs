@@ -37,7 +37,8 @@ fn split_tasks_change_processors_and_no_job_is_lost() {
     }
 }
 
-/// Policies that take turns: released jobs, what they have executed and the next releases go from one to the next.
+/// Policies that take turns: released jobs, what they have executed and the next releases go from
+/// one to the next.
 fn take_turns(policies: &[&str], tasks: &[(u64, u64, u64)]) -> Ran {
     let cases: Vec<Case> = policies
         .iter()

@@ -100,7 +100,8 @@ fn triggered_jobs_are_released_as_asked_and_a_period_apart() {
     for policy in ["p-edf", "g-edf", "p-fp", "edf-fm"] {
         let set = set_of_ms(&[(2, 10, 0), (5, 20, 1), (6, 40, 2)]);
         let case = Case::new(policy, set).unwrap();
-        // One before the first of which no time was asked for; three at once, two of which have to wait.
+        // One before the first of which no time was asked for; three at once, two of which have to
+        // wait.
         let asked = vec![
             (at(3), TaskId(0), 1),
             (at(30), TaskId(0), 3),
