@@ -1,0 +1,58 @@
+//! Scheduling policies and priorities of threads (sched(7)).
+
+use crate::check;
+use std::io;
+
+/// Gives a thread a policy (`SCHED_…`, with `SCHED_RESET_ON_FORK` or without) and a priority within
+/// it. `thread`: its number; 0 is the calling one.
+///
+/// # Errors
+/// No right to it (`EPERM`), no such thread (`ESRCH`), no such policy or priority (`EINVAL`).
+pub fn set(thread: i32, policy: i32, priority: i32) -> io::Result<()> {
+    // SAFETY: all zero is a valid `sched_param`, also of C libraries that add fields to it.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    param.sched_priority = priority;
+    // SAFETY: `param` lives through the call, which only reads it.
+    check(unsafe { libc::sched_setscheduler(thread, policy, &param) } != 0)
+}
+
+/// Policy and priority of a thread, the policy as [`set`] takes it. 0 is the calling thread.
+///
+/// # Errors
+/// No such thread (`ESRCH`).
+pub fn get(thread: i32) -> io::Result<(i32, i32)> {
+    // SAFETY: all zero is a valid `sched_param`.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: `param` is a place for the answer that lives through the calls.
+    let (policy, failed) = unsafe {
+        (
+            libc::sched_getscheduler(thread),
+            libc::sched_getparam(thread, &mut param),
+        )
+    };
+    check(policy < 0 || failed != 0)?;
+    Ok((policy, param.sched_priority))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_that_was_set_is_told() {
+        std::thread::spawn(|| {
+            assert_eq!(get(0).unwrap(), (libc::SCHED_OTHER, 0));
+            set(0, libc::SCHED_BATCH | libc::SCHED_RESET_ON_FORK, 0).unwrap();
+            let (policy, priority) = get(0).unwrap();
+            assert_eq!(
+                (policy, priority),
+                (libc::SCHED_BATCH | libc::SCHED_RESET_ON_FORK, 0)
+            );
+            let e = set(0, libc::SCHED_BATCH, 1).unwrap_err();
+            assert_eq!(e.raw_os_error(), Some(libc::EINVAL));
+        })
+        .join()
+        .unwrap();
+        assert!(get(i32::MAX).is_err());
+    }
+}
