@@ -9,6 +9,7 @@ use crate::kernel::Thread;
 use model::{Result, TaskId};
 use partition::client::Memory;
 use partition::geometry::PAGE;
+use rustix::mm::{MapFlags, ProtFlags};
 use std::fmt::Debug;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -55,8 +56,8 @@ impl Store for Colored {
         if self.memory.access() != partition::ledger::Access::Full {
             return &mut [];
         }
-        // Safety: within the memory, which begins at a page; any bytes are a line; the only writer
-        // is this value, and it is borrowed.
+        // SAFETY: within the memory, which begins at a page; any bytes are a line; the only writer is this value, and it is
+        // borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.memory.base().cast::<Line>(), self.lines) }
     }
 }
@@ -76,26 +77,20 @@ pub(crate) fn on_its_stack<T>(provider: Option<&Arc<dyn Provider>>, who: Who, bo
         return body();
     };
     let size = memory.size().min(room) / PAGE * PAGE;
-    // Safety: pages of this thread's own stack, below all that it has used: nothing in them is
-    // needed.
+    // SAFETY: pages of this thread's own stack, below all that it has used: nothing in them is needed.
     let placed = unsafe { memory.place(size, (top - size) as *mut u8) };
     if !placed {
         return body();
     }
     let done = deeper(body);
-    // Stacks are used again by later threads, which are to have no colors unless they are given
-    // some. Safety: the pages that were placed, below all frames that are left; nothing in them is
-    // needed.
-    unsafe {
-        libc::mmap(
-            (top - size) as *mut libc::c_void,
-            size,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        );
-    }
+    // Stacks are used again by later threads, which are to have no colors unless they are given some.
+    // SAFETY: the pages that were placed, below all frames that are left; nothing in them is needed.
+    let ordinary = unsafe {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        let place = (top - size) as *mut std::ffi::c_void;
+        rustix::mm::mmap_anonymous(place, size, ProtFlags::READ | ProtFlags::WRITE, flags)
+    };
+    debug_assert!(ordinary.is_ok(), "it takes the place of mappings that are there");
     done
 }
 
@@ -111,21 +106,7 @@ fn deeper<T>(body: impl FnOnce() -> T) -> T {
 
 /// How many bytes of this thread's stack lie below an address, without its guard.
 fn unused_stack(top: usize) -> Option<usize> {
-    // Safety: `attributes` lives through the calls that fill it, and is given back.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
-            return None;
-        }
-        let (mut low, mut size, mut guard) = (std::ptr::null_mut(), 0, 0);
-        let known = libc::pthread_attr_getstack(&attributes, &mut low, &mut size) == 0
-            && libc::pthread_attr_getguardsize(&attributes, &mut guard) == 0;
-        libc::pthread_attr_destroy(&mut attributes);
-        if !known {
-            return None;
-        }
-        top.checked_sub(low as usize + guard + PAGE)
-    }
+    top.checked_sub(sys::thread::stack_end()? + PAGE)
 }
 
 /// The kernel's numbers of threads.

@@ -8,7 +8,7 @@
 use crate::clock::Timestamps;
 use crate::kernel::{self, Thread};
 use crate::programs::ends::How;
-use crate::programs::launch::{duplicate, failed};
+use crate::programs::launch::{failed, to_standard_error};
 use crate::programs::marks::{self, MARK, Mark};
 use crate::programs::rights::{Before, Limit, Owner, Rights};
 use crate::threads::host::ThreadTeam;
@@ -228,7 +228,7 @@ fn run(
         .split_first()
         .ok_or_else(|| Error::new("no program is named"))?;
     let failed = |doing: &str, e: &io::Error| failed(doing, words, e);
-    let out = duplicate(libc::STDERR_FILENO).map_err(|e| failed("redirect the output of", &e))?;
+    let out = to_standard_error().map_err(|e| failed("redirect the output of", &e))?;
     // It is never at real-time priority: its limits only say whose it is.
     let limit = Limit::new(Duration::ZERO, owner.number.unwrap_or(0), owner.run);
     let before = Before::new(rights, limit, team.host.board.group())?;
@@ -276,13 +276,13 @@ fn see_to(
     let until = kernel::monotonic() + GRACE;
     let mut signal = libc::SIGTERM;
     // What it used up to here counts, not what its end takes.
-    let used = kernel::process_time(process);
+    let used = sys::clock::of_process(process);
     let mut told = 0;
     loop {
         // Once to end; to be killed as long as anybody is there.
         if signal != std::mem::replace(&mut told, signal) || signal == libc::SIGKILL {
-            // SAFETY: a group of our own making, whose first process is not waited for yet.
-            unsafe { libc::kill(-process, signal) };
+            // A group of our own making, whose first process is not waited for yet.
+            kernel::kill_group(process, signal);
         }
         if let Some((_, time)) = ended(process) {
             kill_rest(mark, owner);
@@ -307,15 +307,5 @@ fn kill_rest(mark: &str, owner: Owner) {
 
 /// Has a child ended? Its status and its processor time, if so; it is waited for then.
 fn ended(process: i32) -> Option<(i32, Duration)> {
-    let mut status = 0;
-    // SAFETY: an all-zero `rusage` is valid; both places live through the call, which does not
-    // wait.
-    let (found, usage) = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let found = libc::wait4(process, &mut status, libc::WNOHANG, &mut usage);
-        (found, usage)
-    };
-    let nanos = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
-    let time = Duration::from_nanos(nanos(usage.ru_utime) + nanos(usage.ru_stime));
-    (found == process).then_some((status, time))
+    sys::process::ended(process).map(|(status, nanos)| (status, Duration::from_nanos(nanos)))
 }

@@ -8,7 +8,14 @@
 
 use machine::realtime::{self, Priority};
 use model::{CpuId, Duration};
+use rustix::event::PollFd;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use rustix::thread::futex::{self, Flags};
+use rustix::thread::{ClockId, CpuSet};
+use rustix::time::{Timespec, clock_gettime};
 use std::io;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::AtomicU32;
 
 /// The priority of dispatchers.
@@ -22,33 +29,21 @@ pub const SENTINEL: i32 = 39;
 /// The priority of a job that was preempted.
 pub const WAIT: i32 = 38;
 
-/// Processors that a thread may run on, a bit each, as the kernel has them.
-pub type Processors = [u64; 16];
+/// Processors that a thread may run on, a bit each.
+pub type Processors = [u64; CpuSet::MAX_CPU / 64];
 
 /// A thread of this process or another, as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Thread(pub libc::pid_t);
-
-fn check(result: libc::c_int) -> io::Result<()> {
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
+pub struct Thread(pub i32);
 
 impl Thread {
     /// The calling thread.
     pub fn current() -> Self {
-        // SAFETY: takes no argument, cannot fail.
-        Thread(unsafe { libc::gettid() })
+        Thread(rustix::thread::gettid().as_raw_nonzero().get())
     }
 
     fn schedule(self, policy: libc::c_int, priority: i32) -> io::Result<()> {
-        // SAFETY: an all-zero `sched_param` is valid on every C library that adds fields to it.
-        let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-        param.sched_priority = priority;
-        // SAFETY: `param` lives through the call.
-        check(unsafe { libc::sched_setscheduler(self.0, policy, &param) })
+        sys::scheduling::set(self.0, policy, priority)
     }
 
     /// Gives it a priority of `SCHED_FIFO`. What it starts does not inherit it.
@@ -92,19 +87,8 @@ impl Thread {
     /// # Errors
     /// No such thread.
     pub fn scheduling(self) -> io::Result<(i32, i32)> {
-        // SAFETY: an all-zero `sched_param` is valid; the kernel fills it in.
-        let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-        // SAFETY: plain calls, `param` lives through them.
-        let (policy, done) = unsafe {
-            (
-                libc::sched_getscheduler(self.0),
-                libc::sched_getparam(self.0, &mut param),
-            )
-        };
-        if policy < 0 || done != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((policy & !libc::SCHED_RESET_ON_FORK, param.sched_priority))
+        let (policy, priority) = sys::scheduling::get(self.0)?;
+        Ok((policy & !libc::SCHED_RESET_ON_FORK, priority))
     }
 
     /// Lets it run on one processor only. It has left every other one when this returns.
@@ -120,19 +104,14 @@ impl Thread {
     /// # Errors
     /// No such thread or processor.
     pub fn confine(self, cpus: &[CpuId]) -> io::Result<()> {
-        if cpus.iter().any(|cpu| cpu.0 >= libc::CPU_SETSIZE as u32) {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
-        }
-        // SAFETY: an all-zero set is an empty one; the indices are below CPU_SETSIZE.
-        let set = unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            for cpu in cpus {
-                libc::CPU_SET(cpu.index(), &mut set);
+        let mut set = CpuSet::new();
+        for cpu in cpus {
+            if cpu.index() >= CpuSet::MAX_CPU {
+                return Err(Errno::INVAL.into());
             }
-            set
-        };
-        // SAFETY: the size is that of `set`, which lives through the call.
-        check(unsafe { libc::sched_setaffinity(self.0, size_of_val(&set), &set) })
+            set.set(cpu.index());
+        }
+        Ok(rustix::thread::sched_setaffinity(self.pid(), &set)?)
     }
 
     /// The processors that it may run on.
@@ -140,10 +119,11 @@ impl Thread {
     /// # Errors
     /// No such thread, or a machine with more than 1024 processors.
     pub fn processors(self) -> io::Result<Processors> {
-        let mut found = Processors::default();
-        // SAFETY: the place is as large as is said, lives through the call and may hold any bits.
-        check(unsafe { libc::sched_getaffinity(self.0, size_of::<Processors>(), found.as_mut_ptr().cast()) })
-            .map(|()| found)
+        let set = rustix::thread::sched_getaffinity(self.pid())?;
+        let bit = |cpu: usize| u64::from(set.is_set(cpu)) << (cpu % 64);
+        Ok(std::array::from_fn(|word| {
+            (word * 64..(word + 1) * 64).map(bit).sum()
+        }))
     }
 
     /// Lets it run on these processors. Takes no memory.
@@ -151,111 +131,104 @@ impl Thread {
     /// # Errors
     /// No such thread, or none of these processors.
     pub fn free(self, processors: &Processors) -> io::Result<()> {
-        // SAFETY: as large as is said; it lives through the call.
-        check(unsafe { libc::sched_setaffinity(self.0, size_of::<Processors>(), processors.as_ptr().cast()) })
+        let mut set = CpuSet::new();
+        for cpu in 0..CpuSet::MAX_CPU {
+            if processors[cpu / 64] >> (cpu % 64) & 1 == 1 {
+                set.set(cpu);
+            }
+        }
+        Ok(rustix::thread::sched_setaffinity(self.pid(), &set)?)
     }
 
     /// Sends a signal to this thread of the calling process.
     ///
     /// # Errors
     /// No such thread.
-    pub fn signal(self, signal: libc::c_int) -> io::Result<()> {
-        // SAFETY: a call without pointers.
-        match unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, signal) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+    pub fn signal(self, signal: i32) -> io::Result<()> {
+        sys::signal::send_to_thread(self.0, signal)
+    }
+
+    /// As `rustix` has it; the number 0 is the calling thread.
+    fn pid(self) -> Option<Pid> {
+        Pid::from_raw(self.0)
     }
 
     /// The processor time that it has used.
     pub fn time(self) -> Duration {
-        // The clock of a thread, as `include/linux/posix-timers_types.h` builds its number: bit 2 says thread, 2 says
-        // scheduler's clock.
-        Duration::from_nanos(nanos(!self.0 << 3 | 6))
+        Duration::from_nanos(sys::clock::of_thread(self.0))
     }
 }
 
-/// The processor time that a process has used with all its threads, in nanoseconds; 0 where it has gone.
-pub fn process_time(process: libc::pid_t) -> u64 {
-    // As in `Thread::time`, without the bit for a thread.
-    nanos(!process << 3 | 2)
+/// Sends a signal to a process. It fails only where the process has gone or is somebody else's: then
+/// nobody is told. A signal of 0, or a number that is no process's, sends nothing.
+pub fn kill(process: i32, signal: i32) {
+    if let (Some(process), Some(signal)) = (Pid::from_raw(process.max(0)), Signal::from_named_raw(signal)) {
+        let _ = rustix::process::kill_process(process, signal);
+    }
 }
 
-fn nanos(clock: libc::clockid_t) -> u64 {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `t` is a valid place for the answer; where the call fails it stays zero.
-    unsafe { libc::clock_gettime(clock, &mut t) };
-    (t.tv_sec as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(t.tv_nsec as u64)
+/// As [`kill`], to all processes of a group.
+pub fn kill_group(group: i32, signal: i32) {
+    if let (Some(group), Some(signal)) = (Pid::from_raw(group.max(0)), Signal::from_named_raw(signal)) {
+        let _ = rustix::process::kill_process_group(group, signal);
+    }
+}
+
+/// Waits for the end of a child. Its status is nobody's concern.
+pub fn wait_for(child: i32) {
+    let child = Pid::from_raw(child.max(0));
+    let _ = rustix::io::retry_on_intr(|| waitpid(child, WaitOptions::empty()));
+}
+
+/// The parent of this process; 0 where it is of a number space that this process does not see.
+pub fn parent() -> i32 {
+    Pid::as_raw(rustix::process::getppid())
 }
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, the clock that timers of the kernel are set by.
 #[inline]
 pub fn monotonic() -> u64 {
-    nanos(libc::CLOCK_MONOTONIC)
+    let t = clock_gettime(ClockId::Monotonic);
+    (t.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(t.tv_nsec as u64)
 }
 
-fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as _,
     }
 }
 
 /// Sleeps while the word is `seen`, until it is woken, or until a moment of [`monotonic`]. May come back early.
 pub fn futex_wait(word: &AtomicU32, seen: u32, until: Option<u64>) {
     let time = until.map(timespec);
-    let at = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the word and the time live through the call. Every failure (the word changed, a signal came, the time is
-    // over) means the same to callers: look again.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
-            seen,
-            at,
-            std::ptr::null::<u32>(),
-            libc::FUTEX_BITSET_MATCH_ANY,
-        );
-    }
+    // Every failure (the word changed, a signal came, the time is over) means the same to callers: look again.
+    let _ = futex::wait_bitset(word, Flags::PRIVATE, seen, time.as_ref(), NonZeroU32::MAX);
 }
 
 /// Wakes who sleeps on the word.
 pub fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the word lives through the call.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            i32::MAX,
-        );
-    }
+    // It fails for a word that cannot be read, which a reference can.
+    let _ = futex::wake(word, Flags::PRIVATE, i32::MAX as u32);
 }
 
 /// Waits until one of these descriptors is ready, or for so long, in nanoseconds. May come back early.
-pub fn poll(descriptors: &mut [libc::pollfd], length: Option<u64>) {
+pub fn poll(descriptors: &mut [PollFd<'_>], length: Option<u64>) {
     let time = length.map(timespec);
-    let at = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the list is as long as is said; it and the time live through the call. Every failure means the same to callers:
-    // look again.
-    unsafe {
-        libc::ppoll(
-            descriptors.as_mut_ptr(),
-            descriptors.len() as libc::nfds_t,
-            at,
-            std::ptr::null(),
-        );
-    }
+    // Every failure means the same to callers: look again.
+    let _ = rustix::event::poll(descriptors, time.as_ref());
+}
+
+/// Sleeps until a moment of [`monotonic`]. May come back early.
+pub fn sleep_until(reading: u64) {
+    // A signal that interrupts it only lets the caller look early.
+    let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &timespec(reading));
 }
 
 /// Lets the timers of the calling thread fire as exactly as they can.
 pub fn without_timer_slack() {
-    // SAFETY: a call without pointers; a kernel that refuses it keeps its default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+    // A kernel that refuses it keeps its default.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }

@@ -17,7 +17,7 @@ use crate::watchdog::{BoardRef, patiently, remove};
 use machine::process::Process;
 use machine::records::Records;
 use model::{Error, Result};
-use std::ffi::CString;
+use rustix::fs::{CWD, FileType};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -265,17 +265,14 @@ impl Drop for Made {
 /// # Errors
 /// Something is there, or the file system has none.
 pub(crate) fn fifo(path: &Path) -> io::Result<()> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the name ends with a zero and lives through the call.
-    match unsafe { libc::mkfifo(name.as_ptr(), 0o600) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    Ok(rustix::fs::mknodat(CWD, path, FileType::Fifo, mode, 0)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::procfs::Identity;
     use std::os::unix::net::UnixDatagram;
 
     /// One with a record in this directory, in the name of this process.
@@ -293,8 +290,11 @@ mod tests {
     /// The name of a process that had the number of this one before it.
     fn gone() -> String {
         let this = Process::this().unwrap();
-        let born = this.born - 1;
-        Process { born, ..this }.to_string()
+        let identity = Identity {
+            born: this.identity.born - 1,
+            ..this.identity
+        };
+        Process { identity, ..this }.to_string()
     }
 
     fn names(dir: &Path) -> Vec<String> {

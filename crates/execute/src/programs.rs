@@ -13,8 +13,9 @@ pub(crate) mod launch;
 pub(crate) mod leftovers;
 pub(crate) mod marks;
 pub(crate) mod pages;
-pub(crate) mod procfs;
 pub(crate) mod program;
 pub(crate) mod rights;
 pub(crate) mod sentinel;
 pub(crate) mod watched;
+
+pub(crate) use machine::procfs;

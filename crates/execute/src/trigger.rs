@@ -19,9 +19,12 @@ pub use releaser::Triggered;
 
 use crate::made::{self, Made};
 use model::{Error, Result, TaskId, TaskSet, Trigger};
+use rustix::fs::{FileType, OFlags};
+use rustix::io::{Errno, FdFlags};
+use rustix::net::{RecvFlags, SocketType, sockopt};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
@@ -116,14 +119,6 @@ fn refuse(cause: impl Into<String>, remedy: &str) -> Error {
     Error::new(cause).at("`trigger`").remedy(remedy)
 }
 
-/// What a call said: an error where it is negative.
-fn checked(answer: libc::c_int) -> io::Result<libc::c_int> {
-    match answer {
-        -1 => Err(io::Error::last_os_error()),
-        answer => Ok(answer),
-    }
-}
-
 impl Source {
     fn open(trigger: &Trigger) -> Result<Self> {
         match trigger {
@@ -193,15 +188,16 @@ impl Source {
                 "open it for the run, such as `warmset run … 3<> /run/fifo`, or name a FIFO: `{ fifo = \"/run/fifo\" }`",
             )
         };
-        // SAFETY: calls without pointers.
-        let (flags, mode) = unsafe {
-            (
-                checked(libc::fcntl(number, libc::F_GETFD)).map_err(|_| missing())?,
-                checked(libc::fcntl(number, libc::F_GETFL)).map_err(|_| missing())?,
-            )
-        };
+        if number < 0 {
+            return Err(missing());
+        }
+        // SAFETY: the first call fails where nothing is open under this number; from then on it is
+        // open, as whoever passed it has left it to this program, where nobody else closes it.
+        let passed = unsafe { BorrowedFd::borrow_raw(number) };
+        let flags = rustix::io::fcntl_getfd(passed).map_err(|_| missing())?;
+        let mode = rustix::fs::fcntl_getfl(passed).map_err(|_| missing())?;
         // What this program has opened for itself.
-        if flags & libc::FD_CLOEXEC != 0 {
+        if flags.contains(FdFlags::CLOEXEC) {
             return Err(missing());
         }
         let no_trigger = |what: &str| {
@@ -210,17 +206,13 @@ impl Source {
                 "pass a FIFO, a pipe, a socket, an eventfd, a timerfd or a device that can be waited for",
             )
         };
-        if mode & libc::O_ACCMODE == libc::O_WRONLY {
+        if mode & OFlags::RWMODE == OFlags::WRONLY {
             return Err(no_trigger("can only be written to"));
         }
-        let kind = kind_of(number).map_err(no_trigger)?;
-        // SAFETY: the first call makes a descriptor that nobody else owns; the second keeps the
-        // programs of the run from inheriting the old one.
-        let fd = unsafe {
-            let copy = checked(libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3)).map_err(|_| missing())?;
-            libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
-            OwnedFd::from_raw_fd(copy)
-        };
+        let kind = kind_of(passed).map_err(no_trigger)?;
+        let fd = rustix::io::fcntl_dupfd_cloexec(passed, 3).map_err(|_| missing())?;
+        // Programs of the run do not inherit the old one.
+        rustix::io::fcntl_setfd(passed, FdFlags::CLOEXEC).map_err(|_| missing())?;
         Ok(Source {
             fd: fd.into(),
             kind,
@@ -228,9 +220,9 @@ impl Source {
         })
     }
 
-    /// Its number; negative, which nobody can wait for, before it is made.
-    pub fn number(&self) -> RawFd {
-        self.fd.get().map_or(-1, AsRawFd::as_raw_fd)
+    /// Its descriptor; none before it is made.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.get().map(AsFd::as_fd)
     }
 
     /// Takes out what is there, once it is readable.
@@ -238,53 +230,35 @@ impl Source {
     /// # Errors
     /// It cannot be read.
     pub fn take(&self) -> io::Result<Came> {
-        let mut buffer = [0u64; 512];
-        let size = match self.kind {
-            Kind::Counter => 8,
-            _ => size_of_val(&buffer),
-        };
-        let read = |buffer: &mut [u64; 512]| {
-            // SAFETY: the buffer is at least as long as is said and lives through the call.
-            let got = unsafe { libc::read(self.number(), buffer.as_mut_ptr().cast(), size) };
-            usize::try_from(got).map_err(|_| io::Error::last_os_error())
-        };
+        let fd = self.descriptor().ok_or(Errno::BADF)?;
+        let mut buffer = [0u8; 4096];
+        let mut count = [0u8; 8];
         let came = match self.kind {
-            Kind::Datagrams => self.datagrams(&mut buffer),
-            Kind::Bytes => read(&mut buffer).map(|got| got as u64),
-            Kind::Counter => read(&mut buffer).map(|_| buffer[0]),
-            Kind::Reads => read(&mut buffer).map(|got| u64::from(got > 0)),
+            Kind::Datagrams => datagrams(fd, &mut buffer),
+            Kind::Bytes => rustix::io::read(fd, &mut buffer).map(|got| got as u64),
+            Kind::Counter => rustix::io::read(fd, &mut count).map(|_| u64::from_ne_bytes(count)),
+            Kind::Reads => rustix::io::read(fd, &mut buffer).map(|got| u64::from(got > 0)),
         };
         match came {
             Ok(0) if self.kind != Kind::Datagrams => Ok(Came::End),
             Ok(events) => Ok(Came::Events(events)),
-            Err(e) => match e.raw_os_error() {
-                Some(libc::EAGAIN | libc::EINTR | libc::ECANCELED) => Ok(Came::Events(0)),
-                _ => Err(e),
-            },
+            Err(Errno::AGAIN | Errno::INTR | Errno::CANCELED) => Ok(Came::Events(0)),
+            Err(e) => Err(e.into()),
         }
     }
+}
 
-    /// As many as are there, up to a limit: the rest is for the next time.
-    fn datagrams(&self, buffer: &mut [u64; 512]) -> io::Result<u64> {
-        let mut count = 0;
-        while count < 256 {
-            // SAFETY: the buffer is as long as is said and lives through the call.
-            let got = unsafe {
-                libc::recv(
-                    self.number(),
-                    buffer.as_mut_ptr().cast(),
-                    size_of_val(buffer),
-                    libc::MSG_DONTWAIT | libc::MSG_TRUNC,
-                )
-            };
-            match got {
-                -1 if count == 0 => return Err(io::Error::last_os_error()),
-                -1 => break,
-                _ => count += 1,
-            }
+/// As many as are there, up to a limit: the rest is for the next time.
+fn datagrams(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> rustix::io::Result<u64> {
+    let mut count = 0;
+    while count < 256 {
+        match rustix::net::recv(socket, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+            Err(e) if count == 0 => return Err(e),
+            Err(_) => break,
+            Ok(_) => count += 1,
         }
-        Ok(count)
     }
+    Ok(count)
 }
 
 fn no_socket(path: &Path, e: &io::Error) -> Error {
@@ -321,41 +295,20 @@ fn open_fifo(path: &Path) -> Result<OwnedFd> {
 }
 
 /// What a descriptor is; inside, what it is where it releases nothing.
-fn kind_of(number: RawFd) -> std::result::Result<Kind, &'static str> {
-    let option = |name: libc::c_int| {
-        let (mut value, mut size) = (0i32, 4 as libc::socklen_t);
-        // SAFETY: the place is as large as is said and lives through the call.
-        unsafe {
-            libc::getsockopt(
-                number,
-                libc::SOL_SOCKET,
-                name,
-                std::ptr::from_mut(&mut value).cast(),
-                &mut size,
-            );
-        }
-        value
-    };
-    // SAFETY: an all-zero `stat` is valid; the kernel fills it in.
-    let mode = unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        match libc::fstat(number, &mut stat) {
-            0 => stat.st_mode & libc::S_IFMT,
-            _ => return Err("is not open"),
-        }
-    };
-    match mode {
-        libc::S_IFIFO => Ok(Kind::Bytes),
-        libc::S_IFSOCK if option(libc::SO_ACCEPTCONN) != 0 => {
+fn kind_of(fd: BorrowedFd<'_>) -> std::result::Result<Kind, &'static str> {
+    let stat = rustix::fs::fstat(fd).map_err(|_| "is not open")?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo => Ok(Kind::Bytes),
+        FileType::Socket if sockopt::socket_acceptconn(fd).unwrap_or(false) => {
             Err("listens for connections: accept one first")
         }
-        libc::S_IFSOCK if option(libc::SO_TYPE) == libc::SOCK_STREAM => Ok(Kind::Bytes),
-        libc::S_IFSOCK => Ok(Kind::Datagrams),
-        libc::S_IFREG => Err("is a plain file, which is always readable"),
-        libc::S_IFDIR => Err("is a directory"),
-        libc::S_IFBLK => Err("is a block device, which is always readable"),
+        FileType::Socket if sockopt::socket_type(fd) == Ok(SocketType::STREAM) => Ok(Kind::Bytes),
+        FileType::Socket => Ok(Kind::Datagrams),
+        FileType::RegularFile => Err("is a plain file, which is always readable"),
+        FileType::Directory => Err("is a directory"),
+        FileType::BlockDevice => Err("is a block device, which is always readable"),
         _ => {
-            let what = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap_or_default();
+            let what = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
             match what.to_str() {
                 Some("anon_inode:[eventfd]" | "anon_inode:[timerfd]") => Ok(Kind::Counter),
                 _ => Ok(Kind::Reads),
@@ -369,6 +322,7 @@ mod tests {
     use super::*;
     use crate::watchdog::BoardRef;
     use model::{Details, Duration, Timing};
+    use rustix::event::{EventfdFlags, eventfd};
     use std::io::Write;
     use std::os::fd::IntoRawFd;
 
@@ -378,10 +332,9 @@ mod tests {
 
     /// A descriptor as a child inherits it.
     fn passed(fd: impl Into<OwnedFd>) -> Trigger {
-        let fd = fd.into().into_raw_fd();
-        // SAFETY: a call without pointers.
-        unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };
-        Trigger::Descriptor(fd)
+        let fd: OwnedFd = fd.into();
+        rustix::io::fcntl_setfd(&fd, FdFlags::empty()).unwrap();
+        Trigger::Descriptor(fd.into_raw_fd())
     }
 
     #[test]
@@ -393,8 +346,7 @@ mod tests {
         drop(writer);
         assert_eq!(source.take().unwrap(), Came::End);
 
-        // SAFETY: a new descriptor that nobody else owns.
-        let counter = unsafe { File::from_raw_fd(libc::eventfd(0, 0)) };
+        let counter = File::from(eventfd(0, EventfdFlags::empty()).unwrap());
         let mut copy = counter.try_clone().unwrap();
         let source = Source::open(&passed(OwnedFd::from(counter))).unwrap();
         copy.write_all(&5u64.to_ne_bytes()).unwrap();

@@ -27,7 +27,8 @@ pub(crate) use looks::TELL;
 use machine::group::Group;
 use machine::realtime;
 use model::{Duration, Error, Result};
-use removal::sleep_until;
+use rustix::mm::MlockAllFlags;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
@@ -129,19 +130,15 @@ impl Watchdog {
         let board = BoardRef(shared, group.map(Arc::new));
         // No two runs of a machine have the same.
         board.run.store(kernel::monotonic(), Ordering::Release);
-        // SAFETY: takes no argument.
-        let parent = unsafe { libc::getpid() };
-        // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory
-        // only: no lock that another thread may hold at this moment is touched.
-        let child = unsafe { libc::fork() };
-        match child {
-            -1 => Err(failed(io::Error::last_os_error())),
-            0 => {
+        let parent = std::process::id() as i32;
+        // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory only: no lock that another
+        // thread may hold at this moment is touched.
+        match unsafe { sys::process::fork() }.map_err(failed)? {
+            None => {
                 watch(&board, parent, patience);
-                // SAFETY: ends the process without running anything of the parent's.
-                unsafe { libc::_exit(0) }
+                sys::process::exit(0)
             }
-            _ => {
+            Some(child) => {
                 let mut watchdog = Watchdog {
                     board,
                     child,
@@ -193,30 +190,22 @@ impl Watchdog {
 }
 
 /// Is a child not running any more? It stays to be waited for.
-fn has_ended(child: libc::pid_t) -> bool {
-    // SAFETY: an all-zero `siginfo_t` is valid, the kernel fills it in; the child stays to be
-    // waited for.
-    unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let found = libc::waitid(
-            libc::P_PID,
-            child as libc::id_t,
-            &mut info,
-            libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT,
-        );
-        found != 0 || info.si_pid() != 0
-    }
+fn has_ended(child: i32) -> bool {
+    let Some(child) = Pid::from_raw(child) else {
+        return true;
+    };
+    let options =
+        WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // That it cannot be waited for says that it has gone.
+    rustix::process::waitid(WaitId::Pid(child), options).map_or(true, |status| status.is_some())
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.board.over.store(1, Ordering::Release);
-        // SAFETY: our own child, waited for here only; it looks at `over` every few milliseconds,
-        // and the signal speeds it up.
-        unsafe {
-            libc::kill(self.child, libc::SIGKILL);
-            libc::waitpid(self.child, std::ptr::null_mut(), 0);
-        }
+        // Our own child, waited for here only; it looks at `over` every few milliseconds, and the signal speeds it up.
+        kernel::kill(self.child, libc::SIGKILL);
+        kernel::wait_for(self.child);
         // Threads that do not come back may keep the board for longer.
         if let Some(group) = self.board.group() {
             group.remove();
@@ -232,44 +221,39 @@ const C_NAME: &std::ffi::CStr = c"warmset-dog";
 const STEP: u64 = 20_000_000;
 
 /// What the watchdog's process does until the run is over. Makes system calls only.
-fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
-    // SAFETY: plain system calls on values that live through them. Signals that end programs are
-    // for the engine, which ends the watchdog when it has come to its own end; so they are blocked
-    // here.
+fn watch(board: &Board, parent: i32, patience: Patience) {
+    // Signals that end programs are for the engine, which ends the watchdog when it has come to its
+    // own end.
+    sys::signal::block_all();
+    // A group of its own: who kills the engine's group does not kill it.
+    let _ = rustix::process::setpgid(None, None);
+    let _ = rustix::thread::set_name(C_NAME);
+    // Of what the engine has open nothing is held but standard error: whoever reads from it, or
+    // takes it away, is not kept waiting by this process.
+    // SAFETY: the process uses none of them until it ends, and ends without running destructors.
     unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-        // A group of its own: who kills the engine's group does not kill it.
-        libc::setpgid(0, 0);
-        libc::prctl(libc::PR_SET_NAME, C_NAME.as_ptr());
-        // Of what the engine has open nothing is held but standard error: whoever reads from it, or
-        // takes it away, is not kept waiting by this process.
-        libc::close(libc::STDIN_FILENO);
-        libc::close(libc::STDOUT_FILENO);
-        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
+        sys::process::close_range(0, 1);
+        sys::process::close_range(3, u32::MAX);
     }
     if let Err(e) = Thread::current().raise(realtime::WATCHDOG.get()) {
         let errno = e.raw_os_error().unwrap_or(libc::EPERM);
         board.ready.store(2 + errno as u32, Ordering::Release);
         return;
     }
-    // SAFETY: a call without pointers; without it the first look may wait for memory.
-    unsafe { libc::mlockall(libc::MCL_CURRENT) };
+    // Without it the first look may wait for memory.
+    let _ = rustix::mm::mlockall(MlockAllFlags::CURRENT);
     board.ready.store(1, Ordering::Release);
     let mut looks = Looks::new();
     let (mut tripped_at, mut next) = (None, kernel::monotonic());
     while board.over.load(Ordering::Acquire) == 0 {
         next += STEP;
-        sleep_until(next);
-        // SAFETY: takes no argument.
-        if unsafe { libc::getppid() } != parent {
-            // The engine has gone, and all of its threads with it; not what its programs have
-            // started.
+        kernel::sleep_until(next);
+        if kernel::parent() != parent {
+            // The engine has gone, and all of its threads with it; not what its programs have started.
             for _ in 0..3 {
                 // Who was born to a raised thread meanwhile is found the next time.
                 board.lower_programs();
-                sleep_until(kernel::monotonic() + 1_000_000);
+                kernel::sleep_until(kernel::monotonic() + 1_000_000);
             }
             board.kill_all_programs();
             board.take_away();
@@ -284,8 +268,8 @@ fn watch(board: &Board, parent: libc::pid_t, patience: Patience) {
         if let Some(at) = tripped_at {
             if now > at + patience.end.nanos() {
                 last_words(board.tripped(), patience);
-                // SAFETY: the parent is alive, or the loop would have ended.
-                unsafe { libc::kill(parent, libc::SIGKILL) };
+                // The parent is alive, or the loop would have ended.
+                kernel::kill(parent, libc::SIGKILL);
                 board.kill_all_programs();
                 board.take_away();
                 return;
@@ -332,6 +316,6 @@ fn last_words(trip: Option<Trip>, patience: Patience) {
         ", and {} after it was told to end it has not; its trace is whole up to then",
         patience.end
     );
-    // SAFETY: writes bytes that live through the call; nobody can be told that it failed.
-    unsafe { libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len) };
+    // Nobody can be told that it failed.
+    let _ = rustix::io::write(io::stderr(), text.bytes());
 }

@@ -47,8 +47,7 @@ fn give_up(size: usize) -> ! {
     static GIVES_UP: AtomicBool = AtomicBool::new(false);
     // Another thread is about to end the process, with the sentence that there is to be.
     while GIVES_UP.swap(true, Ordering::Relaxed) {
-        // SAFETY: it takes nothing and changes nothing.
-        unsafe { libc::pause() };
+        rustix::event::pause();
     }
     let mut room = [0; 200];
     let mut sentence = &mut room[..];
@@ -60,10 +59,8 @@ fn give_up(size: usize) -> ! {
     );
     let left = sentence.len();
     let length = room.len() - left;
-    // SAFETY: the bytes are those written above; both calls allocate nothing and are allowed in any
-    // state.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, room.as_ptr().cast(), length);
-        libc::_exit(2)
-    }
+    // Both allocate nothing and are allowed in any state. Where standard error is closed nobody
+    // reads the sentence.
+    let _ = rustix::io::write(std::io::stderr(), &room[..length]);
+    sys::process::exit(2)
 }

@@ -6,6 +6,7 @@
 //! The counter may step by more than one: [`Calibration::step`] says by how much, single short intervals mean nothing.
 
 use model::{CpuId, Duration, Error, Result};
+use rustix::time::{ClockId, clock_gettime};
 
 /// A reading of a clock. Only differences mean anything, and only between readings of the same clock.
 pub type Stamp = u64;
@@ -41,7 +42,7 @@ impl Clock for Tsc {
     fn stamp_on(&self) -> (Stamp, CpuId) {
         use core::arch::x86_64::{__rdtscp, _mm_lfence, _mm_mfence};
         let mut aux = 0;
-        // Safety: `mfence` and `lfence` are part of x86-64; `Tsc` exists only where the kernel lists `rdtscp`.
+        // SAFETY: `mfence` and `lfence` are part of x86-64; `Tsc` exists only where the kernel lists `rdtscp`.
         let stamp = unsafe {
             _mm_mfence(); // stores before it are visible
             _mm_lfence(); // loads before it are done
@@ -54,7 +55,7 @@ impl Clock for Tsc {
     }
     #[inline(always)]
     fn glance(&self) -> Stamp {
-        // Safety: as above.
+        // SAFETY: as above.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 }
@@ -86,17 +87,12 @@ impl Clock for Monotonic {
 
 /// Nanoseconds of `CLOCK_MONOTONIC_RAW`.
 pub fn monotonic_raw() -> u64 {
-    nanos_of(libc::CLOCK_MONOTONIC_RAW)
+    nanos_of(ClockId::MonotonicRaw)
 }
 
-fn nanos_of(clock: libc::clockid_t) -> u64 {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // Safety: `t` is a valid place for the answer; the clocks asked for exist in every Linux since 2.6.28, so that
-    // the call cannot fail.
-    unsafe { libc::clock_gettime(clock, &mut t) };
+#[inline]
+fn nanos_of(clock: ClockId) -> u64 {
+    let t = clock_gettime(clock);
     (t.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(t.tv_nsec as u64)
@@ -104,19 +100,17 @@ fn nanos_of(clock: libc::clockid_t) -> u64 {
 
 /// Nanoseconds of processor time that the calling thread has used.
 pub fn thread_time() -> Duration {
-    Duration::from_nanos(nanos_of(libc::CLOCK_THREAD_CPUTIME_ID))
+    Duration::from_nanos(nanos_of(ClockId::ThreadCPUTime))
 }
 
 /// Nanoseconds of processor time that all threads of this process have used.
 pub fn process_time() -> Duration {
-    Duration::from_nanos(nanos_of(libc::CLOCK_PROCESS_CPUTIME_ID))
+    Duration::from_nanos(nanos_of(ClockId::ProcessCPUTime))
 }
 
 /// The processor that the caller runs on; outdated as soon as it is known, unless the caller is pinned.
 pub fn current_cpu() -> CpuId {
-    // Safety: takes no argument and touches no memory of ours.
-    let cpu = unsafe { libc::sched_getcpu() };
-    CpuId(u32::try_from(cpu).unwrap_or(0))
+    CpuId(u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0))
 }
 
 /// The time-stamp counter, if this machine has one that can be trusted.

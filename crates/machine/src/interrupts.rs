@@ -52,7 +52,7 @@ impl Witness {
     pub fn arm(&self) {
         #[cfg(target_arch = "x86_64")]
         if self.works {
-            // Safety: null selectors 0 to 3 may be loaded into ES at any privilege level, and 64-bit code uses
+            // SAFETY: null selectors 0 to 3 may be loaded into ES at any privilege level, and 64-bit code uses
             // neither base nor limit of ES.
             unsafe {
                 core::arch::asm!("mov es, {0:x}", in(reg) ARMED, options(nostack, preserves_flags));
@@ -66,7 +66,7 @@ impl Witness {
         #[cfg(target_arch = "x86_64")]
         if self.works {
             let selector: u16;
-            // Safety: reads a segment register.
+            // SAFETY: reads a segment register.
             unsafe {
                 core::arch::asm!("mov {0:x}, es", out(reg) selector, options(nomem, nostack, preserves_flags));
             }
@@ -80,7 +80,7 @@ impl Witness {
     pub fn disarm(&self) {
         #[cfg(target_arch = "x86_64")]
         if self.works {
-            // Safety: as in `arm`; zero is what Linux starts programs with.
+            // SAFETY: as in `arm`; zero is what Linux starts programs with.
             unsafe {
                 core::arch::asm!("mov es, {0:x}", in(reg) 0u16, options(nostack, preserves_flags));
             }

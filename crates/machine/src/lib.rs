@@ -12,6 +12,7 @@ pub mod memory;
 pub mod others;
 pub mod probe;
 pub mod process;
+pub mod procfs;
 pub mod realtime;
 pub mod records;
 pub mod render;

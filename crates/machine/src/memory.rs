@@ -4,22 +4,17 @@ use crate::cgroup;
 use crate::tree::Tree;
 use model::{Bytes, Error, Result};
 use std::path::Path;
+use sys::memory::{Mapping, Use};
 
 /// A mapped area of memory, aligned to pages, all of it present.
 #[derive(Debug)]
 pub struct Area {
-    base: *mut u64,
-    size: usize,
+    map: Mapping,
     locked: bool,
     /// Flushes need not wait for each other: twenty times faster where written lines are flushed.
     #[cfg(target_arch = "x86_64")]
     flush_at_once: bool,
 }
-
-// Safety: the area is owned by this value alone; whoever holds it decides which thread uses it.
-unsafe impl Send for Area {}
-// Safety: a shared area gives out its address and flushes lines; reading and writing is left to who holds the pointer.
-unsafe impl Sync for Area {}
 
 /// The bytes that share a cache line on the machines that this runs on, or divide one.
 pub const LINE: usize = 64;
@@ -74,49 +69,23 @@ impl Area {
     pub fn map(size: Bytes) -> Result<Self> {
         let bytes = usize::try_from(size.get()).unwrap_or(usize::MAX);
         check_free(size)?;
-        // Safety: a new private mapping, whose result is checked.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED || bytes == 0 {
-            return Err(Error::new(format!(
-                "cannot map {size} of memory: {}",
-                std::io::Error::last_os_error()
-            ))
-            .remedy("free memory, or ask for less"));
-        }
-        // Safety: advice about the mapping that was just made. A kernel without huge pages answers with an error that
-        // changes nothing.
-        unsafe { libc::madvise(base, bytes, libc::MADV_NOHUGEPAGE) };
-        // Safety: the mapping that was just made.
-        Ok(unsafe { Self::present(base, bytes) })
+        let map = Mapping::private(bytes, Use::Write).map_err(|e| cannot_map(size, &e))?;
+        map.prefer_large_pages(false);
+        Ok(Self::present(map))
     }
 
     /// Locks a mapping, as far as that is permitted, and touches all of it.
-    ///
-    /// # Safety
-    /// It is mapped to read and write and belongs to nobody else.
-    unsafe fn present(base: *mut libc::c_void, bytes: usize) -> Self {
-        let area = Area {
-            base: base.cast(),
-            size: bytes,
-            // Safety: the caller's.
-            locked: unsafe { libc::mlock(base, bytes) } == 0,
+    fn present(map: Mapping) -> Self {
+        let locked = map.lock().is_ok();
+        for page in (0..map.size()).step_by(4096) {
+            map.store(page, 1);
+        }
+        Area {
+            map,
+            locked,
             #[cfg(target_arch = "x86_64")]
             flush_at_once: has_clflushopt(),
-        };
-        for page in (0..bytes).step_by(4096) {
-            // Safety: `page` is within the mapping.
-            unsafe { area.base.byte_add(page).write_volatile(1) };
         }
-        area
     }
 
     /// Maps memory in large pages where the system gives some, and touches all of it. The size is rounded up to whole ones.
@@ -128,45 +97,15 @@ impl Area {
             .unwrap_or(usize::MAX / 2)
             .div_ceil(LARGE)
             .saturating_mul(LARGE);
-        // Safety: a new private mapping, large enough to hold aligned memory of this size; its result is checked.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes.saturating_add(LARGE),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED || bytes == 0 {
-            return Err(Error::new(format!(
-                "cannot map {size} of memory: {}",
-                std::io::Error::last_os_error()
-            ))
-            .remedy("free memory, or ask for less"));
-        }
-        let before = base.align_offset(LARGE);
-        // Safety: what lies before and behind the aligned part is unmapped, the rest is kept; advice changes no contents.
-        let base = unsafe {
-            let aligned = base.byte_add(before);
-            if before > 0 {
-                libc::munmap(base, before);
-            }
-            if before < LARGE {
-                libc::munmap(aligned.byte_add(bytes), LARGE - before);
-            }
-            libc::madvise(aligned, bytes, libc::MADV_HUGEPAGE);
-            aligned
-        };
-        // Safety: what is left of the mapping that was just made.
-        Ok(unsafe { Self::present(base, bytes) })
+        let map = Mapping::aligned(bytes, LARGE).map_err(|e| cannot_map(size, &e))?;
+        map.prefer_large_pages(true);
+        Ok(Self::present(map))
     }
 
     /// How much of it is in large pages, as the system says; nothing where it does not say.
     pub fn in_large_pages(&self) -> Bytes {
         let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-        let range = self.base as usize..self.base as usize + self.size;
+        let range = self.base() as usize..self.base() as usize + self.size();
         let (mut within, mut kib) = (false, 0);
         for line in text.lines() {
             if let Some(start) = line
@@ -183,11 +122,23 @@ impl Area {
 
     /// The first word.
     pub fn base(&self) -> *mut u64 {
-        self.base
+        self.map.base().cast()
     }
     /// In bytes.
     pub fn size(&self) -> usize {
-        self.size
+        self.map.size()
+    }
+    /// Lets the system move and swap its pages.
+    pub fn unlock(&mut self) {
+        self.map.unlock();
+        self.locked = false;
+    }
+    /// Takes the right to write away, for good.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn protect(&mut self) -> std::io::Result<()> {
+        self.map.protect()
     }
     /// Can the system not swap it out?
     pub fn locked(&self) -> bool {
@@ -199,10 +150,10 @@ impl Area {
         #[cfg(target_arch = "x86_64")]
         {
             use core::arch::x86_64::{_mm_clflush, _mm_mfence};
-            for line in (0..self.size).step_by(LINE) {
-                // Safety: `line` is within the mapping, and the instruction exists where it is used.
+            for line in (0..self.size()).step_by(LINE) {
+                // SAFETY: `line` is within the mapping, and the instruction exists where it is used.
                 unsafe {
-                    let place = self.base.byte_add(line);
+                    let place = self.base().byte_add(line);
                     if self.flush_at_once {
                         core::arch::asm!("clflushopt [{}]", in(reg) place, options(nostack, preserves_flags));
                     } else {
@@ -210,7 +161,7 @@ impl Area {
                     }
                 }
             }
-            // Safety: part of x86-64.
+            // SAFETY: part of x86-64.
             unsafe { _mm_mfence() };
             true
         }
@@ -223,18 +174,15 @@ impl Area {
 #[cfg(target_arch = "x86_64")]
 fn has_clflushopt() -> bool {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
-    // Safety: every x86-64 has CPUID; leaf 7 is asked for only where there is one.
+    // SAFETY: every x86-64 has CPUID; leaf 7 is asked for only where there is one.
     #[allow(unused_unsafe, reason = "these became safe functions in a later Rust")]
     unsafe {
         __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx >> 23 & 1 == 1
     }
 }
 
-impl Drop for Area {
-    fn drop(&mut self) {
-        // Safety: the mapping is owned by this value, and nothing refers to it any more.
-        unsafe { libc::munmap(self.base.cast(), self.size) };
-    }
+fn cannot_map(size: Bytes, e: &std::io::Error) -> Error {
+    Error::new(format!("cannot map {size} of memory: {e}")).remedy("free memory, or ask for less")
 }
 
 #[cfg(test)]
@@ -245,7 +193,7 @@ mod tests {
     fn an_area_is_there_and_writable_to_its_end() {
         let area = Area::map(Bytes::from_kib(20)).unwrap();
         let words = area.size() / 8;
-        // Safety: within the mapping.
+        // SAFETY: within the mapping.
         unsafe {
             area.base().add(words - 1).write_volatile(7);
             area.flush();
@@ -257,7 +205,7 @@ mod tests {
     fn large_memory_is_aligned_there_and_told() {
         let area = Area::map_large(Bytes::from_kib(100)).unwrap();
         assert_eq!((area.size(), area.base() as usize % LARGE), (LARGE, 0));
-        // Safety: within the mapping.
+        // SAFETY: within the mapping.
         unsafe { area.base().add(LARGE / 8 - 1).write_volatile(7) };
         let large = area.in_large_pages();
         assert!(large == Bytes::new(0) || large == Bytes::from_mib(2), "{large}");

@@ -4,6 +4,8 @@
 
 use crate::realtime;
 use model::{Bytes, CpuSet, Duration};
+use rustix::time::{ClockId, clock_getres};
+use sys::memory::{Mapping, Use};
 
 /// How an attempt ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,39 +62,23 @@ impl Probes {
     }
 }
 
-/// The outcome of a system call: negative is a failure.
-fn outcome(result: i64) -> Outcome {
-    match result {
-        0.. => Outcome::Worked,
-        _ => Outcome::Refused(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+impl Outcome {
+    fn of<T>(answer: std::io::Result<T>) -> Self {
+        match answer {
+            Ok(_) => Outcome::Worked,
+            Err(e) => Outcome::Refused(e.raw_os_error().unwrap_or(0)),
+        }
     }
-}
-
-/// The outcome of a system call that gives a file, which is closed.
-fn outcome_of_file(fd: i64) -> Outcome {
-    let outcome = outcome(fd);
-    if let Ok(fd @ 0..) = i32::try_from(fd) {
-        // Safety: the descriptor was just opened here and nobody else has it.
-        unsafe { libc::close(fd) };
-    }
-    outcome
 }
 
 fn page_size() -> Option<Bytes> {
-    // Safety: asks for a constant.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(size).ok().filter(|s| *s > 0).map(Bytes::new)
+    Some(Bytes::new(rustix::param::page_size() as u64))
 }
 
 /// The coarse clock advances with the tick, and its resolution says how often.
 fn tick() -> Option<Duration> {
-    let mut resolution = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // Safety: `resolution` lives through the call.
-    let done = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut resolution) };
-    if done != 0 || resolution.tv_sec != 0 {
+    let resolution = clock_getres(ClockId::MonotonicCoarse);
+    if resolution.tv_sec != 0 {
         return None;
     }
     let nanos = u64::try_from(resolution.tv_nsec).ok()?;
@@ -104,12 +90,12 @@ fn tick() -> Option<Duration> {
 #[allow(unused_unsafe)] // Safe in newer compilers.
 fn hypervisor() -> Option<String> {
     const PRESENT: u32 = 1 << 31;
-    // Safety: every x86-64 processor has CPUID with leaf 1.
+    // SAFETY: every x86-64 processor has CPUID with leaf 1.
     let features = unsafe { std::arch::x86_64::__cpuid(1) };
     if features.ecx & PRESENT == 0 {
         return None;
     }
-    // Safety: the bit above says that a hypervisor answers this leaf.
+    // SAFETY: the bit above says that a hypervisor answers this leaf.
     let leaf = unsafe { std::arch::x86_64::__cpuid(0x4000_0000) };
     let letters: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx]
         .iter()
@@ -134,66 +120,20 @@ fn hypervisor() -> Option<String> {
 
 /// On a thread of its own that ends at once: a priority belongs to a thread.
 fn try_realtime() -> Outcome {
-    let attempt = || {
-        // Safety: an all-zero `sched_param` is valid on every C library that adds fields to it.
-        let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-        param.sched_priority = 1;
-        // Safety: `param` lives through the call; 0 is the calling thread.
-        outcome(i64::from(unsafe {
-            libc::sched_setscheduler(0, libc::SCHED_FIFO, &param)
-        }))
-    };
+    let attempt = || Outcome::of(sys::scheduling::set(0, libc::SCHED_FIFO, 1));
     // Where no thread is to be had, nothing is known of it.
     let thread = std::thread::Builder::new().spawn(attempt);
     thread.map_or_else(|_| Outcome::default(), |t| t.join().unwrap_or_default())
 }
 
 fn try_lock() -> Outcome {
-    let page = [0_u8; 1];
-    // Safety: locks and unlocks the page of a local variable, which changes no contents.
-    let locked = outcome(i64::from(unsafe { libc::mlock(page.as_ptr().cast(), 1) }));
-    if locked == Outcome::Worked {
-        // Safety: as above.
-        unsafe { libc::munlock(page.as_ptr().cast(), 1) };
-    }
-    locked
+    // The page goes, locked or not, with the mapping.
+    Outcome::of(Mapping::private(1, Use::Write).and_then(|page| page.lock()))
 }
 
 /// A program that returns 0, for raw tracepoints: what reading the scheduler's events needs.
 fn try_bpf() -> Outcome {
-    const BPF_PROG_LOAD: libc::c_long = 5;
-    const RAW_TRACEPOINT: u32 = 17;
-    /// `mov64 r0, 0` and `exit` (linux/bpf.h).
-    const PROGRAM: [u64; 2] = [0xb7, 0x95];
-    /// The part of `union bpf_attr` that loading reads.
-    #[repr(C)]
-    struct Load {
-        program_type: u32,
-        count: u32,
-        instructions: u64,
-        license: u64,
-        log_level: u32,
-        log_size: u32,
-        log: u64,
-        kernel_version: u32,
-        flags: u32,
-    }
-    let license = c"GPL";
-    let load = Load {
-        program_type: RAW_TRACEPOINT,
-        count: PROGRAM.len() as u32,
-        instructions: PROGRAM.as_ptr() as u64,
-        license: license.as_ptr() as u64,
-        log_level: 0,
-        log_size: 0,
-        log: 0,
-        kernel_version: 0,
-        flags: 0,
-    };
-    // Safety: `load` and what it points to live through the call, which reads no more than the size given.
-    outcome_of_file(unsafe {
-        libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const load, size_of::<Load>()) as i64
-    })
+    Outcome::of(sys::probe::load_bpf())
 }
 
 const PERF_TYPE_HARDWARE: u32 = 0;
@@ -203,35 +143,7 @@ const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
 
 /// A counter of the calling thread in user mode, never started.
 fn try_counter(kind: u32, config: u64) -> Outcome {
-    /// `struct perf_event_attr` in its first published size of 64 bytes, which every kernel accepts.
-    #[repr(C)]
-    #[derive(Default)]
-    struct Attributes {
-        kind: u32,
-        size: u32,
-        config: u64,
-        period: u64,
-        sample_type: u64,
-        read_format: u64,
-        flags: u64,
-        wakeup: u32,
-        breakpoint_type: u32,
-        config1: u64,
-    }
-    const DISABLED: u64 = 1;
-    const EXCLUDE_KERNEL: u64 = 1 << 5;
-    const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-    let attributes = Attributes {
-        kind,
-        size: size_of::<Attributes>() as u32,
-        config,
-        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-        ..Attributes::default()
-    };
-    // Safety: `attributes` lives through the call; this thread, any processor, no group, no flags.
-    outcome_of_file(unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, 0_u64) as i64
-    })
+    Outcome::of(sys::probe::open_counter(kind, config))
 }
 
 /// Does `/proc/self/pagemap` give a frame number for a page that is present?

@@ -3,6 +3,7 @@
 //! For what outlives a process and names it: records on disk, buffers of the kernel. Source:
 //! proc(5), pid_namespaces(7).
 
+use crate::procfs::Identity;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
@@ -12,28 +13,23 @@ use std::str::FromStr;
 pub struct Process {
     /// The namespace of its number.
     pub space: u64,
-    /// Its number there.
-    pub number: u32,
-    /// When it was born, in clock ticks after the start of the machine.
-    pub born: u64,
+    /// Its number there, and when it was born.
+    pub identity: Identity,
 }
 
 impl Process {
     /// The calling one; none where `/proc` is not mounted.
     pub fn this() -> Option<Self> {
-        let number = std::process::id();
         Some(Process {
             space: space()?,
-            number,
-            born: look(number)?.1,
+            identity: Identity::of(std::process::id() as i32)?,
         })
     }
 
     /// Has it ended? One that nobody has waited for yet has. Of another number space nothing is
     /// known: then the answer is no.
     pub fn has_ended(self) -> bool {
-        space() == Some(self.space)
-            && look(self.number).is_none_or(|(state, born)| state == 'Z' || born != self.born)
+        space() == Some(self.space) && Identity::of_living(self.identity.process) != Some(self.identity)
     }
 }
 
@@ -44,21 +40,10 @@ fn space() -> Option<u64> {
         .map(|space| space.ino())
 }
 
-/// State and birth of the process that has this number now.
-fn look(number: u32) -> Option<(char, u64)> {
-    let text = std::fs::read(format!("/proc/{number}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; what follows the last one is fields.
-    let name = text.iter().rposition(|b| *b == b')')?;
-    let fields = String::from_utf8_lossy(&text[name + 1..]).into_owned();
-    let mut fields = fields.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    // The 22nd of all.
-    Some((state, fields.nth(18)?.parse().ok()?))
-}
-
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}-{}", self.space, self.number, self.born)
+        let Identity { process, born } = self.identity;
+        write!(f, "{}-{process}-{born}", self.space)
     }
 }
 
@@ -70,8 +55,10 @@ impl FromStr for Process {
         let mut number = || parts.next().ok_or(())?;
         let process = Process {
             space: number()?,
-            number: number()?.try_into().map_err(drop)?,
-            born: number()?,
+            identity: Identity {
+                process: number()?.try_into().map_err(drop)?,
+                born: number()?,
+            },
         };
         match parts.next() {
             None => Ok(process),
@@ -90,7 +77,10 @@ mod tests {
         assert!(!this.has_ended());
         assert_eq!(this.to_string().parse(), Ok(this));
         let earlier = Process {
-            born: this.born - 1,
+            identity: Identity {
+                born: this.identity.born - 1,
+                ..this.identity
+            },
             ..this
         };
         let elsewhere = Process {
@@ -107,15 +97,13 @@ mod tests {
     fn one_that_nobody_has_waited_for_has_ended() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        let of_child = || {
-            let (_, born) = look(child.id())?;
+        let child_now = || {
             Some(Process {
-                number: child.id(),
-                born,
+                identity: Identity::of(child.id() as i32)?,
                 ..Process::this()?
             })
         };
-        while !of_child().unwrap().has_ended() {
+        while !child_now().unwrap().has_ended() {
             assert!(std::time::Instant::now() < until, "it does not end");
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

@@ -8,6 +8,8 @@
 //! A process that is killed takes all of its threads with it, so that no priority outlives it.
 
 use model::{CpuId, CpuSet, Duration, Error, Result};
+use rustix::mm::MlockAllFlags;
+use rustix::thread::{ClockId, NanosleepRelativeResult, Timespec, clock_nanosleep_relative};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,41 +39,13 @@ impl Priority {
 
 /// A thread of this process, as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ThreadId(libc::pid_t);
+pub struct ThreadId(i32);
 
 impl ThreadId {
     /// The calling thread.
     pub fn current() -> Self {
-        // Safety: takes no argument, cannot fail.
-        ThreadId(unsafe { libc::gettid() })
+        ThreadId(rustix::thread::gettid().as_raw_nonzero().get())
     }
-}
-
-fn set_scheduler(thread: ThreadId, policy: i32, priority: i32) -> std::io::Result<()> {
-    // Safety: an all-zero `sched_param` is valid on every C library that adds fields to it.
-    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-    param.sched_priority = priority;
-    // Safety: `param` lives through the call.
-    match unsafe { libc::sched_setscheduler(thread.0, policy, &param) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
-fn scheduler(thread: ThreadId) -> std::io::Result<(i32, i32)> {
-    // Safety: an all-zero `sched_param` is valid; the kernel fills it in.
-    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-    // Safety: plain calls on a thread of our own, `param` lives through them.
-    let (policy, done) = unsafe {
-        (
-            libc::sched_getscheduler(thread.0),
-            libc::sched_getparam(thread.0, &mut param),
-        )
-    };
-    if policy < 0 || done != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok((policy, param.sched_priority))
 }
 
 /// A thread that runs at a real-time priority for as long as this value lives.
@@ -103,9 +77,9 @@ pub fn raise_with_threads(priority: Priority) -> Result<Raised> {
 
 fn raise_as(priority: Priority, policy: i32) -> Result<Raised> {
     let thread = ThreadId::current();
-    let before = scheduler(thread)
+    let before = sys::scheduling::get(thread.0)
         .map_err(|e| Error::new(format!("cannot ask for the scheduling of this thread: {e}")))?;
-    set_scheduler(thread, policy, priority.get()).map_err(|e| {
+    sys::scheduling::set(thread.0, policy, priority.get()).map_err(|e| {
         let cause = format!("no right to real-time priority {}", priority.get());
         match e.raw_os_error() {
             Some(libc::EPERM) => Error::new(cause).remedy(format!(
@@ -127,8 +101,8 @@ impl Drop for Raised {
     fn drop(&mut self) {
         let (policy, priority) = self.before;
         // Without the right to it the mark "children start unprivileged" cannot be taken off again: then it stays.
-        let done = set_scheduler(self.thread, policy, priority)
-            .or_else(|_| set_scheduler(self.thread, policy | libc::SCHED_RESET_ON_FORK, priority));
+        let done = sys::scheduling::set(self.thread.0, policy, priority)
+            .or_else(|_| sys::scheduling::set(self.thread.0, policy | libc::SCHED_RESET_ON_FORK, priority));
         debug_assert!(done.is_ok(), "lowering a priority needs no right");
     }
 }
@@ -138,19 +112,11 @@ impl Drop for Raised {
 /// # Errors
 /// The kernel knows more processors than this program can name.
 pub fn affinity() -> Result<CpuSet> {
-    // Safety: an all-zero set is an empty one, and the kernel fills it in.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // Safety: the size is that of `set`.
-    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
-        return Err(Error::new(format!(
-            "cannot ask for the processors of this process: {}",
-            std::io::Error::last_os_error()
-        )));
-    }
-    Ok((0..libc::CPU_SETSIZE as u32)
-        // Safety: the index is below CPU_SETSIZE.
-        .filter(|cpu| unsafe { libc::CPU_ISSET(*cpu as usize, &set) })
-        .map(CpuId)
+    let set = rustix::thread::sched_getaffinity(None)
+        .map_err(|e| Error::new(format!("cannot ask for the processors of this process: {e}")))?;
+    Ok((0..rustix::thread::CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .map(|cpu| CpuId(cpu as u32))
         .collect())
 }
 
@@ -159,13 +125,14 @@ pub fn affinity() -> Result<CpuSet> {
 /// # Errors
 /// None of them is online and permitted by the cpuset.
 pub fn pin(cpus: &CpuSet) -> Result<()> {
-    // Safety: an all-zero set is an empty one.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    for cpu in cpus.iter().filter(|c| c.0 < libc::CPU_SETSIZE as u32) {
-        // Safety: the index is below CPU_SETSIZE.
-        unsafe { libc::CPU_SET(cpu.index(), &mut set) };
+    let mut set = rustix::thread::CpuSet::new();
+    for cpu in cpus
+        .iter()
+        .filter(|c| c.index() < rustix::thread::CpuSet::MAX_CPU)
+    {
+        set.set(cpu.index());
     }
-    set_affinity(&set).map_err(|e| {
+    rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
         Error::new(format!("cannot run on processor {cpus}: {e}"))
             .remedy("choose processors that are online and in this process's cpuset")
     })
@@ -176,24 +143,12 @@ pub fn pin(cpus: &CpuSet) -> Result<()> {
 /// # Errors
 /// The processor is not online or not permitted.
 pub fn pin_to(cpu: CpuId) -> std::io::Result<()> {
-    if cpu.0 >= libc::CPU_SETSIZE as u32 {
+    if cpu.index() >= rustix::thread::CpuSet::MAX_CPU {
         return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
     }
-    // Safety: an all-zero set is an empty one; the index is below CPU_SETSIZE.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu.index(), &mut set);
-        set
-    };
-    set_affinity(&set)
-}
-
-fn set_affinity(set: &libc::cpu_set_t) -> std::io::Result<()> {
-    // Safety: the size is that of `set`, which lives through the call.
-    match unsafe { libc::sched_setaffinity(0, size_of_val(set), set) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu.index());
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
 /// All memory of the process that exists now stays in memory for as long as this lives.
@@ -205,21 +160,18 @@ pub struct LockedMemory(());
 /// # Errors
 /// The limit is too low; the remedy says how to raise it.
 pub fn lock_memory() -> Result<LockedMemory> {
-    // Safety: a call without pointers.
-    match unsafe { libc::mlockall(libc::MCL_CURRENT) } {
-        0 => Ok(LockedMemory(())),
-        _ => Err(
-            Error::new(format!("cannot lock memory: {}", std::io::Error::last_os_error()))
-                .remedy("run as root, or raise the limit with `ulimit -l unlimited`"),
-        ),
+    match rustix::mm::mlockall(MlockAllFlags::CURRENT) {
+        Ok(()) => Ok(LockedMemory(())),
+        Err(e) => Err(Error::new(format!("cannot lock memory: {e}"))
+            .remedy("run as root, or raise the limit with `ulimit -l unlimited`")),
     }
 }
 
 impl Drop for LockedMemory {
     fn drop(&mut self) {
-        // Safety: a call without arguments; memory that others lock is locked by their own guards, page by page,
-        // which this would undo: so it is taken once, by the one who measures.
-        unsafe { libc::munlockall() };
+        // Memory that others lock is locked by their own guards, page by page, which this would undo: so it is taken
+        // once, by the one who measures. It fails only for want of a right that locking needed too.
+        let _ = rustix::mm::munlockall();
     }
 }
 
@@ -234,31 +186,22 @@ pub struct Switches {
 
 /// The counts of the calling thread since it began.
 pub fn switches() -> Switches {
-    // Safety: an all-zero `rusage` is valid and the kernel fills it in; RUSAGE_THREAD exists since Linux 2.6.26.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
-        usage
-    };
+    let (voluntary, involuntary) = sys::thread::switches();
     Switches {
-        voluntary: usage.ru_nvcsw as u64,
-        involuntary: usage.ru_nivcsw as u64,
+        voluntary,
+        involuntary,
     }
 }
 
 /// Sleeps for at least this long: the thread gives the processor away, also for a length of zero.
 pub fn sleep(length: Duration) {
-    let mut left = libc::timespec {
-        tv_sec: (length.nanos() / 1_000_000_000) as libc::time_t,
-        tv_nsec: (length.nanos() % 1_000_000_000).max(1) as libc::c_long,
+    let mut left = Timespec {
+        tv_sec: (length.nanos() / 1_000_000_000) as i64,
+        tv_nsec: (length.nanos() % 1_000_000_000).max(1) as _,
     };
-    loop {
-        let want = left;
-        // Safety: both pointers are to values that live through the call.
-        let interrupted = unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &want, &mut left) };
-        if interrupted != libc::EINTR {
-            return;
-        }
+    while let NanosleepRelativeResult::Interrupted(rest) = clock_nanosleep_relative(ClockId::Monotonic, &left)
+    {
+        left = rest;
     }
 }
 
@@ -333,7 +276,7 @@ fn watch(shared: &Shared, watched: ThreadId, limit: Duration) {
         if missed >= 4 && !shared.end.load(Ordering::Relaxed) {
             shared.tripped.store(true, Ordering::Relaxed);
             // It fails only where the thread is gone.
-            let _ = set_scheduler(watched, libc::SCHED_OTHER, 0);
+            let _ = sys::scheduling::set(watched.0, libc::SCHED_OTHER, 0);
             return;
         }
     }

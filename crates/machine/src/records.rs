@@ -7,6 +7,7 @@
 //! `/run/warmset`, others below `XDG_RUNTIME_DIR`, or in a directory of their own in `/tmp`. A
 //! record of an earlier boot is of no use: the kernel has forgotten what it is about.
 
+use crate::procfs::Identity;
 use model::{Error, Result};
 use std::fs::DirBuilder;
 use std::io::{self, Write};
@@ -29,18 +30,6 @@ pub struct Left {
     path: PathBuf,
     /// What it says, as it was given.
     pub fields: Vec<String>,
-}
-
-/// The process with this number: when it was born, in ticks since the kernel was started. `None` if
-/// it has ended.
-pub fn born(process: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in parentheses, may hold anything. The state is the third field, the birth the
-    // 22nd.
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    let state = fields.next()?;
-    let born = fields.nth(18)?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(born)
 }
 
 /// The directory of this process's user.
@@ -117,7 +106,8 @@ impl Records {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let process = std::process::id();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{kind}-{process}-{}-{count:06}", born(process).unwrap_or(0));
+        let born = Identity::of_living(process as i32).map_or(0, |this| this.born);
+        let name = format!("{kind}-{process}-{born}-{count:06}");
         let (path, part) = (self.0.join(&name), self.0.join(format!("part-{name}")));
         let mut text = boot().unwrap_or_default();
         for field in fields {
@@ -174,7 +164,10 @@ fn has_ended(name: &str, kind: &str) -> bool {
     }
     number();
     match (number(), number()) {
-        (Some(process), Some(birth)) => born(process as u32) != Some(birth),
+        (Some(process), Some(born)) => {
+            let process = process as i32;
+            Identity::of_living(process) != Some(Identity { process, born })
+        }
         _ => false,
     }
 }
@@ -233,7 +226,7 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         let (dead, this) = (child.id(), std::process::id());
         child.wait().unwrap();
-        let earlier = born(this).unwrap() - 1;
+        let earlier = Identity::of(this as i32).unwrap().born - 1;
         for (index, (process, birth)) in [(dead, 7), (this, earlier)].into_iter().enumerate() {
             let name = format!("settings-{process}-{birth}-{index:06}");
             std::fs::copy(own.path(), dir.path().join("records").join(name)).unwrap();

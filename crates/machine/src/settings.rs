@@ -256,6 +256,7 @@ fn restore_from(records: &Records) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Pid, Signal};
 
     fn scratch() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
@@ -313,9 +314,9 @@ mod tests {
         child
     }
 
-    fn kill(child: &mut Child, process: i32) {
-        // SAFETY: a call without pointers, to a process of ours or its group.
-        assert_eq!(unsafe { libc::kill(process, libc::SIGKILL) }, 0);
+    /// With its group, which it leads.
+    fn kill_group(child: &mut Child) {
+        rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL).unwrap();
         child.wait().unwrap();
     }
 
@@ -325,8 +326,7 @@ mod tests {
         let dir = scratch();
         let file = dir.path().join("value");
         let mut child = changed_by_another("what_is_killed_with_its_group_is_restored_by_its_guard", &file);
-        let group = -(child.id() as i32);
-        kill(&mut child, group);
+        kill_group(&mut child);
         let records = Records::at(dir.path().join("records")).unwrap();
         let restored = (0..1000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -356,12 +356,12 @@ mod tests {
                 .map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default())
                 .collect::<String>();
             let guard: i32 = children.trim().parse().unwrap();
-            // SAFETY: takes no pointers.
-            let session = unsafe { libc::getsid(guard) };
+            let guard = Pid::from_raw(guard);
+            let session = rustix::process::getsid(guard).ok();
             assert_eq!(session, guard, "it is of a session of its own");
-            // SAFETY: takes no pointers; the guard of a process of ours.
-            assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
-            kill(&mut child, process as i32);
+            rustix::process::kill_process(guard.unwrap(), Signal::KILL).unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "0");
             if changed {
                 std::fs::write(&file, "2").unwrap();

@@ -1,9 +1,10 @@
 //! The stack of the first thread (`ulimit -s`), which grows up to a limit that is read as it grows.
 
 use model::{Error, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What a command needs of it, and more.
-const LEAST: libc::rlim_t = 1 << 20;
+const LEAST: u64 = 1 << 20;
 
 /// Sees to it that the stack of the first thread may grow as far as a command needs. A larger limit
 /// stays as it is.
@@ -11,26 +12,20 @@ const LEAST: libc::rlim_t = 1 << 20;
 /// # Errors
 /// Its hard limit is lower, and this process has no right to raise that.
 pub fn provide() -> Result<()> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+    let limit = getrlimit(Resource::Stack);
+    // `None` is no limit.
+    let suffices = limit.current.is_none_or(|current| current >= LEAST);
+    let more = Rlimit {
+        current: Some(LEAST),
+        maximum: limit.maximum.map(|most| most.max(LEAST)),
     };
-    // Safety: the place is valid; the limit lives through the calls.
-    let provided = unsafe {
-        libc::getrlimit(libc::RLIMIT_STACK, &mut limit) == 0
-            && (limit.rlim_cur >= LEAST || {
-                let more = libc::rlimit {
-                    rlim_cur: LEAST,
-                    rlim_max: limit.rlim_max.max(LEAST),
-                };
-                libc::setrlimit(libc::RLIMIT_STACK, &more) == 0
-            })
-    };
+    let provided = suffices || setrlimit(Resource::Stack, more).is_ok();
     match provided {
         true => Ok(()),
-        false => Err(
-            Error::new(format!("the stack may have {} KiB only", limit.rlim_max >> 10))
-                .remedy(format!("allow more: `ulimit -s {}`", LEAST >> 10)),
-        ),
+        false => Err(Error::new(format!(
+            "the stack may have {} KiB only",
+            limit.maximum.unwrap_or(u64::MAX) >> 10
+        ))
+        .remedy(format!("allow more: `ulimit -s {}`", LEAST >> 10))),
     }
 }

@@ -9,12 +9,7 @@ use testing::{NotRun, Outcome};
 
 /// Policy and priority of the calling thread.
 fn scheduler() -> (i32, i32) {
-    // SAFETY: an all-zero `sched_param` is valid; the kernel fills it in.
-    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: calls about the calling thread; `param` lives through them.
-    let (policy, done) = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &mut param)) };
-    assert!(policy >= 0 && done == 0);
-    (policy, param.sched_priority)
+    sys::scheduling::get(0).unwrap()
 }
 
 /// The calling thread at the highest priority, and what it was before.

@@ -4,6 +4,7 @@
 //! beginning (proc(5), `/proc/PID/stat`, field 22), read while that descriptor says that the
 //! process lives, tells it apart from any other that has its number before or after.
 
+use machine::procfs::Identity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, OwnedFd};
@@ -49,16 +50,7 @@ impl Process {
 /// When a process began, in ticks since the machine did; `None` where there is none, or it has
 /// ended and waits to be reaped.
 fn began(pid: u32) -> Option<u64> {
-    began_in(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// The name, in parentheses, may hold anything; what follows the last one is plain.
-fn began_in(stat: &str) -> Option<u64> {
-    let mut rest = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    match rest.next()? {
-        "Z" | "X" | "x" => None,
-        _ => rest.nth(18)?.parse().ok(),
-    }
+    Identity::of_living(i32::try_from(pid).ok()?).map(|process| process.born)
 }
 
 #[cfg(test)]
@@ -81,16 +73,5 @@ mod tests {
         child.wait().unwrap();
         assert!(process.has_ended());
         assert!(Process::open(0).is_none() && Process::open(u32::MAX).is_none());
-    }
-
-    #[test]
-    fn names_may_hold_anything() {
-        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
-        assert_eq!(began_in(&format!("12 (a) b) {rest}")), Some(4711));
-        assert_eq!(
-            began_in("12 (a) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711"),
-            None
-        );
-        assert_eq!(began_in("12 (a"), None);
     }
 }

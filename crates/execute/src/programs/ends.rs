@@ -1,5 +1,7 @@
 //! How the programs of a run ended, for its outcome.
 
+use rustix::process::{Pid, WaitOptions, waitpid};
+
 /// How a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
@@ -55,9 +57,7 @@ fn signal_name(signal: i32) -> String {
 }
 
 /// Has a child ended? Its status, if so; it is waited for then.
-pub(crate) fn ended(process: i32) -> Option<i32> {
-    let mut status = 0;
-    // SAFETY: a child of ours; the status is a place for the answer; the call does not wait.
-    let found = unsafe { libc::waitpid(process, &mut status, libc::WNOHANG) };
-    (found == process && (libc::WIFEXITED(status) || libc::WIFSIGNALED(status))).then_some(status)
+pub(crate) fn ended(child: i32) -> Option<i32> {
+    let (_, status) = waitpid(Pid::from_raw(child), WaitOptions::NOHANG).ok()??;
+    (status.exited() || status.signaled()).then_some(status.as_raw())
 }

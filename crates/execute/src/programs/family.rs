@@ -14,7 +14,7 @@ use crate::kernel::{self, Processors, Thread};
 use crate::programs::procfs::{self, Births};
 use model::{CpuId, Error, Result};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Threads for which memory is set aside at the start.
 const ROOM: usize = 1024;
@@ -56,13 +56,8 @@ pub(crate) struct Family {
 }
 
 fn links(directory: &OwnedFd) -> u64 {
-    // SAFETY: an all-zero `stat` is valid; the kernel fills it in.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open and `stat` lives through the call; where it fails, the process has gone: no links.
-    match unsafe { libc::fstat(directory.as_raw_fd(), &mut stat) } {
-        0 => stat.st_nlink as u64,
-        _ => 0,
-    }
+    // Where it fails the process has gone: no links.
+    rustix::fs::fstat(directory).map_or(0, |stat| stat.st_nlink as u64)
 }
 
 impl Family {
@@ -211,8 +206,7 @@ impl Family {
     /// # Errors
     /// The processor is not permitted to them.
     pub fn pin(&mut self, cpu: CpuId) -> io::Result<()> {
-        // SAFETY: takes no argument; where it fails the answer is no processor.
-        let here = CpuId(unsafe { libc::sched_getcpu() } as u32);
+        let here = machine::clock::current_cpu();
         if self.cpu != Some(here) && cpu != here && self.cpu != Some(cpu) && self.members.len() > 1 {
             self.each(|thread| thread.pin(here))?;
         }
@@ -262,8 +256,7 @@ impl Family {
         let mut told = 0;
         loop {
             for process in &self.processes[told..] {
-                // SAFETY: a call without pointers; it fails only where the process has gone.
-                unsafe { libc::kill(process.id, signal) };
+                kernel::kill(process.id, signal);
             }
             told = self.processes.len();
             // New ones are behind those that are known; some may have gone.
@@ -278,7 +271,7 @@ impl Family {
         let mut sum = self.before;
         for process in &mut self.processes {
             // A process that has gone has no clock: it used what was read last.
-            process.time = process.time.max(kernel::process_time(process.id));
+            process.time = process.time.max(sys::clock::of_process(process.id));
             sum += process.time;
         }
         sum
@@ -342,7 +335,7 @@ mod tests {
         let used = family.time();
         assert!(used > 0);
         // All of them are on one processor, whoever is asked.
-        let cpu = CpuId(unsafe_here());
+        let cpu = machine::clock::current_cpu();
         family.pin(cpu).unwrap();
         for process in family.processes() {
             let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -362,18 +355,13 @@ mod tests {
         assert!(family.time() >= used, "what has ended has still been used");
     }
 
-    fn unsafe_here() -> u32 {
-        // SAFETY: takes no argument.
-        unsafe { libc::sched_getcpu() as u32 }
-    }
-
     /// A process that starts threads as fast as it can, each of which starts another.
     #[test]
     fn a_change_reaches_those_who_are_born_meanwhile() {
         // In a process of its own: threads that come and go belong to nobody else.
-        // SAFETY: the child only starts threads and sleeps, and is killed.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0);
+        // SAFETY: the child only starts threads and sleeps, and is killed; that it hangs on a lock would
+        // be found below.
+        let child = unsafe { sys::process::fork() }.unwrap().unwrap_or(0);
         if child == 0 {
             fn spawn(depth: u32) {
                 std::thread::spawn(move || {
@@ -389,7 +377,7 @@ mod tests {
             }
         }
         let mut family = Family::of(child).unwrap();
-        let cpu = CpuId(unsafe_here());
+        let cpu = machine::clock::current_cpu();
         for _ in 0..20 {
             family.pin(cpu).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -408,10 +396,11 @@ mod tests {
             }
         });
         assert!(found > 0);
-        // SAFETY: our own child.
-        unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-        }
+        kernel::kill(child, libc::SIGKILL);
+        rustix::process::waitpid(
+            rustix::process::Pid::from_raw(child),
+            rustix::process::WaitOptions::empty(),
+        )
+        .unwrap();
     }
 }

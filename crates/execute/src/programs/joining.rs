@@ -10,7 +10,6 @@ use model::{Error, Result};
 use rustix::fs::{AtFlags, CWD, Mode};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -143,31 +142,13 @@ impl JoinSocket {
 
     /// The process at the other end, if its user may come in and this process can see it.
     fn admits(&self, stream: &UnixStream) -> Option<i32> {
-        let peer = peer(stream)?;
+        let peer = sys::socket::credentials(stream).ok()?;
         // A process of another namespace has the number 0, which means "this thread" to most calls.
-        let is_other = peer.pid > 0 && peer.pid != std::process::id() as i32;
+        let is_other = peer.pid > 0 && peer.pid != std::process::id();
         let user = rustix::process::geteuid().as_raw();
         let may = [Some(0), Some(user), self.owner.as_ref().map(|owner| owner.uid)];
-        (is_other && may.contains(&Some(peer.uid))).then_some(peer.pid)
+        (is_other && may.contains(&Some(peer.uid))).then_some(peer.pid as i32)
     }
-}
-
-/// Who is at the other end, as it was when it connected.
-fn peer(stream: &UnixStream) -> Option<libc::ucred> {
-    // SAFETY: an all-zero `ucred` is valid; the kernel fills it in.
-    let mut who: libc::ucred = unsafe { std::mem::zeroed() };
-    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the place is as large as is said and lives through the call.
-    let done = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            std::ptr::from_mut(&mut who).cast(),
-            &mut size,
-        )
-    };
-    (done == 0).then_some(who)
 }
 
 impl Drop for JoinSocket {

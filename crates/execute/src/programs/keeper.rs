@@ -15,6 +15,7 @@ use crate::programs::program::Program;
 use crate::programs::rights::Limit;
 use crate::threads::host::ThreadTeam;
 use model::{Error, Result, TaskId};
+use rustix::process::Pid;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ pub(crate) struct Keeper {
     /// Orphans that are known already.
     orphans: Vec<i32>,
     /// Was this process a subreaper before?
-    before: Option<i32>,
+    before: Option<bool>,
     /// Descriptors for the end of the run, which has to find all processes even where there are no
     /// more to be had.
     spare: Vec<OwnedFd>,
@@ -107,14 +108,10 @@ impl Keeper {
     /// From now on processes that lose their parents come to this process, if they descend from it.
     pub fn take_orphans(&mut self) {
         if self.before.is_none() {
-            let mut before = 0;
-            // SAFETY: the first call writes to a place that lives through it, the second has no
-            // pointers.
-            unsafe {
-                libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &mut before);
-                libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-            }
-            self.before = Some(before);
+            // Every kernel that this runs on knows of it.
+            let before = rustix::process::child_subreaper();
+            let _ = rustix::process::set_child_subreaper(Some(Pid::INIT));
+            self.before = Some(before.is_ok_and(|before| before.is_some()));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Starting a program as a task: held before its first instruction, marked, without rights.
 
+use crate::kernel;
 use crate::programs::joining::JoinSocket;
 use crate::programs::marks::MARK;
 use crate::programs::pages::{Pages, SentinelBells};
@@ -7,8 +8,11 @@ use crate::programs::program::{Kind, Program};
 use crate::programs::rights::{Before, Limit, Rights};
 use machine::group::Group;
 use model::{Beyond, Error, Result};
+use rustix::io::FdFlags;
+use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -102,7 +106,7 @@ pub(crate) fn launch(launch: Launch, by: &Marked<'_>, bells: &SentinelBells) -> 
         .ok_or_else(|| Error::new("no program is named"))?;
     let (out, err) = match launch.output {
         Some(file) => (file.try_clone().map(Stdio::from), Ok(Stdio::from(file))),
-        None => (duplicate(libc::STDERR_FILENO), Ok(Stdio::inherit())),
+        None => (to_standard_error(), Ok(Stdio::inherit())),
     };
     let io = |e: io::Error| failed("redirect the output of", words, &e);
     let mut command = Command::new(first);
@@ -123,42 +127,31 @@ pub(crate) fn launch(launch: Launch, by: &Marked<'_>, bells: &SentinelBells) -> 
         command.env(DESCRIPTORS, numbers.join(","));
     }
     before.apply(&mut command, move || {
-        // SAFETY: between fork and exec: system calls that touch no memory but the list of
-        // descriptors.
-        unsafe {
-            for fd in &inherited {
-                libc::fcntl(*fd, libc::F_SETFD, 0);
-            }
-            match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
+        for fd in &inherited {
+            // SAFETY: the pages that the numbers are of outlive the command, and are open in the
+            // process that was forked.
+            let fd = unsafe { BorrowedFd::borrow_raw(*fd) };
+            rustix::io::fcntl_setfd(fd, FdFlags::empty())?;
         }
+        sys::process::trace_me()
     });
     let child = command.spawn().map_err(|e| failed("start", words, &e))?;
     let process = child.id() as i32;
     // It is traced for as long as the exec takes: it stops in front of its first instruction, and
     // goes on being stopped.
-    let held = waited_for(process, 0)
-        .and_then(|_| {
-            // SAFETY: a child of ours that is stopped for its tracer, which is this thread.
-            match unsafe { libc::ptrace(libc::PTRACE_DETACH, process, 0, libc::SIGSTOP) } {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        })
-        .and_then(|()| waited_for(process, libc::WUNTRACED));
+    let held = waited_for(process, WaitOptions::empty())
+        .and_then(|_| sys::process::leave_stopped(process))
+        .and_then(|()| waited_for(process, WaitOptions::UNTRACED));
     let done = match held {
-        Ok(status) if libc::WIFSTOPPED(status) => Program::new(process, kind),
+        Ok(status) if status.stopped() => Program::new(process, kind),
         Ok(_) => Err(failed("hold", words, &io::Error::other("it ended at once"))),
         Err(e) => Err(failed("hold", words, &e)),
     };
     done.map(|program| (process, program)).inspect_err(|_| {
-        // SAFETY: a child of ours, which nobody has waited for as long as it was not found to have
-        // ended.
-        unsafe { libc::kill(process, libc::SIGKILL) };
+        // A child of ours, which nobody has waited for as long as it was not found to have ended.
+        kernel::kill(process, libc::SIGKILL);
         // It is gone, or will be soon; its status says nothing more.
-        let _ = waited_for(process, 0);
+        let _ = waited_for(process, WaitOptions::empty());
     })
 }
 
@@ -182,22 +175,15 @@ pub(crate) fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
     }
 }
 
-pub(crate) fn duplicate(fd: i32) -> io::Result<Stdio> {
-    use std::os::fd::BorrowedFd;
-    // SAFETY: a standard descriptor, which is open for as long as the process lives; it is only
-    // duplicated.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    borrowed.try_clone_to_owned().map(Stdio::from)
+/// Where a program's output goes that is for standard error.
+pub(crate) fn to_standard_error() -> io::Result<Stdio> {
+    io::stderr().as_fd().try_clone_to_owned().map(Stdio::from)
 }
 
-fn waited_for(process: i32, options: i32) -> io::Result<i32> {
-    let mut status = 0;
-    loop {
-        // SAFETY: a child of ours; the status is a place for the answer.
-        match unsafe { libc::waitpid(process, &mut status, options) } {
-            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            -1 => return Err(io::Error::last_os_error()),
-            _ => return Ok(status),
-        }
-    }
+fn waited_for(child: i32, options: WaitOptions) -> io::Result<WaitStatus> {
+    let found = rustix::io::retry_on_intr(|| waitpid(Pid::from_raw(child), options))?;
+    // There is an answer where it has waited for one.
+    found
+        .map(|(_, status)| status)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
 }

@@ -4,6 +4,7 @@
 //! A run with programs keeps a record ([`machine::records`]) of what its programs are known by. The
 //! next run ends what is left of those whose engine has ended and who have no watchdog any more.
 
+use crate::kernel;
 use crate::programs::marks;
 use crate::programs::procfs;
 use machine::group::{self, Group};
@@ -79,8 +80,7 @@ fn kill(number: u32) -> usize {
                 if !killed.contains(&process) {
                     killed.push(process);
                 }
-                // SAFETY: a call without pointers, to a process that was found to be of that run.
-                unsafe { libc::kill(process, libc::SIGKILL) };
+                kernel::kill(process, libc::SIGKILL);
             }
         });
         if found == 0 {

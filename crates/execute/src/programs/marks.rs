@@ -2,6 +2,7 @@
 //!
 //! The engine, the watchdog and its heir find by them what is left of a run. Takes no memory.
 
+use crate::kernel;
 use crate::programs::procfs;
 use crate::programs::rights::{Limit, Owner};
 
@@ -44,8 +45,7 @@ pub(crate) fn signal_marked(mark: Mark<'_>, below: Option<i32>, signal: i32, mut
         let may_carry = || below.is_none_or(|ancestor| procfs::descends(process, ancestor));
         if is_owned || (may_carry() && procfs::has_in_environment(process, mark.text)) {
             found(process);
-            // SAFETY: a call without pointers; it fails only where the process has gone.
-            unsafe { libc::kill(process, signal) };
+            kernel::kill(process, signal);
         }
     });
 }

@@ -17,7 +17,7 @@ use model::{Duration, Error, Result};
 use rustix::process::{Gid, Resource, Rlimit, Uid};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -101,6 +101,8 @@ impl Limit {
 /// What is done to a new process before it becomes a program.
 pub(crate) struct Before {
     user: Option<User>,
+    /// Those of the user.
+    groups: Vec<Gid>,
     drops: bool,
     /// May this process raise others whatever their limits are?
     raises: bool,
@@ -126,7 +128,9 @@ impl Before {
             return Err(Error::new(format!("no right to run programs as `{}`", user.name))
                 .remedy("run as root, or let programs run as the user that starts the run"));
         }
+        let groups = user.iter().flat_map(|user| &user.groups);
         Ok(Before {
+            groups: groups.map(|group| Gid::from_raw(*group)).collect(),
             user,
             drops: *rights != Rights::Kept,
             raises: own.contains(CapabilitySet::SYS_NICE),
@@ -159,11 +163,10 @@ impl Before {
     /// Takes no memory and no locks.
     fn enter(&self) -> io::Result<()> {
         if let Some(entrance) = self.entrance {
-            // SAFETY: one byte that lives through the call; the descriptor is open in the process
-            // that was forked.
-            if unsafe { libc::write(entrance, b"0".as_ptr().cast(), 1) } != 1 {
-                return Err(io::Error::last_os_error());
-            }
+            // SAFETY: the group outlives this value, as `Before::new` demands, and its descriptor
+            // is open in the process that was forked.
+            let entrance = unsafe { BorrowedFd::borrow_raw(entrance) };
+            rustix::io::write(entrance, b"0")?;
         }
         self.bound()?;
         if self.drops {
@@ -172,8 +175,7 @@ impl Before {
         // A change of rights takes this mark away: it comes last. A parent that has died before it
         // was there is noticed.
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // SAFETY: takes no argument.
-        match unsafe { libc::getppid() } == self.parent {
+        match kernel::parent() == self.parent {
             true => Ok(()),
             false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
         }
@@ -215,12 +217,8 @@ impl Before {
             let _ = rustix::thread::remove_capability_from_bounding_set(capability);
         }
         if let Some(user) = &self.user {
-            // SAFETY: the list is as long as is said; the forked process has one thread, which
-            // these calls are for.
-            let done = unsafe { libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()) };
-            if done != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            // The forked process has one thread, which these calls are for.
+            rustix::thread::set_thread_groups(&self.groups)?;
             let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
             rustix::thread::set_thread_res_gid(gid, gid, gid)?;
             rustix::thread::set_thread_res_uid(uid, uid, uid)?;

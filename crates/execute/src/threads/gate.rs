@@ -31,17 +31,15 @@ fn signal() -> libc::c_int {
 }
 
 extern "C" fn on_signal(_: libc::c_int) {
-    // SAFETY: `errno` of this thread; the handler leaves it as it was.
-    let errno = unsafe { *libc::__errno_location() };
-    // A thread that ends has no gate any more.
-    let gate = MINE.try_with(Cell::get).unwrap_or(std::ptr::null());
-    // SAFETY: null, or the gate that this thread said to be its own in `Gate::attach` and which
-    // outlives its `Attached`.
-    if let Some(gate) = unsafe { gate.as_ref() } {
-        gate.pass();
-    }
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    sys::signal::keeping_errno(|| {
+        // A thread that ends has no gate any more.
+        let gate = MINE.try_with(Cell::get).unwrap_or(std::ptr::null());
+        // SAFETY: null, or the gate that this thread said to be its own in `Gate::attach` and which outlives its
+        // `Attached`.
+        if let Some(gate) = unsafe { gate.as_ref() } {
+            gate.pass();
+        }
+    });
 }
 
 /// Installs the signal's handler, once for the process.
@@ -51,16 +49,9 @@ extern "C" fn on_signal(_: libc::c_int) {
 pub fn install() -> Result<()> {
     static DONE: OnceLock<std::result::Result<(), i32>> = OnceLock::new();
     let done = DONE.get_or_init(|| {
-        // SAFETY: an all-zero `sigaction` is valid: no flags, an empty mask.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = on_signal as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the handler calls nothing but what may be called from handlers: an atomic load
-        // and a system call.
-        match unsafe { libc::sigaction(signal(), &action, std::ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
-        }
+        // SAFETY: the handler makes an atomic load and a system call, and keeps `errno`.
+        let done = unsafe { sys::signal::handle(signal(), on_signal) };
+        done.map_err(|e| e.raw_os_error().unwrap_or(0))
     });
     done.map_err(|errno| {
         Error::new(format!(

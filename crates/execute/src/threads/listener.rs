@@ -11,9 +11,9 @@ use crate::remedies::MORE_THREADS;
 use crate::threads::host::ThreadTeam;
 use crate::trigger::{Came, Triggers};
 use model::{Duration, Error, Result, TaskId};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -47,14 +47,8 @@ impl Listener {
         if triggers.sources().next().is_none() {
             return Ok(None);
         }
-        // SAFETY: a new descriptor that nobody else owns; where there is none, that is looked at
-        // before.
-        let bell = unsafe {
-            match libc::eventfd(0, libc::EFD_CLOEXEC) {
-                -1 => return Err(cannot(&std::io::Error::last_os_error())),
-                fd => File::from_raw_fd(fd),
-            }
-        };
+        let bell = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot(&e.into()))?;
+        let bell = File::from(bell);
         let (team, triggers) = (Arc::clone(team), triggers.clone());
         let end = bell.try_clone().map_err(|e| cannot(&e))?;
         let thread = std::thread::Builder::new()
@@ -86,17 +80,12 @@ fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &F
         return;
     }
     kernel::without_timer_slack();
-    let poll = |fd: i32| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
     let mut waiting: Vec<Waiting> = Vec::new();
-    let mut polled = vec![poll(bell.as_raw_fd())];
-    for (task, source) in triggers.sources() {
+    // What is waited for: the bell, and behind it the triggers with these places.
+    let (mut polled, mut places) = (Vec::new(), Vec::new());
+    for (task, _) in triggers.sources() {
         let pause = periods[task.index()].nanos() / 2;
         waiting.push(Waiting { task, pause, from: 0 });
-        polled.push(poll(source.number()));
     }
     let sources: Vec<_> = triggers.sources().map(|(_, source)| source).collect();
     team.host.listens.store(true, Ordering::Release);
@@ -105,25 +94,30 @@ fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &F
     loop {
         let now = kernel::monotonic();
         let mut until = None;
-        for (at, w) in waiting.iter().enumerate() {
-            // A negative number is passed over.
-            polled[at + 1].fd = match ended[at] || w.from > now {
-                true => -1,
-                false => sources[at].number(),
-            };
-            if !ended[at] && w.from > now {
+        polled.clear();
+        places.clear();
+        polled.push(PollFd::new(bell, PollFlags::IN));
+        for (at, w) in waiting.iter().enumerate().filter(|(at, _)| !ended[*at]) {
+            if w.from > now {
                 until = Some(until.map_or(w.from, |u: u64| u.min(w.from)));
+            } else if let Some(fd) = sources[at].descriptor() {
+                polled.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                places.push(at);
             }
         }
         kernel::poll(&mut polled, until.map(|u| u - now));
-        if team.host.stop.load(Ordering::Acquire) || polled[0].revents != 0 {
+        if team.host.stop.load(Ordering::Acquire) || !polled[0].revents().is_empty() {
             break;
         }
-        for (at, w) in waiting.iter_mut().enumerate() {
-            let seen = std::mem::take(&mut polled[at + 1].revents);
-            if seen == 0 || polled[at + 1].fd < 0 {
+        for (at, seen) in places
+            .iter()
+            .copied()
+            .zip(polled[1..].iter().map(PollFd::revents))
+        {
+            if seen.is_empty() {
                 continue;
             }
+            let w = &mut waiting[at];
             match sources[at].take() {
                 Ok(Came::Events(0)) => {}
                 Ok(Came::Events(count)) => {

@@ -5,6 +5,7 @@
 
 use crate::remedies::MORE_THREADS;
 use model::{Error, Result};
+use sys::memory::{Mapping, Use};
 
 /// The largest stack of a thread, what guards it, and the stack of its signal handlers.
 const THREAD: usize = 640 << 10;
@@ -20,19 +21,8 @@ pub(crate) fn look(threads: usize, buffers: usize) -> Result<()> {
         .saturating_mul(THREAD)
         .saturating_add(buffers)
         .saturating_add(REST);
-    // SAFETY: a new mapping that nobody may touch, taken away again.
-    let had = unsafe {
-        let at = libc::mmap(
-            std::ptr::null_mut(),
-            size,
-            libc::PROT_NONE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        );
-        at != libc::MAP_FAILED && libc::munmap(at, size) == 0
-    };
-    match had {
+    // Given back at once.
+    match Mapping::private(size, Use::Reserve).is_ok() {
         true => Ok(()),
         false => Err(Error::new(format!(
             "there is no address space for {threads} threads and their buffers ({} MiB)",

@@ -3,20 +3,22 @@
 //! Plain words in memory that both map. The engine writes, the watchdog reads, after its fork without memory or locks of its own.
 
 use super::Trip;
-use super::removal::{IDENTITY, patiently, remove, sleep_until};
+use super::removal::{IDENTITY, patiently, remove};
 use crate::kernel::{self, Thread};
 use crate::programs::marks;
 use crate::programs::procfs::{self, Identity};
 use crate::programs::rights::Owner;
 use machine::group::Group;
 use model::{Duration, Error, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::ffi::CStr;
 use std::fmt::Write;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use sys::memory::Mapping;
 
 /// More processors than one kernel drives.
 pub(super) const MAX_BEATS: usize = 1024;
@@ -106,8 +108,7 @@ impl Known {
                 }
             });
             if stays {
-                // SAFETY: a call without pointers.
-                unsafe { libc::kill(member, libc::SIGCONT) };
+                kernel::kill(member, libc::SIGCONT);
             }
         });
     }
@@ -251,19 +252,19 @@ impl Board {
             patiently(|| self.take_away_what_is_noted());
             return;
         }
-        // SAFETY: the path ends with a zero and lives through the calls; the descriptor is closed
-        // with the process. Who has the lock takes everything away, and the record last.
-        unsafe {
-            let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
-            let mut there: libc::stat = std::mem::zeroed();
-            if file >= 0
-                && libc::flock(file, libc::LOCK_EX) == 0
-                && libc::fstat(file, &mut there) == 0
-                && there.st_nlink > 0
-            {
-                patiently(|| self.take_away_what_is_noted());
-                libc::unlink(path.as_ptr().cast());
-            }
+        // Who has the lock takes everything away, and the record last.
+        let Ok(path) = CStr::from_bytes_until_nul(&path) else {
+            return;
+        };
+        let Ok(file) = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
+            return;
+        };
+        if rustix::fs::flock(&file, FlockOperation::LockExclusive).is_ok()
+            && rustix::fs::fstat(&file).is_ok_and(|there| there.st_nlink > 0)
+        {
+            patiently(|| self.take_away_what_is_noted());
+            // Where it cannot be removed the next run finds it, and nothing of what it names.
+            let _ = rustix::fs::unlink(path);
         }
     }
     /// False: something of it is still there.
@@ -320,8 +321,7 @@ impl Board {
             let Some(process) = known.process() else { continue };
             if procfs::state(process).is_some_and(|(state, _)| state != b'Z') {
                 found += 1;
-                // SAFETY: a call without pointers, to a process that was found to be of this run.
-                unsafe { libc::kill(process, libc::SIGKILL) };
+                kernel::kill(process, libc::SIGKILL);
             }
         }
         found
@@ -332,7 +332,7 @@ impl Board {
             if self.kill_programs(None) == 0 {
                 return;
             }
-            sleep_until(kernel::monotonic() + 1_000_000);
+            kernel::sleep_until(kernel::monotonic() + 1_000_000);
         }
     }
     /// No thread of the run is at real-time priority any more, and no ordinary thread comes back
@@ -390,7 +390,7 @@ impl Text {
         bytes: [0; 256],
         len: 0,
     };
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
@@ -414,37 +414,11 @@ impl Drop for Entry<'_> {
 }
 
 /// A board in memory that is shared with forked processes.
-pub(super) struct Shared(NonNull<Board>);
-
-// SAFETY: the board is made of atomic words and is unmapped only when nobody refers to it any more.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
+pub(super) struct Shared(Mapping);
 
 impl Shared {
     pub(super) fn map() -> io::Result<Self> {
-        // SAFETY: a new mapping of whole pages, filled with zeros, which is a valid board.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Board>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
-                -1,
-                0,
-            )
-        };
-        match NonNull::new(at.cast::<Board>()) {
-            Some(board) if at != libc::MAP_FAILED => Ok(Shared(board)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `map` with this size, and nobody refers to it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Board>()) };
+        Mapping::shared(size_of::<Board>()).map(Shared)
     }
 }
 
@@ -462,8 +436,9 @@ impl BoardRef {
 impl std::ops::Deref for BoardRef {
     type Target = Board;
     fn deref(&self) -> &Board {
-        // SAFETY: mapped for as long as this lives; only atomic words are read and written.
-        unsafe { self.0.0.as_ref() }
+        // SAFETY: mapped for as long as this lives, as large as a board and aligned to a page; all zero
+        // is a valid board, of atomic words that processes change at any time.
+        unsafe { &*self.0.0.base().cast() }
     }
 }
 

@@ -13,18 +13,19 @@ use crate::watchdog::Board;
 use machine::group::Group;
 use machine::realtime;
 use model::{Error, Result};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 const C_NAME: &std::ffi::CStr = c"warmset-heir";
 /// How long an engine whose watchdog has ended may take to come to its own end.
 const PATIENCE: u64 = 20_000_000_000;
 
 /// The running process. Dropping it ends it.
-pub(crate) struct Heir(libc::pid_t);
+pub(crate) struct Heir(i32);
 
-fn open(process: libc::pid_t) -> io::Result<OwnedFd> {
+fn open(process: i32) -> io::Result<OwnedFd> {
     let process = Pid::from_raw(process).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
     Ok(rustix::process::pidfd_open(process, PidfdFlags::empty())?)
 }
@@ -34,43 +35,38 @@ impl Heir {
     ///
     /// # Errors
     /// No process or no descriptor to be had.
-    pub fn start(board: &Board, watchdog: libc::pid_t, group: Option<&Group>) -> Result<Self> {
+    pub fn start(board: &Board, watchdog: i32, group: Option<&Group>) -> Result<Self> {
         let failed = |e: io::Error| {
             Error::new(format!(
                 "cannot start the process that outlives the watchdog: {e}"
             ))
             .remedy("see `ulimit -u` and `ulimit -n`, and `pids.max` of the control group")
         };
-        // SAFETY: takes no argument.
-        let engine = unsafe { libc::getpid() };
+        let engine = std::process::id() as i32;
         let ends = [open(engine).map_err(failed)?, open(watchdog).map_err(failed)?];
         let group = group.map(|group| group.executioner().as_raw_fd());
         // SAFETY: the child does nothing but `wait`, which makes system calls on its own memory
         // only: no lock that another thread may hold at this moment is touched.
-        match unsafe { libc::fork() } {
-            -1 => Err(failed(io::Error::last_os_error())),
-            0 => {
+        match unsafe { sys::process::fork() }.map_err(failed)? {
+            None => {
                 wait(board, engine, &ends, group);
-                // SAFETY: ends the process without running anything of the parent's.
-                unsafe { libc::_exit(0) }
+                sys::process::exit(0)
             }
-            child => Ok(Heir(child)),
+            Some(child) => Ok(Heir(child)),
         }
     }
 
     /// Its process.
-    pub fn process(&self) -> libc::pid_t {
+    pub fn process(&self) -> i32 {
         self.0
     }
 }
 
 impl Drop for Heir {
     fn drop(&mut self) {
-        // SAFETY: our own child, waited for here only.
-        unsafe {
-            libc::kill(self.0, libc::SIGKILL);
-            libc::waitpid(self.0, std::ptr::null_mut(), 0);
-        }
+        // Our own child, waited for here only.
+        kernel::kill(self.0, libc::SIGKILL);
+        kernel::wait_for(self.0);
     }
 }
 
@@ -78,37 +74,22 @@ impl Drop for Heir {
 fn close_all_but(kept: &mut [RawFd]) {
     kept.sort_unstable();
     let mut from = 0;
-    for fd in kept
-        .iter()
-        .map(|fd| *fd as libc::c_uint)
-        .chain([libc::c_uint::MAX])
-    {
+    for fd in kept.iter().map(|fd| *fd as u32).chain([u32::MAX]) {
         if let Some(to) = fd.checked_sub(1).filter(|to| *to >= from) {
-            // SAFETY: a call without pointers; nothing of this process uses what is closed.
-            unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+            // SAFETY: the process uses nothing but what is kept until it ends, and ends without
+            // running destructors.
+            unsafe { sys::process::close_range(from, to) };
         }
         from = fd.saturating_add(1);
     }
 }
 
-fn ready(end: &OwnedFd) -> libc::pollfd {
-    libc::pollfd {
-        fd: end.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    }
-}
-
 /// What the process does until the run is over. Makes system calls only.
-fn wait(board: &Board, engine: libc::pid_t, ends: &[OwnedFd; 2], group: Option<RawFd>) {
-    // SAFETY: plain system calls on values that live through them.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, C_NAME.as_ptr());
-    }
+fn wait(board: &Board, engine: i32, ends: &[OwnedFd; 2], group: Option<RawFd>) {
+    sys::signal::block_all();
+    // A child that was just forked leads no group: both can be done.
+    let _ = rustix::process::setsid();
+    let _ = rustix::thread::set_name(C_NAME);
     // The watchdog has this right, or there would be no run; where it is taken away meanwhile an
     // ordinary process does it, too.
     let _ = Thread::current().raise(realtime::WATCHDOG.get());
@@ -117,21 +98,24 @@ fn wait(board: &Board, engine: libc::pid_t, ends: &[OwnedFd; 2], group: Option<R
     let mut until = None;
     loop {
         let left = until.map(|until: u64| until.saturating_sub(kernel::monotonic()));
-        let mut both = [ready(&ends[0]), ready(&ends[1])];
+        let mut both = [
+            PollFd::new(&ends[0], PollFlags::IN),
+            PollFd::new(&ends[1], PollFlags::IN),
+        ];
         // An engine that is without its watchdog is what is waited for alone.
         let count = if until.is_some() { 1 } else { 2 };
         kernel::poll(&mut both[..count], left);
-        if both[0].revents != 0 {
+        if !both[0].revents().is_empty() {
             return finish(board, group);
         }
         match until {
             // The engine has ended the watchdog itself: the run is over, and nothing is left of it.
-            None if both[1].revents != 0 && board.is_over() => return,
-            None if both[1].revents != 0 => until = Some(kernel::monotonic() + PATIENCE),
+            None if !both[1].revents().is_empty() && board.is_over() => return,
+            None if !both[1].revents().is_empty() => until = Some(kernel::monotonic() + PATIENCE),
             Some(until) if kernel::monotonic() >= until => {
                 board.lower_all();
-                // SAFETY: a call without pointers; the engine is alive, as its end is not yet told.
-                unsafe { libc::kill(engine, libc::SIGKILL) };
+                // The engine is alive, as its end is not yet told.
+                kernel::kill(engine, libc::SIGKILL);
             }
             _ => {}
         }
@@ -144,21 +128,13 @@ fn finish(board: &Board, group: Option<RawFd>) {
         // Who was born to a raised thread meanwhile is found the next time.
         board.lower_programs();
         if let Some(group) = group {
-            // SAFETY: one byte that lives through the call. Where the group has gone nobody is in
-            // it.
-            unsafe { libc::write(group, b"1".as_ptr().cast(), 1) };
+            // SAFETY: it was kept open in this process, until the process ends.
+            let group = unsafe { BorrowedFd::borrow_raw(group) };
+            // Where the group has gone nobody is in it.
+            let _ = rustix::io::write(group, b"1");
         }
-        pause();
+        kernel::sleep_until(kernel::monotonic() + 1_000_000);
     }
     board.kill_all_programs();
     board.take_away();
-}
-
-fn pause() {
-    let time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 1_000_000,
-    };
-    // SAFETY: the time lives through the call.
-    unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
 }

@@ -2,6 +2,9 @@
 //! fork.
 
 use crate::kernel;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use std::ffi::CStr;
 
 /// Device and inode in front of a path, as 16 digits of base 16 each.
 pub(super) const IDENTITY: usize = 32;
@@ -22,23 +25,21 @@ pub(crate) fn remove(text: &[u8]) -> bool {
     if path.last() != Some(&0) || path.len() < 2 {
         return true;
     }
-    // SAFETY: an all-zero `stat` is valid, and the kernel fills it in; the path ends with a zero
-    // and lives through the calls.
-    unsafe {
-        let mut there: libc::stat = std::mem::zeroed();
-        let found = libc::lstat(path.as_ptr().cast(), &mut there) == 0;
-        let is_it =
-            (device, inode) == (0, 0) || (device, inode) == (there.st_dev as u64, there.st_ino as u64);
-        if !found || !is_it {
-            return true;
-        }
-        if there.st_mode & libc::S_IFMT != libc::S_IFDIR {
-            return libc::unlink(path.as_ptr().cast()) == 0;
-        }
-        // Buffers of the kernel are in use until the last reader has let go of them, and a control
-        // group until all have ended in it.
-        libc::rmdir(path.as_ptr().cast()) == 0 || *libc::__errno_location() != libc::EBUSY
+    let Ok(path) = CStr::from_bytes_until_nul(path) else {
+        return true;
+    };
+    let Ok(there) = rustix::fs::lstat(path) else {
+        return true;
+    };
+    if (device, inode) != (0, 0) && (device, inode) != (there.st_dev as u64, there.st_ino as u64) {
+        return true;
     }
+    if FileType::from_raw_mode(there.st_mode) != FileType::Directory {
+        return rustix::fs::unlink(path).is_ok();
+    }
+    // Buffers of the kernel are in use until the last reader has let go of them, and a control
+    // group until all have ended in it.
+    rustix::fs::rmdir(path) != Err(Errno::BUSY)
 }
 
 /// Does something until it is done, for a second at most. Takes no memory.
@@ -47,25 +48,7 @@ pub(crate) fn patiently(is_done: impl Fn() -> bool) -> bool {
         if is_done() {
             return true;
         }
-        sleep_until(kernel::monotonic() + 1_000_000);
+        kernel::sleep_until(kernel::monotonic() + 1_000_000);
     }
     is_done()
-}
-
-/// Sleeps until a reading of the clock.
-pub(super) fn sleep_until(reading: u64) {
-    let at = libc::timespec {
-        tv_sec: (reading / 1_000_000_000) as libc::time_t,
-        tv_nsec: (reading % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: `at` lives through the call. Signals are blocked; where it comes back early the next
-    // look comes early.
-    unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &at,
-            std::ptr::null_mut(),
-        )
-    };
 }

@@ -11,7 +11,7 @@ fn geometry(colors: u16, ways: u32) -> Geometry {
         ways,
         colors,
         sliced: false,
-        shared_by: CpuSet::first(1),
+        shared_by: model::CpuSet::first(1),
     }
 }
 

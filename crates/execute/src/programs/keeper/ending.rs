@@ -8,6 +8,7 @@ use crate::programs::marks::{self, MARK, Mark};
 use crate::programs::procfs::{self, Identity};
 use crate::programs::rights::Owner;
 use crate::threads::host::ThreadTeam;
+use rustix::process::Pid;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,8 @@ impl Keeper {
             self.end_all(team);
         }
         if let Some(before) = self.before.take() {
-            // SAFETY: a call without pointers.
-            unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, before) };
+            // Any number but 0 says yes.
+            let _ = rustix::process::set_child_subreaper(before.then_some(Pid::INIT));
         }
         for process in self.programs.iter().flat_map(|p| &p.processes) {
             team.host.board.forget(*process);
@@ -69,9 +70,7 @@ impl Keeper {
             all.any(|known| known.process == process)
         };
         for process in alive.iter().filter(|process| !is_known(**process)) {
-            // SAFETY: a call without pointers, to a process that was found to be of this run a
-            // moment ago.
-            unsafe { libc::kill(*process, libc::SIGTERM) };
+            kernel::kill(*process, libc::SIGTERM);
         }
     }
 
@@ -99,9 +98,7 @@ impl Keeper {
         {
             if !found.contains(&process) && procfs::state(process).is_some_and(|(state, _)| state != b'Z') {
                 found.push(process);
-                // SAFETY: a call without pointers, to a process that was in the group of this run a
-                // moment ago.
-                unsafe { libc::kill(process, signal) };
+                kernel::kill(process, signal);
             }
         }
         // Whoever has put the mark out of its environment is in its group still, or was seen when
@@ -113,8 +110,7 @@ impl Keeper {
                 && !found.contains(&child)
             {
                 found.push(child);
-                // SAFETY: a call without pointers.
-                unsafe { libc::kill(child, signal) };
+                kernel::kill(child, signal);
             }
         }
         for kept in self.programs.iter_mut().filter(|p| p.connection.is_none()) {
@@ -126,9 +122,7 @@ impl Keeper {
                 let lives = procfs::state(process).is_some_and(|(state, _)| state != b'Z');
                 if lives && !found.contains(&process) {
                     found.push(process);
-                    // SAFETY: a call without pointers, to a process that was found to be of this
-                    // run a moment ago.
-                    unsafe { libc::kill(process, signal) };
+                    kernel::kill(process, signal);
                 }
             }
         }
@@ -179,8 +173,8 @@ impl Keeper {
                 .iter()
                 .filter(|p| p.ended.is_none() && p.connection.is_none())
             {
-                // SAFETY: a group of our own making, whose first process is not waited for yet.
-                unsafe { libc::kill(-kept.process, libc::SIGKILL) };
+                // A group of our own making, whose first process is not waited for yet.
+                kernel::kill_group(kept.process, libc::SIGKILL);
             }
             let alive = self.signal(team, libc::SIGKILL);
             if self.reap(team, at, How::Forced) && alive.is_empty() {

@@ -1,13 +1,20 @@
 //! Looking into `/proc` without taking memory or locks: for dispatchers, and for the watchdog after its fork.
 //!
+//! The one place that tells a process by its number and its birth ([`Identity`]), its state, its
+//! relatives and its limits.
+//!
 //! Source: proc(5). Everything is read with plain system calls into buffers on the stack. What has
 //! gone meanwhile is no error: it is not there. That nothing could be opened, for want of
 //! descriptors or memory, is noted ([`shortage`]): whoever looks would take what it has not seen
 //! for gone.
 
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use std::ffi::CStr;
 use std::fmt::{Arguments, Write};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Why something could not be opened lately, as an error number; 0: everything could.
@@ -63,56 +70,27 @@ impl Write for Path {
 /// Opens a file of `/proc` to read.
 pub fn open(path: Arguments<'_>) -> Option<OwnedFd> {
     let path = Path::of(path);
-    // SAFETY: the path ends with a zero and lives through the call; the answer is a new descriptor that nobody else owns.
-    unsafe {
-        let fd = libc::open(path.bytes.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if fd < 0
-            && let error @ (libc::EMFILE | libc::ENFILE | libc::ENOMEM) = *libc::__errno_location()
-        {
-            SHORT.store(error, Ordering::Relaxed);
-        }
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+    let path = CStr::from_bytes_until_nul(&path.bytes).ok()?;
+    let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    if let Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) = opened {
+        SHORT.store(error.raw_os_error(), Ordering::Relaxed);
     }
+    opened.ok()
 }
 
 /// Reads from an offset on; how many bytes there were, 0 at the end or where it fails.
-pub fn read(file: RawFd, into: &mut [u8], offset: u64) -> usize {
-    // SAFETY: the buffer is as long as is said and lives through the call.
-    let got = unsafe { libc::pread(file, into.as_mut_ptr().cast(), into.len(), offset as libc::off_t) };
-    usize::try_from(got).unwrap_or(0)
+pub fn read(file: impl AsFd, into: &mut [u8], offset: u64) -> usize {
+    rustix::io::pread(file, into, offset).unwrap_or(0)
 }
 
 /// Calls `each` with every entry of a directory whose name is a number.
 pub fn numbers(directory: Arguments<'_>, mut each: impl FnMut(i32)) {
     let Some(dir) = open(directory) else { return };
-    #[repr(C, align(8))]
-    struct Buffer([u8; 4096]);
-    let mut buffer = Buffer([0; 4096]);
-    loop {
-        // SAFETY: the buffer is as long as is said and lives through the call.
-        let got = unsafe {
-            libc::syscall(
-                libc::SYS_getdents64,
-                dir.as_raw_fd(),
-                buffer.0.as_mut_ptr(),
-                buffer.0.len(),
-            )
-        };
-        let Ok(got) = usize::try_from(got) else { return };
-        if got == 0 {
-            return;
-        }
-        // getdents(2): inode and offset of 8 bytes each, the length of the record in 2, the kind in 1, the name up to a zero.
-        let mut at = 0;
-        while let Some(record) = buffer.0[..got].get(at..).filter(|r| r.len() > 19) {
-            let length = usize::from(u16::from_ne_bytes([record[16], record[17]]));
-            if length == 0 {
-                return;
-            }
-            if let Some(number) = number(&record[19..length.min(record.len())]) {
-                each(number);
-            }
-            at += length;
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(dir, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        if let Some(number) = number(entry.file_name().to_bytes()) {
+            each(number);
         }
     }
 }
@@ -137,7 +115,7 @@ pub fn children(process: i32, thread: i32, mut each: impl FnMut(i32)) {
     // What a read broke off goes on in the next one.
     let (mut number, mut offset) = (0i32, 0);
     loop {
-        let got = read(file.as_raw_fd(), &mut buffer, offset);
+        let got = read(&file, &mut buffer, offset);
         if got == 0 {
             return;
         }
@@ -169,8 +147,7 @@ pub fn family(process: i32, each: &mut dyn FnMut(i32)) {
 
 /// Does the kernel tell who is whose child?
 pub fn tells_children() -> bool {
-    // SAFETY: takes no argument, cannot fail.
-    let this = unsafe { libc::getpid() };
+    let this = std::process::id();
     open(format_args!("/proc/{this}/task/{this}/children")).is_some()
 }
 
@@ -183,7 +160,7 @@ pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
     let mut buffer = [0u8; 4096 + KEPT];
     let (mut kept, mut offset) = (0, 0);
     loop {
-        let got = read(file.as_raw_fd(), &mut buffer[kept..], offset);
+        let got = read(&file, &mut buffer[kept..], offset);
         if got == 0 {
             return false;
         }
@@ -204,7 +181,7 @@ pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
 pub fn realtime_limit(process: i32) -> Option<(u64, u64)> {
     let file = open(format_args!("/proc/{process}/limits"))?;
     let mut buffer = [0u8; 4096];
-    let got = read(file.as_raw_fd(), &mut buffer, 0);
+    let got = read(&file, &mut buffer, 0);
     let line = buffer[..got]
         .split(|b| *b == b'\n')
         .find_map(|line| line.strip_prefix(b"Max realtime timeout"))?;
@@ -228,12 +205,14 @@ struct Stat {
 fn stat(process: i32) -> Option<Stat> {
     let file = open(format_args!("/proc/{process}/stat"))?;
     let mut buffer = [0u8; 512];
-    let got = read(file.as_raw_fd(), &mut buffer, 0);
+    let got = read(&file, &mut buffer, 0);
+    stat_of(&buffer[..got])
+}
+
+fn stat_of(text: &[u8]) -> Option<Stat> {
     // The name, in parentheses, may hold anything; what follows the last one is fields.
-    let name = buffer[..got].iter().rposition(|b| *b == b')')?;
-    let mut fields = buffer[name + 1..got]
-        .split(|b| *b == b' ')
-        .filter(|f| !f.is_empty());
+    let name = text.iter().rposition(|b| *b == b')')?;
+    let mut fields = text[name + 1..].split(|b| *b == b' ').filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;
     let mut number = |skipped: usize| {
         std::str::from_utf8(fields.nth(skipped)?)
@@ -257,7 +236,8 @@ pub fn born(process: i32) -> Option<u64> {
     stat(process).map(|s| s.born)
 }
 
-/// A process, told from a later one of the same number by its birth.
+/// A process, told from a later one of the same number by its birth. One that has ended and that
+/// nobody has waited for is still there, see [`Identity::of_living`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// Its number.
@@ -270,6 +250,16 @@ impl Identity {
     /// The one that has this number now.
     pub fn of(process: i32) -> Option<Self> {
         born(process).map(|born| Identity { process, born })
+    }
+
+    /// The one that has this number now and has not ended, which one has that nobody has waited for
+    /// yet.
+    pub fn of_living(process: i32) -> Option<Self> {
+        let stat = stat(process)?;
+        (!matches!(stat.state, b'Z' | b'X' | b'x')).then_some(Identity {
+            process,
+            born: stat.born,
+        })
     }
 
     /// Is it there? One that is not waited for yet is.
@@ -315,7 +305,7 @@ impl Births {
     /// The number that was given last.
     pub fn last(&self) -> i32 {
         let mut buffer = [0u8; 128];
-        let got = read(self.0.as_raw_fd(), &mut buffer, 0);
+        let got = read(&self.0, &mut buffer, 0);
         let line = buffer[..got].trim_ascii();
         let at = line.iter().rposition(|b| *b == b' ').map_or(0, |at| at + 1);
         number(&line[at..]).unwrap_or(0)
@@ -348,8 +338,8 @@ mod tests {
         }
         assert!(has_in_environment(pid, b"WARMSET_TEST=a mark of a test\0"));
         assert!(!has_in_environment(pid, b"WARMSET_TEST=another\0"));
-        // SAFETY: takes no argument that could be wrong.
-        assert_eq!(state(pid).unwrap().1, unsafe { libc::getpgid(0) });
+        let group = rustix::process::getpgrp().as_raw_nonzero().get();
+        assert_eq!(state(pid).unwrap().1, group);
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(state(pid), None);
@@ -375,10 +365,36 @@ mod tests {
         assert!(ages.is_sorted() && ages[0] > 0, "{ages:?}");
         assert!(descends(child, this) && descends(grandchild, this) && descends(grandchild, child));
         assert!(!descends(this, child) && !descends(child, grandchild) && !descends(child, child));
-        // SAFETY: a call without pointers; to the process that was found to be ours.
-        unsafe { libc::kill(grandchild, libc::SIGKILL) };
+        // The process that was found to be ours.
+        let grandchild_pid = rustix::process::Pid::from_raw(grandchild).unwrap();
+        rustix::process::kill_process(grandchild_pid, rustix::process::Signal::KILL).unwrap();
         shell.wait().unwrap();
         assert!(!descends(child, this) && !descends(grandchild, this));
+    }
+
+    #[test]
+    fn names_may_hold_anything() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+        let stat = stat_of(format!("12 (a) b) {rest}").as_bytes()).unwrap();
+        assert_eq!(
+            (stat.state, stat.parent, stat.group, stat.born),
+            (b'S', 1, 2, 4711)
+        );
+        assert!(stat_of(b"12 (a").is_none());
+    }
+
+    #[test]
+    fn one_that_nobody_has_waited_for_is_there_and_does_not_live() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id() as i32;
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while Identity::of_living(pid).is_some() {
+            assert!(std::time::Instant::now() < until, "it does not end");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(Identity::of(pid).unwrap().exists());
+        child.wait().unwrap();
+        assert_eq!(Identity::of(pid), None);
     }
 
     #[test]
