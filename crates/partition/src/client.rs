@@ -12,7 +12,7 @@ use crate::violation;
 use model::{Bytes, Error, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,7 @@ impl Connection {
     pub fn open_trusted(socket: &Path) -> Result<Self> {
         let connection = Self::open(socket)?;
         let server = connection.server()?.uid;
-        // SAFETY: a call without arguments that cannot fail.
-        let user = unsafe { libc::geteuid() };
+        let user = rustix::process::geteuid().as_raw();
         if server == 0 || server == user {
             return Ok(connection);
         }
@@ -292,13 +291,8 @@ impl Connection {
 /// A file that holds these bytes.
 fn in_memory(bytes: &[u8]) -> Result<File> {
     let failed = |e: std::io::Error| Error::new(format!("cannot make a file in memory: {e}"));
-    // SAFETY: the name is a C string; the flags ask for nothing that needs more arguments.
-    let fd = unsafe { libc::memfd_create(c"warmset-contents".as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(failed(std::io::Error::last_os_error()));
-    }
-    // SAFETY: the descriptor was made just now and belongs to nobody else.
-    let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    let made = rustix::fs::memfd_create(c"warmset-contents", rustix::fs::MemfdFlags::CLOEXEC);
+    let file = File::from(made.map_err(|e| failed(e.into()))?);
     file.write_all_at(bytes, 0).map_err(failed)?;
     Ok(file)
 }

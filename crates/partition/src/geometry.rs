@@ -87,9 +87,8 @@ impl Geometry {
 /// # Errors
 /// Pages are larger or smaller.
 pub fn check_page_size() -> Result<()> {
-    // SAFETY: a call without pointers.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    if page == PAGE as libc::c_long {
+    let page = rustix::param::page_size();
+    if page == PAGE {
         return Ok(());
     }
     Err(Error::new(format!(

@@ -47,15 +47,10 @@ impl Large {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn read_only(self) -> Result<LargeWindow> {
-        // SAFETY: the area is this value's alone.
-        let done = unsafe { libc::mprotect(self.area.base().cast(), self.area.size(), libc::PROT_READ) };
-        if done != 0 {
-            return Err(Error::new(format!(
-                "cannot take the right to write away: {}",
-                std::io::Error::last_os_error()
-            )));
-        }
+    pub fn read_only(mut self) -> Result<LargeWindow> {
+        self.area
+            .protect()
+            .map_err(|e| Error::new(format!("cannot take the right to write away: {e}")))?;
         Ok(LargeWindow(self))
     }
 

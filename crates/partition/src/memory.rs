@@ -8,7 +8,8 @@ use crate::ledger::TileId;
 use crate::tile::TILE_PAGES;
 use crate::violation;
 use model::{Error, Result};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use sys::memory::{Mapping, Use};
 
 /// A tile as it comes from the server: its number and its open file.
 pub(crate) type Received = (TileId, OwnedFd);
@@ -26,7 +27,7 @@ pub enum Layout {
 /// Colored memory.
 #[derive(Debug)]
 pub struct Memory {
-    base: *mut u8,
+    map: Mapping,
     /// The color of each page.
     colors: Vec<Color>,
     tiles: Vec<TileId>,
@@ -34,83 +35,43 @@ pub struct Memory {
     layout: Layout,
 }
 
-// SAFETY: the mapping is owned by this value; whoever holds it decides which thread uses it.
-unsafe impl Send for Memory {}
-// SAFETY: a shared one gives out addresses only; reading and writing is left to who holds the pointer.
-unsafe impl Sync for Memory {}
-
 /// A range of addresses without memory behind it, freed again unless it is used.
-pub(crate) struct Reserved {
-    pub base: *mut u8,
-    size: usize,
-}
+pub(crate) struct Reserved(Mapping);
 
-fn failed() -> Error {
-    Error::new(format!(
-        "cannot map colored memory: {}",
-        std::io::Error::last_os_error()
-    ))
-    .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each run of pages of one color")
+fn failed(e: &std::io::Error) -> Error {
+    Error::new(format!("cannot map colored memory: {e}")).remedy(
+        "raise the number of mappings: `sysctl vm.max_map_count`, 1 for each run of pages of one color",
+    )
 }
 
 impl Reserved {
     pub fn new(size: usize) -> Result<Self> {
-        // SAFETY: a new reservation of addresses, whose result is checked.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(failed());
-        }
-        Ok(Reserved {
-            base: base.cast(),
-            size,
-        })
+        Mapping::private(size, Use::Reserve)
+            .map(Reserved)
+            .map_err(|e| failed(&e))
     }
 
     /// Maps pages of a tile at an offset, in bytes.
-    pub fn put(&self, at: usize, pages: usize, file: &OwnedFd, first: usize, access: Access) -> Result<()> {
-        let protection = match access {
-            Access::Full => libc::PROT_READ | libc::PROT_WRITE,
-            Access::ReadOnly => libc::PROT_READ,
+    pub fn put(
+        &mut self,
+        at: usize,
+        pages: usize,
+        file: &OwnedFd,
+        first: usize,
+        access: Access,
+    ) -> Result<()> {
+        let what = match access {
+            Access::Full => Use::Write,
+            Access::ReadOnly => Use::Read,
         };
-        // SAFETY: replaces a part of the reservation, which is ours alone.
-        let mapped = unsafe {
-            libc::mmap(
-                self.base.add(at).cast(),
-                pages * PAGE,
-                protection,
-                libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE,
-                file.as_raw_fd(),
-                (first * PAGE) as libc::off_t,
-            )
-        };
-        if mapped == libc::MAP_FAILED {
-            Err(failed())
-        } else {
-            Ok(())
-        }
+        self.0
+            .put(at, pages * PAGE, file, (first * PAGE) as u64, what)
+            .map_err(|e| failed(&e))
     }
 
-    /// The range, which is the caller's from now on.
-    pub fn keep(self) -> *mut u8 {
-        let base = self.base;
-        std::mem::forget(self);
-        base
-    }
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        // SAFETY: the range is owned by this value.
-        unsafe { libc::munmap(self.base.cast(), self.size) };
+    /// The range.
+    pub fn keep(self) -> Mapping {
+        self.0
     }
 }
 
@@ -122,7 +83,7 @@ impl Memory {
         access: Access,
         layout: Layout,
     ) -> Result<Self> {
-        let reserved = Reserved::new(pages * PAGE)?;
+        let mut reserved = Reserved::new(pages * PAGE)?;
         let number = tiles.len();
         let run = match layout {
             Layout::Tiles => TILE_PAGES,
@@ -148,7 +109,7 @@ impl Memory {
             colors.extend(std::iter::repeat_n(*color, length));
         }
         Ok(Memory {
-            base: reserved.keep(),
+            map: reserved.keep(),
             colors,
             tiles: tiles.iter().flat_map(|(_, own)| own).map(|(id, _)| *id).collect(),
             access,
@@ -187,31 +148,20 @@ impl Memory {
             let same = |page: usize| (self.colors[page], page / TILE_PAGES);
             let run = (placed..pages).take_while(|p| same(*p) == same(placed)).count();
             let run = if self.layout == Layout::Pages { 1 } else { run };
-            // SAFETY: part of one mapping that is this value's; the place is the caller's.
-            let moved = unsafe {
-                libc::mremap(
-                    self.base.add(placed * PAGE).cast(),
-                    run * PAGE,
-                    run * PAGE,
-                    libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
-                    to.add(placed * PAGE).cast::<libc::c_void>(),
-                )
-            };
-            if moved == libc::MAP_FAILED {
+            // SAFETY: the place is the caller's, and this value, which is consumed, nobody else's.
+            let moved = unsafe { self.map.move_front(run * PAGE, to.add(placed * PAGE)) };
+            if moved.is_err() {
                 break;
             }
             placed += run;
         }
-        // What was moved away is no longer at its old addresses.
-        // SAFETY: within the range of this value.
-        self.base = unsafe { self.base.add(placed * PAGE) };
         self.colors.drain(..placed);
         placed == pages
     }
 
     /// The first byte.
     pub fn base(&self) -> *mut u8 {
-        self.base
+        self.map.base()
     }
     /// In bytes.
     pub fn size(&self) -> usize {
@@ -229,13 +179,13 @@ impl Memory {
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: mapped as long as this lives; the server gives a tile to one client alone and touches it again only when
         // nobody maps it, and who writes through the pointer must not hold this.
-        unsafe { std::slice::from_raw_parts(self.base, self.size()) }
+        unsafe { std::slice::from_raw_parts(self.base(), self.size()) }
     }
     /// What is in it, to be written; empty where it may only be read.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match self.access {
             // SAFETY: as above, and it is borrowed for writing here.
-            Access::Full => unsafe { std::slice::from_raw_parts_mut(self.base, self.size()) },
+            Access::Full => unsafe { std::slice::from_raw_parts_mut(self.base(), self.size()) },
             Access::ReadOnly => &mut [],
         }
     }
@@ -251,7 +201,7 @@ impl Memory {
     pub fn pages(&self) -> Vec<Page<'_>> {
         (0..self.colors.len())
             // SAFETY: mapped as long as this lives.
-            .map(|i| unsafe { Page::at(self.base.add(i * PAGE)) })
+            .map(|i| unsafe { Page::at(self.base().add(i * PAGE)) })
             .collect()
     }
 }
@@ -261,11 +211,6 @@ impl Drop for Memory {
         if self.access == Access::ReadOnly {
             violation::forget(self);
         }
-        if self.colors.is_empty() {
-            return;
-        }
-        // SAFETY: the mapping is owned by this value.
-        unsafe { libc::munmap(self.base.cast(), self.size()) };
     }
 }
 

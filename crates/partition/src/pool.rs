@@ -12,30 +12,14 @@ use crate::memory::Reserved;
 use crate::palette::Palette;
 use model::watch::Watch;
 use model::{Bytes, CpuSet, Error, Result};
-use std::os::fd::{FromRawFd, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sys::memory::{Mapping, Use};
 
-/// A mapping, unmapped in the end.
-#[derive(Debug)]
-struct Mapping {
-    base: *mut u8,
-    size: usize,
-}
-
-// SAFETY: the mapping is owned by this value alone; reading and writing go through its owner's borrows.
-unsafe impl Send for Mapping {}
-// SAFETY: as above: a shared mapping is only read.
-unsafe impl Sync for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped by this value's maker, and nothing refers to it any more.
-        unsafe { libc::munmap(self.base.cast(), self.size) };
-    }
-}
-
-fn last_error(doing: &str) -> Error {
-    Error::new(format!("cannot {doing}: {}", std::io::Error::last_os_error()))
+fn failed(doing: &str, e: impl std::fmt::Display) -> Error {
+    Error::new(format!("cannot {doing}: {e}"))
 }
 
 /// What a pool and its views share: frames live as long as somebody may use them.
@@ -69,43 +53,23 @@ impl Pool {
     pub fn make(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Self> {
         let pages = usize::try_from(size.get()).unwrap_or(usize::MAX) / PAGE;
         machine::memory::check_free(size)?;
-        // SAFETY: the name is a C string, and the flag asks for no further argument.
-        let fd = unsafe { libc::memfd_create(c"warmset-pool".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(last_error("make a file in memory"));
-        }
-        // SAFETY: the descriptor was made just now and belongs to nobody else.
-        let file = unsafe { OwnedFd::from_raw_fd(fd) };
-        // SAFETY: a call with plain numbers on an open file.
-        if pages == 0 || unsafe { libc::ftruncate(fd, (pages * PAGE) as libc::off_t) } != 0 {
-            return Err(last_error(&format!("make a pool of {size}")).remedy("ask for less"));
-        }
-        // SAFETY: a new shared mapping of the file, whose result is checked.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                pages * PAGE,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd,
-                0,
-            )
+        let file = memfd_create(c"warmset-pool", MemfdFlags::CLOEXEC)
+            .map_err(|e| failed("make a file in memory", e))?;
+        let bytes = pages * PAGE;
+        let sized = match pages {
+            0 => Err(Errno::INVAL),
+            _ => rustix::fs::ftruncate(&file, bytes as u64),
         };
-        if base == libc::MAP_FAILED {
-            return Err(last_error(&format!("map a pool of {size}")).remedy("ask for less"));
-        }
-        let whole = Mapping {
-            base: base.cast(),
-            size: pages * PAGE,
-        };
-        // SAFETY: advice about the mapping that was just made. A kernel without huge pages refuses, which changes nothing.
-        unsafe { libc::madvise(base, whole.size, libc::MADV_NOHUGEPAGE) };
+        sized.map_err(|e| failed(&format!("make a pool of {size}"), e).remedy("ask for less"))?;
+        let whole = Mapping::file(&file, bytes, Use::Write, false)
+            .map_err(|e| failed(&format!("map a pool of {size}"), e).remedy("ask for less"))?;
+        whole.prefer_large_pages(false);
         for page in 0..pages {
-            // SAFETY: within the mapping. Writing allocates the frame.
-            unsafe { whole.base.add(page * PAGE).write_volatile(0) };
+            // Writing allocates the frame.
+            whole.store(page * PAGE, 0);
         }
-        // SAFETY: the mapping that was just made. Where locking is refused, moved pages are noticed instead.
-        unsafe { libc::mlock(base, whole.size) };
+        // Where locking is refused, moved pages are noticed instead.
+        let _ = whole.lock();
         let all = pages_of(&whole);
         let sorted = palette.sort(&all, on, watch)?;
         let mut free: Vec<Vec<u32>> = vec![Vec::new(); usize::from(palette.colors())];
@@ -191,9 +155,9 @@ fn put(free: &mut [Vec<u32>], pages: &[(Color, u32)]) {
 }
 
 fn pages_of(mapping: &Mapping) -> Vec<Page<'_>> {
-    (0..mapping.size / PAGE)
+    (0..mapping.size() / PAGE)
         // SAFETY: within the mapping, which lives as long as the borrow.
-        .map(|i| unsafe { Page::at(mapping.base.add(i * PAGE)) })
+        .map(|i| unsafe { Page::at(mapping.base().add(i * PAGE)) })
         .collect()
 }
 
@@ -232,28 +196,25 @@ impl View {
             );
         }
         let size = pages.len() * PAGE;
-        let reserved = Reserved::new(size)?;
+        let mut reserved = Reserved::new(size)?;
         for (place, (_, page)) in pages.iter().enumerate() {
             reserved.put(place * PAGE, 1, &shared.file, *page as usize, Access::Full)?;
         }
-        let mapping = Mapping {
-            base: reserved.keep(),
-            size,
-        };
+        let mapping = reserved.keep();
         // SAFETY: all of the mapping is readable and writable, and nobody else has these pages.
-        unsafe { std::ptr::write_bytes(mapping.base, 0, size) };
+        unsafe { std::ptr::write_bytes(mapping.base(), 0, size) };
         Ok(View { mapping, taken })
     }
 
     /// The memory.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: all of the mapping; the pages are this view's alone, and the view is borrowed for as long.
-        unsafe { std::slice::from_raw_parts_mut(self.mapping.base, self.mapping.size) }
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.base(), self.mapping.size()) }
     }
 
     /// Its size.
     pub fn size(&self) -> Bytes {
-        Bytes::new(self.mapping.size as u64)
+        Bytes::new(self.mapping.size() as u64)
     }
 
     /// The color of each page, in their order.
@@ -268,23 +229,9 @@ mod tests {
 
     /// A pool whose colors are made up: page modulo colors.
     fn pool(pages: usize, colors: usize) -> Pool {
-        // SAFETY: as in `Pool::make`.
-        let fd = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC) };
-        // SAFETY: the descriptor was made just now.
-        let file = unsafe { OwnedFd::from_raw_fd(fd) };
-        // SAFETY: a call with plain numbers; then a mapping whose result is checked.
-        let base = unsafe {
-            libc::ftruncate(fd, (pages * PAGE) as libc::off_t);
-            libc::mmap(
-                std::ptr::null_mut(),
-                pages * PAGE,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd,
-                0,
-            )
-        };
-        assert_ne!(base, libc::MAP_FAILED);
+        let file = memfd_create(c"test", MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, (pages * PAGE) as u64).unwrap();
+        let whole = Mapping::file(&file, pages * PAGE, Use::Write, false).unwrap();
         let mut free = vec![Vec::new(); colors];
         for page in (0..pages).rev() {
             free[page % colors].push(page as u32);
@@ -294,10 +241,7 @@ mod tests {
                 file,
                 free: Mutex::new(free),
             }),
-            whole: Mapping {
-                base: base.cast(),
-                size: pages * PAGE,
-            },
+            whole,
             frames: Vec::new(),
         }
     }

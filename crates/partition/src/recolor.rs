@@ -13,6 +13,7 @@ use crate::memory::{Received, Reserved};
 use crate::tile::TILE_PAGES;
 use model::{Error, Result};
 use std::collections::BTreeMap;
+use sys::memory::{Mapping, Use};
 
 /// A region whose pages have the colors that were asked for.
 #[derive(Debug)]
@@ -71,21 +72,10 @@ fn runs(colors: &[Color]) -> Vec<Run> {
     runs
 }
 
-fn failed(doing: &str) -> Error {
-    Error::new(format!("cannot {doing}: {}", std::io::Error::last_os_error())).remedy(
+fn failed(doing: &str, e: &std::io::Error) -> Error {
+    Error::new(format!("cannot {doing}: {e}")).remedy(
         "raise the number of mappings: `sysctl vm.max_map_count`, 1 for each run of pages of one color",
     )
-}
-
-/// Puts a mapping in the place of another, in one step.
-///
-/// # Safety
-/// `from` is one mapping of `size` bytes that nobody uses; what is at `to` may be replaced.
-unsafe fn replace(from: *mut u8, to: *mut u8, size: usize) -> bool {
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: as the caller promises.
-    let moved = unsafe { libc::mremap(from.cast(), size, size, flags, to.cast::<libc::c_void>()) };
-    moved != libc::MAP_FAILED
 }
 
 impl Connection {
@@ -141,29 +131,13 @@ impl Connection {
     /// As [`Connection::recolor`]; the region is still mapped as that left it.
     pub unsafe fn uncolor(&mut self, region: Recolored) -> Result<()> {
         let size = region.colors.len() * PAGE;
-        // SAFETY: a new mapping, whose result is checked.
-        let fresh = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if fresh == libc::MAP_FAILED {
-            return Err(failed("map ordinary memory"));
-        }
+        let mut fresh = Mapping::private(size, Use::Write).map_err(|e| failed("map ordinary memory", &e))?;
         // SAFETY: both are as large, and nobody writes to the region, as the caller promises.
         unsafe {
-            std::ptr::copy_nonoverlapping(region.base, fresh.cast(), size);
-            if !replace(fresh.cast(), region.base, size) {
-                let e = failed("put ordinary memory in place");
-                libc::munmap(fresh, size);
-                return Err(e);
-            }
+            std::ptr::copy_nonoverlapping(region.base, fresh.base(), size);
+            fresh.move_front(size, region.base)
         }
+        .map_err(|e| failed("put ordinary memory in place", &e))?;
         self.return_tiles(&region.tiles)
     }
 
@@ -198,7 +172,7 @@ unsafe fn put(
     tiles: &BTreeMap<Color, Vec<Received>>,
 ) -> std::result::Result<(), (usize, Error)> {
     let none = |e| (0, e);
-    let aside = Reserved::new(pages * PAGE).map_err(none)?;
+    let mut aside = Reserved::new(pages * PAGE).map_err(none)?;
     for run in runs {
         let Some((_, file)) = tiles.get(&run.color).and_then(|own| own.get(run.tile)) else {
             return Err(none(Error::new("the memory server gave less than was asked for")));
@@ -207,21 +181,16 @@ unsafe fn put(
             .put(run.at * PAGE, run.pages, file, run.first, Access::Full)
             .map_err(none)?;
     }
+    let mut aside = aside.keep();
     // SAFETY: all of the copy is mapped now, and the region is, as the caller promises; they are apart.
-    unsafe { std::ptr::copy_nonoverlapping(base, aside.base, pages * PAGE) };
+    unsafe { std::ptr::copy_nonoverlapping(base, aside.base(), pages * PAGE) };
     for run in runs {
-        // SAFETY: the run is one mapping of the copy; the region may be replaced, as the caller promises.
-        let moved = unsafe {
-            replace(
-                aside.base.add(run.at * PAGE),
-                base.add(run.at * PAGE),
-                run.pages * PAGE,
-            )
-        };
-        if !moved {
-            let e = failed(&format!("put page {} of {pages} in place", run.at));
-            return Err((run.at, e));
-        }
+        // Runs follow each other without gaps: what is left of the copy begins with this one.
+        // SAFETY: the region may be replaced, as the caller promises.
+        unsafe { aside.move_front(run.pages * PAGE, base.add(run.at * PAGE)) }.map_err(|e| {
+            let what = format!("put page {} of {pages} in place", run.at);
+            (run.at, failed(&what, &e))
+        })?;
     }
     Ok(())
 }

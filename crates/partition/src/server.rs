@@ -124,8 +124,7 @@ impl Server {
     /// Over these tiles, none of which anybody else has.
     pub fn new(colors: u16, tiles: Vec<Tile>) -> Self {
         // Who opens a file while we ask for a lease on it has this signal sent to us; it would end the process.
-        // SAFETY: sets a disposition without a handler.
-        unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+        sys::signal::ignore(libc::SIGIO);
         let tiles: BTreeMap<TileId, Tile> = (0..).zip(tiles).collect();
         let core = Core {
             books: Mutex::new(Books {

@@ -4,21 +4,29 @@ use crate::ledger::Peer;
 use crate::process::Process;
 use crate::protocol::{MAX_LINE, TILES_AT_ONCE, too_long, too_many_files, unfinished};
 use model::{Error, Result};
+use rustix::io::retry_on_intr;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Error as IoError, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{Error as IoError, ErrorKind, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use sys::socket::Credentials;
 
+/// The head of ancillary data, up to the first file (`CMSG_LEN(0)`).
+const HEAD: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
 /// Bytes of ancillary data for the most files of a line.
-// SAFETY: a computation from a plain number.
-const ANCILLARY: usize = unsafe { libc::CMSG_SPACE((TILES_AT_ONCE * size_of::<RawFd>()) as u32) } as usize;
+const ANCILLARY: usize = HEAD + TILES_AT_ONCE * size_of::<RawFd>();
 
-/// Ancillary data, aligned as its head must be.
+/// Ancillary data, aligned as its head must be: then none of its bytes are skipped.
 #[repr(C, align(8))]
-struct Ancillary([u8; ANCILLARY]);
+struct Ancillary([MaybeUninit<u8>; ANCILLARY]);
 
 /// The other end of a stream: as it was when the connection was made, which nobody can forge.
 ///
@@ -26,7 +34,7 @@ struct Ancillary([u8; ANCILLARY]);
 /// The kernel does not say.
 pub fn peer(stream: &UnixStream) -> Result<Peer> {
     let credentials = credentials(stream)?;
-    let pid = credentials.pid.unsigned_abs();
+    let pid = credentials.pid;
     Ok(Peer {
         pid,
         uid: credentials.uid,
@@ -42,46 +50,19 @@ pub(crate) fn user(stream: &UnixStream) -> Result<u32> {
     credentials(stream).map(|credentials| credentials.uid)
 }
 
-fn credentials(stream: &UnixStream) -> Result<libc::ucred> {
-    // SAFETY: three numbers, for which all zero is valid; the kernel fills in as many bytes.
-    unsafe { option::<libc::ucred>(stream, libc::SO_PEERCRED) }
+fn credentials(stream: &UnixStream) -> Result<Credentials> {
+    sys::socket::credentials(stream)
         .map_err(|e| Error::new(format!("the kernel does not say who connected: {e}")))
 }
 
 /// The process that made the connection; `None` where it has ended.
 fn process_of(stream: &UnixStream, pid: u32) -> Option<Process> {
-    // SAFETY: a number; the kernel fills in as many bytes.
-    match unsafe { option::<RawFd>(stream, libc::SO_PEERPIDFD) } {
-        // SAFETY: the descriptor was made just now and belongs to nobody else.
-        Ok(fd) => Process::known_by(unsafe { OwnedFd::from_raw_fd(fd) }, pid),
+    match sys::socket::process(stream) {
+        Ok(fd) => Process::known_by(fd, pid),
         // A kernel before 6.5: the process that has the number now. It may be another one than that
         // which connected only if that one has ended before the server looked.
         Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => Process::open(pid),
         Err(_) => None,
-    }
-}
-
-/// An option of a socket.
-///
-/// # Safety
-/// All zero and all that the kernel gives for this option are valid values of `T`.
-unsafe fn option<T>(stream: &UnixStream, name: libc::c_int) -> std::io::Result<T> {
-    // SAFETY: as the caller says.
-    let mut value: T = unsafe { std::mem::zeroed() };
-    let mut size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: both live through the call, and the size is that of the first.
-    let answer = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            name,
-            (&raw mut value).cast(),
-            &mut size,
-        )
-    };
-    match answer {
-        0 => Ok(value),
-        _ => Err(IoError::last_os_error()),
     }
 }
 
@@ -103,43 +84,16 @@ pub fn send(stream: &UnixStream, line: &[u8], files: &[File]) -> std::io::Result
 }
 
 fn send_some(stream: &UnixStream, bytes: &[u8], files: &[File]) -> std::io::Result<usize> {
-    let fds: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
-    let mut ancillary = Ancillary([0; ANCILLARY]);
-    let mut part = libc::iovec {
-        iov_base: bytes.as_ptr().cast_mut().cast(),
-        iov_len: bytes.len(),
-    };
-    // SAFETY: all zero is a valid empty message.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &mut part;
-    message.msg_iovlen = 1;
-    if !fds.is_empty() {
-        let length = size_of_val(&fds[..]);
-        message.msg_control = (&raw mut ancillary).cast();
-        // SAFETY: a computation; the space for the most files is there.
-        message.msg_controllen = unsafe { libc::CMSG_SPACE(length as u32) } as _;
-        // SAFETY: the head lies within `ancillary`, and the files fit behind it.
-        unsafe {
-            let head = libc::CMSG_FIRSTHDR(&raw const message);
-            (*head).cmsg_level = libc::SOL_SOCKET;
-            (*head).cmsg_type = libc::SCM_RIGHTS;
-            (*head).cmsg_len = libc::CMSG_LEN(length as u32) as _;
-            std::ptr::copy_nonoverlapping(fds.as_ptr().cast::<u8>(), libc::CMSG_DATA(head), length);
-        }
+    let fds: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(TILES_AT_ONCE))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    // There is space for the most files.
+    if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(IoError::from(ErrorKind::InvalidInput));
     }
-    loop {
-        // SAFETY: the message and all that it points to live through the call.
-        let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-        match usize::try_from(sent) {
-            Ok(sent) => return Ok(sent),
-            Err(_) => {
-                let e = IoError::last_os_error();
-                if e.kind() != ErrorKind::Interrupted {
-                    return Err(e);
-                }
-            }
-        }
-    }
+    let parts = [IoSlice::new(bytes)];
+    let sent = retry_on_intr(|| sendmsg(stream, &parts, &mut ancillary, SendFlags::NOSIGNAL));
+    Ok(sent?)
 }
 
 /// Receives lines, and the files that come with them.
@@ -227,58 +181,36 @@ impl Lines {
 
     fn receive(&mut self) -> std::io::Result<usize> {
         let mut bytes = [0_u8; 8192];
-        let mut ancillary = Ancillary([0; ANCILLARY]);
-        let mut part = libc::iovec {
-            iov_base: bytes.as_mut_ptr().cast(),
-            iov_len: bytes.len(),
-        };
-        // SAFETY: all zero is a valid empty message.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
         // Not its aligned size, in which two descriptors would have room where one is allowed.
         let room = self.most.saturating_sub(self.files.len());
-        if room > 0 {
-            message.msg_control = (&raw mut ancillary).cast();
-            // SAFETY: a computation from a plain number.
-            message.msg_controllen = unsafe { libc::CMSG_LEN((room * size_of::<RawFd>()) as u32) } as _;
-        }
-        // SAFETY: the message and all that it points to live through the call.
-        let received =
-            unsafe { libc::recvmsg(self.stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
-        let Ok(received) = usize::try_from(received) else {
-            let e = IoError::last_os_error();
-            return match e.kind() {
-                ErrorKind::Interrupted => self.receive(),
-                _ => Err(e),
-            };
+        let space = match room {
+            0 => 0,
+            room => HEAD + room * size_of::<RawFd>(),
         };
-        // SAFETY: the kernel filled in heads that lie within `ancillary`; each descriptor becomes ours once.
-        unsafe {
-            let mut head = libc::CMSG_FIRSTHDR(&raw const message);
-            while !head.is_null() {
-                if (*head).cmsg_level == libc::SOL_SOCKET && (*head).cmsg_type == libc::SCM_RIGHTS {
-                    let length = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-                    for place in 0..length / size_of::<RawFd>() {
-                        let fd = libc::CMSG_DATA(head).cast::<RawFd>().add(place).read_unaligned();
-                        self.files.push_back(OwnedFd::from_raw_fd(fd));
-                    }
-                }
-                head = libc::CMSG_NXTHDR(&raw const message, head);
+        let mut ancillary = Ancillary([MaybeUninit::uninit(); ANCILLARY]);
+        let mut ancillary = RecvAncillaryBuffer::new(&mut ancillary.0[..space]);
+        let received = retry_on_intr(|| {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            recvmsg(&*self.stream, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+        })?;
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(files) = message {
+                self.files.extend(files);
             }
         }
         // A client that may open no more files finds out by their number, and says more about it.
-        if message.msg_flags & libc::MSG_CTRUNC != 0 && self.most < TILES_AT_ONCE {
+        if received.flags.contains(ReturnFlags::CTRUNC) && self.most < TILES_AT_ONCE {
             return Err(IoError::new(ErrorKind::InvalidData, too_many_files(self.most)));
         }
-        self.bytes.extend(&bytes[..received]);
-        Ok(received)
+        self.bytes.extend(&bytes[..received.bytes]);
+        Ok(received.bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
     #[test]
     fn a_line_arrives_with_its_files() {
@@ -359,26 +291,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("socket");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        // SAFETY: the child connects by a plain call on memory that was prepared, and ends.
-        let child = unsafe {
-            let socket = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0);
-            let mut address: libc::sockaddr_un = std::mem::zeroed();
-            address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-            for (to, from) in address.sun_path.iter_mut().zip(path.to_str().unwrap().bytes()) {
-                *to = from as libc::c_char;
-            }
-            let size = size_of_val(&address) as libc::socklen_t;
-            let child = libc::fork();
-            if child == 0 {
-                libc::_exit(libc::connect(socket, (&raw const address).cast(), size));
-            }
-            // This process keeps the connection open, as a child that inherited it would.
-            child
+        // This process keeps the connection open, as a child that inherited it would.
+        let flags = rustix::net::SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let address = SocketAddrUnix::new(&path).unwrap();
+        // SAFETY: the child connects by a system call on memory that was prepared, and ends.
+        let child = match unsafe { sys::process::fork() }.unwrap() {
+            None => sys::process::exit(rustix::net::connect(&socket, &address).is_err().into()),
+            Some(child) => child,
         };
-        let mut status = -1;
-        // SAFETY: reaps the child made above.
-        unsafe { libc::waitpid(child, &mut status, 0) };
-        assert_eq!(status, 0);
+        let pid = rustix::process::Pid::from_raw(child);
+        let (_, status) = rustix::process::waitpid(pid, rustix::process::WaitOptions::empty())
+            .unwrap()
+            .unwrap();
+        assert_eq!(status.exit_status(), Some(0));
         let (stream, _) = listener.accept().unwrap();
         let peer = peer(&stream).unwrap();
         assert_eq!((peer.pid, peer.began), (child.unsigned_abs(), 0));

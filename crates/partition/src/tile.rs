@@ -20,10 +20,14 @@ use machine::memory::Area;
 use machine::threads::on_processor;
 use model::watch::Watch;
 use model::{Bytes, CpuSet, Error, Result};
+use rustix::fs::{FallocateFlags, MemfdFlags, Mode, SealFlags};
+use rustix::mm::{Advice, madvise};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use sys::memory::Use;
 
 mod renew;
 pub use renew::Renewed;
@@ -56,33 +60,23 @@ pub struct Tile {
 /// The server's mapping of a tile. Whoever asks its pages for their color holds it beside the tile,
 /// so that no lock is held for as long as that takes.
 #[derive(Debug)]
-pub(crate) struct Mapping(*mut u8);
-
-// SAFETY: a mapping of a file that other processes map as well. What is written through it is
-// written by the tile alone; others read words whose values nothing depends on.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
+pub(crate) struct Mapping(sys::memory::Mapping);
 
 impl Mapping {
     pub(crate) fn pages(&self) -> Vec<Page<'_>> {
         (0..TILE_PAGES)
             // SAFETY: mapped as long as this lives.
-            .map(|i| unsafe { Page::at(self.0.add(i * PAGE)) })
+            .map(|i| unsafe { Page::at(self.0.base().add(i * PAGE)) })
             .collect()
     }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is owned by this value.
-        unsafe { libc::munmap(self.0.cast(), TILE) };
-    }
+fn failed(doing: &str, e: impl std::fmt::Display) -> Error {
+    Error::new(format!("cannot {doing}: {e}"))
 }
 
-fn last_error(doing: &str) -> Error {
-    Error::new(format!("cannot {doing}: {}", std::io::Error::last_os_error()))
-}
+/// A tile has its size for good, and stays without further seals.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 impl Tile {
     /// A file of fresh zeroed pages, all present. Its color is what the caller says: [`make`] makes it true.
@@ -101,56 +95,35 @@ impl Tile {
 
     /// A file whose pages are not there yet.
     fn empty(color: Color) -> Result<Self> {
-        // SAFETY: the name is a C string; the flags ask for nothing that needs more arguments.
-        let fd = unsafe {
-            libc::memfd_create(
-                crate::state::NAME.as_ptr(),
-                libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
-            )
-        };
-        if fd < 0 {
-            return Err(last_error("make a file in memory")
-                .remedy("raise the number of open files: `ulimit -n`, 1 for each 64 KiB"));
-        }
-        // SAFETY: the descriptor was made just now and belongs to nobody else.
-        let made = unsafe { OwnedFd::from_raw_fd(fd) };
-        // SAFETY: calls with plain numbers on an open file.
-        let sized = unsafe {
-            libc::ftruncate(fd, TILE as libc::off_t) == 0
-                && libc::fcntl(
-                    fd,
-                    libc::F_ADD_SEALS,
-                    libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL,
-                ) == 0
-        };
-        if !sized {
-            return Err(last_error("size a file in memory"));
-        }
-        // SAFETY: a call with plain numbers on an open file. For its owner alone: it is handed on open, not by name.
-        if unsafe { libc::fchmod(fd, 0o600) } != 0 {
-            return Err(last_error("set the mode of a file in memory"));
-        }
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let made = rustix::fs::memfd_create(crate::state::NAME, flags).map_err(|e| {
+            failed("make a file in memory", e)
+                .remedy("raise the number of open files: `ulimit -n`, 1 for each 64 KiB")
+        })?;
+        rustix::fs::ftruncate(&made, TILE as u64)
+            .and_then(|()| rustix::fs::fcntl_add_seals(&made, SEALS))
+            .map_err(|e| failed("size a file in memory", e))?;
+        // For its owner alone: it is handed on open, not by name.
+        rustix::fs::fchmod(&made, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| failed("set the mode of a file in memory", e))?;
         // Opened anew by name: the file as it was made is not counted among the open ones by leases.
         Self::over(color, open(&made, true)?)
     }
 
     /// Allocates the frame of a page.
     fn touch(&self, page: usize) {
-        // SAFETY: within the mapping, for every caller's page is one of the tile.
-        unsafe { self.base().add(page % TILE_PAGES * PAGE).write_volatile(0) };
+        self.map.0.store(page * PAGE, 0);
     }
 
     /// Gives the frame of a page back to the system.
     fn untouch(&self, page: usize) -> bool {
-        let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (from, length) = ((page * PAGE) as libc::off_t, PAGE as libc::off_t);
-        // SAFETY: a call with plain numbers on an open file.
-        unsafe { libc::fallocate(self.file.as_raw_fd(), punch, from, length) == 0 }
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&self.file, punch, (page * PAGE) as u64, PAGE as u64).is_ok()
     }
 
     fn lock(&mut self) {
-        // SAFETY: the whole of the mapping. Where locking is refused, moved pages are noticed instead.
-        self.locked = unsafe { libc::mlock(self.base().cast(), TILE) } == 0;
+        // Where locking is refused, moved pages are noticed instead.
+        self.locked = self.map.0.lock().is_ok();
     }
 
     /// Fills it with frames of pages that are given up for it, one by one: what is freed is what is allocated next, unless the
@@ -165,8 +138,15 @@ impl Tile {
             let Some(own) = given_up.next() else {
                 return false;
             };
-            // SAFETY: a page of memory whose contents nobody needs any more; it stays mapped.
-            unsafe { libc::madvise(own.address() as *mut libc::c_void, PAGE, libc::MADV_DONTNEED) };
+            // SAFETY: a page of memory whose contents nobody needs any more; it stays mapped. Where it
+            // is refused the page stays as it is, and the tile gets another frame.
+            let _ = unsafe {
+                madvise(
+                    own.address() as *mut std::ffi::c_void,
+                    PAGE,
+                    Advice::LinuxDontNeed,
+                )
+            };
             self.touch(page);
             let Some((numbers, frames)) = known else {
                 page += 1;
@@ -188,9 +168,7 @@ impl Tile {
     /// # Errors
     /// The file is not what a server makes; no more mappings can be had.
     pub fn adopt(color: Color, file: File) -> Result<Self> {
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-        // SAFETY: a call with plain numbers on an open file.
-        let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) } == seals;
+        let sealed = rustix::fs::fcntl_get_seals(&file) == Ok(SEALS);
         if !sealed || !file.metadata().is_ok_and(|m| m.len() == TILE as u64) {
             return Err(Error::new("this file is no tile of a memory server"));
         }
@@ -201,28 +179,16 @@ impl Tile {
     }
 
     fn over(color: Color, file: File) -> Result<Self> {
-        // SAFETY: a new shared mapping of a file of this size, whose result is checked.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                TILE,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(last_error("map a tile")
-                .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB"));
-        }
-        // SAFETY: advice about the mapping that was just made, before anything is in it: a huge page has all colors. A kernel
-        // without huge pages answers with an error that changes nothing.
-        unsafe { libc::madvise(base, TILE, libc::MADV_NOHUGEPAGE) };
+        let map = sys::memory::Mapping::file(&file, TILE, Use::Write, false).map_err(|e| {
+            failed("map a tile", e)
+                .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB")
+        })?;
+        // Before anything is in it: a huge page has all colors.
+        map.prefer_large_pages(false);
         Ok(Tile {
             color,
             file,
-            map: Arc::new(Mapping(base.cast())),
+            map: Arc::new(Mapping(map)),
             frames: Vec::new(),
             locked: false,
             holed: false,
@@ -255,7 +221,7 @@ impl Tile {
     }
 
     fn base(&self) -> *mut u8 {
-        self.map.0
+        self.map.0.base()
     }
 
     /// An open file for someone else: to read and write, or only to read. Whoever has it to read cannot map it to write,
@@ -274,24 +240,13 @@ impl Tile {
             Access::Full => 0o600,
             Access::ReadOnly => 0o400,
         };
-        // SAFETY: a call with plain numbers on an open file.
-        match unsafe { libc::fchmod(self.file.as_raw_fd(), mode) } {
-            0 => Ok(()),
-            _ => Err(last_error("set the mode of a tile")),
-        }
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode))
+            .map_err(|e| failed("set the mode of a tile", e))
     }
 
     /// Has nobody else it open or mapped?
     pub fn is_alone(&self) -> bool {
-        let fd = self.file.as_raw_fd();
-        // SAFETY: calls with plain numbers on an open file.
-        unsafe {
-            let alone = libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) == 0;
-            if alone {
-                libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK);
-            }
-            alone
-        }
+        sys::file::is_alone(&self.file)
     }
 
     /// Are the frames still those that were sorted? Yes where the system tells no frames.
@@ -335,22 +290,22 @@ fn open(file: &impl AsRawFd, writable: bool) -> Result<File> {
 /// Allows this process to open a file for each tile of so much memory, as far as it may.
 pub fn allow_files(size: Bytes) {
     let wanted = size.get() / TILE as u64 * 2 + 4096;
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+    let limit = getrlimit(Resource::Nofile);
+    // `None` is no limit.
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let more = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum.map(|most| most.max(wanted)),
     };
-    // SAFETY: `limit` lives through the calls. Where raising is refused, making tiles says so when it comes to that.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < wanted {
-            limit.rlim_cur = wanted;
-            limit.rlim_max = limit.rlim_max.max(wanted);
-            if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0
-                && libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0
-            {
-                limit.rlim_cur = limit.rlim_max;
-                libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-            }
-        }
+    if setrlimit(Resource::Nofile, more).is_err() {
+        let most = Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        };
+        // Where that is refused as well, making tiles says so when it comes to that.
+        let _ = setrlimit(Resource::Nofile, most);
     }
 }
 
@@ -373,13 +328,7 @@ fn check_files(size: Bytes, open: u64, most: u64) -> Result<()> {
 /// Files that this process has open, and how many it may have.
 fn files() -> (u64, u64) {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` lives through the call.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
-    (open, if known { limit.rlim_cur } else { u64::MAX })
+    (open, getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
 }
 
 /// Makes tiles of all colors out of so much memory. Runs on one processor, so that frames freed there come back there.
@@ -467,11 +416,11 @@ fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> 
     let (open, most) = files();
     // A few more are open for a moment.
     check_files(size, open + 16, most)?;
-    let area = Area::map(size)?;
+    let mut area = Area::map(size)?;
     let sorted = palette.sort(&pages(&area), on, watch)?;
     let numbers = FrameNumbers::of_this_process();
-    // SAFETY: the whole of the area; unlocked, so that pages can be given back one by one.
-    unsafe { libc::munlock(area.base().cast(), area.size()) };
+    // So that pages can be given back one by one.
+    area.unlock();
     let mut by_color: BTreeMap<Color, Vec<usize>> = BTreeMap::new();
     for (page, color) in sorted.iter().enumerate() {
         if let Some(color) = color {
@@ -551,7 +500,6 @@ fn none_kept(size: Bytes) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::IntoRawFd;
 
     #[test]
     fn a_tile_is_alone_until_someone_opens_it_and_again_when_nobody_maps_it() {
@@ -560,22 +508,10 @@ mod tests {
         for access in [Access::Full, Access::ReadOnly] {
             let theirs = tile.open(access).unwrap();
             assert!(!tile.is_alone());
-            let fd = theirs.into_raw_fd();
-            // SAFETY: a mapping of the file, unmapped below; the descriptor is closed once.
-            unsafe {
-                let map = libc::mmap(
-                    std::ptr::null_mut(),
-                    TILE,
-                    libc::PROT_READ,
-                    libc::MAP_SHARED,
-                    fd,
-                    0,
-                );
-                assert_ne!(map, libc::MAP_FAILED);
-                libc::close(fd);
-                assert!(!tile.is_alone(), "a mapping holds it: {access:?}");
-                libc::munmap(map, TILE);
-            }
+            let map = sys::memory::Mapping::file(&theirs, TILE, Use::Read, false).unwrap();
+            drop(theirs);
+            assert!(!tile.is_alone(), "a mapping holds it: {access:?}");
+            drop(map);
             assert!(tile.is_alone());
         }
     }

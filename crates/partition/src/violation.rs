@@ -11,12 +11,14 @@ use crate::holder::Holder;
 use crate::protocol::{self, Request};
 use crate::tile::TILE_PAGES;
 use model::{Error, Result};
+use rustix::net::SendFlags;
 use std::collections::BTreeMap;
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use sys::signal::Disposition;
 
 /// The most areas that are watched at once; writes to others end the program without a word.
 const MOST_AREAS: usize = 64;
@@ -32,7 +34,7 @@ struct Area {
 }
 
 static AREAS: [AtomicPtr<Area>; MOST_AREAS] = [const { AtomicPtr::new(null_mut()) }; MOST_AREAS];
-static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+static BEFORE: OnceLock<Disposition> = OnceLock::new();
 
 /// From now on, a write to a page that may only be read says which color it has and whose it is, before SIGSEGV does what it
 /// did before: mostly, end the program.
@@ -40,31 +42,28 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 /// # Errors
 /// The system does not let signals be handled.
 pub fn report() -> Result<()> {
-    // SAFETY: all zero is a valid disposition: the default one.
-    let (mut ours, mut before): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
-    ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    ours.sa_sigaction = on_fault as extern "C" fn(_, _, _) as usize;
     if BEFORE.get().is_some() {
         return Ok(());
     }
-    // SAFETY: both live through the calls; the handler is one for three arguments, as its flag says.
-    let done = unsafe { libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut before) == 0 };
-    if !done || BEFORE.set(before).is_err() {
+    // Known before the handler may run, which restores it.
+    let Ok(before) = Disposition::of(libc::SIGSEGV) else {
+        return Ok(());
+    };
+    if BEFORE.set(before).is_err() {
         return Ok(());
     }
-    // SAFETY: as above.
-    match unsafe { libc::sigaction(libc::SIGSEGV, &ours, null_mut()) } {
-        0 => Ok(()),
-        _ => Err(Error::new(format!(
-            "cannot handle writes to pages that may only be read: {}",
-            std::io::Error::last_os_error()
-        ))),
-    }
+    // SAFETY: the handler reads a table that was filled before, makes system calls, and neither takes
+    // memory nor unwinds; no call of it sets `errno`.
+    unsafe { sys::signal::handle_fault(libc::SIGSEGV, on_fault) }.map_err(|e| {
+        Error::new(format!(
+            "cannot handle writes to pages that may only be read: {e}"
+        ))
+    })
 }
 
 extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid description of the fault.
-    let address = unsafe { (*info).si_addr() } as usize;
+    // SAFETY: what the kernel has passed to this handler of `SIGSEGV`.
+    let address = unsafe { sys::signal::fault_address(info) };
     for area in &AREAS {
         // SAFETY: null, or an area that was leaked: entries are taken out of the table and never freed.
         let Some(area) = (unsafe { area.load(Ordering::Acquire).as_ref() }) else {
@@ -74,22 +73,21 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
             continue;
         }
         if let Some((text, line)) = area.tiles.get((address - area.from) / (TILE_PAGES * PAGE)) {
-            // SAFETY: buffers that live forever. That it is said may fail, and changes nothing.
-            unsafe {
-                libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
-                libc::send(
-                    area.server.load(Ordering::Acquire),
-                    line.as_ptr().cast(),
-                    line.len(),
-                    libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT,
-                );
+            // That it is said may fail, and changes nothing.
+            let _ = rustix::io::write(std::io::stderr(), text.as_bytes());
+            let server = area.server.load(Ordering::Acquire);
+            if server >= 0 {
+                // SAFETY: opened by `watch`, and closed only when the memory is unmapped, to which the
+                // thread that is here has an address.
+                let server = unsafe { BorrowedFd::borrow_raw(server) };
+                let _ = rustix::net::send(server, line, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
             }
         }
     }
     // The access is tried again, and meets what was there before.
     if let Some(before) = BEFORE.get() {
-        // SAFETY: a disposition that the system gave.
-        unsafe { libc::sigaction(libc::SIGSEGV, before, null_mut()) };
+        // It fails for no signal that can be handled.
+        let _ = before.restore(libc::SIGSEGV);
     }
 }
 

@@ -9,12 +9,14 @@
 //! keeps the frame and never sees another byte of the file; the tile has lost it, which the frame
 //! numbers show.
 
-use super::{TILE, TILE_PAGES, Tile};
+use super::{TILE_PAGES, Tile};
 use crate::frame::{FrameNumbers, PageMap};
 use crate::geometry::PAGE;
+use machine::clock::current_cpu;
 use machine::memory::Area;
 use machine::realtime::{self, Raised};
 use model::{Bytes, CpuId, CpuSet};
+use rustix::mm::{Advice, madvise};
 use std::collections::BTreeSet;
 
 /// What became of a tile's frames.
@@ -44,9 +46,7 @@ impl Undisturbed {
     /// The calling thread, until this is dropped. Where that is not permitted, frames are lost now
     /// and then.
     pub(crate) fn begin() -> Self {
-        // SAFETY: a call without arguments.
-        let here = unsafe { libc::sched_getcpu() };
-        let here = u32::try_from(here).ok().map(CpuId);
+        let here = Some(current_cpu());
         let before = realtime::affinity().ok();
         if let (Some(_), Some(here)) = (&before, here) {
             // Refused only where the processor has just gone: then the scheduler moved the thread
@@ -95,8 +95,8 @@ impl Tile {
     pub(crate) fn renew(&mut self, numbers: Option<&FrameNumbers>, now: &Undisturbed) -> Renewed {
         let was_holed = self.holed || self.is_holed();
         let was_moved = !self.is_intact(numbers);
-        // SAFETY: the whole of the mapping. A locked page is freed with a delay.
-        unsafe { libc::munlock(self.base().cast(), TILE) };
+        // A locked page is freed with a delay.
+        self.map.0.unlock();
         for page in 0..TILE_PAGES {
             if !self.untouch(page) {
                 // Without a hole the old frame would stay: the tile cannot be used again.
@@ -148,11 +148,11 @@ impl Tile {
     /// have wrong ones.
     fn look_for(&mut self, missing: &mut BTreeSet<u64>, wrong: &mut Vec<usize>, numbers: &FrameNumbers) {
         const LOOKED_AT: usize = 128;
-        let Ok(others) = Area::map(Bytes::new((LOOKED_AT * PAGE) as u64)) else {
+        let Ok(mut others) = Area::map(Bytes::new((LOOKED_AT * PAGE) as u64)) else {
             return;
         };
-        // SAFETY: the whole of the area; a locked page is freed with a delay.
-        unsafe { libc::munlock(others.base().cast(), others.size()) };
+        // A locked page is freed with a delay.
+        others.unlock();
         for place in 0..LOOKED_AT {
             let address = others.base() as usize + place * PAGE;
             let frame = numbers.of_address(address);
@@ -162,7 +162,7 @@ impl Tile {
             let Some(page) = wrong.pop() else { return };
             let punched = self.untouch(page);
             // SAFETY: a page of the area, whose contents nobody needs; it stays mapped.
-            unsafe { libc::madvise(address as *mut libc::c_void, PAGE, libc::MADV_DONTNEED) };
+            let _ = unsafe { madvise(address as *mut std::ffi::c_void, PAGE, Advice::LinuxDontNeed) };
             self.touch(page);
             match numbers.of_address(self.base() as usize + page * PAGE) {
                 Some(frame) if punched && missing.remove(&frame) => {}
@@ -177,27 +177,18 @@ mod tests {
     use super::*;
     use crate::colors::Color;
     use crate::holder::Access;
+    use crate::tile::TILE;
+    use rustix::pipe::SpliceFlags;
     use std::fs::File;
     use std::io::Read;
-    use std::os::fd::AsRawFd;
     use std::os::unix::fs::FileExt;
 
     /// A pipe that refers to the first pages of a file, by splice(2).
     fn pipe_with_pages(file: &File, pages: usize) -> (File, File) {
         let (reader, writer) = std::io::pipe().unwrap();
-        let mut from = 0;
-        // SAFETY: a call with open files; the offset lives through it.
-        let moved = unsafe {
-            libc::splice(
-                file.as_raw_fd(),
-                &mut from,
-                writer.as_raw_fd(),
-                std::ptr::null_mut(),
-                pages * PAGE,
-                0,
-            )
-        };
-        assert_eq!(moved, (pages * PAGE) as isize);
+        let (length, flags) = (pages * PAGE, SpliceFlags::empty());
+        let moved = rustix::pipe::splice(file, Some(&mut 0), &writer, None, length, flags);
+        assert_eq!(moved, Ok(length));
         let file = |fd: std::os::fd::OwnedFd| File::from(fd);
         (file(reader.into()), file(writer.into()))
     }
