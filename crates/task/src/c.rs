@@ -13,8 +13,7 @@ fn fail(e: &io::Error) -> c_int {
         io::ErrorKind::InvalidData => libc::EPROTO,
         _ => libc::EIO,
     });
-    // SAFETY: `errno` of this thread.
-    unsafe { *libc::__errno_location() = errno };
+    sys::signal::set_errno(errno);
     -1
 }
 

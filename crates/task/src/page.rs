@@ -7,7 +7,7 @@
 //! Words that somebody sleeps on are futexes between processes.
 
 use crate::Job;
-use crate::shared::futex_wake;
+use crate::shared::{Words, futex_wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Of the layout below.
@@ -35,6 +35,13 @@ pub struct Control {
     migrations: AtomicU64,
     preemption_length: AtomicU64,
 }
+
+// SAFETY: atomic integers alone.
+unsafe impl Words for Control {}
+// SAFETY: as above.
+unsafe impl Words for Reply {}
+// SAFETY: as above.
+unsafe impl Words for Bells {}
 
 impl Control {
     /// From here on it is being written: who reads it waits for what is written next. One writer at a time.

@@ -1,11 +1,21 @@
 //! Memory that processes share, futexes in it, and descriptors that are handed over.
 
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
+};
+use rustix::thread::futex::{self, Flags};
+use rustix::time::{ClockId, Timespec};
 use std::io;
+use std::io::{IoSlice, IoSliceMut};
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
+use sys::memory::{Mapping, Use};
 
 /// What other processes may do to shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,50 +26,39 @@ pub enum Others {
     Write,
 }
 
+/// What can lie in memory that other processes write to.
+///
+/// # Safety
+/// It is made of atomic integers alone, and needs no more than a page's alignment: any bytes are a
+/// valid value, which may change at any time.
+pub unsafe trait Words: Sync {}
+
 /// A page, or some, of memory that other processes see: words that change at any time.
 #[derive(Debug)]
 pub struct Shared<T> {
-    at: NonNull<T>,
+    map: Mapping,
     kind: PhantomData<T>,
 }
 
-// SAFETY: what lies there are atomic words; it is unmapped when nobody refers to it any more.
-unsafe impl<T: Sync> Send for Shared<T> {}
-// SAFETY: as above.
-unsafe impl<T: Sync> Sync for Shared<T> {}
-
-impl<T> Shared<T> {
-    /// Memory for a `T`, all zero, and its descriptor, which may be handed to other processes. `T` is
-    /// made of atomic integers. The size is sealed: a process that has the descriptor cannot cut the
+impl<T: Words> Shared<T> {
+    /// Memory for a `T`, all zero, and its descriptor, which may be handed to other processes. The size is sealed: a process that has the descriptor cannot cut the
     /// memory off below a process that reads it, which would end that one by SIGBUS.
     ///
     /// # Errors
     /// The kernel has no memory, or, for [`Others::Read`], is older than Linux 5.1.
     pub fn create(others: Others) -> io::Result<(Self, OwnedFd)> {
-        // SAFETY: the name ends with a zero; the answer is a new descriptor that nobody else owns.
-        let file = unsafe {
-            let fd = libc::memfd_create(c"warmset".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
-        // SAFETY: calls without pointers.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), size_of::<T>() as libc::off_t) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create(c"warmset", flags)?;
+        rustix::fs::ftruncate(&file, size_of::<T>() as u64)?;
         // A sealed page cannot be mapped to write any more: this mapping comes first.
         let shared = Self::map(&file, true)?;
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         let seals = match others {
             Others::Write => seals,
-            Others::Read => seals | libc::F_SEAL_FUTURE_WRITE,
+            Others::Read => seals | SealFlags::FUTURE_WRITE,
         };
-        // SAFETY: a call without pointers.
-        match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-            0 => Ok((shared, file)),
-            _ => Err(io::Error::last_os_error()),
-        }
+        rustix::fs::fcntl_add_seals(&file, seals)?;
+        Ok((shared, file))
     }
 
     /// Maps what another process created.
@@ -67,149 +66,79 @@ impl<T> Shared<T> {
     /// # Errors
     /// No such memory, or too little of it.
     pub fn map(file: &OwnedFd, writable: bool) -> io::Result<Self> {
-        // SAFETY: an all-zero `stat` is valid; the kernel fills it in.
-        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: `stat` lives through the call.
-        if unsafe { libc::fstat(file.as_raw_fd(), &mut stat) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let stat = rustix::fs::fstat(file)?;
         if (stat.st_size as u64) < size_of::<T>() as u64 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the shared memory is too small",
             ));
         }
-        let write = if writable { libc::PROT_WRITE } else { 0 };
-        // SAFETY: a new mapping of memory that is as large as is asked for.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<T>(),
-                libc::PROT_READ | write,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        match NonNull::new(at.cast::<T>()) {
-            Some(at) if at.as_ptr().cast() != libc::MAP_FAILED => Ok(Shared {
-                at,
-                kind: PhantomData,
-            }),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let what = if writable { Use::Write } else { Use::Read };
+        Ok(Shared {
+            map: Mapping::file(file, size_of::<T>(), what, true)?,
+            kind: PhantomData,
+        })
     }
 }
 
-impl<T> std::ops::Deref for Shared<T> {
+impl<T: Words> std::ops::Deref for Shared<T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: mapped for as long as this lives, large enough, aligned to a page; any bytes are valid atomic integers.
-        unsafe { self.at.as_ref() }
-    }
-}
-
-impl<T> Drop for Shared<T> {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `map` with this size, and nobody refers to it any more.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), size_of::<T>()) };
+        // SAFETY: mapped for as long as this lives, large enough, aligned to a page; any bytes are a valid value.
+        unsafe { &*self.map.base().cast() }
     }
 }
 
 /// Sleeps while the word, which may lie in memory of several processes, is `seen`. May come back early.
 pub fn futex_wait(word: &AtomicU32, seen: u32) {
-    // SAFETY: the word lives through the call; every failure means the same to callers: look again.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT,
-            seen,
-            std::ptr::null::<libc::timespec>(),
-        );
-    }
+    // Every failure means the same to callers: look again.
+    let _ = futex::wait(word, Flags::empty(), seen, None);
 }
 
 /// The same, for so long at most.
 pub fn futex_wait_for(word: &AtomicU32, seen: u32, length: std::time::Duration) {
-    let time = libc::timespec {
-        tv_sec: length.as_secs() as libc::time_t,
-        tv_nsec: length.subsec_nanos() as libc::c_long,
+    let time = Timespec {
+        tv_sec: length.as_secs() as i64,
+        tv_nsec: length.subsec_nanos() as _,
     };
-    // SAFETY: the word and the time live through the call; every failure means the same to callers: look again.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &time) };
+    // Every failure means the same to callers: look again.
+    let _ = futex::wait(word, Flags::empty(), seen, Some(&time));
 }
 
 /// Has the other side of a stream gone?
 pub fn is_closed(stream: &UnixStream) -> bool {
-    let mut poll = libc::pollfd {
-        fd: stream.as_raw_fd(),
-        events: libc::POLLRDHUP,
-        revents: 0,
-    };
-    // SAFETY: one descriptor, which lives through the call; it does not wait.
-    unsafe { libc::poll(&mut poll, 1, 0) == 1 && poll.revents & (libc::POLLRDHUP | libc::POLLHUP) != 0 }
+    let mut asked = [PollFd::new(stream, PollFlags::RDHUP)];
+    let found = rustix::event::poll(&mut asked, Some(&Timespec::default()));
+    found == Ok(1) && asked[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP)
 }
 
 /// Wakes who sleeps on the word, in whichever process.
 pub fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the word lives through the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    // It fails for a word that cannot be read, which a reference can.
+    let _ = futex::wake(word, Flags::empty(), i32::MAX as u32);
 }
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub fn monotonic() -> u64 {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `t` is a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    let t = rustix::time::clock_gettime(ClockId::Monotonic);
     (t.tv_sec as u64) * 1_000_000_000 + t.tv_nsec as u64
 }
 
 /// The most descriptors that are handed over at once.
 const MOST: usize = 4;
 
-/// Room for the control message, aligned as the kernel wants it.
-#[repr(C, align(8))]
-struct Room([u8; 64]);
-
 /// Sends descriptors, with one byte.
 ///
 /// # Errors
 /// The other side has gone.
 pub fn send(stream: &UnixStream, files: &[&OwnedFd]) -> io::Result<()> {
-    let mut byte = [1u8];
-    let mut part = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
-    let mut room = Room([0; 64]);
-    let size = size_of::<i32>() * files.len().min(MOST);
-    // SAFETY: an all-zero `msghdr` is an empty message; the parts that it points to live through the call, and the room is
-    // large enough for so many descriptors.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = room.0.as_mut_ptr().cast();
-        message.msg_controllen = libc::CMSG_SPACE(size as u32) as _;
-        let head = libc::CMSG_FIRSTHDR(&message);
-        (*head).cmsg_level = libc::SOL_SOCKET;
-        (*head).cmsg_type = libc::SCM_RIGHTS;
-        (*head).cmsg_len = libc::CMSG_LEN(size as u32) as _;
-        for (index, file) in files.iter().take(MOST).enumerate() {
-            libc::CMSG_DATA(head)
-                .cast::<i32>()
-                .add(index)
-                .write_unaligned(file.as_raw_fd());
-        }
-        match libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL) {
-            1 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
+    let files: Vec<BorrowedFd<'_>> = files.iter().take(MOST).map(|file| file.as_fd()).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    // There is room for the most.
+    message.push(SendAncillaryMessage::ScmRights(&files));
+    rustix::net::sendmsg(stream, &[IoSlice::new(&[1])], &mut message, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 /// Receives descriptors; none where the other side closed.
@@ -218,30 +147,15 @@ pub fn send(stream: &UnixStream, files: &[&OwnedFd]) -> io::Result<()> {
 /// Nothing can be received.
 pub fn receive(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut byte = [0u8];
-    let mut part = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
-    let mut room = Room([0; 64]);
+    // For more than are sent: they are received, and refused by whoever counts them.
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3 * MOST))];
+    let mut message = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut byte)];
+    rustix::net::recvmsg(stream, &mut parts, &mut message, RecvFlags::CMSG_CLOEXEC)?;
     let mut files = Vec::new();
-    // SAFETY: as in `send`; what the kernel has put into the room are new descriptors that nobody else owns.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = room.0.as_mut_ptr().cast();
-        message.msg_controllen = room.0.len() as _;
-        if libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let head = libc::CMSG_FIRSTHDR(&message);
-        if !head.is_null() && (*head).cmsg_level == libc::SOL_SOCKET && (*head).cmsg_type == libc::SCM_RIGHTS
-        {
-            let size = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-            for index in 0..size / size_of::<i32>() {
-                let fd = libc::CMSG_DATA(head).cast::<i32>().add(index).read_unaligned();
-                files.push(OwnedFd::from_raw_fd(fd));
-            }
+    for part in message.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = part {
+            files.extend(received);
         }
     }
     Ok(files)
@@ -268,16 +182,13 @@ mod tests {
     fn the_size_of_shared_memory_is_fixed() {
         for others in [Others::Read, Others::Write] {
             let (page, file) = Shared::<Bells>::create(others).unwrap();
-            let size = size_of::<Bells>() as libc::off_t;
+            let size = size_of::<Bells>() as u64;
             for length in [0, size / 2, 2 * size] {
-                // SAFETY: a call without pointers.
-                let done = unsafe { libc::ftruncate(file.as_raw_fd(), length) };
-                let why = io::Error::last_os_error().raw_os_error();
-                assert_eq!((done, why), (-1, Some(libc::EPERM)), "{others:?} {length}");
+                let done = rustix::fs::ftruncate(&file, length);
+                assert_eq!(done, Err(rustix::io::Errno::PERM), "{others:?} {length}");
             }
-            // SAFETY: as above.
-            let more = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_WRITE) };
-            assert_eq!(more, -1, "{others:?}");
+            let more = rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE);
+            assert!(more.is_err(), "{others:?}");
             page.ring(1023);
             assert_eq!(page.bell(1023).unwrap().load(Ordering::Acquire), 1);
         }
