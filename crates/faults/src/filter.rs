@@ -6,8 +6,7 @@
 
 use crate::call::{self, On};
 use crate::fault::Call;
-use libc::{sock_filter, sock_fprog};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
@@ -15,6 +14,7 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{MaybeUninit, offset_of};
 use std::path::{Path, PathBuf};
+use sys::seccomp::{Instruction, Question};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: u32 = 0xc000_003e;
@@ -27,7 +27,7 @@ const ARCHITECTURE: u32 = 0xc000_00f3;
 /// harness.
 #[derive(Debug)]
 pub struct Filter {
-    program: Vec<sock_filter>,
+    program: Vec<Instruction>,
     ours: OwnedFd,
     theirs: OwnedFd,
 }
@@ -46,29 +46,7 @@ impl Filter {
     /// Puts the filter on this thread, and hands the listener over. For a child between fork and
     /// exec: takes no memory and no lock.
     pub fn put_on(&self) -> io::Result<()> {
-        let program = sock_fprog {
-            len: self.program.len() as u16,
-            filter: self.program.as_ptr().cast_mut(),
-        };
-        let install = |flags: libc::c_ulong| {
-            // SAFETY: the program lives through the call, and its length is right.
-            let listener = unsafe {
-                libc::syscall(
-                    libc::SYS_seccomp,
-                    libc::SECCOMP_SET_MODE_FILTER,
-                    flags,
-                    &raw const program,
-                )
-            };
-            RawFd::try_from(listener).ok().filter(|fd| *fd >= 0)
-        };
-        // Linux 5.19 or later: a signal does not make the kernel ask twice.
-        let patient = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-        let listener = install(patient)
-            .or_else(|| install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER))
-            .ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: the kernel has just given it to us.
-        let listener = unsafe { OwnedFd::from_raw_fd(listener) };
+        let listener = sys::seccomp::listen(&self.program)?;
         let fds = [listener.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut message = SendAncillaryBuffer::new(&mut space);
@@ -106,15 +84,15 @@ impl Filter {
 
 /// Looks at architecture and number of a call. `sendmsg` is never asked about: it hands the
 /// listener over.
-fn program(calls: &[libc::c_long]) -> Vec<sock_filter> {
-    let statement = |code: u32, k: u32| sock_filter {
+fn program(calls: &[libc::c_long]) -> Vec<Instruction> {
+    let statement = |code: u32, k: u32| Instruction {
         code: code as u16,
         jt: 0,
         jf: 0,
         k,
     };
     let load = |at: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at as u32);
-    let unless = |k: u32, skip: u8| sock_filter {
+    let unless = |k: u32, skip: u8| Instruction {
         code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
         jt: 0,
         jf: skip,
@@ -123,7 +101,7 @@ fn program(calls: &[libc::c_long]) -> Vec<sock_filter> {
     let answer = |what: u32| statement(libc::BPF_RET | libc::BPF_K, what);
     let mut program = vec![
         load(offset_of!(libc::seccomp_data, arch)),
-        sock_filter {
+        Instruction {
             jt: 1,
             jf: 0,
             ..unless(ARCHITECTURE, 0)
@@ -177,18 +155,14 @@ impl Answers {
 
     /// Answers one question, which has to be there: `fd` was readable.
     pub fn answer(&mut self) -> io::Result<()> {
-        // SAFETY: plain numbers, for which zeros are fit, as the kernel demands them.
-        let mut asked: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-        let fd = self.listener.as_raw_fd();
-        // SAFETY: the structure is the one of this request, and lives through the call.
-        let got = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) };
-        if got != 0 {
-            return unless_gone();
-        }
+        let asked = match sys::seccomp::receive(&self.listener) {
+            Ok(asked) => asked,
+            Err(e) => return unless_gone(e),
+        };
         let fails = self.fails(&asked);
         // This call says that it has failed by an end of memory below the one that was asked for.
         let by_value = libc::c_long::from(asked.data.nr) == libc::SYS_brk;
-        let mut said = libc::seccomp_notif_resp {
+        let said = sys::seccomp::Answer {
             id: asked.id,
             val: 0,
             error: if fails && !by_value {
@@ -202,12 +176,10 @@ impl Answers {
                 libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32
             },
         };
-        // SAFETY: as above.
-        let sent = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut said) };
-        if sent != 0 { unless_gone() } else { Ok(()) }
+        sys::seccomp::send(&self.listener, said).or_else(unless_gone)
     }
 
-    fn fails(&mut self, asked: &libc::seccomp_notif) -> bool {
+    fn fails(&mut self, asked: &Question) -> bool {
         let thread = asked.pid;
         let link = |what: &str| std::fs::read_link(format!("/proc/{thread}/{what}")).ok();
         if link("exe").as_ref() != Some(&self.program) {
@@ -251,8 +223,7 @@ impl Answers {
 }
 
 /// Whoever made the call may have been killed meanwhile, which is no failure.
-fn unless_gone() -> io::Result<()> {
-    let e = io::Error::last_os_error();
+fn unless_gone(e: io::Error) -> io::Result<()> {
     match e.raw_os_error() {
         Some(libc::ENOENT | libc::EINTR | libc::EINPROGRESS) => Ok(()),
         _ => Err(e),

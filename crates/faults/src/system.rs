@@ -1,9 +1,8 @@
-//! System calls for which the standard library and `rustix` have no safe form, and the start of a
-//! command between fork and exec.
+//! Priorities and signals of processes, and the start of a command between fork and exec.
 
 use crate::fault::Limit;
 use crate::filter::Filter;
-use rustix::process::{Resource, Rlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, kill_process_group};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -22,49 +21,25 @@ pub fn rise(above_all: bool) -> io::Result<()> {
         true => (libc::SCHED_FIFO, PRIORITY),
         false => (libc::SCHED_OTHER, 0),
     };
-    let how = libc::sched_param {
-        sched_priority: priority,
-    };
-    let class = class | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the parameter lives through the call.
-    match unsafe { libc::sched_setscheduler(0, class, &raw const how) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    sys::scheduling::set(0, class | libc::SCHED_RESET_ON_FORK, priority)
 }
 
 /// The class of a process and its priority there.
 pub fn class_of(pid: i32) -> Option<(i32, i32)> {
-    let mut how = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter lives through the calls.
-    let (class, got) = unsafe {
-        (
-            libc::sched_getscheduler(pid),
-            libc::sched_getparam(pid, &raw mut how),
-        )
-    };
-    (class >= 0 && got == 0).then_some((class & !libc::SCHED_RESET_ON_FORK, how.sched_priority))
+    let (class, priority) = sys::scheduling::get(pid).ok()?;
+    Some((class & !libc::SCHED_RESET_ON_FORK, priority))
 }
 
 /// Sends any signal to a process, or to a group where the number is negative. Whether it was there.
 pub fn send(pid: i32, signal: i32) -> bool {
-    // SAFETY: a call without pointers; the callers name processes that descend from this one.
-    unsafe { libc::kill(pid, signal) == 0 }
-}
-
-/// No signal is blocked or ignored, whatever the one that started this process has left so (a
-/// shell lets its children in the background ignore those of the terminal).
-fn take_all_signals() {
-    // SAFETY: a set that is emptied before it is read; numbers and the default are fit for the
-    // calls, which change nothing but this process. Some signals cannot be changed.
-    unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-        for number in 1..=64 {
-            libc::signal(number, libc::SIG_DFL);
-        }
-    }
+    let Some(signal) = Signal::from_named_raw(signal) else {
+        return false;
+    };
+    let number = Pid::from_raw(pid.saturating_abs());
+    number.is_some_and(|number| match pid {
+        ..0 => kill_process_group(number, signal).is_ok(),
+        _ => kill_process(number, signal).is_ok(),
+    })
 }
 
 /// What a command has on its way from fork to exec.
@@ -81,7 +56,9 @@ pub struct Start {
 pub fn prepare(command: &mut Command, start: std::sync::Arc<Start>) {
     let begin = move || -> io::Result<()> {
         rustix::process::setsid()?;
-        take_all_signals();
+        // Whatever the one that started this process has left blocked or ignored: a shell lets its
+        // children in the background ignore the signals of the terminal.
+        sys::signal::take_all();
         let signal = rustix::process::Signal::KILL;
         rustix::process::set_parent_process_death_signal(Some(signal))?;
         if let Some((limit, value)) = start.limit {

@@ -145,7 +145,7 @@ fn pollute(area: &Area, shared: &Shared) {
             }
         }
         for _ in 0..CHUNK_LINES {
-            // Safety: `line` is below the number of lines of the area, which this thread alone uses.
+            // SAFETY: `line` is below the number of lines of the area, which this thread alone uses.
             unsafe {
                 let word = area.base().add(line * WORDS_OF_LINE);
                 word.write_volatile(word.read_volatile().wrapping_add(1));

@@ -48,8 +48,7 @@ impl Usage {
     /// As it is now; zeros where the system does not say.
     pub fn now(cpus: &CpuSet) -> Self {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        // Safety: a call with a constant, which Linux always answers.
-        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64;
+        let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
         let mut usage = Usage::parse(&text, cpus, ticks);
         usage.own = machine::clock::process_time().as_secs_f64();
         usage

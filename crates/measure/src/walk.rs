@@ -53,7 +53,7 @@ impl WorkingSet {
     pub fn touch(&self, times: usize) {
         let step = (self.lines / times.max(1)).max(1);
         for line in (0..self.lines).step_by(step) {
-            // Safety: `line` is within the area.
+            // SAFETY: `line` is within the area.
             unsafe { self.area.base().add(line * WORDS_OF_LINE).read_volatile() };
         }
     }
@@ -117,7 +117,7 @@ fn walk<C: Clock, const PERIOD: usize>(set: &mut WorkingSet, clock: C, witness: 
     (trace.stamps[0], trace.start) = clock.stamp_on();
     for block in 0..blocks {
         let words = set.lines_of(block) * WORDS_OF_LINE;
-        // Safety: the blocks together are the area, and `at` moves through it block by block.
+        // SAFETY: the blocks together are the area, and `at` moves through it block by block.
         unsafe {
             walk_words::<PERIOD>(at, words);
             at = at.add(words);
@@ -155,7 +155,7 @@ unsafe fn walk_words<const PERIOD: usize>(at: *mut u64, words: usize) {
     while first < words {
         let mut word = 0;
         while word < chunk {
-            // Safety: `first + word` is below `words`, by the caller's promise.
+            // SAFETY: `first + word` is below `words`, by the caller's promise.
             unsafe {
                 let place = at.add(first + word);
                 let value = place.read_volatile();
@@ -184,7 +184,7 @@ mod tests {
 
     fn words(set: &WorkingSet) -> Vec<u64> {
         (0..set.area().size() / 8)
-            // Safety: within the area.
+            // SAFETY: within the area.
             .map(|i| unsafe { set.area().base().add(i).read_volatile() })
             .collect()
     }
