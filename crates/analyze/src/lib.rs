@@ -6,6 +6,8 @@
 //!
 //! [`registry::ALL`] lists the tests for the command line, the documentation and the test suites.
 
+#![forbid(unsafe_code)]
+
 pub mod carries;
 pub mod clustered;
 mod columns;

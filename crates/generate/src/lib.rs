@@ -18,6 +18,8 @@
 //! # Ok::<(), model::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod deadline;
 pub mod fixed_sum;
 mod period;

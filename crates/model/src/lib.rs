@@ -2,6 +2,8 @@
 //!
 //! No system calls but plain file access, and no randomness: what is here is tested on any machine.
 
+#![forbid(unsafe_code)]
+
 pub mod assignment;
 pub mod assignmentfile;
 pub mod builtin;

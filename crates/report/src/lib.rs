@@ -19,6 +19,8 @@
 //! them every length, dash and class is as we want it. PNG is drawn from the same shapes with `tiny-skia`: `resvg`, which
 //! would render the SVG itself, takes 94 s of processor time to build.
 
+#![forbid(unsafe_code)]
+
 pub mod assignment;
 pub mod axis;
 pub mod colors;

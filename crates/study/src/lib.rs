@@ -12,6 +12,8 @@
 //! # Ok::<(), model::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod brute_force;
 mod definition;
 pub mod file;

@@ -5,6 +5,8 @@
 //! [`tests!`]. A test returns nothing, or an [`Outcome`] whose error is the reason. `make test`
 //! lists all reasons at its end and counts them.
 
+#![forbid(unsafe_code)]
+
 use libtest_mimic::{Arguments, Completion, Trial};
 use std::fmt;
 use std::process::ExitCode;

@@ -3,6 +3,8 @@
 //! Exit status: 0 it worked or the answer is yes; 1 the answer is no; 2 it could not be done; 130
 //! (143) it was stopped by Ctrl-C (SIGTERM), and what was done by then is kept.
 
+#![forbid(unsafe_code)]
+
 mod batch;
 mod console;
 mod examples;
