@@ -314,6 +314,29 @@ mod tests {
         child
     }
 
+    /// The guard that a process has posted.
+    fn guard_of(child: &Child) -> Pid {
+        // It was started by the thread of the test, which is not the first one.
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let children = tasks
+            .flatten()
+            .map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default())
+            .collect::<String>();
+        Pid::from_raw(children.trim().parse().unwrap()).unwrap()
+    }
+
+    /// Does a process ignore this signal within ten seconds?
+    fn ignores(process: Pid, signal: Signal) -> bool {
+        (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            let path = format!("/proc/{}/status", process.as_raw_nonzero());
+            let status = std::fs::read_to_string(path).unwrap_or_default();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+            let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+            mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+        })
+    }
+
     /// With its group, which it leads.
     fn kill_group(child: &mut Child) {
         rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL).unwrap();
@@ -326,6 +349,16 @@ mod tests {
         let dir = scratch();
         let file = dir.path().join("value");
         let mut child = changed_by_another("what_is_killed_with_its_group_is_restored_by_its_guard", &file);
+        // Nor does it end by what ends programs one by one.
+        let guard = guard_of(&child);
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            let is_ignored = ignores(guard, signal);
+            if !is_ignored {
+                kill_group(&mut child);
+            }
+            assert!(is_ignored, "{signal:?}");
+            rustix::process::kill_process(guard, signal).unwrap();
+        }
         kill_group(&mut child);
         let records = Records::at(dir.path().join("records")).unwrap();
         let restored = (0..1000).any(|_| {
@@ -348,18 +381,10 @@ mod tests {
             );
             let records = Records::at(dir.path().join("records")).unwrap();
             assert!(restore_from(&records).is_empty(), "its process lives");
-            let process = child.id();
-            // It was started by the thread of the test, which is not the first one.
-            let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-            let children = tasks
-                .flatten()
-                .map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default())
-                .collect::<String>();
-            let guard: i32 = children.trim().parse().unwrap();
-            let guard = Pid::from_raw(guard);
-            let session = rustix::process::getsid(guard).ok();
-            assert_eq!(session, guard, "it is of a session of its own");
-            rustix::process::kill_process(guard.unwrap(), Signal::KILL).unwrap();
+            let guard = guard_of(&child);
+            let session = rustix::process::getsid(Some(guard)).ok();
+            assert_eq!(session, Some(guard), "it is of a session of its own");
+            rustix::process::kill_process(guard, Signal::KILL).unwrap();
             child.kill().unwrap();
             child.wait().unwrap();
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "0");
