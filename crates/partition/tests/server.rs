@@ -6,7 +6,10 @@ use model::Bytes;
 use partition::tile::{TILE, TILE_PAGES};
 use partition::{Color, Colors};
 use running::{Running, claimed};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 #[test]
 fn a_client_gets_zeroed_memory_of_what_was_granted_and_nothing_else() {
@@ -127,6 +130,32 @@ fn memory_of_a_dead_client_stays_away_while_a_child_maps_it() {
         libc::waitpid(child, std::ptr::null_mut(), 0);
     }
     assert!(server.wait_for_free(all), "{:?}", server.pages());
+}
+
+/// A byte now and then kept a connection, and a thread of the server, for as long as one liked.
+#[test]
+fn a_line_whose_bytes_come_one_by_one_is_cut_off() {
+    let server = Running::start(2, claimed(2, 1));
+    let mut slow = UnixStream::connect(&server.socket).unwrap();
+    let pause = Duration::from_millis(500);
+    slow.set_read_timeout(Some(pause)).unwrap();
+    let mut said = Vec::new();
+    // Longer than the server waits for a line; each byte comes long before it takes its sender for gone.
+    let is_cut_off = (0..120).any(|_| {
+        // The other end may be closed by now, with its reason in front of the end.
+        let _ = slow.write_all(b"x");
+        loop {
+            let mut part = [0; 256];
+            match slow.read(&mut part) {
+                Ok(0) => return true,
+                Ok(got) => said.extend(&part[..got]),
+                Err(e) => return e.kind() != ErrorKind::WouldBlock,
+            }
+        }
+    });
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(is_cut_off && said.contains("not ended"), "{said}");
+    assert_eq!(server.connect().colors().unwrap().1, 2, "others are served");
 }
 
 #[test]
