@@ -176,8 +176,10 @@ pub fn kill_group(group: i32, signal: i32) {
 
 /// Waits for the end of a child. Its status is nobody's concern.
 pub fn wait_for(child: i32) {
-    let child = Pid::from_raw(child.max(0));
-    let _ = rustix::io::retry_on_intr(|| waitpid(child, WaitOptions::empty()));
+    // Without a number any child would do.
+    if let Some(child) = Pid::from_raw(child.max(0)) {
+        let _ = rustix::io::retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()));
+    }
 }
 
 /// The parent of this process; 0 where it is of a number space that this process does not see.

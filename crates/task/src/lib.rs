@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The environment variable by which a program that is started by `warmset run` finds its pages: three descriptors.
 pub const DESCRIPTORS: &str = "WARMSET_PAGES";
@@ -67,17 +67,22 @@ impl Task {
     /// Joins the run that started this program (`workload = { program = […] }`).
     ///
     /// # Errors
-    /// It was not started by a run, or another version's library is used.
+    /// It was not started by a run, has joined it before, or another version's library is used.
     pub fn join() -> io::Result<Self> {
+        static TAKEN: AtomicBool = AtomicBool::new(false);
         let unfit = |what: &str| io::Error::new(io::ErrorKind::NotFound, what.to_owned());
         let text = std::env::var(DESCRIPTORS)
             .map_err(|_| unfit("this program was not started as a task by `warmset run`"))?;
-        let numbers: Vec<RawFd> = text.split(',').filter_map(|n| n.parse().ok()).collect();
+        let numbers = text.split(',').filter_map(|n| n.parse().ok());
+        let numbers: Vec<RawFd> = numbers.filter(|n| *n >= 0).collect();
         let [control, reply, bells] = numbers[..] else {
             return Err(unfit("the environment variable WARMSET_PAGES was changed"));
         };
-        // SAFETY: the engine left these descriptors open for this library alone; a second call finds them closed, which mapping
-        // tells.
+        // They are closed behind the first call, and their numbers may be somebody else's by then.
+        if TAKEN.swap(true, Ordering::Relaxed) {
+            return Err(unfit("this program has joined its run before"));
+        }
+        // SAFETY: the engine left these descriptors open for this library alone, which takes them once.
         let [control, reply, bells] = [control, reply, bells].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
         Self::of(&control, &reply, &bells, None)
     }
