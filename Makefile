@@ -3,7 +3,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install install-task install-color test rounds lint unit smoke exact bench live soak many faults clean
+.PHONY: tour build install install-task install-color test rounds lint unit smoke exact bench live soak many faults sanitize clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -100,6 +100,14 @@ many: build
 faults:
 	$(CARGO) build --locked --workspace --bin warmset --bin faults
 	sh tests/faults.sh target/debug/faults target/faults
+
+## Tests of the rooms with unsafe memory under AddressSanitizer, whose runtime comes with the toolchain.
+## The compiler's option is not stable yet: RUSTC_BOOTSTRAP allows it.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+sanitize:
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked --no-fail-fast \
+		--target $(HOST) --target-dir target/sanitize \
+		-p warmset-sys -p warmset-task -p warmset-machine -p warmset-partition --lib
 
 clean:
 	$(CARGO) clean
