@@ -2,6 +2,7 @@
 
 use model::CpuId;
 use partition::selftest::ACTS;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Command, Output};
 use testing::{NotRun, Outcome};
@@ -214,71 +215,78 @@ fn the_real_rt_app_accepts_what_is_written() -> Outcome {
     Ok(())
 }
 
-/// Starts the command, sends the signal when a line on standard error begins so, or as soon as the
-/// command handles signals; gives its end and what it said.
-fn interrupted(dir: &Path, args: &[&str], signal: i32, when: Option<&str>) -> (Option<i32>, String) {
-    use std::io::{BufRead, BufReader, Read};
+/// What became of a command that was sent a signal.
+struct Interrupted {
+    status: Option<i32>,
+    /// What it said on standard error.
+    said: String,
+    /// What it showed on standard output.
+    shown: String,
+}
+
+/// Starts the command and sends it the signal when `begun` says so of its process, or when it has
+/// ended: then nothing is sent.
+fn interrupted(dir: &Path, args: &[&str], signal: Signal, begun: impl Fn(&str) -> bool) -> Interrupted {
+    let file = |name: &str| std::fs::File::create(dir.join(name)).unwrap();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin("warmset"))
         .current_dir(dir)
         .args(args)
         .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::piped())
+        .stdout(file("shown"))
+        .stderr(file("said"))
         .spawn()
         .unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    match when {
-        Some(begin) => {
-            let mut line = String::new();
-            while stderr.read_line(&mut line).unwrap() > 0 && !line.starts_with(begin) {
-                said += &std::mem::take(&mut line);
-            }
-            said += &line;
-        }
-        None => {
-            let status = format!("/proc/{}/status", child.id());
-            let caught = |text: String| {
-                let mask = text
-                    .lines()
-                    .find_map(|l| l.strip_prefix("SigCgt:"))?
-                    .trim()
-                    .to_owned();
-                Some(u64::from_str_radix(&mask, 16).ok()? & 1 << (signal - 1) != 0)
-            };
-            while !std::fs::read_to_string(&status)
-                .ok()
-                .and_then(caught)
-                .unwrap_or(true)
-            {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-        }
+    let process = format!("/proc/{}", child.id());
+    while child.try_wait().unwrap().is_none() && !begun(&process) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    // SAFETY: the child is not waited for yet, so its number is its own.
-    unsafe { libc::kill(child.id() as i32, signal) };
-    stderr.read_to_string(&mut said).unwrap();
-    (child.wait().unwrap().code(), said)
+    if child.try_wait().unwrap().is_none() {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    let status = child.wait().unwrap().code();
+    let text = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
+    Interrupted {
+        status,
+        said: text("said"),
+        shown: text("shown"),
+    }
+}
+
+/// A line of what the kernel says of a process, by the word before it.
+fn status_of(process: &str, word: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(word))?;
+    Some(line.trim().to_owned())
+}
+
+/// Does the process handle this signal by now?
+fn handles(process: &str, signal: Signal) -> bool {
+    status_of(process, "SigCgt:")
+        .and_then(|mask| u64::from_str_radix(&mask, 16).ok())
+        .is_some_and(|mask| mask & 1 << (signal.as_raw() - 1) != 0)
 }
 
 /// To end it is what a server is told; to break off its preparation is another thing.
 fn a_memory_server_that_served_ends_well_and_one_that_did_not_says_so() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let serve = |size| ["color", "serve", "--socket", "s", "--size", size];
-    for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
-        let (code, said) = interrupted(dir.path(), &serve("512MiB"), signal, None);
-        assert_eq!(code, Some(status), "{said}");
-        assert!(
-            said.lines().last().is_some_and(|l| l.starts_with("warmset: ")),
-            "{said}"
-        );
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let ended = interrupted(dir.path(), &serve("512MiB"), signal, |process| {
+            handles(process, signal)
+        });
+        assert_eq!(ended.status, Some(status), "{}", ended.said);
+        ends_with_a_sentence(&ended);
         assert!(!dir.path().join("s").exists(), "its socket is gone");
-        let (code, said) = interrupted(dir.path(), &serve("16MiB"), signal, Some("serving"));
-        if !said.contains("serving") {
-            assert_eq!(code, Some(2), "{said}");
-            return Err(NotRun::because(format!("it cannot serve here: {said}")));
+        let serves = || {
+            let said = std::fs::read_to_string(dir.path().join("said")).unwrap();
+            said.lines().any(|line| line.starts_with("serving"))
+        };
+        let ended = interrupted(dir.path(), &serve("16MiB"), signal, |_| serves());
+        if !serves() {
+            assert_eq!(ended.status, Some(2), "{}", ended.said);
+            return Err(NotRun::because(format!("it cannot serve here: {}", ended.said)));
         }
-        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(ended.status, Some(0), "{}", ended.said);
         assert!(!dir.path().join("s").exists(), "its socket is gone");
         assert!(
             dir.path().join("s.state").exists(),
@@ -288,26 +296,53 @@ fn a_memory_server_that_served_ends_well_and_one_that_did_not_says_so() -> Outco
     Ok(())
 }
 
-fn a_search_that_is_stopped_says_so() -> Outcome {
+fn ends_with_a_sentence(ended: &Interrupted) {
+    let last = ended.said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("warmset: "), "{}", ended.said);
+}
+
+fn a_search_that_is_stopped_says_so() {
     let dir = tempfile::tempdir().unwrap();
     for args in [
         &["color", "find", "--sort", "512MiB"][..],
         &["color", "selftest", "--repeats", "1000"],
         &["color", "experiment", "filter", "--runs", "1000"],
     ] {
-        let (code, said) = interrupted(dir.path(), args, libc::SIGINT, None);
-        assert_eq!(code, Some(130), "{args:?}: {said}");
-        assert!(
-            said.lines().last().is_some_and(|l| l.starts_with("warmset: ")),
-            "{said}"
-        );
+        let ended = interrupted(dir.path(), args, Signal::INT, |process| {
+            handles(process, Signal::INT)
+        });
+        assert_eq!(ended.status, Some(130), "{args:?}: {}", ended.said);
+        ends_with_a_sentence(&ended);
     }
+}
+
+/// Its colors were lost when it was stopped later, while it sorted memory.
+fn a_search_that_is_stopped_while_it_sorts_shows_the_colors_that_it_has_found() -> Outcome {
+    const SORTED_KIB: u64 = 256 << 10;
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["color", "find", "--sort", "256MiB", "--format", "json"];
+    // All that is sorted is mapped before, when the search is over.
+    let sorts = |process: &str| {
+        let size = status_of(process, "VmRSS:");
+        let kib = size.and_then(|size| size.split(' ').next()?.parse::<u64>().ok());
+        kib.is_some_and(|kib| kib >= SORTED_KIB)
+    };
+    let ended = interrupted(dir.path(), &args, Signal::INT, sorts);
+    if ended.status == Some(2) {
+        return Err(NotRun::because(format!("no memory is sorted here: {}", ended.said)));
+    }
+    assert_eq!(ended.status, Some(130), "{}", ended.said);
+    ends_with_a_sentence(&ended);
+    let found: serde_json::Value = serde_json::from_str(&ended.shown).unwrap();
+    assert!(found["colors"].as_u64().unwrap() > 1, "{found}");
+    assert!(found.get("sorted").is_none(), "{found}");
     Ok(())
 }
 
 testing::tests!(alone:
     a_memory_server_that_served_ends_well_and_one_that_did_not_says_so,
     a_search_that_is_stopped_says_so,
+    a_search_that_is_stopped_while_it_sorts_shows_the_colors_that_it_has_found,
     colors_act_on_every_level_that_has_some,
     a_first_level_has_one_color,
     a_processor_outside_of_the_affinity_is_refused,
