@@ -12,6 +12,27 @@ pub trait Watch: Sync {
     fn note(&self, text: &str);
     /// Does the user want it to end? Work then stops at the next step and keeps what it has.
     fn stopped(&self) -> bool;
+    /// The stage is over: progress that is still shown may be taken off the screen. Stages that
+    /// follow one another need no call between them.
+    fn finish(&self) {}
+}
+
+impl<W: Watch + ?Sized> Watch for &W {
+    fn begin(&self, what: &str, total: u64) {
+        (**self).begin(what, total);
+    }
+    fn advance(&self, steps: u64) {
+        (**self).advance(steps);
+    }
+    fn note(&self, text: &str) {
+        (**self).note(text);
+    }
+    fn stopped(&self) -> bool {
+        (**self).stopped()
+    }
+    fn finish(&self) {
+        (**self).finish();
+    }
 }
 
 /// Watches nothing and never stops: for tests and for short work.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// How results are printed on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -30,6 +30,25 @@ pub fn print(text: &str) -> Result<()> {
         return print_raw(&printable(text, look()));
     }
     print_raw(text)
+}
+
+/// Standard output as a writer of whole texts, each shown at once as [`print`] shows it.
+pub struct Screened;
+
+impl Write for Screened {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        let mut out = std::io::stdout();
+        let written = if out.is_terminal() {
+            let shown = printable(&String::from_utf8_lossy(text), look());
+            out.write_all(shown.as_bytes())
+        } else {
+            out.write_all(text)
+        };
+        written.and_then(|()| out.flush()).map(|()| text.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stdout().flush()
+    }
 }
 
 fn print_raw(text: &str) -> Result<()> {
@@ -112,22 +131,6 @@ pub fn give(text: &str, output: Option<&Path>) -> Result<()> {
     }
 }
 
-/// Starts the threads that share work, one a processor. Whoever uses rayon calls this first: rayon
-/// on its own would panic where there are none to be had.
-///
-/// # Errors
-/// The system has no more threads, or no memory for their stacks.
-pub fn workers() -> Result<()> {
-    static STARTED: OnceLock<Result<()>> = OnceLock::new();
-    let start = || {
-        rayon::ThreadPoolBuilder::new().build_global().map_err(|e| {
-            Error::new(format!("cannot start threads for the work: {e}"))
-                .remedy("raise the limit on memory (`ulimit -v`) or on processes (`ulimit -u`)")
-        })
-    };
-    STARTED.get_or_init(start).clone()
-}
-
 /// Says something on standard error, which may be closed: a remark is not worth failing for.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
@@ -196,14 +199,6 @@ impl Console {
         self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes the bar and the panel off the screen. Nothing else of the terminal was changed: not even the cursor is hidden.
-    pub fn finish(&self) {
-        self.bar().finish_and_clear();
-        if let Some(panel) = self.panel.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            panel.finish_and_clear();
-        }
-    }
-
     /// Waits so long, or until work is asked to stop.
     pub fn sleep(&self, time: std::time::Duration) {
         let until = std::time::Instant::now() + time;
@@ -245,6 +240,14 @@ fn panel_look() -> Look {
 }
 
 impl Watch for Console {
+    /// Takes the bar and the panel off the screen. Nothing else of the terminal was changed: not
+    /// even the cursor is hidden.
+    fn finish(&self) {
+        self.bar().finish_and_clear();
+        if let Some(panel) = self.panel.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            panel.finish_and_clear();
+        }
+    }
     fn begin(&self, what: &str, total: u64) {
         self.finish();
         let bar = self.all.add(ProgressBar::new(total));

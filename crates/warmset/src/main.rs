@@ -5,11 +5,12 @@
 
 #![forbid(unsafe_code)]
 
-mod batch;
+mod command;
 mod console;
 mod examples;
 mod options;
 mod pages;
+mod scheduling_options;
 mod verbs;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -1,9 +1,9 @@
 //! Options that mean the same in every verb: one struct each, flattened where a verb takes it.
 
 use crate::console::{Format, for_people, give, look};
+use app::Choice;
 use model::table::{Look, printable};
-use model::taskfile::MAX_PROCESSORS;
-use model::{Error, Load, Platform, Profile, Result, Statistic, document, files};
+use model::{Error, Load, Result, Statistic, document, files};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -73,32 +73,29 @@ pub struct On {
 }
 
 impl On {
+    /// The platform that is chosen.
+    pub fn choice(&self) -> app::On {
+        match (&self.platform, self.processors) {
+            (Some(name), _) => app::On::Platform(Choice::Named(name.clone())),
+            (None, Some(m)) => app::On::Identical(m),
+            (None, None) => app::On::ThisMachine,
+        }
+    }
+
     /// The platform, if one is given.
     ///
     /// # Errors
     /// There is none of this name; no processors.
-    pub fn given(&self) -> Result<Option<Platform>> {
-        match (&self.platform, self.processors) {
-            (Some(name), _) => Platform::find(name).map(Some),
-            (None, Some(m)) => match (1..=MAX_PROCESSORS).contains(&m) {
-                true => Ok(Some(Platform::symmetric(m))),
-                false => Err(Error::new(format!("{m} processors"))
-                    .at("-m")
-                    .remedy(format!("give a number from 1 to {MAX_PROCESSORS}"))),
-            },
-            (None, None) => Ok(None),
-        }
+    pub fn given(&self) -> Result<Option<model::Platform>> {
+        self.choice().given()
     }
 
     /// The platform, or this machine.
     ///
     /// # Errors
     /// As [`On::given`]; this machine does not say what it is.
-    pub fn or_this_machine(&self) -> Result<Platform> {
-        match self.given()? {
-            Some(platform) => Ok(platform),
-            None => Ok(machine::this_machine()?.platform),
-        }
+    pub fn or_this_machine(&self) -> Result<model::Platform> {
+        self.choice().platform()
     }
 
     /// Is one given?
@@ -137,12 +134,13 @@ pub struct Charged {
 }
 
 impl Charged {
-    /// The profile, if one is given.
-    ///
-    /// # Errors
-    /// There is none of this name, or the file is none.
-    pub fn profile(&self) -> Result<Option<Profile>> {
-        self.profile.as_deref().map(Profile::find).transpose()
+    /// The costs that are chosen.
+    pub fn choice(&self) -> app::Charged {
+        app::Charged {
+            profile: self.profile.clone().map(Choice::Named),
+            load: self.load.into(),
+            statistic: self.statistic(),
+        }
     }
     /// Is a profile given?
     pub fn is_given(&self) -> bool {
@@ -158,10 +156,6 @@ impl Charged {
             LoadArg::Idle => format!(" --profile {profile} --load idle"),
             LoadArg::Load => format!(" --profile {profile}"),
         }
-    }
-    /// Which delays of the profile.
-    pub fn load(&self) -> Load {
-        self.load.into()
     }
     /// Which number of a delay, if one is given.
     pub fn statistic(&self) -> Option<Statistic> {

@@ -1,13 +1,14 @@
 //! `warmset check`: decides whether a task set meets its deadlines, under which policies, and with what to spare.
 
-use super::{check_batch, check_table};
+use super::check_table;
 use crate::Answer;
-use crate::console::Console;
+use crate::console::{Console, Screened};
 use crate::options::{Answered, Charged, On};
 use analyze::Guarantee;
-use analyze::policies::{self, Costs, Policy, PolicyVerdict};
-use model::assignmentfile::AssignmentFile;
-use model::{Assignment, Duration, Error, Result, Statistic, TaskSet, files, taskfile};
+use analyze::policies::PolicyVerdict;
+use app::check::{self, batch};
+use app::output::Output;
+use model::{Assignment, Duration, Error, Result, Statistic};
 use std::path::{Path, PathBuf};
 
 /// Options of `warmset check`.
@@ -41,10 +42,43 @@ pub struct Args {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    batch: check_batch::BatchArgs,
+    batch: BatchArgs,
     #[command(flatten)]
     answered: Answered,
 }
+
+/// Options of the batch mode.
+#[derive(clap::Args, Debug)]
+struct BatchArgs {
+    /// Judge every task set of a batch file, one JSON line each; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "tasks", "platform", "processors", "profile", "cpmd", "hard", "soft", "policy", "explain"
+    ])]
+    batch: Option<String>,
+    /// With --batch: the tests to run, such as `GFB,BAK,BCL` [default: all]
+    #[arg(long, value_name = "NAMES")]
+    tests: Option<String>,
+    /// With --batch: take for granted that jobs are released at multiples of this time only, such as `1us`
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    grid: Option<Duration>,
+}
+
+/// What `--help` says about the batch mode.
+const BATCH_HELP: &str = "\
+Batch mode: each line of the file is a task set with all times in integer microseconds,
+    {\"id\": 7, \"m\": 4, \"tasks\": [{\"wcet\": 4000, \"period\": 33000, \"deadline\": 33000}]}
+and each is answered in order by a line such as
+    {\"id\":7,\"verdicts\":{\"GFB\":true,\"BAK\":false}}
+`true`: the test shows that the guarantee holds; `false`: it does not show it, which refutes the set only where \
+the test is exact (docs/tests.md). A test that does not apply to the set answers null. A bad line ends the run with status 2 and its number; the answers \
+of the lines before it are already printed. With -o the file appears only if every line was answered.
+
+A yes holds for jobs that are released at any time. With --grid it holds for releases at multiples of \
+that time, and every time of the sets must be one: BCLI, RTA and GEDF_ANY then accept more. The answers say so:
+    {\"id\":7,\"grid_ns\":1000,\"verdicts\":{\"RTA\":true}}
+
+    warmset check --batch sets.jsonl --tests GFB,BAK,BCL
+    warmset check --batch sets.jsonl --tests BCLI,RTA --grid 1us";
 
 fn help() -> String {
     format!(
@@ -77,7 +111,7 @@ The answer in JSON has an assignment for each policy that holds: who runs where,
 and `warmset run` take it by `--assignment`, so that what runs is what was judged.
 
 {}",
-        check_batch::HELP
+        BATCH_HELP
     )
 }
 
@@ -86,7 +120,14 @@ pub fn run(args: Args) -> Result<Answer> {
     match (&args.batch.batch, &args.tasks) {
         (Some(batch), _) => {
             args.answered.printed.lines_only()?;
-            check_batch::run(batch, &args.batch, args.answered.output.as_deref())
+            let options = batch::Options {
+                tests: args.batch.tests,
+                grid: args.batch.grid,
+            };
+            let console = Console::new()?;
+            let mut screen = Screened;
+            let output = Output::open(args.answered.output.as_deref(), &mut screen)?;
+            batch::run(batch, &options, output, &console).map(|_| Answer::Yes)
         }
         (None, _) if args.batch.tests.is_some() => Err(Error::new(
             "tests are chosen for a batch alone: one task set is judged by all that apply",
@@ -106,62 +147,35 @@ pub fn run(args: Args) -> Result<Answer> {
 }
 
 fn judge(path: &Path, args: &Args) -> Result<Answer> {
-    let set = read(path)?;
-    let platform = args.on.or_this_machine()?;
-    let profile = args.charged.profile()?;
-    let costs = Costs {
+    let tasks = app::Tasks::read(path)?;
+    let options = check::Options {
+        on: args.on.choice(),
+        charged: args.charged.choice(),
         cpmd: args.cpmd,
-        profile: profile.as_ref(),
-        load: args.charged.load(),
-        statistic: args.charged.statistic(),
-    };
-    let all_soft = set.ids().all(|t| set.details(t).is_some_and(|d| d.soft));
-    let guarantee = if args.soft || (all_soft && !args.hard) {
-        Guarantee::Soft
-    } else {
-        Guarantee::Hard
-    };
-    let policies = match &args.policy {
-        Some(names) => Policy::list(names).map_err(|e| e.at("--policy"))?,
-        None => Policy::all_for(&platform, guarantee)?,
+        guarantee: match (args.hard, args.soft) {
+            (_, true) => Some(Guarantee::Soft),
+            (true, false) => Some(Guarantee::Hard),
+            (false, false) => None,
+        },
+        policies: args.policy.clone(),
+        assignment: args.assignment.clone(),
     };
     let console = Console::new()?;
-    let judgment = match &args.assignment {
-        None => policies::judge(&set, &platform, &policies, guarantee, &costs, &console)?,
-        Some(file) => {
-            let policy = only_one(&policies)?;
-            let assignment = AssignmentFile::read(file)?.assignment(&policy.to_string(), &set)?;
-            policies::judge_assigned(&set, &platform, policy, &assignment, guarantee, &costs, &console)
-                .map_err(|e| e.at(file.display()))?
-        }
-    };
-    console.finish();
+    let checked = check::check(&tasks, &options, &console)?;
+    let judgment = &checked.judgment;
     let table = |look| {
-        let file = path.display().to_string();
-        let mut text = check_table::text(&file, &judgment, profile.as_ref(), args.explain, look);
+        let file = &tasks.place;
+        let mut text = check_table::text(file, judgment, checked.profile.as_ref(), args.explain, look);
         if let Some(best) = judgment.policies.iter().find(|v| v.schedulable) {
-            text.push_str(&to_run(&file, args, guarantee, best));
+            text.push_str(&to_run(file, args, judgment.guarantee, best));
         }
         text
     };
-    args.answered.give(table, &judgment)?;
-    Ok(if judgment.is_schedulable() {
-        Answer::Yes
-    } else {
-        Answer::No
+    args.answered.give(table, &checked)?;
+    Ok(match judgment.is_schedulable() {
+        true => Answer::Yes,
+        false => Answer::No,
     })
-}
-
-/// The policy that an assignment is for.
-fn only_one(policies: &[Policy]) -> Result<Policy> {
-    match policies {
-        [policy] => Ok(*policy),
-        _ => Err(
-            Error::new("an assignment is for one policy, and several are named")
-                .at("--policy")
-                .remedy("name the policy that the assignment was made for"),
-        ),
-    }
 }
 
 /// The commands that run the verdict that comes first as it was judged: with the assignment of the
@@ -206,9 +220,4 @@ fn to_run(file: &str, args: &Args, guarantee: Guarantee, verdict: &PolicyVerdict
          \x20   warmset check {file}{on}{judged} --policy {policy} --format json -o answer.json\n{}",
         commands("answer.json")
     )
-}
-
-/// Reads a task file; errors name it.
-fn read(path: &Path) -> Result<TaskSet> {
-    taskfile::from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))
 }

@@ -1,6 +1,6 @@
 //! `warmset color`: partitions caches by page colors.
 
-use super::{color_exec, color_experiment, color_find, color_serve};
+use super::{color_exec, color_experiment, color_serve, find};
 use crate::Answer;
 use model::Result;
 
@@ -15,9 +15,9 @@ pub struct Args {
 #[derive(clap::Subcommand, Debug)]
 enum What {
     /// Find the colors of a cache, and sort memory by them
-    Find(color_find::FindArgs),
+    Find(find::FindArgs),
     /// Show whether colors act: access time against the number of pages of one color and of many
-    Selftest(color_find::SelftestArgs),
+    Selftest(find::SelftestArgs),
     /// Measure what a partition is worth: the experiments of the papers, on this machine
     Experiment(color_experiment::Args),
     /// Run an unmodified program with its memory in colors
@@ -39,8 +39,8 @@ enum What {
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     match args.what {
-        What::Find(args) => color_find::find(&args),
-        What::Selftest(args) => color_find::selftest(&args),
+        What::Find(args) => find::find(&args),
+        What::Selftest(args) => find::selftest(&args),
         What::Experiment(args) => color_experiment::run(&args),
         What::Exec(args) => color_exec::run(&args),
         What::Serve(args) => color_serve::serve(&args),

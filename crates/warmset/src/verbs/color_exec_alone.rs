@@ -1,7 +1,7 @@
 //! `warmset color exec` without a memory server: finds the colors, sorts memory by them for one run.
 
-use super::color_find::{alike, cache_with_colors, find_palette, keep_pages};
 use crate::console::{Console, note};
+use app::color::find::{alike, cache_with_colors, find_palette, keep_pages};
 use heap::exec::{self, Plan, Ran};
 use model::watch::Watch;
 use model::{Bytes, Error, Result};

@@ -1,10 +1,10 @@
 //! `warmset color experiment`: the experiments of 001 §5 and 004 §IV on this machine, with table, picture and raw samples.
 
-use super::color_find::{alike, find_palette, keep_pages};
 use super::{color_experiment_long as long, color_experiment_multicore, color_experiment_show as show};
 use crate::Answer;
 use crate::console::{Console, Format, print_json, show as show_text};
 use crate::options::{Printed, directory};
+use app::color::find::{alike, find_palette, keep_pages};
 use experiment::ground::Ground;
 use experiment::short::{self, Plan, Task};
 use experiment::{combined, slices};
@@ -168,7 +168,7 @@ pub fn provenance(machine: &Machine) -> Provenance {
         machine: machine.fact("model").unwrap_or_default().to_owned(),
         kernel: machine.fact("kernel").unwrap_or_default().to_owned(),
         settings: machine.settings(),
-        ..super::scheduling::provenance()
+        ..app::provenance(&crate::command::without_outputs())
     }
 }
 

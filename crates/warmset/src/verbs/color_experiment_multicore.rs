@@ -4,13 +4,13 @@
 use super::color_experiment::{Shown, give, provenance, value};
 use super::color_experiment_multicore_ground::Ground;
 use super::color_experiment_multicore_show as show;
-use super::color_find::keep_pages;
-use super::scheduling::assignment_for;
-use super::simulate_inputs::part_of;
 use crate::Answer;
 use crate::console::Console;
 use crate::options::{Printed, Seed, directory};
 use analyze::partition::Fit;
+use app::color::find::keep_pages;
+use app::scheduling::assignment_for;
+use app::simulate::part_of;
 use execute::Enforcement;
 use execute::preflight::{self, Intent, Level};
 use experiment::multicore::sets::{self, Drawn, Scheduler};

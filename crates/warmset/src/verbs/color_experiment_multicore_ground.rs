@@ -1,10 +1,10 @@
 //! Where `warmset color experiment multicore` runs: colors of this machine, and memory of them for one set after the other.
 
-use super::color_find::{alike, find_palette};
-use super::run_colors::{self, Prepared};
-use super::scheduling::assignment_for;
 use crate::console::Console;
 use analyze::partition::Fit;
+use app::color::find::{alike, find_palette};
+use app::run::colors::{self as run_colors, Prepared};
+use app::scheduling::assignment_for;
 use execute::colored::Provider;
 use experiment::multicore::sets::{self, Drawn, Scheduler};
 use experiment::multicore::{BEST_EFFORT, Bench, Colored, Scenario, Sizes};

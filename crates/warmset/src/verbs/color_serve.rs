@@ -1,9 +1,9 @@
 //! `warmset color serve` and what the operator says to it: the memory server.
 
-use super::color_find::{alike, find_palette, keep_pages};
 use crate::Answer;
 use crate::console::{Console, Format, print_json, show};
 use crate::options::Printed;
+use app::color::find::{alike, find_palette, keep_pages};
 use model::watch::{Silent, Watch};
 use model::{Bytes, CpuSet, Duration, Error, Result};
 use partition::client::Connection;

@@ -1,9 +1,10 @@
 //! `warmset generate`: random task sets from the field's distributions, as batch lines or as one TOML file.
 
 use crate::Answer;
-use crate::console::{Console, workers};
+use crate::console::Console;
 use crate::options::{On, Seed, new_file};
 use analyze::registry::{self, TestInfo};
+use app::workers;
 use generate::{Amount, Deadlines, Fill, Generator, Method, Periods, Range, Recipe, Utilizations};
 use model::files::Aside;
 use model::taskfile::{MAX_PROCESSORS, to_batch_line, to_toml};

@@ -9,6 +9,7 @@ use ::measure::plan::{Options, Plan};
 use ::measure::ratio::WriteRatio;
 use ::measure::summary;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use model::watch::Watch as _;
 use model::{Bytes, CpuSet, Duration, Error, Load, Result};
 use std::path::PathBuf;
 

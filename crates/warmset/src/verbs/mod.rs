@@ -1,7 +1,6 @@
 //! The registry of verbs: to add one, add its file here, a variant of [`Verb`] and a line in [`run`].
 
 mod check;
-mod check_batch;
 mod check_table;
 mod color;
 mod color_exec;
@@ -12,25 +11,18 @@ mod color_experiment_multicore;
 mod color_experiment_multicore_ground;
 mod color_experiment_multicore_show;
 mod color_experiment_show;
-mod color_find;
 mod color_serve;
 mod convert;
+mod find;
 mod generate;
 mod measure;
 mod platform;
 mod profile;
 mod report;
 mod run;
-mod run_colors;
 mod run_live;
-mod run_moment;
-mod run_performers;
-mod run_reserve;
 mod run_show;
-mod scheduling;
 mod simulate;
-mod simulate_batch;
-mod simulate_inputs;
 mod simulate_show;
 mod study;
 mod tour;

@@ -4,6 +4,7 @@ use crate::Answer;
 use crate::console::{Console, Format, print, print_json};
 use crate::options::{Printed, directory, new_file};
 use crate::pages::{self, Material};
+use model::watch::Watch as _;
 use model::{Error, Platform, Profile, Result, files, profilefile};
 use report::Figure;
 use serde::Serialize;

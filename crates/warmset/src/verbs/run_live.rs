@@ -4,12 +4,10 @@
 //! tenths of a second old. Where standard error is not a terminal, a line now and then says how far it is.
 
 use crate::console::Console;
-use ::trace::state::{Doing, Job, Observer, Span, State};
-use ::trace::{Event, EventKind, Header, Sink};
+use app::run::live::{Live, Snapshot, Task};
 use model::watch::Watch;
-use model::{Duration, Instant, TaskId, TaskSet};
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time;
 
 /// When a run is shown live.
@@ -26,148 +24,59 @@ pub enum When {
 const EVERY: time::Duration = time::Duration::from_millis(250);
 /// How often a line is written where nothing can be drawn.
 const PLAIN: time::Duration = time::Duration::from_secs(10);
-/// Over how long the share of a processor is taken.
-const WINDOW: Duration = Duration::from_millis(1000);
-
-/// What a task has done so far.
-#[derive(Clone, Default)]
-struct TaskTally {
-    jobs: u64,
-    worst: Duration,
-    misses: u64,
-    preemptions: u64,
-}
-
-/// What a processor has done so far.
-#[derive(Clone, Copy, Default)]
-struct CpuTally {
-    executed: u64,
-    /// What it had executed when the window began.
-    before: u64,
-    /// Its share in the latest full window.
-    share: f64,
-}
-
-#[derive(Default)]
-struct Tally {
-    tasks: Vec<TaskTally>,
-    cpus: Vec<CpuTally>,
-}
-
-impl Observer for Tally {
-    fn span(&mut self, span: Span) {
-        if span.doing == Doing::Executing {
-            self.cpus[span.cpu.index()].executed += span.to.since(span.from).nanos();
-        }
-    }
-    fn done(&mut self, task: TaskId, job: &Job, completion: Instant, _: Duration) {
-        let tally = &mut self.tasks[task.index()];
-        tally.jobs += 1;
-        tally.worst = tally.worst.max(completion.since(job.release));
-    }
-}
-
-/// The schedule as far as it is known.
-struct Seen {
-    set: TaskSet,
-    state: State,
-    tally: Tally,
-    /// When the window of shares began.
-    window: Instant,
-}
-
-impl Seen {
-    fn record(&mut self, event: Event) {
-        // What makes no sense is for the checker to tell.
-        if self.state.apply(&event, &mut self.tally).is_err() {
-            return;
-        }
-        match event.kind {
-            EventKind::Preemption => self.tally.tasks[event.task.index()].preemptions += 1,
-            EventKind::DeadlineMiss => self.tally.tasks[event.task.index()].misses += 1,
-            _ => {}
-        }
-        let length = self.state.now.since(self.window);
-        if length >= WINDOW {
-            for cpu in &mut self.tally.cpus {
-                // A job that was on the processor all the time is accounted for when it leaves.
-                cpu.share = ((cpu.executed - cpu.before) as f64 / length.nanos() as f64).min(1.0);
-                cpu.before = cpu.executed;
-            }
-            self.window = self.state.now;
-        }
-    }
-
-    fn totals(&self) -> (u64, u64) {
-        let tasks = &self.tally.tasks;
-        (
-            tasks.iter().map(|t| t.jobs).sum(),
-            tasks.iter().map(|t| t.misses).sum(),
-        )
-    }
-
-    /// At most so many lines of at most so many columns.
-    fn lines(&self, most: usize, columns: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (cpu, processor) in self.state.processors.iter().enumerate() {
-            if !processor.may_run() {
-                continue;
-            }
-            let who = processor
-                .running
-                .map_or("idle".to_owned(), |task| self.set.name(task));
-            let share = self.tally.cpus[cpu].share;
-            let bar = "#".repeat((20.0 * share).round() as usize);
-            lines.push(format!(
-                "processor {cpu:<4} {:>3.0} % {bar:<20}  {who}",
-                100.0 * share
-            ));
-        }
-        // Half of the room for processors at most, where there are too many of both.
-        shorten(
-            &mut lines,
-            (most / 2).max(most.saturating_sub(self.set.len() + 1)),
-            "processors",
-        );
-        let names = self.set.ids().map(|id| self.set.name(id).chars().count());
-        let width = names.max().unwrap_or(0).clamp(4, 24);
+/// At most so many lines of at most so many columns.
+fn lines(now: &Snapshot, most: usize, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for processor in &now.processors {
+        let who = processor.running.as_deref().unwrap_or("idle");
+        let bar = "#".repeat((20.0 * processor.share).round() as usize);
         lines.push(format!(
-            "{:width$} {:>9} {:>12} {:>12} {:>8} {:>8} {:>11}",
-            "task", "jobs", "worst", "deadline", "of it", "misses", "preemptions"
+            "processor {:<4} {:>3.0} % {bar:<20}  {who}",
+            processor.cpu.0,
+            100.0 * processor.share
         ));
-        let mut tasks: Vec<(f64, String)> = self.set.ids().map(|id| self.task(id, width)).collect();
-        let room = most.saturating_sub(lines.len());
-        if tasks.len() > room {
-            // Those that came closest to their deadlines.
-            tasks.sort_by(|a, b| b.0.total_cmp(&a.0));
-        }
-        let mut tasks: Vec<String> = tasks.into_iter().map(|(_, line)| line).collect();
-        shorten(&mut tasks, room, "tasks, further from their deadlines");
-        lines.append(&mut tasks);
-        lines
-            .into_iter()
-            .map(|line| line.chars().take(columns).collect())
-            .collect()
     }
+    // Half of the room for processors at most, where there are too many of both.
+    shorten(
+        &mut lines,
+        (most / 2).max(most.saturating_sub(now.tasks.len() + 1)),
+        "processors",
+    );
+    let names = now.tasks.iter().map(|t| t.name.chars().count());
+    let width = names.max().unwrap_or(0).clamp(4, 24);
+    lines.push(format!(
+        "{:width$} {:>9} {:>12} {:>12} {:>8} {:>8} {:>11}",
+        "task", "jobs", "worst", "deadline", "of it", "misses", "preemptions"
+    ));
+    let mut tasks: Vec<(f64, String)> = now.tasks.iter().map(|t| task(t, width)).collect();
+    let room = most.saturating_sub(lines.len());
+    if tasks.len() > room {
+        // Those that came closest to their deadlines.
+        tasks.sort_by(|a, b| b.0.total_cmp(&a.0));
+    }
+    let mut tasks: Vec<String> = tasks.into_iter().map(|(_, line)| line).collect();
+    shorten(&mut tasks, room, "tasks, further from their deadlines");
+    lines.append(&mut tasks);
+    lines
+        .into_iter()
+        .map(|line| line.chars().take(columns).collect())
+        .collect()
+}
 
-    fn task(&self, id: TaskId, width: usize) -> (f64, String) {
-        let (tally, deadline) = (
-            &self.tally.tasks[id.index()],
-            self.set.timings()[id.index()].deadline,
-        );
-        let part = tally.worst.nanos() as f64 / deadline.nanos().max(1) as f64;
-        let name: String = self.set.name(id).chars().take(width).collect();
-        let line = format!(
-            "{name:width$} {:>9} {:>12} {:>12} {:>6.0} % {:>8} {:>11}",
-            tally.jobs,
-            tally.worst.rounded().to_string(),
-            deadline.to_string(),
-            100.0 * part,
-            tally.misses,
-            tally.preemptions
-        );
-        (part, line)
-    }
+/// The part of its deadline that the longest job took, and the line that shows it.
+fn task(t: &Task, width: usize) -> (f64, String) {
+    let part = t.worst.nanos() as f64 / t.deadline.nanos().max(1) as f64;
+    let name: String = t.name.chars().take(width).collect();
+    let line = format!(
+        "{name:width$} {:>9} {:>12} {:>12} {:>6.0} % {:>8} {:>11}",
+        t.jobs,
+        t.worst.rounded().to_string(),
+        t.deadline.to_string(),
+        100.0 * part,
+        t.misses,
+        t.preemptions
+    );
+    (part, line)
 }
 
 /// Leaves so many lines, the last of which says how many more there are.
@@ -178,37 +87,6 @@ fn shorten(lines: &mut Vec<String>, most: usize, of_what: &str) {
         if most > 0 {
             lines.push(format!("and {} more {of_what}", count - lines.len()));
         }
-    }
-}
-
-/// A run as it is seen: a sink of its events.
-#[derive(Clone)]
-pub struct Live(Arc<Mutex<Seen>>);
-
-impl Live {
-    /// Nothing has happened yet.
-    pub fn new(header: &Header) -> Self {
-        // How late a real machine may be is for the checker to say.
-        let state = State::new(header, Duration::MAX);
-        Live(Arc::new(Mutex::new(Seen {
-            set: header.tasks.clone(),
-            tally: Tally {
-                tasks: vec![TaskTally::default(); header.tasks.len()],
-                cpus: vec![CpuTally::default(); state.processors.len()],
-            },
-            state,
-            window: Instant::ZERO,
-        })))
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Sink for Live {
-    fn record(&mut self, event: Event) {
-        self.seen().record(event);
     }
 }
 
@@ -243,15 +121,17 @@ impl<'a> Screen<'a> {
             return;
         }
         match self.console.room() {
-            Some((lines, columns)) => {
+            Some((room, columns)) => {
                 *next = now + EVERY;
                 if self.when == When::Auto {
-                    self.console.show(&self.live.seen().lines(lines, columns));
+                    let shown = lines(&self.live.snapshot(), room, columns);
+                    self.console.show(&shown);
                 }
             }
             None => {
                 *next = now + PLAIN;
-                let (jobs, misses) = self.live.seen().totals();
+                let now_seen = self.live.snapshot();
+                let (jobs, misses) = (now_seen.jobs(), now_seen.misses());
                 let seconds = now.duration_since(self.began).as_secs();
                 self.console.note(&format!(
                     "running for {seconds}s: {jobs} jobs, {misses} deadlines missed"
@@ -275,13 +155,16 @@ impl Watch for Screen<'_> {
     fn stopped(&self) -> bool {
         self.console.stopped()
     }
+    fn finish(&self) {
+        self.console.finish();
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::trace::Stage;
-    use model::{CpuId, Platform, Provenance, Timing};
+    use ::trace::{Event, Header, Sink, Stage};
+    use model::{CpuId, Duration, Instant, Platform, Provenance, TaskId, TaskSet, Timing};
 
     fn live(tasks: usize) -> Live {
         let ms = Duration::from_millis;
@@ -314,7 +197,7 @@ mod tests {
 
     #[test]
     fn processors_and_tasks_are_shown_as_they_are() {
-        let shown = live(2).seen().lines(20, 100);
+        let shown = lines(&live(2).snapshot(), 20, 100);
         assert_eq!(
             shown,
             [
@@ -325,19 +208,20 @@ mod tests {
                 "T2           0          0ms         10ms      0 %        0           1",
             ]
         );
-        assert_eq!(live(2).seen().totals(), (1, 0));
+        let now = live(2).snapshot();
+        assert_eq!((now.jobs(), now.misses()), (1, 0));
     }
 
     #[test]
     fn what_does_not_fit_is_counted_and_the_closest_to_their_deadlines_stay() {
         let live = live(50);
-        let shown = live.seen().lines(8, 30);
+        let shown = lines(&live.snapshot(), 8, 30);
         assert_eq!(shown.len(), 8);
         assert!(shown.iter().all(|line| line.chars().count() <= 30), "{shown:?}");
         assert!(shown[3].starts_with("T1 "), "{shown:?}");
         assert!(shown[7].starts_with("and 46 more tasks"), "{shown:?}");
-        for lines in 0..60 {
-            assert!(live.seen().lines(lines, 80).len() <= lines.max(1), "{lines}");
+        for most in 0..60 {
+            assert!(lines(&live.snapshot(), most, 80).len() <= most.max(1), "{most}");
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::Answer;
 use crate::console::{self, Console, Format};
 use crate::options::{On, Printed, directory};
 use model::table::{Look, Table};
+use model::watch::Watch as _;
 use model::{Duration, Error, Platform, Result, files};
 use report::Figure;
 use report::schedulability::{self, Crossing, Curve};
@@ -148,7 +149,7 @@ fn run_study(args: &RunArgs) -> Result<()> {
     study.sets = args.sets.unwrap_or(study.sets);
     study.seed = args.seed.unwrap_or(study.seed);
     let console = Console::new()?;
-    console::workers()?;
+    app::workers()?;
     let results = match &args.output {
         Some(dir) => study::run_in(dir, &study, &console)?,
         None => study::run(&study, &console)?,

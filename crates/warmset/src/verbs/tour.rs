@@ -254,7 +254,7 @@ impl Tour<'_> {
     fn study(&self, profile: &Profile) -> Result<()> {
         self.say("4/5  Comparing policies over random task sets");
         for (dir, study) in self.studies()? {
-            console::workers()?;
+            app::workers()?;
             let results = study::run_in(&dir, &study, self.console)?;
             self.console.finish();
             for sentence in studies::sentences(&results, &[profile]).iter().take(2) {

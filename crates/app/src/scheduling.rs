@@ -1,42 +1,57 @@
-//! What `warmset simulate` and `warmset run` both ask: which policy, who runs where, quanta, and what happens to overruns.
+//! What a simulated and a real run both ask: which policy, who runs where, quanta, and what happens
+//! to overruns.
 
 use analyze::partition::{Fit, affinity};
 use analyze::semi::{edf_fm, edf_wm, nps_f};
 use model::assignment::Clustered;
 use model::assignmentfile::AssignmentFile;
-use model::{Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet};
+use model::{Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Result, TaskSet};
 use policy::registry::Needs;
 use policy::{Setup, Spec};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use trace::Stage;
 
-/// The options that both have.
-#[derive(clap::Args, Debug)]
+/// The options that both have. By default `g-edf`, worst fit, quanta of 1 ms, overruns go on.
+#[derive(Clone, Debug)]
 pub struct Scheduling {
-    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`; in a real run several that take turns: `g-edf,c-edf:l3`
-    #[arg(long, value_name = "POLICY", default_value = "g-edf")]
-    policy: Policies,
-    /// Who runs where, instead of what the tool would assign: an answer of `warmset check --format json`, or one assignment as
-    /// JSON
-    #[arg(long, value_name = "FILE")]
+    /// The policy; in a real run several that take turns.
+    pub policies: Policies,
+    /// Who runs where, instead of what the tool would assign: an answer of `check` as JSON, or one
+    /// assignment as JSON.
     pub assignment: Option<PathBuf>,
-    /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
-    #[arg(long, value_name = "FIT", default_value = "wfd")]
+    /// How tasks are partitioned, where the policy needs it.
     pub fit: Fit,
-    /// What happens to jobs that execute for longer than their WCET
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Enforce::Off)]
+    /// What happens to jobs that execute for longer than their WCET.
     pub enforcement: Enforce,
-    /// Length of a quantum, where something happens at quanta
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
+    /// Length of a quantum, where something happens at quanta.
     pub quantum: Duration,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Scheduling {
+            policies: Policies::default(),
+            assignment: None,
+            fit: Fit::Worst,
+            enforcement: Enforce::Off,
+            quantum: Duration::from_millis(1),
+        }
+    }
 }
 
 /// One policy, or several that take turns.
 ///
 /// Invariant: there is a first one.
 #[derive(Clone, Debug)]
-struct Policies(Vec<Spec>);
+pub struct Policies(Vec<Spec>);
+
+impl Default for Policies {
+    /// `g-edf`.
+    fn default() -> Self {
+        Policies("g-edf".parse().into_iter().collect())
+    }
+}
 
 impl FromStr for Policies {
     type Err = Error;
@@ -45,14 +60,15 @@ impl FromStr for Policies {
     }
 }
 
-/// What happens to overruns, on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+/// What happens to overruns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Enforce {
-    /// They go on
+    /// They go on.
+    #[default]
     Off,
-    /// They are cut short at the end of a quantum, the rest is done by the next job
+    /// They are cut short at the end of a quantum, the rest is done by the next job.
     Quantum,
-    /// They are cut short at once, the rest is done by the next job
+    /// They are cut short at once, the rest is done by the next job.
     Exact,
 }
 
@@ -76,46 +92,36 @@ impl From<Enforce> for execute::Enforcement {
     }
 }
 
-/// The policies, for `--help`.
-pub fn policies() -> String {
-    let mut policies = String::from("Policies, with parameters after a colon:\n");
-    for info in policy::registry::all() {
-        policies.push_str(&format!("    {:10} {}\n", info.name, info.summary));
-    }
-    policies
-}
-
 impl Scheduling {
     /// These policies, and all else as it is by default.
-    #[cfg(test)]
-    pub fn of(policies: &str) -> Self {
-        Scheduling {
-            policy: policies.parse().unwrap(),
-            assignment: None,
-            fit: Fit::Worst,
-            enforcement: Enforce::Off,
-            quantum: Duration::from_millis(1),
-        }
+    ///
+    /// # Errors
+    /// No such policy.
+    pub fn of(policies: &str) -> Result<Self> {
+        Ok(Scheduling {
+            policies: policies.parse()?,
+            ..Scheduling::default()
+        })
     }
 
     /// The policy, the first one where several take turns.
     pub fn policy(&self) -> &Spec {
-        &self.policy.0[0]
+        &self.policies.0[0]
     }
 
     /// Those that take over after the first one, in turn.
     pub fn then(&self) -> &[Spec] {
-        &self.policy.0[1..]
+        &self.policies.0[1..]
     }
 
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Spec> {
-        self.policy.0.iter()
+        self.policies.0.iter()
     }
 
     /// All of them, as written.
-    pub fn policies(&self) -> String {
-        let names: Vec<String> = self.policy.0.iter().map(ToString::to_string).collect();
+    pub fn written(&self) -> String {
+        let names: Vec<String> = self.policies.0.iter().map(ToString::to_string).collect();
         names.join(",")
     }
 
@@ -128,7 +134,7 @@ impl Scheduling {
             [] => Ok(()),
             _ => Err(Error::new(format!(
                 "`{}` are several policies: only a real run changes them",
-                self.policies()
+                self.written()
             ))
             .at("--policy")
             .remedy("give one; `warmset run` takes several, with `--switch-every`")),
@@ -151,27 +157,28 @@ impl Scheduling {
         }
     }
 
-    /// Who runs where under the policy at this place of the list: as a file says, or as the tool assigns the tasks of `path`.
+    /// Who runs where under the policy at this turn of the list: as a file says, or as the tool
+    /// assigns the tasks that errors call `place`.
     ///
     /// # Errors
     /// A file that holds no assignment for the policy and the set; a set that cannot be assigned.
     pub fn assignment(
         &self,
-        place: usize,
+        turn: usize,
         policy: &Spec,
         set: &TaskSet,
         platform: &Platform,
-        path: &Path,
+        place: &str,
     ) -> Result<Option<Assignment>> {
-        if let Some(given) = self.given(place, policy, set)? {
+        if let Some(given) = self.given(turn, policy, set)? {
             return Ok(Some(given));
         }
         assignment_for(policy, set, platform, self.fit)?.map_err(|why| match self.then() {
             [] => Error::new(why)
-                .at(path.display())
+                .at(place)
                 .remedy("choose another --fit, more processors, or a global policy"),
             _ => Error::new(why)
-                .at(format!("{}, policy `{policy}`", path.display()))
+                .at(format!("{place}, policy `{policy}`"))
                 .remedy("choose another policy, another --fit or more processors"),
         })
     }
@@ -201,15 +208,6 @@ impl Scheduling {
             assignment,
             quantum: policy.quantum(self.quantum)?,
         })
-    }
-}
-
-/// What every trace says of its origin.
-pub fn provenance() -> Provenance {
-    Provenance {
-        source: format!("warmset {}", env!("CARGO_PKG_VERSION")),
-        command: command(),
-        ..Provenance::default()
     }
 }
 
@@ -282,22 +280,4 @@ pub fn assignment_for(
             }
         }
     })
-}
-
-/// The command line without where its results go: the same input gives the same trace, byte for byte.
-fn command() -> String {
-    let mut words = vec!["warmset".to_owned()];
-    let mut skip = false;
-    for word in std::env::args().skip(1) {
-        let output = ["--trace", "-o", "--output"];
-        if std::mem::take(&mut skip) || output.iter().any(|o| word.starts_with(&format!("{o}="))) {
-            continue;
-        }
-        if output.contains(&word.as_str()) {
-            skip = true;
-            continue;
-        }
-        words.push(word);
-    }
-    words.join(" ")
 }

@@ -1,26 +1,32 @@
-//! What `warmset simulate` reads of releases and execution times: parts, distributions, files.
+//! Reads the words for releases and execution times: parts, distributions, files.
 
+use crate::Choice;
 use model::{CpuId, Duration, Error, Platform, Ratio, Result, TaskSet, files};
 use simulate::chance::MOST;
 use simulate::{Chance, Execution, Releases};
 use std::path::Path;
 
-/// What `--help` says about them.
-pub const HELP: &str = "\
-Releases (--releases):
-    periodic                      one period apart
-    sporadic:PART                 one period and a gap apart, uniform up to that part of the period
-    sporadic:DISTRIBUTION         the same, the gap drawn as a part of the period: sporadic:exponential:0.5
-    FILE                          a line for each task with the release times: 0ms 12ms 30ms
-Execution times (--execution), in parts of the WCET; above one a job overruns it:
-    PART, LOW..HIGH               always the same; uniform
-    DISTRIBUTION                  see below
-    discrete:PART=WEIGHT,…        one of these parts: discrete:0.5=90,1=9,1.5=1
-    FILE                          a line for each task with times, used job by job and then from the beginning again
-    sample:FILE                   a line for each task with times as measured: each job takes one at random; 12ms*30 is 30 of them
-Distributions, cut off at 0 and 1 (gaps: at 0 and 1000), or at what stands behind an `@`:
-    uniform:LOW-HIGH  normal:MEAN,DEVIATION  exponential:MEAN  weibull:SHAPE,SCALE  gumbel:LOCATION,SCALE
-    such as normal:0.7,0.1@0.4-1";
+/// When jobs are released, as chosen.
+///
+/// # Errors
+/// As [`releases`].
+pub fn releases_of(choice: &Choice<Releases>, set: Option<&TaskSet>) -> Result<Releases> {
+    match choice {
+        Choice::Named(text) => releases(text, set),
+        Choice::Value(releases) => Ok(releases.clone()),
+    }
+}
+
+/// How long jobs execute, as chosen.
+///
+/// # Errors
+/// As [`execution`].
+pub fn execution_of(choice: &Choice<Execution>, set: Option<&TaskSet>) -> Result<Execution> {
+    match choice {
+        Choice::Named(text) => execution(text, set),
+        Choice::Value(execution) => Ok(execution.clone()),
+    }
+}
 
 /// When jobs are released.
 ///

@@ -1,14 +1,16 @@
 //! Who does the jobs of the tasks of a run: threads whose work is calibrated now, or programs.
 
-use super::run_colors::Prepared;
-use super::run_show::Workloads;
-use crate::console::Console;
+use super::colors::Prepared;
 use execute::{Effort, Efforts, JoinSocket, Launch, Manner, Performer, Rights};
 use machine::user::User;
 use model::watch::Watch;
 use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload, files};
 use std::path::Path;
 use std::sync::Arc;
+use workload::Calibrated;
+
+/// The workload of each task, with its name.
+pub type Workloads = Vec<(String, Calibrated)>;
 
 /// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`: the directory that
 /// programs write into, one file a task, instead of standard error; `colored`: the memory of working sets that have colors;
@@ -23,12 +25,12 @@ pub fn performers(
     colored: Option<&Prepared>,
     door: Option<&Arc<JoinSocket>>,
     rights: &Rights,
-    console: &Console,
+    watch: &dyn Watch,
 ) -> Result<(Vec<Performer>, Workloads)> {
     if let Some(dir) = programs_to {
         files::make_dir(dir).map_err(|e| e.remedy(OTHER_DIRECTORY))?;
     }
-    console.begin("calibrating workloads", set.len() as u64);
+    watch.begin("calibrating workloads", set.len() as u64);
     let mut performers = Vec::with_capacity(set.len());
     let mut calibrated = Workloads::new();
     for task in set.ids() {
@@ -52,8 +54,8 @@ pub fn performers(
                 work.into()
             }
         });
-        console.advance(1);
-        if console.stopped() {
+        watch.advance(1);
+        if watch.stopped() {
             return Err(Error::new("stopped before the run began"));
         }
     }

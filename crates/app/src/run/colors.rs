@@ -1,10 +1,10 @@
-//! The colors of `warmset run`: which task gets which, memory of them for working sets and stacks, and what came of it
+//! The colors of a real run: which task gets which, memory of them for working sets and stacks, and what came of it
 //! (001 §5.1, 004 §IV-B).
 
-use super::color_find::{alike, find_palette, keep_pages};
-use crate::console::Console;
+use crate::color::find::{alike, find_palette, keep_pages, level_with_colors};
 use execute::colored::{Colored, Provider, Who};
 use machine::settings::Settings;
+use model::watch::Watch;
 use model::{Bytes, CpuSet, Error, Platform, Result, TaskId, TaskSet};
 use partition::client::{Connection, Memory};
 use partition::geometry::PAGE;
@@ -17,34 +17,31 @@ use partition::tile::{self, TILE, TILE_PAGES};
 use partition::{Color, Colors, Geometry, Palette};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use workload::walk::{LINE, Store};
 
-/// Options of coloring.
-#[derive(clap::Args, Debug)]
+/// How a run gives out colors. By default by pages, as the set names them.
+#[derive(Clone, Debug, Default)]
 pub struct Coloring {
-    /// Give working sets page colors: `named` (as the set does), `auto` (as many as each needs), or the scenarios `s1`, `s2`,
-    /// `s3` of 004 §IV-B [default: `named`, where a task names some]
-    #[arg(long, value_name = "HOW")]
-    colors: Option<Scheme>,
-    /// What is given out: colors of pages, or ways of a cache where the hardware partitions it (resctrl)
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    colors_by: By,
-    /// The level of the cache whose colors they are [default: the first one that has colors]
-    #[arg(long, value_name = "LEVEL")]
-    color_level: Option<u8>,
-    /// Take memory from the memory server at this socket, in colors that were granted to this process; without it, memory is
-    /// sorted for the run
-    #[arg(long, value_name = "FILE")]
-    color_server: Option<PathBuf>,
+    /// Which task gets which colors; `None`: as the set names them, where it names some.
+    pub colors: Option<Scheme>,
+    /// What is given out.
+    pub by: By,
+    /// The level of the cache whose colors they are; `None`: the first one that has colors.
+    pub level: Option<u8>,
+    /// Take memory from the memory server at this socket, in colors that were granted to this
+    /// process; `None`: memory is sorted for the run.
+    pub server: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
-enum By {
+/// What is given out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum By {
+    /// Colors of pages.
     #[default]
     Pages,
+    /// Ways of a cache, where the hardware partitions it (resctrl).
     Hardware,
 }
 
@@ -109,7 +106,7 @@ pub fn prepare(
     set: &TaskSet,
     platform: &Platform,
     dispatchers: usize,
-    console: &Console,
+    watch: &dyn Watch,
 ) -> Result<Option<Prepared>> {
     let names_some = set
         .ids()
@@ -119,9 +116,9 @@ pub fn prepare(
         None if names_some => Scheme::Named,
         None => return Ok(None),
     };
-    match how.colors_by {
+    match how.by {
         By::Hardware => hardware(set, scheme, platform).map(Some),
-        By::Pages => pages(how, set, scheme, platform, dispatchers, console).map(Some),
+        By::Pages => pages(how, set, scheme, platform, dispatchers, watch).map(Some),
     }
 }
 
@@ -186,10 +183,10 @@ fn pages(
     scheme: Scheme,
     platform: &Platform,
     dispatchers: usize,
-    console: &Console,
+    watch: &dyn Watch,
 ) -> Result<Prepared> {
-    let settings = keep_pages(console);
-    let (plan, cache, palette, mut client) = match &how.color_server {
+    let settings = keep_pages(watch);
+    let (plan, cache, palette, mut client) = match &how.server {
         Some(socket) => {
             let mut client = Connection::open_trusted(socket)?;
             let (colors, of) = client.colors()?;
@@ -198,7 +195,7 @@ fn pages(
                     .at(socket.display())
                     .remedy("ask the operator: `warmset color grant uid:… 0-3`"));
             }
-            let cache = cache_of(platform, how.color_level)?;
+            let cache = cache_of(platform, how.level)?;
             let plan = plan::plan(
                 set,
                 scheme,
@@ -215,14 +212,14 @@ fn pages(
             )
         }
         None => {
-            let palette = find_palette(platform, how.color_level, None, console)?;
+            let palette = find_palette(platform, how.level, None, watch)?;
             let supply = Supply {
                 colors: Colors::first(palette.colors()),
                 of_one: palette.cache.of_one_color(),
             };
             let plan = plan::plan(set, scheme, &supply)?;
             let on = alike(platform, &palette);
-            let tiles = tile::make_each(&palette, &wanted(&plan, set, dispatchers), &on, console)?;
+            let tiles = tile::make_each(&palette, &wanted(&plan, set, dispatchers), &on, watch)?;
             let client = own_server(palette.colors(), tiles)?;
             let cache = format!(
                 "{}, {} colors of {}, by {}, confidence {:.3}",
@@ -314,11 +311,7 @@ fn cache_of(platform: &Platform, level: Option<u8>) -> Result<Geometry> {
         .usable()
         .lowest()
         .ok_or_else(|| Error::new("no processor may be used"))?;
-    Geometry::of(
-        platform,
-        super::color_find::level_with_colors(platform, cpu, level)?,
-        cpu,
-    )
+    Geometry::of(platform, level_with_colors(platform, cpu, level)?, cpu)
 }
 
 /// How many tiles of each color [`give`] takes.
@@ -343,28 +336,36 @@ pub fn wanted(plan: &Plan, set: &TaskSet, dispatchers: usize) -> BTreeMap<Color,
 }
 
 /// What came of it.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Statement {
-    scheme: Scheme,
-    cache: String,
-    tasks: Vec<Stated>,
+    /// Which task got which colors.
+    pub scheme: Scheme,
+    /// The cache that is partitioned.
+    pub cache: String,
+    /// By task.
+    pub tasks: Vec<Stated>,
     /// The colors of what runs the tasks; empty: any.
-    system: Colors,
-    not_colored: &'static str,
+    pub system: Colors,
+    /// What has no colors of its own.
+    pub not_colored: &'static str,
 }
 
-#[derive(Serialize)]
-struct Stated {
-    task: String,
+/// The colors of a task.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stated {
+    /// The name of the task.
+    pub task: String,
+    /// Its colors.
     #[serde(flatten)]
-    share: Share,
-    wss: Bytes,
+    pub share: Share,
+    /// The size of its working set.
+    pub wss: Bytes,
     /// Of so many pages that were asked again by the end of the run…
     #[serde(skip_serializing_if = "Option::is_none")]
-    asked: Option<usize>,
+    pub asked: Option<usize>,
     /// … so many have another color than they had.
     #[serde(skip_serializing_if = "Option::is_none")]
-    moved: Option<usize>,
+    pub moved: Option<usize>,
 }
 
 impl Prepared {
@@ -400,12 +401,12 @@ impl Prepared {
     ///
     /// # Errors
     /// Pages cannot be asked; the user stopped it.
-    pub fn statement(&self, set: &TaskSet, console: &Console) -> Result<Statement> {
+    pub fn statement(&self, set: &TaskSet, watch: &dyn Watch) -> Result<Statement> {
         let mut tasks = Vec::new();
         for share in &self.plan.tasks {
             let (mut asked, mut moved) = (None, None);
             if let (Some((palette, on)), Some(memory)) = (&self.palette, self.working.get(&share.task)) {
-                let seen = palette.sort(&memory.pages(), on, console)?;
+                let seen = palette.sort(&memory.pages(), on, watch)?;
                 asked = Some(seen.iter().flatten().count());
                 let other = |(page, color): &(usize, &Option<Color>)| {
                     color.is_some_and(|color| memory.color_of(*page) != Some(color))
@@ -420,7 +421,7 @@ impl Prepared {
                 moved,
             });
         }
-        console.finish();
+        watch.finish();
         Ok(Statement {
             scheme: self.plan.scheme,
             cache: self.cache.clone(),
@@ -432,55 +433,6 @@ impl Prepared {
                 "the kernel's own accesses in no task's name"
             },
         })
-    }
-}
-
-impl Statement {
-    /// For people.
-    pub fn text(&self) -> String {
-        // Writing into a string cannot fail.
-        let mut text = format!("\ncolors given out ({}) of the {}\n", self.scheme, self.cache);
-        let width = self.tasks.iter().map(|t| t.task.len()).max().unwrap_or(0).max(6);
-        for t in &self.tasks {
-            let _ = write!(
-                text,
-                "  {:<width$}  {:<12} {}{}{}",
-                t.task,
-                t.share.colors,
-                t.wss,
-                if t.share.exclusive {
-                    ", its own"
-                } else {
-                    ", shared"
-                },
-                if t.share.fits {
-                    ""
-                } else {
-                    ", which do not hold it"
-                },
-            );
-            if let (Some(asked), Some(moved)) = (t.asked, t.moved) {
-                let _ = match moved {
-                    0 => write!(text, "; asked again at the end: all {asked} pages have them"),
-                    n => write!(text, "; asked again at the end: {n} of {asked} pages have others"),
-                };
-                let all = t.wss.get().div_ceil(PAGE as u64);
-                if (asked as u64) < all {
-                    let _ = write!(text, " ({} could not be told)", all - asked as u64);
-                }
-            }
-            text.push('\n');
-        }
-        let _ = match self.system.is_empty() {
-            true => writeln!(text, "  {:<width$}  any", "system"),
-            false => writeln!(
-                text,
-                "  {:<width$}  {:<12} stacks of dispatchers",
-                "system", self.system
-            ),
-        };
-        let _ = writeln!(text, "  not colored: {}", self.not_colored);
-        text
     }
 }
 

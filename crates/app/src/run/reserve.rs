@@ -1,12 +1,12 @@
-//! What `warmset run` reserves: assignments and quanta with room for what a boundary costs on this machine.
+//! What a real run reserves: assignments and quanta with room for what a boundary costs on this machine.
 //!
-//! The same accounting as that of `warmset check` with a profile (002 §6.1), with one overhead: what the engine loses where one
+//! The same accounting as that of `check` with a profile (002 §6.1), with one overhead: what the engine loses where one
 //! job makes way for another, as measured just before ([`execute::boundary`]).
 //!
 //! Where policies take turns, each has an assignment of its own. What is reserved in quanta stands in the assignment
 //! ([`model::assignment::Quanta`]); the tasks stay as they were given. What a file assigns is taken as it is.
 
-use super::scheduling::{Scheduling, assignment_for};
+use crate::scheduling::{Scheduling, assignment_for};
 use analyze::overheads::{self, CacheCharge, CacheDelays, Overheads, System, edf_wm, nps_f, quanta};
 use analyze::{Guarantee, semi};
 use execute::boundary::Boundary;
@@ -19,7 +19,6 @@ use model::{
 };
 use policy::Spec;
 use policy::registry::Needs;
-use std::path::Path;
 use trace::Stage;
 
 /// What is run.
@@ -86,7 +85,7 @@ fn has_boundaries(how: &Scheduling, policy: &Spec) -> Result<bool> {
     Ok(split || policy.quantum(how.quantum)?.is_some())
 }
 
-/// Reserves for a set of the file `path`, for each policy.
+/// Reserves for a set that errors call `name`, for each policy.
 ///
 /// # Errors
 /// No assignment, with boundaries or without.
@@ -94,7 +93,7 @@ pub fn reserve(
     how: &Scheduling,
     set: &TaskSet,
     platform: &Platform,
-    path: &Path,
+    name: &str,
     boundary: Option<&Boundary>,
 ) -> Result<Reserved> {
     let (mut stages, mut findings) = (Vec::new(), Vec::new());
@@ -118,7 +117,7 @@ pub fn reserve(
         let assignment = match (given, room) {
             (Some(given), _) => Some(given),
             (None, Some(assignment)) => assignment,
-            (None, None) => how.assignment(place, policy, set, platform, path)?,
+            (None, None) => how.assignment(place, policy, set, platform, name)?,
         };
         stages.push(how.stage(policy, assignment)?);
     }
@@ -290,8 +289,8 @@ mod tests {
 
     /// For tasks of so many milliseconds, on so many processors, where a boundary costs so many microseconds.
     fn reserved(policies: &str, tasks: &[(u64, u64)], m: u32, us: u64) -> Reserved {
-        let (how, platform) = (Scheduling::of(policies), Platform::symmetric(m));
-        reserve(&how, &set(tasks), &platform, Path::new("t"), Some(&boundary(us))).unwrap()
+        let (how, platform) = (Scheduling::of(policies).unwrap(), Platform::symmetric(m));
+        reserve(&how, &set(tasks), &platform, "t", Some(&boundary(us))).unwrap()
     }
 
     /// What is reserved for each task under the policy at this place.
@@ -341,7 +340,7 @@ mod tests {
             ("p-edf,g-edf:quantum=2ms", true),
             ("p-edf,pd2", true),
         ] {
-            let found = any_has_boundaries(&Scheduling::of(policies)).unwrap();
+            let found = any_has_boundaries(&Scheduling::of(policies).unwrap()).unwrap();
             assert_eq!(found, matter, "{policies}");
         }
     }
@@ -393,12 +392,12 @@ mod tests {
             r#"{"kind": "quanta", "cpus": "0-1", "quantum_ns": 1000000, "reserved_ns": [12000000, 2000000]}"#,
         )
         .unwrap();
-        let mut how = Scheduling::of("pd2");
+        let mut how = Scheduling::of("pd2").unwrap();
         how.assignment = Some(file);
         let platform = Platform::symmetric(2);
         for (us, has_room) in [(100, true), (300, false)] {
             let set = set(&[(10, 20), (1, 10)]);
-            let r = reserve(&how, &set, &platform, Path::new("t"), Some(&boundary(us))).unwrap();
+            let r = reserve(&how, &set, &platform, "t", Some(&boundary(us))).unwrap();
             assert_eq!(quanta(&r, 0), [ms(12), ms(2)]);
             assert_eq!(is_fine(&r), [has_room]);
         }

@@ -1,57 +1,55 @@
 //! Batch files: many task sets from a file or a pipe, one answer line each (DESIGN, "Task sets").
 //!
-//! Lines are read as they come, answered on all processors in parallel, and printed in the order of the input. At the
-//! first bad line the answers of all lines before it stand; nothing behind it is answered.
+//! Lines are read as they come, answered on all processors in parallel, and written in the order
+//! of the input. At the first bad line the answers of all lines before it stand; nothing behind it
+//! is answered.
 
-use crate::Answer;
-use crate::console::{Console, print, workers};
-use model::files::{Aside, MAX_FILE};
+use crate::output::Output;
+use crate::workers;
+use model::files::MAX_FILE;
 use model::taskfile::{BatchSet, from_batch_line};
 use model::watch::Watch;
 use model::{Error, Result};
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Answers every line of `batch` on standard output, or into `output`. `answer` writes one line, without its newline.
+/// Answers every line of `batch`, a file or `-` for standard input, into `output`. `answer` gives
+/// one line, without its newline; `what` names the work for `watch`. Returns how many sets.
 ///
 /// # Errors
-/// The file cannot be read; a bad line, named by its number; the output cannot be written; Ctrl-C.
+/// The file cannot be read; a bad line, named by its number; no line at all; the output cannot be
+/// written; the user stopped it. A file as output then does not appear.
 pub fn run(
     what: &str,
     batch: &str,
-    output: Option<&Path>,
+    mut output: Output<'_>,
+    watch: &dyn Watch,
     answer: impl Fn(&BatchSet) -> Result<String> + Sync,
-) -> Result<Answer> {
+) -> Result<u64> {
     workers()?;
-    let console = Console::new()?;
     let (source, length) = open(batch)?;
     if let Some(bytes) = length {
-        console.begin(what, bytes);
+        watch.begin(what, bytes);
     }
     let place = if batch == "-" { "standard input" } else { batch };
-    let mut sink = match output {
-        Some(path) => Sink::File(Box::new(Aside::create(path)?), path.to_owned()),
-        None => Sink::Out,
-    };
     let lines = std::thread::scope(|scope| {
         let (send, receive) = sync_channel(2);
         std::thread::Builder::new()
             .name("reader".to_owned())
             .spawn_scoped(scope, move || read_lines(source, &send))
             .map_err(|e| Error::io(place, "start a thread that reads", &e))?;
-        answer_all(&receive, &answer, place, &console, &mut sink)
+        answer_all(&receive, &answer, place, watch, &mut output)
     })?;
-    console.finish();
+    watch.finish();
     if lines == 0 {
         return Err(Error::new("there are no task sets")
             .at(place)
             .remedy("give at least one line"));
     }
-    sink.finish()?;
-    Ok(Answer::Yes)
+    output.finish()?;
+    Ok(lines)
 }
 
 /// The batch and its length, if that is known.
@@ -136,8 +134,8 @@ fn answer_all(
     chunks: &Receiver<Chunk>,
     answer: &(impl Fn(&BatchSet) -> Result<String> + Sync),
     place: &str,
-    console: &Console,
-    sink: &mut Sink,
+    watch: &dyn Watch,
+    output: &mut Output<'_>,
 ) -> Result<u64> {
     let mut sets = 0;
     for chunk in chunks {
@@ -161,17 +159,18 @@ fn answer_all(
                 }
             }
         }
-        sink.write(&text)?;
+        // A reader that closed the pipe changes nothing: the lines behind may still be bad.
+        let _ = output.write(text.as_bytes())?;
         if let Some((index, e)) = failure {
-            console.finish();
+            watch.finish();
             return Err(e.at(format!("line {}", chunk.first + index as u64)).at(place));
         }
-        console.advance(chunk.lines.iter().map(|l| l.len() as u64).sum());
-        if console.stopped() {
-            console.finish();
+        watch.advance(chunk.lines.iter().map(|l| l.len() as u64).sum());
+        if watch.stopped() {
+            watch.finish();
             return Err(Error::new(format!("stopped after {sets} task sets"))
                 .at(place)
-                .remedy(sink.kept()));
+                .remedy(kept(output)));
         }
     }
     Ok(sets)
@@ -192,32 +191,10 @@ fn answer_line(line: &[u8], answer: impl Fn(&BatchSet) -> Result<String>) -> Res
     Ok(Some(answer))
 }
 
-/// Where answers go.
-enum Sink {
-    Out,
-    File(Box<Aside>, PathBuf),
-}
-
-impl Sink {
-    fn write(&mut self, text: &str) -> Result<()> {
-        match self {
-            Sink::Out => print(text),
-            Sink::File(file, path) => file
-                .write_all(text.as_bytes())
-                .map_err(|e| Error::io(path.as_path(), "write the file", &e)),
-        }
-    }
-    /// What becomes of the answers so far where the work is stopped.
-    fn kept(&self) -> &'static str {
-        match self {
-            Sink::Out => "their answers are printed; give the lines after them for the rest",
-            Sink::File(..) => "nothing is kept: the file appears only when it is complete",
-        }
-    }
-    fn finish(self) -> Result<()> {
-        match self {
-            Sink::Out => Ok(()),
-            Sink::File(file, _) => file.finish(),
-        }
+/// What becomes of the answers so far where the work is stopped.
+fn kept(output: &Output<'_>) -> &'static str {
+    match output {
+        Output::Writer(..) => "their answers are printed; give the lines after them for the rest",
+        Output::File(..) => "nothing is kept: the file appears only when it is complete",
     }
 }

@@ -1,51 +1,46 @@
-//! `warmset simulate --batch`: many task sets, one line of response times each (DESIGN, "Task sets").
+//! Simulates many task sets of a file or a pipe, with one line of response times each (DESIGN, "Task
+//! sets").
 
-use super::scheduling::{Scheduling, assignment_for};
-use super::simulate::{JitterArg, default_horizon, lateness};
-use crate::{Answer, batch};
+use super::{Options, default_horizon, inputs, lateness};
+use crate::batch;
+use crate::output::Output;
+use crate::scheduling::assignment_for;
 use model::assignment::Clustered;
 use model::taskfile::BatchSet;
-use model::watch::Silent;
-use model::{Assignment, CpuId, Duration, Error, Platform, Result};
+use model::watch::{Silent, Watch};
+use model::{Assignment, CpuId, Error, Platform, Result};
 use simulate::{Responses, Scenario};
 use std::fmt::Write;
-use std::path::Path;
 
-/// What `--help` says about the batch mode.
-pub const HELP: &str = "\
-Batch mode: each line of the file is a task set with all times in integer microseconds,
-    {\"id\": 7, \"m\": 4, \"tasks\": [{\"wcet\": 4000, \"period\": 33000, \"deadline\": 33000}]}
-and each is answered in order by a line such as
-    {\"id\":7,\"response_us\":[[4000,4000]],\"misses\":0,\"preemptions\":0,\"migrations\":0}
-with the response time of every job from its arrival, null for one unfinished at the horizon. A line's \"horizon_us\" wins over --for; \
-for p-edf, p-rm and p-fp its \"assign\" fixes the processor of every task. A set that cannot be partitioned answers null.
-
-    warmset simulate --batch sets.jsonl --policy g-edf";
-
-/// Answers every line of `batch` on standard output, or into `output`.
+/// Answers every line of `batch`, a file or `-` for standard input, into `output`. Returns how
+/// many sets. Platform, costs, release processors and trace of the options are not used: a line
+/// names its number of processors, and nothing costs anything.
 ///
 /// # Errors
-/// What [`batch::run`] cannot do; a set that the policy cannot run.
-pub fn run(
-    batch: &str,
-    how: &Scheduling,
-    jitter: JitterArg,
-    horizon: Option<Duration>,
-    scenario: &Scenario,
-    output: Option<&Path>,
-) -> Result<Answer> {
-    batch::run("Simulating task sets", batch, output, |set| {
-        answer(set, how, jitter, horizon, scenario)
+/// Several policies; releases or execution times of a file; a set that the policy cannot run; as
+/// [`batch::run`].
+pub fn run(batch: &str, options: &Options, output: Output<'_>, watch: &dyn Watch) -> Result<u64> {
+    let scenario = scenario(options)?;
+    batch::run("Simulating task sets", batch, output, watch, |set| {
+        answer(set, options, &scenario)
     })
 }
 
-fn answer(
-    batch: &BatchSet,
-    how: &Scheduling,
-    jitter: JitterArg,
-    horizon: Option<Duration>,
-    scenario: &Scenario,
-) -> Result<String> {
+/// What all sets have in common.
+///
+/// # Errors
+/// Several policies; releases or execution times of a file.
+fn scenario(options: &Options) -> Result<Scenario> {
+    options.scheduling.only_one()?;
+    Ok(Scenario {
+        releases: inputs::releases_of(&options.releases, None)?,
+        execution: inputs::execution_of(&options.execution, None)?,
+        ..options.scenario()
+    })
+}
+
+fn answer(batch: &BatchSet, options: &Options, scenario: &Scenario) -> Result<String> {
+    let how = &options.scheduling;
     let platform = Platform::symmetric(batch.m);
     let assignment = match &batch.assign {
         Some(processors) => Some(given(processors, batch)?),
@@ -63,10 +58,10 @@ fn answer(
         .policy()
         .plan(&how.setup(&batch.set, &platform, assignment.as_ref()))?;
     let scenario = Scenario {
-        lateness: lateness(how.policy(), jitter, &batch.set, &scenario.releases)?,
+        lateness: lateness(how.policy(), options.jitter, &batch.set, &scenario.releases)?,
         horizon: batch
             .horizon
-            .or(horizon)
+            .or(options.horizon)
             .unwrap_or_else(|| default_horizon(&batch.set)),
         ..scenario.clone()
     };

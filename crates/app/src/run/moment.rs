@@ -1,4 +1,4 @@
-//! The moment at which `warmset run` releases all tasks: `+2s`, or a time of the clock on the wall.
+//! The moment at which a real run releases all tasks: `+2s`, or a time of the clock on the wall.
 
 use execute::clock::{Monotonic, Timestamps};
 use jiff::Timestamp;

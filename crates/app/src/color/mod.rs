@@ -1,0 +1,3 @@
+//! Partitions caches by page colors: finds them, proves that they act, gives memory out by color.
+
+pub mod find;

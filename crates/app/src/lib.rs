@@ -1,0 +1,59 @@
+//! Everything that a verb of the command line does, callable from Rust: inputs and options are
+//! plain types, results are plain types that serialize as `--format json` prints them, long work
+//! reports to a [`Watch`](model::watch::Watch), errors are [`model::Error`], and nothing is
+//! printed.
+//!
+//! A verb is a module: a struct of options, a function that does the work, and the type of its
+//! result. The binary (`crates/warmset`) parses arguments into the options and shows the result.
+//! `examples/judge_and_run.rs` checks, simulates and runs a task set.
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`check`] | does a task set meet its deadlines, and under which policies? |
+//! | [`simulate`] | what comes of its jobs in virtual time? |
+//! | [`run`] | what comes of its jobs on this machine? |
+//! | [`color`] | which page colors have the caches, and what are they worth? |
+//!
+//! Many task sets share a pool of threads, one a processor: [`workers`] starts it.
+
+pub mod batch;
+pub mod check;
+pub mod color;
+mod inputs;
+pub mod output;
+pub mod run;
+pub mod scheduling;
+pub mod simulate;
+
+pub use inputs::{Charged, Choice, On, Tasks};
+
+use model::{Error, Provenance, Result};
+use std::sync::OnceLock;
+
+/// The program and its version, as results name where they come from.
+pub const PROGRAM: &str = concat!("warmset ", env!("CARGO_PKG_VERSION"));
+
+/// What every result says of its origin. `command`: the command that makes it again, or nothing.
+pub fn provenance(command: &str) -> Provenance {
+    Provenance {
+        source: PROGRAM.to_owned(),
+        command: command.to_owned(),
+        ..Provenance::default()
+    }
+}
+
+/// Starts the threads that share work, one a processor. Work that uses them calls this first:
+/// `rayon` on its own would panic where there are none to be had.
+///
+/// # Errors
+/// The system has no more threads, or no memory for their stacks.
+pub fn workers() -> Result<()> {
+    static STARTED: OnceLock<Result<()>> = OnceLock::new();
+    let start = || {
+        rayon::ThreadPoolBuilder::new().build_global().map_err(|e| {
+            Error::new(format!("cannot start threads for the work: {e}"))
+                .remedy("raise the limit on memory (`ulimit -v`) or on processes (`ulimit -u`)")
+        })
+    };
+    STARTED.get_or_init(start).clone()
+}

@@ -1,0 +1,547 @@
+//! Runs a task set for real, under a policy, and checks what happened.
+//!
+//! [`plan`] looks whether the run could be and what would disturb it, [`Planned::run`] runs it.
+
+pub mod colors;
+pub mod live;
+mod moment;
+mod performers;
+mod report;
+mod reserve;
+
+pub use moment::{Clocks, Moment};
+pub use report::{BestEffort, Program, Ran, Times, Trigger, Workload};
+
+use crate::scheduling::Scheduling;
+use crate::simulate::part_of;
+use crate::{Choice, Tasks, provenance};
+use ::trace::check::Options as Checks;
+use ::trace::{Checker, Event, FileSink, Header, Origin, Sink, Stage, Statistics};
+use colors::{Coloring, Prepared};
+use execute::preflight::{self, Finding, Intent, Level};
+use execute::witness::{self, Testimony, Told};
+use execute::{Efforts, Enforcement, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
+use machine::settings::Settings as Changed;
+use machine::user::User;
+use machine::{Machine, Tree};
+use model::watch::Watch;
+use model::{CpuSet, Duration, Error, Provenance, Ratio, Result, TaskSet};
+use performers::{Workloads, best_effort, performers};
+use policy::AnyPlan;
+use serde::Serialize;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How a task set is run. By default under `g-edf` for 10 s, on all processors that this process
+/// may use, each job for nine tenths of its WCET.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The policies, and who runs where.
+    pub scheduling: Scheduling,
+    /// How long. Default: 10 s.
+    pub horizon: Duration,
+    /// On these processors only; `None`: on all that this process may use.
+    pub cpus: Option<CpuSet>,
+    /// The part of its WCET that a job is calibrated to execute. Default: `0.9`.
+    pub execution: Choice<Ratio>,
+    /// How long a decision may be overdue before it counts as a violation. Default: 1 ms.
+    pub tolerance: Duration,
+    /// Where tasks with `kind = "join"` come in: a socket, made at the start and gone at the end.
+    pub socket: Option<PathBuf>,
+    /// Programs write into files of this directory, one a task; `None`: to standard error.
+    pub programs_to: Option<PathBuf>,
+    /// The rights of programs of which the set says nothing else. Default: none.
+    pub rights: model::Rights,
+    /// Keep idle processors awake during the run.
+    pub awake: bool,
+    /// How long each of several policies rules before the next one takes over.
+    pub switch_every: Option<Duration>,
+    /// Release all tasks at this moment; `None`: when everything is ready.
+    pub release_at: Option<Moment>,
+    /// Both clocks at the moment from which `release_at` counts; `None`: when [`plan`] is called.
+    pub begun: Option<Clocks>,
+    /// Dispatchers of idle processors are up so long before a release; `None`: 100 us where there
+    /// is time for it.
+    pub early: Option<Duration>,
+    /// Look every millisecond whether the machine stands still. Default: yes.
+    pub standstills: bool,
+    /// Compare the trace with what the kernel's scheduler says of its switches.
+    pub witness: bool,
+    /// Write every event to this trace.
+    pub trace: Option<PathBuf>,
+    /// How colors are given out.
+    pub coloring: Coloring,
+    /// The command that runs the same again, for the head of the trace.
+    pub command: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            scheduling: Scheduling::default(),
+            horizon: Duration::from_secs(10),
+            cpus: None,
+            execution: Choice::Named("0.9".to_owned()),
+            tolerance: Duration::from_millis(1),
+            socket: None,
+            programs_to: None,
+            rights: model::Rights::Unsaid,
+            awake: false,
+            switch_every: None,
+            release_at: None,
+            begun: None,
+            early: None,
+            standstills: true,
+            witness: false,
+            trace: None,
+            coloring: Coloring::default(),
+            command: String::new(),
+        }
+    }
+}
+
+/// What was seen before a run. JSON: as `warmset run --preflight --format json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Preflight {
+    /// What was looked at: first the machine, then what concerns this set.
+    #[serde(rename = "preflight")]
+    pub findings: Vec<Finding>,
+    /// How many of the findings are about the machine.
+    #[serde(skip)]
+    of_machine: usize,
+}
+
+impl Preflight {
+    /// What was seen of the machine.
+    pub fn machine(&self) -> &[Finding] {
+        &self.findings[..self.of_machine]
+    }
+
+    /// What was seen of this set on this machine.
+    pub fn set(&self) -> &[Finding] {
+        &self.findings[self.of_machine..]
+    }
+
+    /// May the run be?
+    ///
+    /// # Errors
+    /// The first finding that forbids it.
+    pub fn permit(&self) -> Result<()> {
+        preflight::permit(&self.findings)
+    }
+}
+
+/// A run that could be.
+pub struct Planned<'a> {
+    set: &'a TaskSet,
+    options: &'a Options,
+    begun: Clocks,
+    /// A reading of `CLOCK_MONOTONIC`.
+    release_at: Option<u64>,
+    triggers: Triggers,
+    machine: Machine,
+    /// The part of its WCET that a job executes.
+    part: Ratio,
+    plans: Vec<AnyPlan>,
+    enforcement: Enforcement,
+    early: Duration,
+    /// What its trace opens with.
+    pub header: Header,
+    /// What was seen of machine and set.
+    pub preflight: Preflight,
+}
+
+/// Looks whether a run could be. Where boundaries between jobs matter to a policy, this measures
+/// what one costs. Nothing on the machine is changed.
+///
+/// # Errors
+/// Options that contradict each other or the set; processors that cannot be used; an assignment
+/// that cannot be made or does not fit.
+pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
+    let (how, set) = (&options.scheduling, &tasks.set);
+    let begun = options.begun.unwrap_or_else(Clocks::read);
+    let release_at = options.release_at.map(|m| m.reading(&begun)).transpose()?;
+    let triggers = triggers(how, set).map_err(|e| e.at(&tasks.place))?;
+    let machine = on(machine::this_machine()?, options.cpus.as_ref())?;
+    let platform = &machine.platform;
+    turns(how, options.switch_every)?;
+    let part = match &options.execution {
+        Choice::Named(text) => part_of(text).map_err(|e| e.at("--execution"))?,
+        Choice::Value(part) => *part,
+    };
+    let (boundary, unmeasured) = reserve::measure(how, &machine)?;
+    let reserved = reserve::reserve(how, set, platform, &tasks.place, boundary.as_ref())?;
+    let mut plans = Vec::new();
+    for (policy, stage) in how.all().zip(&reserved.stages) {
+        plans.push(policy.plan(&how.setup(set, platform, stage.assignment.as_ref()))?);
+    }
+    let enforcement = Enforcement::from(how.enforcement);
+    let intent = Intent {
+        machine: &machine,
+        tree: &Tree::new("/".as_ref()),
+        cpus: &platform.in_cache_order(),
+        set,
+        stages: &reserved.stages,
+        part,
+        enforcement,
+        quantum: how.quantum,
+        awake: options.awake,
+        boundary,
+    };
+    let mut findings = preflight::look(&intent);
+    let of_machine = findings.len();
+    findings.extend(unmeasured);
+    findings.extend(reserved.findings);
+    let early = options.early.unwrap_or_else(|| preflight::early(&intent));
+    Ok(Planned {
+        header: header(set, &machine, reserved.stages, enforcement, &options.command),
+        set,
+        options,
+        begun,
+        release_at,
+        triggers,
+        part,
+        plans,
+        enforcement,
+        early,
+        preflight: Preflight { findings, of_machine },
+        machine,
+    })
+}
+
+/// The jobs of all tasks, and the time that they leave, as a run needs them.
+struct Cast {
+    performers: Vec<Performer>,
+    workloads: Workloads,
+    best_effort: Efforts,
+    /// By name of best-effort work, how many units of its workload a round is.
+    units: Vec<(String, u64)>,
+}
+
+/// Everything that takes the events of a run.
+struct Recorders<S> {
+    file: Option<FileSink<File>>,
+    /// The caller's.
+    observer: S,
+    checker: Checker,
+    statistics: Statistics,
+    /// For the witness.
+    told: Option<Told>,
+}
+
+impl<S: Sink> Sink for Recorders<S> {
+    fn record(&mut self, event: Event) {
+        if let Some(file) = &mut self.file {
+            file.record(event);
+        }
+        self.observer.record(event);
+        self.checker.record(event);
+        self.statistics.record(event);
+        if let Some(told) = &mut self.told {
+            told.record(event);
+        }
+    }
+}
+
+impl Planned<'_> {
+    /// Runs it; every event goes to `observer`, too. Remarks on what may disturb the run go to
+    /// `watch`.
+    ///
+    /// # Errors
+    /// The preflight forbids it; colors, workloads, programs or files that cannot be had; the
+    /// watchdog ended the run.
+    pub fn run(self, watch: &dyn Watch, observer: impl Sink) -> Result<Ran> {
+        self.remarks(watch);
+        self.preflight.permit()?;
+        let platform = &self.machine.platform;
+        let cpus = platform.in_cache_order();
+        let coloring = &self.options.coloring;
+        let colored = colors::prepare(coloring, self.set, platform, cpus.len(), watch)?;
+        let cast = self.cast(colored.as_ref(), watch)?;
+        let mut recorders = self.recorders(observer)?;
+        let changed = self.change(watch)?;
+        let settings = Settings {
+            horizon: self.options.horizon,
+            enforcement: self.enforcement,
+            quantum: self.options.scheduling.quantum,
+            provider: colored.as_ref().map(Prepared::provider),
+            early: self.early,
+            release_at: self.release_at,
+            triggers: self.triggers,
+            best_effort: cast.best_effort,
+            standstills: self.options.standstills,
+            witness: self.options.witness,
+            ..Settings::default()
+        };
+        let outcome = execute::run_in_turn(
+            &self.plans,
+            self.options.switch_every,
+            self.set,
+            cast.performers,
+            &settings,
+            &watch,
+            &mut recorders,
+            |recorders| {
+                if let Some(file) = &mut recorders.file {
+                    file.flush();
+                }
+            },
+        );
+        drop(changed);
+        if let Some(file) = recorders.file {
+            file.finish()?;
+        }
+        watch.finish();
+        let outcome = outcome?;
+        let testimony = testimony(&outcome, recorders.told.as_ref(), self.options.tolerance);
+        let colors = colored
+            .as_ref()
+            .map(|c| c.statement(self.set, watch))
+            .transpose()?;
+        Ok(report::Parts {
+            policy: self.options.scheduling.written(),
+            platform: platform.name.clone(),
+            set: self.set,
+            cpus,
+            findings: self.preflight.findings,
+            workloads: cast.workloads,
+            units: cast.units,
+            summary: recorders.statistics.summary(),
+            verdict: recorders.checker.finish(),
+            released_at: self.begun.wall_at(outcome.origin).to_string(),
+            outcome,
+            colors,
+            testimony,
+        }
+        .report())
+    }
+
+    /// Says what may disturb the run, and what of the set it does not heed.
+    fn remarks(&self, watch: &dyn Watch) {
+        if let Some(line) = disturbances(self.preflight.machine()) {
+            watch.note(&line);
+        }
+        // What is said of this set is no matter of the machine, and concerns its deadlines.
+        for finding in self.preflight.set().iter().filter(|f| f.level == Level::Warn) {
+            watch.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
+        }
+        let extras = |what: fn(&model::Extras) -> bool| self.set.extras().iter().any(what);
+        let ignored = match (extras(|x| !x.jitter.is_zero()), extras(|x| !x.blocking.is_zero())) {
+            (true, true) => "`jitter` and `blocking` are",
+            (true, false) => "`jitter` is",
+            (false, true) => "`blocking` is",
+            (false, false) => return,
+        };
+        watch.note(&format!(
+            "{ignored} for `check` alone: this run releases every job when it arrives, and adds no blocking"
+        ));
+    }
+
+    /// Makes what does the jobs: calibrated work, or programs with their rights.
+    fn cast(&self, colored: Option<&Prepared>, watch: &dyn Watch) -> Result<Cast> {
+        let options = self.options;
+        let rights = match &options.rights {
+            model::Rights::User(name) => Rights::Of(User::find(name).map_err(|e| e.at("--user"))?),
+            model::Rights::Keep => Rights::Kept,
+            model::Rights::Unsaid | model::Rights::Drop => Rights::Dropped,
+        };
+        let door = match &options.socket {
+            Some(path) => Some(Arc::new(JoinSocket::at(path, rights.user())?)),
+            None => None,
+        };
+        let (performers, workloads) = performers(
+            self.set,
+            self.part,
+            options.programs_to.as_deref(),
+            colored,
+            door.as_ref(),
+            &rights,
+            watch,
+        )?;
+        let (best_effort, units) = best_effort(self.set, &rights)?;
+        Ok(Cast {
+            performers,
+            workloads,
+            best_effort,
+            units,
+        })
+    }
+
+    fn recorders<S: Sink>(&self, observer: S) -> Result<Recorders<S>> {
+        let checks = Checks {
+            tolerance: self.options.tolerance,
+            ..Checks::for_trace(&self.header)
+        };
+        let file = match &self.options.trace {
+            Some(path) => Some(FileSink::create(path, &self.header)?),
+            None => None,
+        };
+        Ok(Recorders {
+            file,
+            observer,
+            checker: Checker::new(self.header.clone(), checks)?,
+            statistics: Statistics::new(&self.header, false),
+            told: self.options.witness.then(|| Told::new(self.set.len())),
+        })
+    }
+
+    /// Changes settings for the run only: the kernel restores them, whatever happens to this
+    /// process.
+    fn change(&self, watch: &dyn Watch) -> Result<Changed> {
+        let mut changed = Changed::new();
+        if self.options.awake {
+            changed.keep_processors_awake()?;
+            watch.note("processors are kept awake until the end of the run");
+        }
+        if let Some(at) = self.release_at {
+            watch.note(&format!("all tasks are released at {}", self.begun.wall_at(at)));
+        }
+        Ok(changed)
+    }
+}
+
+/// What the kernel's record of switches says of the trace, where both are there.
+fn testimony(outcome: &Outcome, told: Option<&Told>, tolerance: Duration) -> Option<Testimony> {
+    let run = witness::Run {
+        threads: &outcome.threads,
+        origin: outcome.origin,
+        end: outcome.end,
+        // What kept a dispatcher from waking up keeps its decision from coming true, too.
+        allowed: tolerance
+            .saturating_add(outcome.latest)
+            .saturating_add(outcome.latest),
+    };
+    Some(witness::compare(outcome.switches.as_ref()?, told?, &run))
+}
+
+/// # Errors
+/// Several policies without a time for each, or a time for one alone.
+fn turns(how: &Scheduling, switch_every: Option<Duration>) -> Result<()> {
+    match (how.then().is_empty(), switch_every) {
+        (false, None) => Err(
+            Error::new("several policies are given, and not how long each of them rules")
+                .at("--policy")
+                .remedy("add such as `--switch-every 5s`, or give one policy"),
+        ),
+        (true, Some(_)) => Err(Error::new("there is only one policy, nothing to switch to")
+            .at("--switch-every")
+            .remedy("give several, such as `--policy g-edf,p-edf`")),
+        _ => Ok(()),
+    }
+}
+
+/// What releases the tasks that have a trigger; what is not there yet is made by the run.
+fn triggers(how: &Scheduling, set: &TaskSet) -> Result<Triggers> {
+    let triggered = set
+        .ids()
+        .find(|id| set.details(*id).is_some_and(|d| d.trigger.is_some()));
+    let by_quanta = |spec: &&policy::Spec| spec.info().quantum_driven;
+    if let (Some(task), Some(spec)) = (triggered, how.all().find(by_quanta)) {
+        return Err(Error::new(format!(
+            "`{spec}` takes releases at multiples of the quantum alone, and a trigger may come at any time"
+        ))
+        .at(format!("task {}", set.name(task)))
+        .remedy("choose another policy, or leave the trigger out"));
+    }
+    Triggers::open(set)
+}
+
+/// The machine with only these processors to use.
+fn on(mut machine: Machine, cpus: Option<&CpuSet>) -> Result<Machine> {
+    if let Some(cpus) = cpus {
+        let usable = machine.platform.usable();
+        if cpus.is_empty() || !cpus.is_subset(&usable) {
+            return Err(
+                Error::new(format!("not all of the processors `{cpus}` can be used"))
+                    .at("--cpus")
+                    .remedy(format!("choose among {usable}")),
+            );
+        }
+        for processor in &mut machine.platform.processors {
+            processor.usable &= cpus.contains(processor.id);
+        }
+    }
+    Ok(machine)
+}
+
+fn header(
+    set: &TaskSet,
+    machine: &Machine,
+    stages: Vec<Stage>,
+    enforcement: Enforcement,
+    command: &str,
+) -> Header {
+    let provenance = Provenance {
+        machine: machine.fact("model").unwrap_or_default().to_owned(),
+        kernel: machine.fact("kernel").unwrap_or_default().to_owned(),
+        settings: machine.settings(),
+        ..provenance(command)
+    };
+    Header {
+        origin: Origin::Real,
+        enforcement: match enforcement {
+            Enforcement::Off => ::trace::Enforcement::Off,
+            Enforcement::PerQuantum => ::trace::Enforcement::Quantum,
+            Enforcement::Exact => ::trace::Enforcement::Exact,
+        },
+        stages: stages.clone(),
+        ..Header::simulated(
+            set.clone(),
+            machine.platform.clone(),
+            stages[0].clone(),
+            provenance,
+        )
+    }
+}
+
+/// How many things may disturb a run, in a line; none where nothing does. Another run is named: it
+/// spoils both.
+fn disturbances(findings: &[Finding]) -> Option<String> {
+    let warned = || findings.iter().filter(|f| f.level == Level::Warn);
+    let things = match warned().count() {
+        0 => return None,
+        1 => "1 thing".to_owned(),
+        n => format!("{n} things"),
+    };
+    let runs: Vec<&str> = warned()
+        .filter(|f| f.name == execute::preflight::OTHER_RUNS)
+        .filter_map(|f| f.seen.split_whitespace().nth(1))
+        .collect();
+    let among = match runs.as_slice() {
+        [] => String::new(),
+        [one] => format!(", among them another Warmset run (process {one})"),
+        many => format!(", among them other Warmset runs (processes {})", many.join(", ")),
+    };
+    Some(format!(
+        "{things} on this machine may disturb the run{among}; `warmset run … --preflight` lists them"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_disturb_a_run_is_one_line_with_the_count() {
+        let mut found = vec![
+            Finding::fine("cpuset", "no cpuset limits this process"),
+            Finding::warn("governor", "the machine does not tell it", "repeat runs"),
+            Finding::warn("hypervisor", "there is one (KVM).", "`look` at the gaps"),
+        ];
+        assert_eq!(disturbances(&found[..1]), None);
+        let said = "1 thing on this machine may disturb the run; `warmset run … --preflight` lists them";
+        assert_eq!(disturbances(&found[..2]).as_deref(), Some(said));
+        found.push(Finding::warn(
+            execute::preflight::OTHER_RUNS,
+            "process 71 is another Warmset run on processors 0-1",
+            "wait",
+        ));
+        let said = disturbances(&found).unwrap();
+        assert!(
+            said.starts_with("3 things") && said.contains("another Warmset run (process 71);"),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1);
+    }
+}

@@ -1,0 +1,63 @@
+//! The options on scheduling that `simulate` and `run` share.
+
+use analyze::partition::Fit;
+use app::scheduling::{Enforce, Policies, Scheduling};
+use model::Duration;
+use std::path::PathBuf;
+
+/// The options that both have.
+#[derive(clap::Args, Debug)]
+pub struct SchedulingArgs {
+    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`; in a real run several that take turns: `g-edf,c-edf:l3`
+    #[arg(long, value_name = "POLICY", default_value = "g-edf")]
+    policy: Policies,
+    /// Who runs where, instead of what the tool would assign: an answer of `warmset check --format json`, or one assignment as
+    /// JSON
+    #[arg(long, value_name = "FILE")]
+    assignment: Option<PathBuf>,
+    /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
+    #[arg(long, value_name = "FIT", default_value = "wfd")]
+    fit: Fit,
+    /// What happens to jobs that execute for longer than their WCET
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = EnforceArg::Off)]
+    enforcement: EnforceArg,
+    /// Length of a quantum, where something happens at quanta
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
+    quantum: Duration,
+}
+
+/// What happens to overruns, on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum EnforceArg {
+    /// They go on
+    Off,
+    /// They are cut short at the end of a quantum, the rest is done by the next job
+    Quantum,
+    /// They are cut short at once, the rest is done by the next job
+    Exact,
+}
+
+impl From<SchedulingArgs> for Scheduling {
+    fn from(args: SchedulingArgs) -> Self {
+        Scheduling {
+            policies: args.policy,
+            assignment: args.assignment,
+            fit: args.fit,
+            enforcement: match args.enforcement {
+                EnforceArg::Off => Enforce::Off,
+                EnforceArg::Quantum => Enforce::Quantum,
+                EnforceArg::Exact => Enforce::Exact,
+            },
+            quantum: args.quantum,
+        }
+    }
+}
+
+/// The policies, for `--help`.
+pub fn policies() -> String {
+    let mut policies = String::from("Policies, with parameters after a colon:\n");
+    for info in policy::registry::all() {
+        policies.push_str(&format!("    {:10} {}\n", info.name, info.summary));
+    }
+    policies
+}
