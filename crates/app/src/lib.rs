@@ -9,21 +9,38 @@
 //!
 //! | module | answers |
 //! |---|---|
+//! | [`platform`] | what are processors and caches, and what does this machine permit? |
+//! | [`generate`], [`convert`] | task sets: random ones, and those of other tools |
 //! | [`check`] | does a task set meet its deadlines, and under which policies? |
 //! | [`simulate`] | what comes of its jobs in virtual time? |
 //! | [`run`] | what comes of its jobs on this machine? |
+//! | [`trace`] | did a schedule keep the rules, and what was its sum? |
+//! | [`measure`], [`profile`] | what do preemptions and migrations cost? |
+//! | [`study`] | which policies keep which of many task sets? |
 //! | [`color`] | which page colors have the caches, and what are they worth? |
+//! | [`report`], [`tour`] | pages and figures of all that |
 //!
 //! Many task sets share a pool of threads, one a processor: [`workers`] starts it.
 
 pub mod batch;
 pub mod check;
 pub mod color;
+pub mod convert;
+pub mod examples;
+pub mod generate;
 mod inputs;
+pub mod measure;
 pub mod output;
+pub mod pages;
+pub mod platform;
+pub mod profile;
+pub mod report;
 pub mod run;
 pub mod scheduling;
 pub mod simulate;
+pub mod study;
+pub mod tour;
+pub mod trace;
 
 pub use inputs::{Charged, Choice, On, Tasks};
 

@@ -18,3 +18,31 @@ pub fn without_outputs() -> String {
     }
     words.join(" ")
 }
+
+/// The whole command line, quoted for a shell, without the path of this program.
+pub fn whole() -> String {
+    let quoted = |word: String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    std::iter::once("warmset".to_owned())
+        .chain(
+            std::env::args_os()
+                .skip(1)
+                .map(|word| quoted(word.to_string_lossy().into_owned())),
+        )
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The words that start this program: the path that it was started by, where there was one.
+pub fn program() -> String {
+    std::env::args()
+        .next()
+        .filter(|name| name.contains('/'))
+        .unwrap_or_else(|| "warmset".to_owned())
+}

@@ -7,9 +7,7 @@
 
 mod command;
 mod console;
-mod examples;
 mod options;
-mod pages;
 mod scheduling_options;
 mod verbs;
 

@@ -82,27 +82,6 @@ impl On {
         }
     }
 
-    /// The platform, if one is given.
-    ///
-    /// # Errors
-    /// There is none of this name; no processors.
-    pub fn given(&self) -> Result<Option<model::Platform>> {
-        self.choice().given()
-    }
-
-    /// The platform, or this machine.
-    ///
-    /// # Errors
-    /// As [`On::given`]; this machine does not say what it is.
-    pub fn or_this_machine(&self) -> Result<model::Platform> {
-        self.choice().platform()
-    }
-
-    /// Is one given?
-    pub fn is_given(&self) -> bool {
-        self.platform.is_some() || self.processors.is_some()
-    }
-
     /// The same options for another command, each with a space in front.
     pub fn words(&self) -> String {
         match (&self.platform, self.processors) {

@@ -3,7 +3,8 @@
 use crate::Answer;
 use crate::console::{give, note};
 use crate::options::new_file;
-use model::{Duration, Result, files, rtapp, taskfile};
+use app::convert::convert;
+use model::{Duration, Result};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -29,21 +30,10 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
-    let text = files::read_text(&args.file)?;
-    // No TOML file begins with a brace, and every file of rt-app does, or with a comment.
-    let is_rt_app = text.trim_start().starts_with(['{', '/']);
-    let (written, notes) = if is_rt_app {
-        let imported = rtapp::from_rt_app(&text).map_err(|e| e.at(args.file.display()))?;
-        let place = |note| format!("{}: {note}", args.file.display());
-        let notes = imported.notes.into_iter().map(place).collect();
-        (taskfile::to_toml(&imported.set), notes)
-    } else {
-        let set = taskfile::from_toml(&text).map_err(|e| e.at(args.file.display()))?;
-        rtapp::to_rt_app(&set, args.duration).map_err(|e| e.at(args.file.display()))?
-    };
-    for text in &notes {
+    let converted = convert(&args.file, args.duration)?;
+    for text in &converted.notes {
         note(text);
     }
-    give(&written, args.output.as_deref())?;
+    give(&converted.text, args.output.as_deref())?;
     Ok(Answer::Yes)
 }

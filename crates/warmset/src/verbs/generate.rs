@@ -3,16 +3,10 @@
 use crate::Answer;
 use crate::console::Console;
 use crate::options::{On, Seed, new_file};
-use analyze::registry::{self, TestInfo};
-use app::workers;
-use generate::{Amount, Deadlines, Fill, Generator, Method, Periods, Range, Recipe, Utilizations};
-use model::files::Aside;
-use model::taskfile::{MAX_PROCESSORS, to_batch_line, to_toml};
-use model::watch::Watch;
-use model::{Error, Provenance, Ratio, Result, TaskSet, Timing, exact};
-use rayon::prelude::*;
-use std::io::Write;
-use std::ops::ControlFlow;
+use app::generate::{Options, one_set, prepare};
+use app::output::Output;
+use generate::{Deadlines, Fill, Method, Periods, Utilizations};
+use model::{Ratio, Result};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -108,51 +102,42 @@ enum SetFormat {
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     let format = args.set_format();
-    if args.sets == 0 {
-        return Err(Error::new("no sets were asked for")
-            .at("--sets")
-            .remedy("give at least 1"));
-    }
-    if format == SetFormat::Toml && args.sets != 1 {
-        return Err(Error::new(format!(
-            "a task file holds one set, and {} were asked for",
-            args.sets
-        ))
-        .at("--sets")
-        .remedy("write batch lines with `--format jsonl`"));
-    }
-    if args.first.checked_add(args.sets).is_none() {
-        return Err(Error::new("the numbers of the sets run beyond 2^64")
-            .at("--first")
-            .remedy("start lower, or draw fewer sets"));
-    }
-    let source = Source {
-        generator: args.recipe()?.prepare()?,
-        until: args.until.as_deref().map(registry::find).transpose()?,
-        m: args.processors()?,
+    let path = args.output;
+    let options = Options {
+        utilization: args.utilization,
+        periods: args.periods,
+        deadlines: args.deadlines,
+        cap: args.cap,
+        fill: args.fill,
+        tasks: args.tasks,
+        total: args.total,
+        method: args.method,
+        range: args.range,
+        until: args.until,
+        on: args.on.choice(),
+        sets: args.sets,
         seed: args.seed.seed,
+        first: args.first,
     };
-    let mut output = Output::open(args.output.clone())?;
+    if format == SetFormat::Toml {
+        one_set(options.sets)?;
+    }
+    let drawing = prepare(&options)?;
+    let mut stdout = std::io::stdout();
+    let mut output = Output::open(path.as_deref(), &mut stdout)?;
     match format {
         SetFormat::Toml => {
-            let set = source.draw(args.first)?;
-            let head = format!(
-                "# {}, {}\n# {} processors\n\n",
-                version(),
-                args.command(source.m),
-                source.processors(&set)?
-            );
             // A reader that closed the pipe has seen enough.
-            let _ = output.write(&(head + &to_toml(&set)))?;
+            let _ = output.write(drawing.task_file()?.as_bytes())?;
         }
-        SetFormat::Jsonl => args.write_lines(&source, &mut output)?,
+        SetFormat::Jsonl => {
+            let console = Console::new()?;
+            drawing.lines(&mut output, &console)?;
+        }
     }
     output.finish()?;
     Ok(Answer::Yes)
 }
-
-/// Sets are drawn on all processors so many at a time, and written in order.
-const CHUNK: u64 = 4096;
 
 impl Args {
     fn set_format(&self) -> SetFormat {
@@ -161,221 +146,5 @@ impl Args {
             Some(path) if named_toml(path) => SetFormat::Toml,
             _ => SetFormat::Jsonl,
         })
-    }
-
-    fn recipe(&self) -> Result<Recipe> {
-        let utilizations = self.utilization;
-        let amount = match (self.cap, self.tasks, self.total) {
-            (Some(cap), _, _) => Amount::Cap {
-                utilizations,
-                cap,
-                fill: self.fill,
-            },
-            (_, Some(tasks), Some(total)) => Amount::Total {
-                method: self.method,
-                tasks,
-                total,
-                range: self.range.as_deref().map_or(Ok(Range::ALL), str::parse)?,
-            },
-            (_, Some(tasks), None) => Amount::Tasks { utilizations, tasks },
-            _ if self.until.is_some() => Amount::UntilRefused { utilizations },
-            _ => {
-                return Err(Error::new("nothing says how many tasks a set has")
-                    .remedy("give `--cap U`, `--tasks N` or `--until TEST`"));
-            }
-        };
-        Ok(Recipe {
-            amount,
-            periods: self.periods.clone(),
-            deadlines: self.deadlines,
-        })
-    }
-
-    /// As given, or as many as the total utilization needs.
-    ///
-    /// `None`: each set its own.
-    fn processors(&self) -> Result<Option<u32>> {
-        let needed = self.cap.or(self.total).map(|u| u.num().div_ceil(u.den()).max(1));
-        let given = self.on.given()?.map(|p| p.usable().len() as u64);
-        if self.until.is_some() && given.is_none() {
-            return Err(Error::new("a test is asked with a number of processors")
-                .at("--until")
-                .remedy("give `-m M` or `--platform NAME`"));
-        }
-        given.or(needed).map(possible).transpose()
-    }
-
-    /// The command that makes the same sets again, wherever they were written to.
-    fn command(&self, m: Option<u32>) -> String {
-        let mut words = vec!["warmset generate".to_owned()];
-        let mut add = |flag: &str, value: Option<String>| {
-            words.extend(value.map(|v| format!("{flag} {v}")));
-        };
-        let total = self.total.filter(|_| self.tasks.is_some());
-        add(
-            "--utilization",
-            total.is_none().then(|| self.utilization.to_string()),
-        );
-        add("--periods", Some(self.periods.to_string()));
-        add("--deadlines", Some(self.deadlines.to_string()));
-        add("--cap", self.cap.map(|u| u.to_f64().to_string()));
-        add("--fill", self.cap.map(|_| self.fill.to_string()));
-        add("--tasks", self.tasks.map(|n| n.to_string()));
-        add("--total", total.map(|u| u.to_f64().to_string()));
-        add("--method", total.map(|_| self.method.to_string()));
-        add("--range", self.range.clone());
-        add("--until", self.until.clone());
-        let given = m.filter(|_| self.on.is_given());
-        add("-m", given.map(|m| m.to_string()));
-        add("--sets", Some(self.sets.to_string()));
-        add("--first", (self.first > 0).then(|| self.first.to_string()));
-        add("--seed", Some(self.seed.seed.to_string()));
-        words.join(" ")
-    }
-
-    fn write_lines(&self, source: &Source, output: &mut Output) -> Result<()> {
-        workers()?;
-        let console = Console::new()?;
-        console.begin("drawing task sets", self.sets);
-        let end = self.first + self.sets;
-        for start in (self.first..end).step_by(CHUNK as usize) {
-            let numbers = start..end.min(start + CHUNK);
-            let lines = numbers
-                .clone()
-                .into_par_iter()
-                .map(|number| {
-                    let set = source.draw(number)?;
-                    to_batch_line(&number.into(), source.processors(&set)?, &set)
-                })
-                .collect::<Result<Vec<String>>>()?;
-            for (number, mut line) in numbers.zip(lines) {
-                if number == self.first {
-                    line = with_provenance(line, self, source)?;
-                }
-                line.push('\n');
-                if output.write(&line)?.is_break() {
-                    return Ok(());
-                }
-            }
-            console.advance(CHUNK.min(end - start));
-            if console.stopped() {
-                return Err(Error::new("stopped before all sets were drawn")
-                    .remedy("nothing was kept: sets are quick to draw again by their seed"));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A number of processors that sets can be for.
-fn possible(m: u64) -> Result<u32> {
-    u32::try_from(m)
-        .ok()
-        .filter(|m| (1..=MAX_PROCESSORS).contains(m))
-        .ok_or_else(|| {
-            Error::new(format!("{m} processors"))
-                .at("-m")
-                .remedy(format!("give a number from 1 to {MAX_PROCESSORS}"))
-        })
-}
-
-/// The first line of a file also says where its sets come from; readers of batch lines pass over the key.
-fn with_provenance(line: String, args: &Args, source: &Source) -> Result<String> {
-    let provenance = Provenance {
-        source: version(),
-        command: args.command(source.m),
-        seed: Some(args.seed.seed),
-        ..Provenance::default()
-    };
-    let text = serde_json::to_string(&provenance)
-        .map_err(|e| Error::new(format!("the provenance cannot be written as JSON: {e}")))?;
-    Ok(format!("{},\"provenance\":{text}}}", line.trim_end_matches('}')))
-}
-
-fn version() -> String {
-    format!("warmset {}", env!("CARGO_PKG_VERSION"))
-}
-
-/// What sets are drawn from.
-struct Source {
-    generator: Generator,
-    until: Option<&'static TestInfo>,
-    /// `None`: as many as each set needs.
-    m: Option<u32>,
-    seed: u64,
-}
-
-impl Source {
-    /// For how many processors a set is.
-    fn processors(&self, set: &TaskSet) -> Result<u32> {
-        match self.m {
-            Some(m) => Ok(m),
-            None => {
-                let total =
-                    |m: u64| exact::cmp_sum(set.timings().iter().map(Timing::utilization), Ratio::whole(m));
-                possible((1..).find(|m| total(*m).is_le()).unwrap_or(1))
-            }
-        }
-    }
-
-    fn draw(&self, number: u64) -> Result<TaskSet> {
-        let Some((test, m)) = self.until.zip(self.m) else {
-            return self.generator.draw(self.seed, number);
-        };
-        // A test that does not apply to the set would end it at any size: say so instead.
-        let mut refusal = None;
-        let set = self.generator.draw_until(self.seed, number, |tasks| {
-            (test.run)(tasks, m).unwrap_or_else(|why| {
-                refusal = Some(why);
-                false
-            })
-        });
-        match refusal {
-            Some(why) => Err(Error::new(format!("{} {why}", test.name))
-                .at("--until")
-                .remedy("choose a test that applies to such sets")),
-            None => set,
-        }
-    }
-}
-
-/// Where sets go: a file that appears when it is complete, or standard output.
-enum Output {
-    File(PathBuf, Aside),
-    Standard(std::io::Stdout),
-}
-
-impl Output {
-    fn open(path: Option<PathBuf>) -> Result<Self> {
-        Ok(match path {
-            Some(path) => Output::File(path.clone(), Aside::create(path)?),
-            None => Output::Standard(std::io::stdout()),
-        })
-    }
-
-    /// Writes; breaks when a reader closed the pipe, which has seen enough.
-    fn write(&mut self, text: &str) -> Result<ControlFlow<()>> {
-        match self {
-            Output::File(path, file) => file
-                .write_all(text.as_bytes())
-                .map_err(|e| Error::io(path, "write the file", &e))?,
-            Output::Standard(out) => match out.write_all(text.as_bytes()) {
-                Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => return Ok(ControlFlow::Break(())),
-                done => done.map_err(|e| Error::io("standard output", "write", &e))?,
-            },
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn finish(self) -> Result<()> {
-        match self {
-            Output::File(_, file) => file.finish(),
-            Output::Standard(mut out) => match out.flush() {
-                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                    Err(Error::io("standard output", "write", &e))
-                }
-                _ => Ok(()),
-            },
-        }
     }
 }

@@ -1,16 +1,14 @@
 //! `warmset measure`: what this machine costs. So far: cache-related preemption and migration delays.
 
-use crate::Answer;
 use crate::console::{self, Console, Format};
 use crate::options::{Printed, Seed, directory};
-use crate::pages;
-use ::measure::cpmd::{self, Outcome};
-use ::measure::plan::{Options, Plan};
+use crate::{Answer, command};
+use ::measure::cpmd::Outcome;
+use ::measure::plan::Options;
 use ::measure::ratio::WriteRatio;
 use ::measure::summary;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use model::watch::Watch as _;
-use model::{Bytes, CpuSet, Duration, Error, Load, Result};
+use model::{Bytes, CpuSet, Duration, Load, Result};
 use std::path::PathBuf;
 
 /// Options of `warmset measure`.
@@ -120,8 +118,7 @@ pub fn run(args: Args) -> Result<Answer> {
 }
 
 fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
-    let machine = machine::detect::this_machine()?;
-    let format = args.printed.format();
+    let dir = args.output.clone();
     let options = Options {
         out: args.output,
         quick: args.quick,
@@ -133,37 +130,17 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
         cpus: args.cpus,
         seed: args.seed.seed,
         resume: args.resume,
-        command: command_line(),
-        about: machine.settings(),
+        command: command::whole(),
+        ..Options::default()
     };
-    let plan = Plan::of(&options, &machine.platform)?;
-    spare_finished(&plan)?;
     let console = Console::new()?;
-    let outcome = cpmd::measure(&plan, &machine.platform, &console)?;
-    console.finish();
-    match format {
+    let outcome = app::measure::cpmd(options, &console)?;
+    match args.printed.format() {
         Format::Table => console::show(&as_text(&outcome))?,
         Format::Json => console::print_json(&outcome)?,
     }
-    match outcome.interrupted {
-        None => Ok(Answer::Yes),
-        Some((done, all)) => Err(Error::new(format!(
-            "interrupted after {done} of {all} blocks of samples; what was measured is kept"
-        ))
-        .at(plan.out.display())
-        .remedy("go on with the same command and `--resume`")),
-    }
-}
-
-/// Refuses to measure over a measurement that is complete: it may have taken hours.
-fn spare_finished(plan: &Plan) -> Result<()> {
-    let there = |name: &str| plan.out.join(name).exists();
-    if !plan.resume && there(pages::SAMPLES) && !there(::measure::journal::NAME) {
-        return Err(Error::new("a finished measurement is in this directory")
-            .at(plan.out.display())
-            .remedy("choose another directory, or remove its samples.parquet to measure anew"));
-    }
-    Ok(())
+    app::measure::complete(&outcome, &dir)?;
+    Ok(Answer::Yes)
 }
 
 fn as_text(outcome: &Outcome) -> String {
@@ -179,24 +156,4 @@ fn as_text(outcome: &Outcome) -> String {
         outcome.samples_path.display()
     );
     text
-}
-
-/// The command line that makes it again, without the way to this program.
-fn command_line() -> String {
-    let quoted = |word: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    std::iter::once("warmset".to_owned())
-        .chain(
-            std::env::args_os()
-                .skip(1)
-                .map(|word| quoted(word.to_string_lossy().into_owned())),
-        )
-        .collect::<Vec<_>>()
-        .join(" ")
 }

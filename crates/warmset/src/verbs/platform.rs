@@ -3,8 +3,8 @@
 use crate::Answer;
 use crate::console::{self, Format};
 use crate::options::{On, Printed, new_file};
-use model::{Error, Platform, Result, builtin, files, platformfile};
-use serde::Serialize;
+use app::platform::{Described, describe};
+use model::Result;
 use std::path::PathBuf;
 
 /// Options of `warmset platform`.
@@ -34,84 +34,33 @@ pub fn run(args: Args) -> Result<Answer> {
     if args.on.name() == Some("list") {
         return list(&args);
     }
-    match args.on.given()? {
-        Some(platform) => {
-            write(&args, &platform)?;
-            match args.printed.format() {
-                Format::Table => console::show(&machine::render::platform_text(&platform))?,
-                Format::Json => console::print_json(&Described { platform: &platform })?,
-            }
-            Ok(Answer::Yes)
-        }
-        None => {
-            let machine = machine::this_machine()?;
-            write(&args, &machine.platform)?;
-            match args.printed.format() {
-                Format::Table => console::show(&machine::render::machine_text(&machine))?,
-                Format::Json => console::print_json(&machine)?,
-            }
-            Ok(Answer::Yes)
-        }
+    let described = describe(&args.on.choice())?;
+    if let Some(path) = &args.output {
+        described.write(path)?;
+        // Standard output holds the platform itself.
+        console::note(&format!("wrote {}", path.display()));
     }
-}
-
-/// A platform that is not this machine: facts and capabilities are this machine's alone.
-#[derive(Serialize)]
-struct Described<'a> {
-    platform: &'a Platform,
-}
-
-fn list(args: &Args) -> Result<Answer> {
-    #[derive(Serialize)]
-    struct Row {
-        name: &'static str,
-        about: &'static str,
-    }
-    let mut rows: Vec<Row> = builtin::PLATFORMS
-        .iter()
-        .map(|b| Row {
-            name: b.name,
-            about: b.about,
-        })
-        .collect();
-    rows.push(Row {
-        name: builtin::SYMMETRIC,
-        about: "N identical processors, no caches described",
-    });
-    match args.printed.format() {
-        Format::Json => {
-            #[derive(Serialize)]
-            struct List {
-                platforms: Vec<Row>,
-            }
-            console::print_json(&List { platforms: rows })?;
+    match (args.printed.format(), &described) {
+        (Format::Json, _) => console::print_json(&described)?,
+        (Format::Table, Described::Platform { platform }) => {
+            console::show(&machine::render::platform_text(platform))?;
         }
-        Format::Table => {
-            let lines: Vec<String> = rows
-                .iter()
-                .map(|r| format!("{:14} {}\n", r.name, r.about))
-                .collect();
-            console::show(&lines.concat())?;
+        (Format::Table, Described::Machine(machine)) => {
+            console::show(&machine::render::machine_text(machine))?;
         }
     }
     Ok(Answer::Yes)
 }
 
-fn write(args: &Args, platform: &Platform) -> Result<()> {
-    let Some(path) = &args.output else {
-        return Ok(());
-    };
-    let text = match path.extension().and_then(|e| e.to_str()) {
-        Some("svg") => report::platform::svg(platform),
-        Some("toml") => platformfile::to_toml(platform),
-        _ => {
-            return Err(Error::new("neither a picture nor a description by its name")
-                .at(path.display())
-                .remedy("end the name in `.svg` or `.toml`"));
+fn list(args: &Args) -> Result<Answer> {
+    let list = app::platform::list();
+    match args.printed.format() {
+        Format::Json => console::print_json(&list)?,
+        Format::Table => {
+            let rows = list.platforms.iter();
+            let lines: Vec<String> = rows.map(|r| format!("{:14} {}\n", r.name, r.about)).collect();
+            console::show(&lines.concat())?;
         }
-    };
-    files::write(path, text)?;
-    // Standard output holds the platform itself.
-    console::note(&format!("wrote {}", path.display()));
-    Ok(())
+    }
+    Ok(Answer::Yes)
 }

@@ -3,13 +3,11 @@
 use crate::Answer;
 use crate::console;
 use crate::options::{Answered, LoadArg, StatisticArg, new_file};
-use model::schedcat::{self, Meaning};
+use app::Choice;
+use app::profile::{Into as Target, Row, overhead_name, values};
+use model::schedcat::Meaning;
 use model::table::{Look, Table};
-use model::{
-    Bytes, CpmdCurve, CpmdPoint, Delay, Error, Load, Profile, Provenance, Result, Statistic, files,
-    profilefile,
-};
-use serde::Serialize;
+use model::{Bytes, CpmdCurve, CpmdPoint, Delay, Load, Profile, Result};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -107,19 +105,14 @@ struct MeaningArgs {
     policy: String,
 }
 
-impl MeaningArgs {
-    fn meaning(&self) -> Result<Meaning> {
-        if !(0.0..=1.0).contains(&self.write_ratio) {
-            return Err(Error::new(format!("{} is not a ratio", self.write_ratio))
-                .at("`--write-ratio`")
-                .remedy("give a number from 0 to 1"));
+impl From<MeaningArgs> for Meaning {
+    fn from(args: MeaningArgs) -> Self {
+        Meaning {
+            statistic: args.statistic.into(),
+            load: args.load.into(),
+            write_ratio: args.write_ratio,
+            policy: args.policy,
         }
-        Ok(Meaning {
-            statistic: self.statistic.into(),
-            load: self.load.into(),
-            write_ratio: self.write_ratio,
-            policy: self.policy.clone(),
-        })
     }
 }
 
@@ -127,38 +120,17 @@ impl MeaningArgs {
 pub fn run(args: Args) -> Result<Answer> {
     match args.what {
         What::Show(args) => show(&args),
-        What::Import(args) => import(&args),
-        What::Export(args) => export(&args),
+        What::Import(args) => import(args),
+        What::Export(args) => export(args),
     }
 }
 
-fn import(args: &Import) -> Result<Answer> {
-    let text = files::read_text(&args.table)?;
-    let before = match &args.into {
-        Some(name) => Profile::find(name)?,
-        None => Profile::new(
-            args.platform.as_str(),
-            Provenance {
-                source: format!("SchedCAT table {}", args.table.display()),
-                ..Provenance::default()
-            },
-        ),
+fn import(args: Import) -> Result<Answer> {
+    let target = match args.into {
+        Some(name) => Target::Profile(Choice::Named(name)),
+        None => Target::New(args.platform),
     };
-    let meaning = args.meaning.meaning()?;
-    let (mut profile, skipped) =
-        schedcat::import(&before, &text, &meaning).map_err(|e| e.at(args.table.display()))?;
-    if args.into.is_some() {
-        // Every table stays named: the curves of one profile may come from several.
-        let source = &mut profile.provenance.source;
-        let table = format!("SchedCAT table {}", args.table.display());
-        if !source.split("; ").any(|s| s == table) {
-            *source = match source.is_empty() {
-                true => table,
-                false => format!("{source}; {table}"),
-            };
-        }
-    }
-    files::write(&args.output, profilefile::to_toml(&profile))?;
+    let skipped = app::profile::import(&args.table, args.meaning.into(), &target, &args.output)?;
     remark(
         skipped
             .iter()
@@ -167,15 +139,11 @@ fn import(args: &Import) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn export(args: &Export) -> Result<Answer> {
-    let profile = Profile::find(&args.profile)?;
-    let meaning = args.meaning.meaning()?;
-    let (text, left_out) = match args.overheads {
-        true => schedcat::export_overheads(&profile, &meaning)?,
-        false => schedcat::export_cpmd(&profile, &meaning)?,
-    };
-    console::give(&text, args.output.as_deref())?;
-    remark(left_out.iter().map(|l| format!("left out: {l}")));
+fn export(args: Export) -> Result<Answer> {
+    let profile = Choice::Named(args.profile);
+    let exported = app::profile::export(&profile, args.meaning.into(), args.overheads)?;
+    console::give(&exported.text, args.output.as_deref())?;
+    remark(exported.left_out.iter().map(|l| format!("left out: {l}")));
     Ok(Answer::Yes)
 }
 
@@ -187,84 +155,16 @@ fn remark(lines: impl Iterator<Item = String>) {
     }
 }
 
-/// A value that was read off a curve.
-#[derive(Serialize)]
-struct Row {
-    /// `preemption (idle, write ratio 0.25)`, `release (g-edf)`.
-    curve: String,
-    /// Which number of the samples.
-    statistic: Statistic,
-    /// The value.
-    #[serde(rename = "value_ns", serialize_with = "model::time::ns::serialize")]
-    value: Delay,
-    /// Outside of what was measured: a guess.
-    extrapolated: bool,
-}
-
 fn show(args: &Show) -> Result<Answer> {
-    let profile = Profile::find(&args.profile)?;
-    let asked = args.wss.is_some() || args.tasks.is_some();
-    let rows = rows(&profile, args);
-    #[derive(Serialize)]
-    struct Read<'a> {
-        platform: &'a str,
-        values: &'a [Row],
-    }
-    if asked {
-        let read = Read {
-            platform: &profile.platform,
-            values: &rows,
-        };
-        args.answered.give(|_| rows_text(&rows), &read)?;
+    let profile = Choice::<Profile>::Named(args.profile.clone()).profile()?;
+    if args.wss.is_some() || args.tasks.is_some() {
+        let read = values(&profile, args.wss, args.tasks);
+        args.answered.give(|_| rows_text(&read.values), &read)?;
     } else {
         args.answered
             .give(|look| profile_text(&profile, look), &profile)?;
     }
     Ok(Answer::Yes)
-}
-
-fn rows(profile: &Profile, args: &Show) -> Vec<Row> {
-    let both = [Statistic::Average, Statistic::Maximum];
-    let mut rows = Vec::new();
-    for (wss, curve) in args
-        .wss
-        .iter()
-        .flat_map(|w| profile.cpmd.iter().map(move |c| (*w, c)))
-    {
-        for statistic in both {
-            rows.extend(curve.at(wss, statistic).map(|r| Row {
-                curve: format!(
-                    "{} ({}, write ratio {})",
-                    curve.resumption, curve.load, curve.write_ratio
-                ),
-                statistic,
-                value: r.value,
-                extrapolated: r.extrapolated,
-            }));
-        }
-    }
-    for (tasks, curve) in args
-        .tasks
-        .iter()
-        .flat_map(|t| profile.overheads.iter().map(move |c| (*t, c)))
-    {
-        for statistic in both {
-            rows.extend(curve.at(tasks, statistic).map(|r| Row {
-                curve: overhead_name(curve),
-                statistic,
-                value: r.value,
-                extrapolated: r.extrapolated,
-            }));
-        }
-    }
-    rows
-}
-
-fn overhead_name(curve: &model::profile::OverheadCurve) -> String {
-    match curve.policy.as_str() {
-        "" => curve.kind.name().to_owned(),
-        policy => format!("{} ({policy})", curve.kind.name()),
-    }
 }
 
 fn rows_text(rows: &[Row]) -> String {

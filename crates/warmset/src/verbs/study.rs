@@ -3,14 +3,11 @@
 use crate::Answer;
 use crate::console::{self, Console, Format};
 use crate::options::{On, Printed, directory};
+use app::study::{Options, crossings, curves, plot};
 use model::table::{Look, Table};
-use model::watch::Watch as _;
-use model::{Duration, Error, Platform, Result, files};
-use report::Figure;
-use report::schedulability::{self, Crossing, Curve};
-use serde::Serialize;
-use std::path::{Path, PathBuf};
-use study::{Results, Study, file, presets};
+use model::{Duration, Result};
+use std::path::PathBuf;
+use study::Results;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,28 +102,12 @@ pub fn run(args: Args) -> Result<Answer> {
 }
 
 fn list(args: &ListArgs) -> Result<()> {
-    #[derive(Serialize)]
-    struct Row {
-        name: String,
-        title: String,
-        source: &'static str,
-    }
-    let rows = presets::list()
-        .into_iter()
-        .map(|(name, title, source)| Row { name, title, source });
+    let list = app::study::list();
     match args.printed.format() {
-        Format::Json => {
-            #[derive(Serialize)]
-            struct List {
-                studies: Vec<Row>,
-            }
-            console::print_json(&List {
-                studies: rows.collect(),
-            })
-        }
+        Format::Json => console::print_json(&list),
         Format::Table => {
             let mut text = String::new();
-            for row in rows {
+            for row in list.studies {
                 text += &format!("{:18}  {} ({})\n", row.name, row.title, row.source);
             }
             console::show(&text)
@@ -135,26 +116,14 @@ fn list(args: &ListArgs) -> Result<()> {
 }
 
 fn run_study(args: &RunArgs) -> Result<()> {
-    let mut study = find(&args.study)?;
-    if let Some(platform) = args.on.given()? {
-        let before = study.caps;
-        study = study.on(platform)?;
-        if study.caps != before {
-            console::note(&format!(
-                "caps above {} are left out: no task set above that can be scheduled",
-                study.platform.usable().len()
-            ));
-        }
-    }
-    study.sets = args.sets.unwrap_or(study.sets);
-    study.seed = args.seed.unwrap_or(study.seed);
-    let console = Console::new()?;
-    app::workers()?;
-    let results = match &args.output {
-        Some(dir) => study::run_in(dir, &study, &console)?,
-        None => study::run(&study, &console)?,
+    let options = Options {
+        on: args.on.choice(),
+        sets: args.sets,
+        seed: args.seed,
+        output: args.output.clone(),
     };
-    console.finish();
+    let console = Console::new()?;
+    let results = app::study::run(&args.study, &options, &console)?;
     match args.printed.format() {
         Format::Json => console::print(&results.to_json()?)?,
         Format::Table => console::show(&table(&results, console::look()))?,
@@ -166,23 +135,6 @@ fn run_study(args: &RunArgs) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A study by name or from a file.
-fn find(name: &str) -> Result<Study> {
-    if name.contains('/') || name.ends_with(".toml") {
-        let text = files::read_text(Path::new(name))?;
-        return file::from_toml(&text, find_platform).map_err(|e| e.at(name));
-    }
-    presets::find(name)
-}
-
-/// A platform by its name in a study file.
-fn find_platform(name: &str) -> Result<Platform> {
-    match name {
-        "this-machine" => Ok(machine::this_machine()?.platform),
-        _ => Platform::find(name),
-    }
 }
 
 /// W(D), or S(U) where there is only one delay, for people.
@@ -232,92 +184,6 @@ fn table(results: &Results, look: Look) -> String {
         text += &format!("\n(!) {note}");
     }
     text.trim_end().to_owned() + "\n"
-}
-
-/// W(D), or S(U) at the delay of this place, as `report` draws it.
-fn curves(results: &Results, weighted: bool, delay: usize) -> Vec<Curve> {
-    let curves = if weighted {
-        results.weighted()
-    } else {
-        results.by_utilization(delay)
-    };
-    curves
-        .into_iter()
-        .map(|c| Curve {
-            policy: c.policy,
-            points: c.points,
-            band: c.band,
-        })
-        .collect()
-}
-
-/// Where each policy falls below what P-EDF reaches without delay (000 §5); below the first one if there is no P-EDF.
-fn crossings(results: &Results) -> Vec<Crossing> {
-    let curves = curves(results, true, 0);
-    let reference = results.policy("P-EDF").unwrap_or(0);
-    curves
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| *at != reference)
-        .filter_map(|(_, curve)| schedulability::crossing(curve, curves.get(reference)?))
-        .collect()
-}
-
-/// Draws the charts of a study into a directory.
-fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
-    let mut write = |mut figure: Figure| {
-        // A file has no caption beside it.
-        for note in &results.notes {
-            figure.description += " ";
-            figure.description += note;
-        }
-        let path = dir.join(format!("{}.svg", figure.id));
-        files::write(&path, figure.to_svg())?;
-        written.push(path);
-        Ok::<(), Error>(())
-    };
-    let caption = format!(
-        "{}. {} task sets for each of {} caps on the total utilization. {}, {}.",
-        results.title,
-        results.sets,
-        results.shards.len(),
-        results.provenance.source,
-        results.provenance.command
-    );
-    let caption = [&results.notes[..], &[caption]].concat().join(" ");
-    if results.delays.len() > 1 {
-        let all = crossings(results);
-        let marked = all.iter().find(|c| c.falling == "G-EDF").or(all.first());
-        write(schedulability::weighted(
-            "weighted",
-            &results.title,
-            &curves(results, true, 0),
-            marked,
-            &caption,
-        )?)?;
-    }
-    let shortest = [results.delays.first().copied().unwrap_or_default()];
-    for delay in if at.is_empty() { &shortest[..] } else { at } {
-        let place = results.delays.iter().position(|d| d == delay).ok_or_else(|| {
-            Error::new(format!("the study has no delay of {delay}"))
-                .at("--at")
-                .remedy(match (results.delays.first(), results.delays.last()) {
-                    (Some(first), Some(last)) => {
-                        format!("it has {} from {first} to {last}", results.delays.len())
-                    }
-                    _ => "run it with more delays".to_owned(),
-                })
-        })?;
-        write(schedulability::by_utilization(
-            &format!("schedulability-{delay}"),
-            &format!("{}, at D = {}", results.title, report::words::duration(*delay)),
-            results.processors,
-            &curves(results, false, place),
-            &caption,
-        )?)?;
-    }
-    Ok(written)
 }
 
 fn lines(paths: &[PathBuf]) -> String {

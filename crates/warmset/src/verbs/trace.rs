@@ -4,17 +4,11 @@ use super::trace_export;
 use crate::Answer;
 use crate::console::{Console, Format};
 use crate::options::{Answered, new_file};
-use ::trace::check::{Options, Violation};
-use ::trace::stats::JobRow;
-use ::trace::view::Moment;
-use ::trace::{Checker, Condition, Header, Origin, Reader, Sink, Statistics, Verdict, View, Viewer, csv};
-use model::watch::Watch;
-use model::{Duration, Error, Instant, Result, files};
-use report::schedule::{self, Rows};
-use serde::Serialize;
+use ::trace::{Condition, Header, Verdict, View};
+use app::trace::{CheckOptions, policies_of};
+use model::{Duration, Instant, Result};
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options of `warmset trace`.
 #[derive(clap::Args, Debug)]
@@ -82,40 +76,41 @@ pub fn run(args: Args) -> Result<Answer> {
     }
 }
 
-/// Hands all events of a file to a sink, with progress, until `enough` says so.
-pub(super) fn replay<S: Sink>(
-    path: &Path,
-    doing: &str,
-    mut sink: S,
-    enough: impl Fn(&S) -> bool,
-) -> Result<(S, Condition)> {
+fn check(args: &CheckArgs) -> Result<Answer> {
+    let options = CheckOptions {
+        tolerance: args.tolerance,
+        picture: args.picture.clone(),
+    };
     let console = Console::new()?;
-    let mut reader = Reader::open(path)?;
-    let size = std::fs::metadata(path).map_or(0, |m| m.len());
-    console.begin(doing, size);
-    while let Some(events) = reader.next_block()? {
-        for event in events {
-            sink.record(*event);
-        }
-        console.advance(4096);
-        if console.stopped() {
-            return Err(Error::new("stopped before the end").at(path.display()));
-        }
-        if enough(&sink) {
-            break;
-        }
+    let checked = app::trace::check(&args.file, &options, &console)?;
+    let table = |_| {
+        let picture = checked.picture.as_ref();
+        told(&checked.header, checked.condition, &checked.verdict, picture)
+    };
+    args.answered.give(table, &checked)?;
+    Ok(match checked.clean {
+        true => Answer::Yes,
+        false => Answer::No,
+    })
+}
+
+fn stats(args: &StatsArgs) -> Result<Answer> {
+    let console = Console::new()?;
+    let sums = app::trace::stats(&args.file, args.jobs.as_deref(), &console)?;
+    let condition = sums.condition;
+    if args.answered.printed.format() == Format::Json {
+        app::trace::export::note_damage(&args.file, &condition, true, &console);
     }
-    Ok((sink, reader.condition()))
-}
-
-pub(super) fn head_of(path: &Path) -> Result<Header> {
-    Ok(Reader::open(path)?.header().clone())
-}
-
-/// Who rules, one after the other.
-fn policies_of(header: &Header) -> String {
-    let policies: Vec<&str> = header.stages.iter().map(|s| s.policy.as_str()).collect();
-    policies.join(", ")
+    let table = |look| {
+        let complete = if condition.is_whole() {
+            String::new()
+        } else {
+            format!("{condition}\n")
+        };
+        format!("{}\n{complete}{}", about(&sums.header), sums.summary.text(look))
+    };
+    args.answered.give(table, &sums)?;
+    Ok(Answer::Yes)
 }
 
 /// What a trace says of itself, in a line.
@@ -128,95 +123,6 @@ fn about(header: &Header) -> String {
         header.processors().len(),
         header.provenance.source
     )
-}
-
-/// What every JSON document about a trace opens with.
-#[derive(Serialize)]
-struct About<'a> {
-    file: String,
-    origin: Origin,
-    /// Several that took turns stand apart by `, `.
-    policy: String,
-    platform: &'a str,
-}
-
-impl<'a> About<'a> {
-    fn of(file: &Path, header: &'a Header) -> Self {
-        About {
-            file: file.display().to_string(),
-            origin: header.origin,
-            policy: policies_of(header),
-            platform: &header.platform.name,
-        }
-    }
-}
-
-fn check(args: &CheckArgs) -> Result<Answer> {
-    let header = head_of(&args.file)?;
-    let mut options = Options::for_trace(&header);
-    if let Some(tolerance) = args.tolerance {
-        options.tolerance = tolerance;
-    }
-    let checker = Checker::new(header.clone(), options).map_err(|e| e.at(args.file.display()))?;
-    let (checker, condition) = replay(&args.file, "checking", checker, |_| false)?;
-    let verdict = checker.finish();
-    let picture = match verdict.first.first() {
-        Some(violation) => Some(around(&args.file, &header, violation)?),
-        None => None,
-    };
-    if let (Some(path), Some(view)) = (&args.picture, &picture) {
-        let title = verdict.first.first().map_or(String::new(), |v| {
-            format!(
-                "{}: rule {} is broken at {}",
-                policies_of(&header),
-                v.rule,
-                report::words::moment(Instant::from_nanos(v.time_ns))
-            )
-        });
-        let figure = schedule::figure("violation", &title, view, Rows::Processors, 760.0, "");
-        files::write(path, figure.to_svg())?;
-    }
-    let clean = verdict.is_clean() && condition.is_whole();
-    #[derive(Serialize)]
-    struct Checked<'a> {
-        #[serde(flatten)]
-        about: About<'a>,
-        /// No rule is broken, and nothing is missing.
-        clean: bool,
-        whole: bool,
-        condition: Condition,
-        verdict: &'a Verdict,
-    }
-    let checked = Checked {
-        about: About::of(&args.file, &header),
-        clean,
-        whole: condition.is_whole(),
-        condition,
-        verdict: &verdict,
-    };
-    let table = |_| told(&header, condition, &verdict, picture.as_ref());
-    args.answered.give(table, &checked)?;
-    Ok(if clean { Answer::Yes } else { Answer::No })
-}
-
-/// The most pieces of jobs on a processor that can be told apart in a picture of a violation.
-const PIECES: usize = 14;
-
-/// The schedule around a violation, its moment marked.
-fn around(path: &Path, header: &Header, violation: &Violation) -> Result<View> {
-    let shortest = header
-        .tasks
-        .timings()
-        .iter()
-        .map(|t| t.period)
-        .min()
-        .unwrap_or_default();
-    let time = Instant::from_nanos(violation.time_ns);
-    let (from, to) = schedule::around(time, shortest);
-    let viewer = Viewer::new(header, from, to);
-    let (viewer, _) = replay(path, "drawing", viewer, Viewer::is_done)?;
-    let name = violation.rule.to_owned();
-    Ok(viewer.finish().around(Moment { time, name }, PIECES))
 }
 
 fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Option<&View>) -> String {
@@ -324,97 +230,4 @@ fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Optio
         let _ = writeln!(text, "\n… and {left} more");
     }
     text
-}
-
-fn stats(args: &StatsArgs) -> Result<Answer> {
-    let header = head_of(&args.file)?;
-    let names: Vec<String> = header
-        .tasks
-        .ids()
-        .map(|t| csv::field(&header.tasks.name(t)))
-        .collect();
-    let out = args.jobs.as_deref().map(files::Aside::create).transpose()?;
-    let mut jobs = Jobs {
-        statistics: Statistics::new(&header, out.is_some()),
-        names,
-        text: JobRow::csv_head(),
-        out: out.map(BufWriter::new),
-        error: None,
-    };
-    if jobs.out.is_none() {
-        jobs.text.clear();
-    }
-    let (mut jobs, condition) = replay(&args.file, "adding up", jobs, |j| j.error.is_some())?;
-    jobs.write();
-    if let Some(e) = jobs.error {
-        return Err(Error::io(
-            args.jobs.as_deref().unwrap_or(&args.file),
-            "write the jobs",
-            &e,
-        ));
-    }
-    if let Some(out) = jobs.out {
-        let path = args.jobs.as_deref().unwrap_or(&args.file);
-        let aside = out
-            .into_inner()
-            .map_err(|e| Error::io(path, "write the jobs", e.error()))?;
-        aside.finish()?;
-    }
-    let summary = jobs.statistics.summary();
-    #[derive(Serialize)]
-    struct Sums<'a> {
-        #[serde(flatten)]
-        about: About<'a>,
-        #[serde(flatten)]
-        summary: &'a ::trace::Summary,
-    }
-    let sums = Sums {
-        about: About::of(&args.file, &header),
-        summary: &summary,
-    };
-    if args.answered.printed.format() == Format::Json {
-        trace_export::note_damage(&args.file, &condition, true);
-    }
-    let table = |look| {
-        let complete = if condition.is_whole() {
-            String::new()
-        } else {
-            format!("{condition}\n")
-        };
-        format!("{}\n{complete}{}", about(&header), summary.text(look))
-    };
-    args.answered.give(table, &sums)?;
-    Ok(Answer::Yes)
-}
-
-/// Adds up, and writes the jobs as they finish.
-struct Jobs {
-    statistics: Statistics,
-    names: Vec<String>,
-    text: String,
-    out: Option<BufWriter<files::Aside>>,
-    error: Option<std::io::Error>,
-}
-
-impl Jobs {
-    fn write(&mut self) {
-        for row in self.statistics.take_rows() {
-            if let Some(name) = self.names.get(row.task.index()) {
-                row.csv(name, &mut self.text);
-            }
-        }
-        if let (Some(out), None) = (&mut self.out, &self.error) {
-            self.error = out.write_all(self.text.as_bytes()).err();
-        }
-        self.text.clear();
-    }
-}
-
-impl Sink for Jobs {
-    fn record(&mut self, event: ::trace::Event) {
-        self.statistics.record(event);
-        if self.out.is_some() && event.kind == ::trace::EventKind::Completion {
-            self.write();
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! The section of a page on task sets: which policies keep them, why, and who runs where.
 
+use crate::check::guarantee_of as guarantee;
 use crate::examples;
 use analyze::Guarantee;
 use analyze::policies::{self, Answer, Costs, Growth, Judgment, Policy, PolicyVerdict};
@@ -16,15 +17,6 @@ pub struct Tasks {
     pub name: String,
     /// The tasks.
     pub set: TaskSet,
-}
-
-/// Hard, unless every task says that it is soft.
-fn guarantee(set: &TaskSet) -> Guarantee {
-    if set.ids().all(|t| set.details(t).is_some_and(|d| d.soft)) {
-        Guarantee::Soft
-    } else {
-        Guarantee::Hard
-    }
 }
 
 /// The delays to judge by: those under load, as 000 §4.2 advises; idle ones if there are no others.

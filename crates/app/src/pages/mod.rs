@@ -1,11 +1,12 @@
-//! Makes pages and figures of what the other rooms wrote into a directory.
+//! Makes pages and figures of what other modules wrote into a directory.
 //!
-//! `warmset tour` fills such a directory and `warmset report` reads it again, so that both show the same.
+//! A tour fills such a directory and a report reads it again, so that both show the same.
 
 mod delays;
 pub mod judged;
 pub mod studies;
 
+use crate::PROGRAM;
 use judged::Tasks;
 use measure::samples::Sample;
 use model::{Error, Platform, Profile, Result, files, platformfile, profilefile, taskfile};
@@ -148,7 +149,7 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
     let mut made = Made {
         page: ReportData {
             title: "What a cold cache costs here, and which scheduler keeps up".to_owned(),
-            program: format!("warmset {}", env!("CARGO_PKG_VERSION")),
+            program: PROGRAM.to_owned(),
             ..ReportData::default()
         },
         findings: Vec::new(),
@@ -224,6 +225,30 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
         made.page.studies.push(part);
     }
     Ok(made)
+}
+
+/// What to try after a tour into this directory: commands, each with what it does.
+pub fn next(dir: &Path) -> Vec<(String, String)> {
+    let dir = dir.display();
+    [
+        (
+            format!("warmset check {dir}/tasks/control.toml --platform {dir}/platform.toml --profile {dir}/profile.toml"),
+            "judges the example again; write a task set of your own like it, and judge that".to_owned(),
+        ),
+        (
+            format!("warmset measure cpmd -o {dir}-full"),
+            "measures longer, with preemptions of up to 50 ms: tighter intervals, larger maxima".to_owned(),
+        ),
+        (
+            "warmset study list".to_owned(),
+            "names the studies of the papers; `warmset study run` runs one, or one of your own".to_owned(),
+        ),
+        (
+            format!("warmset report {dir} --figures plots --png"),
+            "writes every figure as a file, for a paper".to_owned(),
+        ),
+    ]
+    .to_vec()
 }
 
 /// Sets the machine of the papers beside this one.

@@ -1,0 +1,52 @@
+//! Measures what this machine costs: cache-related preemption and migration delays.
+
+use crate::pages;
+use ::measure::cpmd::{self, Outcome};
+use ::measure::plan::{Options, Plan};
+use model::watch::Watch;
+use model::{Error, Result};
+use std::path::Path;
+
+/// Measures cache-related preemption and migration delays of this machine into a directory. The
+/// provenance of the results gets the machine's settings, where the options name none.
+///
+/// # Errors
+/// Options that make no plan; a finished measurement in the directory; no right to measure; files
+/// that cannot be written.
+pub fn cpmd(mut options: Options, watch: &dyn Watch) -> Result<Outcome> {
+    let machine = machine::detect::this_machine()?;
+    if options.about.is_empty() {
+        options.about = machine.settings();
+    }
+    let plan = Plan::of(&options, &machine.platform)?;
+    spare_finished(&plan)?;
+    let outcome = cpmd::measure(&plan, &machine.platform, watch)?;
+    watch.finish();
+    Ok(outcome)
+}
+
+/// Is a measurement into `dir` complete?
+///
+/// # Errors
+/// The user stopped it: what was measured is kept.
+pub fn complete(outcome: &Outcome, dir: &Path) -> Result<()> {
+    match outcome.interrupted {
+        None => Ok(()),
+        Some((done, all)) => Err(Error::new(format!(
+            "interrupted after {done} of {all} blocks of samples; what was measured is kept"
+        ))
+        .at(dir.display())
+        .remedy("go on with the same command and `--resume`")),
+    }
+}
+
+/// Refuses to measure over a measurement that is complete: it may have taken hours.
+fn spare_finished(plan: &Plan) -> Result<()> {
+    let there = |name: &str| plan.out.join(name).exists();
+    if !plan.resume && there(pages::SAMPLES) && !there(::measure::journal::NAME) {
+        return Err(Error::new("a finished measurement is in this directory")
+            .at(plan.out.display())
+            .remedy("choose another directory, or remove its samples.parquet to measure anew"));
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Reads values off the curves of a profile, and exchanges tables with SchedCAT.
+
+use crate::Choice;
+use model::schedcat::{self, Meaning};
+use model::{Bytes, Delay, Error, Profile, Provenance, Result, Statistic, files, profilefile};
+use serde::Serialize;
+use std::path::Path;
+
+/// A value that was read off a curve.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// `preemption (idle, write ratio 0.25)`, `release (g-edf)`.
+    pub curve: String,
+    /// Which number of the samples.
+    pub statistic: Statistic,
+    /// The value.
+    #[serde(rename = "value_ns", serialize_with = "model::time::ns::serialize")]
+    pub value: Delay,
+    /// Outside of what was measured: a guess.
+    pub extrapolated: bool,
+}
+
+/// Values that were read off the curves of a profile. JSON: as `warmset profile show --wss SIZE
+/// --format json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Values {
+    /// The platform of the profile.
+    pub platform: String,
+    /// Average and maximum of each curve.
+    pub values: Vec<Row>,
+}
+
+/// Reads the cache delays at a working set size, and the overheads at a number of tasks.
+pub fn values(profile: &Profile, wss: Option<Bytes>, tasks: Option<u32>) -> Values {
+    Values {
+        platform: profile.platform.clone(),
+        values: rows(profile, wss, tasks),
+    }
+}
+
+fn rows(profile: &Profile, wss: Option<Bytes>, tasks: Option<u32>) -> Vec<Row> {
+    let both = [Statistic::Average, Statistic::Maximum];
+    let mut rows = Vec::new();
+    for (wss, curve) in wss.iter().flat_map(|w| profile.cpmd.iter().map(move |c| (*w, c))) {
+        for statistic in both {
+            rows.extend(curve.at(wss, statistic).map(|r| Row {
+                curve: format!(
+                    "{} ({}, write ratio {})",
+                    curve.resumption, curve.load, curve.write_ratio
+                ),
+                statistic,
+                value: r.value,
+                extrapolated: r.extrapolated,
+            }));
+        }
+    }
+    for (tasks, curve) in tasks
+        .iter()
+        .flat_map(|t| profile.overheads.iter().map(move |c| (*t, c)))
+    {
+        for statistic in both {
+            rows.extend(curve.at(tasks, statistic).map(|r| Row {
+                curve: overhead_name(curve),
+                statistic,
+                value: r.value,
+                extrapolated: r.extrapolated,
+            }));
+        }
+    }
+    rows
+}
+
+/// The overhead of a curve, and its policy where there is one.
+pub fn overhead_name(curve: &model::profile::OverheadCurve) -> String {
+    match curve.policy.as_str() {
+        "" => curve.kind.name().to_owned(),
+        policy => format!("{} ({policy})", curve.kind.name()),
+    }
+}
+
+/// What a table of SchedCAT does not say is read as this.
+///
+/// # Errors
+/// A write ratio outside of 0 to 1.
+pub fn meaning(meaning: Meaning) -> Result<Meaning> {
+    if !(0.0..=1.0).contains(&meaning.write_ratio) {
+        return Err(Error::new(format!("{} is not a ratio", meaning.write_ratio))
+            .at("`--write-ratio`")
+            .remedy("give a number from 0 to 1"));
+    }
+    Ok(meaning)
+}
+
+/// The profile that a table is added to.
+#[derive(Clone, Debug)]
+pub enum Into {
+    /// An existing one.
+    Profile(Choice<Profile>),
+    /// A new one, of this platform.
+    New(String),
+}
+
+/// Adds an overhead table of SchedCAT to a profile, and writes it to `output`. Returns the columns
+/// that a profile has no place for.
+///
+/// # Errors
+/// The table cannot be read, or is none; a write ratio outside of 0 to 1; the profile cannot be
+/// read or written.
+pub fn import(table: &Path, how: Meaning, into: &Into, output: &Path) -> Result<Vec<String>> {
+    let text = files::read_text(table)?;
+    let source = format!("SchedCAT table {}", table.display());
+    let before = match into {
+        Into::Profile(profile) => profile.profile()?,
+        Into::New(platform) => Profile::new(
+            platform.as_str(),
+            Provenance {
+                source: source.clone(),
+                ..Provenance::default()
+            },
+        ),
+    };
+    let meaning = meaning(how)?;
+    let (mut profile, skipped) =
+        schedcat::import(&before, &text, &meaning).map_err(|e| e.at(table.display()))?;
+    if matches!(into, Into::Profile(_)) {
+        // Every table stays named: the curves of one profile may come from several.
+        let known = &mut profile.provenance.source;
+        if !known.split("; ").any(|s| s == source) {
+            *known = match known.is_empty() {
+                true => source,
+                false => format!("{known}; {source}"),
+            };
+        }
+    }
+    files::write(output, profilefile::to_toml(&profile))?;
+    Ok(skipped)
+}
+
+/// A table of SchedCAT.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// Its text.
+    pub text: String,
+    /// What of the profile it has no place for.
+    pub left_out: Vec<String>,
+}
+
+/// Writes a profile as an overhead table of SchedCAT: its cache delays, or with `overheads` its
+/// overheads by number of tasks.
+///
+/// # Errors
+/// The profile cannot be read, or lacks what is asked for; a write ratio outside of 0 to 1.
+pub fn export(profile: &Choice<Profile>, how: Meaning, overheads: bool) -> Result<Exported> {
+    let profile = profile.profile()?;
+    let meaning = meaning(how)?;
+    let (text, left_out) = match overheads {
+        true => schedcat::export_overheads(&profile, &meaning)?,
+        false => schedcat::export_cpmd(&profile, &meaning)?,
+    };
+    Ok(Exported { text, left_out })
+}

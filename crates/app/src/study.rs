@@ -1,0 +1,190 @@
+//! Compares policies over many task sets, and draws what it found.
+
+use crate::{On, workers};
+use model::watch::Watch;
+use model::{Duration, Error, Platform, Result, files};
+use report::Figure;
+use report::schedulability::{self, Crossing, Curve};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use study::{Results, Study, file, presets};
+
+/// A built-in study.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+/// The built-in studies. JSON: as `warmset study list --format json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct List {
+    /// In the order of the papers.
+    pub studies: Vec<Row>,
+}
+
+/// Lists the built-in studies.
+pub fn list() -> List {
+    let studies = presets::list()
+        .into_iter()
+        .map(|(name, title, source)| Row { name, title, source });
+    List {
+        studies: studies.collect(),
+    }
+}
+
+/// What is changed of a study before it is run. By default nothing, and nothing is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Another platform; this machine stands for the study's own.
+    pub on: On,
+    /// How many task sets for each cap.
+    pub sets: Option<u32>,
+    /// Seed of all random choices.
+    pub seed: Option<u64>,
+    /// Keep results in this directory: counts as they come, then JSON and CSV.
+    pub output: Option<PathBuf>,
+}
+
+/// Runs a study by name or of a file, or goes on with one that was stopped in the same directory.
+/// Caps that are left out on a smaller platform are a remark to `watch`.
+///
+/// # Errors
+/// There is no such study or platform; no sets; the directory holds another study; the user
+/// stopped it.
+pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Results> {
+    let mut study = find(name)?;
+    if let Some(platform) = options.on.given()? {
+        let before = study.caps;
+        study = study.on(platform)?;
+        if study.caps != before {
+            watch.note(&format!(
+                "caps above {} are left out: no task set above that can be scheduled",
+                study.platform.usable().len()
+            ));
+        }
+    }
+    study.sets = options.sets.unwrap_or(study.sets);
+    study.seed = options.seed.unwrap_or(study.seed);
+    workers()?;
+    let results = match &options.output {
+        Some(dir) => study::run_in(dir, &study, watch)?,
+        None => study::run(&study, watch)?,
+    };
+    watch.finish();
+    Ok(results)
+}
+
+/// A study by name, or from a file such as `study.toml`.
+///
+/// # Errors
+/// There is none of this name; the file is none.
+pub fn find(name: &str) -> Result<Study> {
+    if name.contains('/') || name.ends_with(".toml") {
+        let text = files::read_text(Path::new(name))?;
+        return file::from_toml(&text, find_platform).map_err(|e| e.at(name));
+    }
+    presets::find(name)
+}
+
+/// A platform by its name in a study file.
+fn find_platform(name: &str) -> Result<Platform> {
+    match name {
+        "this-machine" => Ok(machine::this_machine()?.platform),
+        _ => Platform::find(name),
+    }
+}
+
+/// W(D), or S(U) at the delay of this place, as `report` draws it.
+pub fn curves(results: &Results, weighted: bool, delay: usize) -> Vec<Curve> {
+    let curves = if weighted {
+        results.weighted()
+    } else {
+        results.by_utilization(delay)
+    };
+    curves
+        .into_iter()
+        .map(|c| Curve {
+            policy: c.policy,
+            points: c.points,
+            band: c.band,
+        })
+        .collect()
+}
+
+/// Where each policy falls below what P-EDF reaches without delay (000 §5); below the first one if there is no P-EDF.
+pub fn crossings(results: &Results) -> Vec<Crossing> {
+    let curves = curves(results, true, 0);
+    let reference = results.policy("P-EDF").unwrap_or(0);
+    curves
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != reference)
+        .filter_map(|(_, curve)| schedulability::crossing(curve, curves.get(reference)?))
+        .collect()
+}
+
+/// Draws the charts of a study into a directory: schedulability against utilization at each of the
+/// delays `at`, at the shortest where there are none. Returns the files.
+///
+/// # Errors
+/// The study has no such delay; a file cannot be written.
+pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    let mut write = |mut figure: Figure| {
+        // A file has no caption beside it.
+        for note in &results.notes {
+            figure.description += " ";
+            figure.description += note;
+        }
+        let path = dir.join(format!("{}.svg", figure.id));
+        files::write(&path, figure.to_svg())?;
+        written.push(path);
+        Ok::<(), Error>(())
+    };
+    let caption = format!(
+        "{}. {} task sets for each of {} caps on the total utilization. {}, {}.",
+        results.title,
+        results.sets,
+        results.shards.len(),
+        results.provenance.source,
+        results.provenance.command
+    );
+    let caption = [&results.notes[..], &[caption]].concat().join(" ");
+    if results.delays.len() > 1 {
+        let all = crossings(results);
+        let marked = all.iter().find(|c| c.falling == "G-EDF").or(all.first());
+        write(schedulability::weighted(
+            "weighted",
+            &results.title,
+            &curves(results, true, 0),
+            marked,
+            &caption,
+        )?)?;
+    }
+    let shortest = [results.delays.first().copied().unwrap_or_default()];
+    for delay in if at.is_empty() { &shortest[..] } else { at } {
+        let place = results.delays.iter().position(|d| d == delay).ok_or_else(|| {
+            Error::new(format!("the study has no delay of {delay}"))
+                .at("--at")
+                .remedy(match (results.delays.first(), results.delays.last()) {
+                    (Some(first), Some(last)) => {
+                        format!("it has {} from {first} to {last}", results.delays.len())
+                    }
+                    _ => "run it with more delays".to_owned(),
+                })
+        })?;
+        write(schedulability::by_utilization(
+            &format!("schedulability-{delay}"),
+            &format!("{}, at D = {}", results.title, report::words::duration(*delay)),
+            results.processors,
+            &curves(results, false, place),
+            &caption,
+        )?)?;
+    }
+    Ok(written)
+}
