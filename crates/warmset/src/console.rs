@@ -199,14 +199,6 @@ impl Console {
         self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits so long, or until work is asked to stop.
-    pub fn sleep(&self, time: std::time::Duration) {
-        let until = std::time::Instant::now() + time;
-        while !self.stopped() && std::time::Instant::now() < until {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-    }
-
     /// Lines and columns that a panel may take; `None` where standard error is not a terminal.
     pub fn room(&self) -> Option<(usize, usize)> {
         let (lines, columns) = console::Term::stderr().size_checked()?;

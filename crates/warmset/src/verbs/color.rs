@@ -1,6 +1,6 @@
 //! `warmset color`: partitions caches by page colors.
 
-use super::{color_exec, color_experiment, color_serve, find};
+use super::{color_exec, color_serve, experiment, find};
 use crate::Answer;
 use model::Result;
 
@@ -19,7 +19,7 @@ enum What {
     /// Show whether colors act: access time against the number of pages of one color and of many
     Selftest(find::SelftestArgs),
     /// Measure what a partition is worth: the experiments of the papers, on this machine
-    Experiment(color_experiment::Args),
+    Experiment(experiment::Args),
     /// Run an unmodified program with its memory in colors
     Exec(color_exec::Args),
     /// Hold memory sorted by color and give it out over a socket
@@ -41,9 +41,9 @@ pub fn run(args: Args) -> Result<Answer> {
     match args.what {
         What::Find(args) => find::find(&args),
         What::Selftest(args) => find::selftest(&args),
-        What::Experiment(args) => color_experiment::run(&args),
+        What::Experiment(args) => experiment::run(args),
         What::Exec(args) => color_exec::run(&args),
-        What::Serve(args) => color_serve::serve(&args),
+        What::Serve(args) => color_serve::serve(args),
         What::Grant(args) => color_serve::grant(args),
         What::TakeBack(args) => color_serve::take_back(args),
         What::Join(args) => color_serve::join(args),

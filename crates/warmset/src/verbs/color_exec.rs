@@ -1,14 +1,14 @@
 //! `warmset color exec`: an unmodified program with its memory in colors, and which of its pages really are.
 
-use super::color_exec_alone::{Sorted, alone};
 use crate::Answer;
 use crate::console::{Console, note};
 use crate::options::new_file;
-use heap::exec::{self, Part, Plan, Ran};
+use app::color::alone::Sorted;
+use app::color::exec::{self, Options};
+use heap::exec::{Part, Plan, Ran};
 use heap::inspect::Report;
-use model::{Bytes, Error, Result, document, files};
+use model::{Bytes, Result};
 use partition::Colors;
-use partition::client::{Connection, usual_socket};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -85,41 +85,32 @@ fn part(text: &str) -> std::result::Result<Part, String> {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Result<Answer> {
-    let Some((program, arguments)) = args.program.split_first() else {
-        return Err(Error::new("no program is named").remedy("name it after the options"));
-    };
-    let program = Path::new(program);
-    // Before memory is sorted for it.
-    exec::check(program)?;
-    let plan = Plan {
-        colors: args.colors.clone(),
-        by_task: args.by_thread,
-        parts: args.parts.clone(),
-        stack: args.stack,
-        segments: args.segments,
-        strict: args.strict,
-    };
-    let socket = args.socket.clone().unwrap_or_else(usual_socket);
+    // Before Ctrl-C is taken over.
+    let program = exec::check(&args.program)?;
     // From now on Ctrl-C is the program's to heed: it needs us until it ends.
     let console = Console::new()?;
-    let (ran, own) = if args.socket.is_some() || Connection::open(&socket).is_ok() {
-        (exec::run(&socket, &plan, program, arguments)?, None)
-    } else {
-        let (ran, sorted) = alone(args.memory, &plan, program, arguments, &console)?;
-        (ran, Some(sorted))
+    let options = Options {
+        plan: Plan {
+            colors: args.colors.clone(),
+            by_task: args.by_thread,
+            parts: args.parts.clone(),
+            stack: args.stack,
+            segments: args.segments,
+            strict: args.strict,
+        },
+        socket: args.socket.clone(),
+        memory: args.memory,
+        program: args.program.clone(),
+        // No progress bar is seen there.
+        is_told: console.room().is_none(),
     };
+    let ended = exec::run(&options, &console)?;
+    let ran = &ended.ran;
     if !args.quiet {
-        note(&text_of(&ran, program, &plan, own.as_ref()));
+        note(&text_of(ran, program, &options.plan, ended.sorted.as_ref()));
     }
     if let Some(path) = &args.output {
-        #[derive(serde::Serialize)]
-        struct Reported<'a> {
-            processes: &'a [Report],
-        }
-        let reported = Reported {
-            processes: &ran.reports,
-        };
-        files::write(path, document::pretty(&reported)?)?;
+        ended.write(path)?;
     }
     let status = ran
         .status

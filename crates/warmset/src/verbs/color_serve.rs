@@ -3,21 +3,13 @@
 use crate::Answer;
 use crate::console::{Console, Format, print_json, show};
 use crate::options::Printed;
-use app::color::find::{alike, find_palette, keep_pages};
-use model::watch::{Silent, Watch};
-use model::{Bytes, CpuSet, Duration, Error, Result};
-use partition::client::Connection;
+use app::color::serve::{self, Options};
+use model::{Bytes, Duration, Result};
+use partition::Selection;
 use partition::ledger::{Access, Client, Holder, Summary};
-use partition::listen::Socket;
-use partition::protocol::{Answer as Said, Request};
-use partition::server::Server;
-use partition::state::{self, Out, State};
-use partition::tile::{self, Tile};
-use partition::upkeep::Upkeep;
-use partition::{Color, Palette, Selection};
-use std::collections::{BTreeMap, BTreeSet};
+use partition::protocol::Request;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const SERVE_HELP: &str = "\
 Clients connect to the socket; the kernel says who they are. They get memory of colors that were granted to their process, \
@@ -149,7 +141,7 @@ pub fn name(args: NameArgs) -> Result<Answer> {
         name: args.name,
         colors: args.colors,
     };
-    tell(&args.server, &request).map(|_| Answer::Yes)
+    tell(&args.server, &request)
 }
 
 /// Options of `warmset color list`.
@@ -162,126 +154,26 @@ pub struct ListArgs {
     printed: Printed,
 }
 
-fn socket_of(asked: Option<&PathBuf>) -> PathBuf {
-    asked.cloned().unwrap_or_else(partition::client::usual_socket)
-}
-
 /// `warmset color serve`.
-pub fn serve(args: &ServeArgs) -> Result<Answer> {
-    let platform = machine::this_machine()?.platform;
-    let console = Console::new()?;
-    let socket = Socket::bind(socket_of(args.socket.as_ref()))?;
-    tile::allow_files(args.size);
-    let settings = keep_pages(&console);
-    let mut palette = find_palette(&platform, args.level, args.cpu, &console)?;
-    let on = alike(&platform, &palette);
-    let kept = state_of(args, socket.path());
-    let cache = format!(
-        "{} of {}, {} ways",
-        palette.cache.name(),
-        palette.cache.size,
-        palette.cache.ways
-    );
-    let (before, out) = before(&kept, &cache, &mut palette, &on, &console)?;
-    let tiles = sorted(args.size, &palette, &on, &console)?;
-    console.finish();
-    let held = Bytes::new((tiles.len() * tile::TILE) as u64);
-    console.note(&format!(
-        "serving {held} in {} colors of the {} (by {}, confidence {:.3}) at {}; {} went back to the system",
-        palette.colors(),
-        palette.cache.name(),
-        palette.how,
-        palette.confidence,
-        socket.path().display(),
-        Bytes::new(args.size.get().saturating_sub(held.get()))
-    ));
-    let mut server = Server::new(palette.colors(), tiles);
-    if let Some(before) = &before {
-        server.succeed(before, out)?;
-    }
-    server.keep_rights(kept, cache)?;
-    let (level, cpu) = (palette.cache.level, palette.cpu);
-    let find = move || partition::find(&platform, level, cpu, &Silent)?.sure();
-    server.keep_true(Upkeep::new(palette, on, args.again, Box::new(find)));
-    // Ctrl-C is how a server is told to end: it has done what it was asked for.
-    server.serve(socket.listener(), &console)?;
-    drop(settings);
-    Ok(Answer::Yes)
-}
-
-/// Tiles out of so much memory; where a color has less than half of its part, more is sorted in its place.
-fn sorted(size: Bytes, palette: &Palette, on: &CpuSet, console: &Console) -> Result<Vec<Tile>> {
-    let mut tiles = tile::make(palette, size, on, console)?;
-    let part = (size.get() / tile::TILE as u64) as usize / usize::from(palette.colors()).max(1);
-    let wanted = (0..palette.colors()).map(|c| (Color(c), part / 2)).collect();
-    if let Err(e) = tile::complete(&mut tiles, &wanted, palette, on, console) {
-        if console.stopped() {
-            return Err(e);
-        }
-        console.note(&format!("note: {e}"));
-    }
-    let mut kept: BTreeMap<Color, usize> = BTreeMap::new();
-    tiles.retain(|tile| {
-        let own = kept.entry(tile.color).or_default();
-        *own += 1;
-        *own <= part.max(1) * 2
-    });
-    Ok(tiles)
-}
-
-fn state_of(args: &ServeArgs, socket: &Path) -> PathBuf {
-    args.state.clone().unwrap_or_else(|| {
-        let mut name = socket.as_os_str().to_owned();
-        name.push(".state");
-        PathBuf::from(name)
-    })
-}
-
-/// What a server before left, and the tiles of it that are still out; colors get the numbers that they had then.
-fn before(
-    path: &Path,
-    cache: &str,
-    palette: &mut Palette,
-    on: &CpuSet,
-    console: &Console,
-) -> Result<(Option<State>, Vec<Out>)> {
-    let Some(state) = State::read(path)? else {
-        return Ok((None, Vec::new()));
+pub fn serve(args: ServeArgs) -> Result<Answer> {
+    let options = Options {
+        size: args.size,
+        level: args.level,
+        cpu: args.cpu,
+        again: args.again,
+        state: args.state,
+        socket: args.socket,
     };
-    if state.cache != cache || state.colors != palette.colors() {
-        return Err(Error::new(format!(
-            "the server before gave out {} colors of the {}, this one has {} of the {cache}",
-            state.colors,
-            state.cache,
-            palette.colors()
-        ))
-        .at(path.display())
-        .remedy("serve the same cache, or remove the file to begin without its grants"));
-    }
-    let out = state.out();
-    let known = state::rename_colors(palette, &out, on, console)?;
-    let processes: BTreeSet<u32> = out.iter().map(|o| o.peer.pid).collect();
-    if !out.is_empty() {
-        console.note(&format!(
-            "{} of {} processes are out since the server before{}",
-            Bytes::new((out.len() * tile::TILE) as u64),
-            processes.len(),
-            if known {
-                "; colors keep their numbers"
-            } else {
-                ", and its colors cannot be asked (that takes CAP_CHECKPOINT_RESTORE): colors are numbered anew, end these processes"
-            }
-        ));
-    }
-    Ok((Some(state), out))
+    let console = Console::new()?;
+    serve::serve(&options, &console).map(|()| Answer::Yes)
 }
 
 fn access(read_only: bool) -> Access {
     if read_only { Access::ReadOnly } else { Access::Full }
 }
 
-fn tell(server: &Where, request: &Request) -> Result<Said> {
-    Connection::open(&socket_of(server.socket.as_ref()))?.ask(request)
+fn tell(server: &Where, request: &Request) -> Result<Answer> {
+    serve::tell(server.socket.as_deref(), request).map(|_| Answer::Yes)
 }
 
 /// `warmset color grant`.
@@ -292,7 +184,7 @@ pub fn grant(args: GrantArgs) -> Result<Answer> {
         pages: args.size.map(|s| s.get() / partition::geometry::PAGE as u64),
         access: access(args.read_only),
     };
-    tell(&args.server, &request).map(|_| Answer::Yes)
+    tell(&args.server, &request)
 }
 
 /// `warmset color take-back`.
@@ -302,7 +194,7 @@ pub fn take_back(args: TakeBackArgs) -> Result<Answer> {
         colors: args.colors,
         access: access(args.read_only),
     };
-    tell(&args.server, &request).map(|_| Answer::Yes)
+    tell(&args.server, &request)
 }
 
 /// `warmset color join`.
@@ -311,15 +203,12 @@ pub fn join(args: JoinArgs) -> Result<Answer> {
         pid: args.pid,
         group: args.group,
     };
-    tell(&args.server, &request).map(|_| Answer::Yes)
+    tell(&args.server, &request)
 }
 
 /// `warmset color list`.
 pub fn list(args: &ListArgs) -> Result<Answer> {
-    let Said::List { summary } = tell(&args.server, &Request::List {})? else {
-        return Err(Error::new("the memory server answered something else")
-            .remedy("use the same version on both sides"));
-    };
+    let summary = serve::list(args.server.socket.as_deref())?;
     match args.printed.format() {
         Format::Json => print_json(&summary)?,
         Format::Table => show(&list_text(&summary))?,

@@ -1,6 +1,6 @@
 //! How the experiment of 004 §IV is shown: Figs. 10 to 12, with the paper's figures beside them.
 
-use super::color_experiment_multicore::Head;
+use super::multicore::Head;
 use experiment::multicore::judge::{self, Row};
 use experiment::multicore::sets::Scheduler;
 use experiment::multicore::{Group, Scenario, Sizes};

@@ -1,10 +1,9 @@
-//! Where `warmset color experiment multicore` runs: colors of this machine, and memory of them for one set after the other.
+//! Where the experiment of 004 §IV runs: colors of this machine, and memory of them for one set after the other.
 
-use crate::console::Console;
+use crate::color::find::{alike, find_palette};
+use crate::run::colors::{self as run_colors, Prepared};
+use crate::scheduling::assignment_for;
 use analyze::partition::Fit;
-use app::color::find::{alike, find_palette};
-use app::run::colors::{self as run_colors, Prepared};
-use app::scheduling::assignment_for;
 use execute::colored::Provider;
 use experiment::multicore::sets::{self, Drawn, Scheduler};
 use experiment::multicore::{BEST_EFFORT, Bench, Colored, Scenario, Sizes};
@@ -36,12 +35,12 @@ pub struct Ground<'a> {
     /// Why tiles did not go back.
     stayed: Rc<RefCell<Option<Error>>>,
     level: Option<u8>,
-    console: &'a Console,
+    watch: &'a dyn Watch,
 }
 
 impl<'a> Ground<'a> {
-    pub fn new(platform: &'a Platform, level: Option<u8>, console: &'a Console) -> Result<Self> {
-        let palette = find_palette(platform, level, None, console)?;
+    pub fn new(platform: &'a Platform, level: Option<u8>, watch: &'a dyn Watch) -> Result<Self> {
+        let palette = find_palette(platform, level, None, watch)?;
         Ok(Ground {
             platform,
             supply: Supply {
@@ -54,7 +53,7 @@ impl<'a> Ground<'a> {
             client: None,
             stayed: Rc::default(),
             level,
-            console,
+            watch,
         })
     }
 
@@ -82,7 +81,7 @@ impl<'a> Ground<'a> {
     fn sort(&mut self) -> Result<()> {
         self.client = None;
         let on = alike(self.platform, &self.palette);
-        let tiles = tile::make_each(&self.palette, &self.wanted, &on, self.console)?;
+        let tiles = tile::make_each(&self.palette, &self.wanted, &on, self.watch)?;
         let client = run_colors::own_server(self.palette.colors(), tiles)?;
         self.client = Some(Rc::new(RefCell::new(client)));
         Ok(())
@@ -90,9 +89,9 @@ impl<'a> Ground<'a> {
 
     /// Sorts anew after a shortage; where colors are no longer what they were, they are found anew first.
     fn renew(&mut self, why: &Error) -> Result<()> {
-        self.console.note(&format!("note: {why}: sorting memory anew"));
+        self.watch.note(&format!("note: {why}: sorting memory anew"));
         if !self.check()?.broken.is_empty() {
-            self.palette = find_palette(self.platform, self.level, None, self.console)?;
+            self.palette = find_palette(self.platform, self.level, None, self.watch)?;
         }
         self.sort()
     }

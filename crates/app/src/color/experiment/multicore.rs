@@ -1,20 +1,17 @@
-//! `warmset color experiment multicore`: the experiment of 004 §IV on this machine, group by group, which goes on where it was
+//! The experiment of 004 §IV on this machine, group by group, which goes on where it was
 //! interrupted.
 
-use super::color_experiment::{Shown, give, provenance, value};
-use super::color_experiment_multicore_ground::Ground;
-use super::color_experiment_multicore_show as show;
-use crate::Answer;
-use crate::console::Console;
-use crate::options::{Printed, Seed, directory};
+use super::ground::Ground;
+use super::{Shown, give, multicore_show as show, origin, value};
+use crate::Choice;
+use crate::color::find::keep_pages;
+use crate::scheduling::assignment_for;
+use crate::simulate::part_of;
+use ::experiment::multicore::sets::{self, Drawn, Scheduler};
+use ::experiment::multicore::{BEST_EFFORT, Bench, Group, SIZES, Scenario, Setup, Sizes, group, judge};
 use analyze::partition::Fit;
-use app::color::find::keep_pages;
-use app::scheduling::assignment_for;
-use app::simulate::part_of;
 use execute::Enforcement;
 use execute::preflight::{self, Intent, Level};
-use experiment::multicore::sets::{self, Drawn, Scheduler};
-use experiment::multicore::{BEST_EFFORT, Bench, Group, SIZES, Scenario, Setup, Sizes, group, judge};
 use machine::{Machine, Tree};
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Provenance, Ratio, Result, files};
@@ -24,54 +21,56 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use trace::Stage;
 
-const HELP: &str = "\
-Task sets as in 004 §IV-A are run under G-EDF and P-EDF on all processors, their memory in colors as the scenarios S1, S2 and S3 \
-say (§IV-B), and S1 a second time, which shows what does not come from colors. Working sets are 32 to 256 KiB (the best-effort \
-task's 512 KiB), as in the paper, and scaled to this machine's cache.
+/// How the experiment is made. By default as in the paper, once.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many task sets for each scheduler. Default: 10.
+    pub sets: u32,
+    /// Jobs of each task in a run. Default: 200.
+    pub jobs: u64,
+    /// How often a set is run in each scenario. Default: 1.
+    pub repetitions: u32,
+    /// Divide periods and WCETs by this. Default: 1.
+    pub hasten: u64,
+    /// The part of its WCET that a job is calibrated to execute. Default: `0.9`.
+    pub execution: Choice<Ratio>,
+    /// Seed of all random choices. Default: 1.
+    pub seed: u64,
+    /// Keep what is measured in this directory, and write its files there.
+    pub output: Option<PathBuf>,
+    /// The level of the cache; `None`: the first one that has colors.
+    pub level: Option<u8>,
+    /// The command that makes it again, for provenance.
+    pub command: String,
+}
 
-The paper: 10 sets for each scheduler, 200 jobs of each task, 50 repetitions, which takes two weeks with both kinds of sizes:
-    warmset color experiment multicore --sets 10 --jobs 200 --repetitions 50 -o DIR
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            sets: 10,
+            jobs: 200,
+            repetitions: 1,
+            hasten: 1,
+            execution: Choice::Named("0.9".to_owned()),
+            seed: 1,
+            output: None,
+            level: None,
+            command: String::new(),
+        }
+    }
+}
 
-With -o DIR, what was measured is kept in DIR/multicore.jsonl as soon as a set is done with one size; the same command goes on \
-there. More --sets may be given later. Written besides: multicore.txt, .svg, .json (the figures, and where they come from) \
-and .csv (task by task).
-
-Exit status: 0, or 2 where it could not be measured.
-
-Example: warmset color experiment multicore --quick -o results";
-
-/// Options of `warmset color experiment multicore`.
-#[derive(clap::Args, Debug)]
-#[command(after_help = HELP)]
-pub struct Args {
-    /// One set for each scheduler, ten jobs of each task, times a tenth of the paper's: half a minute
-    #[arg(long, conflicts_with_all = ["sets", "jobs", "hasten"])]
-    quick: bool,
-    /// How many task sets for each scheduler
-    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    sets: u32,
-    /// Jobs of each task in a run
-    #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    jobs: u64,
-    /// How often a set is run in each scenario
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repetitions: u32,
-    /// Divide periods and WCETs by this: reloading a cache takes a larger part of shorter jobs
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    hasten: u64,
-    /// The part of its WCET that a job is calibrated to execute, alone in colors of its own
-    #[arg(long, value_name = "PART", default_value = "0.9")]
-    execution: String,
-    #[command(flatten)]
-    seed: Seed,
-    /// Keep what is measured, and write table, picture, figures and raw samples into this directory
-    #[arg(short, long, value_name = "DIR", value_parser = directory)]
-    output: Option<PathBuf>,
-    /// The level of the cache [default: the first one that has colors]
-    #[arg(long, value_name = "LEVEL")]
-    level: Option<u8>,
-    #[command(flatten)]
-    printed: Printed,
+impl Options {
+    /// One set for each scheduler, ten jobs of each task, times a tenth of the paper's.
+    #[must_use]
+    pub fn quick(self) -> Self {
+        Options {
+            sets: 1,
+            jobs: 10,
+            hasten: 10,
+            ..self
+        }
+    }
 }
 
 /// What a directory of results was begun with: all of it has to agree to go on there.
@@ -89,24 +88,27 @@ pub struct Head {
     pub sharers: u32,
 }
 
-/// Runs the verb.
-pub fn run(args: &Args) -> Result<Answer> {
-    let part = part_of(&args.execution).map_err(|e| e.at("--execution"))?;
+/// Makes the experiment. `None`: it was stopped before anything was measured, or there was nothing
+/// to measure.
+///
+/// # Errors
+/// The directory cannot be written, or holds another experiment; the sets cannot be run here; colors
+/// cannot be found for sure; the user stopped it before anything was measured.
+pub fn run(options: &Options, watch: &dyn Watch) -> Result<Option<Shown>> {
+    let part = match &options.execution {
+        Choice::Named(text) => part_of(text).map_err(|e| e.at("--execution"))?,
+        Choice::Value(part) => *part,
+    };
     let machine = machine::this_machine()?;
-    let console = Console::new()?;
-    if let Some(dir) = &args.output {
+    if let Some(dir) = &options.output {
         files::make_dir(dir)?;
     }
-    let (sets, jobs, hasten) = match args.quick {
-        true => (1, 10, 10),
-        false => (args.sets, args.jobs, args.hasten),
-    };
     let setup = Setup {
         processors: machine.platform.usable().len() as u32,
-        seed: args.seed.seed,
-        jobs,
-        repetitions: args.repetitions as usize,
-        hasten,
+        seed: options.seed,
+        jobs: options.jobs,
+        repetitions: options.repetitions as usize,
+        hasten: options.hasten,
         part: 1000 * part.num() / part.den(),
     };
     let mut drawn = Vec::new();
@@ -115,13 +117,13 @@ pub fn run(args: &Args) -> Result<Answer> {
             scheduler,
             setup.processors,
             setup.seed,
-            sets as usize,
-            hasten,
+            options.sets as usize,
+            options.hasten,
         )?);
     }
-    let early = permit(&machine, &drawn, part, &console)?;
-    let settings = keep_pages(&console);
-    let mut ground = Ground::new(&machine.platform, args.level, &console)?;
+    let early = permit(&machine, &drawn, part, watch)?;
+    let settings = keep_pages(watch);
+    let mut ground = Ground::new(&machine.platform, options.level, watch)?;
     let head = Head {
         setup,
         cache: ground.palette.cache.name(),
@@ -129,14 +131,14 @@ pub fn run(args: &Args) -> Result<Answer> {
         colors: ground.palette.cache.colors,
         sharers: ground.cache().1,
     };
-    let mut kept = Kept::open(args.output.as_deref(), head)?;
+    let mut kept = Kept::open(options.output.as_deref(), head)?;
     let mut provenance = Provenance {
-        seed: Some(args.seed.seed),
-        ..provenance(&machine)
+        seed: Some(options.seed),
+        ..origin(&machine, &options.command)
     };
-    let stopped = measure(&mut kept, &drawn, &mut ground, early, &console);
+    let stopped = measure(&mut kept, &drawn, &mut ground, early, watch);
     let checked = ground.check()?;
-    console.finish();
+    watch.finish();
     drop(settings);
     if !checked.broken.is_empty() {
         provenance.warnings.push(format!(
@@ -146,29 +148,30 @@ pub fn run(args: &Args) -> Result<Answer> {
         ));
     }
     if kept.groups.is_empty() {
-        return stopped.map(|()| Answer::Yes);
+        return stopped.map(|()| None);
     }
     // Also of an experiment that was interrupted: what there is.
+    let shown = shown(&kept, provenance, stopped.err())?;
+    give(&shown, options.output.as_deref(), watch)?;
+    Ok(Some(shown))
+}
+
+/// What the groups that are kept show.
+fn shown(kept: &Kept, provenance: Provenance, stopped: Option<Error>) -> Result<Shown> {
     let rows = judge::rows(&kept.groups);
-    let shown = Shown {
+    Ok(Shown {
         name: "multicore",
-        text: show::text(&kept.head, &rows),
-        figure: show::picture(&kept.head, &rows)?,
+        provenance,
         figures: value(&Figures {
             head: &kept.head,
             rows: &rows,
         })?,
+        text: show::text(&kept.head, &rows),
+        figure: show::picture(&kept.head, &rows)?,
         csv: show::csv(&kept.groups),
-        answer: Answer::Yes,
-    };
-    give(
-        &shown,
-        &provenance,
-        args.output.as_deref(),
-        args.printed.format(),
-        &console,
-    )?;
-    stopped.map(|()| shown.answer)
+        holds: true,
+        stopped,
+    })
 }
 
 #[derive(Serialize)]
@@ -179,7 +182,7 @@ struct Figures<'a> {
 }
 
 /// Looks whether the sets can be run; gives how early dispatchers are to be up.
-fn permit(machine: &Machine, drawn: &[Vec<Drawn>], part: Ratio, console: &Console) -> Result<Duration> {
+fn permit(machine: &Machine, drawn: &[Vec<Drawn>], part: Ratio, watch: &dyn Watch) -> Result<Duration> {
     let platform = &machine.platform;
     let cpus = platform.in_cache_order();
     let mut early = Duration::MAX;
@@ -208,7 +211,7 @@ fn permit(machine: &Machine, drawn: &[Vec<Drawn>], part: Ratio, console: &Consol
         preflight::permit(&findings)?;
         for finding in findings.iter().filter(|f| f.level == Level::Warn) {
             if told.insert(finding.name) {
-                console.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
+                watch.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
             }
         }
         early = early.min(preflight::early(&intent));
@@ -222,7 +225,7 @@ fn measure(
     drawn: &[Vec<Drawn>],
     ground: &mut Ground<'_>,
     early: Duration,
-    console: &Console,
+    watch: &dyn Watch,
 ) -> Result<()> {
     let most = drawn.iter().map(Vec::len).max().unwrap_or(0);
     // Set by set, both schedulers: what is there when it is interrupted can be compared.
@@ -242,7 +245,7 @@ fn measure(
         return Ok(());
     }
     if !kept.groups.is_empty() {
-        console.note(&format!(
+        watch.note(&format!(
             "{} of {} groups are there already: going on",
             kept.groups.len(),
             kept.groups.len() + open.len()
@@ -251,7 +254,7 @@ fn measure(
     ground.stock(&open)?;
     let setup = kept.head.setup.clone();
     let runs = setup.repetitions * Scenario::ALL.len();
-    console.begin("task sets in colors", (open.len() * runs) as u64);
+    watch.begin("task sets in colors", (open.len() * runs) as u64);
     for (set, sizes, wss) in open {
         let stopped = || {
             Error::new("stopped before all sets were done").remedy(match kept.file {
@@ -259,12 +262,12 @@ fn measure(
                 None => "with -o DIR, the same command would go on where it was stopped",
             })
         };
-        if console.stopped() {
+        if watch.stopped() {
             return Err(stopped());
         }
-        match group(&setup, set, sizes, wss, ground, early, console) {
+        match group(&setup, set, sizes, wss, ground, early, watch) {
             Ok(done) => kept.keep(done)?,
-            Err(_) if console.stopped() => return Err(stopped()),
+            Err(_) if watch.stopped() => return Err(stopped()),
             Err(e) => {
                 return Err(e.at(format!("set {} of {}, {wss}", set.number, set.scheduler.name())));
             }
@@ -332,7 +335,7 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use experiment::multicore::{Run, Task, cell};
+    use ::experiment::multicore::{Run, Task, cell};
 
     pub fn head() -> Head {
         Head {

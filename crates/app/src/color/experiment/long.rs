@@ -1,7 +1,7 @@
 //! How the experiments with the product of matrices are shown (001 §5.4 and §5.5, Figs. 7 and 8).
 
-use experiment::flood::Scenario;
-use experiment::{combined, slices};
+use ::experiment::flood::Scenario;
+use ::experiment::{combined, slices};
 use model::Result;
 use report::Figure;
 use report::lines::{Curves, figure};

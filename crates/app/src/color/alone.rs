@@ -1,7 +1,6 @@
-//! `warmset color exec` without a memory server: finds the colors, sorts memory by them for one run.
+//! A program in colors without a memory server: finds the colors, sorts memory by them for one run.
 
-use crate::console::{Console, note};
-use app::color::find::{alike, cache_with_colors, find_palette, keep_pages};
+use super::find::{alike, cache_with_colors, find_palette, keep_pages};
 use heap::exec::{self, Plan, Ran};
 use model::watch::Watch;
 use model::{Bytes, Error, Result};
@@ -11,7 +10,7 @@ use partition::tile;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Memory that was sorted for this run alone.
 pub struct Sorted {
@@ -31,7 +30,8 @@ impl Sorted {
 }
 
 /// Runs a program with memory that is sorted for this run alone. `memory`: how much, where the user
-/// says so. Returns how much it was as well.
+/// says so. `is_told`: how much is sorted is a remark to `watch` where it takes long. Returns how
+/// much it was as well.
 ///
 /// # Errors
 /// The colors cannot be told, or not be had; the program cannot be started.
@@ -40,7 +40,8 @@ pub fn alone(
     plan: &Plan,
     program: &Path,
     arguments: &[OsString],
-    console: &Console,
+    is_told: bool,
+    watch: &dyn Watch,
 ) -> Result<(Ran, Sorted)> {
     let platform = machine::this_machine()?.platform;
     let cache = cache_with_colors(&platform, None, None)?;
@@ -50,20 +51,19 @@ pub fn alone(
         None => usual_memory(exec::known_need(program, plan)?, plan, cache.colors),
     };
     tile::allow_files(memory);
-    let settings = keep_pages(console);
-    let pause = |search: u32| console.sleep(PAUSE * 2_u32.pow(search - 1));
-    let (palette, mut tiles) = again(console, pause, || {
-        let palette = find_palette(&platform, None, None, console)?;
-        if memory > Bytes::from_mib(64) && console.room().is_none() {
-            // No progress bar is seen there.
-            note(&format!("sorting {memory} by color for this run"));
+    let settings = keep_pages(watch);
+    let pause = |search: u32| sleep(PAUSE * 2_u32.pow(search - 1), watch);
+    let (palette, mut tiles) = again(watch, pause, || {
+        let palette = find_palette(&platform, None, None, watch)?;
+        if memory > Bytes::from_mib(64) && is_told {
+            watch.note(&format!("sorting {memory} by color for this run"));
         }
-        let tiles = tile::make(&palette, memory, &alike(&platform, &palette), console)?;
+        let tiles = tile::make(&palette, memory, &alike(&platform, &palette), watch)?;
         Ok((palette, tiles))
     })?;
     tiles.retain(|tile| plan.colors.contains(tile.color));
-    console.finish();
-    note(&format!(
+    watch.finish();
+    watch.note(&format!(
         "no memory server at {}: sorted {} in colors {} for this run",
         usual_socket().display(),
         Bytes::new((tiles.len() * tile::TILE) as u64),
@@ -75,6 +75,14 @@ pub fn alone(
     let ran = exec::run_over(server.attach()?, plan, program, arguments);
     drop(settings);
     ran.map(|ran| (ran, Sorted { colors, memory }))
+}
+
+/// Waits so long, or until the user stops it.
+fn sleep(time: Duration, watch: &dyn Watch) {
+    let until = Instant::now() + time;
+    while !watch.stopped() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// How often colors are searched before a run without a server is refused. While others use the

@@ -1,7 +1,7 @@
 //! How the experiments on cache partitions are shown: tables, pictures and raw samples, the papers' figures beside them.
 
-use experiment::flood::{SCENARIOS, Scenario};
-use experiment::short::{Seen, Task};
+use ::experiment::flood::{SCENARIOS, Scenario};
+use ::experiment::short::{Seen, Task};
 use model::Result;
 use report::Figure;
 use report::lines::{Curves, figure};
@@ -60,8 +60,8 @@ pub fn short_text(seen: &Seen) -> String {
     for (title, of) in [
         (
             "c_max / c_min: the longest activation that counts against the shortest alone, medians over the runs",
-            (|row: &experiment::short::Row| row.unpredictability)
-                as fn(&experiment::short::Row) -> [f64; SCENARIOS.len()],
+            (|row: &::experiment::short::Row| row.unpredictability)
+                as fn(&::experiment::short::Row) -> [f64; SCENARIOS.len()],
         ),
         ("the same of the median activation", |row| row.typical),
     ] {
@@ -84,7 +84,7 @@ pub fn short_text(seen: &Seen) -> String {
             text.push('\n');
         }
     }
-    let sum = |of: fn(&experiment::short::Row) -> u64| seen.rows.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&::experiment::short::Row) -> u64| seen.rows.iter().map(of).sum::<u64>();
     let _ = writeln!(
         text,
         "\n{} activations count; left out: {} interrupted{}, {} with a slower machine around them, {} with somebody else on the\nprocessor during the flood, {} with lines lost that nobody here touched",
@@ -148,7 +148,7 @@ pub fn short_figure(seen: &Seen) -> Result<Option<Figure>> {
         Scenario::Translations,
     ];
     let (task, unit) = what(seen.task);
-    let curves = |of: fn(&experiment::short::Row) -> [f64; SCENARIOS.len()],
+    let curves = |of: fn(&::experiment::short::Row) -> [f64; SCENARIOS.len()],
                   title: &str,
                   scenarios: &[Scenario],
                   level: Option<(f64, String)>| Curves {

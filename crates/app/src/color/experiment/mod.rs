@@ -1,0 +1,300 @@
+//! The experiments of 001 §5 and 004 §IV on this machine, each with table, picture and raw samples.
+
+mod ground;
+mod long;
+pub mod multicore;
+mod multicore_show;
+mod short;
+
+use super::find::{alike, find_palette, keep_pages};
+use crate::provenance;
+use ::experiment::ground::Ground;
+use ::experiment::short::{self as tasks, Plan, Task};
+use ::experiment::{combined, slices};
+use machine::Machine;
+use model::watch::Watch;
+use model::{Bytes, Error, Provenance, Result, document, files};
+use report::Figure;
+use serde::Serialize;
+use short as show;
+use std::path::{Path, PathBuf};
+
+/// An experiment on one processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// Does a partition isolate the filter from the flooder: at most 1.15 times as long, where it
+    /// is at least 1.5 times without one (001 §5.2)?
+    Isolation,
+    /// A digital filter of 4 to 8192 coefficients beside a flooder of the cache (001 §5.2, §5.3,
+    /// Fig. 4).
+    Filter,
+    /// A discrete cosine transform likewise (001 §5.3, Fig. 5).
+    Cosine,
+    /// A fast Fourier transform likewise (001 §5.3, Fig. 5).
+    Fourier,
+    /// A product of matrices in time slices of 25 to 1000 us, with a flood after each (001 §5.4,
+    /// Fig. 7).
+    Matrix,
+    /// The product of matrices, interrupted by the filter 2000 to 20000 times a second (001 §5.5,
+    /// Fig. 8).
+    Combined,
+}
+
+/// How an experiment on one processor is made. By default on the first processor, ten runs with
+/// four colors.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Write table, picture, figures and raw samples into this directory.
+    pub output: Option<PathBuf>,
+    /// The level of the cache; `None`: the first one that has colors.
+    pub level: Option<u8>,
+    /// The processor; `None`: the first one.
+    pub cpu: Option<u32>,
+    /// How many colors are the task's. Default: 4.
+    pub colors: u16,
+    /// How many runs. Default: 10.
+    pub runs: u32,
+    /// Activations of each scenario in a run of a short task. Default: 20.
+    pub activations: u32,
+    /// The command that makes it again, for provenance.
+    pub command: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            output: None,
+            level: None,
+            cpu: None,
+            colors: 4,
+            runs: 10,
+            activations: 20,
+            command: String::new(),
+        }
+    }
+}
+
+/// What came of an experiment. JSON: as `warmset color experiment NAME --format json`.
+#[derive(Serialize)]
+pub struct Shown {
+    /// What its files are called.
+    #[serde(rename = "experiment")]
+    pub name: &'static str,
+    /// Where the figures come from.
+    pub provenance: Provenance,
+    /// The figures.
+    #[serde(rename = "seen")]
+    pub figures: serde_json::Value,
+    /// The table.
+    #[serde(skip)]
+    pub text: String,
+    /// The picture.
+    #[serde(skip)]
+    pub figure: Option<Figure>,
+    /// Every measurement.
+    #[serde(skip)]
+    pub csv: String,
+    /// The answer of [`Which::Isolation`]; of the others: yes.
+    #[serde(skip)]
+    pub holds: bool,
+    /// Why there is not all of it: the user stopped it.
+    #[serde(skip)]
+    pub stopped: Option<Error>,
+}
+
+impl Shown {
+    /// Is all of it there?
+    ///
+    /// # Errors
+    /// The user stopped it.
+    pub fn complete(&self) -> Result<()> {
+        self.stopped.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// Makes an experiment on one processor: finds colors, measures, and writes its files where there
+/// is a directory for them.
+///
+/// # Errors
+/// The directory cannot be written; colors cannot be found for sure; it cannot be measured, or the
+/// user stopped it before anything was.
+pub fn run(which: Which, options: &Options, watch: &dyn Watch) -> Result<Shown> {
+    match which {
+        Which::Isolation => single(options, watch, |ground| isolation(options, ground, watch)),
+        Which::Filter => short_task(options, Task::Filter, "filter", watch),
+        Which::Cosine => short_task(options, Task::Cosine, "cosine", watch),
+        Which::Fourier => short_task(options, Task::Fourier, "fourier", watch),
+        Which::Matrix => single(options, watch, |ground| matrix(options, ground, watch)),
+        Which::Combined => single(options, watch, |ground| combined(options, ground, watch)),
+    }
+}
+
+/// Prepares the ground, measures, writes.
+fn single(
+    options: &Options,
+    watch: &dyn Watch,
+    measure: impl FnOnce(&mut Ground<'_>) -> Result<Shown>,
+) -> Result<Shown> {
+    let machine = machine::this_machine()?;
+    let platform = &machine.platform;
+    if let Some(dir) = &options.output {
+        // Before anything is measured: a place that cannot be written is told at once.
+        files::make_dir(dir)?;
+    }
+    let settings = keep_pages(watch);
+    let palette = find_palette(platform, options.level, options.cpu, watch)?;
+    let largest = platform
+        .data_levels()
+        .into_iter()
+        .filter_map(|level| platform.data_cache(level, palette.cpu)?.size)
+        .max()
+        .unwrap_or(palette.cache.size);
+    let mut ground = Ground::prepare(&palette, largest, true, &alike(platform, &palette), watch)?;
+    let provenance = origin(&machine, &options.command);
+    let mut shown = measure(&mut ground)?;
+    shown.provenance = provenance;
+    if let Some(moved @ 1..) = ground.pool.moved() {
+        shown.provenance.warnings.push(format!(
+            "{moved} pages were moved meanwhile: their colors are not those that were found"
+        ));
+    }
+    watch.finish();
+    drop(settings);
+    give(&shown, options.output.as_deref(), watch)?;
+    if watch.stopped() {
+        shown.stopped = Some(
+            Error::new("the experiment was stopped; what is shown and written was done by then")
+                .remedy("run it again for the rest"),
+        );
+    }
+    Ok(shown)
+}
+
+/// Where the figures of this machine come from.
+fn origin(machine: &Machine, command: &str) -> Provenance {
+    Provenance {
+        machine: machine.fact("model").unwrap_or_default().to_owned(),
+        kernel: machine.fact("kernel").unwrap_or_default().to_owned(),
+        settings: machine.settings(),
+        ..provenance(command)
+    }
+}
+
+fn matrix(options: &Options, ground: &mut Ground<'_>, watch: &dyn Watch) -> Result<Shown> {
+    let seen = slices::run(ground, options.colors, options.runs as usize, watch)?;
+    Ok(Shown {
+        name: "matrix",
+        text: long::matrix_text(&seen),
+        figure: long::matrix_figure(&seen)?,
+        figures: value(&seen)?,
+        provenance: Provenance::default(),
+        stopped: None,
+        csv: long::matrix_csv(&seen),
+        holds: true,
+    })
+}
+
+fn combined(options: &Options, ground: &mut Ground<'_>, watch: &dyn Watch) -> Result<Shown> {
+    let seen = combined::run(ground, options.colors, options.runs as usize, watch)?;
+    Ok(Shown {
+        name: "combined",
+        text: long::combined_text(&seen),
+        figure: long::combined_figure(&seen)?,
+        figures: value(&seen)?,
+        provenance: Provenance::default(),
+        stopped: None,
+        csv: long::combined_csv(&seen),
+        holds: true,
+    })
+}
+
+/// What was seen, for a JSON document.
+fn value(seen: &impl Serialize) -> Result<serde_json::Value> {
+    serde_json::to_value(seen).map_err(|e| Error::new(format!("cannot write the figures: {e}")))
+}
+
+/// The sizes of a task that its partition holds.
+fn sizes_within(task: Task, partition: Bytes) -> Result<Vec<usize>> {
+    let sizes: Vec<usize> = tasks::SIZES
+        .into_iter()
+        .filter(|size| task.wss(*size) <= partition)
+        .collect();
+    match sizes.is_empty() {
+        false => Ok(sizes),
+        true => Err(Error::new(format!("{partition} hold no task at all"))
+            .at("--colors")
+            .remedy("give it more")),
+    }
+}
+
+fn partition(options: &Options, ground: &Ground<'_>) -> Bytes {
+    Bytes::new(ground.palette.cache.of_one_color().get() * u64::from(options.colors))
+}
+
+fn plan<'a>(options: &Options, task: Task, sizes: &'a [usize]) -> Plan<'a> {
+    Plan {
+        task,
+        sizes,
+        colors: options.colors,
+        runs: options.runs as usize,
+        activations: options.activations as usize,
+    }
+}
+
+fn short_task(options: &Options, task: Task, name: &'static str, watch: &dyn Watch) -> Result<Shown> {
+    single(options, watch, |ground| {
+        let sizes = sizes_within(task, partition(options, ground))?;
+        let seen = tasks::run(ground, &plan(options, task, &sizes), watch)?;
+        shown(&seen, name, show::short_text(&seen), true)
+    })
+}
+
+/// The question whether a partition isolates.
+fn isolation(options: &Options, ground: &mut Ground<'_>, watch: &dyn Watch) -> Result<Shown> {
+    let half = partition(options, ground).get() / 2;
+    let mut sizes = sizes_within(Task::Filter, partition(options, ground))?;
+    sizes.sort_by_key(|size| Task::Filter.wss(*size).get().abs_diff(half));
+    let seen = tasks::run(ground, &plan(options, Task::Filter, &sizes[..1]), watch)?;
+    let text = show::isolation_text(&seen);
+    shown(&seen, "isolation", text, show::isolates(&seen))
+}
+
+fn shown(seen: &tasks::Seen, name: &'static str, text: String, holds: bool) -> Result<Shown> {
+    Ok(Shown {
+        name,
+        text,
+        figure: match seen.rows.len() {
+            // A single size makes no curve.
+            1 => None,
+            _ => show::short_figure(seen)?,
+        },
+        figures: value(seen)?,
+        provenance: Provenance::default(),
+        stopped: None,
+        csv: show::short_csv(seen),
+        holds,
+    })
+}
+
+/// Tells the warnings, and writes the files where there is a directory for them.
+///
+/// # Errors
+/// A file cannot be written.
+fn give(shown: &Shown, dir: Option<&Path>, watch: &dyn Watch) -> Result<()> {
+    for warning in &shown.provenance.warnings {
+        watch.note(&format!("note: {warning}"));
+    }
+    dir.map_or(Ok(()), |dir| write(dir, shown))
+}
+
+fn write(dir: &Path, shown: &Shown) -> Result<()> {
+    let file = |ending: &str| dir.join(format!("{}.{ending}", shown.name));
+    files::write(&file("json"), document::pretty(shown)?)?;
+    // Where it comes from stands in the JSON beside it: the first line of CSV is its header.
+    files::write(&file("csv"), &shown.csv)?;
+    files::write(&file("txt"), &shown.text)?;
+    if let Some(figure) = &shown.figure {
+        files::write(&file("svg"), figure.to_svg())?;
+    }
+    Ok(())
+}
