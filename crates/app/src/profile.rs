@@ -3,6 +3,7 @@
 use crate::Choice;
 use model::schedcat::{self, Meaning};
 use model::{Bytes, Delay, Error, Profile, Provenance, Result, Statistic, files, profilefile};
+use policy::Spec;
 use serde::Serialize;
 use std::path::Path;
 
@@ -78,21 +79,29 @@ pub fn overhead_name(curve: &model::profile::OverheadCurve) -> String {
     }
 }
 
-/// What a table of SchedCAT does not say is read as this.
+/// What a table of SchedCAT does not say. A policy is called by its name alone, as curves are.
 ///
 /// # Errors
-/// A write ratio outside of 0 to 1.
-pub fn meaning(meaning: Meaning) -> Result<Meaning> {
-    if !(0.0..=1.0).contains(&meaning.write_ratio) {
-        return Err(Error::new(format!("{} is not a ratio", meaning.write_ratio))
+/// A write ratio outside of 0 to 1; no such policy.
+fn meaning(asked: Meaning) -> Result<Meaning> {
+    if !(0.0..=1.0).contains(&asked.write_ratio) {
+        return Err(Error::new(format!("{} is not a ratio", asked.write_ratio))
             .at("`--write-ratio`")
             .remedy("give a number from 0 to 1"));
     }
-    Ok(meaning)
+    let policy = match asked.policy.as_str() {
+        "" => String::new(),
+        policy => {
+            let spec: Spec = policy.parse().map_err(|e: Error| e.at("--policy"))?;
+            spec.info().name.to_owned()
+        }
+    };
+    Ok(Meaning { policy, ..asked })
 }
 
 /// The profile that a table is added to.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one value is made, once")]
 pub enum Into {
     /// An existing one.
     Profile(Choice<Profile>),
@@ -104,7 +113,8 @@ pub enum Into {
 /// that a profile has no place for.
 ///
 /// # Errors
-/// The table cannot be read, or is none; a write ratio outside of 0 to 1; the profile cannot be
+/// The table cannot be read, or is none; a write ratio outside of 0 to 1, or no such policy;
+/// the profile cannot be
 /// read or written.
 pub fn import(table: &Path, how: Meaning, into: &Into, output: &Path) -> Result<Vec<String>> {
     let text = files::read_text(table)?;

@@ -1,8 +1,9 @@
 //! Makes the page and its figures again from the files of a directory.
 
+use crate::Choice;
 use crate::pages::{self, Material};
 use model::watch::Watch;
-use model::{Error, Platform, Profile, Result, files, profilefile};
+use model::{Error, Platform, Profile, Result, files};
 use report::Figure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ pub struct Options {
     /// The directory that `tour` or `measure` wrote.
     pub dir: Option<PathBuf>,
     /// Show this profile instead of the directory's.
-    pub profile: Option<String>,
+    pub profile: Option<Choice<Profile>>,
     /// Where to write the page; `None`: index.html in the directory, unless only figures are asked
     /// for.
     pub output: Option<PathBuf>,
@@ -44,11 +45,7 @@ pub struct Written {
 /// that cannot be written.
 pub fn make(options: &Options, watch: &dyn Watch) -> Result<Written> {
     let material = material(options)?;
-    let mut made = pages::make(&material, watch)?;
-    watch.finish();
-    if let Some(dir) = &options.dir {
-        made.page.next = pages::next(dir);
-    }
+    // Before anything is judged or drawn.
     let page = match (&options.output, &options.dir, &options.figures) {
         (Some(path), _, _) => Some(path.clone()),
         (None, Some(dir), None) => Some(dir.join("index.html")),
@@ -58,6 +55,11 @@ pub fn make(options: &Options, watch: &dyn Watch) -> Result<Written> {
                 .remedy("name the page with `-o FILE`, or a directory for figures with `--figures DIR`"));
         }
     };
+    let mut made = pages::make(&material, watch)?;
+    watch.finish();
+    if let Some(dir) = &options.dir {
+        made.page.next = pages::next(dir);
+    }
     let mut figures = Vec::new();
     if let Some(dir) = &options.figures {
         for figure in &made.figures {
@@ -116,13 +118,11 @@ fn material(options: &Options) -> Result<Material> {
             Some(dir) => pages::read(dir)?,
             None => Material::default(),
         };
-    if let Some(name) = &options.profile {
-        (material.profile, material.platform) = if Path::new(name).is_file() {
-            let path = Path::new(name);
-            let profile = profilefile::from_toml(&files::read_text(path)?).map_err(|e| e.at(name))?;
-            (Some(profile), None)
-        } else {
-            (Some(Profile::builtin(name)?), Platform::builtin(name).ok())
+    if let Some(profile) = &options.profile {
+        material.profile = Some(profile.profile()?);
+        material.platform = match profile {
+            Choice::Named(name) => Platform::builtin(name).ok(),
+            Choice::Value(_) => None,
         };
         material.samples.clear();
     }

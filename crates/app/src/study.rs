@@ -134,6 +134,11 @@ pub fn crossings(results: &Results) -> Vec<Crossing> {
 /// # Errors
 /// The study has no such delay; a file cannot be written.
 pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBuf>> {
+    // What is not there is said before anything is drawn.
+    let shortest = [results.delays.first().copied().unwrap_or_default()];
+    let at = if at.is_empty() { &shortest[..] } else { at };
+    let places = at.iter().map(|delay| Ok((*delay, place_of(results, *delay)?)));
+    let places: Vec<(Duration, usize)> = places.collect::<Result<_>>()?;
     let mut written = Vec::new();
     let mut write = |mut figure: Figure| {
         // A file has no caption beside it.
@@ -166,25 +171,31 @@ pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBu
             &caption,
         )?)?;
     }
-    let shortest = [results.delays.first().copied().unwrap_or_default()];
-    for delay in if at.is_empty() { &shortest[..] } else { at } {
-        let place = results.delays.iter().position(|d| d == delay).ok_or_else(|| {
-            Error::new(format!("the study has no delay of {delay}"))
-                .at("--at")
-                .remedy(match (results.delays.first(), results.delays.last()) {
-                    (Some(first), Some(last)) => {
-                        format!("it has {} from {first} to {last}", results.delays.len())
-                    }
-                    _ => "run it with more delays".to_owned(),
-                })
-        })?;
+    for (delay, place) in places {
         write(schedulability::by_utilization(
             &format!("schedulability-{delay}"),
-            &format!("{}, at D = {}", results.title, report::words::duration(*delay)),
+            &format!("{}, at D = {}", results.title, report::words::duration(delay)),
             results.processors,
             &curves(results, false, place),
             &caption,
         )?)?;
     }
     Ok(written)
+}
+
+/// The place of a delay among those of a study.
+///
+/// # Errors
+/// The study has no such delay.
+fn place_of(results: &Results, delay: Duration) -> Result<usize> {
+    results.delays.iter().position(|d| *d == delay).ok_or_else(|| {
+        Error::new(format!("the study has no delay of {delay}"))
+            .at("--at")
+            .remedy(match (results.delays.first(), results.delays.last()) {
+                (Some(first), Some(last)) => {
+                    format!("it has {} from {first} to {last}", results.delays.len())
+                }
+                _ => "run it with more delays".to_owned(),
+            })
+    })
 }

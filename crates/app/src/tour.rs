@@ -6,7 +6,7 @@
 
 use crate::pages::judged::{self, Tasks};
 use crate::pages::{self, studies};
-use crate::{On, examples, workers};
+use crate::{Choice, On, examples, workers};
 use measure::plan::{Options as Measured, Plan};
 use model::watch::{Silent, Watch};
 use model::{ClusterSpec, Duration, Error, Platform, Profile, Result, files, platformfile, taskfile};
@@ -21,7 +21,7 @@ pub struct Options {
     /// Directory for everything that the tour finds.
     pub output: PathBuf,
     /// Do not measure: use this profile, a built-in one or a file.
-    pub profile: Option<String>,
+    pub profile: Option<Choice<Profile>>,
     /// The platform. Another one than this machine needs a profile.
     pub on: On,
     /// Task sets for each utilization cap of a study. Default: 200.
@@ -89,7 +89,7 @@ pub fn tour(options: &Options, watch: &dyn Watch) -> Result<Found> {
     possible(options)?;
     let tour = Tour {
         platform: options.on.platform()?,
-        profile: options.profile.as_deref().map(Profile::find).transpose()?,
+        profile: options.profile.as_ref().map(Choice::profile).transpose()?,
         watch,
         options,
     };
@@ -163,7 +163,10 @@ impl Tour<'_> {
             Some(profile) => {
                 self.say(&format!(
                     "2/5  Taking the cache delays of {} instead of measuring",
-                    self.options.profile.as_deref().unwrap_or_default()
+                    match &self.options.profile {
+                        Some(Choice::Named(name)) => name,
+                        _ => &profile.platform,
+                    }
                 ));
                 files::write(&self.dir(pages::PROFILE), model::profilefile::to_toml(profile))?;
                 profile.clone()

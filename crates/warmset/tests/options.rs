@@ -301,10 +301,49 @@ fn wrong_arguments_are_refused_before_any_work() {
             "--execution",
         ),
         ("report --profile nowhere --figures plots", "nowhere"),
+        ("report --profile xeon-l7455", "nowhere to write to"),
+        ("run tasks.toml --preflight --user no-such-user", "--user: "),
+        (
+            "profile export xeon-l7455 --statistic average --overheads --policy no-edf",
+            "--policy: ",
+        ),
+        (
+            "profile import tasks.toml --statistic average --policy no-edf -o profile.toml",
+            "--policy: ",
+        ),
     ] {
         let refused = refusal(dir.path(), args);
         assert!(refused.contains(cause), "{args}: {refused}");
         let now = std::fs::read_dir(dir.path()).expect("there").count();
         assert_eq!(now, before, "{args} left something behind");
+    }
+}
+
+/// A delay that a study does not have is told before any chart is drawn.
+#[test]
+fn a_study_draws_nothing_where_a_delay_is_missing() {
+    let dir = directory();
+    answer(dir.path(), "study run ospert10-fig5 --sets 1 -o results");
+    let refused = refusal(dir.path(), "study plot results --at 500us --at 501us -o charts");
+    assert!(
+        refused.contains("--at: the study has no delay of 501us"),
+        "{refused}"
+    );
+    assert!(!dir.path().join("charts").exists());
+}
+
+/// A policy of a profile is called by its name alone, as the engines look for it.
+#[test]
+fn a_profile_takes_policies_as_the_other_verbs_do() {
+    let dir = directory();
+    let table = "TASK-COUNT, RELEASE\n10, 2.5\n20, 3.5\n";
+    std::fs::write(dir.path().join("table.csv"), table).expect("written");
+    for policy in ["c-edf", "c-edf:l2"] {
+        answer(
+            dir.path(),
+            &format!("profile import table.csv --statistic average --policy {policy} -o profile.toml"),
+        );
+        let written = std::fs::read_to_string(dir.path().join("profile.toml")).expect("there");
+        assert!(written.contains("policy = \"c-edf\""), "{written}");
     }
 }

@@ -4,11 +4,13 @@
 
 pub mod colors;
 pub mod live;
+mod looked;
 mod moment;
 mod performers;
 mod report;
 mod reserve;
 
+pub use looked::Preflight;
 pub use moment::{Clocks, Moment};
 pub use report::{BestEffort, Program, Ran, Times, Trigger, Workload};
 
@@ -18,9 +20,10 @@ use crate::{Choice, Tasks, provenance};
 use ::trace::check::Options as Checks;
 use ::trace::{Checker, Event, FileSink, Header, Origin, Sink, Stage, Statistics};
 use colors::{Coloring, Prepared};
-use execute::preflight::{self, Finding, Intent, Level};
+use execute::preflight::{self, Intent, Level};
 use execute::witness::{self, Testimony, Told};
 use execute::{Efforts, Enforcement, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
+use looked::disturbances;
 use machine::settings::Settings as Changed;
 use machine::user::User;
 use machine::{Machine, Tree};
@@ -28,7 +31,6 @@ use model::watch::Watch;
 use model::{CpuSet, Duration, Error, Provenance, Ratio, Result, TaskSet};
 use performers::{Workloads, best_effort, performers};
 use policy::AnyPlan;
-use serde::Serialize;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -101,37 +103,6 @@ impl Default for Options {
     }
 }
 
-/// What was seen before a run. JSON: as `warmset run --preflight --format json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Preflight {
-    /// What was looked at: first the machine, then what concerns this set.
-    #[serde(rename = "preflight")]
-    pub findings: Vec<Finding>,
-    /// How many of the findings are about the machine.
-    #[serde(skip)]
-    of_machine: usize,
-}
-
-impl Preflight {
-    /// What was seen of the machine.
-    pub fn machine(&self) -> &[Finding] {
-        &self.findings[..self.of_machine]
-    }
-
-    /// What was seen of this set on this machine.
-    pub fn set(&self) -> &[Finding] {
-        &self.findings[self.of_machine..]
-    }
-
-    /// May the run be?
-    ///
-    /// # Errors
-    /// The first finding that forbids it.
-    pub fn permit(&self) -> Result<()> {
-        preflight::permit(&self.findings)
-    }
-}
-
 /// A run that could be.
 pub struct Planned<'a> {
     set: &'a TaskSet,
@@ -143,6 +114,8 @@ pub struct Planned<'a> {
     machine: Machine,
     /// The part of its WCET that a job executes.
     part: Ratio,
+    /// Those of programs of which the set says nothing else.
+    rights: Rights,
     plans: Vec<AnyPlan>,
     enforcement: Enforcement,
     early: Duration,
@@ -170,6 +143,7 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
         Choice::Named(text) => part_of(text).map_err(|e| e.at("--execution"))?,
         Choice::Value(part) => *part,
     };
+    let rights = rights(&options.rights)?;
     let (boundary, unmeasured) = reserve::measure(how, &machine)?;
     let reserved = reserve::reserve(how, set, platform, &tasks.place, boundary.as_ref())?;
     let mut plans = Vec::new();
@@ -202,6 +176,7 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
         release_at,
         triggers,
         part,
+        rights,
         plans,
         enforcement,
         early,
@@ -341,13 +316,8 @@ impl Planned<'_> {
     /// Makes what does the jobs: calibrated work, or programs with their rights.
     fn cast(&self, colored: Option<&Prepared>, watch: &dyn Watch) -> Result<Cast> {
         let options = self.options;
-        let rights = match &options.rights {
-            model::Rights::User(name) => Rights::Of(User::find(name).map_err(|e| e.at("--user"))?),
-            model::Rights::Keep => Rights::Kept,
-            model::Rights::Unsaid | model::Rights::Drop => Rights::Dropped,
-        };
         let door = match &options.socket {
-            Some(path) => Some(Arc::new(JoinSocket::at(path, rights.user())?)),
+            Some(path) => Some(Arc::new(JoinSocket::at(path, self.rights.user())?)),
             None => None,
         };
         let (performers, workloads) = performers(
@@ -356,10 +326,10 @@ impl Planned<'_> {
             options.programs_to.as_deref(),
             colored,
             door.as_ref(),
-            &rights,
+            &self.rights,
             watch,
         )?;
-        let (best_effort, units) = best_effort(self.set, &rights)?;
+        let (best_effort, units) = best_effort(self.set, &self.rights)?;
         Ok(Cast {
             performers,
             workloads,
@@ -413,6 +383,16 @@ fn testimony(outcome: &Outcome, told: Option<&Told>, tolerance: Duration) -> Opt
             .saturating_add(outcome.latest),
     };
     Some(witness::compare(outcome.switches.as_ref()?, told?, &run))
+}
+
+/// # Errors
+/// No such user.
+fn rights(asked: &model::Rights) -> Result<Rights> {
+    Ok(match asked {
+        model::Rights::User(name) => Rights::Of(User::find(name).map_err(|e| e.at("--user"))?),
+        model::Rights::Keep => Rights::Kept,
+        model::Rights::Unsaid | model::Rights::Drop => Rights::Dropped,
+    })
 }
 
 /// # Errors
@@ -492,56 +472,5 @@ fn header(
             stages[0].clone(),
             provenance,
         )
-    }
-}
-
-/// How many things may disturb a run, in a line; none where nothing does. Another run is named: it
-/// spoils both.
-fn disturbances(findings: &[Finding]) -> Option<String> {
-    let warned = || findings.iter().filter(|f| f.level == Level::Warn);
-    let things = match warned().count() {
-        0 => return None,
-        1 => "1 thing".to_owned(),
-        n => format!("{n} things"),
-    };
-    let runs: Vec<&str> = warned()
-        .filter(|f| f.name == execute::preflight::OTHER_RUNS)
-        .filter_map(|f| f.seen.split_whitespace().nth(1))
-        .collect();
-    let among = match runs.as_slice() {
-        [] => String::new(),
-        [one] => format!(", among them another Warmset run (process {one})"),
-        many => format!(", among them other Warmset runs (processes {})", many.join(", ")),
-    };
-    Some(format!(
-        "{things} on this machine may disturb the run{among}; `warmset run … --preflight` lists them"
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_may_disturb_a_run_is_one_line_with_the_count() {
-        let mut found = vec![
-            Finding::fine("cpuset", "no cpuset limits this process"),
-            Finding::warn("governor", "the machine does not tell it", "repeat runs"),
-            Finding::warn("hypervisor", "there is one (KVM).", "`look` at the gaps"),
-        ];
-        assert_eq!(disturbances(&found[..1]), None);
-        let said = "1 thing on this machine may disturb the run; `warmset run … --preflight` lists them";
-        assert_eq!(disturbances(&found[..2]).as_deref(), Some(said));
-        found.push(Finding::warn(
-            execute::preflight::OTHER_RUNS,
-            "process 71 is another Warmset run on processors 0-1",
-            "wait",
-        ));
-        let said = disturbances(&found).unwrap();
-        assert!(
-            said.starts_with("3 things") && said.contains("another Warmset run (process 71);"),
-            "{said}"
-        );
-        assert_eq!(said.lines().count(), 1);
     }
 }

@@ -3,6 +3,7 @@
 use crate::Answer;
 use crate::console::{Console, Format, print, print_json};
 use crate::options::{Printed, directory, new_file};
+use app::Choice;
 use app::report::Options;
 use model::Result;
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Answer> {
     let options = Options {
         dir: args.dir,
-        profile: args.profile,
+        profile: args.profile.map(Choice::Named),
         output: args.output,
         figures: args.figures,
         png: args.png,

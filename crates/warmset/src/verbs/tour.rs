@@ -4,8 +4,8 @@
 use crate::console::{self, Console, Format};
 use crate::options::{On, Printed, Seed, directory};
 use crate::{Answer, command};
-use app::pages;
 use app::tour::{self, Found, Options};
+use app::{Choice, pages};
 use model::Result;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Answer> {
     let options = Options {
         output: args.output,
-        profile: args.profile,
+        profile: args.profile.map(Choice::Named),
         on: args.on.choice(),
         sets: args.sets,
         seed: args.seed.seed,

@@ -6,7 +6,7 @@ pub mod multicore;
 mod multicore_show;
 mod short;
 
-use super::find::{alike, find_palette, keep_pages};
+use super::find::{alike, cache_with_colors, find_palette, keep_pages};
 use crate::provenance;
 use ::experiment::ground::Ground;
 use ::experiment::short::{self as tasks, Plan, Task};
@@ -119,6 +119,7 @@ impl Shown {
 /// The directory cannot be written; colors cannot be found for sure; it cannot be measured, or the
 /// user stopped it before anything was.
 pub fn run(which: Which, options: &Options, watch: &dyn Watch) -> Result<Shown> {
+    check_colors(which, options)?;
     match which {
         Which::Isolation => single(options, watch, |ground| isolation(options, ground, watch)),
         Which::Filter => short_task(options, Task::Filter, "filter", watch),
@@ -126,6 +127,29 @@ pub fn run(which: Which, options: &Options, watch: &dyn Watch) -> Result<Shown> 
         Which::Fourier => short_task(options, Task::Fourier, "fourier", watch),
         Which::Matrix => single(options, watch, |ground| matrix(options, ground, watch)),
         Which::Combined => single(options, watch, |ground| combined(options, ground, watch)),
+    }
+}
+
+/// Looks whether the cache can have so many colors for the task, before colors are searched. The
+/// others are those of the flooder, the filter and what else runs.
+///
+/// # Errors
+/// It cannot; no cache has colors.
+fn check_colors(which: Which, options: &Options) -> Result<()> {
+    let platform = machine::this_machine()?.platform;
+    let number = cache_with_colors(&platform, options.level, options.cpu)?.colors;
+    let most = match which {
+        Which::Matrix => number.saturating_sub(1),
+        _ => number / 2,
+    };
+    match (1..=most).contains(&options.colors) {
+        true => Ok(()),
+        false => Err(Error::new(format!(
+            "{} of {number} colors cannot be the task's",
+            options.colors
+        ))
+        .at("--colors")
+        .remedy(format!("choose between 1 and {most}"))),
     }
 }
 

@@ -239,13 +239,29 @@ pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
             panels.push(panel(title, y, sizes, of, scenarios, least));
         }
     }
-    let of_paper = |column: usize| -> Vec<(f64, f64)> {
+    panels.push(of_paper());
+    figure(
+        "experiment-multicore",
+        "Periodic tasks in colors under G-EDF and P-EDF",
+        &format!(
+            "After 004, Figs. 10 to 12, on {} processors. In panels of factors, S1 is S1 a second time: what is not due to colors.",
+            head.setup.processors
+        ),
+        &LEGEND,
+        &panels,
+    )
+}
+
+/// Fig. 11 as the paper has it.
+fn of_paper() -> Curves {
+    const PERCENT: &str = "%";
+    let of = |column: usize| -> Vec<(f64, f64)> {
         PAPER
             .iter()
             .map(|(kib, percent)| (*kib as f64, percent[column]))
             .collect()
     };
-    panels.push(Curves {
+    Curves {
         title: "Tasks that missed a deadline, in 004 (Fig. 11)".to_owned(),
         description: "The paper's figures: in S1 none up to 64 KiB, in S3 more than half from 32 KiB on."
             .to_owned(),
@@ -259,23 +275,8 @@ pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
         level: None,
         least: 0.0,
         most: Some(100.0),
-        curves: vec![
-            (2, of_paper(0)),
-            (3, of_paper(1)),
-            (0, of_paper(2)),
-            (1, of_paper(3)),
-        ],
-    });
-    figure(
-        "experiment-multicore",
-        "Periodic tasks in colors under G-EDF and P-EDF",
-        &format!(
-            "After 004, Figs. 10 to 12, on {} processors. In panels of factors, S1 is S1 a second time: what is not due to colors.",
-            head.setup.processors
-        ),
-        &LEGEND,
-        &panels,
-    )
+        curves: vec![(2, of(0)), (3, of(1)), (0, of(2)), (1, of(3))],
+    }
 }
 
 /// Task by task, run by run.
