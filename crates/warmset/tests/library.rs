@@ -1,0 +1,128 @@
+//! What the library returns is, as JSON, what the command prints with `--format json`.
+
+use app::{Charged, Choice, On, Tasks, check, simulate, trace};
+use assert_cmd::Command;
+use model::watch::Silent;
+use model::{Statistic, document};
+use std::path::Path;
+
+const TASKS: &str = "
+[[task]]
+name = \"one\"
+wcet = \"2ms\"
+period = \"5ms\"
+wss = \"64KiB\"
+[[task]]
+name = \"two\"
+wcet = \"3ms\"
+period = \"9ms\"
+wss = \"64KiB\"
+";
+
+fn directory() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("tasks.toml"), TASKS).expect("written");
+    dir
+}
+
+/// Standard output of the command.
+fn printed(dir: &Path, args: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
+    let out = command
+        .current_dir(dir)
+        .args(args.split_whitespace())
+        .args(["--format", "json"])
+        .output()
+        .expect("started");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(matches!(out.status.code(), Some(0 | 1)), "{args}: {said}");
+    String::from_utf8(out.stdout).expect("text")
+}
+
+fn xeon() -> On {
+    On::Platform(Choice::Named("xeon-l7455".to_owned()))
+}
+
+#[test]
+fn check_and_simulate_say_the_same() {
+    let dir = directory();
+    let tasks = Tasks::read(&dir.path().join("tasks.toml")).expect("a set");
+    let charged = Charged {
+        profile: Some(Choice::Named("xeon-l7455".to_owned())),
+        statistic: Some(Statistic::Average),
+        ..Charged::default()
+    };
+    let with = "--platform xeon-l7455 --profile xeon-l7455 --statistic average";
+    let options = check::Options {
+        on: xeon(),
+        charged: charged.clone(),
+        ..check::Options::default()
+    };
+    let checked = check::check(&tasks, &options, &Silent).expect("judged");
+    assert_eq!(
+        document::pretty(&checked).expect("JSON"),
+        printed(dir.path(), &format!("check tasks.toml {with}"))
+    );
+    let options = simulate::Options {
+        on: xeon(),
+        charged,
+        ..simulate::Options::default()
+    };
+    let simulated = simulate::simulate(&tasks, &options, &Silent).expect("simulated");
+    assert_eq!(
+        document::pretty(&simulated).expect("JSON"),
+        printed(dir.path(), &format!("simulate tasks.toml {with}"))
+    );
+}
+
+#[test]
+fn a_trace_of_the_library_is_checked_and_added_up_alike() {
+    let dir = directory();
+    let tasks = Tasks::read(&dir.path().join("tasks.toml")).expect("a set");
+    let file = dir.path().join("run.wtrace");
+    let options = simulate::Options {
+        on: On::Identical(2),
+        trace: Some(file.clone()),
+        ..simulate::Options::default()
+    };
+    simulate::simulate(&tasks, &options, &Silent).expect("simulated");
+    let checked = trace::check(&file, &trace::CheckOptions::default(), &Silent).expect("checked");
+    assert!(checked.clean);
+    let path = file.display();
+    assert_eq!(
+        document::pretty(&checked).expect("JSON"),
+        printed(dir.path(), &format!("trace check {path}"))
+    );
+    let sums = trace::stats(&file, None, &Silent).expect("added up");
+    assert_eq!(
+        document::pretty(&sums).expect("JSON"),
+        printed(dir.path(), &format!("trace stats {path}"))
+    );
+}
+
+#[test]
+fn platforms_and_studies_are_described_alike() {
+    let dir = directory();
+    let described = app::platform::describe(&xeon()).expect("there");
+    assert_eq!(
+        document::pretty(&described).expect("JSON"),
+        printed(dir.path(), "platform --platform xeon-l7455")
+    );
+    assert_eq!(
+        document::pretty(&app::platform::list()).expect("JSON"),
+        printed(dir.path(), "platform --platform list")
+    );
+    assert_eq!(
+        document::pretty(&app::study::list()).expect("JSON"),
+        printed(dir.path(), "study list")
+    );
+    let options = app::study::Options {
+        sets: Some(1),
+        ..app::study::Options::default()
+    };
+    let results = app::study::run("ospert10-fig5", &options, &Silent).expect("run");
+    assert_eq!(
+        results.to_json().expect("JSON"),
+        printed(dir.path(), "study run ospert10-fig5 --sets 1")
+    );
+}
