@@ -59,6 +59,13 @@ pub fn provenance(command: &str) -> Provenance {
     }
 }
 
+/// Restores settings of this machine that a process has changed and left changed, as one that was
+/// killed does. Returns what was restored, or could not be, in lines. A program that measures, runs
+/// or colors calls this first, so that it finds the machine as it was.
+pub fn restore_settings() -> Vec<String> {
+    machine::settings::restore_left().unwrap_or_else(|e| vec![e.to_string()])
+}
+
 /// Starts the threads that share work, one a processor. Work that uses them calls this first:
 /// `rayon` on its own would panic where there are none to be had.
 ///

@@ -79,8 +79,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         verb,
         Verb::Tour(_) | Verb::Measure(_) | Verb::Run(_) | Verb::Color(_)
     ) {
-        let lines = machine::settings::restore_left().unwrap_or_else(|e| vec![e.to_string()]);
-        for line in lines {
+        for line in app::restore_settings() {
             // A closed standard error leaves nowhere to say it.
             let _ = writeln!(std::io::stderr(), "warmset: {line}");
         }
