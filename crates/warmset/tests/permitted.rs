@@ -329,7 +329,10 @@ fn a_search_that_is_stopped_while_it_sorts_shows_the_colors_that_it_has_found() 
     };
     let ended = interrupted(dir.path(), &args, Signal::INT, sorts);
     if ended.status == Some(2) {
-        return Err(NotRun::because(format!("no memory is sorted here: {}", ended.said)));
+        return Err(NotRun::because(format!(
+            "no memory is sorted here: {}",
+            ended.said
+        )));
     }
     assert_eq!(ended.status, Some(130), "{}", ended.said);
     ends_with_a_sentence(&ended);

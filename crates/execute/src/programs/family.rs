@@ -55,6 +55,7 @@ pub(crate) struct Family {
     before: u64,
 }
 
+#[allow(clippy::unnecessary_cast, reason = "it is narrower on other architectures")]
 fn links(directory: &OwnedFd) -> u64 {
     // Where it fails the process has gone: no links.
     rustix::fs::fstat(directory).map_or(0, |stat| stat.st_nlink as u64)
