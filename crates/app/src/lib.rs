@@ -22,6 +22,8 @@
 //!
 //! Many task sets share a pool of threads, one a processor: [`workers`] starts it.
 
+#![forbid(unsafe_code)]
+
 pub mod batch;
 pub mod check;
 pub mod color;
