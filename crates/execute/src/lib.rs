@@ -1,8 +1,8 @@
 //! The engine in real time: drives any policy on stock Linux, from user space.
 //!
-//! [`engine`] is a run from beginning to end; [`domain`] does to threads what a policy decides;
-//! [`watchdog`] sees to it that the machine lives. How it works, and why so: the section on real
-//! time in ARCHITECTURE.md.
+//! [`engine`] is a run from beginning to end; [`domain`] decides and keeps the books; `threads` and
+//! `programs` carry decisions out, behind the traits of `backend`; [`watchdog`] sees to it that the
+//! machine lives. How it works, and why so: docs/engine.md.
 
 mod backend;
 pub mod boundary;
