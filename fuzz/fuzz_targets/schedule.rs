@@ -67,6 +67,7 @@ fn costs(choices: &mut Bytes<'_>, instance: &Instance, most: u64) -> Costs {
             .iter()
             .map(|_| (0..kinds).map(|_| choices.below(most)).collect())
             .collect(),
+        tick_period: None,
         missing: Vec::new(),
     }
 }

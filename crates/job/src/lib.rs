@@ -35,27 +35,27 @@
 //! What each transition is there, in `execute::domain` as it stands. The duty to release the next
 //! job travels apart from the task, so every engine counts released jobs beside the life.
 //!
-//! - [`Life::new`], [`Life::away`]: `Row::new`.
-//! - [`Life::awaits`]: the conditions before each `begin` in `Core::release`, `arrive`, `finish`
+//! - [`Life::new`], [`Life::away`] – `Row::new`.
+//! - [`Life::awaits`] – the conditions before each `begin` in `Core::release`, `arrive`, `finish`
 //!   and `take_over`, with `arrived` as the count.
-//! - [`Life::begin`]: `Core::begin`. The demand is `None`; the budget is as `Ground::enforcement`
+//! - [`Life::begin`] – `Core::begin`. The demand is `None`; the budget is as `Ground::enforcement`
 //!   and `Fixed::budgeted` say.
-//! - [`Life::job`]: `Ground::job`.
-//! - [`Life::ready`]: `slice_left` in `Core::ready`.
-//! - [`Life::start`]: `place` in `Ground::put_on`; `started` and `last` in `show_start`.
-//! - [`Life::stop`]: `place = NONE` in `Ground::vacate`, where the job had not finished.
-//! - [`Life::execute`]: `Ground::account`, with what the thread's clock says.
-//! - [`Life::look_at`]: `Ground::set_limit`. [`Limits::timers`] has `SHORTEST` and `NEARLY`.
-//! - [`Life::reached`]: the conditions in `Core::take_limits`.
-//! - [`Life::exhaust`], [`Life::push`]: `Event::Exhausted` in `Core::take_limits`; `part` in
+//! - [`Life::job`] – `Ground::job`.
+//! - [`Life::ready`] – `slice_left` in `Core::ready`.
+//! - [`Life::start`] – `place` in `Ground::put_on`; `started` and `last` in `show_start`.
+//! - [`Life::stop`] – `place = NONE` in `Ground::vacate`, where the job had not finished.
+//! - [`Life::execute`] – `Ground::account`, with what the thread's clock says.
+//! - [`Life::look_at`] – `Ground::set_limit`. [`Limits::timers`] has `SHORTEST` and `NEARLY`.
+//! - [`Life::reached`] – the conditions in `Core::take_limits`.
+//! - [`Life::exhaust`], [`Life::push`] – `Event::Exhausted` in `Core::take_limits`; `part` in
 //!   `Ground::push`.
-//! - [`Life::work_done`]: `behind` in `Ground::work_done`.
-//! - [`Life::complete`]: `current` and `number` in `Core::finish`. For a program that knows nothing
+//! - [`Life::work_done`] – `behind` in `Ground::work_done`.
+//! - [`Life::complete`] – `current` and `number` in `Core::finish`. For a program that knows nothing
 //!   of jobs also where its budget is used up: it leaves nothing to its next job.
-//! - [`Life::cut`]: `behind` in `Ground::cut`, then `Core::finish`.
-//! - [`Life::hand_over`], [`Life::receive`]: `Ground::hand_over`; `Mail::Task` in
+//! - [`Life::cut`] – `behind` in `Ground::cut`, then `Core::finish`.
+//! - [`Life::hand_over`], [`Life::receive`] – `Ground::hand_over`; `Mail::Task` in
 //!   `Core::take_mail`.
-//! - [`Life::receive_anew`]: `Core::give` and `Ground::own`, from one stage of a run to the next.
+//! - [`Life::receive_anew`] – `Core::give` and `Ground::own`, from one stage of a run to the next.
 //!
 //! What is not of the job but of its thread stays with the engine: `accounted`, `affinity`,
 //! `raised`, `left`, `gated`, `working`, `done`; and what is measured: `prompt`, `called`. A life

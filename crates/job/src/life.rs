@@ -191,6 +191,7 @@ impl Life {
         self.release = job.release.nanos();
         self.deadline = job.deadline.nanos();
         self.demand = match job.demand {
+            Some(demand) if self.carried == 0 => demand.nanos(),
             Some(demand) => demand.nanos().saturating_add(self.carried).min(LONGEST.nanos()),
             None => u64::MAX,
         };

@@ -1,15 +1,16 @@
-//! Simulated jobs a second on one core, next to the peers' figures. Sets as in the comparison: m = 4, n = 20, U = 3.04.
+//! Simulated jobs a second on one core, next to the peers' figures. Sets as in the comparison: m =
+//! 4, n = 20, U = 3.04.
 //!
-//! Peers on such a set, wall time, same kind of machine: SchedCAT (C++, G-EDF only, nothing else counted) 8.6 M jobs/s;
-//! SimSo G-EDF 6.6 k, P-EDF 7.2 k, EKG 1.9 k, PD2 0.35 k jobs/s.
+//! Peers on such a set, wall time, same kind of machine: SchedCAT (C++, G-EDF only, nothing else
+//! counted) 8.6 M jobs/s; SimSo G-EDF 6.6 k, P-EDF 7.2 k, EKG 1.9 k, PD2 0.35 k jobs/s.
 //!
-//! Time is time on the processor (`/proc/self/schedstat`), so that a busy machine does not spoil the figures. At the end a table
-//! has the medians next to what the best known tool manages.
+//! Time is time on the processor (`/proc/self/schedstat`), so that a busy machine does not spoil
+//! the figures. At the end a table has the medians next to what the best known tool manages.
 
 use criterion::{Criterion, Throughput, criterion_group};
 use model::watch::Silent;
 use model::{Duration, Platform, TaskSet, Timing};
-use policy::{Setup, Spec};
+use policy::{AnyPlan, Setup, Spec};
 use simulate::{Costs, Observer, Scenario, Summary, Traced};
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -92,29 +93,51 @@ impl Case {
         self
     }
 
-    fn run(&self, observer: impl Observer) -> Summary {
+    fn plan(&self) -> AnyPlan {
         let setup = Setup {
             set: &self.set,
             platform: &self.platform,
             assignment: None,
             quantum: Duration::from_millis(1),
         };
-        let scenario = Scenario {
+        self.policy.plan(&setup).expect("a plan")
+    }
+
+    fn scenario(&self) -> Scenario {
+        Scenario {
             horizon: self.horizon,
             ..Scenario::default()
-        };
-        let plan = self.policy.plan(&setup).expect("a plan");
-        let costs = self.costs.as_ref();
+        }
+    }
+
+    fn run(&self, observer: impl Observer) -> Summary {
         let run = simulate::simulate(
-            plan,
+            self.plan(),
             &self.set,
             &self.platform,
-            &scenario,
-            costs,
+            &self.scenario(),
+            self.costs.as_ref(),
             &Silent,
             observer,
         );
         run.expect("a simulation").0
+    }
+
+    /// With overheads, on the path that is taken where somebody looks at events.
+    fn run_plainly(&self) -> Summary {
+        struct Plainly<'a>(&'a Case, &'a Scenario, &'a Costs);
+        impl policy::Visit for Plainly<'_> {
+            type Out = Summary;
+            fn visit<P: policy::Policy>(self, plan: policy::Plan<P>) -> Summary {
+                let Plainly(case, scenario, costs) = self;
+                let (set, platform) = (&case.set, &case.platform);
+                let run = simulate::costly::run_plainly(plan, set, platform, scenario, costs, &Silent, ());
+                run.expect("a simulation").0
+            }
+        }
+        let scenario = self.scenario();
+        let costs = self.costs.as_ref().expect("overheads");
+        self.plan().visit(Plainly(self, &scenario, costs))
     }
 
     fn bench(
@@ -174,6 +197,8 @@ fn speed(c: &mut Criterion) {
         let costly = Case::new(m, n, percent, "g-edf").with_overheads();
         let jobs = costly.run(()).completed();
         costly.bench(c, &name("all overheads"), peers[2], jobs, |case| case.run(()));
+        let plain = name("all overheads, plain path");
+        costly.bench(c, &plain, peers[2], jobs, Case::run_plainly);
     }
     // Every quantum of every processor that is given to a job.
     let pd2 = Case::new(4, 20, 304, "pd2");

@@ -1,4 +1,5 @@
-//! What both engines share: the processors in a row, and the course of virtual time from instant to instant.
+//! What both engines share: the processors in a row, and the course of virtual time from instant to
+//! instant.
 
 use crate::scenario::Scenario;
 use crate::summary::Ending;
@@ -36,6 +37,16 @@ impl Processors {
         self.domain_of.get(cpu as usize) == Some(&domain)
     }
 
+    /// The processor that handles a release: where the task last ran, if that is in the domain,
+    /// else the domain's first.
+    #[inline]
+    pub fn releasing(&self, domain: u32, last: u32) -> u32 {
+        match self.is_in(last, domain) {
+            true => last,
+            false => self.base[domain as usize],
+        }
+    }
+
     /// How many processors a domain has.
     #[inline]
     pub fn size(&self, domain: u32) -> u32 {
@@ -58,7 +69,8 @@ impl Dirty {
     /// At the very start every domain is asked.
     pub fn all(domains: usize) -> Self {
         Dirty {
-            // One more than there can be, so that a domain that is in already can be written again behind the last.
+            // One more than there can be, so that a domain that is in already can be written again
+            // behind the last.
             domains: (0..domains as u32 + 1).collect(),
             count: domains,
             is_dirty: vec![true; domains],
@@ -109,7 +121,8 @@ pub(crate) trait Engine {
 /// How many instants pass between two looks at the watch.
 const WATCH_EVERY: u32 = 1 << 16;
 
-/// Lets time pass until the horizon, the first miss where the scenario says so, or an interruption. Says why it ended and when.
+/// Lets time pass until the horizon, the first miss where the scenario says so, or an interruption.
+/// Says why it ended and when.
 #[inline(always)]
 pub(crate) fn run(engine: &mut impl Engine, scenario: &Scenario, watch: &impl Watch) -> (Ending, u64) {
     let horizon = scenario.horizon.nanos();

@@ -1,18 +1,21 @@
-//! The engine in virtual time without overheads: schedules as the theory draws them (DESIGN, "Simulated schedules").
+//! The engine in virtual time without overheads: schedules as the theory draws them (DESIGN,
+//! "Simulated schedules").
 //!
-//! From event to event: at each instant first completions, then timers, then releases; then every domain that something
-//! happened in decides once. Compiled for each policy and observer on its own.
+//! From event to event: at each instant first completions, then timers, then releases; then every
+//! domain that something happened in decides once. Compiled for each policy and observer on its
+//! own.
 
 use crate::course::{self, Dirty, Engine, Processors};
 use crate::jobs::Jobs;
-use crate::observe::{self, Observer};
+use crate::observe::Observer;
 use crate::scenario::Scenario;
+use crate::show::Show;
 use crate::summary::Summary;
+use job::Reached;
 use model::watch::Watch;
-use model::{CpuId, Duration, Instant, Platform, Result, TaskId, TaskSet};
+use model::{Instant, Platform, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
 use policy::{Decisions, Domain, Event, Job, NONE, Plan, Policy, Route};
-use trace::Event as Record;
 
 /// Simulates a plan. Deterministic: same input, same events, same summary.
 ///
@@ -34,12 +37,13 @@ pub fn run<P: Policy, O: Observer>(
     };
     let (ending, end) = course::run(&mut driven, scenario, watch);
     let mut core = driven.core;
+    core.show.advance(end);
     if O::EVENTS {
-        core.jobs.misses_at(end, &mut core.observer);
-        core.observer.event(Record::end(Instant::from_nanos(end)));
+        core.jobs.show_unfinished(end, &mut core.show);
     }
+    core.show.close();
     let summary = core.jobs.summary(ending, end, core.decisions);
-    Ok((summary, core.observer))
+    Ok((summary, core.show.observer))
 }
 
 /// The engine with the policies that it drives.
@@ -51,7 +55,7 @@ struct Driven<'r, 'a, P, O> {
 struct Core<'a, O> {
     jobs: Jobs<'a>,
     route: Route,
-    observer: O,
+    show: Show<O>,
     now: u64,
     processors: Processors,
     /// By dense processor.
@@ -64,11 +68,9 @@ struct Core<'a, O> {
     timers: Tournament,
     /// Pushed jobs by task: when they become ready.
     arrivals: Tournament,
-    /// Where to, and as which part.
-    pushed: Vec<(u32, u32)>,
+    /// Where to.
+    pushed: Vec<u32>,
     dirty: Dirty,
-    /// Processors that lost their job at this instant; kept for observers of events only.
-    emptied: Vec<u32>,
     decisions: u64,
 }
 
@@ -77,12 +79,8 @@ struct Core<'a, O> {
 struct Cpu {
     /// The task that runs there, or [`NONE`].
     running: u32,
-    /// The server that it serves, or [`NONE`]; kept for observers of events only.
-    serving: u32,
     /// Since when.
     since: u64,
-    /// Whether observers of events were told that it has no job, and if so, whether that is deliberate.
-    shown_idle: Option<bool>,
 }
 
 impl<'a, O: Observer> Core<'a, O> {
@@ -104,23 +102,20 @@ impl<'a, O: Observer> Core<'a, O> {
         }
         let idle = Cpu {
             running: NONE,
-            serving: NONE,
             since: 0,
-            shown_idle: None,
         };
         Ok(Core {
             jobs,
             route,
-            observer,
+            show: Show::new(observer, &processors.ids, false),
             now: 0,
             cpus: vec![idle; m],
             ends: Tournament::until(m, last),
             releases,
             timers: Tournament::until(domains.len(), last),
             arrivals: Tournament::until(if P::SLICES { n } else { 1 }, last),
-            pushed: vec![(0, 0); n],
+            pushed: vec![0; n],
             dirty: Dirty::all(domains.len()),
-            emptied: (0..m as u32).collect(),
             processors,
             decisions: 0,
         })
@@ -139,9 +134,8 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
             while self.core.arrivals.key() == now {
                 let task = self.core.arrivals.entry() as u32;
                 self.core.arrivals.set(task as usize, Tournament::NEVER);
-                let (domain, part) = self.core.pushed[task as usize];
-                let job = self.core.jobs.job(task, part);
-                self.ready(domain, job);
+                let job = self.core.jobs.job(task);
+                self.ready(self.core.pushed[task as usize], job);
             }
         }
         while self.core.timers.key() == now {
@@ -176,6 +170,7 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     #[inline(always)]
     fn advance(&mut self, now: u64) {
         self.core.now = now;
+        self.core.show.advance(now);
     }
 
     #[inline(always)]
@@ -199,12 +194,10 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         let row = &core.jobs.rows[task as usize];
         core.releases.set(task as usize, row.next_release);
         let home = core.route.home(TaskId(task), number);
-        if O::EVENTS {
-            let deadline = Instant::from_nanos(core.jobs.due(task, number, core.now));
-            let cpu = core.releasing(home, row.last);
-            let event = Record::release(Instant::from_nanos(core.now), cpu, TaskId(task), number, deadline);
-            core.observer.event(event);
-        }
+        core.show.release(task, number, || {
+            let cpu = core.processors.releasing(home, row.life.last());
+            (cpu, core.jobs.due(task, number, core.now))
+        });
         if let Some(job) = job {
             self.ready(home, job);
         }
@@ -212,17 +205,12 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
 
     #[inline(always)]
     fn ready(&mut self, domain: u32, job: Job) {
-        if P::SLICES {
-            let core = &mut self.core;
-            let policy = &self.domains[domain as usize].policy;
-            let slice = policy.slice(&job);
-            core.jobs.rows[job.task.index()].slice_left = slice.map_or(u64::MAX, Duration::nanos);
-            if O::EVENTS && (slice.is_some() || job.part > 0) {
-                let cpu = core.processors.ids[core.processors.base[domain as usize] as usize];
-                let (now, window) = (Instant::from_nanos(core.now), policy.window(&job));
-                core.observer
-                    .event(Record::window(now, cpu, job.task, job.number, window));
-            }
+        let (core, policy) = (&mut self.core, &self.domains[domain as usize].policy);
+        let slice = if P::SLICES { policy.slice(&job) } else { None };
+        core.jobs.rows[job.task.index()].life.ready(slice);
+        if P::SLICES && (slice.is_some() || job.part > 0) {
+            let cpu = core.processors.base[domain as usize];
+            core.show.window(cpu, &job, || policy.window(&job));
         }
         self.tell(domain, Event::Ready(job));
     }
@@ -236,20 +224,16 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         let task = std::mem::replace(&mut here.running, NONE);
         core.ends.set(cpu as usize, Tournament::NEVER);
         core.jobs.execute(task, now - here.since);
-        if O::EVENTS {
-            core.emptied.push(cpu);
-        }
-        if core.jobs.limited && core.jobs.has_slice_only(task) {
+        core.show.emptied(cpu);
+        let reached = core.jobs.reached(task);
+        if let Reached::Slice = reached {
             return self.exhausted(cpu, task);
         }
-        let row = &core.jobs.rows[task as usize];
-        let (cut, number) = (row.remaining > 0, row.number);
-        if O::EVENTS {
-            let id = core.processors.ids[cpu as usize];
-            observe::show_end(&mut core.observer, row, TaskId(task), now, id, cut);
-        }
+        let cut = reached == Reached::Budget;
+        let number = core.jobs.number(task);
+        core.show.end(cpu, task, &core.jobs, cut);
         let (response, successor) = core.jobs.complete(task, now, cut);
-        core.observer.completed(task, number, response);
+        core.show.observer.completed(task, number, response);
         let domain = core.processors.domain_of[cpu as usize];
         self.tell(domain, Event::Done(TaskId(task)));
         if let Some(job) = successor {
@@ -262,15 +246,8 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
     #[inline(never)]
     fn exhausted(&mut self, cpu: u32, task: u32) {
         let core = &mut self.core;
-        if O::EVENTS {
-            let row = &core.jobs.rows[task as usize];
-            let (now, id) = (Instant::from_nanos(core.now), core.processors.ids[cpu as usize]);
-            let (task, number, executed) = (TaskId(task), row.number, Duration::from_nanos(row.executed));
-            core.observer
-                .event(Record::budget_exhausted(now, id, task, number, executed));
-            core.observer.event(Record::preemption(now, id, task, number));
-        }
-        core.jobs.stop(task, core.now);
+        core.show.exhaustion(cpu, task, &core.jobs);
+        core.jobs.exhaust(task, core.now);
         let domain = core.processors.domain_of[cpu as usize];
         self.tell(domain, Event::Exhausted(TaskId(task)));
     }
@@ -290,33 +267,22 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         }
     }
 
-    /// Tells of the processors that have no job after this instant's decisions.
+    /// Shows which of the processors that lost their jobs at this instant have none after its
+    /// decisions.
     fn show_idle(&mut self) {
         let core = &mut self.core;
-        for cpu in core.emptied.drain(..) {
-            if core.cpus[cpu as usize].running != NONE {
-                continue;
+        while let Some(cpu) = core.show.next_emptied() {
+            if core.cpus[cpu as usize].running == NONE {
+                let domain = core.processors.domain_of[cpu as usize] as usize;
+                let place = cpu - core.processors.base[domain];
+                let policy = &self.domains[domain].policy;
+                core.show.idle(cpu, || policy.is_deliberately_idle(place));
             }
-            let domain = core.processors.domain_of[cpu as usize] as usize;
-            let place = cpu - core.processors.base[domain];
-            let deliberate = self.domains[domain].policy.is_deliberately_idle(place);
-            let (now, id) = (Instant::from_nanos(core.now), core.processors.ids[cpu as usize]);
-            let shown = &mut core.cpus[cpu as usize].shown_idle;
-            observe::show_idle(&mut core.observer, shown, now, id, deliberate);
         }
     }
 }
 
 impl<O: Observer> Core<'_, O> {
-    /// The processor that handles a release: where the task last ran, if that is in the domain, else the domain's first.
-    fn releasing(&self, domain: u32, last: u32) -> CpuId {
-        let cpu = match self.processors.is_in(last, domain) {
-            true => last,
-            false => self.processors.base[domain as usize],
-        };
-        self.processors.ids[cpu as usize]
-    }
-
     /// Takes the running job off a processor, unfinished, if there is one.
     #[inline(always)]
     fn take_off(&mut self, cpu: u32) -> bool {
@@ -327,13 +293,8 @@ impl<O: Observer> Core<'_, O> {
         }
         self.jobs.execute(task, self.now - here.since);
         self.jobs.stop(task, self.now);
-        if O::EVENTS {
-            let number = self.jobs.rows[task as usize].number;
-            let (now, id) = (Instant::from_nanos(self.now), self.processors.ids[cpu as usize]);
-            self.observer
-                .event(Record::preemption(now, id, TaskId(task), number));
-            self.emptied.push(cpu);
-        }
+        self.show.preemption(cpu, task, &self.jobs);
+        self.show.emptied(cpu);
         true
     }
 }
@@ -357,16 +318,7 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         let here = &mut core.cpus[cpu as usize];
         here.running = task.0;
         here.since = core.now;
-        if O::EVENTS {
-            here.shown_idle = None;
-            let number = core.jobs.rows[task.index()].number;
-            let (now, to) = (Instant::from_nanos(core.now), core.processors.ids[cpu as usize]);
-            let event = match before {
-                None => Record::start(now, to, task, number),
-                Some(from) => Record::resumption(now, core.processors.ids[from as usize], to, task, number),
-            };
-            core.observer.event(event);
-        }
+        core.show.start(cpu, task.0, &core.jobs, before);
     }
 
     #[inline]
@@ -374,8 +326,8 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         let cpu = self.base + place;
         if self.core.take_off(cpu) {
             self.core.ends.set(cpu as usize, Tournament::NEVER);
-        } else if O::EVENTS {
-            self.core.emptied.push(cpu);
+        } else {
+            self.core.show.emptied(cpu);
         }
     }
 
@@ -386,17 +338,13 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
 
     fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
         let core = &mut *self.core;
-        core.pushed[task.index()] = (to, part);
+        core.jobs.rows[task.index()].life.push(part);
+        core.pushed[task.index()] = to;
         core.arrivals.set(task.index(), at.nanos().max(core.now));
     }
 
     #[inline]
     fn serve(&mut self, place: u32, server: Option<u32>) {
-        if O::EVENTS {
-            let core = &mut *self.core;
-            let cpu = (self.base + place) as usize;
-            let (now, id) = (Instant::from_nanos(core.now), core.processors.ids[cpu]);
-            observe::show_server(&mut core.observer, &mut core.cpus[cpu].serving, now, id, server);
-        }
+        self.core.show.server(self.base + place, server);
     }
 }

@@ -1,68 +1,53 @@
-//! The jobs of a simulation: what each task has released, what its current job still needs, and what is counted of it.
+//! The jobs of a simulation: when each task releases its next one, where its current job is, and
+//! what is counted.
 //!
-//! At most one job of a task is current. Its successors are known by number alone: their releases and execution times are
-//! computed when they are needed, so that a backlog takes no memory.
+//! The life of the current job is that of room `job`. Its successors are known by number alone:
+//! their releases and execution times are computed when they are needed, so that a backlog takes
+//! no memory.
 
 use crate::observe::Observer;
-use crate::scenario::{Enforcement, LONGEST, Scenario};
+use crate::scenario::{Enforcement, Scenario};
+use crate::show::Show;
 use crate::summary::{Ending, Miss, Summary, TaskSummary};
+use job::{Begin, Life, Limits, Reached};
 use model::{CpuId, Duration, Instant, Platform, Result, Resumption, TaskId, TaskSet};
-use policy::{Job, NONE};
+use policy::Job;
 use std::hint::select_unpredictable;
-use trace::Event as Record;
 
-/// One task and its current job; times in nanoseconds.
+/// One task; times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// What the current job still has to execute.
-    pub remaining: u64,
-    /// What it may still execute before its slice is used up; `u64::MAX`: it has none.
-    pub slice_left: u64,
-    /// What it may still execute before its budget is used up; `u64::MAX`: none is enforced.
-    pub budget_left: u64,
-    /// Its release; where no job is current, that of the next job if it has arrived.
-    pub release: u64,
-    /// Its number, or that of the next job if none is current.
-    pub number: u64,
-    /// How long after its arrival the job of this number is released.
-    pub late: u64,
-    /// Has the task a current job?
-    pub current: bool,
-    /// Has the current job run already?
-    pub started: bool,
-    /// The processor (dense) on which the current job last ran.
-    pub last: u32,
-    /// When it last left a processor unfinished.
-    pub stopped: u64,
-    /// What it has executed.
-    pub executed: u64,
+    /// Its current job, or its next one.
+    pub life: Life,
+    /// The release of the job of [`Life::number`], if that has arrived.
+    release: u64,
+    /// How long after its arrival the job of [`Life::number`] is released.
+    late: u64,
     /// The release of job number `arrived`; `u64::MAX`: there is none.
     pub next_release: u64,
     /// How many jobs were released.
-    pub arrived: u64,
+    arrived: u64,
     /// Of how many the release was serviced.
-    pub released: u64,
-    pub period: u64,
-    pub deadline: u64,
+    released: u64,
+    period: u64,
+    deadline: u64,
     pub wcet: u64,
     /// Execution time of every job, where it is the same for all.
     demand: u64,
-    /// What a job that was cut short leaves to its successor.
-    carried: u64,
     completed: u64,
     cut: u64,
     response_max: u64,
     response_sum: u128,
     tardiness_max: u64,
     misses: u64,
-    pub preemptions: u64,
+    preemptions: u64,
 }
 
 impl Row {
     #[inline(always)]
     fn arrive(&mut self, task: u32, scenario: &Scenario) -> u64 {
         let number = self.arrived;
-        if !self.current && number == self.number {
+        if number == self.life.number() && !self.life.is_current() {
             self.release = self.next_release;
         }
         self.arrived += 1;
@@ -70,43 +55,25 @@ impl Row {
         number
     }
 
-    /// Makes the job of `number` and `release` current.
+    /// The job of [`Life::number`], which is released and serviced, becomes the current one.
     #[inline(always)]
-    fn begin(&mut self, task: u32, scenario: &Scenario, constant_demand: bool, limited: bool) -> Job {
-        self.remaining = if constant_demand {
-            self.demand
-        } else {
-            scenario.demand(task, self.number, self.wcet)
+    fn begin(&mut self, task: u32, scenario: &Scenario, constant_demand: bool, budgeted: bool) -> Job {
+        let demand = match constant_demand {
+            true => self.demand,
+            false => scenario.demand(task, self.life.number(), self.wcet),
         };
-        if limited {
-            self.remaining = self.remaining.saturating_add(self.carried).min(LONGEST);
-            self.carried = 0;
-            self.slice_left = u64::MAX;
-            self.budget_left = match scenario.enforcement {
-                Enforcement::Off => u64::MAX,
-                _ => self.wcet,
-            };
-        }
-        self.current = true;
-        self.started = false;
-        self.executed = 0;
-        self.job(task, 0)
-    }
-
-    #[inline(always)]
-    fn job(&self, task: u32, part: u32) -> Job {
-        Job {
-            task: TaskId(task),
-            number: self.number,
+        self.life.begin(Begin {
             release: Instant::from_nanos(self.release),
             deadline: Instant::from_nanos(self.due()),
-            part,
-        }
+            demand: Some(Duration::from_nanos(demand)),
+            budget: budgeted.then_some(Duration::from_nanos(self.wcet)),
+        });
+        self.life.job(TaskId(task))
     }
 
-    /// When the job of this number is due.
+    /// When the job of [`Life::number`] is due.
     #[inline(always)]
-    pub fn due(&self) -> u64 {
+    fn due(&self) -> u64 {
         (self.release - self.late).saturating_add(self.deadline)
     }
 }
@@ -116,12 +83,14 @@ pub(crate) struct Jobs<'a> {
     pub rows: Vec<Row>,
     scenario: &'a Scenario,
     constant_demand: bool,
-    /// Are there budgets or slices to keep?
-    pub limited: bool,
+    /// Whether jobs have budgets.
+    budgeted: bool,
+    pub limits: Limits,
     pub first_miss: Option<Miss>,
     /// Migration kinds of the platform.
     kinds: Vec<Resumption>,
-    /// By pair of dense processors, the column of the kind; one more column for those that are the same.
+    /// By pair of dense processors, the column of the kind; one more column for those that are the
+    /// same.
     kind_of: Vec<u16>,
     processors: usize,
     /// By task and column.
@@ -146,17 +115,9 @@ impl<'a> Jobs<'a> {
                 let wcet = t.wcet.nanos();
                 let first = scenario.first_release(id.0, phase);
                 Row {
-                    remaining: 0,
-                    slice_left: u64::MAX,
-                    budget_left: u64::MAX,
+                    life: Life::new(),
                     release: first,
-                    number: 0,
                     late: scenario.late(id.0, 0),
-                    current: false,
-                    started: false,
-                    last: NONE,
-                    stopped: 0,
-                    executed: 0,
                     next_release: first,
                     arrived: 0,
                     released: 0,
@@ -164,7 +125,6 @@ impl<'a> Jobs<'a> {
                     deadline: t.deadline.nanos(),
                     wcet,
                     demand: scenario.demand(id.0, 0, wcet),
-                    carried: 0,
                     completed: 0,
                     cut: 0,
                     response_max: 0,
@@ -183,7 +143,8 @@ impl<'a> Jobs<'a> {
             rows,
             scenario,
             constant_demand: scenario.has_constant_demand(),
-            limited: slices || scenario.enforcement != Enforcement::Off,
+            budgeted: scenario.enforcement != Enforcement::Off,
+            limits: Limits::new(slices, scenario.enforcement, scenario.quantum),
             first_miss: None,
             kinds,
             kind_of,
@@ -209,14 +170,15 @@ impl<'a> Jobs<'a> {
     pub fn admit(&mut self, task: u32, now: u64) -> Option<Job> {
         let row = &mut self.rows[task as usize];
         row.released += 1;
-        if row.current {
+        if row.life.is_current() {
             self.overdue(task, now);
             return None;
         }
-        Some(row.begin(task, self.scenario, self.constant_demand, self.limited))
+        Some(row.begin(task, self.scenario, self.constant_demand, self.budgeted))
     }
 
-    /// The next job of a task is released and serviced at once: its number, and the job if it becomes current.
+    /// The next job of a task is released and serviced at once: its number, and the job if it
+    /// becomes current.
     #[inline(always)]
     pub fn release(&mut self, task: u32, now: u64) -> (u64, Option<Job>) {
         let number = self.arrive(task);
@@ -227,17 +189,19 @@ impl<'a> Jobs<'a> {
     #[inline]
     fn overdue(&mut self, task: u32, now: u64) {
         let row = &self.rows[task as usize];
-        if self.first_miss.is_none() && now >= row.due() && row.remaining > 0 {
-            self.note_miss(task);
+        if self.first_miss.is_none() && now >= row.due() && !row.life.remaining().is_zero() {
+            self.note_miss(task, row.life.number());
         }
     }
 
+    /// Job `number` of a task, the first of those that are not complete or the one that has just
+    /// been, is late.
     #[cold]
-    fn note_miss(&mut self, task: u32) {
+    fn note_miss(&mut self, task: u32, number: u64) {
         let row = &self.rows[task as usize];
         self.first_miss = Some(Miss {
             task: TaskId(task),
-            job: row.number,
+            job: number,
             deadline: Instant::from_nanos(row.due()),
         });
     }
@@ -249,57 +213,62 @@ impl<'a> Jobs<'a> {
         arrival.saturating_add(self.rows[task as usize].deadline)
     }
 
+    /// The number of the current job of a task, or of its next one.
+    #[inline(always)]
+    pub fn number(&self, task: u32) -> u64 {
+        self.rows[task as usize].life.number()
+    }
+
     /// The current job as it is told to policies.
-    pub fn job(&self, task: u32, part: u32) -> Job {
-        self.rows[task as usize].job(task, part)
+    pub fn job(&self, task: u32) -> Job {
+        self.rows[task as usize].life.job(TaskId(task))
     }
 
-    /// Is a running job that has come to be looked at to go on elsewhere: not complete, and with budget left?
-    #[inline]
-    pub fn has_slice_only(&self, task: u32) -> bool {
-        let row = &self.rows[task as usize];
-        row.remaining > 0 && row.budget_left > 0
+    /// What a job that is looked at has come to.
+    #[inline(always)]
+    pub fn reached(&self, task: u32) -> Reached {
+        self.rows[task as usize].life.reached(&self.limits)
     }
 
-    /// The current job of a task is complete or cut short. Gives its response time, and its successor if that is released.
+    /// The current job of a task is complete or cut short. Gives its response time, and its
+    /// successor if that is released.
     #[inline(always)]
     pub fn complete(&mut self, task: u32, now: u64, cut: bool) -> (u64, Option<Job>) {
         let row = &mut self.rows[task as usize];
+        let number = row.life.number();
         if cut {
             row.cut += 1;
-            row.carried = row.remaining;
+            row.life.cut();
+        } else {
+            row.life.complete();
         }
         let response = now - (row.release - row.late);
         row.completed += 1;
         row.response_max = row.response_max.max(response);
         row.response_sum += u128::from(response);
         if response > row.deadline {
-            self.late(task, response);
+            self.tardy(task, number, response);
         }
         let row = &mut self.rows[task as usize];
-        row.current = false;
-        if row.arrived > row.number + 1 {
-            row.release = self
-                .scenario
-                .release_after(task, row.number, row.release, row.period);
+        if row.arrived > number + 1 {
+            row.release = self.scenario.release_after(task, number, row.release, row.period);
         }
-        row.number += 1;
-        row.late = self.scenario.late(task, row.number);
-        let successor = row.released > row.number;
-        let (demand, limited) = (self.constant_demand, self.limited);
+        row.late = self.scenario.late(task, number + 1);
+        let successor = row.life.awaits(row.released);
+        let (constant_demand, budgeted) = (self.constant_demand, self.budgeted);
         (
             response,
-            successor.then(|| row.begin(task, self.scenario, demand, limited)),
+            successor.then(|| row.begin(task, self.scenario, constant_demand, budgeted)),
         )
     }
 
     #[inline(never)]
-    fn late(&mut self, task: u32, response: u64) {
+    fn tardy(&mut self, task: u32, number: u64, response: u64) {
         let row = &mut self.rows[task as usize];
         row.misses += 1;
         row.tardiness_max = row.tardiness_max.max(response - row.deadline);
         if self.first_miss.is_none() {
-            self.note_miss(task);
+            self.note_miss(task, number);
         }
     }
 
@@ -307,102 +276,85 @@ impl<'a> Jobs<'a> {
     #[inline(always)]
     pub fn stop(&mut self, task: u32, now: u64) {
         let row = &mut self.rows[task as usize];
-        row.stopped = now;
+        row.life.stop(Instant::from_nanos(now));
         row.preemptions += 1;
     }
 
-    /// The current job of a task begins to run on a processor. Says on which it ran before, if it ran before.
+    /// A running job of a task leaves its processor, its slice used up.
+    #[inline(always)]
+    pub fn exhaust(&mut self, task: u32, now: u64) {
+        let row = &mut self.rows[task as usize];
+        row.life.exhaust(Instant::from_nanos(now));
+        row.preemptions += 1;
+    }
+
+    /// The current job of a task begins to run on a processor. Says on which it ran before, if it
+    /// ran before.
     #[inline(always)]
     pub fn start(&mut self, task: u32, cpu: u32, now: u64) -> Option<u32> {
         let row = &mut self.rows[task as usize];
-        let last = std::mem::replace(&mut row.last, cpu);
-        let started = std::mem::replace(&mut row.started, true);
+        let start = row.life.start(cpu, Instant::from_nanos(now));
         // A move within one instant is no preemption.
-        row.preemptions -= u64::from(started & (row.stopped == now));
+        row.preemptions -= u64::from(start.moves);
         // A job that starts counts as one that stays where it is: so there is no branch here.
-        let from = select_unpredictable(started, last, cpu);
+        let from = select_unpredictable(start.resumes, start.last, cpu);
         let column = self.kind(from, cpu);
         self.migrations[task as usize * self.columns + column] += 1;
-        started.then_some(last)
+        start.resumes.then_some(start.last)
     }
 
-    /// When the current job has to be looked at if it executes from `now`: complete, or a limit reached.
+    /// When the current job has to be looked at if it executes from `now`: complete, or a limit
+    /// reached.
     #[inline(always)]
     pub fn until(&self, task: u32, now: u64) -> u64 {
-        let row = &self.rows[task as usize];
-        let whole = now + row.remaining;
-        if !self.limited {
-            return whole;
-        }
-        let budget = now.saturating_add(row.budget_left);
-        let budget = match self.scenario.enforcement {
-            Enforcement::PerQuantum => {
-                let quantum = self.scenario.quantum.nanos();
-                budget.div_ceil(quantum).saturating_mul(quantum)
-            }
-            _ => budget,
-        };
-        whole.min(budget).min(now.saturating_add(row.slice_left))
+        let life = &self.rows[task as usize].life;
+        life.look_at(Instant::from_nanos(now), &self.limits).nanos()
     }
 
     /// The current job has executed for this long.
     #[inline(always)]
     pub fn execute(&mut self, task: u32, time: u64) {
-        let row = &mut self.rows[task as usize];
-        row.remaining -= time;
-        row.executed += time;
-        if self.limited {
-            row.slice_left = spent(row.slice_left, time);
-            row.budget_left = spent(row.budget_left, time);
-        }
+        let life = &mut self.rows[task as usize].life;
+        life.execute(Duration::from_nanos(time));
     }
 
-    /// The misses of jobs that are incomplete at the end, their deadline reached: for observers of events.
-    pub fn misses_at(&self, end: u64, observer: &mut impl Observer) {
-        for (task, row) in self.rows.iter().enumerate() {
-            let (mut number, mut release) = (row.number, row.release);
-            let due = |number: u64, release: u64| {
-                (release - self.scenario.late(task as u32, number)).saturating_add(row.deadline)
-            };
-            while number < row.arrived && due(number, release) <= end {
-                let deadline = Instant::from_nanos(due(number, release));
-                let (now, id) = (Instant::from_nanos(end), TaskId(task as u32));
-                observer.event(Record::deadline_miss(now, None, id, number, deadline));
-                release = self
-                    .scenario
-                    .release_after(task as u32, number, release, row.period);
+    /// The misses of jobs that are incomplete at the end, their deadline reached: for observers of
+    /// events.
+    pub fn show_unfinished(&self, end: u64, show: &mut Show<impl Observer>) {
+        for (task, row) in (0..).zip(&self.rows) {
+            let (mut number, mut release) = (row.life.number(), row.release);
+            while number < row.arrived && self.due(task, number, release) <= end {
+                show.unfinished(task, number, self.due(task, number, release));
+                release = self.scenario.release_after(task, number, release, row.period);
                 number += 1;
             }
         }
+    }
+
+    /// How many jobs of a task are incomplete at the end with their deadline reached. Deadlines
+    /// ascend with the number.
+    fn unfinished_misses(&self, task: u32, end: u64) -> u64 {
+        let row = &self.rows[task as usize];
+        let (first, last) = (row.life.number(), row.arrived);
+        let (mut number, mut release) = (first, row.release);
+        while number < last && self.due(task, number, release) <= end {
+            if self.scenario.is_strictly_periodic() {
+                // All at once: an overloaded task may leave a billion jobs behind.
+                let more = ((end - release - row.deadline) / row.period).min(last - number - 1);
+                return number - first + 1 + more;
+            }
+            release = self.scenario.release_after(task, number, release, row.period);
+            number += 1;
+        }
+        number - first
     }
 
     /// Counts what is late at the end and sums up.
     pub fn summary(mut self, ending: Ending, end: u64, decisions: u64) -> Summary {
         for task in 0..self.rows.len() as u32 {
-            // Of the unfinished jobs, those whose deadline has come are misses; deadlines ascend with the number.
-            let row = &self.rows[task as usize];
-            let (mut number, mut release) = (row.number, row.release);
-            let mut late = 0;
-            if row.arrived == row.number {
-                continue;
-            }
-            let last = row.arrived;
-            let due = |number: u64, release: u64| {
-                (release - self.scenario.late(task, number)).saturating_add(row.deadline)
-            };
-            while number < last && due(number, release) <= end {
-                late += 1;
-                if self.scenario.is_strictly_periodic() {
-                    // All at once: an overloaded task may leave a billion jobs behind.
-                    let more = ((end - release - row.deadline) / row.period).min(last - number - 1);
-                    late += more;
-                    break;
-                }
-                release = self.scenario.release_after(task, number, release, row.period);
-                number += 1;
-            }
+            let late = self.unfinished_misses(task, end);
             if late > 0 && self.first_miss.is_none() {
-                self.note_miss(task);
+                self.note_miss(task, self.rows[task as usize].life.number());
             }
             self.rows[task as usize].misses += late;
         }
@@ -435,17 +387,8 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// What is left of a limit; `u64::MAX` is none and stays so.
-#[inline]
-const fn spent(left: u64, time: u64) -> u64 {
-    if left == u64::MAX {
-        left
-    } else {
-        left.saturating_sub(time)
-    }
-}
-
-/// The kinds of migration among processors, and the column of each pair: behind the kinds for two that are the same.
+/// The kinds of migration among processors, and the column of each pair: behind the kinds for two
+/// that are the same.
 fn migration_kinds(platform: &Platform, cpus: &[CpuId]) -> (Vec<Resumption>, Vec<u16>) {
     let mut kinds = platform.resumptions();
     kinds.retain(|kind| *kind != Resumption::Preemption);

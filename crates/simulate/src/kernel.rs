@@ -47,7 +47,7 @@ pub(crate) enum Work {
 
 /// A processor.
 #[derive(Clone, Debug)]
-pub(crate) struct Cpu {
+pub(crate) struct Cpu<L> {
     pub work: Work,
     /// Interrupts that wait for their service.
     pub queue: VecDeque<Op>,
@@ -57,25 +57,18 @@ pub(crate) struct Cpu {
     pub wanted: u32,
     /// Does it have to reschedule?
     pub reschedule: bool,
-    /// Since when the job reloads or executes, moved back by the kernel work that came in between and was no event.
+    /// Since when the job reloads or executes, moved back by the kernel work that came in between
+    /// and was no event.
     pub since: u64,
-    /// When kernel work that is no event ends. Until then the processor does that, whatever [`Cpu::work`] says.
-    pub free_at: u64,
-    /// What that work is.
-    pub quiet: Op,
-    /// How many ticks it has taken note of.
-    pub ticks: u64,
+    /// What the [path](crate::costly) through kernel work keeps of it.
+    pub local: L,
     /// How much of the working set is still to be reloaded, in time.
     pub reload: u64,
     /// When the inter-processor interrupt that is under way was sent.
     pub called_at: u64,
-    /// Was it shown without a job, and was that deliberate? For observers of events.
-    pub shown_idle: Option<bool>,
-    /// The server that it serves, or `NONE`. For observers of events.
-    pub serving: u32,
 }
 
-impl Cpu {
+impl<L: Default> Cpu<L> {
     /// A processor that has never done anything.
     pub fn idle() -> Self {
         Cpu {
@@ -85,23 +78,9 @@ impl Cpu {
             wanted: NONE,
             reschedule: false,
             since: 0,
-            free_at: 0,
-            quiet: Op::Tick,
-            ticks: 0,
+            local: L::default(),
             reload: 0,
             called_at: 0,
-            // A processor counts as idle from the start.
-            shown_idle: Some(false),
-            serving: NONE,
         }
-    }
-
-    /// May kernel work on whose end nothing depends be done without an event? Only where nothing is under way or due: a job
-    /// executes, or there is none.
-    #[inline(always)]
-    pub fn is_quiet(&self, now: u64) -> bool {
-        let executes = matches!(self.work, Work::Job);
-        let idles = matches!(self.work, Work::Idle) & (self.loaded == NONE) & !self.reschedule;
-        (executes | idles) & (self.free_at <= now)
     }
 }

@@ -1,6 +1,7 @@
 //! The engine in virtual time: drives any policy, with or without overheads, exactly and fast.
 //!
-//! [`ideal`] schedules without overheads, [`costly`] with those of [`costs`]; [`scenario`] says when jobs come and how long they take, [`chance`] from which distributions; [`observe`] watches;
+//! [`ideal`] schedules without overheads, [`costly`] with those of [`costs`]; [`scenario`] says
+//! when jobs come and how long they take, [`chance`] from which distributions; [`observe`] watches;
 //! [`summary`] is what is counted. Time is in nanoseconds; the same input gives the same schedule.
 
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod kernel;
 pub mod observe;
 mod random;
 pub mod scenario;
+mod show;
 pub mod summary;
 
 pub use chance::Chance;

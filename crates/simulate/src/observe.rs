@@ -1,20 +1,21 @@
-//! Who watches a simulation: nobody, a trace, the response times of all jobs, how they are distributed.
+//! Who watches a simulation: nobody, a trace, the response times of all jobs, how they are
+//! distributed.
 
-use crate::jobs::Row;
-use model::{CpuId, Duration, Instant, TaskId, TaskSet};
-use policy::NONE;
+use model::{Duration, TaskSet};
 use trace::stats::Distribution;
 use trace::summary::Spread;
-use trace::{Event, Flags, Sink};
+use trace::{Event, Sink};
 
-/// Watches a simulation. An engine is compiled for each kind of observer, so that what is not watched costs nothing.
+/// Watches a simulation. An engine is compiled for each kind of observer, so that what is not
+/// watched costs nothing.
 pub trait Observer {
     /// Does it look at events? If not, the engine makes none.
     const EVENTS: bool;
     /// Something happened.
     #[inline(always)]
     fn event(&mut self, _event: Event) {}
-    /// Job `number` of a task completed, `response` nanoseconds after its release. Jobs of a task come in order.
+    /// Job `number` of a task completed, `response` nanoseconds after its release. Jobs of a task
+    /// come in order.
     #[inline(always)]
     fn completed(&mut self, _task: u32, _number: u64, _response: u64) {}
 }
@@ -67,65 +68,6 @@ impl<S: Sink> Observer for Traced<S> {
     }
 }
 
-/// Tells of the end of the current job of a task: a budget that is used up if it is cut short, a miss if it is late.
-pub(crate) fn show_end(
-    observer: &mut impl Observer,
-    row: &Row,
-    task: TaskId,
-    now: u64,
-    cpu: CpuId,
-    cut: bool,
-) {
-    let deadline = row.due();
-    let (is_late, now) = (now > deadline, Instant::from_nanos(now));
-    if cut {
-        let budget = Duration::from_nanos(row.wcet);
-        observer.event(Event::budget_exhausted(now, cpu, task, row.number, budget));
-    }
-    if is_late {
-        let deadline = Instant::from_nanos(deadline);
-        observer.event(Event::deadline_miss(now, Some(cpu), task, row.number, deadline));
-    }
-    let done = Event::completion(now, cpu, task, row.number, Duration::from_nanos(row.executed));
-    observer.event(if cut { done.flagged(Flags::CUT) } else { done });
-}
-
-/// Tells that a processor has no job, if that is news: if it was not told before with the same reason.
-pub(crate) fn show_idle(
-    observer: &mut impl Observer,
-    shown: &mut Option<bool>,
-    now: Instant,
-    cpu: CpuId,
-    deliberate: bool,
-) {
-    if shown.replace(deliberate) == Some(deliberate) {
-        return;
-    }
-    let event = Event::idle(now, cpu);
-    observer.event(if deliberate {
-        event.flagged(Flags::DELIBERATE)
-    } else {
-        event
-    });
-}
-
-/// Tells that a processor begins, or with `None` ceases, to serve a server.
-pub(crate) fn show_server(
-    observer: &mut impl Observer,
-    serving: &mut u32,
-    now: Instant,
-    cpu: CpuId,
-    server: Option<u32>,
-) {
-    let before = std::mem::replace(serving, server.unwrap_or(NONE));
-    if before != NONE {
-        observer.event(Event::server_end(now, cpu, before));
-    }
-    if let Some(server) = server {
-        observer.event(Event::server_begin(now, cpu, server));
-    }
-}
-
 /// Keeps the response time of every job, in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Responses {
@@ -150,7 +92,8 @@ impl Observer for Responses {
     }
 }
 
-/// How response times and tardiness are distributed, task by task: as statistics of a trace have it.
+/// How response times and tardiness are distributed, task by task: as statistics of a trace have
+/// it.
 #[derive(Clone, Debug)]
 pub struct Distributions {
     /// By task: relative deadline in nanoseconds, response times, tardiness.

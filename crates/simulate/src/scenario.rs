@@ -44,16 +44,7 @@ impl Default for Execution {
 }
 
 /// What happens to a job that has executed for its WCET and is not complete.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Enforcement {
-    /// It goes on.
-    #[default]
-    Off,
-    /// It is cut short at the next multiple of the quantum.
-    PerQuantum,
-    /// It is cut short at once.
-    Exact,
-}
+pub use job::Enforcement;
 
 /// How long after their arrivals jobs are released; deadlines count from the arrivals. By task, at most its period.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -116,8 +107,8 @@ impl Default for Scenario {
     }
 }
 
-/// No time of a simulation may be longer: sums of two still fit with room to spare.
-pub(crate) const LONGEST: u64 = 1 << 61;
+/// No time of a simulation may be longer.
+pub(crate) const LONGEST: u64 = job::LONGEST.nanos();
 
 impl Scenario {
     /// Is everything in range for this set?
@@ -149,6 +140,15 @@ impl Scenario {
         if self.quantum.is_zero() {
             return Err(Error::new("the quantum is zero").remedy("give a positive quantum"));
         }
+        self.check_lateness(set)?;
+        if !self.release_on.is_empty() {
+            fits(set, self.release_on.len(), "processors that release")?;
+        }
+        self.check_releases(set)?;
+        self.check_execution(set)
+    }
+
+    fn check_lateness(&self, set: &TaskSet) -> Result<()> {
         if let Lateness::Random(most) | Lateness::First(most) = &self.lateness {
             fits(set, most.len(), "release jitters")?;
             if matches!(self.releases, Releases::Given(_)) {
@@ -164,9 +164,10 @@ impl Scenario {
                     .remedy("give at most a period"));
             }
         }
-        if !self.release_on.is_empty() {
-            fits(set, self.release_on.len(), "processors that release")?;
-        }
+        Ok(())
+    }
+
+    fn check_releases(&self, set: &TaskSet) -> Result<()> {
         match &self.releases {
             Releases::Sporadic(part) if *part > Ratio::whole(1000) => {
                 return Err(
@@ -187,6 +188,10 @@ impl Scenario {
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn check_execution(&self, set: &TaskSet) -> Result<()> {
         if let Execution::Discrete(parts) = &self.execution {
             weighed(parts.iter().map(|(_, weight)| *weight))?;
         }

@@ -1,21 +1,23 @@
-//! How the engine with overheads takes decisions up: as wishes that processors act on when they reschedule.
+//! How the engine with overheads takes decisions up: as wishes that processors act on when they
+//! reschedule.
 
-use super::Core;
+use super::core::Core;
+use super::path::Path;
 use crate::kernel::Op;
-use crate::observe::{self, Observer};
+use crate::observe::Observer;
 use model::{Instant, TaskId};
 use policy::{Decisions, NONE};
 
 /// Carries the decisions of one domain out.
-pub(super) struct Out<'c, 'a, O> {
-    pub(super) core: &'c mut Core<'a, O>,
+pub(super) struct Out<'c, 'a, O, F: Path> {
+    pub(super) core: &'c mut Core<'a, O, F>,
     pub(super) domain: u32,
     pub(super) base: u32,
     /// The processor that decides, or [`NONE`].
     pub(super) deciding: u32,
 }
 
-impl<O: Observer> Decisions for Out<'_, '_, O> {
+impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
     #[inline]
     fn run(&mut self, place: u32, task: TaskId) {
         let core = &mut *self.core;
@@ -37,7 +39,8 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         if replaced != NONE {
             core.unwant(replaced, cpu);
             core.rearrange(cpu, self.deciding);
-        } else if O::EVENTS {
+        } else {
+            // It may be idle for another reason now.
             core.attend.push(cpu);
         }
     }
@@ -52,12 +55,11 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
         let cpu = core.processors.base[to as usize];
         // In time, that processor programs a timer; too late for that, it is called.
         let by_call = at.nanos() <= core.now && core.costs.ipi_latency > 0;
-        core.pushed[task.index()] = (to, part, by_call);
+        core.jobs.rows[task.index()].life.push(part);
+        core.pushed[task.index()] = (to, by_call);
         if by_call {
             core.arrivals.set(task.index(), core.now + core.costs.ipi_latency);
-            if O::EVENTS {
-                core.show_call(cpu, task.0, true);
-            }
+            core.show_call(cpu, task.0, true);
         } else {
             core.arrivals.set(task.index(), at.nanos().max(core.now));
             if at.nanos() > core.now {
@@ -67,11 +69,6 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
     }
 
     fn serve(&mut self, place: u32, server: Option<u32>) {
-        if O::EVENTS {
-            let core = &mut *self.core;
-            let cpu = (self.base + place) as usize;
-            let (now, id) = (Instant::from_nanos(core.now), core.processors.ids[cpu]);
-            observe::show_server(&mut core.observer, &mut core.cpus[cpu].serving, now, id, server);
-        }
+        self.core.show.server(self.base + place, server);
     }
 }

@@ -130,6 +130,24 @@ impl Instance {
         plan.visit(Run(&set, &platform, scenario, costs))
     }
 
+    /// Simulates it with costs, without looking at events, and on the path that would be taken if
+    /// somebody did.
+    pub fn simulate_plainly(&self, scenario: &Scenario, costs: &Costs) -> (Summary, Responses) {
+        struct Run<'a>(&'a TaskSet, &'a Platform, &'a Scenario, &'a Costs);
+        impl policy::Visit for Run<'_> {
+            type Out = (Summary, Responses);
+            fn visit<P: policy::Policy>(self, plan: policy::Plan<P>) -> Self::Out {
+                let Run(set, platform, scenario, costs) = self;
+                let responses = Responses::new(set.len());
+                simulate::costly::run_plainly(plan, set, platform, scenario, costs, &Silent, responses)
+                    .unwrap()
+            }
+        }
+        let (set, platform) = (self.set(), self.platform());
+        let plan = self.plan(&set, &platform);
+        plan.visit(Run(&set, &platform, scenario, costs))
+    }
+
     /// Simulates it with costs and without looking at events.
     pub fn simulate_untraced(&self, scenario: &Scenario, costs: &Costs) -> (Summary, Responses) {
         let (set, platform) = (self.set(), self.platform());

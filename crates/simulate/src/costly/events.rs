@@ -1,0 +1,263 @@
+//! What happens at an instant in the engine with overheads: events are taken in, policies told and
+//! asked.
+
+use super::core::Core;
+use super::decisions;
+use super::path::Path;
+use crate::kernel::{Op, Work};
+use crate::observe::Observer;
+use job::Reached;
+use model::{Instant, TaskId};
+use policy::tournament::Tournament;
+use policy::{Domain, Event, Job, NONE, Policy, Route};
+use trace::Overhead;
+
+impl<O: Observer, F: Path> Core<'_, O, F> {
+    /// When something happens next but for ticks.
+    #[inline(always)]
+    pub(super) fn next_event<P: Policy>(&self) -> u64 {
+        let next = self.ends.key().min(self.calls.key());
+        let next = next.min(self.releases.key()).min(self.timers.key());
+        match P::SLICES {
+            true => next.min(self.arrivals.key()),
+            false => next,
+        }
+    }
+
+    /// All that happens now, until nothing more does.
+    #[inline]
+    pub(super) fn instant<P: Policy>(&mut self, domains: &mut [Domain<P>], horizon: u64) {
+        loop {
+            // Work without length ends within the instant: go around until all is taken in, then
+            // decide.
+            loop {
+                self.take_in(domains, horizon);
+                let more = self.ends.key() == self.now || self.calls.key() == self.now;
+                if !more {
+                    break;
+                }
+            }
+            if self.now >= horizon {
+                return;
+            }
+            self.decide(domains);
+            while let Some(cpu) = self.attend.pop() {
+                if matches!(self.cpus[cpu as usize].work, Work::Idle) {
+                    self.proceed(domains, cpu);
+                }
+            }
+            let arrives = P::SLICES && self.arrivals.key() == self.now;
+            if !arrives && self.ends.key() != self.now && self.calls.key() != self.now {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn take_in<P: Policy>(&mut self, domains: &mut [Domain<P>], horizon: u64) {
+        while self.ends.key() == self.now {
+            let cpu = self.ends.entry() as u32;
+            match self.cpus[cpu as usize].work {
+                Work::Kernel(op) => {
+                    self.ends.set(cpu as usize, Tournament::NEVER);
+                    self.serviced(domains, cpu, op);
+                }
+                _ => self.reached(domains, cpu),
+            }
+        }
+        while let Some((cpu, task)) = self.transfers.pop() {
+            self.interrupt(cpu, Op::Transfer { task });
+        }
+        while self.calls.key() == self.now {
+            let cpu = self.calls.entry() as u32;
+            self.calls.set(cpu as usize, Tournament::NEVER);
+            self.called(cpu);
+        }
+        if self.now >= horizon {
+            return;
+        }
+        while P::SLICES && self.arrivals.key() == self.now {
+            let task = self.arrivals.entry() as u32;
+            self.arrivals.set(task as usize, Tournament::NEVER);
+            let (domain, by_call) = self.pushed[task as usize];
+            let cpu = self.processors.base[domain as usize];
+            if by_call {
+                self.lost[task as usize][Overhead::IpiLatency as usize] += self.costs.ipi_latency;
+                self.show_call(cpu, task, false);
+            }
+            self.interrupt(cpu, Op::Arrival { task });
+        }
+        while self.releases.key() == self.now {
+            let task = self.releases.entry() as u32;
+            self.release(domains, task);
+        }
+        if self.next_tick == self.now {
+            self.next_tick += self.tick_period;
+            F::tick(self);
+        }
+        while self.timers.key() == self.now {
+            let domain = self.timers.entry() as u32;
+            self.timers.set(domain as usize, Tournament::NEVER);
+            self.tell(domains, domain, NONE, Event::Timer);
+        }
+    }
+
+    /// The policy of a domain learns of an event; `cpu` is the processor that decides.
+    #[inline(always)]
+    pub(super) fn tell<P: Policy>(&mut self, domains: &mut [Domain<P>], domain: u32, cpu: u32, event: Event) {
+        domains[domain as usize]
+            .policy
+            .happen(event, Instant::from_nanos(self.now));
+        if self.dirty.mark(domain) {
+            self.deciding[domain as usize] = cpu;
+        }
+    }
+
+    #[inline]
+    fn release<P: Policy>(&mut self, domains: &mut [Domain<P>], task: u32) {
+        let number = self.jobs.arrive(task);
+        let row = &self.jobs.rows[task as usize];
+        self.releases.set(task as usize, row.next_release);
+        let home = self.route.home(TaskId(task), number);
+        let cpu = self.releasing(home, task, row.life.last());
+        let deadline = || self.jobs.due(task, number, self.now);
+        self.show.release(task, number, || (cpu, deadline()));
+        if domains[home as usize].policy.is_quantum_driven() {
+            self.interrupt(cpu, Op::Booked { task, number });
+            if let Some(job) = self.jobs.admit(task, self.now) {
+                self.ready(domains, NONE, job);
+            }
+        } else {
+            self.interrupt(cpu, Op::Release { task, number });
+        }
+    }
+
+    /// The processor whose timer releases a job: where the task last ran, if that is in the domain;
+    /// else one in turn.
+    #[inline]
+    fn releasing(&self, domain: u32, task: u32, last: u32) -> u32 {
+        if let Some(at) = self.released_on.get(task as usize).filter(|at| **at != NONE) {
+            *at
+        } else if self.processors.is_in(last, domain) {
+            last
+        } else {
+            self.processors.base[domain as usize] + task % self.processors.size(domain)
+        }
+    }
+
+    /// A job, or a part of one, can run.
+    #[inline]
+    pub(super) fn ready<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: u32, job: Job) {
+        let domain = match job.part {
+            0 => self.route.home(job.task, job.number),
+            _ => self.pushed[job.task.index()].0,
+        };
+        let policy = &domains[domain as usize].policy;
+        let slice = if P::SLICES { policy.slice(&job) } else { None };
+        self.jobs.rows[job.task.index()].life.ready(slice);
+        if P::SLICES && (slice.is_some() || job.part > 0) {
+            let first = self.processors.base[domain as usize];
+            self.show.window(first, &job, || policy.window(&job));
+        }
+        let by_call = self.released_on.get(job.task.index()) == Some(&cpu);
+        let deciding = if cpu != NONE && (by_call || self.processors.domain_of[cpu as usize] == domain) {
+            cpu
+        } else {
+            NONE
+        };
+        self.tell(domains, domain, deciding, Event::Ready(job));
+    }
+
+    /// The job of a processor has reloaded its working set, is complete, or has reached a limit.
+    #[inline]
+    fn reached<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: u32) {
+        let reloading = matches!(self.cpus[cpu as usize].work, Work::Reload);
+        F::pause(self, cpu);
+        self.attend.push(cpu);
+        let task = self.cpus[cpu as usize].loaded;
+        let number = self.jobs.number(task);
+        if reloading {
+            let job = Some((TaskId(task), number));
+            self.show.overhead(cpu, Overhead::Cpmd, false, || job);
+            return;
+        }
+        self.cpus[cpu as usize].reschedule = true;
+        let domain = self.processors.domain_of[cpu as usize];
+        let reached = self.jobs.reached(task);
+        if let Reached::Slice = reached {
+            // The policy pushes the job on.
+            self.show.exhaustion(cpu, task, &self.jobs);
+            self.jobs.exhaust(task, self.now);
+            self.dismiss(cpu, task);
+            self.tell(domains, domain, cpu, Event::Exhausted(TaskId(task)));
+            return;
+        }
+        let cut = reached == Reached::Budget;
+        self.show.end(cpu, task, &self.jobs, cut);
+        let (response, successor) = self.jobs.complete(task, self.now, cut);
+        self.show.observer.completed(task, number, response);
+        self.dismiss(cpu, task);
+        // The policy may have moved the job elsewhere in the meantime: its domain is that of the
+        // processor all the same.
+        self.tell(domains, domain, cpu, Event::Done(TaskId(task)));
+        if let Some(job) = successor {
+            self.ready(domains, cpu, job);
+        } else if let Route::Alternating(_) = self.route {
+            let home = self.route.home(TaskId(task), number.saturating_add(1));
+            if home != domain {
+                self.transfers.push((self.processors.base[home as usize], task));
+            }
+        }
+    }
+
+    /// The loaded job has left by itself; nobody wants it any more.
+    fn dismiss(&mut self, cpu: u32, task: u32) {
+        self.has_reloaded(task);
+        let wanted = std::mem::replace(&mut self.wanted_at[task as usize], NONE);
+        if wanted != NONE {
+            self.cpus[wanted as usize].wanted = NONE;
+        }
+        self.cpus[cpu as usize].loaded = NONE;
+        self.loaded_at[task as usize] = NONE;
+    }
+
+    /// A processor is not to run a task any more, which may be wanted on another one already.
+    #[inline]
+    pub(super) fn unwant(&mut self, task: u32, cpu: u32) {
+        if let Some(at) = self.wanted_at.get_mut(task as usize)
+            && *at == cpu
+        {
+            *at = NONE;
+        }
+    }
+
+    #[inline]
+    fn decide<P: Policy>(&mut self, domains: &mut [Domain<P>]) {
+        while let Some(domain) = self.dirty.pop() {
+            let cpu = self.deciding[domain as usize];
+            self.decisions += 1;
+            let mut out = decisions::Out {
+                base: self.processors.base[domain as usize],
+                core: self,
+                domain,
+                deciding: cpu,
+            };
+            domains[domain as usize]
+                .policy
+                .decide(Instant::from_nanos(out.core.now), &mut out);
+        }
+    }
+
+    /// What a processor is to run has changed: it has to reschedule.
+    #[inline]
+    pub(super) fn rearrange(&mut self, cpu: u32, deciding: u32) {
+        if deciding == NONE || deciding == cpu {
+            // If it has to already, it is about to.
+            if !std::mem::replace(&mut self.cpus[cpu as usize].reschedule, true) {
+                F::disturb(self, cpu);
+            }
+        } else {
+            self.call(cpu);
+        }
+    }
+}
