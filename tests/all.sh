@@ -23,6 +23,8 @@ part() {
 }
 
 part fmt "$cargo" fmt --check
+# Modules that a macro declares are not found by cargo fmt.
+part fmt-catalog rustfmt --check --edition 2024 crates/policy/src/catalog/*.rs
 part clippy "$cargo" clippy --locked --workspace --all-targets -- -D warnings
 part unit "$cargo" test --locked --workspace --no-fail-fast
 if "$cargo" test --locked --workspace --no-run >"$logs/build.log" 2>&1; then

@@ -18,7 +18,7 @@ sets=${3:-10}
 time=${4:-60s}
 tolerance=${5:-2ms}
 around=${AROUND:-}
-policies="p-edf g-edf c-edf:l3 p-rm p-fp g-fp edf-fm edf-wm nps-f c-nps-f pd2 ca-edf"
+policies=$("$warmset" policies --words)
 processors=$(nproc)
 mkdir -p "$dir"
 

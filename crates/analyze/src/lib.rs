@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod assign;
 pub mod carries;
 pub mod clustered;
 mod columns;

@@ -4,7 +4,7 @@
 //! missed. Soft: nobody is later than the bound. `WARMSET_SIMULATED_SETS` says how many sets a policy.
 
 use analyze::Guarantee;
-use analyze::policies::{Costs, Judgment, Policy, PolicyVerdict};
+use analyze::policies::{Costs, Judgment, PolicyVerdict, read_list};
 use model::assignmentfile::AssignmentFile;
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
 use model::watch::Silent;
@@ -126,7 +126,7 @@ fn judge(
         statistic: Some(Statistic::Maximum),
         ..Costs::NONE
     };
-    let policies = Policy::list(policy).unwrap();
+    let policies = read_list(policy).unwrap();
     analyze::policies::judge(set, platform, &policies, guarantee, &costs, &Silent).unwrap()
 }
 

@@ -1,12 +1,12 @@
 //! What a simulated and a real run both ask: which policy, who runs where, quanta, and what happens
 //! to overruns.
 
-use analyze::partition::{Fit, affinity};
-use analyze::semi::{edf_fm, edf_wm, nps_f};
-use model::assignment::Clustered;
+use analyze::assign::{self, How, Refusal};
+use analyze::partition::Fit;
+use analyze::semi::edf_wm;
 use model::assignmentfile::AssignmentFile;
-use model::{Assignment, ClusterSpec, CpuId, CpuSet, Duration, Error, Platform, Result, TaskSet};
-use policy::registry::Needs;
+use model::{Assignment, Duration, Error, Platform, Result, TaskSet};
+use policy::catalog::Needs;
 use policy::{Setup, Spec};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -218,66 +218,36 @@ pub fn assignment_for(
     platform: &Platform,
     fit: Fit,
 ) -> Result<Result<Option<Assignment>, String>> {
-    let timings = set.timings();
-    let cpus = platform.in_cache_order();
-    let needs = (spec.info().needs)(spec)?;
-    if !matches!(needs, Needs::Clusters(_))
-        && let Some(why) = affinity::refusal(set, platform)?
-    {
-        return Ok(Err(format!("`{spec}` cannot run this set: {why}")));
+    let how = How {
+        fit,
+        ..How::default()
+    };
+    let made = assign::assign(spec, set, platform, &how)?;
+    let needs = spec.needs()?;
+    Ok(made.map_err(|why| refused(why, needs, set, fit)))
+}
+
+/// Why there is no assignment, in a clause.
+fn refused(why: Refusal, needs: Needs, set: &TaskSet, fit: Fit) -> String {
+    match why {
+        Refusal::KeptApart(why) => why,
+        Refusal::Task(index) => {
+            let nowhere = match needs {
+                Needs::Turns => "on no two processors that are left".to_owned(),
+                Needs::Slices => "on no processors that are left, whole or in slices".to_owned(),
+                Needs::Slots { .. } => "in no server".to_owned(),
+                Needs::Nothing | Needs::Clusters(_) => {
+                    format!("on no processor or cluster that is left, by {fit}")
+                }
+            };
+            format!("{} fits {nowhere}", set.name(model::TaskId(index)))
+        }
+        Refusal::Migratory(place) => format!(
+            "the tasks that take turns on the {}. processor need all of it",
+            place + 1
+        ),
+        Refusal::Servers => "the servers need more than the processors have".to_owned(),
+        Refusal::Slot => "the slot is too short to be divided".to_owned(),
+        Refusal::Limit => edf_wm::LIMIT.to_string(),
     }
-    let task = |index: usize, what: &str| format!("{} fits {what}", set.name(model::TaskId(index as u32)));
-    let nowhere = format!("on no processor or cluster that is left, by {fit}");
-    Ok(match needs {
-        Needs::Nothing => Ok(None),
-        Needs::Clusters(clusters) => {
-            let clusters = platform.clusters(clusters)?;
-            let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-            let allowed = match affinity::allowed(set, platform, &clusters)? {
-                Ok(allowed) => allowed,
-                Err(why) => return Ok(Err(why)),
-            };
-            match affinity::pack_allowed(timings, &sizes, fit, allowed.as_ref()) {
-                Ok(cluster_of) => Ok(Some(Assignment::Clustered(Clustered { clusters, cluster_of }))),
-                Err(index) => Err(task(index as usize, &nowhere)),
-            }
-        }
-        Needs::Turns => match edf_fm::assign(timings, &cpus, edf_fm::Fill::default()) {
-            Ok(turns) => Ok(Some(Assignment::Turns(turns))),
-            Err(edf_fm::Refusal::Task(index)) => Err(task(index, "on no two processors that are left")),
-            Err(edf_fm::Refusal::Migratory(place)) => Err(format!(
-                "the tasks that take turns on the {}. processor need all of it",
-                place + 1
-            )),
-        },
-        Needs::Slices => {
-            let settings = edf_wm::Settings {
-                fit,
-                ..edf_wm::Settings::default()
-            };
-            match edf_wm::assign(timings, &cpus, &settings) {
-                Ok(slices) => Ok(Some(Assignment::Slices(slices))),
-                Err(edf_wm::Refusal::Task(index)) => Err(task(
-                    index as usize,
-                    "on no processors that are left, whole or in slices",
-                )),
-                Err(edf_wm::Refusal::Limit) => Err(edf_wm::LIMIT.to_string()),
-            }
-        }
-        Needs::Slots { delta, clusters } => {
-            let clusters = platform.clusters(clusters.unwrap_or(ClusterSpec::Global))?;
-            let of = |cluster: &CpuSet| cpus.iter().copied().filter(|c| cluster.contains(*c)).collect();
-            let clusters: Vec<Vec<CpuId>> = clusters.iter().map(of).collect();
-            let settings = nps_f::Settings {
-                delta,
-                ..nps_f::Settings::default()
-            };
-            match nps_f::assign(timings, &clusters, &settings) {
-                Ok(slots) => Ok(Some(Assignment::Slots(slots))),
-                Err(nps_f::Refusal::Task(index)) => Err(task(index as usize, "in no server")),
-                Err(nps_f::Refusal::Servers) => Err("the servers need more than the processors have".into()),
-                Err(nps_f::Refusal::Slot) => Err("the slot is too short to be divided".into()),
-            }
-        }
-    })
 }

@@ -155,7 +155,7 @@ impl FromStr for Scenario {
         };
         let feature = Feature::ALL.iter().find(|(name, ..)| *name == feature);
         let (_, feature, _) = feature.ok_or_else(|| format!("`{text}` has no such feature"))?;
-        if policy::registry::find(policy).is_none() {
+        if policy::catalog::find(policy).is_none() {
             return Err(format!("`{policy}` is no policy"));
         }
         Ok(Scenario::Run(policy.to_owned(), *feature))
@@ -166,7 +166,7 @@ impl Scenario {
     /// All runs: every policy with every feature that it permits, and how often each is drawn.
     pub fn runs() -> Vec<(Scenario, u32)> {
         let mut all = Vec::new();
-        for info in policy::registry::all() {
+        for info in policy::catalog::all() {
             for (_, feature, often) in Feature::ALL {
                 let scenario = Scenario::Run(info.name.to_owned(), feature);
                 if scenario.is_permitted() {
@@ -183,7 +183,7 @@ impl Scenario {
         let Scenario::Run(policy, feature) = self else {
             return true;
         };
-        let quantum_driven = policy::registry::find(policy).is_some_and(|i| i.quantum_driven);
+        let quantum_driven = policy::catalog::find(policy).is_some_and(|i| i.quantum_driven);
         (!feature.has(Feature::Triggers) || !quantum_driven)
             && (*feature != Feature::Colors || policy == "g-edf")
     }
@@ -332,13 +332,13 @@ const DEAF: &str = "env -i setsid sh -c 'trap \"\" TERM; while :; do :; done' & 
 
 /// The policy, with the first word that it cannot do without.
 fn spec(name: &str) -> String {
-    let words = policy::registry::find(name).map_or(&[][..], |info| info.words);
+    let words = policy::catalog::find(name).map_or(&[][..], |info| info.words);
     let with = words
         .iter()
         .map(|word| format!("{name}:{}", word.replace('#', "3")));
     let is_complete = |text: &String| {
         let spec = text.parse::<policy::Spec>();
-        spec.is_ok_and(|spec| (spec.info().needs)(&spec).is_ok())
+        spec.is_ok_and(|spec| spec.needs().is_ok())
     };
     std::iter::once(name.to_owned())
         .chain(with)
@@ -431,7 +431,7 @@ mod tests {
         for scenario in all {
             assert_eq!(scenario.to_string().parse::<Scenario>().unwrap(), *scenario);
         }
-        for info in policy::registry::all() {
+        for info in policy::catalog::all() {
             let of = format!("run:{}:", info.name);
             let features = runs.iter().filter(|(s, _)| s.to_string().starts_with(&of));
             assert!(features.count() >= 6, "{of}");

@@ -11,31 +11,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod catalog;
 pub mod cluster;
-
 pub mod place;
 pub mod plan;
 pub mod quantum;
 pub mod queue;
-pub mod registry;
 pub mod spec;
 pub mod tournament;
 
-mod c_edf;
-mod c_nps_f;
-mod ca_edf;
-mod edf_fm;
-mod edf_wm;
-mod g_edf;
-mod g_fp;
-mod nps_f;
-mod p_edf;
-mod p_fp;
-mod p_rm;
-mod pd2;
-
+pub use catalog::{AnyPlan, Info, Visit};
 pub use plan::{Domain, Plan, Route, Setup};
-pub use registry::{AnyPlan, Info, Visit};
 pub use spec::Spec;
 
 use model::{Duration, Instant, TaskId};

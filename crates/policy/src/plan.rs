@@ -12,7 +12,7 @@ pub struct Setup<'a> {
     pub set: &'a TaskSet,
     /// The processors that are scheduled and the caches that they share.
     pub platform: &'a Platform,
-    /// Where tasks go, for the policies that need to be told ([`Needs`](crate::registry::Needs)).
+    /// Where tasks go, for the policies that need to be told ([`Needs`](crate::catalog::Needs)).
     pub assignment: Option<&'a Assignment>,
     /// The quantum of the quantum-driven policies.
     pub quantum: Duration,

@@ -1,8 +1,8 @@
-//! Names of policies with their parameters, as people write them, against the registry: `g-edf`, `c-edf:l3`, `nps-f:delta=1`.
+//! Names of policies with their parameters, as people write them, against the catalog: `g-edf`, `c-edf:l3`, `nps-f:delta=1`.
 //!
 //! The syntax is that of [`model::Called`].
 
-use crate::registry::{self, Info};
+use crate::catalog::{self, Info, Needs, Order};
 use model::{Called, ClusterSpec, Duration, Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +34,7 @@ impl Spec {
                 Some(last)
                     if last.contains(':')
                         && !piece.contains(':')
-                        && registry::find(called.name()).is_none() =>
+                        && catalog::find(called.name()).is_none() =>
                 {
                     last.push(',');
                     last.push_str(piece);
@@ -106,6 +106,36 @@ impl Spec {
         Ok(given.or(self.info.quantum_driven.then_some(default)))
     }
 
+    /// What it has to be told.
+    ///
+    /// # Errors
+    /// A parameter without meaning.
+    pub fn needs(&self) -> Result<Needs> {
+        (self.info.needs)(self)
+    }
+
+    /// Which job goes before which.
+    ///
+    /// # Errors
+    /// A parameter without meaning.
+    pub fn order(&self) -> Result<Order> {
+        (self.info.order)(self)
+    }
+
+    /// The policy by the one way to write it, by which verdicts call it: `p-rm` for `p-fp:rm`, `c-nps-f:l3` for `c-nps-f`.
+    ///
+    /// # Errors
+    /// A parameter without meaning.
+    pub fn canonical(&self) -> Result<Spec> {
+        (self.info.canonical)(self)?.parse()
+    }
+
+    /// The first parameter that no test knows, such as `quantum`.
+    pub fn unjudged(&self) -> Option<&'static str> {
+        let keys = self.info.unjudged.iter();
+        keys.copied().find(|key| self.value(key).is_some())
+    }
+
     /// An error about this policy's parameters.
     pub fn error(&self, cause: impl Into<String>) -> Error {
         self.called.error(cause)
@@ -116,8 +146,8 @@ impl FromStr for Spec {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
         let called: Called = text.parse()?;
-        let info = registry::find(called.name())
-            .ok_or_else(|| called.unknown(registry::all().iter().map(|i| i.name)))?;
+        let info = catalog::find(called.name())
+            .ok_or_else(|| called.unknown(catalog::all().iter().map(|i| i.name)))?;
         called.only(info.words, info.keys, info.parameters)?;
         Ok(Spec { info, called })
     }

@@ -1,23 +1,17 @@
-//! The complete example of `docs/policies.md`, compiled and run as it stands there.
-//!
-//! Inside room `policy` it names its neighbors by `crate::`; the same names are brought here.
-
-#[path = "example/g_fifo.rs"]
-#[allow(dead_code, reason = "the registry's line is not in the example")]
-mod g_fifo;
+//! The complete example of `docs/policies.md`: what the guide shows is the file that is compiled.
 
 use model::watch::Silent;
 use model::{Details, Duration, Instant, Platform, TaskId, TaskSet, Timing};
-use policy::{Job, Policy, Setup, cluster, plan, queue, registry, spec};
+use policy::{Job, Plan, Policy, Setup, Spec, Visit};
 use simulate::{Responses, Scenario};
 
 #[test]
-fn the_example_of_the_guide_is_what_is_compiled_here() {
+fn the_example_of_the_guide_is_what_is_compiled() {
     let guide = include_str!("../../../docs/policies.md");
-    let example = include_str!("example/g_fifo.rs");
+    let example = include_str!("../../policy/src/catalog/g_fifo.rs");
     assert!(
         guide.contains(&format!("```rust\n{example}```\n")),
-        "docs/policies.md and crates/simulate/tests/example/g_fifo.rs differ"
+        "docs/policies.md and crates/policy/src/catalog/g_fifo.rs differ"
     );
 }
 
@@ -45,16 +39,14 @@ fn the_example_runs_first_in_first_out() {
         assignment: None,
         quantum: ms(1),
     };
-    let any: spec::Spec = "g-edf".parse().unwrap();
-    assert_eq!(g_fifo::INFO.name, "g-fifo");
-    let plan: plan::Plan<cluster::Cluster<g_fifo::Fifo>> = g_fifo::plan(&any, &setup).unwrap();
+    let plan = "g-fifo".parse::<Spec>().unwrap().plan(&setup).unwrap();
     let scenario = Scenario {
         horizon: ms(100),
         ..Scenario::default()
     };
     let responses = Responses::new(3);
     let (summary, responses) =
-        simulate::ideal::run(plan, &set, &platform, &scenario, &Silent, responses).unwrap();
+        simulate::simulate(plan, &set, &platform, &scenario, None, &Silent, responses).unwrap();
     let millis: Vec<u64> = responses.of.iter().map(|of| of[0] / 1_000_000).collect();
     assert_eq!(millis, [10, 29, 33]);
     assert_eq!((summary.preemptions(), summary.misses()), (0, 1));
@@ -85,24 +77,35 @@ fn the_worst_of_equal_releases_makes_way() {
         assignment: None,
         quantum: Duration::from_millis(1),
     };
-    let mut plan = g_fifo::plan(&"g-edf".parse().unwrap(), &setup).unwrap();
-    let mut decide = |ready: &[u32]| {
-        let (fifo, now) = (&mut plan.domains[0].policy, Instant::ZERO);
-        for task in ready {
-            let job = Job {
-                task: TaskId(*task),
-                number: 0,
-                release: now,
-                deadline: now + Duration::from_millis(100),
-                part: 0,
-            };
-            fifo.happen(policy::Event::Ready(job), now);
-        }
-        let mut told = Told::default();
-        fifo.decide(now, &mut told);
-        told.0
-    };
-    assert_eq!(decide(&[3, 0]), [(0, 0), (1, 3)]);
-    assert_eq!(decide(&[2]), [(1, 2)]);
-    assert_eq!(decide(&[1]), [(1, 1)]);
+    let plan = "g-fifo".parse::<Spec>().unwrap().plan(&setup).unwrap();
+    assert_eq!(
+        plan.visit(Decide(&[&[3, 0], &[2], &[1]])),
+        [vec![(0, 0), (1, 3)], vec![(1, 2)], vec![(1, 1)]]
+    );
+}
+
+/// What is decided when these tasks become ready, one group after the other, all released at once.
+struct Decide<'a>(&'a [&'a [u32]]);
+
+impl Visit for Decide<'_> {
+    type Out = Vec<Vec<(u32, u32)>>;
+    fn visit<P: Policy + Send + 'static>(self, mut plan: Plan<P>) -> Self::Out {
+        let decide = |ready: &&[u32]| {
+            let (policy, now) = (&mut plan.domains[0].policy, Instant::ZERO);
+            for task in *ready {
+                let job = Job {
+                    task: TaskId(*task),
+                    number: 0,
+                    release: now,
+                    deadline: now + Duration::from_millis(100),
+                    part: 0,
+                };
+                policy.happen(policy::Event::Ready(job), now);
+            }
+            let mut told = Told::default();
+            policy.decide(now, &mut told);
+            told.0
+        };
+        self.0.iter().map(decide).collect()
+    }
 }

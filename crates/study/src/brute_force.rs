@@ -6,12 +6,12 @@
 
 use crate::judge::Judge;
 use analyze::NotApplicable;
+use analyze::assign;
 use analyze::clustered::Scratch;
-use analyze::partition::{Fit, Order, Scratch as PackScratch};
-use model::assignment::Clustered;
+use analyze::partition::Fit;
 use model::watch::Silent;
 use model::{Assignment, CpuSet, Duration, Error, Platform, Result, TaskSet, Timing};
-use policy::registry::Needs;
+use policy::catalog::Needs;
 use policy::{Setup, Spec};
 use simulate::{Costs, Ending, Scenario};
 
@@ -33,7 +33,7 @@ impl BruteForce {
     /// No such policy, or one that is told who runs where otherwise than by clusters.
     pub fn new(policy: &str, platform: &Platform) -> Result<Self> {
         let spec: Spec = policy.parse()?;
-        let clusters = match (spec.info().needs)(&spec)? {
+        let clusters = match spec.needs()? {
             Needs::Nothing => None,
             Needs::Clusters(clusters) => Some(platform.clusters(clusters)?),
             _ => {
@@ -54,15 +54,8 @@ impl BruteForce {
         let Some(clusters) = &self.clusters else {
             return Some(None);
         };
-        let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-        let mut packing = PackScratch::new();
-        let cluster_of = packing
-            .pack(tasks, &sizes, Order::DecreasingUtilization, Fit::default())
-            .ok()?;
-        Some(Some(Assignment::Clustered(Clustered {
-            clusters: clusters.clone(),
-            cluster_of: cluster_of.to_vec(),
-        })))
+        let packed = assign::into_clusters(tasks, clusters, Fit::default(), None);
+        packed.ok().map(Some)
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a study is: which task sets, on which platform, under which policies, over which grid (000 §5; 002 §6.2–6.3).
 
 use crate::grid::{Cap, Grid};
-use crate::judge::Policy;
+use crate::judge::Candidate;
 use analyze::Guarantee;
+use analyze::policies::Accounting;
 use generate::{Amount, Deadlines, Fill, Generator, Periods, Recipe, Utilizations};
 use model::{Duration, Error, Platform, Ratio, Result};
 
@@ -17,7 +18,7 @@ pub struct Study {
     pub source: String,
     /// The processors and who shares caches.
     pub platform: Platform,
-    /// Policies by name; see [`Policy::find`].
+    /// Policies by name; see [`Candidate::find`].
     pub policies: Vec<String>,
     /// Hard or soft.
     pub guarantee: Guarantee,
@@ -41,6 +42,8 @@ pub struct Study {
     pub charge: u32,
     /// What every WCET grows by before D.
     pub overhead: Duration,
+    /// How D is charged: once a job in every WCET, or as `check` does where policies preempt and migrate.
+    pub accounting: Accounting,
 }
 
 /// The most sets for each cap: their numbers fill the lower half of a stream's number.
@@ -59,7 +62,7 @@ pub(crate) struct Prepared {
     pub inflation: Vec<Duration>,
     /// What of that is there without a delay.
     pub overhead: Duration,
-    pub policies: Vec<Policy>,
+    pub policies: Vec<Candidate>,
     pub processors: u32,
 }
 
@@ -138,15 +141,26 @@ impl Study {
                 Duration::from_nanos(charged).saturating_add(self.overhead)
             })
             .collect();
+        if self.accounting != Accounting::OneDelay && self.charge != 1 {
+            return Err(Error::new(format!(
+                "the accounting `{}` counts delays itself, and `charge` asks for {} a job",
+                self.accounting, self.charge
+            ))
+            .at("charge")
+            .remedy("leave out `charge`, or set `accounting = \"one-delay\"`"));
+        }
         if self.policies.is_empty() {
             return Err(Error::new("no policy is named")
                 .at("policies")
                 .remedy("give at least one, such as `g-edf`"));
         }
-        let policies: Vec<Policy> = self
+        let policies: Vec<Candidate> = self
             .policies
             .iter()
-            .map(|name| Policy::find(name, &self.platform, self.guarantee).map_err(|e| e.at("policies")))
+            .map(|name| {
+                Candidate::find(name, &self.platform, self.guarantee, self.accounting)
+                    .map_err(|e| e.at("policies"))
+            })
             .collect::<Result<_>>()?;
         for (i, policy) in policies.iter().enumerate() {
             if policies[..i].iter().any(|p| p.label() == policy.label()) {
@@ -186,6 +200,12 @@ impl Study {
         let mut notes: Vec<String> = self.left_out().into_iter().collect();
         if prepared.delays.iter().all(|d| d.is_zero()) {
             return notes;
+        }
+        if self.accounting != Accounting::OneDelay {
+            notes.push(format!(
+                "Delays are charged by the accounting `{}`: to policies where they preempt and migrate, to tests once a job.",
+                self.accounting
+            ));
         }
         let (count, charged) = match self.charge {
             1 => ("one delay".to_owned(), "is"),

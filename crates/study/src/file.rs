@@ -6,12 +6,13 @@ use crate::definition::Study;
 use crate::grid::{Cap, Grid};
 use crate::presets;
 use analyze::Guarantee;
+use analyze::policies::Accounting;
 use model::input::{Document, Table, Value};
 use model::{Duration, Error, Platform, Provenance, Ratio, Result};
 use std::fmt::Write;
 use std::str::FromStr;
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "name",
     "title",
     "source",
@@ -29,6 +30,7 @@ const KEYS: [&str; 17] = [
     "seed",
     "charge",
     "overhead",
+    "accounting",
 ];
 
 /// Reads a study. `platform` finds a platform by its name.
@@ -88,6 +90,7 @@ pub fn from_toml(text: &str, platform: impl Fn(&str) -> Result<Platform>) -> Res
         seed: count_or(&root, "seed", base.seed)?,
         charge: count_or(&root, "charge", base.charge)?,
         overhead: parsed_or(&root, "overhead", base.overhead)?,
+        accounting: parsed_or(&root, "accounting", base.accounting)?,
     };
     if let Some(v) = root.get("caps") {
         let (from, to, step) = ends::<Ratio>(&v)?;
@@ -173,6 +176,10 @@ impl Study {
             self.charge,
             self.overhead,
         );
+        // Left out where it is the default, as files of earlier versions are.
+        if self.accounting != Accounting::OneDelay {
+            let _ = writeln!(text, "accounting = \"{}\"", self.accounting);
+        }
         text
     }
 

@@ -24,9 +24,10 @@ mod results;
 mod run;
 mod store;
 
+pub use analyze::policies::Accounting;
 pub use definition::{MAX_SETS, Study};
 pub use grid::{Cap, Grid};
-pub use judge::{Judge, Policy};
+pub use judge::{Candidate, Judge};
 pub use results::{Curve, Results, wilson};
 pub use run::{Shard, run};
 pub use store::{fits_in, load, run_in};

@@ -10,6 +10,7 @@
 use crate::definition::Study;
 use crate::grid::{Cap, Grid};
 use analyze::Guarantee;
+use analyze::policies::Accounting;
 use generate::{Deadlines, Fill};
 use model::error::nearest;
 use model::{Duration, Error, Platform, Result};
@@ -144,6 +145,7 @@ impl Preset {
             seed: 1,
             charge: 1,
             overhead: Duration::ZERO,
+            accounting: Accounting::OneDelay,
         })
     }
 }

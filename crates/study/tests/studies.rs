@@ -6,7 +6,7 @@ use model::watch::{Silent, Watch};
 use model::{Duration, Platform, Ratio, Timing};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use study::{Cap, Policy, Results, Shard, Study, file, load, presets, run, run_in};
+use study::{Accounting, Candidate, Cap, Results, Shard, Study, file, load, presets, run, run_in};
 
 fn small(text: &str) -> Study {
     let text = format!("based_on = \"ospert10-fig5\"\nname = \"small\"\n{text}");
@@ -145,10 +145,10 @@ fn shortcuts_change_nothing() {
         } else {
             Guarantee::Hard
         };
-        let policies: Vec<Policy> = study
+        let policies: Vec<Candidate> = study
             .policies
             .iter()
-            .map(|name| Policy::find(name, &study.platform, strict).unwrap())
+            .map(|name| Candidate::find(name, &study.platform, strict, Accounting::OneDelay).unwrap())
             .collect();
         let mut scratch = Scratch::new();
         for shard in &results.shards {

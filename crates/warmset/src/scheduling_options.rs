@@ -3,6 +3,7 @@
 use analyze::partition::Fit;
 use app::scheduling::{Enforce, Policies, Scheduling};
 use model::Duration;
+use policy::catalog::Tests;
 use std::path::PathBuf;
 
 /// The options that both have.
@@ -56,8 +57,32 @@ impl From<SchedulingArgs> for Scheduling {
 /// The policies, for `--help`.
 pub fn policies() -> String {
     let mut policies = String::from("Policies, with parameters after a colon:\n");
-    for info in policy::registry::all() {
+    for info in policy::catalog::all() {
         policies.push_str(&format!("    {:10} {}\n", info.name, info.summary));
     }
     policies
+}
+
+/// The policies that are judged, with those of their parameters that tests know, for `--help`.
+pub fn judged() -> String {
+    let mut judged = String::from("Policies that are judged, with parameters after a colon:\n");
+    for info in policy::catalog::all() {
+        let hard = match (info.hard, info.soft) {
+            (Tests::None, Tests::None) => continue,
+            (Tests::None, _) => " (soft only)",
+            _ => "",
+        };
+        let keys = info.keys.iter().filter(|key| !info.unjudged.contains(key));
+        let words = info.words.iter().map(|word| word.replace('#', "2"));
+        let parameters: Vec<String> = words.chain(keys.map(|key| format!("{key}=2"))).collect();
+        let parameters = match parameters.is_empty() {
+            true => String::new(),
+            false => format!(" (:{})", parameters.join(", :")),
+        };
+        judged.push_str(&format!(
+            "    {:8} {}{hard}{parameters}\n",
+            info.name, info.summary
+        ));
+    }
+    judged
 }

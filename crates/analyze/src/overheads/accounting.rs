@@ -193,7 +193,7 @@ fn duration(nanos: u128) -> Duration {
 
 /// What a job brings about by itself, whoever interrupts it: all but interrupts.
 fn own(resident: &Resident, disturbed: Duration, width: usize, system: &System<'_>) -> Parts {
-    own_of(resident, disturbed, sections(width, system.guarantee), system)
+    own_of(resident, disturbed, sections(width, system.counts()), system)
 }
 
 /// The same, with so many scheduling decisions, context switches and IPIs.

@@ -115,7 +115,7 @@ impl Site<'_> {
             .map(|(r, disturbed)| inflate_one(r, disturbed, &interrupts, 1, system).0)
             .collect();
         let others = Processor::with(&others)?;
-        let times = sections(1, system.guarantee);
+        let times = sections(1, system.counts());
         let own = own_of(&resident, by_slice, times, system).total();
         let (most, _) = interrupts.stretch(slice.wcet.saturating_add(own));
         let most = Timing {

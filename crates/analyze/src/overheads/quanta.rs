@@ -76,7 +76,7 @@ pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &Syst
 /// What a quantum loses, but for releases. Ticks come at multiples of their period: at most ⌈Q / T⌉
 /// in a quantum.
 fn each_quantum(resident: &Resident, width: usize, quantum: Duration, system: &System<'_>) -> Parts {
-    let times = match (system.guarantee, width > 1) {
+    let times = match (system.counts(), width > 1) {
         (Guarantee::Soft, _) => (1, 1, 0),
         (Guarantee::Hard, false) => (2, 1, 0),
         (Guarantee::Hard, true) => (3, 2, 1),

@@ -49,7 +49,7 @@ impl Server {
             .collect();
         let longest = residents.iter().map(|r| r.resuming).max().unwrap_or_default();
         // A hard guarantee bears a kernel section that has begun, on the releasing processor and on the serving one.
-        let times = match (system.guarantee, is_split) {
+        let times = match (system.counts(), is_split) {
             (Guarantee::Soft, false) => (2, 2, 0),
             (Guarantee::Soft, true) => (2, 2, 1),
             (Guarantee::Hard, false) => (3, 3, 0),
@@ -100,7 +100,7 @@ impl Server {
 /// For a hard guarantee the kernel may be in the midst of a section for the server before, and, where a server comes from
 /// another processor, that one has to finish such a section, switch away and call, and the choice is made again (002 §4.4.2).
 fn switch(delay: Duration, is_split: bool, system: &System<'_>) -> Parts {
-    let (scheduling, switches, calls) = match (system.guarantee, is_split) {
+    let (scheduling, switches, calls) = match (system.counts(), is_split) {
         (Guarantee::Soft, false) => (1, 1, 0),
         (Guarantee::Soft, true) => (1, 1, 1),
         (Guarantee::Hard, false) => (2, 2, 0),

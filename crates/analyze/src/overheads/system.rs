@@ -26,6 +26,9 @@ pub struct System<'a> {
 pub enum CacheCharge {
     /// Its own delay, and the longest one of any other job of its place (002 §6.1).
     Twice,
+    /// The same, and the other overheads as often as 002 §6.1 counts them, also for a hard guarantee: two decisions, two switches,
+    /// and one interrupt between processors. What the kernel is in the midst of when a job arrives is not counted.
+    Paper,
     /// The longest delay of the jobs that can go on where it completes, and its own where it changes processors while it is
     /// under way. Proven where the other six overheads are zero.
     ByPiece(Precedence),
@@ -49,11 +52,19 @@ impl System<'_> {
         self.overheads.are_free() && self.delays.are_free()
     }
 
+    /// The guarantee by which kernel sections are counted: for a soft one as in 002 §6.1, for a hard one more.
+    pub(super) fn counts(&self) -> Guarantee {
+        match self.charge {
+            CacheCharge::Paper => Guarantee::Soft,
+            CacheCharge::Twice | CacheCharge::ByPiece(_) => self.guarantee,
+        }
+    }
+
     /// The delay with which a job begins that has not run before. 002 §6.1 charges one for the lack of affinity. By piece
     /// nothing is charged: a WCET already contains the first loading of the working set.
     pub(super) fn beginning(&self, delay: Duration) -> Duration {
         match self.charge {
-            CacheCharge::Twice => delay,
+            CacheCharge::Twice | CacheCharge::Paper => delay,
             CacheCharge::ByPiece(_) => Duration::ZERO,
         }
     }

@@ -1,14 +1,15 @@
 //! What every test and every packing of a policy says: not only the one that decided.
 
-use super::Family;
 use super::members::{BY_DELAYED_RESPONSE, Members};
 use super::place::{self, Packing, clustered};
 use super::question::{Case, Pieces, Question};
+use super::subject::Way;
 use crate::clustered as cluster_tests;
-use crate::semi::{edf_fm, edf_wm, nps_f};
+use crate::semi::nps_f;
 use crate::verdict::{Decision, Guarantee};
-use crate::{pd2, tardiness};
+use crate::{registry, tardiness};
 use model::Assignment;
+use policy::catalog::Tests;
 use serde::Serialize;
 
 /// What a test or a packing says of the set with its overheads.
@@ -54,36 +55,40 @@ fn answer(test: &str, says: Decision) -> TestAnswer {
 
 /// The tests for clusters of several processors under a policy, each with what it says of the tasks on `size`.
 fn tests(question: &Question<'_>, members: &Members, size: u32) -> Vec<(&'static str, Decision)> {
-    match (question.policy.family, question.guarantee) {
-        (Family::FixedPriority(priority), _) => members.global_fixed(priority, size),
-        (_, Guarantee::Hard) => members.global_edf(size),
-        (_, Guarantee::Soft) => {
+    match (question.tests(), question.policy.priority()) {
+        (Tests::Priorities, Some(priority)) => members.global_fixed(priority, size),
+        (Tests::Deadlines, _) => members.global_edf(size),
+        (Tests::Utilization, _) => {
             let tasks = members.with_blocking();
-            vec![
-                (cluster_tests::BY_PACKING, Ok(tardiness::is_bounded(&tasks, size))),
-                (
-                    tardiness::devi_anderson::INFO.name,
-                    tardiness::devi_anderson::is_schedulable(&tasks, size),
-                ),
-            ]
+            let mut tests = vec![(cluster_tests::BY_PACKING, Ok(tardiness::is_bounded(&tasks, size)))];
+            if question.policy.is_edf() {
+                let says = tardiness::devi_anderson::is_schedulable(&tasks, size);
+                tests.push((tardiness::devi_anderson::INFO.name, says));
+            }
+            tests
         }
+        (Tests::Named(name), _) => match registry::find(name) {
+            Ok(test) => vec![(test.name, test.decide_with(&members.tasks, &members.extras, size))],
+            Err(_) => Vec::new(),
+        },
+        (Tests::None | Tests::Priorities, _) => Vec::new(),
     }
 }
 
 /// What each says.
 pub(super) fn all(question: &Question<'_>, case: &Case, pieces: Option<&Pieces>) -> Vec<TestAnswer> {
     let holds = pieces.is_some();
-    if !matches!(question.policy.family, Family::Edf | Family::FixedPriority(_)) {
-        return vec![answer(by_family(question), Ok(holds))];
+    if !question.policy.is_packed() {
+        return vec![answer(by_policy(question), Ok(holds))];
     }
     let mut answers = Vec::new();
     let packings = place::packings(question);
-    if question.clusters.len() > 1 && question.given.is_none() {
+    if question.site.clusters.len() > 1 && question.given.is_none() {
         answers.extend(packings.iter().map(|p| of_packing(question, case, *p)));
     }
-    if question.clusters.iter().all(|c| c.len() == 1) {
-        if question.clusters.len() == 1 || question.given.is_some() {
-            answers.push(answer(by_family(question), Ok(holds)));
+    if question.site.clusters.iter().all(|c| c.len() == 1) {
+        if question.site.clusters.len() == 1 || question.given.is_some() {
+            answers.push(answer(by_policy(question), Ok(holds)));
         }
         return answers;
     }
@@ -162,66 +167,67 @@ pub(super) fn accepting(question: &Question<'_>, pieces: &Pieces) -> Vec<Option<
     let of_place = |(here, cpus): (&Vec<&crate::overheads::Piece>, &model::CpuSet)| {
         let size = cpus.len() as u32;
         let members = question.members_of(here);
-        match (question.policy.family, question.guarantee) {
-            (Family::Edf, Guarantee::Soft) => question
+        match question.tests() {
+            _ if !question.policy.is_packed() => Some(by_policy(question)),
+            Tests::Utilization => question
                 .place_holds(&members, size)
                 .then_some(cluster_tests::BY_PACKING),
-            (Family::Edf, Guarantee::Hard) => {
+            Tests::Deadlines => {
                 let decided = cluster_tests::decide_cluster_with(&members.tasks, &members.extras, size);
                 decided.ok().flatten()
             }
-            (Family::FixedPriority(priority), _) if size > 1 => {
-                let tests = members.global_fixed(priority, size);
-                tests
-                    .into_iter()
-                    .find(|(_, says)| *says == Ok(true))
-                    .map(|(name, _)| name)
-            }
-            _ => Some(by_family(question)),
+            Tests::Priorities if size == 1 => Some(by_policy(question)),
+            _ => tests(question, &members, size)
+                .into_iter()
+                .find(|(_, says)| *says == Ok(true))
+                .map(|(name, _)| name),
         }
     };
     inside.iter().zip(&pieces.places).map(of_place).collect()
 }
 
 /// The test that decides for a policy without clusters to choose tests for.
-pub(super) fn by_family(question: &Question<'_>) -> &'static str {
+pub(super) fn by_policy(question: &Question<'_>) -> &'static str {
     let is_delayed = !question.set.extras().is_empty();
-    match question.policy.family {
-        Family::Edf if is_delayed => cluster_tests::BY_DELAYED_EDF,
-        Family::Edf => cluster_tests::BY_EXACT_EDF,
-        Family::FixedPriority(_) if question.is_global_fixed() => BY_ANY_FIXED,
-        Family::FixedPriority(_) if is_delayed => BY_DELAYED_RESPONSE,
-        Family::FixedPriority(_) => BY_RESPONSE,
-        Family::EdfFm => edf_fm::INFO.name,
-        Family::EdfWm => edf_wm::INFO.name,
-        Family::NpsF { .. } if question.clusters.len() > 1 => nps_f::CLUSTERED.name,
-        Family::NpsF { .. } => nps_f::INFO.name,
-        Family::Pd2 => pd2::INFO.name,
-        Family::CaEdf => tardiness::cache_aware::INFO.name,
+    match question.tests() {
+        // One cluster is NPS-F, whatever the policy is called.
+        Tests::Named(_) if is_in_one_cluster(question) => nps_f::INFO.name,
+        Tests::Named(name) => name,
+        Tests::Priorities if question.is_global_fixed() => BY_ANY_FIXED,
+        Tests::Priorities if is_delayed => BY_DELAYED_RESPONSE,
+        Tests::Priorities => BY_RESPONSE,
+        _ if !question.policy.is_edf() => cluster_tests::BY_PACKING,
+        _ if is_delayed => cluster_tests::BY_DELAYED_EDF,
+        _ => cluster_tests::BY_EXACT_EDF,
     }
+}
+
+/// Are there servers that no boundary between clusters holds up?
+fn is_in_one_cluster(question: &Question<'_>) -> bool {
+    matches!(question.policy.way, Way::Slots { .. }) && question.site.clusters.len() == 1
 }
 
 /// Which test refused, where no assignment holds.
 pub(super) fn refusing(question: &Question<'_>, case: &Case) -> &'static str {
-    if question.policy.family != Family::Edf {
-        return by_family(question);
+    if !question.policy.is_edf() {
+        return by_policy(question);
     }
     let packing = place::packings(question).first().copied();
     let placed = question.given.is_some() || packing.is_some_and(|p| place::pack(question, case, p).is_ok());
     match question.guarantee {
         Guarantee::Soft => cluster_tests::BY_PACKING,
         Guarantee::Hard if !placed => cluster_tests::BY_PACKING,
-        Guarantee::Hard if question.clusters.iter().all(|c| c.len() == 1) => by_family(question),
+        Guarantee::Hard if question.site.clusters.iter().all(|c| c.len() == 1) => by_policy(question),
         Guarantee::Hard => cluster_tests::BY_SUFFICIENT,
     }
 }
 
 /// Who decided an assignment that holds: the last resort among its places.
 pub(super) fn deciding(question: &Question<'_>, accepted_by: &[Option<&'static str>]) -> &'static str {
-    match question.policy.family {
-        Family::Edf => cluster_tests::last_resort(accepted_by),
-        Family::FixedPriority(_) if question.is_global_fixed() => cluster_tests::last_resort(accepted_by),
-        _ => by_family(question),
+    match question.policy.priority() {
+        _ if !question.policy.is_packed() => by_policy(question),
+        Some(_) if !question.is_global_fixed() => by_policy(question),
+        _ => cluster_tests::last_resort(accepted_by),
     }
 }
 

@@ -5,10 +5,11 @@
 //! and Anderson. The cache-aware scheduler: WC. EDF-fm: tardiness of 002 §4.1. EDF-WM: the windows of all slices but the last, and the last one's response there.
 //! All others meet their deadlines, and that is their bound. Times hold for the WCETs with overheads, in the assignment that is shown.
 
+use super::answers;
 use super::costs::Rule;
 use super::members::{BY_DELAYED_RESPONSE, Members};
 use super::question::{Pieces, Point, Question};
-use super::{Family, answers};
+use super::subject::Way;
 use crate::carries;
 use crate::global::{gfp_rta, rta};
 use crate::overheads::{self, Piece};
@@ -18,6 +19,7 @@ use crate::uniprocessor::fixed_priority::Response;
 use crate::uniprocessor::{Work, edf_response};
 use crate::verdict::Guarantee;
 use model::{Assignment, Duration, TaskId, Timing};
+use policy::catalog::Order;
 use serde::Serialize;
 
 /// How late the jobs of a task can finish.
@@ -60,17 +62,14 @@ pub(super) fn all(
     accepted_by: &[Option<&'static str>],
 ) -> Vec<TaskBound> {
     let count = question.set.len();
+    // In quanta a test for hard guarantees answers for soft ones, too.
+    let meets_deadlines = !question.policy.is_soft_only();
     let mut said: Vec<Option<Said>> = vec![None; count];
     match assignment {
         Assignment::Turns(turns) => {
             let case = question.case(Point::GIVEN);
-            let tasks = question.inflated(&case);
-            let late = match question.bill.rule {
-                Rule::OneDelay => edf_fm::tardiness_bounds(&tasks, turns),
-                Rule::ByPiece | Rule::AllOverheads => {
-                    overheads::edf_fm::tardiness_bounds(&case.tasks, turns, &question.system(&case))
-                }
-            };
+            let (tasks, system) = question.books(&case);
+            let late = overheads::edf_fm::tardiness_bounds(&tasks, turns, &system);
             for ((said, late), t) in said.iter_mut().zip(late).zip(&tasks) {
                 *said = Some((t.deadline.saturating_add(late), false, edf_fm::INFO.name));
             }
@@ -102,7 +101,7 @@ pub(super) fn all(
             }
         }
         Assignment::Slots(_) => {}
-        Assignment::Quanta(_) if question.policy.family == Family::Pd2 => {}
+        Assignment::Quanta(_) if meets_deadlines => {}
         Assignment::Clustered(_) | Assignment::Quanta(_) => {
             for (here, cpus) in pieces.by_place().iter().zip(&pieces.places) {
                 let members = question.members_of(here);
@@ -114,7 +113,7 @@ pub(super) fn all(
         }
     }
     // A deadline that is met is the word of the test that accepted the task's own place.
-    let mut decided_by = vec![answers::by_family(question); count];
+    let mut decided_by = vec![answers::by_policy(question); count];
     for piece in &pieces.pieces {
         if let Some(Some(test)) = accepted_by.get(piece.place as usize) {
             decided_by[piece.task.index()] = test;
@@ -130,7 +129,7 @@ pub(super) fn all(
             (Some(said), _, _) => said,
             // What meets every deadline is done by then.
             (None, Guarantee::Hard, _) | (None, _, Assignment::Slots(_)) => (deadline, false, decided),
-            (None, Guarantee::Soft, _) if question.policy.family == Family::Pd2 => (deadline, false, decided),
+            (None, Guarantee::Soft, Assignment::Quanta(_)) if meets_deadlines => (deadline, false, decided),
             (None, Guarantee::Soft, _) => return None,
         };
         Some(TaskBound {
@@ -153,8 +152,8 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
     let each = |times: Vec<Duration>, exact: bool, by: &'static str| {
         times.into_iter().map(|t| Some((t, exact, by))).collect()
     };
-    match (question.policy.family, question.guarantee) {
-        (Family::CaEdf, _) => {
+    match (question.policy.priority(), question.guarantee) {
+        _ if matches!(question.policy.way, Way::Quanta(_)) => {
             let late = cache_aware::tardiness_bounds(tasks, size, cache_aware::QUANTUM);
             let Ok(Some(late)) = late else {
                 return none();
@@ -165,7 +164,7 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
                 .map(|(t, late)| t.deadline.saturating_add(late));
             each(done.collect(), false, cache_aware::INFO.name)
         }
-        (Family::FixedPriority(priority), _) if size == 1 => {
+        (Some(priority), _) if size == 1 => {
             let times = members.fixed_responses(priority);
             let by = match members.are_plain() {
                 true => answers::BY_RESPONSE,
@@ -177,12 +176,14 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
             };
             times.into_iter().map(said).collect()
         }
-        (Family::FixedPriority(priority), _) if tasks.len() <= MOST_IN_CLUSTER => {
+        (Some(priority), _) if tasks.len() <= MOST_IN_CLUSTER => {
             match members.global_fixed_responses(size, priority) {
                 Some(times) => each(times, false, gfp_rta::GIVEN.name),
                 None => none(),
             }
         }
+        // Of another order nothing is known but that tardiness is bounded.
+        _ if question.policy.order == Order::Own => none(),
         (_, _) if size == 1 => match members.edf_responses(&mut Work::of(RESPONSE_WORK)) {
             Some(times) => each(times, members.are_exact(), "EDF response times"),
             None => none(),

@@ -3,7 +3,7 @@
 //! 000 §2 (one delay, a bound for any job), 002 §6.1 (all seven overheads), 002 §6.4 (cache delay by working set size, and by what
 //! the policy does: preempt, migrate through a shared cache, migrate through memory). A delay measured as negative costs nothing.
 
-use super::Policy;
+use super::subject::Subject;
 use crate::overheads::{CacheDelays, Gaps, Overheads};
 use crate::verdict::Guarantee;
 use model::profile::OverheadKind;
@@ -11,6 +11,8 @@ use model::{
     CpuSet, Duration, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskId, TaskSet,
 };
 use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
 
 /// How overheads lengthen WCETs. Numbers by one rule do not compare with numbers by the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -21,11 +23,64 @@ pub enum Rule {
     /// Cache delays alone, each task with its own: what a job can cause and suffer where its assignment puts it
     /// (`docs/overheads.md`, "By piece").
     ByPiece,
-    /// All seven overheads, cache delay twice a job among them (002 §6.1).
+    /// All seven overheads, cache delay twice a job among them (002 §6.1); for a hard guarantee with the sections in which the kernel
+    /// cannot be interrupted.
     AllOverheads,
+    /// All seven overheads as often as 002 §6.1 counts them, whatever the guarantee.
+    Paper,
+}
+
+/// How overheads are accounted for, by name. In each way preemptions and migrations have their own prices: a task that its
+/// assignment never lets migrate pays no migration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accounting {
+    /// e′ = e + D, with D the longest cache delay of any job, and nothing else (000 §2).
+    OneDelay,
+    /// The counts of 002 §6.1: two decisions, two switches and one interrupt between processors a job, and the delays D and D*.
+    Paper,
+    /// The project's own: by piece where only cache delays are known, else all seven overheads, and for a hard guarantee what
+    /// the kernel cannot be interrupted in as well.
+    Warmset,
+}
+
+impl Accounting {
+    /// All, in the order of documents.
+    pub const ALL: [Accounting; 3] = [Accounting::OneDelay, Accounting::Paper, Accounting::Warmset];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Accounting::OneDelay => "one-delay",
+            Accounting::Paper => "paper",
+            Accounting::Warmset => "warmset",
+        }
+    }
+}
+
+impl fmt::Display for Accounting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Accounting {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Accounting::ALL.into_iter().find(|a| a.name() == text);
+        found.ok_or_else(|| {
+            Error::new(format!("unknown accounting `{text}`"))
+                .remedy("write `one-delay`, `paper` or `warmset`")
+        })
+    }
 }
 
 impl Rule {
+    /// Are the releases of other tasks charged, which interrupt a job?
+    pub(super) const fn has_interrupts(self) -> bool {
+        matches!(self, Rule::AllOverheads | Rule::Paper)
+    }
+
     /// Its name and source, for people.
     pub const fn words(self) -> &'static str {
         match self {
@@ -36,6 +91,9 @@ impl Rule {
             }
             Rule::AllOverheads => {
                 "all seven overheads, with the cache delay of the job and of the one it preempts (002 §6.1)"
+            }
+            Rule::Paper => {
+                "all seven overheads as often as 002 §6.1 counts them: two decisions, two switches, one IPI, D and D*"
             }
         }
     }
@@ -52,6 +110,8 @@ pub struct Costs<'a> {
     pub load: Load,
     /// Which number of a curve; `None`: the maximum for a hard guarantee, the average for a soft one.
     pub statistic: Option<Statistic>,
+    /// How it is charged; `None`: [`Accounting::Warmset`] with a profile, [`Accounting::OneDelay`] without one.
+    pub accounting: Option<Accounting>,
 }
 
 /// What is charged under one policy.
@@ -69,6 +129,13 @@ pub(super) struct Bill {
     pub notes: Vec<String>,
 }
 
+impl Bill {
+    /// Does nothing cost anything?
+    pub fn is_free(&self) -> bool {
+        self.overheads.are_free() && self.cache.are_free()
+    }
+}
+
 impl Costs<'_> {
     /// Nothing costs anything.
     pub const NONE: Costs<'static> = Costs {
@@ -76,6 +143,7 @@ impl Costs<'_> {
         profile: None,
         load: Load::Load,
         statistic: None,
+        accounting: None,
     };
 
     /// The statistic for a guarantee (002 §6.3).
@@ -86,12 +154,13 @@ impl Costs<'_> {
         })
     }
 
-    /// The rule: 002's where the profile has overheads; by piece where it has cache delays only; 000's without a profile.
+    /// The rule that the accounting comes to: for the project's own by what the profile has.
     pub fn rule(&self) -> Rule {
-        match self.profile {
-            Some(p) if !p.overheads.is_empty() => Rule::AllOverheads,
-            Some(_) => Rule::ByPiece,
-            None => Rule::OneDelay,
+        match (self.accounting, self.profile) {
+            (Some(Accounting::OneDelay), _) | (None, None) => Rule::OneDelay,
+            (Some(Accounting::Paper), _) => Rule::Paper,
+            (_, Some(p)) if !p.overheads.is_empty() => Rule::AllOverheads,
+            (_, _) => Rule::ByPiece,
         }
     }
 
@@ -102,7 +171,11 @@ impl Costs<'_> {
                 return "no cache delay: preemptions and migrations are taken to be free".to_owned();
             }
             (None, Some(d)) => {
-                return format!("a cache delay of {d} a job, the same for every task and policy");
+                let each = match self.rule() {
+                    Rule::OneDelay => "a job",
+                    Rule::ByPiece | Rule::AllOverheads | Rule::Paper => "each time a job goes on",
+                };
+                return format!("a cache delay of {d} {each}, the same for every task and policy");
             }
             (Some(p), other) => (p, other),
         };
@@ -113,11 +186,14 @@ impl Costs<'_> {
         let which = self.statistic_for(guarantee);
         let (name, load) = (&profile.platform, self.load);
         match self.rule() {
-            Rule::OneDelay | Rule::ByPiece => format!(
+            Rule::OneDelay => format!(
+                "the longest of the {which} cache delays of profile `{name}` ({load}) for every job{rest}, and no other overhead"
+            ),
+            _ if profile.overheads.is_empty() => format!(
                 "the {which} cache delays of profile `{name}` ({load}), by working set size and by what the policy does to a \
                  job{rest}; the profile has no release, scheduling, context-switch, IPI, timer and tick overheads: taken as nothing"
             ),
-            Rule::AllOverheads => format!(
+            Rule::ByPiece | Rule::AllOverheads | Rule::Paper => format!(
                 "the {which} overheads of profile `{name}` by number of tasks, and its cache delays ({load}) by working set size \
                  and by what the policy does to a job{rest}"
             ),
@@ -132,14 +208,14 @@ impl Costs<'_> {
         &self,
         set: &TaskSet,
         platform: &Platform,
-        policy: Policy,
+        policy: &Subject,
         clusters: &[CpuSet],
         guarantee: Guarantee,
     ) -> Result<Bill> {
         let Some(profile) = self.profile else {
             let delays = vec![self.cpmd.unwrap_or(Duration::ZERO); set.len()];
             return Ok(Bill {
-                rule: Rule::OneDelay,
+                rule: self.rule(),
                 cache: CacheDelays::any_way(platform, &delays),
                 delays,
                 overheads: Overheads::NONE,
@@ -180,9 +256,14 @@ impl Costs<'_> {
             }
             None => Ok(self.cpmd.unwrap_or_default()),
         })?;
+        if rule == Rule::OneDelay {
+            // One bound for any job, whoever preempts whom.
+            let longest = delays.iter().copied().max().unwrap_or_default();
+            delays.fill(longest);
+        }
         let overheads = match rule {
             Rule::OneDelay | Rule::ByPiece => Overheads::NONE,
-            Rule::AllOverheads => {
+            Rule::AllOverheads | Rule::Paper => {
                 let named = policy.to_string();
                 let base = named.split(':').next().unwrap_or_default();
                 let has = |name: &str| profile.overheads.iter().any(|c| c.policy == name);
@@ -232,7 +313,7 @@ const fn words(kind: OverheadKind) -> &'static str {
 }
 
 /// Which overheads were read beyond what was measured, and which that the policy has are not in the profile.
-fn gaps_in_words(gaps: &Gaps, policy: Policy, clusters: &[CpuSet], tasks: usize) -> Vec<String> {
+fn gaps_in_words(gaps: &Gaps, policy: &Subject, clusters: &[CpuSet], tasks: usize) -> Vec<String> {
     let list = |kinds: &[OverheadKind]| {
         let matters = |kind: &&OverheadKind| match kind {
             OverheadKind::IpiLatency => policy.is_split() || clusters.iter().any(|c| c.len() > 1),

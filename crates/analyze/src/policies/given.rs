@@ -1,6 +1,6 @@
 //! An assignment that is given: does it fit the set, the policy and the platform?
 
-use super::{Family, Policy};
+use super::subject::{Subject, Way};
 use model::assignment::{Clustered, Slices, Slots, Turns};
 use model::{Assignment, CpuId, CpuSet, Error, Platform, Result, TaskId, TaskSet};
 
@@ -12,17 +12,15 @@ pub(super) fn check(
     assignment: &Assignment,
     set: &TaskSet,
     platform: &Platform,
-    policy: Policy,
+    policy: &Subject,
 ) -> Result<()> {
     let usable = platform.usable();
-    let homes: Vec<CpuSet> = match (policy.family, assignment) {
-        (Family::Edf | Family::FixedPriority(_), Assignment::Clustered(c)) => {
-            of_clusters(c, set, &usable, policy, platform)?
-        }
-        (Family::EdfFm, Assignment::Turns(turns)) => of_turns(turns, set, &usable)?,
-        (Family::EdfWm, Assignment::Slices(slices)) => of_slices(slices, set, &usable)?,
-        (Family::NpsF { .. }, Assignment::Slots(slots)) => of_slots(slots, set, &usable)?,
-        (family, Assignment::Quanta(quanta)) if family.quantum() == Some(quanta.quantum) => {
+    let homes: Vec<CpuSet> = match (policy.way, assignment) {
+        (Way::Clusters, Assignment::Clustered(c)) => of_clusters(c, set, &usable, policy, platform)?,
+        (Way::Turns, Assignment::Turns(turns)) => of_turns(turns, set, &usable)?,
+        (Way::Slices, Assignment::Slices(slices)) => of_slices(slices, set, &usable)?,
+        (Way::Slots { .. }, Assignment::Slots(slots)) => of_slots(slots, set, &usable)?,
+        (Way::Quanta(quantum), Assignment::Quanta(quanta)) if quantum == quanta.quantum => {
             quanta.timings(set)?;
             processors(quanta.cpus.iter(), &usable)?;
             vec![quanta.cpus.clone(); set.len()]
@@ -81,7 +79,7 @@ fn of_clusters(
     given: &Clustered,
     set: &TaskSet,
     usable: &CpuSet,
-    policy: Policy,
+    policy: &Subject,
     platform: &Platform,
 ) -> Result<Vec<CpuSet>> {
     count(given.cluster_of.len(), set)?;

@@ -21,7 +21,6 @@
 //! Work is bounded by the number of assignments that are tried, so that the answer is the same
 //! everywhere.
 
-use super::Family;
 use super::costs::Rule;
 use super::place::Found;
 use super::question::{Case, Point, Question, STEPS};
@@ -191,11 +190,8 @@ struct Reached {
 /// The largest x from `from` up to `ceiling`, by the search that fits the policy; `None` where
 /// `from` itself fails.
 fn farthest(question: &Question<'_>, range: (u64, u64), at: impl Fn(u64) -> Case) -> Option<Reached> {
-    let is_made_anew = matches!(
-        question.policy.family,
-        Family::EdfFm | Family::EdfWm | Family::NpsF { .. }
-    );
-    if is_made_anew {
+    // Assignments of split tasks are made anew at each point.
+    if question.policy.is_split() {
         let (x, exact, tried) = sample(range, question.probes(), |x| question.find(&at(x)).is_some())?;
         return Some(Reached {
             x,
@@ -231,7 +227,7 @@ pub(super) fn largest_cpmd(question: &Question<'_>) -> Option<Margin> {
     // By piece some tasks may cause no delay. Beyond the largest room a delay that any job is charged fails.
     let ceiling = match question.bill.rule {
         Rule::ByPiece => rooms.max()?.nanos(),
-        Rule::OneDelay | Rule::AllOverheads => rooms.min()?.nanos(),
+        Rule::OneDelay | Rule::AllOverheads | Rule::Paper => rooms.min()?.nanos(),
     };
     let at = |d: u64| {
         question.case(Point {
@@ -269,7 +265,7 @@ pub(super) fn growth(question: &Question<'_>, holds_now: bool) -> Option<Growth>
     };
     let by_task = question.set.timings().iter().map(of_task).min()?;
     let total = question.set.utilization_f64();
-    let by_all = (question.cpus.len() as f64 / total.max(1e-12) * STEPS as f64).ceil();
+    let by_all = (question.site.cpus.len() as f64 / total.max(1e-12) * STEPS as f64).ceil();
     // A float beyond 64 bits becomes the largest integer; rounding up leaves the ceiling safe by one step.
     let ceiling = by_task.min((by_all as u64).saturating_add(1)).max(STEPS);
     let reached = farthest(question, (STEPS, ceiling), at)?;

@@ -1,6 +1,5 @@
 //! The tasks of one processor or cluster as its tests take them: with blocking and jitter, fixed priorities by rank.
 
-use super::Family;
 use super::question::Question;
 use crate::carries::{self, Carries};
 use crate::global::gfp_rta;
@@ -39,9 +38,9 @@ impl Question<'_> {
                 ..members
             };
         }
-        match self.policy.family {
-            Family::FixedPriority(priority) => members.in_order(&priority.order(&members.tasks)),
-            _ => members,
+        match self.policy.priority() {
+            Some(priority) => members.in_order(&priority.order(&members.tasks)),
+            None => members,
         }
     }
 }

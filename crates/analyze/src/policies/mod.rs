@@ -14,21 +14,22 @@ mod costs;
 mod given;
 mod margin;
 mod members;
-mod name;
 mod picture;
 mod place;
 mod question;
 mod rank;
 mod refute;
 mod split;
+mod subject;
+pub mod table;
 mod urgency;
 
 pub use answers::{Answer, TestAnswer};
 pub use bounds::TaskBound;
-pub use costs::{Costs, Rule};
+pub use costs::{Accounting, Costs, Rule};
 pub use margin::{Growth, Margin};
-pub use name::{Family, Policy};
 pub use picture::{Cluster, Loss, Placed};
+pub use subject::{read_list, suggested};
 
 use crate::overheads;
 use crate::uniprocessor::fixed_priority::Priority;
@@ -37,8 +38,11 @@ use model::assignmentfile::JudgedTask;
 use model::watch::Watch;
 use model::{Assignment, Duration, Error, Platform, Result, TaskSet, Timing};
 use place::Found;
+use policy::Spec;
+use policy::catalog::{Order, Tests};
 use question::{Case, Pieces, Point, Question};
 use serde::Serialize;
+use subject::{Subject, Way};
 
 /// What stands for the test of a policy that was not judged: a precondition fails or a limit is exceeded.
 pub const NOT_JUDGED: &str = "not judged";
@@ -107,6 +111,9 @@ pub struct Judgment {
     pub utilization: f64,
     /// How overheads lengthen WCETs.
     pub rule: Rule,
+    /// The accounting by name, where one was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accounting: Option<Accounting>,
     /// What was charged, in words.
     pub costs: String,
     /// In a plain sentence: which policy comes first, and why.
@@ -130,7 +137,7 @@ impl Judgment {
 pub fn judge(
     set: &TaskSet,
     platform: &Platform,
-    policies: &[Policy],
+    policies: &[Spec],
     guarantee: Guarantee,
     costs: &Costs<'_>,
     watch: &dyn Watch,
@@ -145,17 +152,17 @@ pub fn judge(
 pub fn judge_assigned(
     set: &TaskSet,
     platform: &Platform,
-    policy: Policy,
+    policy: &Spec,
     assignment: &Assignment,
     guarantee: Guarantee,
     costs: &Costs<'_>,
     watch: &dyn Watch,
 ) -> Result<Judgment> {
-    given::check(assignment, set, platform, policy)?;
+    given::check(assignment, set, platform, &Subject::new(policy)?)?;
     judge_all(
         set,
         platform,
-        &[policy],
+        std::slice::from_ref(policy),
         Some(assignment),
         guarantee,
         costs,
@@ -166,7 +173,7 @@ pub fn judge_assigned(
 fn judge_all(
     set: &TaskSet,
     platform: &Platform,
-    policies: &[Policy],
+    policies: &[Spec],
     given: Option<&Assignment>,
     guarantee: Guarantee,
     costs: &Costs<'_>,
@@ -175,12 +182,13 @@ fn judge_all(
     watch.begin("Judging policies", STAGES * policies.len() as u64);
     let mut verdicts = Vec::with_capacity(policies.len());
     for policy in policies {
-        let ordered = urgency::Ordered::of(set, *policy, given)?;
+        let policy = Subject::new(policy)?;
+        let ordered = urgency::Ordered::of(set, &policy, given)?;
         let (asked, given) = match &ordered {
             Some(ordered) => (&ordered.set, ordered.given.as_ref()),
             None => (set, given),
         };
-        let question = Question::new(asked, platform, *policy, guarantee, costs, given)?;
+        let question = Question::new(asked, platform, policy, guarantee, costs, given)?;
         let mut verdict = judge_one(&question, watch)?;
         if let Some(ordered) = &ordered {
             ordered.restore(&mut verdict);
@@ -196,10 +204,33 @@ fn judge_all(
         set: JudgedTask::all(set),
         utilization: set.utilization_f64(),
         rule: costs.rule(),
+        accounting: costs.accounting,
         costs: costs.describe(guarantee),
         advice: rank::advise(&verdicts),
         policies: verdicts,
     })
+}
+
+/// Does the policy keep the guarantee, with an assignment that is found for it? The verdict of [`judge`] alone, without what it
+/// explains: for many sets. `None`: it is not judged.
+///
+/// # Errors
+/// As [`judge`].
+pub fn decide(
+    set: &TaskSet,
+    platform: &Platform,
+    policy: &Spec,
+    guarantee: Guarantee,
+    costs: &Costs<'_>,
+) -> Result<Option<bool>> {
+    let policy = Subject::new(policy)?;
+    let ordered = urgency::Ordered::of(set, &policy, None)?;
+    let asked = ordered.as_ref().map_or(set, |ordered| &ordered.set);
+    let question = Question::new(asked, platform, policy, guarantee, costs, None)?;
+    if question.precondition().is_some() {
+        return Ok(None);
+    }
+    Ok(Some(question.find(&question.case(Point::GIVEN)).is_some()))
 }
 
 /// Verdict, tests, largest delay, growth.
@@ -240,10 +271,10 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
     };
     if question.bill.rule == Rule::OneDelay {
         // What quanta lose is known with the reservations.
-        if question.policy.family.quantum().is_none() {
+        if question.policy.quantum().is_none() {
             verdict.inflated_utilization = Some(utilization(&question.inflated(&case)));
         }
-        verdict.margins_covered = !matches!(question.policy.family, Family::EdfWm | Family::NpsF { .. });
+        verdict.margins_covered = !matches!(question.policy.way, Way::Slices | Way::Slots { .. });
         verdict.cpmd_covered = verdict.margins_covered;
     }
     if let Some(why) = question.precondition() {
@@ -287,7 +318,7 @@ fn show(verdict: &mut PolicyVerdict, question: &Question<'_>, case: &Case, found
     verdict.lost = picture::losses(
         pieces,
         &found.assignment,
-        question.policy.family,
+        question.policy.quantum().is_some(),
         &verdict.clusters,
     );
     let lost: f64 = verdict.lost.iter().map(|l| l.utilization).sum();
@@ -311,8 +342,8 @@ fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> St
         .unwrap_or_default();
     let bounded_for_all = verdict.tasks.len() == question.set.len();
     let is_delayed = !question.set.extras().is_empty();
-    let mut text = match (question.policy.family, question.guarantee, &found.assignment) {
-        (Family::FixedPriority(priority), _, _) => format!(
+    let mut text = match (question.tests(), question.policy.order, &found.assignment) {
+        (Tests::Priorities, Order::Fixed(priority), _) => format!(
             "every deadline is met: {}, with {}",
             if question.is_global_fixed() {
                 format!("shown by {}", verdict.decided_by)
@@ -337,27 +368,27 @@ fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> St
                 split::tasks_are(migratory)
             )
         }
-        (Family::Edf, Guarantee::Soft, _) if bounded_for_all => {
+        (Tests::Utilization, _, _) if bounded_for_all => {
             format!(
                 "tardiness is bounded, by {}: nobody is asked for more than there is",
                 late.rounded()
             )
         }
-        (Family::Edf, Guarantee::Soft, _) => {
+        (Tests::Utilization, _, _) => {
             "tardiness is bounded: no processor or cluster is asked for more than it has".to_owned()
         }
-        (Family::Edf, Guarantee::Hard, _) if is_delayed && question.clusters.iter().all(|c| c.len() == 1) => {
+        (Tests::Deadlines, _, _) if is_delayed && question.site.clusters.iter().all(|c| c.len() == 1) => {
             "every deadline is met: the demand with blocking and jitter fits on each processor".to_owned()
         }
-        (Family::Edf, Guarantee::Hard, _) if question.clusters.iter().all(|c| c.len() == 1) => {
+        (Tests::Deadlines, _, _) if question.site.clusters.iter().all(|c| c.len() == 1) => {
             "every deadline is met: EDF on each processor is decided exactly".to_owned()
         }
-        (Family::CaEdf, _, _) => format!(
+        (Tests::Named(_), _, Assignment::Quanta(_)) if question.policy.is_soft_only() => format!(
             "tardiness is bounded, by {}: in whole quanta of {} nobody is asked for more than there is",
             late.rounded(),
             crate::tardiness::cache_aware::QUANTUM
         ),
-        (Family::Pd2, _, _) => format!(
+        (Tests::Named(_), _, Assignment::Quanta(_)) => format!(
             "every deadline is met if releases wait for the start of a quantum of {}",
             crate::pd2::QUANTUM
         ),

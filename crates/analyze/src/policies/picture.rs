@@ -1,7 +1,7 @@
 //! What of each processor goes to whom, and how much of it to overhead.
 
+use super::answers;
 use super::question::{Case, Pieces, Question};
-use super::{Family, answers};
 use crate::pd2;
 use model::assignment::Slots;
 use model::{Assignment, CpuId, CpuSet, TaskId};
@@ -82,7 +82,7 @@ pub(super) fn clusters(
         let overhead = piece.parts.total().nanos() as f64 / period * part;
         let mut taken = piece.timing.utilization().to_f64() * part;
         let own = taken - overhead;
-        if let Some(quantum) = question.policy.family.quantum() {
+        if let Some(quantum) = question.policy.quantum() {
             taken = pd2::weight(&piece.timing, quantum).map_or(taken, |w| w.to_f64());
         }
         drawn[piece.place as usize]
@@ -96,7 +96,7 @@ pub(super) fn clusters(
 pub(super) fn losses(
     pieces: &Pieces,
     assignment: &Assignment,
-    family: Family,
+    in_quanta: bool,
     drawn: &[Cluster],
 ) -> Vec<Loss> {
     let lost = pieces.lost();
@@ -107,7 +107,7 @@ pub(super) fn losses(
             utilization,
         })
         .collect();
-    if answers::has_reserve(assignment) || family.quantum().is_some() {
+    if answers::has_reserve(assignment) || in_quanta {
         let all: f64 = drawn.iter().flat_map(|c| &c.tasks).map(|t| t.overhead).sum();
         losses.push(Loss {
             to: "reserve",

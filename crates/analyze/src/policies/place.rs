@@ -6,7 +6,7 @@
 
 use super::costs::Rule;
 use super::question::{Case, Question};
-use super::{Family, split};
+use super::split;
 use crate::overheads::{self, Way};
 use crate::partition::affinity;
 use crate::partition::{EXACT_PLACEMENTS, Fit, Order};
@@ -53,19 +53,23 @@ impl fmt::Display for Packing {
 pub(super) fn packings(question: &Question<'_>) -> Vec<Packing> {
     let with = |tested: bool| Fit::ALL.into_iter().map(move |fit| Packing { fit, tested });
     let tasks = question.set.timings();
-    if question.clusters.len() == 1 {
+    if question.site.clusters.len() == 1 {
         return with(false).take(1).collect();
     }
-    let alone = question.clusters.iter().all(|c| c.len() == 1);
+    let alone = question.site.clusters.iter().all(|c| c.len() == 1);
     let may_test = match question.guarantee {
         Guarantee::Hard if !alone => tasks.len() <= TESTED_IN_CLUSTERS,
         _ => tasks.len() <= EXACT_PLACEMENTS,
     };
-    let is_edf = question.policy.family == Family::Edf;
-    if !is_edf || (question.bill.rule == Rule::AllOverheads && may_test) {
+    // Without costs the same is found whatever the accounting.
+    let rule = match question.bill.rule {
+        Rule::AllOverheads | Rule::Paper if question.bill.is_free() => Rule::ByPiece,
+        rule => rule,
+    };
+    if question.policy.priority().is_some() || (rule.has_interrupts() && may_test) {
         return with(true).collect();
     }
-    if question.bill.rule == Rule::ByPiece && may_test {
+    if rule == Rule::ByPiece && may_test {
         // By utilization first: without any delay what is found is what is found without a profile.
         return with(false).chain(with(true)).collect();
     }
@@ -82,16 +86,16 @@ pub(super) fn packings(question: &Question<'_>) -> Vec<Packing> {
 /// # Errors
 /// The first task, in the order of placement, that no cluster takes.
 pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Result<Vec<u32>, u32> {
-    if question.clusters.len() == 1 {
+    if question.site.clusters.len() == 1 {
         return Ok(vec![0; case.tasks.len()]);
     }
-    let sizes: Vec<u32> = question.clusters.iter().map(|c| c.len() as u32).collect();
+    let sizes: Vec<u32> = question.site.clusters.iter().map(|c| c.len() as u32).collect();
     let mut work = Work::of(PACKING_WORK);
     match (packing.tested, question.bill.rule) {
         (false, rule) => {
             let tasks = match rule {
                 Rule::OneDelay => &question.inflated(case),
-                Rule::ByPiece | Rule::AllOverheads => &case.tasks,
+                Rule::ByPiece | Rule::AllOverheads | Rule::Paper => &case.tasks,
             };
             affinity::pack_allowed(tasks, &sizes, packing.fit, question.allowed.as_ref())
         }
@@ -106,9 +110,9 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
                 question.accepts(ids, &inside, sizes[cluster], &mut work)
             })
         }
-        (true, Rule::ByPiece | Rule::AllOverheads) => overheads::pack_where(
+        (true, Rule::ByPiece | Rule::AllOverheads | Rule::Paper) => overheads::pack_where(
             &case.tasks,
-            &question.clusters,
+            &question.site.clusters,
             &question.system(case),
             Way {
                 order: Order::DecreasingUtilization,
@@ -123,7 +127,7 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
 
 /// The first assignment that holds.
 pub(super) fn find(question: &Question<'_>, case: &Case) -> Option<Found> {
-    if !is_packed(question) {
+    if !question.policy.is_packed() {
         return split::assign(question, case).ok();
     }
     if is_hopeless(question, &question.inflated(case)) {
@@ -134,7 +138,7 @@ pub(super) fn find(question: &Question<'_>, case: &Case) -> Option<Found> {
         let assignment = clustered(question, cluster_of);
         question.holds(case, &assignment).then(|| Found {
             assignment,
-            packing: (question.clusters.len() > 1).then_some(packing),
+            packing: (question.site.clusters.len() > 1).then_some(packing),
             uncovered: None,
         })
     })
@@ -143,14 +147,9 @@ pub(super) fn find(question: &Question<'_>, case: &Case) -> Option<Found> {
 /// An assignment to the clusters of the policy.
 pub(super) fn clustered(question: &Question<'_>, cluster_of: Vec<u32>) -> Assignment {
     Assignment::Clustered(Clustered {
-        clusters: question.clusters.clone(),
+        clusters: question.site.clusters.clone(),
         cluster_of,
     })
-}
-
-/// Does the policy keep tasks in clusters into which they are packed?
-fn is_packed(question: &Question<'_>) -> bool {
-    matches!(question.policy.family, Family::Edf | Family::FixedPriority(_))
 }
 
 /// Is a job longer than its deadline or period, whoever it shares with?
@@ -161,11 +160,11 @@ fn is_hopeless(question: &Question<'_>, tasks: &[Timing]) -> bool {
 
 /// Why no assignment was found, in a clause.
 pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
-    if question.given.is_some() && !is_packed(question) {
+    if question.given.is_some() && !question.policy.is_packed() {
         return "the given assignment does not keep the guarantee with what is charged; another may"
             .to_owned();
     }
-    if !is_packed(question) {
+    if !question.policy.is_packed() {
         return split::assign(question, case).err().unwrap_or_default();
     }
     let inflated = question.inflated(case);
@@ -191,7 +190,7 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
             t.deadline.rounded()
         );
     }
-    let m = question.cpus.len();
+    let m = question.site.cpus.len();
     if exact::cmp_sum(inflated.iter().map(Timing::utilization), Ratio::whole(m as u64)).is_gt() {
         let u: f64 = inflated.iter().map(|t| t.utilization().to_f64()).sum();
         return format!("the set asks for {u:.3} of {m} processors");
@@ -200,11 +199,11 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
     let Some(first) = packings(question).first().copied() else {
         return String::new();
     };
-    let several = question.clusters.len() > 1;
+    let several = question.site.clusters.len() > 1;
     let overheads = match question.bill.rule {
         Rule::OneDelay => "",
         Rule::ByPiece => ", with the cache delays that the tasks there cause",
-        Rule::AllOverheads => ", with the overheads of all who live there",
+        Rule::AllOverheads | Rule::Paper => ", with the overheads of all who live there",
     };
     let packed = match question.given {
         Some(Assignment::Clustered(c)) => Ok(c.cluster_of.clone()),
@@ -254,13 +253,13 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
                         match question.bill.rule {
                             Rule::OneDelay => "",
                             Rule::ByPiece => " with cache delays",
-                            Rule::AllOverheads => " with overheads",
+                            Rule::AllOverheads | Rule::Paper => " with overheads",
                         }
                     ),
                 };
             }
-            match (cpus.len(), question.policy.family) {
-                (1, Family::Edf) => format!("on processor {cpus} a deadline is missed{another}"),
+            match (cpus.len(), question.policy.is_edf()) {
+                (1, true) => format!("on processor {cpus} a deadline is missed{another}"),
                 (1, _) => format!("on processor {cpus} a response time is too long{another}"),
                 _ => format!(
                     "no test shows that processors {cpus} meet every deadline; they may or may not{another}"

@@ -5,18 +5,19 @@
 use super::costs::{Bill, Rule};
 use super::members::Members;
 use super::place::{self, Found};
-use super::{Costs, Family, Policy, split};
+use super::subject::{Subject, Way};
+use super::{Costs, split};
+use crate::assign::{self, Site};
 use crate::carries;
 use crate::clustered;
-use crate::overheads::{
-    self, CacheCharge, CacheDelays, Kind, Lost, Overheads, Parts, Piece, Precedence, System,
-};
+use crate::overheads::{self, CacheCharge, CacheDelays, Kind, Lost, Parts, Piece, Precedence, System};
 use crate::partition::affinity::{self, Allowed};
 use crate::uniprocessor::{Work, delayed, edf};
 use crate::verdict::{Guarantee, NotApplicable, implicit_deadlines};
 use model::{
     Assignment, CpuId, CpuSet, Duration, Extras, Platform, Ratio, Result, TaskId, TaskSet, Timing, exact,
 };
+use policy::catalog::{Order, Tests};
 
 /// The most tasks of which every placement is decided by the exact test of a processor.
 const PLACED: NotApplicable =
@@ -30,15 +31,16 @@ const MOST_SHARED: usize = 2_000;
 pub(super) struct Question<'a> {
     pub set: &'a TaskSet,
     pub platform: &'a Platform,
-    pub policy: Policy,
+    pub policy: Subject,
     pub guarantee: Guarantee,
-    pub clusters: Vec<CpuSet>,
-    pub cpus: Vec<CpuId>,
+    pub site: Site,
     pub bill: Bill,
     /// Where tasks may be; `None`: everywhere.
     pub allowed: Option<Allowed>,
     /// Why tasks cannot be where they are kept to, as a clause.
     kept_apart: Option<String>,
+    /// No delays: what assignments are charged where the WCETs contain the one delay a job.
+    free: CacheDelays,
     /// The assignment to judge, instead of those that heuristics find.
     pub given: Option<&'a Assignment>,
 }
@@ -109,7 +111,7 @@ impl<'a> Question<'a> {
     pub fn new(
         set: &'a TaskSet,
         platform: &'a Platform,
-        policy: Policy,
+        policy: Subject,
         guarantee: Guarantee,
         costs: &Costs<'_>,
         given: Option<&'a Assignment>,
@@ -121,27 +123,26 @@ impl<'a> Question<'a> {
             clusters.clone_from(&c.clusters);
         }
         let mut kept_apart = None;
-        let allowed = match policy.family {
+        let allowed = match policy.way {
             // A given assignment has been held against the tasks' processors.
             _ if given.is_some() => None,
-            Family::Edf | Family::FixedPriority(_) => affinity::allowed(set, platform, &clusters)?
-                .unwrap_or_else(|why| {
-                    kept_apart = Some(why);
-                    None
-                }),
+            Way::Clusters => affinity::allowed(set, platform, &clusters)?.unwrap_or_else(|why| {
+                kept_apart = Some(why);
+                None
+            }),
             _ => {
                 kept_apart = affinity::refusal(set, platform)?;
                 None
             }
         };
-        let bill = costs.bill(set, platform, policy, &clusters, guarantee)?;
+        let bill = costs.bill(set, platform, &policy, &clusters, guarantee)?;
         Ok(Question {
             set,
             platform,
             policy,
             guarantee,
-            clusters,
-            cpus: platform.in_cache_order(),
+            free: CacheDelays::none(set.len()),
+            site: Site::of(platform, clusters),
             bill,
             allowed,
             kept_apart,
@@ -149,18 +150,26 @@ impl<'a> Question<'a> {
         })
     }
 
+    /// The tests that answer.
+    pub fn tests(&self) -> Tests {
+        self.policy.tests(self.guarantee)
+    }
+
     /// Why the policy cannot be asked, as a clause.
     pub fn precondition(&self) -> Option<String> {
         let tasks = self.set.timings();
-        let (implicit, most, limit) = match self.policy.family {
-            Family::Edf => (false, usize::MAX, PLACED),
-            Family::FixedPriority(_) | Family::EdfWm => (false, MOST_PLACED, PLACED),
-            Family::EdfFm | Family::NpsF { .. } => (true, MOST_SHARED, SHARED),
-            Family::Pd2 | Family::CaEdf => (true, usize::MAX, SHARED),
+        let (implicit, most, limit) = match (self.policy.way, self.policy.priority()) {
+            (Way::Clusters, None) => (false, usize::MAX, PLACED),
+            (Way::Clusters, Some(_)) | (Way::Slices, _) => (false, MOST_PLACED, PLACED),
+            (Way::Turns | Way::Slots { .. }, _) => (true, MOST_SHARED, SHARED),
+            (Way::Quanta(_), _) => (true, usize::MAX, SHARED),
         };
-        if self.policy.family.is_soft_only() && self.guarantee == Guarantee::Hard {
-            let name = match self.policy.family {
-                Family::EdfFm => "EDF-fm".to_owned(),
+        if self.tests() == Tests::None {
+            if !self.policy.is_soft_only() || self.policy.info().soft == Tests::None {
+                return Some(format!("no test for `{}` is known", self.policy));
+            }
+            let name = match self.policy.way {
+                Way::Turns => "EDF-fm".to_owned(),
                 _ => self.policy.to_string(),
             };
             return Some(format!(
@@ -173,7 +182,7 @@ impl<'a> Question<'a> {
                 self.set.name(TaskId(task as u32))
             ));
         }
-        if let (Family::Pd2, Some(quantum)) = (self.policy.family, self.policy.family.quantum())
+        if let (false, Some(quantum)) = (self.policy.is_soft_only(), self.policy.quantum())
             && let Some(id) = self.set.ids().find(|id| !self.is_in_quanta(*id, quantum))
         {
             return Some(format!(
@@ -212,23 +221,23 @@ impl<'a> Question<'a> {
             Some(format!("it does not take {what}, and `{name}` has some"))
         };
         let jitter = || named(carries::JITTER, |x| !x.jitter.is_zero());
-        if self.bill.rule == Rule::AllOverheads && carries::has_jitter(extras) {
+        if self.bill.rule.has_interrupts() && carries::has_jitter(extras) {
             // Releases interrupt jobs, and are counted a period apart.
             return jitter().map(|why| format!("with the overheads of releases {why}"));
         }
         let blocking = || named(carries::BLOCKING, |x| !x.blocking.is_zero());
-        let on_several = self.clusters.iter().any(|c| c.len() > 1);
-        match (self.policy.family, self.guarantee) {
-            (Family::FixedPriority(_), _) | (Family::Edf, Guarantee::Hard) => None,
-            (Family::Edf, Guarantee::Soft) if on_several => jitter(),
-            (Family::Edf, Guarantee::Soft) => None,
-            _ => jitter().or_else(blocking),
+        let on_several = self.site.clusters.iter().any(|c| c.len() > 1);
+        match self.tests() {
+            Tests::Priorities | Tests::Deadlines => None,
+            Tests::Utilization if on_several => jitter(),
+            Tests::Utilization => None,
+            Tests::None | Tests::Named(_) => jitter().or_else(blocking),
         }
     }
 
     /// Fixed priorities on several processors together?
     pub fn is_global_fixed(&self) -> bool {
-        matches!(self.policy.family, Family::FixedPriority(_)) && self.clusters.iter().any(|c| c.len() > 1)
+        self.policy.priority().is_some() && self.site.clusters.iter().any(|c| c.len() > 1)
     }
 
     /// How many assignments and tests of assignments may be tried in one search: fewer for more tasks.
@@ -264,16 +273,24 @@ impl<'a> Question<'a> {
             overheads: &self.bill.overheads,
             delays: case.cache.as_ref().unwrap_or(&self.bill.cache),
             guarantee: self.guarantee,
-            charge: match (self.bill.rule, self.policy.family) {
+            charge: match (self.bill.rule, self.policy.order) {
                 (Rule::OneDelay | Rule::AllOverheads, _) => CacheCharge::Twice,
+                (Rule::Paper, _) => CacheCharge::Paper,
+                (Rule::ByPiece, Order::Own) => CacheCharge::ByPiece(Precedence::Any),
                 (Rule::ByPiece, _) if !self.set.extras().is_empty() || self.set.has_priorities() => {
                     CacheCharge::ByPiece(Precedence::Any)
                 }
-                (Rule::ByPiece, Family::FixedPriority(priority)) => {
-                    CacheCharge::ByPiece(Precedence::Fixed(priority))
-                }
-                (Rule::ByPiece, _) => CacheCharge::ByPiece(Precedence::Edf),
+                (Rule::ByPiece, Order::Fixed(priority)) => CacheCharge::ByPiece(Precedence::Fixed(priority)),
+                (Rule::ByPiece, Order::Deadlines) => CacheCharge::ByPiece(Precedence::Edf),
             },
+        }
+    }
+
+    /// The tasks as an assignment takes them, and what it adds to them: by the rule of one delay nothing is left to add.
+    pub fn books<'b>(&'b self, case: &'b Case) -> (Vec<Timing>, System<'b>) {
+        match self.bill.rule {
+            Rule::OneDelay => (self.inflated(case), assign::free(self.platform, &self.free)),
+            Rule::ByPiece | Rule::AllOverheads | Rule::Paper => (case.tasks.clone(), self.system(case)),
         }
     }
 
@@ -306,16 +323,7 @@ impl<'a> Question<'a> {
         if let Assignment::Quanta(quanta) = given {
             return split::quanta_hold(self, case, quanta);
         }
-        let tasks = self.inflated(case);
-        if self.bill.rule != Rule::OneDelay {
-            return overheads::holds(&case.tasks, given, &self.system(case));
-        }
-        let free = CacheDelays::none(tasks.len());
-        let system = System {
-            overheads: &Overheads::NONE,
-            delays: &free,
-            ..self.system(case)
-        };
+        let (tasks, system) = self.books(case);
         overheads::holds(&tasks, given, &system)
     }
 
@@ -323,12 +331,12 @@ impl<'a> Question<'a> {
     pub fn holds(&self, case: &Case, assignment: &Assignment) -> bool {
         match (assignment, self.bill.rule) {
             _ if self.given.is_some() => return self.given_holds(case, assignment),
-            _ if self.policy.family.quantum().is_some() => return self.find(case).is_some(),
+            _ if self.policy.quantum().is_some() => return self.find(case).is_some(),
             (Assignment::Clustered(_), _) => {}
             // What becomes longer is assigned anew: budgets and reserves are part of the assignment, and leave no room.
             (_, Rule::OneDelay | Rule::ByPiece) => return self.find(case).is_some(),
-            (Assignment::Slices(_), Rule::AllOverheads) => return self.find(case).is_some(),
-            (_, Rule::AllOverheads) => {
+            (Assignment::Slices(_), Rule::AllOverheads | Rule::Paper) => return self.find(case).is_some(),
+            (_, Rule::AllOverheads | Rule::Paper) => {
                 return overheads::holds(&case.tasks, assignment, &self.system(case));
             }
         }
@@ -351,17 +359,22 @@ impl<'a> Question<'a> {
 
     /// Does one processor or cluster hold these tasks, which have their overheads?
     pub fn place_holds(&self, members: &Members, size: u32) -> bool {
-        match (self.policy.family, self.guarantee) {
-            (Family::FixedPriority(priority), _) if size > 1 => members
+        match (self.tests(), self.policy.priority()) {
+            (Tests::Priorities, Some(priority)) if size > 1 => members
                 .global_fixed(priority, size)
                 .iter()
                 .any(|(_, says)| *says == Ok(true)),
-            (Family::FixedPriority(priority), _) => members.fixed(priority) == Ok(true),
-            (_, Guarantee::Soft) => self.is_bounded(members, size),
-            (_, Guarantee::Hard) => {
+            (Tests::Priorities, Some(priority)) => members.fixed(priority) == Ok(true),
+            (Tests::Utilization, _) => self.is_bounded(members, size),
+            (Tests::Deadlines, _) => {
                 let decided = clustered::decide_cluster_with(&members.tasks, &members.extras, size);
                 matches!(decided, Ok(Some(_)))
             }
+            (Tests::Named(_), _) => self
+                .policy
+                .named_test(self.guarantee)
+                .is_some_and(|test| test.decide_with(&members.tasks, &members.extras, size) == Ok(true)),
+            (Tests::None | Tests::Priorities, _) => false,
         }
     }
 
@@ -388,9 +401,9 @@ impl<'a> Question<'a> {
     pub fn accepts(&self, ids: &[u32], tasks: &[Timing], size: u32, work: &mut Work) -> bool {
         let all = ids.iter().map(|i| *i as usize).zip(tasks.iter().copied());
         let members = self.members(all);
-        match (self.policy.family, self.guarantee) {
-            (Family::FixedPriority(priority), _) if size == 1 => members.fixed(priority) == Ok(true),
-            (Family::Edf, Guarantee::Hard) if size == 1 => {
+        match (self.tests(), self.policy.priority()) {
+            (Tests::Priorities, Some(priority)) if size == 1 => members.fixed(priority) == Ok(true),
+            (Tests::Deadlines, _) if size == 1 => {
                 work.lend(place::PLACEMENT_WORK, |w| match members.are_plain() {
                     true => edf::decide_within(tasks, w),
                     false => delayed::decide_edf(&members.tasks, &members.extras, w),
@@ -416,7 +429,7 @@ impl<'a> Question<'a> {
                     lost: None,
                 }
             }
-            Rule::ByPiece | Rule::AllOverheads => {
+            Rule::ByPiece | Rule::AllOverheads | Rule::Paper => {
                 let system = self.system(case);
                 let accounted = overheads::account(&case.tasks, assignment, &system);
                 let lost = matches!(assignment, Assignment::Slots(_)).then(|| accounted.lost());

@@ -1,10 +1,10 @@
 //! When is a no proven? Most tests are sufficient and packings are heuristic: what they refuse may hold.
 
-use super::Family;
 use super::question::Question;
 use crate::uniprocessor::{edf, fixed_priority};
 use crate::verdict::Guarantee;
 use model::{Ratio, Timing, exact};
+use policy::catalog::Order;
 
 /// Is it proven that the policy cannot give the guarantee, for some releases that the tasks permit?
 ///
@@ -21,7 +21,7 @@ pub(super) fn is_refuted(question: &Question<'_>) -> bool {
         return true;
     }
     // More work than time: what is left undone grows without bound, and so does tardiness.
-    let capacity = Ratio::whole(question.cpus.len() as u64);
+    let capacity = Ratio::whole(question.site.cpus.len() as u64);
     if exact::cmp_sum(tasks.iter().map(Timing::utilization), capacity).is_gt() {
         return true;
     }
@@ -29,12 +29,13 @@ pub(super) fn is_refuted(question: &Question<'_>) -> bool {
     // released at once; phases can keep them from that.
     let set = question.set;
     let mut phases = set.ids().filter_map(|id| set.details(id)).map(|d| d.phase);
-    if question.cpus.len() != 1 || !hard || phases.any(|phase| !phase.is_zero()) {
+    if question.site.cpus.len() != 1 || !hard || phases.any(|phase| !phase.is_zero()) {
         return false;
     }
-    match question.policy.family {
-        Family::Edf => edf::decide(tasks) == Ok(false),
-        Family::FixedPriority(priority) => fixed_priority::decide(tasks, priority) == Ok(false),
-        _ => false,
+    match question.policy.order {
+        _ if !question.policy.is_packed() => false,
+        Order::Deadlines => edf::decide(tasks) == Ok(false),
+        Order::Fixed(priority) => fixed_priority::decide(tasks, priority) == Ok(false),
+        Order::Own => false,
     }
 }

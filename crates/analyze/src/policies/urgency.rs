@@ -3,7 +3,8 @@
 //! Every test and packing for given priorities takes the first task for the most urgent one. So a set whose tasks have a
 //! `priority` is brought into that order first, and tasks get their numbers back in the answer.
 
-use super::{Family, Policy, PolicyVerdict};
+use super::PolicyVerdict;
+use super::subject::Subject;
 use crate::uniprocessor::fixed_priority::Priority;
 use model::{Assignment, Details, Result, TaskId, TaskSet};
 
@@ -21,8 +22,8 @@ impl Ordered {
     ///
     /// # Errors
     /// None that a checked set could cause.
-    pub fn of(set: &TaskSet, policy: Policy, given: Option<&Assignment>) -> Result<Option<Self>> {
-        if policy.family != Family::FixedPriority(Priority::Given) || !set.has_priorities() {
+    pub fn of(set: &TaskSet, policy: &Subject, given: Option<&Assignment>) -> Result<Option<Self>> {
+        if policy.priority() != Some(Priority::Given) || !set.has_priorities() {
             return Ok(None);
         }
         let order = set.by_priority();

@@ -12,31 +12,7 @@ use num_rational::BigRational;
 use num_traits::One;
 use std::cmp::Ordering;
 
-/// How priorities are given.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Priority {
-    /// The shorter the period, the higher; ties by the order of the set.
-    #[default]
-    RateMonotonic,
-    /// The shorter the deadline, the higher; ties by the order of the set.
-    DeadlineMonotonic,
-    /// The earlier in the set, the higher.
-    Given,
-}
-
-impl Priority {
-    /// The tasks' indices, highest priority first.
-    pub fn order(self, tasks: &[Timing]) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..tasks.len()).collect();
-        match self {
-            Priority::RateMonotonic => order.sort_by_key(|i| tasks[*i].period),
-            Priority::DeadlineMonotonic => order.sort_by_key(|i| tasks[*i].deadline),
-            Priority::Given => {}
-        }
-        order
-    }
-}
+pub use policy::catalog::Priority;
 
 /// The worst-case response time of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]

@@ -10,7 +10,7 @@ mod releases;
 mod sets;
 
 use analyze::Guarantee;
-use analyze::policies::{Costs, Policy, PolicyVerdict, Rule, judge};
+use analyze::policies::{Costs, PolicyVerdict, Rule, judge, read_list};
 use model::TaskSet;
 use model::watch::Silent;
 use policy::{Setup, Spec};
@@ -24,9 +24,17 @@ const SOFT: &str =
     "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
 
 /// The verdict of one policy; `None`: the machine has no clusters for it.
-fn ask(case: &Case, set: &TaskSet, policy: Policy, guarantee: Guarantee) -> Option<PolicyVerdict> {
+fn ask(case: &Case, set: &TaskSet, policy: &Spec, guarantee: Guarantee) -> Option<PolicyVerdict> {
     let costs = costs(case);
-    let judged = judge(set, &case.platform, &[policy], guarantee, &costs, &Silent).ok()?;
+    let judged = judge(
+        set,
+        &case.platform,
+        std::slice::from_ref(policy),
+        guarantee,
+        &costs,
+        &Silent,
+    )
+    .ok()?;
     assert_eq!(judged.rule, Rule::ByPiece);
     judged.policies.into_iter().next()
 }
@@ -57,7 +65,7 @@ fn play(
     case: &Case,
     set: &TaskSet,
     verdict: &PolicyVerdict,
-    policy: Policy,
+    policy: &Spec,
     guarantee: Guarantee,
     outcome: &mut Outcome,
 ) {
@@ -125,7 +133,7 @@ fn play(
     outcome.tardy += u64::from(is_tardy);
 }
 
-fn campaign(policy: Policy, guarantee: Guarantee, sets: u64, first: u64) -> Outcome {
+fn campaign(policy: &Spec, guarantee: Guarantee, sets: u64, first: u64) -> Outcome {
     let name = policy.to_string();
     let in_quanta = name == "pd2" || name == "ca-edf";
     let implicit = in_quanta || name == "edf-fm" || name.contains("nps-f");
@@ -163,7 +171,7 @@ fn hold(policies: &str, guarantee: Guarantee) {
     );
     let only = given("WARMSET_SIMULATED_POLICY");
     let mut broken = Vec::new();
-    for policy in Policy::list(policies).unwrap() {
+    for policy in read_list(policies).unwrap() {
         let name = policy.to_string();
         if only.as_ref().is_some_and(|o| !o.split(',').any(|o| o == name)) {
             continue;
@@ -174,7 +182,7 @@ fn hold(policies: &str, guarantee: Guarantee) {
         } else {
             sets
         };
-        let outcome = campaign(policy, guarantee, sets, first);
+        let outcome = campaign(&policy, guarantee, sets, first);
         println!(
             "{name} {guarantee:?}: {} of {} sets accepted, {} with preempted jobs, {} tardy within bounds, broken {}; {:?}",
             outcome.accepted,

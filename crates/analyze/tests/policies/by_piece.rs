@@ -2,7 +2,7 @@
 
 use super::{fixed, judge, ms};
 use analyze::Guarantee;
-use analyze::policies::{Costs, Policy, PolicyVerdict, Rule};
+use analyze::policies::{Costs, PolicyVerdict, Rule, read_list};
 use analyze::uniprocessor::edf;
 use model::watch::Silent;
 use model::{Bytes, Delay, Details, Duration, Load, Platform, Profile, Statistic, TaskSet, Timing};
@@ -48,7 +48,7 @@ fn only(
     guarantee: Guarantee,
     costs: &Costs<'_>,
 ) -> PolicyVerdict {
-    let policies = Policy::list(policy).unwrap();
+    let policies = read_list(policy).unwrap();
     let judged = judge(set, platform, &policies, guarantee, costs).unwrap();
     judged.policies.into_iter().next().unwrap()
 }
@@ -190,7 +190,7 @@ proptest! {
         }
         let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
         let nothing = uniform(Duration::ZERO);
-        for policy in Policy::list(ALL).unwrap() {
+        for policy in read_list(ALL).unwrap() {
             let name = policy.to_string();
             let with = only(&set, &platform, &name, guarantee, &charge(&nothing));
             let without = only(&set, &platform, &name, guarantee, &Costs::NONE);
@@ -267,9 +267,15 @@ fn with_one_delay_for_all_the_two_rules_agree_but_for_what_nobody_can_suffer() {
     }
     let platform = Platform::symmetric(1);
     let rule = |costs: &Costs<'_>| {
-        judge(&set(ms(1)), &platform, &[Policy::P_EDF], Guarantee::Hard, costs)
-            .unwrap()
-            .rule
+        judge(
+            &set(ms(1)),
+            &platform,
+            &[crate::spec("p-edf")],
+            Guarantee::Hard,
+            costs,
+        )
+        .unwrap()
+        .rule
     };
     assert_eq!(rule(&charge(&profile)), Rule::ByPiece);
     assert_eq!(rule(&fixed(delay)), Rule::OneDelay);

@@ -2,13 +2,13 @@
 
 use super::{costly, fixed, judge, ms, set};
 use analyze::Guarantee;
-use analyze::policies::{Costs, Policy};
+use analyze::policies::{Costs, read_list, suggested};
 use model::{Duration, Platform, TaskSet, Timing};
 
 /// `WC` (docs/tardiness.md): the set of 003, Fig. 2, and one whose quanta lose 100 us of cache delay, by either rule.
 #[test]
 fn the_cache_aware_scheduler_bounds_tardiness_and_promises_no_more() {
-    let policy = Policy::list("ca-edf").unwrap();
+    let policy = read_list("ca-edf").unwrap();
     let two = Platform::symmetric(2);
     // Fig. 2, each job a tenth of a quantum short of whole quanta: a delay that fills them is the largest, and so is a growth to 10/9.
     let task = |us: u64, p: u64| Timing::implicit(Duration::from_micros(us), ms(p));
@@ -41,7 +41,7 @@ fn the_cache_aware_scheduler_bounds_tardiness_and_promises_no_more() {
         (Guarantee::Hard, 2, false),
         (Guarantee::Soft, 1, false),
     ] {
-        let all = Policy::all_for(&Platform::symmetric(m), guarantee).unwrap();
+        let all = suggested(&Platform::symmetric(m), guarantee).unwrap();
         assert_eq!(all.contains(&policy[0]), asked);
     }
 

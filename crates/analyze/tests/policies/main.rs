@@ -5,16 +5,21 @@ mod cache_aware;
 mod refuted;
 
 use analyze::Guarantee;
-use analyze::policies::{Answer, Costs, Judgment, Policy, Rule};
+use analyze::policies::{Answer, Costs, Judgment, Rule, read_list, suggested};
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
 use model::watch::Silent;
 use model::{Bytes, Details, Duration, Load, Platform, Profile, TaskSet, Timing};
+use policy::Spec;
 use proptest::prelude::*;
+
+fn spec(name: &str) -> Spec {
+    name.parse().unwrap()
+}
 
 fn judge(
     set: &TaskSet,
     platform: &Platform,
-    policies: &[Policy],
+    policies: &[Spec],
     guarantee: Guarantee,
     costs: &Costs<'_>,
 ) -> model::Result<Judgment> {
@@ -55,7 +60,7 @@ fn a_policy_is_charged_for_what_it_can_do_to_a_job() {
         load: Load::Idle,
         ..Costs::NONE
     };
-    let policies = Policy::list("p-edf,c-edf:l2,c-edf:l3,g-edf").unwrap();
+    let policies = read_list("p-edf,c-edf:l2,c-edf:l3,g-edf").unwrap();
     let judgment = judge(&set, &platform, &policies, Guarantee::Hard, &costs).unwrap();
     let charged = |name: &str| {
         let found = judgment.policies.iter().find(|p| p.policy == name);
@@ -86,7 +91,7 @@ fn the_largest_delay_is_exact() {
     let judgment = judge(
         &set,
         &platform,
-        &Policy::list("p-edf,g-edf").unwrap(),
+        &read_list("p-edf,g-edf").unwrap(),
         Guarantee::Soft,
         &Costs::NONE,
     )
@@ -100,7 +105,7 @@ fn the_largest_delay_is_exact() {
     assert_eq!((partitioned.schedulable, partitioned.largest_cpmd), (false, None));
     for (extra, holds) in [(0, true), (1, false)] {
         let costs = fixed(Duration::from_nanos(margin.cpmd.nanos() + extra));
-        let again = judge(&set, &platform, &[Policy::G_EDF], Guarantee::Soft, &costs).unwrap();
+        let again = judge(&set, &platform, &[spec("g-edf")], Guarantee::Soft, &costs).unwrap();
         assert_eq!(again.is_schedulable(), holds);
     }
 }
@@ -108,15 +113,38 @@ fn the_largest_delay_is_exact() {
 #[test]
 fn every_shared_level_makes_a_policy_and_no_clustering_comes_twice() {
     let names = |platform: &str| {
-        Policy::all_on(&Platform::builtin(platform).unwrap())
+        suggested(&Platform::builtin(platform).unwrap(), Guarantee::Hard)
             .unwrap()
             .iter()
-            .map(Policy::to_string)
+            .map(Spec::to_string)
             .collect::<Vec<_>>()
     };
-    assert_eq!(names("xeon-l7455"), ["p-edf", "c-edf:l2", "c-edf:l3", "g-edf"]);
-    assert_eq!(names("symmetric:m=8"), ["p-edf", "g-edf"]);
-    assert_eq!(names("symmetric:m=1"), ["p-edf"]);
+    let xeon = "p-edf c-edf:l2 c-edf:l3 g-edf p-rm p-fp:dm edf-wm nps-f c-nps-f:l2 c-nps-f:l3 g-fp:dm pd2";
+    assert_eq!(names("xeon-l7455").join(" "), xeon);
+    let without_caches = "p-edf g-edf p-rm p-fp:dm edf-wm nps-f g-fp:dm pd2";
+    assert_eq!(names("symmetric:m=8").join(" "), without_caches);
+    assert_eq!(names("symmetric:m=1"), ["p-edf", "p-rm", "p-fp:dm"]);
+}
+
+#[test]
+fn a_policy_has_one_name_in_verdicts() {
+    let names = |text: &str| -> Vec<String> {
+        let specs = read_list(text).unwrap();
+        specs.iter().map(Spec::to_string).collect()
+    };
+    assert_eq!(
+        names("p-rm,p-fp:rm, c-nps-f,nps-f:delta=1"),
+        ["p-rm", "c-nps-f:l3", "nps-f"]
+    );
+    assert_eq!(names("c-nps-f:delta=2,size=2,"), ["c-nps-f:size=2,delta=2"]);
+    assert_eq!(
+        read_list(" ,").unwrap_err().to_string(),
+        "no policy is named; give at least one, such as `p-edf`"
+    );
+    assert_eq!(
+        read_list("pd2:quantum=2ms").unwrap_err().to_string(),
+        "policy `pd2:quantum=2ms`: no test takes `quantum` into account; leave it out to have the policy judged without it"
+    );
 }
 
 #[test]
@@ -140,19 +168,19 @@ fn names_of_policies_read_and_write_back() {
         "pd2",
         "ca-edf",
     ] {
-        assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
+        assert_eq!(read_list(name).unwrap()[0].to_string(), name);
     }
     for (name, cause) in [
         ("g-eddf", "did you mean `g-edf`?"),
         ("c-edf:x", "`x` is no parameter of it"),
         ("p-edf:l2", "`l2` is no parameter of it"),
         ("edf-wm:l2", "it has none"),
-        ("ca-edf:l2", "it has none"),
+        ("ca-edf:l2", "`l2` is no parameter of it"),
         ("p-fp:edf", "`edf` is no parameter of it"),
         ("nps-f:delta=0", "`delta` is zero"),
         ("rr", "unknown policy `rr`"),
     ] {
-        let e = name.parse::<Policy>().unwrap_err().to_string();
+        let e = read_list(name).unwrap_err().to_string();
         assert!(e.contains(cause), "{e}");
     }
 }
@@ -175,7 +203,7 @@ proptest! {
         let set = TaskSet::from_timings(timings).unwrap();
         let platform = Platform::symmetric(m);
         let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
-        let policies = [Policy::P_EDF, Policy::G_EDF];
+        let policies = [spec("p-edf"), spec("g-edf")];
         let at = |d: u64| judge(&set, &platform, &policies, guarantee, &fixed(Duration::from_nanos(d))).unwrap();
         for verdict in at(delay).policies {
             match verdict.largest_cpmd {
@@ -210,7 +238,7 @@ fn what_no_partition_holds_is_held_by_splitting() {
         let judged = judge(
             &set,
             &platform,
-            &Policy::list(ASSIGNED).unwrap(),
+            &read_list(ASSIGNED).unwrap(),
             guarantee,
             &Costs::NONE,
         )
@@ -244,7 +272,7 @@ fn a_broken_precondition_is_said_in_a_sentence() {
     let mut timings = vec![Timing::implicit(ms(1), ms(30)); 2];
     timings[1].deadline = ms(20);
     let set = TaskSet::from_timings(timings).unwrap();
-    let policies = Policy::list("edf-fm,nps-f,pd2,ca-edf,edf-wm,p-fp").unwrap();
+    let policies = read_list("edf-fm,nps-f,pd2,ca-edf,edf-wm,p-fp").unwrap();
     let judged = judge(
         &set,
         &Platform::symmetric(2),
@@ -279,13 +307,19 @@ fn agrees(tasks: &[(u64, u64)], pairs: u32) -> Result<(), TestCaseError> {
         .collect();
     let set = TaskSet::from_timings(timings.clone()).unwrap();
     let platform = Platform::symmetric(2 * pairs);
-    for policy in Policy::list(ASSIGNED).unwrap() {
+    for policy in read_list(ASSIGNED).unwrap() {
         let at = |d: u64| {
             let costs = fixed(Duration::from_nanos(d));
-            judge(&set, &platform, &[policy], Guarantee::Soft, &costs)
-                .unwrap()
-                .policies
-                .remove(0)
+            judge(
+                &set,
+                &platform,
+                std::slice::from_ref(&policy),
+                Guarantee::Soft,
+                &costs,
+            )
+            .unwrap()
+            .policies
+            .remove(0)
         };
         let verdict = at(0);
         prop_assert_eq!(verdict.schedulable, verdict.largest_cpmd.is_some());
@@ -397,7 +431,7 @@ fn with_a_profile_of_overheads_every_policy_pays_all_of_them() {
         ..Costs::NONE
     };
     for guarantee in [Guarantee::Hard, Guarantee::Soft] {
-        let policies = Policy::all_for(&platform, guarantee).unwrap();
+        let policies = suggested(&platform, guarantee).unwrap();
         let judged = judge(&set, &platform, &policies, guarantee, &costs).unwrap();
         assert_eq!(judged.rule, Rule::AllOverheads);
         assert!(judged.is_schedulable());
@@ -432,7 +466,7 @@ fn with_a_profile_of_overheads_every_policy_pays_all_of_them() {
             }
         }
     }
-    let free = judge(&set, &platform, &[Policy::P_EDF], Guarantee::Hard, &Costs::NONE).unwrap();
+    let free = judge(&set, &platform, &[spec("p-edf")], Guarantee::Hard, &Costs::NONE).unwrap();
     assert_eq!(free.rule, Rule::OneDelay);
 }
 
@@ -447,7 +481,7 @@ fn a_kind_that_the_profile_lacks_is_named_where_the_policy_has_it() {
         profile: Some(&profile),
         ..Costs::NONE
     };
-    let policies = Policy::list("p-edf,edf-wm").unwrap();
+    let policies = read_list("p-edf,edf-wm").unwrap();
     let judged = judge(
         &with_wss(&[(1, 50)]),
         &platform,
@@ -473,7 +507,7 @@ fn every_task_has_its_bound() {
     let task = |e: u64, p: u64| Timing::implicit(ms(e), ms(p));
     let set = TaskSet::from_timings(vec![task(1, 4), task(2, 6), task(2, 12)]).unwrap();
     let one = Platform::symmetric(1);
-    let policies = Policy::list("p-rm,p-edf").unwrap();
+    let policies = read_list("p-rm,p-edf").unwrap();
     let judged = judge(&set, &one, &policies, Guarantee::Hard, &Costs::NONE).unwrap();
     for v in &judged.policies {
         let responses: Vec<u64> = v.tasks.iter().map(|t| t.response.nanos() / 1_000_000).collect();
@@ -491,7 +525,7 @@ fn every_task_has_its_bound() {
     // Fig. 2.6 of 002 on two processors: tardy under G-EDF, by a bounded time.
     let tardy = self::set(&[(2, 3), (3, 8), (1, 7), (5, 7)]);
     let two = Platform::symmetric(2);
-    let judged = judge(&tardy, &two, &[Policy::G_EDF], Guarantee::Soft, &Costs::NONE).unwrap();
+    let judged = judge(&tardy, &two, &[spec("g-edf")], Guarantee::Soft, &Costs::NONE).unwrap();
     let bounds = &judged.policies[0].tasks;
     assert_eq!(bounds.len(), 4);
     assert!(bounds.iter().any(|t| !t.tardiness.is_zero()));
@@ -513,7 +547,7 @@ fn a_test_at_each_placement_holds_what_packing_by_utilization_does_not() {
     ])
     .unwrap();
     let platform = Platform::symmetric(3);
-    let judged = judge(&set, &platform, &[Policy::P_EDF], Guarantee::Hard, &Costs::NONE).unwrap();
+    let judged = judge(&set, &platform, &[spec("p-edf")], Guarantee::Hard, &Costs::NONE).unwrap();
     let v = &judged.policies[0];
     assert!(v.schedulable, "{}", v.reason);
     let by_utilization = &v.tests[0];
@@ -535,7 +569,7 @@ fn a_test_at_each_placement_holds_what_packing_by_utilization_does_not() {
 fn every_test_of_a_policy_is_asked() {
     let set = set(&[(1, 10); 6]);
     let platform = Platform::symmetric(4);
-    let policies = Policy::list("g-edf,g-fp:dm,c-edf:size=2").unwrap();
+    let policies = read_list("g-edf,g-fp:dm,c-edf:size=2").unwrap();
     let judged = judge(&set, &platform, &policies, Guarantee::Hard, &Costs::NONE).unwrap();
     for v in &judged.policies {
         assert!(v.schedulable, "{}", v.reason);
@@ -567,7 +601,7 @@ fn whoever_watches_may_stop_it() {
             true
         }
     }
-    let policies = Policy::list("p-edf,g-edf").unwrap();
+    let policies = read_list("p-edf,g-edf").unwrap();
     let platform = Platform::symmetric(2);
     let stopped = analyze::policies::judge(
         &set(&[(1, 10)]),
@@ -603,14 +637,14 @@ proptest! {
         let platform = Platform::symmetric(m);
         let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
         let costs = fixed(Duration::from_nanos(delay));
-        for policy in Policy::list("p-edf,g-edf,p-rm,g-fp:dm,edf-wm,pd2").unwrap() {
+        for policy in read_list("p-edf,g-edf,p-rm,g-fp:dm,edf-wm,pd2").unwrap() {
             let at = |thousandths: u64| {
                 let grown = timings.iter().map(|t| Timing {
                     wcet: Duration::from_nanos((t.wcet.nanos() * thousandths).div_ceil(1_000)),
                     ..*t
                 }).collect();
                 let set = TaskSet::to_judge(grown).unwrap();
-                judge(&set, &platform, &[policy], guarantee, &costs).unwrap().policies.remove(0)
+                judge(&set, &platform, std::slice::from_ref(&policy), guarantee, &costs).unwrap().policies.remove(0)
             };
             let verdict = at(1_000);
             let Some(growth) = verdict.growth else {
@@ -651,7 +685,7 @@ fn the_margins_of_policies_that_assign_anew_are_found_by_trying() {
             profile,
             ..Costs::NONE
         };
-        let policies = Policy::list("edf-fm,edf-wm,nps-f").unwrap();
+        let policies = read_list("edf-fm,edf-wm,nps-f").unwrap();
         let judged = judge(&set, &platform, &policies, Guarantee::Soft, &costs).unwrap();
         for v in &judged.policies {
             let (margin, growth) = (v.largest_cpmd.unwrap(), v.growth.unwrap());
@@ -667,7 +701,7 @@ fn the_margins_of_policies_that_assign_anew_are_found_by_trying() {
                 v.policy
             );
         }
-        let judged = judge(&set, &platform, &[Policy::G_EDF], Guarantee::Soft, &costs).unwrap();
+        let judged = judge(&set, &platform, &[spec("g-edf")], Guarantee::Soft, &costs).unwrap();
         assert_eq!(judged.policies[0].growth.unwrap().tried, None);
     }
 }
@@ -680,7 +714,7 @@ fn the_test_that_decided_stands_beside_a_bound() {
     let judged = judge(
         &set,
         &Platform::symmetric(2),
-        &[Policy::G_EDF],
+        &[spec("g-edf")],
         Guarantee::Hard,
         &Costs::NONE,
     )
@@ -694,7 +728,7 @@ fn the_test_that_decided_stands_beside_a_bound() {
 /// boundary for ever.
 #[test]
 fn pd2_is_not_judged_for_periods_that_are_no_whole_quanta() {
-    let policy = Policy::list("pd2").unwrap();
+    let policy = read_list("pd2").unwrap();
     for (period_us, judged_at_all) in [(10_000, true), (10_500, false)] {
         let timing = Timing::implicit(ms(1), Duration::from_micros(period_us));
         let set = TaskSet::from_timings(vec![timing]).unwrap();
@@ -728,7 +762,7 @@ fn the_profile_says_how_far_ticks_are_apart() {
             ..Costs::NONE
         };
         let platform = Platform::symmetric(1);
-        let judged = judge(&set, &platform, &[Policy::P_EDF], Guarantee::Hard, &costs).unwrap();
+        let judged = judge(&set, &platform, &[spec("p-edf")], Guarantee::Hard, &costs).unwrap();
         let lost = &judged.policies[0].lost;
         lost.iter()
             .find(|l| l.to == "tick")

@@ -1,11 +1,12 @@
 //! When a no is proven, and when nothing is shown.
 
 use super::*;
+use analyze::policies::read_list;
 
 /// Is the guarantee shown, and is it refuted?
 fn of(set: &TaskSet, policy: &str, processors: u32, guarantee: Guarantee, costs: &Costs<'_>) -> (bool, bool) {
     let platform = Platform::symmetric(processors);
-    let policies = Policy::list(policy).unwrap();
+    let policies = read_list(policy).unwrap();
     let verdict = &judge(set, &platform, &policies, guarantee, costs)
         .unwrap()
         .policies[0];

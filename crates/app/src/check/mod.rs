@@ -4,10 +4,11 @@ pub mod batch;
 
 use crate::{Charged, On, Tasks};
 use analyze::Guarantee;
-use analyze::policies::{self, Costs, Judgment, Policy};
+use analyze::policies::{self, Accounting, Costs, Judgment};
 use model::assignmentfile::AssignmentFile;
 use model::watch::Watch;
 use model::{Duration, Error, Profile, Result, TaskSet};
+use policy::Spec;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -22,6 +23,8 @@ pub struct Options {
     /// The cache delay of one preemption or migration, the same for every task; with a profile:
     /// for tasks without a working set size.
     pub cpmd: Option<Duration>,
+    /// How overheads are charged; `None`: as the costs suggest.
+    pub accounting: Option<Accounting>,
     /// Whether a deadline may be missed; `None`: hard, unless every task is soft.
     pub guarantee: Option<Guarantee>,
     /// The policies by their names, separated by commas.
@@ -63,11 +66,12 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
         profile: profile.as_ref(),
         load: options.charged.load,
         statistic: options.charged.statistic,
+        accounting: options.accounting,
     };
     let guarantee = options.guarantee.unwrap_or_else(|| guarantee_of(set));
     let policies = match &options.policies {
-        Some(names) => Policy::list(names).map_err(|e| e.at("--policy"))?,
-        None => Policy::all_for(&platform, guarantee)?,
+        Some(names) => policies::read_list(names).map_err(|e| e.at("--policy"))?,
+        None => policies::suggested(&platform, guarantee)?,
     };
     let judgment = match &options.assignment {
         None => policies::judge(set, &platform, &policies, guarantee, &costs, watch)?,
@@ -83,9 +87,9 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
 }
 
 /// The policy that an assignment is for.
-fn only_one(policies: &[Policy]) -> Result<Policy> {
+fn only_one(policies: &[Spec]) -> Result<&Spec> {
     match policies {
-        [policy] => Ok(*policy),
+        [policy] => Ok(policy),
         _ => Err(
             Error::new("an assignment is for one policy, and several are named")
                 .at("--policy")

@@ -3,7 +3,7 @@
 use crate::check::guarantee_of as guarantee;
 use crate::examples;
 use analyze::Guarantee;
-use analyze::policies::{self, Answer, Costs, Growth, Judgment, Policy, PolicyVerdict};
+use analyze::policies::{self, Answer, Costs, Growth, Judgment, PolicyVerdict};
 use model::watch::Watch;
 use model::{Delay, Load, Platform, Profile, Result, TaskSet};
 use report::assignment::{self, Bar, Share};
@@ -42,7 +42,7 @@ pub fn judge(tasks: &Tasks, platform: &Platform, profile: &Profile, watch: &dyn 
         ..Costs::NONE
     };
     let guarantee = guarantee(&tasks.set);
-    let all = Policy::all_for(platform, guarantee)?;
+    let all = policies::suggested(platform, guarantee)?;
     policies::judge(&tasks.set, platform, &all, guarantee, &costs, watch)
         .map_err(|e| e.at(format!("task set `{}`", tasks.name)))
 }

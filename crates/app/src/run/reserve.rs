@@ -6,19 +6,15 @@
 //! Where policies take turns, each has an assignment of its own. What is reserved in quanta stands in the assignment
 //! ([`model::assignment::Quanta`]); the tasks stay as they were given. What a file assigns is taken as it is.
 
-use crate::scheduling::{Scheduling, assignment_for};
-use analyze::overheads::{self, CacheCharge, CacheDelays, Overheads, System, edf_wm, nps_f, quanta};
-use analyze::{Guarantee, semi};
+use crate::scheduling::Scheduling;
+use analyze::assign::{self, How};
+use analyze::overheads::{self, CacheDelays, Overheads, System};
 use execute::boundary::Boundary;
 use execute::preflight::{self, Finding};
 use machine::Machine;
-use model::assignment::Quanta;
-use model::{
-    Assignment, ClusterSpec, CpuId, CpuSet, Details, Duration, Error, Platform, Ratio, Result, TaskSet,
-    Timing, exact,
-};
+use model::{Assignment, Details, Error, Platform, Ratio, Result, TaskSet, Timing, exact};
 use policy::Spec;
-use policy::registry::Needs;
+use policy::catalog::Needs;
 use trace::Stage;
 
 /// What is run.
@@ -80,7 +76,7 @@ fn any_has_boundaries(how: &Scheduling) -> Result<bool> {
 
 /// Does it matter to a policy what a boundary costs?
 fn has_boundaries(how: &Scheduling, policy: &Spec) -> Result<bool> {
-    let needs = (policy.info().needs)(policy)?;
+    let needs = policy.needs()?;
     let split = matches!(needs, Needs::Slices | Needs::Slots { .. });
     Ok(split || policy.quantum(how.quantum)?.is_some())
 }
@@ -148,11 +144,8 @@ fn costing(boundary: &Boundary) -> Overheads {
 /// What was measured is all that a boundary costs, whatever the kernel was in the midst of.
 fn system<'a>(platform: &'a Platform, overheads: &'a Overheads, delays: &'a CacheDelays) -> System<'a> {
     System {
-        platform,
         overheads,
-        delays,
-        guarantee: Guarantee::Soft,
-        charge: CacheCharge::Twice,
+        ..assign::free(platform, delays)
     }
 }
 
@@ -186,71 +179,40 @@ fn room(
     let overheads = costing(boundary);
     let delays = CacheDelays::none(set.len());
     let system = system(platform, &overheads, &delays);
-    let cpus = platform.in_cache_order();
-    Ok(match (policy.info().needs)(policy)? {
-        Needs::Slices => {
-            let settings = semi::edf_wm::Settings {
-                fit: how.fit,
-                ..semi::edf_wm::Settings::default()
-            };
-            let slices = edf_wm::assign(timings, &cpus, &settings, &system).ok();
-            slices.map(|s| Some(Assignment::Slices(s)))
-        }
-        Needs::Slots { delta, clusters } => {
-            let clusters = platform.clusters(clusters.unwrap_or(ClusterSpec::Global))?;
-            let of = |cluster: &CpuSet| cpus.iter().copied().filter(|c| cluster.contains(*c)).collect();
-            let clusters: Vec<Vec<CpuId>> = clusters.iter().map(of).collect();
-            let settings = semi::nps_f::Settings {
-                delta,
-                ..semi::nps_f::Settings::default()
-            };
-            let slots = nps_f::assign(timings, &clusters, &settings, &system).ok();
-            slots.map(|s| Some(Assignment::Slots(s)))
-        }
-        _ => {
-            let Some(quantum) = policy.quantum(how.quantum)? else {
-                return Ok(None);
-            };
-            let usable = cpus.iter().copied().collect::<CpuSet>();
-            let inflated = quanta::account(timings, &usable, quantum, &system).inflated;
-            let Some(wcets) = in_quanta(&inflated, quantum, cpus.len()) else {
-                return Ok(None);
-            };
-            if policy.info().quantum_driven {
-                // It takes what is reserved, and no assignment besides.
-                return Ok(Some(Some(Assignment::Quanta(Quanta {
-                    cpus: usable,
-                    quantum,
-                    reserved: wcets.iter().map(|t| t.wcet).collect(),
-                }))));
-            }
-            // The others look at no WCET while they schedule: only their assignment has to have room.
-            let longer = with_timings(set, &wcets);
-            match longer {
-                Some(set) => assignment_for(policy, &set, platform, how.fit)?.ok(),
-                None => None,
-            }
-        }
-    })
+    let how_assigned = How {
+        fit: how.fit,
+        ..How::default()
+    };
+    if matches!(policy.needs()?, Needs::Slices | Needs::Slots { .. }) {
+        let made = assign::assign_with(policy, set, platform, &how_assigned, &system)?;
+        return Ok(made.ok());
+    }
+    let Some(quantum) = policy.quantum(how.quantum)? else {
+        return Ok(None);
+    };
+    let usable = platform.usable();
+    let (quanta, _) = assign::in_quanta(timings, &usable, quantum, &system);
+    let with = |(t, wcet): (&Timing, &_)| Timing { wcet: *wcet, ..*t };
+    let reserved: Vec<Timing> = timings.iter().zip(&quanta.reserved).map(with).collect();
+    if !fits(&reserved, usable.len()) {
+        return Ok(None);
+    }
+    if policy.info().quantum_driven {
+        // It takes what is reserved, and no assignment besides.
+        return Ok(Some(Some(Assignment::Quanta(quanta))));
+    }
+    // The others look at no WCET while they schedule: only their assignment has to have room.
+    match with_timings(set, &reserved) {
+        Some(set) => Ok(assign::assign(policy, &set, platform, &how_assigned)?.ok()),
+        None => Ok(None),
+    }
 }
 
-/// These WCETs in whole quanta, if they fit on so many processors.
-fn in_quanta(wcets: &[Timing], quantum: Duration, processors: usize) -> Option<Vec<Timing>> {
-    let q = quantum.nanos().max(1);
-    let mut timings = Vec::with_capacity(wcets.len());
-    for timing in wcets {
-        let wcet = timing.wcet.nanos().div_ceil(q).checked_mul(q)?;
-        if wcet > timing.period.nanos().min(timing.deadline.nanos()) {
-            return None;
-        }
-        timings.push(Timing {
-            wcet: Duration::from_nanos(wcet),
-            ..*timing
-        });
-    }
-    let utilizations = timings.iter().map(Timing::utilization);
-    let fits = exact::cmp_sum(utilizations, Ratio::whole(processors as u64)).is_le();
-    fits.then_some(timings)
+/// Is every reservation within period and deadline, and all of them within so many processors?
+fn fits(reserved: &[Timing], processors: usize) -> bool {
+    let utilizations = reserved.iter().map(Timing::utilization);
+    reserved.iter().all(|t| t.wcet <= t.period.min(t.deadline))
+        && exact::cmp_sum(utilizations, Ratio::whole(processors as u64)).is_le()
 }
 
 /// The set with these timings, and all else as it was.
@@ -268,6 +230,7 @@ fn with_timings(set: &TaskSet, timings: &[Timing]) -> Option<TaskSet> {
 mod tests {
     use super::*;
     use execute::preflight::Level;
+    use model::Duration;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)

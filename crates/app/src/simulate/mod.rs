@@ -11,7 +11,7 @@ use model::files::Aside;
 use model::watch::Watch;
 use model::{Duration, Error, Instant, Platform, Provenance, Result, Statistic, TaskSet};
 use policy::Spec;
-use policy::registry::Needs;
+use policy::catalog::Needs;
 use serde::Serialize;
 use simulate::{
     Costs, Distributions, Ending, Enforcement, Execution, Lateness, Releases, Scenario, Summary, Traced,
@@ -265,7 +265,7 @@ pub fn lateness(policy: &Spec, how: Jitter, set: &TaskSet, releases: &Releases) 
     if how == Jitter::None || matches!(releases, Releases::Given(_)) {
         return Ok(Lateness::None);
     }
-    let needs = (policy.info().needs)(policy)?;
+    let needs = policy.needs()?;
     if policy.info().quantum_driven || !matches!(needs, Needs::Nothing | Needs::Clusters(_)) {
         return Err(Error::new(format!(
             "`{policy}` does not take release jitter, and `{}` has some",

@@ -203,7 +203,8 @@ pub fn phased(tasks: &[(u64, u64, u64)]) -> TaskSet {
 impl Live {
     /// The assignment that a policy needs.
     pub fn assign(&self, spec: &Spec, set: &TaskSet) -> Option<Assignment> {
-        assign::assign(spec, set, &self.platform).unwrap()
+        let made = analyze::assign::assign(spec, set, &self.platform, &analyze::assign::How::default());
+        made.unwrap().unwrap()
     }
 
     /// Runs a set of (WCET, period) in milliseconds at half of the WCETs.

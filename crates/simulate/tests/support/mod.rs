@@ -5,9 +5,13 @@ pub mod corruptions;
 
 use model::assignment::{Clustered, Quanta, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
 use model::watch::Silent;
-use model::{Assignment, Bytes, CpuId, Details, Duration, Instant, Platform, Provenance, TaskSet, Timing};
+use model::{
+    Assignment, Bytes, ClusterSpec, CpuId, Details, Duration, Instant, Platform, Provenance, TaskSet, Timing,
+};
+use policy::catalog::{Needs, Tests};
 use policy::{AnyPlan, Setup, Spec};
 use simulate::{Costs, Enforcement, Releases, Responses, Scenario, Summary, Traced};
+use std::sync::LazyLock;
 use trace::check::Options;
 use trace::{Checker, Event, EventKind, Header, Sink, Stage, VecSink, Verdict};
 
@@ -192,36 +196,19 @@ pub fn check(header: &Header, events: &[Event]) -> Verdict {
     checker.finish()
 }
 
-/// The policies with what each needs; those that need an assignment get a random one.
-pub const POLICIES: &[&str] = &[
-    "g-edf",
-    "p-edf",
-    "c-edf:size=2",
-    "g-edf:ties=index",
-    "g-fp",
-    "g-fp:dm",
-    "g-fp:rm",
-    "p-fp",
-    "p-rm",
-    "g-edf:quantum=3us",
-    "edf-fm",
-    "edf-wm",
-    "nps-f",
-    "c-nps-f:size=1",
-    "pd2",
-    "ca-edf:cache=4MiB",
-];
+/// The policies of the catalog, by the words that their rows name for the suites; those that need an assignment get a random one.
+pub static POLICIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| policy::catalog::tried().collect());
 
 /// A random instance for a policy.
 pub fn instance(random: &mut impl Choices, policy: &str) -> Instance {
-    let clustered = policy.starts_with("c-edf");
-    let m = if clustered {
-        2 * random.among(1, 2)
-    } else {
-        random.among(1, 4)
+    let spec: Spec = policy.parse().unwrap();
+    let m = match spec.needs().unwrap() {
+        Needs::Clusters(ClusterSpec::Size(size)) => u64::from(size) * random.among(1, 2),
+        _ => random.among(1, 4),
     };
     let n = random.among(1, 7);
-    let implicit = policy == "pd2" || random.below(2) == 0;
+    let is_fair = spec.info().quantum_driven && spec.info().hard != Tests::None;
+    let implicit = is_fair || random.below(2) == 0;
     let tasks: Vec<Small> = (0..n)
         .map(|_| {
             let period = random.among(2, 12);
@@ -284,10 +271,11 @@ fn clusters(m: u64, n: u64, size: u64, random: &mut impl Choices) -> Assignment 
 fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
     let (m, n) = (of.m, of.tasks.len() as u64);
     let cpu = |p: u64| CpuId(p as u32);
-    match of.policy.split(':').next().unwrap() {
-        "p-edf" | "p-fp" | "p-rm" => Some(clusters(m, n, 1, random)),
-        "c-edf" => Some(clusters(m, n, 2, random)),
-        "edf-fm" => {
+    let spec: Spec = of.policy.parse().unwrap();
+    match spec.needs().unwrap() {
+        Needs::Clusters(ClusterSpec::Size(size)) => Some(clusters(m, n, u64::from(size), random)),
+        Needs::Clusters(_) => Some(clusters(m, n, 1, random)),
+        Needs::Turns => {
             let turn = |_| {
                 let first = random.below(m);
                 let whole = random.among(1, 9);
@@ -307,7 +295,7 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
                 tasks: (0..n).map(turn).collect(),
             }))
         }
-        "edf-wm" => {
+        Needs::Slices => {
             let slices = |task: &Small| {
                 let parts = random.among(1, m).min(task.wcet).min(task.deadline);
                 if parts == 1 {
@@ -330,10 +318,10 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
                 tasks: of.tasks.iter().map(slices).collect(),
             }))
         }
-        "nps-f" | "c-nps-f" => {
+        Needs::Slots { clusters, .. } => {
             // Whole servers and, between neighbors, servers that both serve, at different times of the slot.
             let slot = random.among(2, 6);
-            let split = of.policy.starts_with("nps-f");
+            let split = clusters.is_none();
             let mut servers = 0;
             let mut timetables = Vec::new();
             let mut carried: Option<(u32, u64)> = None;
@@ -373,16 +361,18 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
             }))
         }
         // More may be reserved than jobs execute.
-        "pd2" | "ca-edf" if random.below(2) == 0 => Some(Assignment::Quanta(Quanta {
-            cpus: cpus(m).into_iter().collect(),
-            quantum: units(1),
-            reserved: of
-                .tasks
-                .iter()
-                .map(|t| units(random.among(t.wcet, t.period)))
-                .collect(),
-        })),
-        _ => None,
+        Needs::Nothing if spec.info().quantum_driven && random.below(2) == 0 => {
+            Some(Assignment::Quanta(Quanta {
+                cpus: cpus(m).into_iter().collect(),
+                quantum: units(1),
+                reserved: of
+                    .tasks
+                    .iter()
+                    .map(|t| units(random.among(t.wcet, t.period)))
+                    .collect(),
+            }))
+        }
+        Needs::Nothing => None,
     }
 }
 

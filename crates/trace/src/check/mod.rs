@@ -12,6 +12,7 @@ mod domains;
 mod executed;
 mod fair;
 pub(crate) mod policies;
+pub use policies::has_rule;
 mod priority;
 mod quanta;
 mod servers;

@@ -13,33 +13,146 @@ use crate::state::State;
 use model::assignment::{Clustered, Slices, Slots, Turns};
 use model::{Assignment, Bytes, CacheKind, Called, CpuId, CpuSet, Duration, Error, Result, Timing};
 
+/// The rule of one policy, written from its definition: this crate does not know the policy's code.
+struct Known {
+    name: &'static str,
+    /// What events the policy has that others do not.
+    has: Has,
+    make: fn(&Asked<'_>) -> Result<Box<dyn Rule>>,
+}
+
+/// Events that only some policies have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Has {
+    /// None.
+    Nothing,
+    /// Slices of jobs, each with a window and a budget of its own.
+    Slices,
+    /// Servers that processors serve.
+    Servers,
+}
+
+/// Every rule: to add one, add its line.
+const RULES: &[Known] = &[
+    known("p-edf", by_deadline),
+    known("g-edf", by_deadline),
+    known("c-edf", by_deadline),
+    known("p-rm", by_period),
+    known("p-fp", by_priority),
+    known("g-fp", by_priority),
+    known("edf-fm", in_turns),
+    Known {
+        has: Has::Slices,
+        ..known("edf-wm", in_slices)
+    },
+    Known {
+        has: Has::Servers,
+        ..known("nps-f", in_slots)
+    },
+    Known {
+        has: Has::Servers,
+        ..known("c-nps-f", in_slots)
+    },
+    known("pd2", fair),
+    known("ca-edf", cache_aware),
+    known("g-fifo", by_release),
+];
+
+const fn known(name: &'static str, make: fn(&Asked<'_>) -> Result<Box<dyn Rule>>) -> Known {
+    Known {
+        name,
+        has: Has::Nothing,
+        make,
+    }
+}
+
+fn find(policy: &str) -> Option<&'static Known> {
+    let called = policy.parse::<Called>().ok()?;
+    RULES.iter().find(|rule| rule.name == called.name())
+}
+
+/// Has the checker a rule for the policy of this name, besides those of every schedule?
+pub fn has_rule(policy: &str) -> bool {
+    find(policy).is_some()
+}
+
 /// Does the policy cut jobs into slices with budgets of their own?
 pub fn has_slices(policy: &str) -> bool {
-    policy.parse::<Called>().is_ok_and(|p| p.name() == "edf-wm")
+    find(policy).is_some_and(|rule| rule.has == Has::Slices)
 }
 
 /// Does the policy serve servers? Of one that is not known here that may be.
 pub fn has_servers(policy: &str) -> bool {
-    may_have(policy, &["nps-f", "c-nps-f"])
+    find(policy).is_none_or(|rule| rule.has == Has::Servers)
 }
 
 /// Does the policy give windows to slices? Of one that is not known here that may be.
 pub fn has_windows(policy: &str) -> bool {
-    may_have(policy, &["edf-wm"])
+    find(policy).is_none_or(|rule| rule.has == Has::Slices)
 }
 
-fn may_have(policy: &str, names: &[&str]) -> bool {
-    let Ok(called) = policy.parse::<Called>() else {
-        return true;
-    };
-    names.contains(&called.name()) || !KNOWN.contains(&called.name())
+/// A stage of a trace whose rule is asked for.
+struct Asked<'a> {
+    header: &'a Header,
+    stage: &'a Stage,
+    state: &'a State,
+    tolerance: Duration,
+    spec: Called,
+    /// As the stage says, else as the parameters do.
+    quantum: Option<Duration>,
 }
 
-/// The policies whose rules are known here.
-const KNOWN: &[&str] = &[
-    "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "g-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f", "pd2",
-    "ca-edf",
-];
+impl Asked<'_> {
+    fn missing(&self, what: &str) -> Error {
+        Error::new(format!("the trace does not say {what} `{}`", self.stage.policy))
+            .remedy("make it again with this version")
+    }
+
+    fn timings(&self) -> &[Timing] {
+        self.header.tasks.timings()
+    }
+
+    /// The tasks by a key, the least first. Of equal ones the first of the set goes first: sorting is stable.
+    fn by(&self, key: impl Fn(usize) -> Duration) -> Order {
+        let mut tasks: Vec<usize> = (0..self.timings().len()).collect();
+        tasks.sort_by_key(|t| key(*t));
+        let mut rank = vec![0; tasks.len()];
+        for (place, task) in tasks.into_iter().enumerate() {
+            rank[task] = place as u64;
+        }
+        Order::Fixed(rank)
+    }
+
+    /// The rule of a policy that differs from others in the order of jobs only, in the clusters of the assignment. Where there is
+    /// none, a policy named `g-…` has all processors together.
+    fn ordered(&self, order: Order) -> Result<Box<dyn Rule>> {
+        let clustered = match &self.stage.assignment {
+            Some(Assignment::Clustered(clustered)) => clustered.clone(),
+            None if self.stage.policy.starts_with("g-") => Clustered {
+                clusters: vec![self.header.processors()],
+                cluster_of: vec![0; self.timings().len()],
+            },
+            _ => {
+                return Err(Error::new(format!(
+                    "the trace does not say on which processors `{}` keeps the tasks",
+                    self.stage.policy
+                ))
+                .remedy("make it again with this version"));
+            }
+        };
+        let (clusters, cluster_of) = checked(self.header, &clustered)?;
+        let domains = Domains::new(clusters, self.state, self.tolerance, self.quantum);
+        Ok(Box::new(Priority::new(domains, order, Place::Task(cluster_of))))
+    }
+
+    /// How long a quantum is, and the tasks with what is reserved for them as WCETs.
+    fn in_quanta(&self) -> Result<(Duration, Vec<Timing>)> {
+        let quantum = self
+            .quantum
+            .ok_or_else(|| self.missing("how long a quantum is under"))?;
+        Ok((quantum, reserved(self.header, self.stage, quantum)?))
+    }
+}
 
 /// The rule of a stage; `None` for a policy that is not known here.
 ///
@@ -52,85 +165,107 @@ pub(super) fn rule(
     tolerance: Duration,
 ) -> Result<Option<Box<dyn Rule>>> {
     let stage = &header.stages[stage];
-    let set = &header.tasks;
     let spec: Called = stage.policy.parse()?;
-    let by = |key: &dyn Fn(usize) -> Duration| {
-        let mut tasks: Vec<usize> = (0..set.len()).collect();
-        tasks.sort_by_key(|t| key(*t));
-        let mut rank = vec![0; set.len()];
-        for (place, task) in tasks.into_iter().enumerate() {
-            rank[task] = place as u64;
-        }
-        Order::Fixed(rank)
-    };
-    let timings = set.timings();
     let quantum = match stage.quantum {
         Some(quantum) => Some(quantum),
         None => spec.value("quantum").map(str::parse).transpose()?,
     };
-    let needs = |what: &str| {
-        Error::new(format!("the trace does not say {what} `{}`", stage.policy))
-            .remedy("make it again with this version")
+    let Some(known) = RULES.iter().find(|rule| rule.name == spec.name()) else {
+        return Ok(None);
     };
-    let order = match (spec.name(), &stage.assignment) {
-        ("p-edf" | "g-edf" | "c-edf", _) if spec.value("ties") == Some("index") => Order::Plain,
-        ("p-edf" | "g-edf" | "c-edf", _) => Order::Deadline,
-        ("p-rm", _) => by(&|t| timings[t].period),
-        ("p-fp" | "g-fp", _) if spec.has("rm") => by(&|t| timings[t].period),
-        ("p-fp" | "g-fp", _) if spec.has("dm") => by(&|t| timings[t].deadline),
-        // The larger number first, tasks without one last; sorting is stable.
-        ("p-fp" | "g-fp", _) => by(&|t| {
-            let own = set.details(model::TaskId(t as u32)).and_then(|d| d.priority);
-            own.map_or(Duration::MAX, |p| Duration::from_nanos(u64::from(u32::MAX - p)))
-        }),
-        ("edf-fm", Some(Assignment::Turns(turns))) => {
-            return turns_rule(header, turns, state, tolerance).map(Some);
+    (known.make)(&Asked {
+        header,
+        stage,
+        state,
+        tolerance,
+        spec,
+        quantum,
+    })
+    .map(Some)
+}
+
+/// The earlier deadline first.
+fn by_deadline(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    asked.ordered(match asked.spec.value("ties") {
+        Some("index") => Order::Plain,
+        _ => Order::Deadline,
+    })
+}
+
+/// The earlier release first.
+fn by_release(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    asked.ordered(Order::Release)
+}
+
+/// The shorter period first.
+fn by_period(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    asked.ordered(asked.by(|t| asked.timings()[t].period))
+}
+
+/// By the priorities of the tasks, the larger number first and tasks without one last; or as the parameters say.
+fn by_priority(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    let timings = asked.timings();
+    if asked.spec.has("rm") {
+        return by_period(asked);
+    }
+    if asked.spec.has("dm") {
+        return asked.ordered(asked.by(|t| timings[t].deadline));
+    }
+    asked.ordered(asked.by(|t| {
+        let own = asked.header.tasks.details(model::TaskId(t as u32));
+        let own = own.and_then(|d| d.priority);
+        own.map_or(Duration::MAX, |p| Duration::from_nanos(u64::from(u32::MAX - p)))
+    }))
+}
+
+fn in_turns(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    match &asked.stage.assignment {
+        Some(Assignment::Turns(turns)) => turns_rule(asked.header, turns, asked.state, asked.tolerance),
+        _ => Err(asked.missing("how tasks are split under")),
+    }
+}
+
+fn in_slices(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    match &asked.stage.assignment {
+        Some(Assignment::Slices(slices)) => slices_rule(asked.header, slices, asked.state, asked.tolerance),
+        _ => Err(asked.missing("how tasks are split under")),
+    }
+}
+
+fn in_slots(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    match &asked.stage.assignment {
+        Some(Assignment::Slots(slots)) => slots_rule(asked.header, slots, asked.state, asked.tolerance),
+        _ => Err(asked.missing("how tasks are split under")),
+    }
+}
+
+fn fair(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    let (quantum, timings) = asked.in_quanta()?;
+    let law = Fair::new(&timings, quantum, asked.header.processors().len());
+    Ok(Box::new(Quanta::new(
+        law,
+        quantum,
+        asked.tolerance,
+        timings.len(),
+    )))
+}
+
+fn cache_aware(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
+    let (quantum, timings) = asked.in_quanta()?;
+    let cache = match asked.spec.value("cache") {
+        Some(size) => size.parse::<Bytes>()?,
+        None => {
+            shared_cache(asked.header).ok_or_else(|| asked.missing("how large the shared cache is under"))?
         }
-        ("edf-wm", Some(Assignment::Slices(slices))) => {
-            return slices_rule(header, slices, state, tolerance).map(Some);
-        }
-        ("nps-f" | "c-nps-f", Some(Assignment::Slots(slots))) => {
-            return slots_rule(header, slots, state, tolerance).map(Some);
-        }
-        ("edf-fm" | "edf-wm" | "nps-f" | "c-nps-f", _) => return Err(needs("how tasks are split under")),
-        ("pd2" | "ca-edf", _) => {
-            let quantum = quantum.ok_or_else(|| needs("how long a quantum is under"))?;
-            let processors = header.processors().len();
-            let timings = reserved(header, stage, quantum)?;
-            if spec.name() == "pd2" {
-                let law = Fair::new(&timings, quantum, processors);
-                return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance, set.len()))));
-            }
-            let cache = match spec.value("cache") {
-                Some(size) => size.parse::<Bytes>()?,
-                None => shared_cache(header).ok_or_else(|| needs("how large the shared cache is under"))?,
-            };
-            let law = CacheAware::new(set, &timings, cache.get(), quantum, processors);
-            return Ok(Some(Box::new(Quanta::new(law, quantum, tolerance, set.len()))));
-        }
-        _ => return Ok(None),
     };
-    let clustered = match &stage.assignment {
-        Some(Assignment::Clustered(clustered)) => clustered.clone(),
-        None if stage.policy.starts_with("g-") => Clustered {
-            clusters: vec![header.processors()],
-            cluster_of: vec![0; set.len()],
-        },
-        _ => {
-            return Err(Error::new(format!(
-                "the trace does not say on which processors `{}` keeps the tasks",
-                stage.policy
-            ))
-            .remedy("make it again with this version"));
-        }
-    };
-    let (clusters, cluster_of) = checked(header, &clustered)?;
-    let domains = Domains::new(clusters, state, tolerance, quantum);
-    Ok(Some(Box::new(Priority::new(
-        domains,
-        order,
-        Place::Task(cluster_of),
-    ))))
+    let processors = asked.header.processors().len();
+    let law = CacheAware::new(&asked.header.tasks, &timings, cache.get(), quantum, processors);
+    Ok(Box::new(Quanta::new(
+        law,
+        quantum,
+        asked.tolerance,
+        timings.len(),
+    )))
 }
 
 /// The tasks of a stage in quanta, with what is reserved for them as WCETs where the assignment says so.

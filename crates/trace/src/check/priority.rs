@@ -17,6 +17,8 @@ pub enum Order {
     Deadline,
     /// The earlier deadline first; of equal ones, the lower task.
     Plain,
+    /// The earlier release first; of equal ones, the lower task.
+    Release,
     /// By rank of the task, the least first.
     Fixed(Vec<u64>),
     /// Tasks of the lower class first, within a class the earlier deadline.
@@ -62,6 +64,7 @@ impl Priority {
         let job = state.tasks[task.index()].head()?;
         let (class, deadline) = match &self.order {
             Order::Deadline | Order::Plain => (0, job.deadline),
+            Order::Release => (0, Instant::ZERO),
             Order::Classes(class) => (class[task.index()], job.deadline),
             Order::Fixed(rank) => (rank[task.index()], Instant::ZERO),
         };

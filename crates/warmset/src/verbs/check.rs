@@ -1,11 +1,12 @@
 //! `warmset check`: decides whether a task set meets its deadlines, under which policies, and with what to spare.
 
 use super::check_table;
+use crate::scheduling_options;
 use crate::Answer;
 use crate::console::{Console, Screened};
 use crate::options::{Answered, Charged, On};
 use analyze::Guarantee;
-use analyze::policies::PolicyVerdict;
+use analyze::policies::{Accounting, PolicyVerdict};
 use app::check::{self, batch};
 use app::output::Output;
 use model::{Assignment, Duration, Error, Result, Statistic};
@@ -24,14 +25,17 @@ pub struct Args {
     /// The cache delay of one preemption or migration, the same for every task; with --profile: for tasks without `wss`
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     cpmd: Option<Duration>,
+    /// How overheads are charged: `one-delay` (000 §2), `paper` (as often as 002 §6.1 counts) or `warmset` (by piece, and stricter
+    /// where no deadline may be missed) [default: `warmset` with --profile, else `one-delay`]
+    #[arg(long, value_name = "NAME")]
+    accounting: Option<Accounting>,
     /// No deadline may be missed [default, unless every task says `soft = true`]
     #[arg(long, conflicts_with = "soft")]
     hard: bool,
     /// Deadlines may be missed by a bounded time
     #[arg(long)]
     soft: bool,
-    /// Policies to judge: p-edf, g-edf, c-edf:l2, c-edf:size=2, p-rm, p-fp (by `priority`, or the order of the set), p-fp:dm, g-fp:dm, edf-fm, edf-wm,
-    /// nps-f, nps-f:delta=2, c-nps-f:l3, pd2, ca-edf (soft only) [default: all that the platform's caches and the guarantee suggest]
+    /// Policies to judge, as listed at the end [default: all that the platform's caches and the guarantee suggest]
     #[arg(long, value_name = "NAMES")]
     policy: Option<String>,
     /// Judge who runs where in this file, as it is, under the one policy that --policy names: an answer of `check --format json`, or
@@ -52,7 +56,7 @@ pub struct Args {
 struct BatchArgs {
     /// Judge every task set of a batch file, one JSON line each; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "tasks", "platform", "processors", "profile", "cpmd", "hard", "soft", "policy", "explain"
+        "tasks", "platform", "processors", "profile", "cpmd", "accounting", "hard", "soft", "policy", "explain"
     ])]
     batch: Option<String>,
     /// With --batch: the tests to run, such as `GFB,BAK,BCL` [default: all]
@@ -110,7 +114,9 @@ The answer says which.
 The answer in JSON has an assignment for each policy that holds: who runs where, budgets, slots, reserved quanta. `warmset simulate` \
 and `warmset run` take it by `--assignment`, so that what runs is what was judged.
 
+{}
 {}",
+        scheduling_options::judged(),
         BATCH_HELP
     )
 }
@@ -152,6 +158,7 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
         on: args.on.choice(),
         charged: args.charged.choice(),
         cpmd: args.cpmd,
+        accounting: args.accounting,
         guarantee: match (args.hard, args.soft) {
             (_, true) => Some(Guarantee::Soft),
             (true, false) => Some(Guarantee::Hard),
@@ -210,6 +217,9 @@ fn to_run(file: &str, args: &Args, guarantee: Guarantee, verdict: &PolicyVerdict
     };
     if let Some(cpmd) = args.cpmd {
         judged += &format!(" --cpmd {cpmd}");
+    }
+    if let Some(accounting) = args.accounting {
+        judged += &format!(" --accounting {accounting}");
     }
     judged += match guarantee {
         Guarantee::Hard => " --hard",

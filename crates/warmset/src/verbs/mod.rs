@@ -11,6 +11,7 @@ mod find;
 mod generate;
 mod measure;
 mod platform;
+mod policies;
 mod profile;
 mod report;
 mod run;
@@ -58,6 +59,8 @@ pub enum Verb {
     Generate(generate::Args),
     /// Turn files of rt-app into task sets, and task sets into files of rt-app
     Convert(convert::Args),
+    /// List the policies: what each does, which tests answer for it
+    Policies(policies::Args),
     /// Run a task set in virtual time under a policy
     Simulate(simulate::Args),
     /// Run a task set for real under a policy
@@ -92,6 +95,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Check(args) => check::run(args),
         Verb::Generate(args) => generate::run(args),
         Verb::Convert(args) => convert::run(args),
+        Verb::Policies(args) => policies::run(args),
         Verb::Simulate(args) => simulate::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Study(args) => study::run(args),

@@ -1,8 +1,8 @@
 //! Partitioned rate-monotonic scheduling: each task on its processor, shorter periods first (002 §2.2.1).
 
+use crate::catalog::{Info, Needs, Order, Priority, Tests};
 use crate::cluster::{Cluster, Fixed};
 use crate::plan::{Plan, Setup};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use model::{ClusterSpec, Result};
 
@@ -11,10 +11,15 @@ pub static INFO: Info = Info {
     name: "p-rm",
     summary: "partitioned rate-monotonic",
     parameters: "`p-rm:quantum=1ms` to decide at quantum boundaries only",
-    words: &[],
     keys: &["quantum"],
-    quantum_driven: false,
     needs: |_| Ok(Needs::Clusters(ClusterSpec::Partitioned)),
+    unjudged: &["quantum"],
+    order: |_| Ok(Order::Fixed(Priority::RateMonotonic)),
+    hard: Tests::Priorities,
+    soft: Tests::Priorities,
+    suggested: &["p-rm"],
+    tried: &["p-rm"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.

@@ -2,9 +2,9 @@
 //!
 //! Clusters lie around a level of cache (`c-edf:l2`, `c-edf:l3`) or have a size (`c-edf:size=4`).
 
+use crate::catalog::{Info, Needs, Order, Tests};
 use crate::cluster::{Cluster, Edf};
 use crate::plan::{Plan, Setup};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use model::Result;
 
@@ -15,8 +15,15 @@ pub static INFO: Info = Info {
     parameters: "`c-edf:l2`, `c-edf:l3` or `c-edf:size=4`; `quantum=1ms` and `ties=index` as for `g-edf`",
     words: &["l#"],
     keys: &["size", "quantum", "ties"],
-    quantum_driven: false,
     needs: |spec| spec.needed_clusters().map(Needs::Clusters),
+    unjudged: &["quantum", "ties"],
+    order: |_| Ok(Order::Deadlines),
+    hard: Tests::Deadlines,
+    soft: Tests::Utilization,
+    suggested: &["c-edf:l#"],
+    tried: &["c-edf:size=2"],
+    live: "c-edf:l3",
+    ..Info::DEFAULT
 };
 
 /// Its state machine.
@@ -28,7 +35,7 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     let assignment = setup.clusters_given(INFO.name, false)?;
     setup.clustered(
         assignment,
-        &crate::g_edf::rank(spec, setup)?,
+        &super::g_edf::rank(spec, setup)?,
         spec.duration("quantum")?,
     )
 }

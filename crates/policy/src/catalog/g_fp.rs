@@ -2,9 +2,9 @@
 //!
 //! Priorities as for `p-fp`: those of the tasks, or `g-fp:dm`, `g-fp:rm`.
 
+use crate::catalog::{Info, Tests};
 use crate::cluster::{Cluster, Fixed};
 use crate::plan::{Plan, Setup};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use model::Result;
 
@@ -15,8 +15,13 @@ pub static INFO: Info = Info {
     parameters: "`g-fp:dm` for shorter deadlines first, `g-fp:rm` for shorter periods first, `quantum=1ms`",
     words: &["dm", "rm"],
     keys: &["quantum"],
-    quantum_driven: false,
-    needs: |_| Ok(Needs::Nothing),
+    unjudged: &["quantum"],
+    order: super::p_fp::order,
+    hard: Tests::Priorities,
+    soft: Tests::Priorities,
+    suggested: &["g-fp:dm"],
+    tried: &["g-fp", "g-fp:dm", "g-fp:rm"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.
@@ -24,5 +29,5 @@ pub type Machine = Cluster<Fixed>;
 
 /// Builds it.
 pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
-    setup.global(&crate::p_fp::rank(spec, setup)?, spec.duration("quantum")?)
+    setup.global(&super::p_fp::rank(spec, setup)?, spec.duration("quantum")?)
 }

@@ -6,10 +6,10 @@
 //!
 //! Assumes timetables in which no server is served twice at once; checked here.
 
+use crate::catalog::{Info, Needs, Order, Tests};
 use crate::cluster::{Edf, Rank};
 use crate::plan::{Plan, Route, Setup};
 use crate::queue::{Queue, task_of};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, NONE, Policy};
 use model::assignment::{Slots, Timetable};
@@ -20,10 +20,15 @@ pub static INFO: Info = Info {
     name: "nps-f",
     summary: "semi-partitioned EDF: tasks in servers, servers in the slots of processors",
     parameters: "`nps-f:delta=1`, up to 4 and more: slots per shortest period",
-    words: &[],
     keys: &["delta"],
-    quantum_driven: false,
     needs: |spec| needs(spec, None),
+    order: |_| Ok(Order::Deadlines),
+    hard: Tests::Named("NPS-F"),
+    soft: Tests::Named("NPS-F"),
+    canonical: |spec| canonical(spec, None),
+    suggested: &["nps-f"],
+    tried: &["nps-f"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.
@@ -95,12 +100,28 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
 }
 
 /// The assignment that is needed; `clusters`: servers stay within clusters around this cache level.
-pub(crate) fn needs(spec: &Spec, clusters: Option<model::ClusterSpec>) -> Result<Needs> {
-    let delta = spec.parsed::<u32>("delta")?.unwrap_or(1);
-    if delta == 0 {
-        return Err(spec.error("`delta` is zero").remedy("write `delta=1`"));
-    }
+pub(super) fn needs(spec: &Spec, clusters: Option<model::ClusterSpec>) -> Result<Needs> {
+    let delta = delta(spec)?;
     Ok(Needs::Slots { delta, clusters })
+}
+
+/// Slots per shortest period: at least one, and a number that servers' reserves still fit into.
+fn delta(spec: &Spec) -> Result<u32> {
+    match spec.parsed::<u16>("delta")? {
+        Some(0) => Err(spec.error("`delta` is zero").remedy("write `delta=1`")),
+        delta => Ok(u32::from(delta.unwrap_or(1))),
+    }
+}
+
+/// The name with the clusters written out, and without a `delta` of one.
+pub(super) fn canonical(spec: &Spec, clusters: Option<model::ClusterSpec>) -> Result<String> {
+    let name = spec.info().name;
+    Ok(match (clusters, delta(spec)?) {
+        (None, 1) => name.to_owned(),
+        (None, delta) => format!("{name}:delta={delta}"),
+        (Some(clusters), 1) => format!("{name}:{clusters}"),
+        (Some(clusters), delta) => format!("{name}:{clusters},delta={delta}"),
+    })
 }
 
 /// In order, apart, within the slot; no server at two places at once.

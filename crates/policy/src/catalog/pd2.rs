@@ -11,11 +11,11 @@
 //! the rest of its last quantum idle: PD² is optimal where subtasks are absent, too (generalized intra-sporadic tasks;
 //! Srinivasan, Anderson, Journal of Computer and System Sciences 72 (2006)).
 
+use crate::catalog::{Info, Order, Tests};
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup};
 use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, key, task_of};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{ClusterSpec, Duration, Error, Instant, Result, TaskId};
@@ -25,10 +25,15 @@ pub static INFO: Info = Info {
     name: "pd2",
     summary: "proportionate fair, quantum-driven",
     parameters: "`pd2:quantum=1ms`",
-    words: &[],
     keys: &["quantum"],
     quantum_driven: true,
-    needs: |_| Ok(Needs::Nothing),
+    unjudged: &["quantum"],
+    order: |_| Ok(Order::Deadlines),
+    hard: Tests::Named("PD2"),
+    soft: Tests::Named("PD2"),
+    suggested: &["pd2"],
+    tried: &["pd2"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.

@@ -1,12 +1,13 @@
 //! Global first in, first out: of all ready jobs those that were released first run.
 //!
-//! Equal releases: the lower task index.
+//! Equal releases: the lower task index. Tardiness is bounded where the set is not over-utilized (Leontyev, Anderson 2010):
+//! the priority of a job stays on its release.
 
 use crate::Job;
+use crate::catalog::{Info, Tests};
 use crate::cluster::{Cluster, Rank};
 use crate::plan::{Plan, Setup};
 use crate::queue::key;
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use model::Result;
 
@@ -14,11 +15,9 @@ use model::Result;
 pub static INFO: Info = Info {
     name: "g-fifo",
     summary: "global first in, first out",
-    parameters: "",
-    words: &[],
-    keys: &[],
-    quantum_driven: false,
-    needs: |_| Ok(Needs::Nothing),
+    soft: Tests::Utilization,
+    tried: &["g-fifo"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.

@@ -15,12 +15,12 @@
 //!
 //! Assumes given working set sizes, one for all tasks of a group. Equal sizes: earlier deadline, then lower task index.
 
+use crate::catalog::{Info, Order, Tests};
 use crate::cluster::{Edf, Rank};
 use crate::place::{Nearness, Places};
 use crate::plan::{Plan, Route, Setup};
 use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, task_of};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{
@@ -33,10 +33,14 @@ pub static INFO: Info = Info {
     name: "ca-edf",
     summary: "cache-aware global EDF: keeps the working sets of a quantum within the shared cache",
     parameters: "`ca-edf:cache=8MiB` for another size than the platform's shared cache, `quantum=1ms`",
-    words: &[],
     keys: &["cache", "quantum"],
     quantum_driven: true,
-    needs: |_| Ok(Needs::Nothing),
+    unjudged: &["cache", "quantum"],
+    order: |_| Ok(Order::Deadlines),
+    soft: Tests::Named("WC"),
+    suggested: &["ca-edf"],
+    tried: &["ca-edf:cache=4MiB"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.

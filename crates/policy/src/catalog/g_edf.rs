@@ -1,8 +1,8 @@
 //! Global EDF: of all ready jobs, those with the m earliest deadlines run (002 §2.2.3; 003 §2).
 
+use crate::catalog::{Info, Order, Tests};
 use crate::cluster::{Cluster, Edf};
 use crate::plan::{Plan, Setup};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use model::Result;
 
@@ -11,10 +11,14 @@ pub static INFO: Info = Info {
     name: "g-edf",
     summary: "global earliest deadline first",
     parameters: "`g-edf:quantum=1ms` to decide at quantum boundaries only, `g-edf:ties=index` to break equal deadlines by task index alone",
-    words: &[],
     keys: &["quantum", "ties"],
-    quantum_driven: false,
-    needs: |_| Ok(Needs::Nothing),
+    unjudged: &["quantum", "ties"],
+    order: |_| Ok(Order::Deadlines),
+    hard: Tests::Deadlines,
+    soft: Tests::Utilization,
+    suggested: &["g-edf"],
+    tried: &["g-edf", "g-edf:ties=index", "g-edf:quantum=3us"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.

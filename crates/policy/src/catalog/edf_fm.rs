@@ -6,10 +6,10 @@
 //! Assumes an assignment in which the migratory shares of a processor do not exceed one; it is not checked here.
 
 use crate::Job;
+use crate::catalog::{Info, Needs, Order, Tests};
 use crate::cluster::{Cluster, Edf, Rank};
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup, Turns, each_alone};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use model::{Assignment, Error, Result};
 use std::sync::Arc;
@@ -18,11 +18,12 @@ use std::sync::Arc;
 pub static INFO: Info = Info {
     name: "edf-fm",
     summary: "semi-partitioned EDF: jobs of a few tasks take turns on two processors",
-    parameters: "",
-    words: &[],
-    keys: &[],
-    quantum_driven: false,
     needs: |_| Ok(Needs::Turns),
+    order: |_| Ok(Order::Deadlines),
+    soft: Tests::Named("EDF-FM"),
+    suggested: &["edf-fm"],
+    tried: &["edf-fm"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.

@@ -1,8 +1,8 @@
 //! Partitioned EDF: each task on its processor, earliest deadline first there (002 §2.2.3).
 
+use crate::catalog::{Info, Needs, Order, Tests};
 use crate::cluster::{Cluster, Edf};
 use crate::plan::{Plan, Setup};
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use model::{ClusterSpec, Result};
 
@@ -11,10 +11,15 @@ pub static INFO: Info = Info {
     name: "p-edf",
     summary: "partitioned earliest deadline first",
     parameters: "`p-edf:quantum=1ms` to decide at quantum boundaries only, `p-edf:ties=index` to break equal deadlines by task index alone",
-    words: &[],
     keys: &["quantum", "ties"],
-    quantum_driven: false,
     needs: |_| Ok(Needs::Clusters(ClusterSpec::Partitioned)),
+    unjudged: &["quantum", "ties"],
+    order: |_| Ok(Order::Deadlines),
+    hard: Tests::Deadlines,
+    soft: Tests::Utilization,
+    suggested: &["p-edf"],
+    tried: &["p-edf"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.
@@ -25,7 +30,7 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     let assignment = setup.clusters_given(INFO.name, true)?;
     setup.clustered(
         assignment,
-        &crate::g_edf::rank(spec, setup)?,
+        &super::g_edf::rank(spec, setup)?,
         spec.duration("quantum")?,
     )
 }

@@ -6,11 +6,11 @@
 //!
 //! Assumes an assignment whose windows do not exceed the deadline and whose slices are proven to fit; not checked here.
 
+use crate::catalog::{Info, Needs, Order, Tests};
 use crate::cluster::{Cluster, Edf};
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup, each_alone};
 use crate::queue::key;
-use crate::registry::{Info, Needs};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, Policy};
 use model::{Assignment, Duration, Error, Instant, Result};
@@ -20,11 +20,13 @@ use std::sync::Arc;
 pub static INFO: Info = Info {
     name: "edf-wm",
     summary: "semi-partitioned EDF: jobs of a few tasks go through several processors in windows",
-    parameters: "",
-    words: &[],
-    keys: &[],
-    quantum_driven: false,
     needs: |_| Ok(Needs::Slices),
+    order: |_| Ok(Order::Deadlines),
+    hard: Tests::Named("EDF-WM"),
+    soft: Tests::Named("EDF-WM"),
+    suggested: &["edf-wm"],
+    tried: &["edf-wm"],
+    ..Info::DEFAULT
 };
 
 /// Its state machine.
