@@ -121,7 +121,7 @@ fn without_costs_every_accounting_gives_the_same_verdict() {
     };
     let platform = Platform::symmetric(2);
     let mut held = [0, 0];
-    for _ in 0..60 {
+    for _ in 0..20 {
         let tasks = (0..1 + below(6)).map(|_| {
             let period = 10 * (1 + below(6));
             let wcet = 1 + below(period * 6 / 10);
@@ -162,7 +162,7 @@ fn without_costs_every_accounting_gives_the_same_verdict() {
             }
         }
     }
-    assert!(held.iter().all(|count| *count > 100), "{held:?}");
+    assert!(held.iter().all(|count| *count > 30), "{held:?}");
 }
 
 /// A partitioned task never migrates: whatever migrations cost, it is charged the same.
