@@ -50,8 +50,8 @@
 //! - [`Life::exhaust`], [`Life::push`] – `Event::Exhausted` in `Core::take_limits`; `part` in
 //!   `Ground::push`.
 //! - [`Life::work_done`] – `behind` in `Ground::work_done`.
-//! - [`Life::complete`] – `current` and `number` in `Core::finish`. For a program that knows nothing
-//!   of jobs also where its budget is used up: it leaves nothing to its next job.
+//! - [`Life::complete`] – `current` and `number` in `Core::finish`. For a program that knows
+//!   nothing of jobs also where its budget is used up: it leaves nothing to its next job.
 //! - [`Life::cut`] – `behind` in `Ground::cut`, then `Core::finish`.
 //! - [`Life::hand_over`], [`Life::receive`] – `Ground::hand_over`; `Mail::Task` in
 //!   `Core::take_mail`.
