@@ -1,8 +1,6 @@
 //! The whole engine in memory, under every policy: what it decides, what it writes, what it does
 //! where a backend fails.
 
-#[path = "../../tests/support/assign.rs"]
-mod assign;
 mod decisions;
 mod failures;
 mod handovers;
@@ -10,6 +8,7 @@ mod limits;
 
 use super::driver::{self, Ran, Settings};
 use super::{Execution, Failure, Operation};
+use analyze::assign::{How, assign};
 use model::{Assignment, Details, Duration, Instant, Platform, Provenance, TaskId, TaskSet, Timing};
 use policy::{AnyPlan, Setup, Spec};
 use std::sync::Arc;
@@ -78,7 +77,9 @@ impl Case {
     /// An error says why the policy cannot have the set.
     fn new(policy: &str, set: TaskSet) -> Result<Self, String> {
         let (platform, spec) = (platform(), policy.parse::<Spec>().unwrap());
-        let assignment = assign::assign(&spec, &set, &platform)?;
+        let assignment = assign(&spec, &set, &platform, &How::default())
+            .unwrap()
+            .map_err(|why| format!("{why:?}"))?;
         Ok(Case {
             policy: policy.to_owned(),
             platform,

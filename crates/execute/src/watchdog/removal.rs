@@ -31,7 +31,7 @@ pub(crate) fn remove(text: &[u8]) -> bool {
     let Ok(there) = rustix::fs::lstat(path) else {
         return true;
     };
-    if (device, inode) != (0, 0) && (device, inode) != (there.st_dev as u64, there.st_ino as u64) {
+    if (device, inode) != (0, 0) && (device, inode) != (there.st_dev, there.st_ino) {
         return true;
     }
     if FileType::from_raw_mode(there.st_mode) != FileType::Directory {

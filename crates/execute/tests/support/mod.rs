@@ -5,9 +5,9 @@
 //! reported as ignored, with the reason.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-mod assign;
 pub mod guard;
 
+use analyze::assign::{How, assign};
 use execute::{Outcome, Settings};
 use libtest_mimic::{Arguments, Completion, Trial};
 use model::watch::Silent;
@@ -203,7 +203,7 @@ pub fn phased(tasks: &[(u64, u64, u64)]) -> TaskSet {
 impl Live {
     /// The assignment that a policy needs.
     pub fn assign(&self, spec: &Spec, set: &TaskSet) -> Option<Assignment> {
-        let made = analyze::assign::assign(spec, set, &self.platform, &analyze::assign::How::default());
+        let made = assign(spec, set, &self.platform, &How::default());
         made.unwrap().unwrap()
     }
 

@@ -1,10 +1,10 @@
 //! `warmset check`: decides whether a task set meets its deadlines, under which policies, and with what to spare.
 
 use super::check_table;
-use crate::scheduling_options;
 use crate::Answer;
 use crate::console::{Console, Screened};
 use crate::options::{Answered, Charged, On};
+use crate::scheduling_options;
 use analyze::Guarantee;
 use analyze::policies::{Accounting, PolicyVerdict};
 use app::check::{self, batch};

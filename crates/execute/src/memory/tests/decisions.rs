@@ -120,7 +120,7 @@ fn under_every_policy_it_decides_as_the_simulator() {
 
 #[test]
 fn every_policy_of_the_registry_is_tested() {
-    for info in policy::registry::all() {
+    for info in policy::catalog::all() {
         let name = info.name;
         let is_tested = POLICIES.iter().any(|p| p.split(':').next() == Some(name));
         assert!(
