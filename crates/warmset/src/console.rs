@@ -6,6 +6,7 @@ use model::table::{Look, printable};
 use model::watch::Watch;
 use model::{Error, Result, document, files};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,6 +27,9 @@ pub enum Format {
 /// On a terminal, characters that would act on it are shown escaped; a file or a pipe gets the text
 /// as it is.
 pub fn print(text: &str) -> Result<()> {
+    if capture(text) {
+        return Ok(());
+    }
     if std::io::stdout().is_terminal() {
         return print_raw(&printable(text, look()));
     }
@@ -37,6 +41,9 @@ pub struct Screened;
 
 impl Write for Screened {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        if capture(&String::from_utf8_lossy(text)) {
+            return Ok(text.len());
+        }
         let mut out = std::io::stdout();
         let written = if out.is_terminal() {
             let shown = printable(&String::from_utf8_lossy(text), look());
@@ -49,6 +56,29 @@ impl Write for Screened {
     fn flush(&mut self) -> std::io::Result<()> {
         std::io::stdout().flush()
     }
+}
+
+thread_local! {
+    /// What this thread would have printed, while [`captured`] runs.
+    static CAPTURED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Does the work; what it returned, and what its thread would have printed on standard output.
+pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
+    CAPTURED.set(Some(String::new()));
+    let done = work();
+    (done, CAPTURED.take().unwrap_or_default())
+}
+
+/// Keeps a text for [`captured`]. False: nothing is captured, and the text is to be shown.
+fn capture(text: &str) -> bool {
+    CAPTURED.with_borrow_mut(|captured| match captured {
+        Some(so_far) => {
+            so_far.push_str(text);
+            true
+        }
+        None => false,
+    })
 }
 
 fn print_raw(text: &str) -> Result<()> {

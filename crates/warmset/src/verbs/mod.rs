@@ -14,6 +14,7 @@ mod platform;
 mod policies;
 mod profile;
 mod report;
+mod reproduce;
 mod run;
 mod run_live;
 mod run_show;
@@ -67,6 +68,8 @@ pub enum Verb {
     Run(run::Args),
     /// Compare policies over many task sets
     Study(study::Args),
+    /// Show what of the papers is reproduced, or run one of it and compare
+    Reproduce(reproduce::Args),
     /// Make the page and its figures again from files
     Report(report::Args),
     /// Partition caches by page colors: find them, prove that they act, give memory out by color
@@ -99,6 +102,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Simulate(args) => simulate::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Study(args) => study::run(args),
+        Verb::Reproduce(args) => reproduce::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Color(args) => color::run(args),
         Verb::Trace(args) => trace::run(args),

@@ -1,0 +1,207 @@
+//! 004: colored heaps in a real-time operating system, and what they do for G-EDF and P-EDF.
+
+use crate::entry::{Entry, State};
+use crate::reading::{Answers, cache_colors, cache_line, cache_size, cache_ways, processors};
+
+const MULTICORE: [&str; 2] = [
+    "color experiment multicore --quick -o out",
+    "color experiment multicore --sets 10 --jobs 200 --repetitions 50 -o out",
+];
+
+/// Places in the lists of a row: the scenarios of §IV-B.
+const S1: usize = 0;
+const S2: usize = 1;
+const S3: usize = 2;
+
+/// A number of the experiment: with working sets of the paper's sizes, by scheduler, size and
+/// scenario.
+fn cell(
+    scheduler: &'static str,
+    kib: u32,
+    key: &'static str,
+    scenario: usize,
+) -> impl Fn(&Answers) -> Option<f64> {
+    move |a| {
+        let rows = a.get(0, "/seen/rows")?.as_array()?;
+        let wss = format!("{kib}KiB");
+        let row = rows
+            .iter()
+            .find(|r| r["sizes"] == "paper" && r["scheduler"] == scheduler && r["wss"] == wss.as_str())?;
+        row[key][scenario].as_f64()
+    }
+}
+
+fn measured(id: &str, title: &str, place: &str) -> Entry {
+    let differs = "on stock Linux and this machine's own colored cache; the quick size has one set, \
+                   ten jobs and a tenth of the times";
+    Entry::new(id, title, place, State::Measured(differs.to_owned())).run_sized(MULTICORE[0], MULTICORE[1])
+}
+
+const SIZES: [u32; 4] = [32, 64, 128, 256];
+
+fn figure_10() -> Entry {
+    let mut entry = measured(
+        "004-fig10",
+        "execution times in S2 and S3 against S1, worst and average",
+        "§IV-B",
+    );
+    for (name, scheduler) in [("P-EDF", "p-edf"), ("G-EDF", "g-edf")] {
+        for kib in SIZES {
+            for (word, key) in [("worst", "worst"), ("average", "average")] {
+                let what = |s: &str| format!("{name}, {kib} KB, {word} factor of {s}");
+                entry = entry
+                    .elsewhere(&what("S2"), 1.0, "", cell(scheduler, kib, key, S2))
+                    .unprinted(&what("S3"), "", cell(scheduler, kib, key, S3));
+            }
+        }
+    }
+    entry.note("The paper prints that factors of S2 are one; those of S3 are in a picture.")
+}
+
+fn figure_11() -> Entry {
+    let mut entry = measured(
+        "004-fig11",
+        "tasks that missed a deadline, by working set size",
+        "§IV-C",
+    );
+    let percent = [
+        (
+            "P-EDF",
+            "p-edf",
+            [0.0, 0.0, 0.0, 54.93],
+            [57.75, 70.42, 74.65, 93.02],
+        ),
+        (
+            "G-EDF",
+            "g-edf",
+            [0.0, 0.0, 18.0, 92.0],
+            [93.0, 93.02, 93.92, 97.67],
+        ),
+    ];
+    for (name, scheduler, s1, s3) in percent {
+        for (at, kib) in SIZES.into_iter().enumerate() {
+            for (scenario, place, value) in [("S1", S1, s1[at]), ("S3", S3, s3[at])] {
+                entry = entry.elsewhere(
+                    &format!("{name}, {kib} KB, {scenario}"),
+                    value,
+                    "%",
+                    cell(scheduler, kib, "missed_percent", place),
+                );
+            }
+        }
+    }
+    entry
+}
+
+fn figure_12() -> Entry {
+    let mut entry = measured("004-fig12", "time until all jobs were done", "§IV-C");
+    for (name, scheduler) in [("P-EDF", "p-edf"), ("G-EDF", "g-edf")] {
+        for kib in SIZES {
+            for (scenario, place) in [("S1", S1), ("S3", S3)] {
+                entry = entry.unprinted(
+                    &format!("{name}, {kib} KB, {scenario}"),
+                    "s",
+                    cell(scheduler, kib, "total_s", place),
+                );
+            }
+        }
+    }
+    entry.note(
+        "The text prints 40 s for S3 under G-EDF at 32 KB and S1 under G-EDF at 128 KB: 200 jobs of \
+         a period of 200 ms. The quick size has 10 jobs of 20 ms.",
+    )
+}
+
+fn machine(id: &str, title: &str, place: &str, state: State) -> Entry {
+    Entry::new(id, title, place, state).run("platform --platform i7-2600")
+}
+
+/// The entries of this paper.
+pub fn entries() -> Vec<Entry> {
+    let illustration = |id: &str, title: &str, place: &str, here: &str| {
+        Entry::new(id, title, place, State::Illustration(here.to_owned()))
+    };
+    vec![
+        machine(
+            "004-fig1",
+            "the bits of a physical address that choose set and color",
+            "§II-A",
+            State::Reproduced,
+        )
+        .number("sets of the L3", (8192.0, 0.0), "", |a| {
+            Some(cache_size(a, 0, 3)? * 1024.0 / cache_ways(a, 0, 3)? / cache_line(a, 0, 3)?)
+        })
+        .number("bits within a line", (6.0, 0.0), "", |a| {
+            Some(cache_line(a, 0, 3)?.log2())
+        })
+        .number("bits that choose the color", (7.0, 0.0), "", |a| {
+            Some(cache_colors(a, 0, 3)?.log2())
+        }),
+        machine("004-fig2", "pages and their colors", "§II-A", State::Reproduced)
+            .number("the next page of the color of page 0", (128.0, 0.0), "", |a| {
+                cache_colors(a, 0, 3)
+            })
+            .number("lines of a page", (64.0, 0.0), "", |a| {
+                Some(4096.0 / cache_line(a, 0, 3)?)
+            }),
+        illustration(
+            "004-fig3",
+            "wake-up of a thread in EPOS",
+            "§III-A",
+            "docs/running.md: how a job begins",
+        ),
+        illustration(
+            "004-fig4",
+            "the memory management unit in EPOS",
+            "§III-B",
+            "pages are mapped by Linux",
+        ),
+        illustration(
+            "004-fig5",
+            "address spaces and segments in EPOS",
+            "§III-B",
+            "`partition::pool`",
+        ),
+        illustration(
+            "004-fig6",
+            "the switch for page coloring",
+            "§III-C",
+            "`warmset color serve` (docs/colors.md)",
+        ),
+        illustration(
+            "004-fig7",
+            "initialization of colored heaps",
+            "§III-D",
+            "`heap::alloc` (docs/heaps.md)",
+        ),
+        illustration(
+            "004-fig8",
+            "new and delete with a color",
+            "§III-D",
+            "the headers of `color-c` for C and C++ (docs/heaps.md), tried out by its tests",
+        ),
+        illustration(
+            "004-fig9",
+            "the code of a task of the experiments",
+            "§IV-A",
+            "`experiment::multicore` does the same accesses: 004-fig10 to 004-fig12",
+        ),
+        figure_10(),
+        figure_11(),
+        figure_12(),
+        machine("004-tab1", "the Intel i7-2600", "§IV-A", State::Drawn)
+            .number("hardware threads", (8.0, 0.0), "", |a| processors(a, 0))
+            .number("L1 for data", (32.0, 0.0), "KiB", |a| cache_size(a, 0, 1))
+            .number("L1, ways", (8.0, 0.0), "", |a| cache_ways(a, 0, 1))
+            .number("L2", (256.0, 0.0), "KiB", |a| cache_size(a, 0, 2))
+            .number("L2, ways", (8.0, 0.0), "", |a| cache_ways(a, 0, 2))
+            .number("L3", (8.0, 0.0), "MiB", |a| Some(cache_size(a, 0, 3)? / 1024.0))
+            .number("L3, ways", (16.0, 0.0), "", |a| cache_ways(a, 0, 3)),
+        Entry::new(
+            "004-sec5",
+            "six findings on partitions and schedulers",
+            "§V",
+            State::NotYet("they sum up Figs. 10 to 12, which 004-fig10 to 004-fig12 measure".to_owned()),
+        ),
+    ]
+}

@@ -1,0 +1,123 @@
+//! `warmset reproduce`: the index, and entries that are quick run and agree.
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn warmset(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .args(args)
+        .output()
+        .expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code().unwrap_or(-1),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+fn document(args: &[&str]) -> (i32, Value) {
+    let (status, out, err) = warmset(&[args, &["--format", "json"]].concat());
+    let parsed = serde_json::from_str(&out);
+    (
+        status,
+        parsed.unwrap_or_else(|e| panic!("{args:?}: {e}\n{out}\n{err}")),
+    )
+}
+
+/// The rows that have this verdict.
+fn with<'a>(document: &'a Value, verdict: &str) -> Vec<&'a str> {
+    let rows = document["rows"].as_array().expect("rows");
+    rows.iter()
+        .filter(|row| row["verdict"] == verdict)
+        .filter_map(|row| row["what"].as_str())
+        .collect()
+}
+
+/// Where the papers' own numbers are against their words (see the entry's note).
+const AGAINST: &str = "preemptions cost less than migrations through L2, at every size";
+
+#[test]
+fn what_is_computed_from_the_papers_agrees_with_them() {
+    let (_, list) = document(&["reproduce", "list"]);
+    let mut run = 0;
+    for item in list["items"].as_array().expect("items") {
+        let id = item["id"].as_str().expect("an id");
+        if item["state"] != "reproduced" && item["state"] != "drawn" {
+            continue;
+        }
+        let (status, answer) = document(&["reproduce", id]);
+        let differs = with(&answer, "differs");
+        match id {
+            "000-obs3" | "002-obs5.2.3" => assert_eq!((status, differs), (1, vec![AGAINST]), "{id}"),
+            // The text rounds memory and L3 together, the table does not.
+            "002-ex6.4" => assert_eq!((status, differs), (1, vec!["migration through memory"]), "{id}"),
+            _ => assert_eq!((status, differs), (0, vec![]), "{id}"),
+        }
+        assert!(!with(&answer, "agrees").is_empty(), "{id}");
+        assert_eq!(with(&answer, "not-run"), [""; 0], "{id}");
+        run += 1;
+    }
+    assert!(run > 25, "{run}");
+}
+
+#[test]
+fn a_study_is_run_in_a_quick_size_and_says_what_it_leaves_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("fig5");
+    let (status, answer) = document(&["reproduce", "ospert10-fig5", "-o", to.to_str().unwrap()]);
+    assert_eq!((status, with(&answer, "differs")), (0, vec![]));
+    assert_eq!(
+        (&answer["id"], &answer["size"]),
+        (&"000-fig5".into(), &"quick".into())
+    );
+    assert!(answer["remark"].as_str().unwrap().contains("left out"));
+    assert!(to.join("000-fig5.json").is_file() && to.join("fig5/weighted.svg").is_file());
+    let text = std::fs::read_to_string(to.join("000-fig5.txt")).unwrap();
+    assert!(
+        text.contains("W of P-EDF at D = 0") && text.contains("agrees"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_list_is_filtered_by_paper_and_state() {
+    let (status, list) = document(&["reproduce", "list", "--paper", "003", "--state", "not-yet"]);
+    let ids: Vec<&Value> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| &i["id"])
+        .collect();
+    assert_eq!(status, 0);
+    assert!(
+        ids.contains(&&"003-fig4".into()) && !ids.contains(&&"003-fig2".into()),
+        "{ids:?}"
+    );
+    let (status, text, _) = warmset(&["reproduce", "list", "--paper", "003"]);
+    assert_eq!(status, 0);
+    assert!(
+        text.contains("003-fig2") && text.contains("reproduced by `warmset simulate"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_one_sentence() {
+    for (item, said) in [
+        ("002-fig64", "did you mean `002-fig6"),
+        ("002-figB.99", "nothing in the papers is called `002-figB.99`"),
+        ("003-fig4", "003-fig4 is not reproduced yet: the profiler"),
+    ] {
+        let (status, out, err) = warmset(&["reproduce", item]);
+        assert_eq!(
+            (status, out.as_str(), err.lines().count()),
+            (2, "", 1),
+            "{item}: {err}"
+        );
+        assert!(err.contains(said), "{err}");
+    }
+    let (status, out, _) = warmset(&["reproduce", "004-fig8"]);
+    assert_eq!(status, 0);
+    assert!(out.contains("an illustration"), "{out}");
+}
