@@ -51,6 +51,8 @@ expect 0 "$warmset" simulate examples/control.toml --platform symmetric:m=2 --po
 expect 0 "$warmset" trace check "$dir/run.trace"
 expect 0 "$warmset" trace stats "$dir/run.trace"
 
+expect 0 "$warmset" reproduce list --state not-yet
+expect 0 "$warmset" reproduce 003-fig2
 expect 0 "$warmset" study list
 expect 0 "$warmset" study run ospert10-fig5 --sets 2 -o "$dir/study"
 holds "$dir/study/weighted.svg" "</svg>"

@@ -78,7 +78,8 @@ pub fn find(name: &str) -> Result<Entry> {
 fn is_run_by(step: &Step, name: &str) -> bool {
     let words: Vec<&str> = step.full.split_whitespace().collect();
     match words[..] {
-        ["study", "run", study, ..] => study == name,
+        // A `-fine` preset is the same study on a finer grid.
+        ["study", "run", study, ..] => study == name.trim_end_matches("-fine"),
         ["color", "experiment", experiment, ..] => experiment == name,
         _ => false,
     }

@@ -99,6 +99,8 @@ fn every_document_has_a_version_and_times_in_nanoseconds() {
         "trace check run.wtrace",
         "trace stats run.wtrace",
         "study list",
+        "reproduce list",
+        "reproduce 002-fig2.2",
         "study run ospert10-fig5 --sets 1",
         "tour --platform xeon-l7455 --profile xeon-l7455 --sets 1 -o toured",
         "report toured",

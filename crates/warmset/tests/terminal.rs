@@ -113,6 +113,8 @@ fn answers_fit_the_terminal() {
         "trace stats run.wtrace",
         "trace check run.wtrace",
         "study list",
+        "reproduce list --paper 003",
+        "reproduce 003-fig2",
         "study run ospert10-fig5 --sets 1",
         "profile show xeon-l7455",
         "platform --platform list",
