@@ -161,6 +161,7 @@ fn range_under_load(a: &Answers, kib: u64, max: bool) -> Option<(f64, f64)> {
 }
 
 /// Observations 1 to 5 of 000 §4.2; 002 §5.2.2 has them as 5.2.1 to 5.2.5.
+// Longer than other functions: one block an entry, no logic.
 pub fn observations(id: impl Fn(u32) -> String, place: &str) -> Vec<Entry> {
     let spread = |kib| {
         move |a: &Answers| {

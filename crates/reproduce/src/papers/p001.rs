@@ -77,6 +77,7 @@ fn ratios(a: &Answers) -> Option<Vec<(f64, f64)>> {
     Some(rows.iter().filter_map(ratio).collect())
 }
 
+// Longer than other functions: one block an entry, no logic.
 fn figures() -> Vec<Entry> {
     let illustration = |id: &str, title: &str, place: &str, here: &str| {
         Entry::new(id, title, place, State::Illustration(here.to_owned()))

@@ -15,6 +15,7 @@ fn reproduced(id: &str, title: &str, place: &str) -> Entry {
     Entry::new(id, title, place, State::Reproduced)
 }
 
+// Longer than other functions: one block an entry, no logic.
 fn schedules() -> Vec<Entry> {
     let one = "examples/figures/one-processor.toml";
     let two = "examples/figures/two-processors.toml";

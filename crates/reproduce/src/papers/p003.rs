@@ -117,7 +117,8 @@ pub fn entries() -> Vec<Entry> {
             "003-tab1",
             "tardiness under G-EDF and the cache-aware scheduler",
             "§4.2",
-            "the task sets of §4 are not generated; `warmset run --policy ca-edf` tells tardiness of one set",
+            "the task sets of §4 are not generated; `warmset run --policy ca-edf` tells tardiness of \
+             one set",
         ),
         not_yet(
             "003-tab2",
@@ -129,7 +130,8 @@ pub fn entries() -> Vec<Entry> {
             "003-tab3",
             "worst execution times of video decoders under both",
             "§4.3",
-            "the decoders and their film are not part of this project; `warmset run` runs programs as tasks",
+            "the decoders and their film are not part of this project; `warmset run` runs programs \
+             as tasks",
         ),
     ]
 }

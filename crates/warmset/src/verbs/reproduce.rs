@@ -14,11 +14,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
-Every table, figure, example and numbered observation of the five papers has a name such as `002-fig6.4`, `000-tab1` or \
-`002-obs6.3.1`. Its commands are run in a quick size, with --full in the paper's, and the paper's values are put beside ours. \
-The names of study presets and of experiments under `warmset color experiment` work as well.
+Every table, figure, example and numbered observation of the five papers has a name such as \
+`002-fig6.4`, `000-tab1` or `002-obs6.3.1`. Its commands are run in a quick size, with --full in the \
+paper's, and the paper's values are put beside ours. The names of study presets and of experiments \
+under `warmset color experiment` work as well.
 
-Exit status: 0 it was run; 1 a value differs from the paper's; 2 it could not be run, or is not reproduced yet.
+Exit status: 0 it was run; 1 a value differs from the paper's; 2 it could not be run, or is not \
+reproduced yet.
 
 Examples:
   warmset reproduce list --paper 002 --state not-yet
