@@ -15,22 +15,21 @@ use std::sync::Arc;
 use trace::check::Options;
 use trace::{Checker, Event, EventKind, Header, Origin, Sink, Stage, Statistics, Verdict};
 
-/// Every policy, with parameters that its sets suit.
-const POLICIES: [&str; 13] = [
-    "p-edf",
-    "g-edf",
-    "c-edf:size=2",
-    "p-rm",
-    "p-fp",
-    "g-fp:rm",
-    "edf-fm",
-    "edf-wm",
-    "nps-f",
-    "nps-f:delta=2",
-    "c-nps-f",
-    "pd2:quantum=1ms",
-    "ca-edf:cache=8MiB,quantum=1ms",
-];
+/// Every word by which the suites try a policy; quantum-driven ones with quanta that these sets suit.
+fn policies() -> impl Iterator<Item = String> {
+    let quantum = |word: &str| match word.contains(':') {
+        true => format!("{word},quantum=1ms"),
+        false => format!("{word}:quantum=1ms"),
+    };
+    let words = policy::catalog::all().iter().flat_map(move |info| {
+        let tried = info.tried.iter().filter(|word| !word.contains("quantum"));
+        tried.map(move |word| match info.quantum_driven {
+            true => quantum(word),
+            false => (*word).to_owned(),
+        })
+    });
+    words.chain(["nps-f:delta=2".to_owned()])
+}
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

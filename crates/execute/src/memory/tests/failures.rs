@@ -41,7 +41,8 @@ fn are_counted_once(case: &Case, ran: &Ran) {
 #[test]
 fn an_operation_that_is_refused_ends_the_run_with_its_reason() {
     use Operation::{LeaveIdle, Preempt, Retire, Run, Stop, Tend};
-    for policy in POLICIES {
+    for policy in policies() {
+        let policy = policy.as_str();
         let Some(case) = busy(policy) else { continue };
         let mut refused = 0;
         for operation in [Tend, Run, Preempt, Stop, LeaveIdle, Retire] {
@@ -80,7 +81,8 @@ fn the_first_of_several_errors_is_told() {
 /// once, and was not preempted.
 #[test]
 fn a_job_that_finishes_while_it_is_preempted_has_finished_once() {
-    for policy in POLICIES {
+    for policy in policies() {
+        let policy = policy.as_str();
         let Some(case) = busy(policy) else { continue };
         let mut late = 0;
         for lingers in [ms(1), ms(3), ms(100)] {
@@ -101,7 +103,8 @@ fn a_job_that_finishes_while_it_is_preempted_has_finished_once() {
 /// each counts once, and the books stay right.
 #[test]
 fn jobs_that_do_not_stop_are_counted_once() {
-    for policy in POLICIES {
+    for policy in policies() {
+        let policy = policy.as_str();
         let Some(case) = busy(policy) else { continue };
         let ran = run_with(&case, vec![Failure::NeverStops]);
         is_sound(&ran);
