@@ -63,8 +63,7 @@ rounds:
 	CARGO="$(CARGO)" sh tests/rounds.sh $(or $(ROUNDS),10)
 
 lint:
-	$(CARGO) fmt --check
-	rustfmt --check --edition 2024 crates/policy/src/catalog/*.rs  # declared by a macro
+	$(CARGO) fmt --check -- crates/policy/src/catalog/*.rs
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 unit:

@@ -102,7 +102,7 @@ fn after_a_failure_all_the_rest_runs_and_the_end_tells_everything() {
             "  live (tests/live.rs): has_colors: frame numbers are withheld",
             "== failed",
             "  model (src/lib.rs): tests::breaks",
-            "  fmt: ./run-cargo fmt --check",
+            "  fmt: ./run-cargo fmt --check -- crates/policy/src/catalog/*.rs",
             "  unit: ./run-cargo test --locked --workspace --no-fail-fast",
             "== 3 passed, 1 failed, 3 could not run; logs in logs",
         ]

@@ -8,6 +8,7 @@
 //! Memory grows with tasks, processors and pending jobs, not with events.
 
 mod form;
+mod interrupts;
 mod jobs;
 mod observer;
 mod stood;
@@ -527,7 +528,7 @@ impl State {
                 processor.interrupts.push_back(opened);
                 return Ok(());
             }
-            let Some(sent) = processor.interrupts.pop_front() else {
+            let Some(sent) = interrupts::arrived(&mut processor.interrupts, opened.job) else {
                 return Err(fault(
                     "overhead",
                     "an interrupt arrives that was not sent".to_owned(),
