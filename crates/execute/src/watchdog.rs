@@ -256,7 +256,7 @@ fn watch(board: &Board, parent: i32, patience: Patience) {
                 kernel::sleep_until(kernel::monotonic() + 1_000_000);
             }
             board.kill_all_programs();
-            board.take_away();
+            take_away(board);
             return;
         }
         let now = kernel::monotonic();
@@ -271,7 +271,7 @@ fn watch(board: &Board, parent: i32, patience: Patience) {
                 // The parent is alive, or the loop would have ended.
                 kernel::kill(parent, libc::SIGKILL);
                 board.kill_all_programs();
-                board.take_away();
+                take_away(board);
                 return;
             }
             board.lower_all();
@@ -285,6 +285,14 @@ fn watch(board: &Board, parent: i32, patience: Patience) {
             tripped_at = Some(now);
         }
     }
+}
+
+/// Takes away what the run has made, as an ordinary process: nothing of it is left that could keep
+/// one from running, and the kernel waits for others in a loop where they drop the same files.
+fn take_away(board: &Board) {
+    // Where it fails it has no real-time priority.
+    let _ = Thread::current().lower();
+    board.take_away();
 }
 
 /// Says on standard error why the engine is killed, which has no time left to say it.

@@ -10,7 +10,9 @@ use crate::room::{self, Room, WORK};
 use crate::scenario::{Line, Outsider};
 use crate::system::{self, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
+use rustix::process::{
+    Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, WaitStatus, pidfd_open, wait, waitid,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::PipeReader;
 use std::os::fd::OwnedFd;
@@ -80,6 +82,8 @@ struct Life<'a> {
     stopped: bool,
     let_go_on_after: Duration,
     patience: Duration,
+    /// Is the harness above all others as long as the command lives?
+    urgent: bool,
     stop: &'a AtomicBool,
     lived: Lived,
 }
@@ -100,7 +104,12 @@ pub fn live(
     stop: &AtomicBool,
 ) -> Result<Lived, Stopped> {
     let Trial { scenario, fault } = trial;
-    let mut life = match Life::begin(room, line, fault, bystander, stop) {
+    // Next to ordinary commands an ordinary process is punctual enough.
+    let urgent = scenario.is_urgent();
+    let begun = system::rise(urgent)
+        .map_err(|e| e.to_string())
+        .and_then(|()| Life::begin(room, line, fault, bystander, stop));
+    let mut life = match begun {
         Ok(life) => life,
         Err(why) => {
             // It may have begun, and is not awaited.
@@ -118,6 +127,7 @@ pub fn live(
     if !scenario.has_watchdog() {
         life.let_go_on_after = UNWATCHED;
     }
+    life.urgent = urgent;
     let done = life.until_nobody_is_left(room);
     life.end_all();
     done?;
@@ -209,6 +219,7 @@ impl<'a> Life<'a> {
             stopped: false,
             let_go_on_after: STOPPED,
             patience: PATIENCE,
+            urgent: false,
             stop,
             lived: Lived::default(),
         };
@@ -331,6 +342,12 @@ impl<'a> Life<'a> {
     }
 
     fn bury(&mut self) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
+            return;
+        }
+        // See `system::rise`. Lowering oneself is always possible.
+        let _ = system::rise(false);
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             let pid = pid.as_raw_nonzero().get();
             if pid == self.engine && self.ended.is_none() {
@@ -348,6 +365,15 @@ impl<'a> Life<'a> {
                     self.lived.wrong.push(("outsider not let go as it came", text));
                 }
             }
+        }
+        // There is nothing to be punctual for once the command has ended.
+        if self.urgent
+            && self.ended.is_none()
+            && let Err(e) = system::rise(true)
+        {
+            self.lived
+                .wrong
+                .push(("harness", format!("not raised again: {e}")));
         }
     }
 
@@ -501,6 +527,7 @@ fn end_everybody(bystander: i32) -> Vec<Process> {
         for process in &left {
             system::send(process.pid, libc::SIGKILL);
         }
+        let _ = system::rise(false);
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         std::thread::sleep(TICK);
     }

@@ -14,6 +14,10 @@ const PRIORITY: i32 = 99;
 /// Raises this thread above all others, or lets it be an ordinary one. What it starts begins as an
 /// ordinary process.
 ///
+/// Whoever buries the dead, or walks through `/proc` at leisure, is an ordinary thread: the kernel
+/// waits in a loop while another process drops a file of the dead one, and a thread above all
+/// others may keep that process from running for good (`shrink_dcache_parent`, seen on 6.18).
+///
 /// # Errors
 /// The right to it is missing (`CAP_SYS_NICE`).
 pub fn rise(above_all: bool) -> io::Result<()> {

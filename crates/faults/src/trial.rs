@@ -69,7 +69,10 @@ impl Harness {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|e| text("adopt orphans", e.into()))?;
         let bystander = Bystander::start(&room.helper).map_err(|e| text("start a bystander", e))?;
-        system::rise(true).map_err(|e| text("take the highest real-time priority (as root)", e))?;
+        // Each trial takes it anew.
+        system::rise(true)
+            .and_then(|()| system::rise(false))
+            .map_err(|e| text("take the highest real-time priority (as root)", e))?;
         Ok(Harness {
             room,
             turns,
@@ -114,10 +117,7 @@ impl Harness {
             calls: 0,
             details: String::new(),
         };
-        // Next to ordinary commands an ordinary process is punctual enough.
-        let rose = system::rise(trial.scenario.is_urgent());
         let ready = turn.as_ref().map(drop).map_err(|e| e.to_string());
-        let ready = ready.and_then(|()| rose.map_err(|e| e.to_string()));
         if let Err(why) = ready.and_then(|()| self.room.prepare(disk)) {
             report.wrong.push(("harness".to_owned(), why));
             return Ok(report);

@@ -136,5 +136,5 @@ fn finish(board: &Board, group: Option<RawFd>) {
         kernel::sleep_until(kernel::monotonic() + 1_000_000);
     }
     board.kill_all_programs();
-    board.take_away();
+    super::take_away(board);
 }
