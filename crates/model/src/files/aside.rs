@@ -1,14 +1,15 @@
-//! A file that is written aside: to a part beside it, which takes its name when it is complete.
+//! A file that is written aside: without a name, or to a part beside it, and gets its own name when
+//! it is complete.
 
 use super::place::{self, Place, is_same, kind, status};
 use crate::error::{Error, Result};
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -19,19 +20,22 @@ const TRIES: u32 = 100;
 
 /// A file that appears under its name only when it is complete.
 ///
-/// Writes go to a part beside it, `NAME.HEX.part` with random digits; [`Aside::finish`] flushes it
-/// to disk, renames it and flushes the directory. Dropped before that, the part is removed and what
-/// was there before stays.
+/// Writes go to a file without a name in the same directory (`O_TMPFILE`). [`Aside::finish`]
+/// flushes it to disk, gives it its name and flushes the directory. What is there already is
+/// replaced by renaming a part beside it, `NAME.HEX.part` with random digits. A file system that
+/// has no files without names has such a part from the beginning. Dropped before it is finished, it
+/// goes and what was there before stays.
 ///
 /// **Whose files.** The directory is opened once (each name of the path on its own, [`super`]) and
-/// everything happens relative to it. A part is made new (`O_EXCL | O_NOFOLLOW`): a link or file
-/// that somebody planted under its name is neither followed nor overwritten. A part that was
-/// exchanged meanwhile is not renamed. A file that belongs to this user keeps its permissions when
-/// it is replaced; a hard link to another file is cut.
+/// everything happens relative to it. A part is made new (`O_EXCL | O_NOFOLLOW`, or a link, which
+/// never replaces): a link or file that somebody planted under its name is neither followed nor
+/// overwritten. A part that was exchanged meanwhile is not renamed. A file that belongs to this
+/// user keeps its permissions when it is replaced; a hard link to another file is cut.
 ///
-/// **What is left behind.** A part is locked while it is written. One of this user that nobody
-/// holds was left behind by a process that was killed; the next one that writes the same file
-/// removes it. It is in nobody's way before that either: no two parts share a name.
+/// **What is left behind.** The kernel frees a file without a name, however its writer ends. A part
+/// is locked while it is there. One of this user that nobody holds was left behind by a process
+/// that was killed; the next one that writes the same file removes it. It is in nobody's way before
+/// that either: no two parts share a name.
 ///
 /// **What is there and no regular file.**
 ///
@@ -53,24 +57,51 @@ pub struct Aside {
     file: Option<File>,
 }
 
-/// A part beside the file.
+/// What is written until the file is complete.
 struct Part {
     dir: OwnedFd,
-    name: OsString,
-    /// The name that the part gets in the end.
+    /// Its name beside the file, while it has one.
+    name: Option<OsString>,
+    /// The name that it gets in the end.
     last: OsString,
 }
 
 impl Part {
     fn remove(&self) {
-        // Nothing more can be done about a part that cannot be removed: it stays beside, in
-        // nobody's way.
-        let _ = rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::empty());
+        if let Some(name) = &self.name {
+            // Nothing more can be done about a part that cannot be removed: it stays beside, in
+            // nobody's way.
+            let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
+        }
+    }
+
+    /// Gives it its last name, in the place of what has that by now.
+    fn appear(&mut self, file: &File) -> io::Result<()> {
+        if self.name.is_some() {
+            return self.rename(file);
+        }
+        match link(file, &self.dir, &self.last) {
+            Err(Errno::EXIST) => {}
+            linked => return Ok(linked?),
+        }
+        for _ in 0..TRIES {
+            let name = part_name(&self.last);
+            match link(file, &self.dir, &name) {
+                Err(Errno::EXIST) => continue,
+                linked => linked?,
+            }
+            self.name = Some(name);
+            return self.rename(file);
+        }
+        Err(no_free_name())
     }
 
     /// Gives the part its last name, unless it is another file by now.
     fn rename(&self, file: &File) -> io::Result<()> {
-        let is_ours = match status(&self.dir, &self.name)? {
+        let Some(name) = &self.name else {
+            return Ok(());
+        };
+        let is_ours = match status(&self.dir, name)? {
             Some(found) => is_same(&found, &rustix::fs::fstat(file)?),
             None => false,
         };
@@ -79,7 +110,7 @@ impl Part {
                 "another process has removed or exchanged the part beside it",
             ));
         }
-        rustix::fs::renameat(&self.dir, &self.name, &self.dir, &self.last)?;
+        rustix::fs::renameat(&self.dir, name, &self.dir, &self.last)?;
         Ok(())
     }
 
@@ -151,12 +182,12 @@ impl Aside {
     /// # Errors
     /// The disk is full or failed; nothing is left behind then.
     pub fn finish(mut self) -> Result<()> {
-        if let (Some(file), Some(part)) = (self.file.take(), &self.part) {
-            let renamed = file.sync_all().and_then(|()| part.rename(&file));
-            if renamed.is_err() {
+        if let (Some(file), Some(part)) = (self.file.take(), &mut self.part) {
+            let appeared = file.sync_all().and_then(|()| part.appear(&file));
+            if appeared.is_err() {
                 part.remove();
             }
-            renamed
+            appeared
                 .and_then(|()| part.sync_directory())
                 .map_err(|e| Error::io(&self.path, "write the file", &e))?;
         }
@@ -172,8 +203,8 @@ impl Aside {
         let failed = |e: io::Error| Error::io(&self.path, "write the file", &e);
         let file = self.file.take();
         let file = file.ok_or_else(|| failed(io::Error::other("the file is finished")))?;
-        if let Some(part) = &self.part {
-            let shown = part.rename(&file);
+        if let Some(part) = &mut self.part {
+            let shown = part.appear(&file);
             if shown.is_err() {
                 part.remove();
             }
@@ -204,38 +235,70 @@ impl Drop for Aside {
     }
 }
 
-/// Makes a part for the file at a place, and locks it.
+/// Makes what is written for the file at a place, and locks it.
 fn begin_part(place: Place, old: Option<&Stat>) -> io::Result<(Part, File)> {
     // What this user keeps from others stays so. Another user's permissions say nothing of our
     // file.
     let kept = old
         .filter(|old| old.st_uid == rustix::process::geteuid().as_raw())
         .map(|old| old.st_mode & 0o777);
+    let mode = kept.unwrap_or(0o666);
+    // Where files cannot be locked, nobody takes a part for left behind either.
+    let prepare = |file: &File| -> io::Result<bool> {
+        if let Some(mode) = kept {
+            rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?;
+        }
+        Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok())
+    };
     let mut part = Part {
         dir: place.dir,
-        name: OsString::new(),
+        name: None,
         last: place.name,
     };
+    if let Some(file) = create_unnamed(&part.dir, mode) {
+        prepare(&file)?;
+        return Ok((part, file));
+    }
     for _ in 0..TRIES {
-        part.name = part_name(&part.last);
-        let file = match create_new(&part.dir, &part.name, kept.unwrap_or(0o666)) {
+        let name = part_name(&part.last);
+        let file = match create_new(&part.dir, &name, mode) {
             Err(Errno::EXIST) => continue,
             made => File::from(made?),
         };
-        if let Some(mode) = kept {
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
-        }
-        // Where files cannot be locked, nobody takes a part for left behind either.
-        let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let locked = prepare(&file)?;
         // Between the two another process may have taken it for left behind.
-        let found = status(&part.dir, &part.name)?;
+        let found = status(&part.dir, &name)?;
         let ours = rustix::fs::fstat(&file)?;
         if locked && found.is_none_or(|found| !is_same(&found, &ours)) {
             continue;
         }
+        part.name = Some(name);
         return Ok((part, file));
     }
-    Err(io::Error::other("there is no free name for a part beside it"))
+    Err(no_free_name())
+}
+
+fn no_free_name() -> io::Error {
+    io::Error::other("there is no free name for a part beside it")
+}
+
+/// The directory of the open files of this process, through which a file without a name gets one.
+const OPEN_FILES: &str = "/proc/self/fd";
+
+/// A new file without a name in this directory, or none where it could not be had, or could not get
+/// a name later.
+fn create_unnamed(dir: &OwnedFd, mode: u32) -> Option<File> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    rustix::fs::stat(OPEN_FILES).ok()?;
+    // What else is wrong is told where a file with a name is made.
+    let file = rustix::fs::openat(dir, ".", flags, Mode::from_raw_mode(mode)).ok()?;
+    Some(File::from(file))
+}
+
+/// Gives a file without a name one that nothing has.
+fn link(file: &File, dir: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    let open = format!("{OPEN_FILES}/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, open, dir, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 /// A new file under a name, or `EXIST`, whatever has the name: a link is not followed.
@@ -365,12 +428,54 @@ mod tests {
         let path = dir.path().join("out");
         let mut aside = Aside::create(&path).unwrap();
         aside.write_all(b"ours").unwrap();
-        let part = dir.path().join(&aside.part.as_ref().unwrap().name);
-        std::fs::remove_file(&part).unwrap();
-        std::fs::write(&part, "theirs").unwrap();
+        let name = OsString::from("out.1.part");
+        aside.part.as_mut().unwrap().name = Some(name.clone());
+        std::fs::write(dir.path().join(name), "theirs").unwrap();
         let e = aside.finish().unwrap_err().to_string();
         assert!(e.contains("exchanged the part"), "{e}");
         assert!(!path.exists());
+    }
+
+    /// A writer that is killed leaves nothing behind.
+    #[test]
+    fn nothing_is_seen_of_a_file_before_it_is_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let seen = || std::fs::read_dir(dir.path()).unwrap().count();
+        let path = dir.path().join("out");
+        for content in ["first", "second"] {
+            let before = seen();
+            let mut aside = Aside::create(&path).unwrap();
+            aside.write_all(content.as_bytes()).unwrap();
+            assert_eq!(seen(), before);
+            aside.finish().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+            assert_eq!(seen(), 1);
+        }
+        drop(Aside::create(dir.path().join("other")).unwrap());
+        assert_eq!(seen(), 1);
+    }
+
+    /// As where the file system has no files without names.
+    #[test]
+    fn a_part_beside_the_file_gets_its_name_when_it_is_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let place = Place::of(&path, false, "write").unwrap();
+        let part = Part {
+            dir: place.dir,
+            name: Some("out.1.part".into()),
+            last: place.name,
+        };
+        let file = create_new(&part.dir, OsStr::new("out.1.part"), 0o666).unwrap();
+        let mut aside = Aside {
+            path: path.clone(),
+            part: Some(part),
+            file: Some(File::from(file)),
+        };
+        aside.write_all(b"text").unwrap();
+        aside.finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"text");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
