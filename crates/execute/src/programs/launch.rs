@@ -6,7 +6,9 @@ use crate::programs::marks::MARK;
 use crate::programs::pages::{Pages, SentinelBells};
 use crate::programs::program::{Kind, Program};
 use crate::programs::rights::{Before, Limit, Rights};
+use crate::remedies::MORE_THREADS;
 use machine::group::Group;
+use machine::procfs;
 use model::{Beyond, Error, Result};
 use rustix::io::FdFlags;
 use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
@@ -14,10 +16,15 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 use warmset_task::DESCRIPTORS;
 use workload::Work;
+
+/// How long a program may be on its way from its fork to its exec, where nothing is done that lasts.
+/// Who is stopped there, by whomever, would keep the run waiting for good.
+const TO_EXEC: Duration = Duration::from_secs(5);
 
 /// Who does the jobs of a task.
 pub enum Performer {
@@ -135,7 +142,7 @@ pub(crate) fn launch(launch: Launch, by: &Marked<'_>, bells: &SentinelBells) -> 
         }
         sys::process::trace_me()
     });
-    let child = command.spawn().map_err(|e| failed("start", words, &e))?;
+    let child = spawn_within(TO_EXEC, &mut command, words)?;
     let process = child.id() as i32;
     // It is traced for as long as the exec takes: it stops in front of its first instruction, and
     // goes on being stopped.
@@ -153,6 +160,49 @@ pub(crate) fn launch(launch: Launch, by: &Marked<'_>, bells: &SentinelBells) -> 
         // It is gone, or will be soon; its status says nothing more.
         let _ = waited_for(process, WaitOptions::empty());
     })
+}
+
+/// Starts a program, or ends it where it has not reached its exec in time.
+fn spawn_within(time: Duration, command: &mut Command, words: &[String]) -> Result<Child> {
+    let (process, thread) = (std::process::id() as i32, rustix::thread::gettid().as_raw_pid());
+    let children = move || {
+        let mut found = Vec::new();
+        procfs::children(process, thread, |child| found.push(child));
+        found
+    };
+    let before = children();
+    let (begun, waits) = mpsc::channel::<()>();
+    let ends_it = move || {
+        let late = waits.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
+        if late {
+            // Nobody else waits for children of this thread, which itself waits in `spawn`.
+            for child in children().into_iter().filter(|c| !before.contains(c)) {
+                kernel::kill(child, libc::SIGKILL);
+            }
+        }
+        late
+    };
+    let (child, late) = std::thread::scope(|scope| {
+        let watch = std::thread::Builder::new()
+            .name("launch".to_owned())
+            .stack_size(256 << 10)
+            .spawn_scoped(scope, ends_it)
+            .map_err(|e| failed("watch the start of", words, &e).remedy(MORE_THREADS))?;
+        let child = command.spawn();
+        drop(begun);
+        let late = watch.join().unwrap_or(true);
+        Ok((child, late))
+    })?;
+    let child = child.map_err(|e| failed("start", words, &e))?;
+    if late {
+        let why = format!("it was not executed within {time:?}, and was ended");
+        // It may have come through in the meantime. Its status says nothing more.
+        kernel::kill(child.id() as i32, libc::SIGKILL);
+        let _ = waited_for(child.id() as i32, WaitOptions::empty());
+        return Err(failed("start", words, &io::Error::other(why))
+            .remedy("do not stop processes that are being started"));
+    }
+    Ok(child)
 }
 
 /// What a program could not be done to, and why.
@@ -186,4 +236,36 @@ fn waited_for(child: i32, options: WaitOptions) -> io::Result<WaitStatus> {
     found
         .map(|(_, status)| status)
         .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It would keep the run waiting for its first word, before there is a watchdog that sees it.
+    #[test]
+    fn a_program_that_is_stopped_before_its_exec_is_ended() {
+        let words = ["/bin/true".to_owned()];
+        let mut command = Command::new(&words[0]);
+        let this = Before::new(
+            &Rights::Kept,
+            Limit::new(model::Duration::from_millis(1), 0, 0),
+            None,
+        )
+        .unwrap();
+        this.apply(&mut command, || {
+            kernel::kill(std::process::id() as i32, libc::SIGSTOP);
+            Ok(())
+        });
+        let e = spawn_within(Duration::from_millis(200), &mut command, &words);
+        let e = e.unwrap_err().to_string();
+        assert!(
+            e.contains("cannot start `/bin/true`: it was not executed within"),
+            "{e}"
+        );
+        let mut children = Vec::new();
+        let thread = rustix::thread::gettid().as_raw_pid();
+        procfs::children(std::process::id() as i32, thread, |child| children.push(child));
+        assert!(children.is_empty(), "{children:?}");
+    }
 }
