@@ -476,7 +476,8 @@ impl<'a> Life<'a> {
         self.stopped = false;
         let family = self.family();
         let engine = family.iter().find(|p| p.pid == self.engine);
-        let dog = family.iter().find(|p| p.name == WATCHDOG);
+        // One that was killed is a zombie until the engine goes on.
+        let dog = family.iter().find(|p| p.name == WATCHDOG && p.state != 'Z');
         if let (Some(engine), Some(dog)) = (engine, dog)
             && engine.is_stopped()
             && !dog.is_stopped()
