@@ -4,15 +4,16 @@
 //!
 //! - Work in the kernel is not interrupted: it ends when its time is over. An interrupt on its way arrives when its latency is.
 //! - Whoever executes, or idles, does so only when all interrupts that have come are serviced: releases on the processor that
-//!   handles them, and ticks.
+//!   handles them, timers that it has to program ([`Transfers`]), and ticks.
 //! - A job is put on by a switch to it, and switched to by a decision for it; what is free leaves no trace.
 //! - Whoever has let its job go, or was called by an inter-processor interrupt, decides before it goes on.
 //! - A job that goes on reloads its working set for as long as the way says in which it went on, interrupts not counted,
 //!   unless it leaves before. If it left before the time before, what it had to load then is still where it was: the longer
 //!   delay counts.
 
+use crate::check::transfers::Transfers;
 use crate::event::{Event, EventKind};
-use crate::header::Charges;
+use crate::header::{Charges, Header};
 use crate::overhead::Overhead;
 use crate::state::{Fault, Open, State, nth};
 use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId};
@@ -57,16 +58,18 @@ pub struct Charged {
     unfinished: Vec<Duration>,
     /// May jobs, other than by their release, come to a processor as slices?
     has_slices: bool,
+    transfers: Transfers,
 }
 
 impl Charged {
     /// With what the head of a trace says.
-    pub fn new(charges: Charges, platform: &Platform, has_slices: bool, processors: usize) -> Self {
+    pub fn new(charges: Charges, header: &Header, has_slices: bool, processors: usize) -> Self {
         Charged {
             unfinished: vec![Duration::ZERO; charges.cpmd.len()],
+            transfers: Transfers::new(header, processors),
             charges,
-            kinds: platform.resumptions(),
-            platform: platform.clone(),
+            kinds: header.platform.resumptions(),
+            platform: header.platform.clone(),
             processors: vec![Processor::default(); processors],
             has_slices,
         }
@@ -102,6 +105,9 @@ impl Charged {
         let Some(cpu) = event.cpu() else { return };
         let now = event.time;
         self.processors[cpu.index()].used = true;
+        if !self.charges.timer_transfer.is_zero() {
+            self.transfers.event(event, cpu, state, faults);
+        }
         match event.kind {
             EventKind::Release if !self.charges.release.is_zero() => {
                 self.processors[cpu.index()]
@@ -151,7 +157,9 @@ impl Charged {
                 {
                     *unfinished = reload.whole;
                 }
-                if reload.told && done > reload.whole
+                // One that leaves before it has reloaded anything began to, all the same.
+                if !reload.told
+                    || done > reload.whole
                     || event.kind != EventKind::Preemption && done < reload.whole
                 {
                     faults.push(reloaded(&reload, done));
@@ -184,6 +192,7 @@ impl Charged {
                     }),
                 }
             }
+            Overhead::TimerTransfer => self.transfers.begin(event.task, cpu, faults),
             Overhead::Tick => processor.ticks += 1,
             Overhead::Scheduling => processor.must_choose = false,
             Overhead::ContextSwitch => {
@@ -293,7 +302,8 @@ impl Charged {
         }
         let period = self.charges.tick_period.nanos();
         let due = match self.charges.tick.is_zero() {
-            false => from.nanos().checked_div(period).unwrap_or(0),
+            // All that came before `to`: whoever holds still until then takes none in.
+            false => (to.nanos() - 1).checked_div(period).unwrap_or(0),
             true => 0,
         };
         for (cpu, processor) in self.processors.iter_mut().enumerate() {
@@ -310,6 +320,15 @@ impl Charged {
                     text: format!(
                         "{cpu:?} goes on although the release of job {} of task {} is not serviced",
                         nth(job),
+                        task.0 + 1
+                    ),
+                });
+            }
+            if let Some(task) = self.transfers.missing(cpu) {
+                faults.push(Fault {
+                    rule: "overhead",
+                    text: format!(
+                        "{cpu:?} goes on although it has programmed no timer for task {}",
                         task.0 + 1
                     ),
                 });

@@ -16,6 +16,7 @@ pub use policies::has_rule;
 mod priority;
 mod quanta;
 mod servers;
+mod transfers;
 mod windows;
 
 use crate::check::charges::Charged;
@@ -246,7 +247,7 @@ impl Checker {
         // On a real machine overheads take the time that they take.
         let slices = header.stages.iter().any(|s| policies::has_slices(&s.policy));
         let charges = header.charges.clone().filter(|_| state.is_simulated());
-        let charged = charges.map(|c| Charged::new(c, &header.platform, slices, state.processors.len()));
+        let charged = charges.map(|c| Charged::new(c, &header, slices, state.processors.len()));
         let executed = (!state.is_simulated())
             .then(|| Executed::new(header.tasks.len(), state.processors.len(), options.tolerance));
         let mut checker = Checker {
