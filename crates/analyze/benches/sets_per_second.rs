@@ -13,6 +13,7 @@ use model::{Duration, Timing};
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
+use testing::random::Random;
 
 /// Test, best known sets/s at cap 12 and 18 with the tool, what bounds our figure.
 const PEERS: &[(&str, &str, &str, &str)] = &[
@@ -161,21 +162,13 @@ fn human(rate: f64) -> String {
 
 /// A thousand sets, the same ones on any machine.
 fn sets(cap: u64) -> Vec<Vec<Timing>> {
-    let mut state = cap;
-    let mut next = || {
-        // SplitMix64
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
+    let mut random = Random::new(cap);
     (0..1000)
         .map(|_| {
             let (mut set, mut total) = (Vec::new(), 0.0);
             loop {
-                let utilization = 0.1 + 0.3 * (next() >> 11) as f64 / (1_u64 << 53) as f64;
-                let period = 10 + next() % 91;
+                let utilization = 0.1 + 0.3 * (random.bits() >> 11) as f64 / (1_u64 << 53) as f64;
+                let period = 10 + random.bits() % 91;
                 total += utilization;
                 if total > cap as f64 {
                     return set;

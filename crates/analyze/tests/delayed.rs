@@ -8,6 +8,7 @@ use analyze::uniprocessor::fixed_priority::{Priority, Response};
 use analyze::uniprocessor::{Work, delayed};
 use analyze::{Guarantee, NotApplicable, registry};
 use model::{Duration, Extras, Timing};
+use testing::random::Random;
 
 /// One tick in nanoseconds.
 const TICK: u64 = 1_000;
@@ -15,21 +16,6 @@ const TICK: u64 = 1_000;
 fn count() -> u64 {
     let wanted = std::env::var("WARMSET_RANDOM_SETS").ok();
     wanted.and_then(|n| n.parse().ok()).unwrap_or(1_000)
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn up_to(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(z ^ (z >> 31)) * (u128::from(most) + 1)) >> 64) as u64
-    }
-    fn one_in(&mut self, n: u64) -> bool {
-        self.up_to(n - 1) == 0
-    }
 }
 
 /// A task in ticks. Its job runs for `before`, then for `section` without being preempted, then for the rest of `wcet`.
@@ -68,12 +54,14 @@ fn releases(tasks: &[Task], pattern: Pattern, horizon: u64) -> Vec<Vec<(u64, u64
     let origin = tasks.iter().map(|t| t.jitter).max().unwrap_or(0);
     let of = |index: usize, t: &Task| {
         let mut random = match pattern {
-            Pattern::Dense => Random(0),
-            Pattern::Random(seed) | Pattern::Extreme(seed) => Random(seed.wrapping_mul(977) + index as u64),
+            Pattern::Dense => Random::new(0),
+            Pattern::Random(seed) | Pattern::Extreme(seed) => {
+                Random::new(seed.wrapping_mul(977) + index as u64)
+            }
         };
         let mut arrival = match pattern {
             Pattern::Dense => origin - t.jitter,
-            _ => random.up_to(t.period),
+            _ => random.among(0, t.period),
         };
         let sporadic = !matches!(pattern, Pattern::Dense) && random.one_in(2);
         let mut list: Vec<(u64, u64)> = Vec::new();
@@ -82,14 +70,14 @@ fn releases(tasks: &[Task], pattern: Pattern, horizon: u64) -> Vec<Vec<(u64, u64
                 Pattern::Dense if list.is_empty() => t.jitter,
                 // As early as at the origin.
                 Pattern::Dense => origin.saturating_sub(arrival),
-                Pattern::Random(_) => random.up_to(t.jitter),
-                Pattern::Extreme(_) => t.jitter * random.up_to(1),
+                Pattern::Random(_) => random.among(0, t.jitter),
+                Pattern::Extreme(_) => t.jitter * random.among(0, 1),
             };
             let before = list.last().map_or(0, |(_, release)| *release);
             list.push((arrival, (arrival + late).max(before)));
             arrival += t.period
                 + if sporadic && random.one_in(3) {
-                    random.up_to(t.period)
+                    random.among(0, t.period)
                 } else {
                     0
                 };
@@ -212,22 +200,22 @@ fn blocking(tasks: &[Task], rule: Rule) -> Vec<u64> {
 }
 
 fn random_set(random: &mut Random, m: u64, with_sections: bool, constrained: bool) -> Vec<Task> {
-    let n = 2 + m - 1 + random.up_to(2);
+    let n = 2 + m - 1 + random.among(0, 2);
     let task = |random: &mut Random| {
-        let period = 3 + random.up_to(17);
+        let period = 3 + random.among(0, 17);
         // Tests for several processors take light sets with late deadlines only.
-        let wcet = 1 + random.up_to((period / n).max(1)).min(period - 1);
+        let wcet = 1 + random.among(0, (period / n).max(1)).min(period - 1);
         let longest = if constrained { period } else { 2 * period };
         let most_early = (longest - wcet) / m;
-        let deadline = longest - random.up_to(most_early);
-        let jitter = random.up_to(deadline - wcet) * random.up_to(1);
-        let section = if with_sections { random.up_to(wcet) } else { 0 };
+        let deadline = longest - random.among(0, most_early);
+        let jitter = random.among(0, deadline - wcet) * random.among(0, 1);
+        let section = if with_sections { random.among(0, wcet) } else { 0 };
         Task {
             wcet,
             period,
             deadline,
             jitter,
-            before: random.up_to(wcet - section),
+            before: random.among(0, wcet - section),
             section,
         }
     };
@@ -272,7 +260,7 @@ fn one_processor_keeps_what_is_accepted_under_edf() {
     };
     let (mut accepted, mut late_without) = (0, 0);
     for seed in 0..count() {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let with_sections = random.one_in(2);
         let set = random_set(&mut random, 1, with_sections, false);
         let plain = analyze::uniprocessor::edf::decide(&timings(&set)) == Ok(true);
@@ -321,7 +309,7 @@ fn one_processor_keeps_what_is_accepted_under_edf() {
 fn one_processor_is_exact_without_blocking() {
     let (mut refused, mut reached) = (0, 0);
     for seed in 0..count() {
-        let mut random = Random(seed ^ 0xabcd);
+        let mut random = Random::new(seed ^ 0xabcd);
         let set = random_set(&mut random, 1, false, false);
         let none = extras(&set, &vec![0; set.len()]);
         let timings = timings(&set);
@@ -361,7 +349,7 @@ fn one_processor_keeps_its_response_times_under_fixed_priorities() {
     };
     let mut accepted = 0;
     for seed in 0..count() {
-        let mut random = Random(seed ^ 0x1234);
+        let mut random = Random::new(seed ^ 0x1234);
         let Some(set) = grown(random_set(&mut random, 1, true, false), accepts) else {
             continue;
         };
@@ -407,7 +395,7 @@ fn several_processors_keep_what_is_accepted_with_jitter() {
         };
         let mut accepted = 0;
         for seed in 0..count() / 5 {
-            let mut random = Random(seed ^ 0x77);
+            let mut random = Random::new(seed ^ 0x77);
             let Some(set) = grown(random_set(&mut random, 2, false, true), accepts) else {
                 continue;
             };
@@ -428,7 +416,7 @@ fn several_processors_keep_what_is_accepted_with_jitter() {
 fn several_processors_keep_what_is_accepted_with_the_blocking_that_occurs() {
     let (mut accepted, mut blocked) = (0, 0);
     for seed in 0..count() {
-        let mut random = Random(seed ^ 0x5151);
+        let mut random = Random::new(seed ^ 0x5151);
         let set = random_set(&mut random, 2, true, true);
         for (policy, rule) in [
             ("g-edf", Rule::Edf),

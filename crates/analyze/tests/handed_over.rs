@@ -8,46 +8,12 @@ use analyze::policies::{Costs, Judgment, PolicyVerdict, read_list};
 use model::assignmentfile::AssignmentFile;
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
 use model::watch::Silent;
-use model::{
-    Assignment, Bytes, Cache, CacheKind, CpuId, Details, Duration, Load, Platform, Profile, Statistic,
-    TaskSet, Timing,
-};
+use model::{Assignment, Bytes, Details, Duration, Load, Platform, Profile, Statistic, TaskSet, Timing};
 use policy::{Setup, Spec};
 use simulate::{Scenario, Summary};
-
-struct Random(u64);
-
-impl Random {
-    fn among(&mut self, low: u64, high: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        low + (self.0 >> 11) % (high - low + 1)
-    }
-}
-
-fn ms(n: u64) -> Duration {
-    Duration::from_millis(n)
-}
-
-/// Pairs of processors share an L2 cache, all share an L3 cache.
-fn platform(m: u32) -> Platform {
-    let cache = |level: u8, cpus: std::ops::Range<u32>| Cache {
-        level,
-        kind: CacheKind::Unified,
-        size: Some(Bytes::new(1 << 23)),
-        ways: None,
-        line: None,
-        sets: None,
-        shared_by: cpus.filter(|c| *c < m).map(CpuId).collect(),
-    };
-    let mut platform = Platform::symmetric(m);
-    for pair in (0..m).step_by(2) {
-        platform.caches.push(cache(2, pair..pair + 2));
-    }
-    platform.caches.push(cache(3, 0..m));
-    platform
-}
+use testing::platforms::pairs;
+use testing::random::Random;
+use testing::times::ms;
 
 /// The delays of the built-in machine, and this much for every other overhead; zero: the profile has none.
 fn profile(micros: u64) -> Profile {
@@ -179,10 +145,14 @@ struct Outcome {
 }
 
 fn play(policy: &str, guarantee: Guarantee, micros: u64, sets: u64) -> Outcome {
-    let mut random = Random(0x2545_f491_4f6c_dd1d ^ policy.len() as u64 ^ micros);
+    let mut random = Random::new(0x2545_f491_4f6c_dd1d ^ policy.len() as u64 ^ micros);
     let (profile, mut outcome) = (profile(micros), Outcome::default());
     for number in 0..sets {
-        let platform = platform([1, 2, 4][random.among(0, 2) as usize]);
+        let platform = pairs(
+            [1, 2, 4][random.among(0, 2) as usize],
+            4,
+            Some(Bytes::new(1 << 23)),
+        );
         let small = set(&mut random, platform.usable().len() as u32);
         let growth = judge(&small, &platform, policy, guarantee, &profile).policies[0].growth;
         let Some(growth) = growth else { continue };

@@ -5,14 +5,7 @@ use analyze::tardiness::{cache_aware, compliant_vector, devi_anderson, window_co
 use analyze::{NotApplicable, registry, uniprocessor};
 use model::{Duration, Timing};
 use proptest::prelude::*;
-
-fn task(wcet: u64, period: u64, deadline: u64) -> Timing {
-    Timing {
-        wcet: Duration::from_nanos(wcet),
-        period: Duration::from_nanos(period),
-        deadline: Duration::from_nanos(deadline),
-    }
-}
+use testing::sets::task_ns as task;
 
 /// Asks every test; none may panic.
 fn ask_all(tasks: &[Timing], m: u32) -> Vec<(&'static str, Result<bool, NotApplicable>)> {

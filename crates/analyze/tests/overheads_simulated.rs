@@ -17,53 +17,14 @@ use analyze::uniprocessor::fixed_priority::{self, Priority};
 use model::assignment::Clustered;
 use model::watch::Silent;
 use model::{
-    Assignment, Bytes, Cache, CacheKind, ClusterSpec, CpuId, CpuSet, Details, Duration, Platform, Ratio,
-    Resumption, TaskSet, Timing,
+    Assignment, Bytes, ClusterSpec, CpuId, CpuSet, Details, Duration, Platform, Ratio, Resumption, TaskSet,
+    Timing,
 };
 use policy::{Setup, Spec};
 use simulate::{Costs, Execution, Releases, Scenario, Summary, TaskSummary};
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n.max(1)
-    }
-    fn among(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below(high - low + 1)
-    }
-}
-
-fn us(n: u64) -> Duration {
-    Duration::from_micros(n)
-}
-fn ms(n: u64) -> Duration {
-    Duration::from_millis(n)
-}
-
-/// Pairs share an L2 cache; four share an L3.
-fn platform(m: u32) -> Platform {
-    let cache = |level: u8, cpus: std::ops::Range<u32>| Cache {
-        level,
-        kind: CacheKind::Unified,
-        size: None,
-        ways: None,
-        line: None,
-        sets: None,
-        shared_by: cpus.filter(|c| *c < m).map(CpuId).collect(),
-    };
-    let mut platform = Platform::symmetric(m);
-    for pair in (0..m).step_by(2) {
-        platform.caches.push(cache(2, pair..pair + 2));
-    }
-    if m > 2 {
-        platform.caches.push(cache(3, 0..4));
-    }
-    platform
-}
+use testing::platforms::pairs;
+use testing::random::Random;
+use testing::times::{ms, us};
 
 /// A machine, its costs, and a set whose WCETs are still to be stretched.
 struct Case {
@@ -80,7 +41,7 @@ struct Case {
 impl Case {
     fn random(random: &mut Random) -> Self {
         let m = random.among(1, 4) as u32;
-        let platform = platform(m);
+        let platform = pairs(m, 4, None);
         let most = [3, 15, 60][random.below(3) as usize];
         let mut overhead = || {
             us(if random.below(4) == 0 {
@@ -428,7 +389,7 @@ struct Outcome {
 
 fn play(index: usize, sets: u64, charged: impl Fn(&Case) -> (Overheads, CacheDelays)) -> Outcome {
     let policy = POLICIES[index].0;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15 + index as u64);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15 + index as u64);
     let mut outcome = Outcome {
         accepted: 0,
         split: 0,

@@ -10,6 +10,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use proptest::prelude::*;
+use testing::sets::task_ns as task;
 
 const SAMPLE: &str = include_str!("data/gedf_verdicts.jsonl");
 const FITS: [(&str, Fit); 4] = [
@@ -57,13 +58,6 @@ fn all_296_sets_have_the_assignments_and_verdicts_of_the_sample() {
     assert_eq!(compared, 296 * 4);
 }
 
-fn task(e: u64, p: u64, d: u64) -> Timing {
-    Timing {
-        wcet: Duration::from_nanos(e),
-        period: Duration::from_nanos(p),
-        deadline: Duration::from_nanos(d),
-    }
-}
 fn rational(num: u64, den: u64) -> BigRational {
     BigRational::new(BigInt::from(num), BigInt::from(den))
 }

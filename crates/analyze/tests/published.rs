@@ -1,19 +1,11 @@
 //! Examples of the papers that the tests come from.
 
 use analyze::{Decision, Guarantee, registry};
-use model::{Duration, Timing};
+use model::Timing;
+use testing::sets::task_ms as task;
 
 fn answer(name: &str, tasks: &[Timing], m: u32) -> Decision {
     (registry::find(name).unwrap().run)(tasks, m)
-}
-
-fn task(wcet: u64, period: u64, deadline: u64) -> Timing {
-    let ms = Duration::from_millis;
-    Timing {
-        wcet: ms(wcet),
-        period: ms(period),
-        deadline: ms(deadline),
-    }
 }
 
 /// Bertogna, Cirinei, Lipari, ECRTS 2005, §3.3: GFB accepts a set that BAK does not.

@@ -16,7 +16,7 @@ fn set(seed: u64) -> (Vec<Task>, i128) {
     let (mut tasks, m) = match seed % 2 {
         0 => random_set(seed),
         _ => {
-            let mut r = Random(seed);
+            let mut r = Random::new(seed);
             let m = 1 + r.below(4);
             let light = r.below(2) == 0;
             (full_set(&mut r, m, light), m)

@@ -53,7 +53,7 @@ fn bounds_agree_with_their_formula() {
         for t in &mut tasks {
             t.d = t.p;
         }
-        let windows = random_windows(&mut Random(seed), &tasks);
+        let windows = random_windows(&mut Random::new(seed), &tasks);
         let ours = bounds_of(&tasks, m, &windows);
         let bounded = is_feasible(&tasks) && total(&tasks, Task::u) <= whole(m);
         assert_eq!(ours.is_some(), bounded);
@@ -73,7 +73,7 @@ fn bounds_agree_with_their_formula() {
 fn no_adversary_exceeds_the_bound_for_windows() {
     let mut closest = 0.0_f64;
     for seed in 0..count(2_000) {
-        let mut r = Random(seed);
+        let mut r = Random::new(seed);
         let m = 1 + r.below(4);
         let light = r.below(4) == 0;
         let tasks = full_set(&mut r, m, light);
@@ -116,7 +116,7 @@ fn no_adversary_exceeds_the_bound_for_windows() {
 fn no_choice_of_promotions_exceeds_the_bound_of_the_cache_aware_scheduler() {
     let mut closest = 0.0_f64;
     for seed in 0..count(2_000) {
-        let mut r = Random(seed ^ 0x5eed);
+        let mut r = Random::new(seed ^ 0x5eed);
         let m = 1 + r.below(4);
         let light = r.below(4) == 0;
         let tasks = full_set(&mut r, m, light);

@@ -7,7 +7,6 @@ mod support;
 
 use execute::watchdog::Patience;
 use execute::{Ending, Settings};
-use model::watch::Watch;
 use model::{Duration, Instant};
 use policy::{Decisions, Event, Job, Plan, Policy, Route};
 use programs::{
@@ -18,6 +17,7 @@ use programs::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::guard::Guard;
 use support::{Live, SpinFor, ms, set_of};
+use testing::watching::StopAfterLooks;
 use trace::{EventKind, VecSink};
 use workload::Work;
 
@@ -327,17 +327,6 @@ fn a_policy_that_panics_ends_the_run(live: &Live) {
     guard.all_is_quiet();
 }
 
-/// Wants to stop after some looks.
-struct Impatient(std::sync::atomic::AtomicU32);
-impl Watch for Impatient {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-    fn note(&self, _: &str) {}
-    fn stopped(&self) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed) > 10
-    }
-}
-
 fn who_interrupts_a_run_gets_what_there_is(live: &Live) {
     let guard = Guard::new();
     let set = set_of(&[(2, 20), (3, 30)]);
@@ -354,7 +343,7 @@ fn who_interrupts_a_run_gets_what_there_is(live: &Live) {
         horizon: Duration::from_secs(100),
         ..settings()
     };
-    let (mut sink, watch) = (VecSink::default(), Impatient(0.into()));
+    let (mut sink, watch) = (VecSink::default(), StopAfterLooks::new(11));
     let outcome = execute::run(
         plan,
         &set,

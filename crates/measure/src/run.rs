@@ -239,6 +239,7 @@ mod tests {
     use machine::clock::Monotonic;
     use model::watch::Silent;
     use model::{Bytes, Load, Platform};
+    use testing::watching::StopAfterLooks;
 
     fn rig() -> Rig<Monotonic> {
         Rig {
@@ -298,15 +299,6 @@ mod tests {
 
     #[test]
     fn who_wants_to_stop_is_heard_at_the_next_sample() {
-        struct Stop;
-        impl Watch for Stop {
-            fn begin(&self, _: &str, _: u64) {}
-            fn advance(&self, _: u64) {}
-            fn note(&self, _: &str) {}
-            fn stopped(&self) -> bool {
-                true
-            }
-        }
         let (plan, platform) = plan();
         let destinations = Destinations::among(&platform, &plan.cpus);
         let block = plan.blocks()[0];
@@ -314,7 +306,7 @@ mod tests {
         let mut set = WorkingSet::of(Area::map(block.wss).unwrap());
         assert!(
             rig()
-                .take(&block, &mut set, start, &draws, &Stop)
+                .take(&block, &mut set, start, &draws, &StopAfterLooks::new(0))
                 .unwrap()
                 .is_none()
         );

@@ -82,7 +82,7 @@ fn assert_same(one: &trace::Summary, other: &trace::Summary, told: &dyn Fn() -> 
 
 #[test]
 fn a_simulation_and_the_statistics_of_its_trace_say_the_same() {
-    let mut random = Random(0x00dd_ba11_5eed_0004);
+    let mut random = Random::new(0x00dd_ba11_5eed_0004);
     for round in 0..40 * POLICIES.len() {
         let of = instance(&mut random, POLICIES[round % POLICIES.len()]);
         let quantum_driven = of.policy.starts_with("pd2") || of.policy.starts_with("ca-edf");

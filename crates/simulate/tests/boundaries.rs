@@ -24,7 +24,7 @@ fn up_to(instance: &Instance, horizon: u64) -> (Header, Vec<Event>) {
 fn every_corruption_at_either_end_of_a_trace_is_caught() {
     let (mut tried, mut missed, mut seen) = (0, Vec::new(), BTreeSet::new());
     for (index, policy) in POLICIES.iter().enumerate() {
-        let mut random = Random(0x00c0_ffee_1234 + index as u64);
+        let mut random = Random::new(0x00c0_ffee_1234 + index as u64);
         for _ in 0..8 {
             let instance = instance(&mut random, policy);
             for horizon in 1..=24 {

@@ -31,7 +31,7 @@ fn checkable() -> impl Iterator<Item = (usize, &'static &'static str)> {
 #[test]
 fn without_overheads_no_rule_is_broken() {
     for (index, policy) in checkable() {
-        let mut random = Random(0x0c17_9e37_79b9 + index as u64);
+        let mut random = Random::new(0x0c17_9e37_79b9 + index as u64);
         for set in 0..120 {
             let instance = instance(&mut random, policy);
             let (_, _, events) = instance.simulate(&instance.scenario(), None);
@@ -44,7 +44,7 @@ fn without_overheads_no_rule_is_broken() {
 
 /// Checks random sets under a policy with random overheads of less than `most` nanoseconds; a unit of time has 1000.
 fn check_with_overheads(policy: &str, seed: u64, sets: u32, most: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for set in 0..sets {
         let instance = instance(&mut random, policy);
         let kinds = instance.platform().resumptions().len();

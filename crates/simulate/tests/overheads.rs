@@ -22,7 +22,7 @@ fn small(wcet: u64, period: u64, deadline: u64, phase: u64) -> Small {
 #[test]
 fn free_overheads_change_nothing() {
     for (index, policy) in POLICIES.iter().enumerate() {
-        let mut random = Random(0x51_7cc1_b727_220a + index as u64);
+        let mut random = Random::new(0x51_7cc1_b727_220a + index as u64);
         for set in 0..150 {
             let instance = instance(&mut random, policy);
             let scenario = instance.scenario();
@@ -135,7 +135,7 @@ fn figure_2_7_of_002_has_t4_released_on_the_other_processor() {
 #[test]
 fn releases_on_another_processor_break_no_rule() {
     for (index, policy) in POLICIES.iter().enumerate() {
-        let mut random = Random(0x2708_1111_79ba + index as u64);
+        let mut random = Random::new(0x2708_1111_79ba + index as u64);
         for _ in 0..20 {
             let instance = instance(&mut random, policy);
             let migratory = |task: usize| match &instance.assignment {
@@ -402,7 +402,7 @@ fn sane(events: &[Event], context: &dyn Fn() -> String) {
 #[test]
 fn whatever_the_overheads_jobs_execute_what_they_need_and_tracing_changes_nothing() {
     for (index, policy) in POLICIES.iter().enumerate() {
-        let mut random = Random(0x2545_f491_4f6c_dd1d + index as u64);
+        let mut random = Random::new(0x2545_f491_4f6c_dd1d + index as u64);
         for set in 0..60 {
             let instance = instance(&mut random, policy);
             let mut scenario = instance.scenario();

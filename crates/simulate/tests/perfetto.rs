@@ -232,7 +232,7 @@ fn exported(of: &Instance, costs: Option<&Costs>) -> (Vec<Event>, Read) {
 
 #[test]
 fn exports_follow_the_schema_and_say_what_the_trace_says() {
-    let mut random = Random(0x9e37_0077_e110);
+    let mut random = Random::new(0x9e37_0077_e110);
     let (mut migrations, mut overheads) = (0, 0);
     for round in 0..60 {
         let policy = ["g-edf", "c-edf:size=2", "edf-wm", "edf-fm", "nps-f", "pd2"][round % 6];

@@ -84,7 +84,7 @@ fn costs(random: &mut Random, instance: &Instance, most: u64) -> Costs {
 fn the_quick_path_comes_to_the_same_as_the_plain_one() {
     let sets = std::env::var("WARMSET_QUICK_SETS").map_or(250, |sets| sets.parse().unwrap());
     for (index, policy) in POLICIES.iter().enumerate() {
-        let mut random = Random(0x9e37_79b9_7f4a_7c15 + index as u64);
+        let mut random = Random::new(0x9e37_79b9_7f4a_7c15 + index as u64);
         for set in 0..sets {
             let instance = instance(&mut random, policy);
             let scenario = scenario(&mut random, &instance);

@@ -394,7 +394,7 @@ fn the_engine_agrees_with_every_definition() {
             println!("{policy}: no definition here; the checker has its rule");
             continue;
         }
-        let mut random = Random(0x9e37_79b9_7f4a_7c15 + index as u64);
+        let mut random = Random::new(0x9e37_79b9_7f4a_7c15 + index as u64);
         for set in 0..sets() {
             let instance = instance(&mut random, policy);
             let (expected, responses) = reference(&instance);

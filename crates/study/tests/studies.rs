@@ -2,11 +2,11 @@
 
 use analyze::Guarantee;
 use analyze::clustered::Scratch;
-use model::watch::{Silent, Watch};
+use model::watch::Silent;
 use model::{Duration, Platform, Ratio, Timing};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use study::{Accounting, Candidate, Cap, Results, Shard, Study, file, load, presets, run, run_in};
+use testing::watching::StopAfterSteps;
 
 fn small(text: &str) -> Study {
     let text = format!("based_on = \"ospert10-fig5\"\nname = \"small\"\n{text}");
@@ -170,21 +170,6 @@ fn shortcuts_change_nothing() {
     }
 }
 
-/// Asks to stop after so many sets.
-struct Impatient(AtomicU64);
-
-impl Watch for Impatient {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, steps: u64) {
-        let left = self.0.load(Ordering::Relaxed);
-        self.0.store(left.saturating_sub(steps), Ordering::Relaxed);
-    }
-    fn note(&self, _: &str) {}
-    fn stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
-    }
-}
-
 fn files_of(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for sub in [dir.to_owned(), dir.join("caps")] {
@@ -207,7 +192,7 @@ fn a_study_that_was_stopped_goes_on_and_ends_the_same() {
     let (whole, stopped) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let uninterrupted = run_in(whole.path(), &study, &Silent).unwrap();
     assert_eq!(counts(&uninterrupted), counts(&run(&study, &Silent).unwrap()));
-    let e = run_in(stopped.path(), &study, &Impatient(AtomicU64::new(120))).unwrap_err();
+    let e = run_in(stopped.path(), &study, &StopAfterSteps::new(120)).unwrap_err();
     assert!(e.to_string().starts_with("stopped after "), "{e}");
     let kept = files_of(stopped.path()).len();
     assert!(kept > 2, "some caps are kept");

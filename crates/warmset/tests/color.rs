@@ -1,22 +1,10 @@
 //! `warmset color` from end to end: what is refused. What it finds on this machine is in `permitted.rs`.
 
-use assert_cmd::Command;
+use testing::command::Called;
+use testing::warmset;
 
-fn color(args: &[&str]) -> assert_cmd::assert::Assert {
-    Command::cargo_bin("warmset")
-        .unwrap()
-        .arg("color")
-        .args(args)
-        .assert()
-}
-
-/// Standard error of a call that could not be done.
 fn refusal(args: &[&str]) -> String {
-    let out = color(args).code(2).get_output().clone();
-    assert!(out.stdout.is_empty(), "a refusal prints no result");
-    let text = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-    text
+    Called::of(warmset!().arg("color").args(args)).refusal()
 }
 
 #[test]

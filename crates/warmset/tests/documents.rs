@@ -3,6 +3,8 @@
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
+use testing::command::Called;
+use testing::warmset;
 
 const TASKS: &str = "
 [[task]]
@@ -19,19 +21,11 @@ wss = \"64KiB\"
 
 /// Standard output of a verb that does not fail: its answer may be yes or no.
 fn output(dir: &Path, args: &str) -> String {
-    let out = Command::new(env!("CARGO_BIN_EXE_warmset"))
-        .current_dir(dir)
-        .args(args.split_whitespace())
-        .output()
-        .expect("started");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(matches!(out.status.code(), Some(0 | 1)), "{args}: {said}");
-    String::from_utf8(out.stdout).expect("text")
+    Called::within(warmset!(), dir, args).answer()
 }
 
 fn document(dir: &Path, args: &str) -> Value {
-    let text = output(dir, &format!("{args} --format json"));
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args}: {e}: {text}"))
+    Called::within(warmset!(), dir, &format!("{args} --format json")).json()
 }
 
 fn directory() -> tempfile::TempDir {

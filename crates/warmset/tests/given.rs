@@ -1,8 +1,9 @@
 //! What a user gives instead of leaving it to the tool: assignments, processors, priorities, blocking, jitter. End to end.
 
-use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
+use testing::command::Called;
+use testing::warmset;
 
 struct Files(TempDir);
 
@@ -17,24 +18,13 @@ impl Files {
     }
     /// Status, standard output, standard error.
     fn run(&self, arguments: &str) -> (i32, String, String) {
-        let output = Command::cargo_bin("warmset")
-            .unwrap()
-            .current_dir(self.0.path())
-            .args(arguments.split_whitespace())
-            .output()
-            .unwrap();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8(output.stdout).unwrap(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        let Called { status, out, err } = Called::within(warmset!(), self.0.path(), arguments);
+        (status, out, err)
     }
     fn json(&self, arguments: &str) -> (i32, Value) {
-        let (status, out, err) = self.run(&format!("{arguments} --format json"));
-        (
-            status,
-            serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out} {err}")),
-        )
+        let arguments = format!("{arguments} --format json");
+        let called = Called::within(warmset!(), self.0.path(), &arguments);
+        (called.status, called.json())
     }
 }
 

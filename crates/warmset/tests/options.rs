@@ -1,7 +1,8 @@
 //! Options mean the same in every verb, and are looked at before any work is done.
 
-use assert_cmd::Command;
 use std::path::Path;
+use testing::command::Called;
+use testing::warmset;
 
 const TASKS: &str = "
 [[task]]
@@ -26,27 +27,12 @@ fn directory() -> tempfile::TempDir {
     dir
 }
 
-fn warmset(dir: &Path, args: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
-    command.current_dir(dir).args(args.split_whitespace());
-    command
-}
-
 fn answer(dir: &Path, args: &str) -> String {
-    let out = warmset(dir, args).output().expect("started");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(matches!(out.status.code(), Some(0 | 1)), "{args}: {said}");
-    String::from_utf8(out.stdout).expect("text")
+    Called::within(warmset!(), dir, args).answer()
 }
 
-/// The one sentence on standard error of what is refused, with nothing on standard output.
 fn refusal(dir: &Path, args: &str) -> String {
-    let out = warmset(dir, args).output().expect("started");
-    let said = String::from_utf8(out.stderr).expect("text");
-    assert_eq!(out.status.code(), Some(2), "{args}: {said}");
-    assert!(out.stdout.is_empty(), "{args}");
-    assert_eq!(said.lines().count(), 1, "{args}: {said}");
-    said
+    Called::within(warmset!(), dir, args).refusal()
 }
 
 #[test]

@@ -1,25 +1,17 @@
 //! `warmset platform` from end to end: this machine, built-in platforms, files, pictures, and what is refused.
 
-use assert_cmd::Command;
 use std::fs;
+use testing::command::Called;
+use testing::warmset;
 
-fn warmset(args: &[&str]) -> assert_cmd::assert::Assert {
-    Command::cargo_bin("warmset")
-        .unwrap()
-        .arg("platform")
-        .args(args)
-        .assert()
+fn warmset(args: &[&str]) -> Called {
+    Called::of(warmset!().arg("platform").args(args))
 }
 fn stdout(args: &[&str]) -> String {
-    String::from_utf8(warmset(args).success().get_output().stdout.clone()).unwrap()
+    warmset(args).with_status(0)
 }
-/// Standard error of a call that could not be done.
 fn refusal(args: &[&str]) -> String {
-    let out = warmset(args).code(2).get_output().clone();
-    assert!(out.stdout.is_empty(), "a refusal prints no result");
-    let text = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-    text
+    warmset(args).refusal()
 }
 
 #[test]
@@ -82,7 +74,7 @@ fn a_platform_goes_through_a_file_and_back() {
     assert_eq!(stdout(&["--platform", file]), built_in);
     // This machine too.
     let own = dir.path().join("own.toml");
-    warmset(&["-o", own.to_str().unwrap()]).success();
+    warmset(&["-o", own.to_str().unwrap()]).with_status(0);
     assert!(stdout(&["--platform", own.to_str().unwrap()]).starts_with("this-machine"));
 }
 
@@ -90,7 +82,7 @@ fn a_platform_goes_through_a_file_and_back() {
 fn a_picture_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("symmetric.svg");
-    warmset(&["--platform", "symmetric:m=8", "-o", file.to_str().unwrap()]).success();
+    warmset(&["--platform", "symmetric:m=8", "-o", file.to_str().unwrap()]).with_status(0);
     let svg = fs::read_to_string(file).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
     for cpu in 0..9 {

@@ -1,20 +1,17 @@
 //! `warmset profile` from end to end: showing, reading off, SchedCAT's tables, and what is refused.
 
-use assert_cmd::Command;
 use std::fs;
+use testing::command::Called;
+use testing::warmset;
 
-fn warmset(args: &[&str]) -> assert_cmd::assert::Assert {
-    Command::cargo_bin("warmset")
-        .unwrap()
-        .arg("profile")
-        .args(args)
-        .assert()
+fn warmset(args: &[&str]) -> Called {
+    Called::of(warmset!().arg("profile").args(args))
+}
+fn refusal(args: &[&str]) -> String {
+    warmset(args).refusal()
 }
 fn stdout(args: &[&str]) -> String {
-    String::from_utf8(warmset(args).success().get_output().stdout.clone()).unwrap()
-}
-fn stderr_of(args: &[&str], code: i32) -> String {
-    String::from_utf8(warmset(args).code(code).get_output().stderr.clone()).unwrap()
+    warmset(args).with_status(0)
 }
 
 #[test]
@@ -59,7 +56,7 @@ fn tables_of_averages_and_maxima_make_a_profile() {
             "-o",
             &csv,
         ])
-        .success();
+        .with_status(0);
     }
     let (one, both) = (path("one.toml"), path("both.toml"));
     let (average, maximum) = (path("average.csv"), path("maximum.csv"));
@@ -73,7 +70,7 @@ fn tables_of_averages_and_maxima_make_a_profile() {
         "-o",
         &one,
     ])
-    .success();
+    .with_status(0);
     warmset(&[
         "import",
         &maximum,
@@ -84,7 +81,7 @@ fn tables_of_averages_and_maxima_make_a_profile() {
         "-o",
         &both,
     ])
-    .success();
+    .with_status(0);
     // What was read off under load is the same again.
     let under_load = |profile: &str| -> Vec<String> {
         let text = stdout(&["show", profile, "--wss", "300KiB"]);
@@ -102,19 +99,16 @@ fn tables_of_averages_and_maxima_make_a_profile() {
         "{written}"
     );
     // The input stayed as it was, and the same table does not go in twice.
-    let again = stderr_of(
-        &[
-            "import",
-            &average,
-            "--statistic",
-            "average",
-            "--into",
-            &one,
-            "-o",
-            &both,
-        ],
-        2,
-    );
+    let again = refusal(&[
+        "import",
+        &average,
+        "--statistic",
+        "average",
+        "--into",
+        &one,
+        "-o",
+        &both,
+    ]);
     assert!(again.contains("has this value of `L1` already"), "{again}");
 }
 
@@ -128,19 +122,17 @@ fn overheads_go_in_and_out_and_what_has_no_place_is_named() {
         "TASK-COUNT, CXS, RELEASE-LATENCY\n 10, 5.5, 30\n 20, 6.25, 40\n",
     )
     .unwrap();
-    let said = stderr_of(
-        &[
-            "import",
-            &table,
-            "--statistic",
-            "maximum",
-            "--policy",
-            "g-edf",
-            "-o",
-            &profile,
-        ],
-        0,
-    );
+    let said = warmset(&[
+        "import",
+        &table,
+        "--statistic",
+        "maximum",
+        "--policy",
+        "g-edf",
+        "-o",
+        &profile,
+    ])
+    .err;
     assert!(said.contains("RELEASE-LATENCY"), "{said}");
     assert_eq!(
         stdout(&[
@@ -201,7 +193,7 @@ fn what_cannot_be_done_is_said_in_one_sentence() {
             "bad.csv: line 1: unknown column `L7`",
         ),
     ] {
-        let said = stderr_of(&args, 2);
+        let said = refusal(&args);
         assert!(said.contains(cause), "{said}");
         assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     }

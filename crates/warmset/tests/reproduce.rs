@@ -1,28 +1,16 @@
 //! `warmset reproduce`: the index, and entries that are quick run and agree.
 
-use assert_cmd::Command;
 use serde_json::Value;
+use testing::command::Called;
+use testing::warmset;
 
-fn warmset(args: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
-        .args(args)
-        .output()
-        .expect("it starts");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.code().unwrap_or(-1),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+fn warmset(args: &[&str]) -> Called {
+    Called::of(warmset!().args(args))
 }
 
 fn document(args: &[&str]) -> (i32, Value) {
-    let (status, out, err) = warmset(&[args, &["--format", "json"]].concat());
-    let parsed = serde_json::from_str(&out);
-    (
-        status,
-        parsed.unwrap_or_else(|e| panic!("{args:?}: {e}\n{out}\n{err}")),
-    )
+    let called = warmset(&[args, &["--format", "json"]].concat());
+    (called.status, called.json())
 }
 
 /// The rows that have this verdict.
@@ -94,7 +82,9 @@ fn the_list_is_filtered_by_paper_and_state() {
         ids.contains(&&"003-fig4".into()) && !ids.contains(&&"003-fig2".into()),
         "{ids:?}"
     );
-    let (status, text, _) = warmset(&["reproduce", "list", "--paper", "003"]);
+    let Called {
+        status, out: text, ..
+    } = warmset(&["reproduce", "list", "--paper", "003"]);
     assert_eq!(status, 0);
     assert!(
         text.contains("003-fig2") && text.contains("reproduced by `warmset simulate"),
@@ -109,7 +99,7 @@ fn what_is_not_there_is_one_sentence() {
         ("002-figB.99", "nothing in the papers is called `002-figB.99`"),
         ("003-fig4", "003-fig4 is not reproduced yet: the profiler"),
     ] {
-        let (status, out, err) = warmset(&["reproduce", item]);
+        let Called { status, out, err } = warmset(&["reproduce", item]);
         assert_eq!(
             (status, out.as_str(), err.lines().count()),
             (2, "", 1),
@@ -117,7 +107,7 @@ fn what_is_not_there_is_one_sentence() {
         );
         assert!(err.contains(said), "{err}");
     }
-    let (status, out, _) = warmset(&["reproduce", "004-fig8"]);
+    let Called { status, out, .. } = warmset(&["reproduce", "004-fig8"]);
     assert_eq!(status, 0);
     assert!(out.contains("an illustration"), "{out}");
 }

@@ -3,21 +3,17 @@
 #[path = "../../trace/tests/support/mod.rs"]
 mod support;
 
-use assert_cmd::Command;
 use model::Instant;
 use std::path::{Path, PathBuf};
 use support::{at_wcet, header, ms, schedule, tasks};
+use testing::command::Called;
+use testing::warmset;
 use trace::{Event, EventKind, FileSink, Header, Sink};
 
+/// Status, standard output, standard error.
 fn warmset(args: &[&str], dir: &Path) -> (i32, String, String) {
-    let mut command = Command::cargo_bin("warmset").unwrap();
-    let output = command.args(args).current_dir(dir).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    let Called { status, out, err } = Called::of(warmset!().args(args).current_dir(dir));
+    (status, out, err)
 }
 
 /// 002 Fig. 2.6 (b), told to be scheduled by `policy`.

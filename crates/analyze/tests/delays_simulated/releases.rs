@@ -1,9 +1,11 @@
 //! Four ways to release jobs: at once, out of phase, sporadically, and where it hurts most.
 
-use super::sets::{Case, QUANTUM, Random, us};
+use super::sets::{Case, QUANTUM};
 use model::watch::Silent;
 use model::{Duration, Instant, TaskId, TaskSet};
 use simulate::{Costs, Execution, Observer, Releases, Scenario, Summary};
+use testing::random::Random;
+use testing::times::us;
 use trace::{Event, EventKind, Overhead};
 
 /// How jobs are released.

@@ -1,57 +1,11 @@
 //! Random machines, and sets whose working sets differ by orders of magnitude.
 
-use model::{
-    Bytes, Cache, CacheKind, CpuId, Details, Duration, Load, Platform, Profile, Statistic, TaskSet, Timing,
-};
-
-/// Numbers that look random; the same seed gives the same ones.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        // A state of zero would stay zero.
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n.max(1)
-    }
-    pub fn among(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below(high - low + 1)
-    }
-    pub fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
-
-pub fn us(n: u64) -> Duration {
-    Duration::from_micros(n)
-}
+use model::{Bytes, Details, Duration, Load, Platform, Profile, Statistic, TaskSet, Timing};
+use testing::platforms::pairs;
+use testing::random::Random;
+use testing::times::us;
 
 pub const QUANTUM: Duration = Duration::from_millis(1);
-
-/// Pairs of processors share an L2 cache, and four an L3 cache.
-fn platform(m: u32) -> Platform {
-    let cache = |level: u8, cpus: std::ops::Range<u32>| Cache {
-        level,
-        kind: CacheKind::Unified,
-        size: None,
-        ways: None,
-        line: None,
-        sets: None,
-        shared_by: cpus.filter(|c| *c < m).map(CpuId).collect(),
-    };
-    let mut platform = Platform::symmetric(m);
-    for pair in (0..m).step_by(2) {
-        platform.caches.push(cache(2, pair..pair + 2));
-    }
-    if m > 2 {
-        platform.caches.push(cache(3, 0..4));
-    }
-    platform
-}
 
 /// A machine with its delays, and a set whose WCETs are still to be grown.
 pub struct Case {
@@ -100,7 +54,7 @@ impl Case {
             wss.push(Bytes::from_kib(4 << order.min(10)));
         }
         Case {
-            platform: platform(m),
+            platform: pairs(m, 4, None),
             profile: Profile::builtin("xeon-l7455").unwrap(),
             load: if random.one_in(2) { Load::Load } else { Load::Idle },
             tasks,

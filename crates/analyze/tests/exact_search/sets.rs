@@ -31,7 +31,7 @@ impl Set {
 
 /// The set of this number. A task grows by a unit at a time as long as a test that is drawn accepts.
 pub fn at_the_edge(seed: u64) -> Set {
-    let mut r = Random(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    let mut r = Random::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
     let processors = [1, 2, 2, 2, 3][r.below(5) as usize];
     let count = match processors {
         1 => 2 + r.below(3),
@@ -115,7 +115,7 @@ pub fn slots(set: &Set) -> Option<Slots> {
 
 /// A set of three tasks with deadlines equal to periods that fills two processors, nearly or wholly.
 pub fn nearly_full(seed: u64) -> Set {
-    let mut r = Random(seed ^ 0x00f7_11ed);
+    let mut r = Random::new(seed ^ 0x00f7_11ed);
     loop {
         let tasks: Vec<Task> = (0..3)
             .map(|_| {

@@ -7,14 +7,9 @@ mod reference;
 
 use analyze::overheads::CacheDelays;
 use analyze::semi::processors;
-use model::{CpuSet, Duration, Platform, Resumption, Timing};
-
-fn us(n: u64) -> Duration {
-    Duration::from_micros(n)
-}
-fn task(e_us: u64, p_us: u64) -> Timing {
-    Timing::implicit(us(e_us), us(p_us))
-}
+use model::{CpuSet, Platform, Resumption};
+use testing::sets::implicit_us as task;
+use testing::times::us;
 
 fn each_alone(m: u32) -> Vec<CpuSet> {
     processors(m)

@@ -5,25 +5,8 @@ use model::watch::Silent;
 use model::{Assignment, CpuSet, Details, Duration, Platform, Ratio, TaskSet, Timing};
 use policy::{Setup, Spec};
 use simulate::{Releases, Scenario, Summary};
-
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-    pub fn coin(&mut self, one_in: u64) -> bool {
-        self.below(one_in) == 0
-    }
-}
+use testing::random::Random;
+use testing::sets::task_ns as timing;
 
 /// A set with phases and working sets, on some processors, with a way in which its jobs come.
 #[derive(Debug)]
@@ -40,7 +23,7 @@ const MS: u64 = 1_000_000;
 impl Case {
     /// The case of this seed: from light to full, deadlines often equal to periods, phases and gaps of all kinds.
     pub fn random(seed: u64) -> Case {
-        Case::make(seed, Random(!seed).coin(8))
+        Case::make(seed, Random::new(!seed).one_in(8))
     }
 
     /// The same of tasks of more than half a processor, which do not pack well.
@@ -49,10 +32,10 @@ impl Case {
     }
 
     fn make(seed: u64, heavy: bool) -> Case {
-        let r = &mut Random(seed);
+        let r = &mut Random::new(seed);
         let m = 1 + r.below(4) as u32;
-        let whole = r.coin(2);
-        let implicit = heavy || r.coin(2);
+        let whole = r.one_in(2);
+        let implicit = heavy || r.one_in(2);
         let step = if whole { MS } else { MS / 10 };
         let periods: &[u64] = match r.below(3) {
             0 => &[4, 6, 12],
@@ -62,7 +45,7 @@ impl Case {
         // Up to this many hundredths of m processors.
         let most = (40 + r.below(61)) * u64::from(m);
         // Tasks of more than half a processor do not pack well.
-        let (lightest, heaviest) = if r.coin(4) {
+        let (lightest, heaviest) = if r.one_in(4) {
             (50, 75)
         } else {
             (0, 1 + r.below(100))
@@ -88,7 +71,7 @@ impl Case {
         if timings.is_empty() {
             timings.push(timing(step, 4 * MS, 4 * MS));
         }
-        let (late, unaligned) = (r.coin(2), !whole && r.coin(2));
+        let (late, unaligned) = (r.one_in(2), !whole && r.one_in(2));
         let details = |(i, t): (usize, &Timing)| {
             let phase = match (late, unaligned) {
                 (false, _) => 0,
@@ -184,14 +167,6 @@ impl Case {
     }
 }
 
-fn timing(wcet: u64, period: u64, deadline: u64) -> Timing {
-    Timing {
-        wcet: Duration::from_nanos(wcet),
-        period: Duration::from_nanos(period),
-        deadline: Duration::from_nanos(deadline),
-    }
-}
-
 /// Sporadic releases on whole milliseconds.
 fn releases(r: &mut Random, timings: &[Timing], details: &[Details], horizon: Duration) -> Vec<Vec<u64>> {
     let one = |(t, d): (&Timing, &Details)| {
@@ -199,7 +174,7 @@ fn releases(r: &mut Random, timings: &[Timing], details: &[Details], horizon: Du
         let mut all = Vec::new();
         while at < horizon.nanos() {
             all.push(at);
-            let gap = if r.coin(3) { r.below(8) * MS } else { 0 };
+            let gap = if r.one_in(3) { r.below(8) * MS } else { 0 };
             at += t.period.nanos() + gap;
         }
         all

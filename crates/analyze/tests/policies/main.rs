@@ -11,6 +11,8 @@ use model::watch::Silent;
 use model::{Bytes, Details, Duration, Load, Platform, Profile, TaskSet, Timing};
 use policy::Spec;
 use proptest::prelude::*;
+use testing::sets::set_ms as set;
+use testing::times::ms;
 
 fn spec(name: &str) -> Spec {
     name.parse().unwrap()
@@ -26,18 +28,6 @@ fn judge(
     analyze::policies::judge(set, platform, policies, guarantee, costs, &Silent)
 }
 
-fn ms(n: u64) -> Duration {
-    Duration::from_millis(n)
-}
-fn set(tasks: &[(u64, u64)]) -> TaskSet {
-    TaskSet::from_timings(
-        tasks
-            .iter()
-            .map(|(e, p)| Timing::implicit(ms(*e), ms(*p)))
-            .collect(),
-    )
-    .unwrap()
-}
 fn fixed(cpmd: Duration) -> Costs<'static> {
     Costs {
         cpmd: Some(cpmd),

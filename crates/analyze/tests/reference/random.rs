@@ -1,6 +1,7 @@
 //! Random small sets, the same for the same seed.
 
 use super::Task;
+use testing::random::Random as Numbers;
 
 /// How many sets are tried: as many as `WARMSET_RANDOM_SETS` says, or this many.
 pub fn count(default: u64) -> u64 {
@@ -10,27 +11,26 @@ pub fn count(default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// SplitMix64.
-pub struct Random(pub u64);
+/// Numbers in the type that the references calculate in.
+pub struct Random(Numbers);
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(Numbers::new(seed))
+    }
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub fn bits(&mut self) -> u64 {
+        self.0.bits()
     }
     /// A number below `n`.
     pub fn below(&mut self, n: u64) -> i128 {
-        i128::from(self.next() % n)
+        i128::from(self.0.below(n))
     }
 }
 
 /// Up to seven tasks on up to four processors, from hopeless to light, with ties and full utilizations.
 pub fn random_set(seed: u64) -> (Vec<Task>, i128) {
-    let mut r = Random(seed);
+    let mut r = Random::new(seed);
     let m = 1 + r.below(4);
     let n = 1 + r.below(7);
     // Equal or harmonic periods make the conditions meet with equality.

@@ -55,7 +55,7 @@ impl World<'_> {
                     next[task] += t.p + random.below(1 + self.gaps);
                 }
             }
-            let sides = random.next();
+            let sides = random.bits();
             let mut ranked: Vec<(bool, i128, u64, usize)> = pending
                 .iter()
                 .enumerate()
@@ -63,7 +63,7 @@ impl World<'_> {
                 .map(|(i, job)| {
                     let point = self.point(job, now, sides, &worst, random);
                     let is_tardy = self.edf_once_tardy && now >= job.release + self.tasks[job.task].p;
-                    (!is_tardy, point, random.next(), i)
+                    (!is_tardy, point, random.bits(), i)
                 })
                 .collect();
             ranked.sort_unstable();

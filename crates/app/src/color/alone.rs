@@ -140,6 +140,7 @@ fn enough(need: Bytes, plan: &Plan, colors: u16) -> Bytes {
 mod tests {
     use super::*;
     use heap::exec::Part;
+    use testing::watching::Notes;
 
     fn plan() -> Plan {
         Plan {
@@ -154,18 +155,6 @@ mod tests {
 
     /// Fails so often; says the notes, how often it waited, and what came of it.
     fn searched(failures: u32) -> (Vec<String>, u32, Result<u32>) {
-        #[derive(Default)]
-        struct Notes(std::sync::Mutex<Vec<String>>);
-        impl Watch for Notes {
-            fn begin(&self, _: &str, _: u64) {}
-            fn advance(&self, _: u64) {}
-            fn note(&self, text: &str) {
-                self.0.lock().unwrap().push(text.to_owned());
-            }
-            fn stopped(&self) -> bool {
-                false
-            }
-        }
         let (notes, waited) = (Notes::default(), std::cell::Cell::new(0));
         let mut searches = 0;
         let found = again(
@@ -179,7 +168,7 @@ mod tests {
                 }
             },
         );
-        (notes.0.into_inner().unwrap(), waited.get(), found)
+        (notes.into_inner(), waited.get(), found)
     }
 
     #[test]

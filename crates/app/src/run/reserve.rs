@@ -231,10 +231,8 @@ mod tests {
     use super::*;
     use execute::preflight::Level;
     use model::Duration;
-
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
+    use testing::sets::set_ms as set;
+    use testing::times::ms;
 
     fn boundary(us: u64) -> Boundary {
         Boundary {
@@ -243,11 +241,6 @@ mod tests {
             longest: Duration::from_micros(2 * us),
             count: 100,
         }
-    }
-
-    fn set(tasks: &[(u64, u64)]) -> TaskSet {
-        let timings = tasks.iter().map(|(e, p)| Timing::implicit(ms(*e), ms(*p)));
-        TaskSet::from_timings(timings.collect()).unwrap()
     }
 
     /// For tasks of so many milliseconds, on so many processors, where a boundary costs so many microseconds.

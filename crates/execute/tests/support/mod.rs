@@ -20,9 +20,8 @@ use trace::check::Options;
 use trace::{Checker, Header, Origin, Sink, Stage, Statistics, Summary, VecSink, Verdict};
 use workload::Work;
 
-pub const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
+pub use testing::sets::set_ms as set_of;
+pub use testing::times::ms;
 
 /// A noisy machine with two processors may be so late with a decision, besides the time in which it
 /// stood still. Less than most jobs take: what runs out of order is found.
@@ -174,17 +173,6 @@ impl Work for SpinFor {
         {
         }
     }
-}
-
-/// A set of (WCET, period) in milliseconds.
-pub fn set_of(tasks: &[(u64, u64)]) -> TaskSet {
-    TaskSet::from_timings(
-        tasks
-            .iter()
-            .map(|(e, p)| Timing::implicit(ms(*e), ms(*p)))
-            .collect(),
-    )
-    .unwrap()
 }
 
 /// A set of (WCET, period, phase) in milliseconds, with working sets of 64 KiB.

@@ -1,7 +1,6 @@
 //! A memory server that runs for as long as a test needs it.
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use model::watch::Watch;
 use partition::Color;
 use partition::client::Connection;
 use partition::ledger::{Access, Holder, Summary};
@@ -11,26 +10,12 @@ use partition::server::Server;
 use partition::tile::Tile;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Stops when told.
-#[derive(Default)]
-pub struct Until(AtomicBool);
-
-impl Watch for Until {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-    fn note(&self, text: &str) {
-        eprintln!("{text}");
-    }
-    fn stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use testing::watching::Switch;
 
 /// A server that runs until this is dropped.
 pub struct Running {
-    until: Arc<Until>,
+    until: Arc<Switch>,
     thread: Option<std::thread::JoinHandle<()>>,
     pub socket: PathBuf,
     server: Arc<Server>,
@@ -49,7 +34,7 @@ impl Running {
     /// At the place of a server before.
     pub fn at(server: Server, socket: PathBuf, dir: tempfile::TempDir) -> Self {
         let bound = Socket::bind(socket.clone()).unwrap();
-        let until = Arc::new(Until::default());
+        let until = Arc::new(Switch::default());
         let theirs = Arc::clone(&until);
         let server = Arc::new(server);
         let own = Arc::clone(&server);
@@ -125,7 +110,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.until.0.store(true, Ordering::Relaxed);
+        self.until.stop();
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }

@@ -15,20 +15,10 @@ use std::sync::LazyLock;
 use trace::check::Options;
 use trace::{Checker, Event, EventKind, Header, Sink, Stage, VecSink, Verdict};
 
+pub use testing::random::Random;
+
 /// One time unit of these tests; small enough to see that nothing depends on it.
 pub const UNIT: u64 = 1000;
-
-/// A generator of its own (xorshift), so that the reference shares nothing with the engine.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
 
 /// Whoever makes the choices of which an instance is made: chance, or a fuzzer.
 pub trait Choices {

@@ -2,29 +2,15 @@
 //!
 //! At every instant: completions, then releases, then the jobs of highest priority of every domain run; a running job stays
 //! where it is, a resumed one goes back where it last ran if it can.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
+#![allow(missing_docs)]
 
 use model::assignment::Clustered;
-use model::{Assignment, CpuId, Duration, Instant, Platform, Provenance, TaskId, TaskSet, Timing};
+use model::{Assignment, CpuId, Duration, Instant, Platform, Provenance, TaskId, TaskSet};
 use trace::{Event, Header, Origin, Stage};
 
-pub fn ms(n: u64) -> Duration {
-    Duration::from_millis(n)
-}
-pub fn at(n: u64) -> Instant {
-    Instant::ZERO + ms(n)
-}
-
-/// A set of implicit-deadline tasks, (wcet, period) in milliseconds.
-pub fn tasks(pairs: &[(u64, u64)]) -> TaskSet {
-    TaskSet::from_timings(
-        pairs
-            .iter()
-            .map(|(e, p)| Timing::implicit(ms(*e), ms(*p)))
-            .collect(),
-    )
-    .unwrap()
-}
+pub use testing::sets::set_ms as tasks;
+pub use testing::times::{at_ms as at, ms};
 
 /// The header of a simulated run on `clusters` of so many processors each; `cluster_of` per task.
 pub fn header(set: TaskSet, policy: &str, clusters: &[u32], cluster_of: &[u32]) -> Header {
