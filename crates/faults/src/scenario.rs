@@ -57,7 +57,7 @@ impl Feature {
         ("witness", Feature::Witness, 2),
         ("turns", Feature::Turns, 2),
         ("all", Feature::All, 3),
-        ("colors", Feature::Colors, 0),
+        ("colors", Feature::Colors, 2),
     ];
 
     fn name(self) -> &'static str {
@@ -233,6 +233,7 @@ impl Scenario {
     pub fn length(&self) -> Duration {
         Duration::from_millis(match self {
             Scenario::Run(_, Feature::Deaf) => 2000,
+            Scenario::Run(_, Feature::Colors) => 3000,
             Scenario::Run(_, Feature::Turns | Feature::All) => 1500,
             Scenario::Run(..) => 700,
             Scenario::Measure => 300,
