@@ -26,7 +26,7 @@ use crate::watchdog::{Patience, Watchdog};
 use course::Engine;
 use machine::Tree;
 use machine::group::Group;
-use machine::tracefs::{self, Recording, Switches};
+use machine::tracefs::{self, Recording, SWITCHES, Switches};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
@@ -319,7 +319,7 @@ fn run_stages<S: Sink>(
     }
     let ended = engine.supervise(settings, &watchdog, watch, sink, flush);
     let mut outcome = engine.end(ended, sink)?;
-    outcome.switches = recording.map(Recording::end).transpose()?;
+    outcome.switches = recording.map(Recording::end).transpose()?.map(Switches::from);
     Ok(outcome)
 }
 
@@ -332,7 +332,7 @@ fn record(settings: &Settings, made: &Made) -> Result<Option<Recording>> {
         made.will_make(&instance)
             .map_err(|e| Error::new(format!("the kernel's record of switches cannot be noted: {e}")))?;
     }
-    Recording::begin().map(Some)
+    Recording::begin(&[SWITCHES]).map(Some)
 }
 
 /// A control group for the programs of a run, where there can be one.

@@ -37,6 +37,17 @@ pub unsafe fn close_range(first: u32, last: u32) {
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0u32) };
 }
 
+/// Gives this thread, and what it starts from now on, a view of mounts of its own. What is mounted
+/// in it is seen by others as far as mounts propagate.
+///
+/// # Errors
+/// No right to it (`CAP_SYS_ADMIN`).
+pub fn own_mounts() -> io::Result<()> {
+    // SAFETY: the table of descriptors stays as it is.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }?;
+    Ok(())
+}
+
 /// Lets the parent trace this process, which then stops in front of the first instruction after its
 /// next exec (ptrace(2)).
 ///

@@ -1,5 +1,5 @@
 //! What is written for tests again and again: times, task sets, random numbers, platforms, watches,
-//! calls of the command, and how a test says that this machine cannot run it.
+//! calls of the command, a view of tracefs, and how a test says that this machine cannot run it.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ pub mod platforms;
 pub mod random;
 pub mod sets;
 pub mod times;
+pub mod tracefs;
 pub mod watching;
 
 pub use outcome::{NotRun, Outcome, Report, run, run_alone, trial};

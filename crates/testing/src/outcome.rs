@@ -70,9 +70,16 @@ pub fn run_alone(trials: Vec<Trial>) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The `main` of a file of tests. With `alone:` in front they run one after the other.
+/// The `main` of a file of tests. With `alone:` in front they run one after the other; what stands
+/// behind `first:` is done before any thread is started, and if it fails the tests have to say so.
 #[macro_export]
 macro_rules! tests {
+    (first: $first:expr, alone: $($name:ident),+ $(,)?) => {
+        fn main() -> std::process::ExitCode {
+            let _ = $first;
+            $crate::run_alone(vec![$($crate::trial(stringify!($name), $name)),+])
+        }
+    };
     (alone: $($name:ident),+ $(,)?) => {
         fn main() -> std::process::ExitCode {
             $crate::run_alone(vec![$($crate::trial(stringify!($name), $name)),+])
