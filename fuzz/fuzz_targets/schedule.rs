@@ -5,8 +5,8 @@
 #[path = "../../crates/simulate/tests/support/mod.rs"]
 mod support;
 
-use model::Ratio;
-use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
+use model::{Enforcement, Ratio};
+use simulate::{Costs, Execution, Releases, Scenario};
 use support::{Choices, Instance, POLICIES, UNIT, check, instance};
 
 /// Choices by the bytes of the fuzzer, and zeros when they are used up.

@@ -5,7 +5,7 @@ use analyze::assign::{self, How, Refusal};
 use analyze::partition::Fit;
 use analyze::semi::edf_wm;
 use model::assignmentfile::AssignmentFile;
-use model::{Assignment, Duration, Error, Platform, Result, TaskSet};
+use model::{Assignment, Duration, Enforcement, Error, Platform, Result, TaskSet};
 use policy::catalog::Needs;
 use policy::{Setup, Spec};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Scheduling {
     /// How tasks are partitioned, where the policy needs it.
     pub fit: Fit,
     /// What happens to jobs that execute for longer than their WCET.
-    pub enforcement: Enforce,
+    pub enforcement: Enforcement,
     /// Length of a quantum, where something happens at quanta.
     pub quantum: Duration,
 }
@@ -34,7 +34,7 @@ impl Default for Scheduling {
             policies: Policies::default(),
             assignment: None,
             fit: Fit::Worst,
-            enforcement: Enforce::Off,
+            enforcement: Enforcement::Off,
             quantum: Duration::from_millis(1),
         }
     }
@@ -57,38 +57,6 @@ impl FromStr for Policies {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
         Spec::list(text).map(Policies)
-    }
-}
-
-/// What happens to overruns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Enforce {
-    /// They go on.
-    #[default]
-    Off,
-    /// They are cut short at the end of a quantum, the rest is done by the next job.
-    Quantum,
-    /// They are cut short at once, the rest is done by the next job.
-    Exact,
-}
-
-impl From<Enforce> for simulate::Enforcement {
-    fn from(how: Enforce) -> Self {
-        match how {
-            Enforce::Off => Self::Off,
-            Enforce::Quantum => Self::PerQuantum,
-            Enforce::Exact => Self::Exact,
-        }
-    }
-}
-
-impl From<Enforce> for execute::Enforcement {
-    fn from(how: Enforce) -> Self {
-        match how {
-            Enforce::Off => Self::Off,
-            Enforce::Quantum => Self::PerQuantum,
-            Enforce::Exact => Self::Exact,
-        }
     }
 }
 

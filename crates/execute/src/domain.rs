@@ -28,7 +28,7 @@ mod jobs;
 pub(crate) mod samples;
 mod show;
 
-pub use enforcement::{Enforcement, POLICED};
+pub use enforcement::POLICED;
 pub(crate) use handover::Carried;
 
 use crate::backend::Backend;

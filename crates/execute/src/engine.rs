@@ -7,7 +7,6 @@
 mod course;
 
 use crate::colored::Provider;
-use crate::domain::Enforcement;
 use crate::effort::{Done, Efforts};
 use crate::kernel;
 use crate::made::Made;
@@ -28,7 +27,7 @@ use machine::Tree;
 use machine::group::Group;
 use machine::tracefs::{self, Recording, SWITCHES, Switches};
 use model::watch::Watch;
-use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
+use model::{CpuId, Duration, Enforcement, Error, Instant, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
 use std::sync::Arc;
 use trace::Sink;

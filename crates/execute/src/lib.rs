@@ -27,7 +27,7 @@ mod trigger;
 pub mod watchdog;
 pub mod witness;
 
-pub use domain::{Enforcement, POLICED};
+pub use domain::POLICED;
 pub use effort::{Done, Effort, Efforts};
 pub use engine::{Ending, Outcome, Settings, levels, run, run_in_turn, run_plan};
 pub use programs::ends::{How, ProgramEnd};

@@ -11,9 +11,8 @@ mod others;
 mod processors;
 
 use crate::boundary::Boundary;
-use crate::domain::Enforcement;
 use machine::{Machine, State, Tree};
-use model::{CpuId, Duration, Error, Ratio, Result, TaskSet};
+use model::{CpuId, Duration, Enforcement, Error, Ratio, Result, TaskSet};
 use serde::Serialize;
 use trace::Stage;
 

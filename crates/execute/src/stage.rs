@@ -9,11 +9,11 @@
 
 use crate::backend::{Backend, Host, TaskOf};
 use crate::domain::books::{Books, Parts};
-use crate::domain::{Carried, Domain, Enforcement};
+use crate::domain::{Carried, Domain};
 use crate::ids::{DomainId, PostId};
 use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
-use model::{CpuId, Duration, Instant, TaskId};
+use model::{CpuId, Duration, Enforcement, Instant, TaskId};
 use policy::{Plan, Policy, Route};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::Event as Record;

@@ -3,8 +3,8 @@
 
 mod support;
 
-use execute::{Enforcement, Launch, Manner, Performer, Rights, Settings};
-use model::{Beyond, Duration};
+use execute::{Launch, Manner, Performer, Rights, Settings};
+use model::{Beyond, Duration, Enforcement};
 use std::sync::atomic::AtomicBool;
 use support::{Live, Ran, SpinFor, ms, set_of};
 use trace::{EventKind, Flags};

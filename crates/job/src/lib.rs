@@ -67,4 +67,4 @@ mod life;
 mod limits;
 
 pub use life::{Begin, Handed, Life, Start, State};
-pub use limits::{Enforcement, LONGEST, Limits, Reached};
+pub use limits::{LONGEST, Limits, Reached};

@@ -1,21 +1,9 @@
 //! What a job may execute: budgets against overruns, slices of jobs that are split over domains.
 
-use model::{Duration, Instant};
+use model::{Duration, Enforcement, Instant};
 
 /// No job may need more than this, 73 years: sums of two times still fit with room to spare.
 pub const LONGEST: Duration = Duration::from_nanos(1 << 61);
-
-/// What happens to a job that has executed for its WCET and is not complete.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Enforcement {
-    /// It goes on.
-    #[default]
-    Off,
-    /// It is cut short at the next multiple of the quantum; the task's next job does the rest.
-    PerQuantum,
-    /// It is cut short at once; the task's next job does the rest.
-    Exact,
-}
 
 /// How the limits of jobs are kept in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! Properties of the life of jobs, by engines as small as they can be: one in virtual time, which
 //! looks at jobs exactly when it is told to, and one whose timers come late.
 
-use job::{Begin, Enforcement, Handed, Life, Limits, Reached, State};
-use model::{Duration, Instant, TaskId};
+use job::{Begin, Handed, Life, Limits, Reached, State};
+use model::{Duration, Enforcement, Instant, TaskId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

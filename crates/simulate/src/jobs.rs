@@ -6,11 +6,11 @@
 //! no memory.
 
 use crate::observe::Observer;
-use crate::scenario::{Enforcement, Scenario};
+use crate::scenario::Scenario;
 use crate::show::Show;
 use crate::summary::{Ending, Miss, Summary, TaskSummary};
 use job::{Begin, Life, Limits, Reached};
-use model::{CpuId, Duration, Instant, Platform, Result, Resumption, TaskId, TaskSet};
+use model::{CpuId, Duration, Enforcement, Instant, Platform, Result, Resumption, TaskId, TaskSet};
 use policy::Job;
 use std::hint::select_unpredictable;
 

@@ -22,7 +22,7 @@ pub mod summary;
 pub use chance::Chance;
 pub use costs::Costs;
 pub use observe::{Distributions, Observer, Responses, Traced};
-pub use scenario::{Enforcement, Execution, Lateness, Releases, Scenario};
+pub use scenario::{Execution, Lateness, Releases, Scenario};
 pub use summary::{Ending, Miss, Summary, TaskSummary};
 
 use model::watch::Watch;

@@ -3,7 +3,7 @@
 
 use crate::chance::{Chance, MOST};
 use crate::random::{self, Stream};
-use model::{CpuId, Duration, Error, Ratio, Result, TaskSet};
+use model::{CpuId, Duration, Enforcement, Error, Ratio, Result, TaskSet};
 
 /// When jobs are released. The first job of a task comes at its phase, but for [`Releases::Given`].
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -42,9 +42,6 @@ impl Default for Execution {
         Execution::Fraction(Ratio::ONE)
     }
 }
-
-/// What happens to a job that has executed for its WCET and is not complete.
-pub use job::Enforcement;
 
 /// How long after their arrivals jobs are released; deadlines count from the arrivals. By task, at most its period.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,10 +2,10 @@
 
 mod support;
 
-use model::Ratio;
 use model::watch::Silent;
+use model::{Enforcement, Ratio};
 use policy::{Setup, Spec};
-use simulate::{Costs, Distributions, Enforcement, Execution, Releases, Scenario, Traced};
+use simulate::{Costs, Distributions, Execution, Releases, Scenario, Traced};
 use support::{Instance, POLICIES, Random, UNIT, instance, units};
 use trace::{Sink, Statistics, VecSink};
 

@@ -3,8 +3,8 @@
 mod support;
 
 use model::assignment::{Slice, Slices};
-use model::{Assignment, CpuId, Ratio};
-use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
+use model::{Assignment, CpuId, Enforcement, Ratio};
+use simulate::{Costs, Execution, Releases, Scenario};
 use support::{Instance, POLICIES, Random, Small, instance, units};
 use trace::{EventKind, Flags, Header};
 

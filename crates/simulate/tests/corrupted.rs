@@ -3,8 +3,8 @@
 
 mod support;
 
-use model::Ratio;
-use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
+use model::{Enforcement, Ratio};
+use simulate::{Costs, Execution, Releases, Scenario};
 use std::collections::BTreeSet;
 use support::corruptions::corruptions;
 use support::{Choices, Instance, UNIT, check, instance};

@@ -3,8 +3,8 @@
 mod support;
 
 use model::assignment::{Slice, Slices, Turn, Turns};
-use model::{Assignment, CpuId, Duration, Instant, Ratio, TaskId};
-use simulate::{Costs, Enforcement, Execution, Releases, Scenario};
+use model::{Assignment, CpuId, Duration, Enforcement, Instant, Ratio, TaskId};
+use simulate::{Costs, Execution, Releases, Scenario};
 use support::{Instance, POLICIES, Random, Small, instance, occupancy, units};
 use trace::{Event, EventKind, Header, Overhead};
 

@@ -6,8 +6,8 @@
 
 mod support;
 
-use model::{CpuId, Duration, Ratio};
-use simulate::{Costs, Enforcement, Execution, Lateness, Releases, Scenario};
+use model::{CpuId, Duration, Enforcement, Ratio};
+use simulate::{Costs, Execution, Lateness, Releases, Scenario};
 use support::{Instance, POLICIES, Random, UNIT, instance, units};
 
 /// Anything but given times: all that can be drawn.

@@ -1,6 +1,8 @@
 //! What stands at the head of a trace, so that it explains itself: who ran what, where, under which rules.
 
-use model::{Assignment, CpuId, CpuSet, Duration, Error, Platform, Provenance, Result, TaskSet, taskfile};
+use model::{
+    Assignment, CpuId, CpuSet, Duration, Enforcement, Error, Platform, Provenance, Result, TaskSet, taskfile,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -34,21 +36,6 @@ pub enum Releases {
     Sporadic,
     /// As given, without any promise.
     Given,
-}
-
-/// What happens to a job that has executed for its WCET and is not done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Enforcement {
-    /// It does not happen: no job executes for more than its WCET.
-    #[default]
-    None,
-    /// Nothing: jobs may execute for longer.
-    Off,
-    /// It is cut short at the end of the quantum.
-    Quantum,
-    /// It is cut short at once.
-    Exact,
 }
 
 /// A policy with all that it was given, as it rules a part of the trace.
@@ -103,8 +90,8 @@ pub struct Header {
     pub stages: Vec<Stage>,
     /// When jobs are released.
     pub releases: Releases,
-    /// What happens to overruns.
-    pub enforcement: Enforcement,
+    /// What happens to overruns; `None`: no job executes for more than its WCET.
+    pub enforcement: Option<Enforcement>,
     /// What a simulation is charged for, where it is charged at all.
     pub charges: Option<Charges>,
     /// By task, the processor that releases its jobs although they run elsewhere (002 Fig. 2.7); empty: none.
@@ -122,11 +109,32 @@ struct Written {
     platform: Platform,
     stages: Vec<Stage>,
     releases: Releases,
-    enforcement: Enforcement,
+    #[serde(with = "or_none")]
+    enforcement: Option<Enforcement>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     charges: Option<Charges>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     release_on: Vec<Option<CpuId>>,
+}
+
+/// The word for a way of enforcement, or `none`.
+mod or_none {
+    use super::Enforcement;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    const NONE: &str = "none";
+
+    pub fn serialize<S: Serializer>(how: &Option<Enforcement>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(how.map_or(NONE, Enforcement::word))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Enforcement>, D::Error> {
+        let word = String::deserialize(from)?;
+        match word.as_str() {
+            NONE => Ok(None),
+            _ => word.parse().map(Some).map_err(serde::de::Error::custom),
+        }
+    }
 }
 
 impl Header {
@@ -139,7 +147,7 @@ impl Header {
             platform,
             stages: vec![stage],
             releases: Releases::default(),
-            enforcement: Enforcement::default(),
+            enforcement: None,
             charges: None,
             release_on: Vec::new(),
         }

@@ -21,7 +21,7 @@ pub mod view;
 pub use check::{Checker, Verdict};
 pub use event::{Event, EventKind, Flags};
 pub use file::{Condition, FileSink, Reader};
-pub use header::{Charges, Enforcement, Header, Origin, Releases, Stage};
+pub use header::{Charges, Header, Origin, Releases, Stage};
 pub use overhead::Overhead;
 pub use sink::{NullSink, Sink, VecSink};
 pub use stats::Statistics;

@@ -14,9 +14,9 @@ mod observer;
 mod stood;
 
 use crate::event::{Event, EventKind, Flags};
-use crate::header::{Enforcement, Header, Origin, Releases};
+use crate::header::{Header, Origin, Releases};
 use crate::overhead::Overhead;
-use model::{CpuId, CpuSet, Duration, Instant, TaskId, Timing};
+use model::{CpuId, CpuSet, Duration, Enforcement, Instant, TaskId, Timing};
 pub use observer::{Doing, Nobody, Observer, Span};
 use std::collections::VecDeque;
 use stood::Stood;
@@ -140,7 +140,7 @@ pub struct State {
     sporadic: Vec<bool>,
     origin: Origin,
     releases: Releases,
-    enforcement: Enforcement,
+    enforcement: Option<Enforcement>,
     stages: u64,
     release_on: Vec<Option<CpuId>>,
     tolerance: Duration,

@@ -1,8 +1,9 @@
 //! The options on scheduling that `simulate` and `run` share.
 
 use analyze::partition::Fit;
-use app::scheduling::{Enforce, Policies, Scheduling};
-use model::Duration;
+use app::scheduling::{Policies, Scheduling};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use model::{Duration, Enforcement};
 use policy::catalog::Tests;
 use std::path::PathBuf;
 
@@ -20,22 +21,17 @@ pub struct SchedulingArgs {
     #[arg(long, value_name = "FIT", default_value = "wfd")]
     fit: Fit,
     /// What happens to jobs that execute for longer than their WCET
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = EnforceArg::Off)]
-    enforcement: EnforceArg,
+    #[arg(long, value_name = "HOW", value_parser = enforcement(), default_value_t = Enforcement::Off)]
+    enforcement: Enforcement,
     /// Length of a quantum, where something happens at quanta
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
     quantum: Duration,
 }
 
-/// What happens to overruns, on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum EnforceArg {
-    /// They go on
-    Off,
-    /// They are cut short at the end of a quantum, the rest is done by the next job
-    Quantum,
-    /// They are cut short at once, the rest is done by the next job
-    Exact,
+/// The words for what happens to overruns, with what they mean for `--help`.
+fn enforcement() -> impl TypedValueParser<Value = Enforcement> {
+    let words = Enforcement::ALL.map(|(word, _, meaning)| PossibleValue::new(word).help(meaning));
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<Enforcement>())
 }
 
 impl From<SchedulingArgs> for Scheduling {
@@ -44,11 +40,7 @@ impl From<SchedulingArgs> for Scheduling {
             policies: args.policy,
             assignment: args.assignment,
             fit: args.fit,
-            enforcement: match args.enforcement {
-                EnforceArg::Off => Enforce::Off,
-                EnforceArg::Quantum => Enforce::Quantum,
-                EnforceArg::Exact => Enforce::Exact,
-            },
+            enforcement: args.enforcement,
             quantum: args.quantum,
         }
     }

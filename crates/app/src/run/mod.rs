@@ -22,13 +22,13 @@ use ::trace::{Checker, Event, FileSink, Header, Origin, Sink, Stage, Statistics}
 use colors::{Coloring, Prepared};
 use execute::preflight::{self, Intent, Level};
 use execute::witness::{self, Testimony, Told};
-use execute::{Efforts, Enforcement, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
+use execute::{Efforts, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
 use looked::disturbances;
 use machine::settings::Settings as Changed;
 use machine::user::User;
 use machine::{Machine, Tree};
 use model::watch::Watch;
-use model::{CpuSet, Duration, Error, Provenance, Ratio, Result, TaskSet};
+use model::{CpuSet, Duration, Enforcement, Error, Provenance, Ratio, Result, TaskSet};
 use performers::{Workloads, best_effort, performers};
 use policy::AnyPlan;
 use std::fs::File;
@@ -150,7 +150,7 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
     for (policy, stage) in how.all().zip(&reserved.stages) {
         plans.push(policy.plan(&how.setup(set, platform, stage.assignment.as_ref()))?);
     }
-    let enforcement = Enforcement::from(how.enforcement);
+    let enforcement = how.enforcement;
     let intent = Intent {
         machine: &machine,
         tree: &Tree::new("/".as_ref()),
@@ -460,11 +460,7 @@ fn header(
     };
     Header {
         origin: Origin::Real,
-        enforcement: match enforcement {
-            Enforcement::Off => ::trace::Enforcement::Off,
-            Enforcement::PerQuantum => ::trace::Enforcement::Quantum,
-            Enforcement::Exact => ::trace::Enforcement::Exact,
-        },
+        enforcement: Some(enforcement),
         stages: stages.clone(),
         ..Header::simulated(
             set.clone(),

@@ -9,13 +9,11 @@ use crate::scheduling::Scheduling;
 use crate::{Charged, Choice, On, Tasks, provenance};
 use model::files::Aside;
 use model::watch::Watch;
-use model::{Duration, Error, Instant, Platform, Provenance, Result, Statistic, TaskSet};
+use model::{Duration, Enforcement, Error, Instant, Platform, Provenance, Result, Statistic, TaskSet};
 use policy::Spec;
 use policy::catalog::Needs;
 use serde::Serialize;
-use simulate::{
-    Costs, Distributions, Ending, Enforcement, Execution, Lateness, Releases, Scenario, Summary, Traced,
-};
+use simulate::{Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary, Traced};
 use std::path::PathBuf;
 use trace::{FileSink, Header, Stage};
 
@@ -74,7 +72,7 @@ impl Options {
     fn scenario(&self) -> Scenario {
         Scenario {
             execution: Execution::default(),
-            enforcement: self.scheduling.enforcement.into(),
+            enforcement: self.scheduling.enforcement,
             quantum: self.scheduling.quantum,
             stop_at_miss: self.brute_force,
             seed: self.seed,
@@ -353,10 +351,8 @@ fn header(
             Releases::Given(_) => trace::Releases::Given,
         },
         enforcement: match scenario.enforcement {
-            Enforcement::Off if scenario.may_overrun() => trace::Enforcement::Off,
-            Enforcement::Off => trace::Enforcement::None,
-            Enforcement::PerQuantum => trace::Enforcement::Quantum,
-            Enforcement::Exact => trace::Enforcement::Exact,
+            Enforcement::Off if !scenario.may_overrun() => None,
+            how => Some(how),
         },
         ..Header::simulated(set.clone(), platform.clone(), stage, provenance)
     }

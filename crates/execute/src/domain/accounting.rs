@@ -1,10 +1,10 @@
 //! The account of work: what jobs have executed, which pieces of work are done, when to look again.
 
 use super::books::Books;
-use super::enforcement::{Enforcement, SHORTEST};
+use super::enforcement::SHORTEST;
 use crate::backend::Backend;
 use crate::ids::Place;
-use model::{Duration, TaskId};
+use model::{Duration, Enforcement, TaskId};
 
 impl<B: Backend> Books<B> {
     /// Takes note of a piece of work that the task, one of this domain, has done. If its current

@@ -1,13 +1,12 @@
 //! The books of a domain: its processors, its tasks, what is known of them, and the backend that
 //! carries decisions out. What is done with them is in the modules beside.
 
-use super::enforcement::Enforcement;
 use super::samples::Samples;
 use crate::backend::{Backend, Choice};
 use crate::ids::{DomainId, Place};
 use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
-use model::{CpuId, Duration, Instant, Result, TaskId};
+use model::{CpuId, Duration, Enforcement, Instant, Result, TaskId};
 use policy::Job;
 use policy::tournament::Tournament;
 use std::sync::Arc;

@@ -1,19 +1,6 @@
-//! What happens to jobs that execute for longer than they may, and how exactly that is seen to.
+//! How exactly it is seen to that jobs execute for no longer than they may.
 
 use model::Duration;
-
-/// What happens to a job that has executed for its WCET and is not done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Enforcement {
-    /// It goes on.
-    #[default]
-    Off,
-    /// It is cut short at the next multiple of the quantum; the rest is done by the task's next
-    /// job.
-    PerQuantum,
-    /// It is cut short at once; the rest is done by the task's next job.
-    Exact,
-}
 
 /// A timer is not set for less, in nanoseconds: the dispatcher that it wakes would take the time
 /// that is waited for.

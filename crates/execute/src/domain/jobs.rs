@@ -2,11 +2,11 @@
 //! one.
 
 use super::Domain;
-use super::enforcement::{Enforcement, NEARLY};
+use super::enforcement::NEARLY;
 use crate::backend::{Backend, Then};
 use crate::ids::Place;
 use crate::team::Mail;
-use model::{Duration, Error, Instant, TaskId};
+use model::{Duration, Enforcement, Error, Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Event, Policy};
 use trace::{Event as Record, Overhead};

@@ -2,12 +2,11 @@
 //! clock from one event to the next. It stands for dispatchers and supervisor.
 
 use super::{Execution, Failure, Machine, MemoryBackend, Virtual};
-use crate::domain::Enforcement;
 use crate::ids::{DomainId, Place, PostId};
 use crate::stage::{Common, Domains, Site, Stage, Tally, open};
 use crate::task_state::Parameters;
 use crate::team::{self, Team};
-use model::{CpuId, Duration, Instant, TaskId, TaskSet};
+use model::{CpuId, Duration, Enforcement, Instant, TaskId, TaskSet};
 use policy::{AnyPlan, Plan, Policy, Visit};
 use std::sync::Arc;
 use trace::VecSink;

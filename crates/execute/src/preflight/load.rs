@@ -2,9 +2,9 @@
 //! policed.
 
 use super::{Finding, Intent, kernel};
-use crate::domain::{Enforcement, POLICED};
+use crate::domain::POLICED;
 pub use crate::threads::slack::MOST_PERCENT;
-use model::{Assignment, CpuId, Duration, Ratio, TaskId, TaskSet, Workload};
+use model::{Assignment, CpuId, Duration, Enforcement, Ratio, TaskId, TaskSet, Workload};
 use std::collections::BTreeMap;
 use trace::Stage;
 

@@ -10,7 +10,7 @@ use model::{
 };
 use policy::catalog::{Needs, Tests};
 use policy::{AnyPlan, Setup, Spec};
-use simulate::{Costs, Enforcement, Releases, Responses, Scenario, Summary, Traced};
+use simulate::{Costs, Releases, Responses, Scenario, Summary, Traced};
 use std::sync::LazyLock;
 use trace::check::Options;
 use trace::{Checker, Event, EventKind, Header, Sink, Stage, VecSink, Verdict};
@@ -167,11 +167,7 @@ impl Instance {
                 Releases::Sporadic(_) | Releases::SporadicBy(_) => trace::Releases::Sporadic,
                 Releases::Given(_) => trace::Releases::Given,
             },
-            enforcement: match scenario.enforcement {
-                Enforcement::Off => trace::Enforcement::Off,
-                Enforcement::PerQuantum => trace::Enforcement::Quantum,
-                Enforcement::Exact => trace::Enforcement::Exact,
-            },
+            enforcement: Some(scenario.enforcement),
             ..Header::simulated(self.set(), self.platform(), stage, Provenance::default())
         }
     }

@@ -2,8 +2,8 @@
 
 use super::{Fault, Job, Observer, State, Status, fault, nth};
 use crate::event::{Event, Flags};
-use crate::header::{Enforcement, Origin, Releases};
-use model::{CpuId, Duration, Instant};
+use crate::header::{Origin, Releases};
+use model::{CpuId, Duration, Enforcement, Instant};
 
 impl State {
     pub(super) fn release(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
@@ -149,10 +149,10 @@ impl State {
         }
         let wcet = self.timings[event.task.index()].wcet;
         if simulated {
-            if cut && matches!(self.enforcement, Enforcement::None | Enforcement::Off) {
+            if cut && matches!(self.enforcement, None | Some(Enforcement::Off)) {
                 return Err(fault("budget", "it is cut short without enforcement".to_owned()));
             }
-            let must_keep = matches!(self.enforcement, Enforcement::None | Enforcement::Exact);
+            let must_keep = matches!(self.enforcement, None | Some(Enforcement::Exact));
             if must_keep && executed > wcet {
                 return Err(fault(
                     "budget",
@@ -204,9 +204,9 @@ impl State {
             return Ok(());
         }
         let kept = match self.enforcement {
-            Enforcement::Exact => budget == wcet && executed == budget,
-            Enforcement::Quantum => budget == wcet && executed >= budget,
-            Enforcement::None | Enforcement::Off => false,
+            Some(Enforcement::Exact) => budget == wcet && executed == budget,
+            Some(Enforcement::PerQuantum) => budget == wcet && executed >= budget,
+            None | Some(Enforcement::Off) => false,
         };
         if kept {
             Ok(())
@@ -275,7 +275,7 @@ impl State {
 
     /// At the end of a simulation: has the current job of a task executed within its WCET, and is it done if it used all of that?
     fn within_budget(&self, task: usize) -> Result<(), Fault> {
-        let must_keep = matches!(self.enforcement, Enforcement::None | Enforcement::Exact);
+        let must_keep = matches!(self.enforcement, None | Some(Enforcement::Exact));
         if !self.is_simulated() || !must_keep {
             return Ok(());
         }

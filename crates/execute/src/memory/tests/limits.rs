@@ -1,7 +1,7 @@
 //! Budgets: overruns are cut short when they are to be, and what is left is done by the next jobs.
 
 use super::*;
-use crate::domain::Enforcement;
+use model::Enforcement;
 use trace::Flags;
 
 /// Two tasks on each processor in turn; T1 overruns with its first job, by 3 ms of 4 ms.
