@@ -3,10 +3,11 @@
 //!
 //! A name in a directory that others may write to, such as `/tmp`, can be taken by them first;
 //! clients would talk to them. So the directory must be one's own. The mode of a socket is what the
-//! process's mask leaves of it when it is bound: it is never changed by name afterwards.
+//! mask of the thread leaves of it when it is bound: it is never changed by name afterwards.
 
 use model::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, open, statat, unlinkat};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -26,9 +27,6 @@ pub struct Socket {
 impl Socket {
     /// Listens there; any user may connect: who it is decides what is given. The directory is made
     /// if only its last part is missing.
-    ///
-    /// Changes the mask of this process for a moment: to be called while no other thread makes
-    /// files.
     ///
     /// # Errors
     /// The directory is one that others may write to; a server is running there; the socket cannot
@@ -62,10 +60,7 @@ impl Socket {
             unlinkat(&dir, &name, AtFlags::empty())
                 .map_err(|e| Error::io(&path, "remove the old socket", &e.into()))?;
         }
-        let before = rustix::process::umask(Mode::XUSR | Mode::XGRP | Mode::XOTH);
-        let bound = UnixListener::bind(&within);
-        rustix::process::umask(before);
-        let listener = bound.map_err(|e| {
+        let listener = bind_for_all(&within).map_err(|e| {
             // It may be there with nobody who listens, unless it is somebody else's.
             if e.kind() != std::io::ErrorKind::AddrInUse && is_socket() {
                 let _ = unlinkat(&dir, &name, AtFlags::empty());
@@ -103,6 +98,20 @@ impl Drop for Socket {
             let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
         }
     }
+}
+
+/// Makes a socket to which everybody may connect, whatever the mask of this process is: by a thread
+/// with a mask of its own, as others may be making files.
+fn bind_for_all(path: &Path) -> io::Result<UnixListener> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, || {
+            sys::process::own_mask()?;
+            rustix::process::umask(Mode::XUSR | Mode::XGRP | Mode::XOTH);
+            UnixListener::bind(path)
+        })?;
+        let panicked = |_| Err(io::Error::other("the thread that makes it has panicked"));
+        thread.join().unwrap_or_else(panicked)
+    })
 }
 
 /// Opens a directory that nobody else may write to.
@@ -165,6 +174,33 @@ mod tests {
         assert!(e.contains("is running there"), "{e}");
         drop(socket);
         assert!(!path.exists());
+    }
+
+    /// A file that another thread makes meanwhile is no more open than it should be.
+    #[test]
+    fn other_threads_keep_their_mask() {
+        let dir = tempfile::tempdir().unwrap();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        let made_as = |name: String| {
+            let path = dir.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::metadata(&path).unwrap().mode() & 0o777
+        };
+        let as_ever = made_as("before".to_owned());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0..100 {
+                    drop(Socket::bind(dir.path().join(format!("{n}.sock"))).unwrap());
+                }
+                over.store(true, std::sync::atomic::Ordering::Release);
+            });
+            let mut made = 0;
+            while !over.load(std::sync::atomic::Ordering::Acquire) {
+                assert_eq!(made_as(format!("made-{made}")), as_ever);
+                made += 1;
+            }
+            assert!(made > 0);
+        });
     }
 
     #[test]

@@ -37,6 +37,16 @@ pub unsafe fn close_range(first: u32, last: u32) {
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0u32) };
 }
 
+/// Gives this thread a working directory and a mask for the permissions of new files of its own.
+///
+/// # Errors
+/// The kernel has no memory for it.
+pub fn own_mask() -> io::Result<()> {
+    // SAFETY: the table of descriptors stays as it is.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FS) }?;
+    Ok(())
+}
+
 /// Gives this thread, and what it starts from now on, a view of mounts of its own. What is mounted
 /// in it is seen by others as far as mounts propagate.
 ///
