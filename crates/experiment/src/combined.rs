@@ -161,6 +161,53 @@ fn periods<C: Clock>(
     measured
 }
 
+/// The product without a filter, over 20 products: how long one takes, in ticks.
+fn alone<C: Clock>(clock: C, product: &mut Product<'_>, witness: Witness) -> Result<f64> {
+    let mut small = [0.0; filter::doubles(1)];
+    let mut nothing = Filter::new(&mut small, 1)?;
+    let many = periods(clock, &mut nothing, product, u64::MAX, 20 * STEPS, u64::MAX, witness);
+    Ok(many.real as f64 / 20.0)
+}
+
+/// A product beside a filter, as often as it takes to measure it.
+struct Pair<'a, C> {
+    clock: C,
+    witness: Witness,
+    product: Product<'a>,
+    /// Of the filter.
+    coefficients: usize,
+    /// How many products are made.
+    products: usize,
+    /// Nanoseconds of a tick.
+    tick: f64,
+}
+
+impl<C: Clock> Pair<'_, C> {
+    /// One sample at a rate, with the filter in memory of its own or of the product's colors.
+    fn sample(&mut self, rate: f64, run: usize, view: &mut View, partitioned: bool) -> Result<Sample> {
+        let tick = self.tick;
+        let mut filter = Filter::new(bytemuck::cast_slice_mut(view.bytes()), self.coefficients)?;
+        let period = (1e9 / rate / tick) as u64;
+        // At a rate that leaves the product no time there is an end, too.
+        let patience = (20.0 * LONG_NS / tick) as u64;
+        let steps = self.products * STEPS;
+        let product = &mut self.product;
+        let got = periods(self.clock, &mut filter, product, period, steps, patience, self.witness);
+        let done = got.steps as f64 / STEPS as f64;
+        Ok(Sample {
+            rate,
+            partitioned,
+            run,
+            product_ns: match got.steps < steps {
+                true => f64::NAN,
+                false => got.real as f64 * tick / done,
+            },
+            filter_ns: got.filter as f64 * tick / got.periods.max(1) as f64,
+            interrupted: got.interrupted,
+        })
+    }
+}
+
 fn measure<C: Clock>(
     clock: C,
     ground: &Ground<'_>,
@@ -187,20 +234,7 @@ fn measure<C: Clock>(
     let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
     let mut partitioned = ground.pool.take(&own, filter_pages)?;
     let mut unpartitioned = ground.pool.take(&data, filter_pages)?;
-    let alone = {
-        let mut small = [0.0; filter::doubles(1)];
-        let mut nothing = Filter::new(&mut small, 1)?;
-        let many = periods(
-            clock,
-            &mut nothing,
-            &mut product,
-            u64::MAX,
-            20 * STEPS,
-            u64::MAX,
-            witness,
-        );
-        many.real as f64 * tick / 20.0
-    };
+    let alone = alone(clock, &mut product, witness)? * tick;
     let mut seen = Seen {
         data,
         filter: own,
@@ -212,12 +246,19 @@ fn measure<C: Clock>(
         higher: Vec::new(),
         samples: Vec::new(),
     };
+    let mut pair = Pair {
+        clock,
+        witness,
+        product,
+        coefficients,
+        products: (LONG_NS / alone).ceil().max(1.0) as usize,
+        tick,
+    };
     let rates: Vec<f64> = RATES.into_iter().chain(HIGHER).collect();
     watch.begin(
         "a product of matrices beside a filter",
         (runs * rates.len()) as u64,
     );
-    let products = (LONG_NS / alone).ceil().max(1.0);
     'runs: for run in 0..runs {
         for rate in rates.iter().copied() {
             if watch.stopped() {
@@ -228,29 +269,8 @@ fn measure<C: Clock>(
                 seen.runs = run;
                 break 'runs;
             }
-            let mut one = |view: &mut View, partitioned: bool| -> Result<()> {
-                let mut filter = Filter::new(bytemuck::cast_slice_mut(view.bytes()), coefficients)?;
-                let period = (1e9 / rate / tick) as u64;
-                // At a rate that leaves the product no time there is an end, too.
-                let patience = (20.0 * LONG_NS / tick) as u64;
-                let steps = products as usize * STEPS;
-                let got = periods(clock, &mut filter, &mut product, period, steps, patience, witness);
-                let done = got.steps as f64 / STEPS as f64;
-                seen.samples.push(Sample {
-                    rate,
-                    partitioned,
-                    run,
-                    product_ns: match got.steps < steps {
-                        true => f64::NAN,
-                        false => got.real as f64 * tick / done,
-                    },
-                    filter_ns: got.filter as f64 * tick / got.periods.max(1) as f64,
-                    interrupted: got.interrupted,
-                });
-                Ok(())
-            };
-            one(&mut partitioned, true)?;
-            one(&mut unpartitioned, false)?;
+            seen.samples.push(pair.sample(rate, run, &mut partitioned, true)?);
+            seen.samples.push(pair.sample(rate, run, &mut unpartitioned, false)?);
             watch.advance(1);
         }
     }

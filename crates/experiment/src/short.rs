@@ -213,29 +213,156 @@ impl Before<'_> {
     }
 }
 
-fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
-    let calibration = Calibration::of(clock, Duration::from_millis(20))?;
-    let nanos = |ticks: u64| calibration.duration(ticks).nanos() as f64;
-    let witness = Witness::new();
-    let number = ground.palette.colors();
-    if plan.colors == 0 || plan.colors > number / 2 {
+/// Half of all colors are for the flood.
+fn check_colors(colors: u16, number: u16) -> Result<()> {
+    if colors == 0 || colors > number / 2 {
         return Err(
-            Error::new(format!("{} of {number} colors cannot be the task's", plan.colors))
+            Error::new(format!("{colors} of {number} colors cannot be the task's"))
                 .remedy(format!("choose between 1 and {}", number / 2)),
         );
     }
-    let data = Colors::first(plan.colors);
-    // Where the activation's code and its notes on the stack lie.
-    let mut below = 0_u64;
-    black_box(&mut below);
-    let mut own = ground::code(&[
+    Ok(())
+}
+
+/// Where the activation's code lies.
+fn code_of<C: Clock>(task: Task) -> Vec<Page<'static>> {
+    ground::code(&[
         activate::<C> as fn(C, &mut Active<'static>, f64) -> u64 as usize,
-        match plan.task {
+        match task {
             Task::Filter => Filter::step as fn(&mut Filter<'static>, f64) -> f64 as usize,
             Task::Cosine => Cosine::step as fn(&mut Cosine<'static>, f64) -> f64 as usize,
             Task::Fourier => Fourier::step as fn(&mut Fourier<'static>, f64) -> f64 as usize,
         },
-    ]);
+    ])
+}
+
+/// What activations are measured with.
+struct Rig<'a, C> {
+    clock: C,
+    calibration: Calibration,
+    witness: Witness,
+    sentinel: Sentinel,
+    before: Before<'a>,
+}
+
+/// One activation, with what tells later whether it counts, in ticks.
+struct Activation {
+    sample: Sample,
+    /// The slower one of two activations with a warm cache, before and after.
+    guard: u64,
+    /// The longest step of what came before.
+    step: u64,
+    /// How long the sentinel took.
+    whole: u64,
+}
+
+impl<C: Clock> Rig<'_, C> {
+    fn nanos(&self, ticks: u64) -> f64 {
+        self.calibration.duration(ticks).nanos() as f64
+    }
+
+    fn activation(&mut self, active: &mut Active<'_>, size: usize, scenario: usize, run: usize) -> Activation {
+        let clock = self.clock;
+        self.sentinel.read();
+        self.sentinel.read();
+        // What is in the partition at first, as it would be after the last activation.
+        activate(clock, active, 1.0);
+        let warm = activate(clock, active, 1.0);
+        let step = self.before.run(clock, SCENARIOS[scenario]);
+        self.witness.arm();
+        let took = activate(clock, active, run as f64);
+        let interrupted = self.witness.interrupted();
+        let whole = self.sentinel.time(clock);
+        activate(clock, active, 1.0);
+        let after = activate(clock, active, 1.0);
+        let sample = Sample {
+            size,
+            scenario,
+            run,
+            ns: self.nanos(took),
+            step_ns: self.nanos(step),
+            sentinel_ns: self.nanos(whole),
+            interrupted,
+            disturbed: false,
+            held: false,
+            emptied: false,
+        };
+        Activation {
+            sample,
+            guard: warm.max(after),
+            step,
+            whole,
+        }
+    }
+
+    /// All runs of one size. `None`: the user stopped it.
+    fn runs(
+        &mut self,
+        active: &mut Active<'_>,
+        size: usize,
+        plan: &Plan<'_>,
+        watch: &dyn Watch,
+    ) -> Option<Vec<Sample>> {
+        let mut samples: Vec<Sample> = Vec::new();
+        let (mut kept, mut longest) = (Vec::new(), Vec::new());
+        for run in 0..plan.runs {
+            let mut guards = Vec::new();
+            for activation in 0..plan.activations * SCENARIOS.len() {
+                if watch.stopped() {
+                    return None;
+                }
+                // In turn, so that what the machine does otherwise meets all alike.
+                let scenario = activation % SCENARIOS.len();
+                let done = self.activation(active, size, scenario, run);
+                longest.push(done.step);
+                kept.push(done.whole);
+                guards.push(done.guard);
+                samples.push(done.sample);
+            }
+            let most = ground::calm(&guards, CALM, self.calibration.step);
+            let begun = samples.len() - guards.len();
+            for (sample, guard) in samples[begun..].iter_mut().zip(guards) {
+                sample.disturbed = guard > most;
+            }
+            self.witness.disarm();
+            watch.advance(1);
+        }
+        self.leave_out(&mut samples, &kept, CALM, |s| &mut s.emptied);
+        self.leave_out(&mut samples, &longest, HELD, |s| &mut s.held);
+        Some(samples)
+    }
+
+    /// Flags the samples whose ticks are more than `factor` times the usual of their scenario: a
+    /// flood of another kind leaves prefetchers and translations in another state, so that each
+    /// has its own measure.
+    fn leave_out(
+        &self,
+        samples: &mut [Sample],
+        ticks: &[u64],
+        factor: f64,
+        flag: fn(&mut Sample) -> &mut bool,
+    ) {
+        for scenario in 0..SCENARIOS.len() {
+            let of = |sample: &Sample| sample.scenario == scenario;
+            let own = samples.iter().zip(ticks).filter(|(s, _)| of(s));
+            let own: Vec<u64> = own.map(|(_, ticks)| *ticks).collect();
+            let most = ground::calm(&own, factor, self.calibration.step);
+            for (sample, ticks) in samples.iter_mut().zip(ticks).filter(|(s, _)| of(s)) {
+                *flag(sample) = *ticks > most;
+            }
+        }
+    }
+}
+
+fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
+    let calibration = Calibration::of(clock, Duration::from_millis(20))?;
+    let witness = Witness::new();
+    check_colors(plan.colors, ground.palette.colors())?;
+    let data = Colors::first(plan.colors);
+    // Notes of an activation on the stack lie next to this.
+    let mut below = 0_u64;
+    black_box(&mut below);
+    let mut own = code_of::<C>(plan.task);
     own.push(Page::under(&below));
     let rest = ground.colors_of(&own, watch)?.difference(&data);
     drop(own);
@@ -250,7 +377,7 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
         .rev()
         .take((WATCHED * data.len()).min(others.len() / 2))
         .collect();
-    let mut sentinel = Sentinel::new(ground.pool.take(&watched, ways * watched.len() / 2)?);
+    let sentinel = Sentinel::new(ground.pool.take(&watched, ways * watched.len() / 2)?);
     let free = ground.others(&both.union(&watched));
     let small = ground.pool.take(&free, 2 * free.len())?;
     let translations = ground.pool.take_all(&free, usize::MAX)?;
@@ -278,80 +405,27 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
         rows: Vec::new(),
         samples: Vec::new(),
     };
+    let mut rig = Rig {
+        clock,
+        calibration,
+        witness,
+        sentinel,
+        before,
+    };
     watch.begin(
         "short tasks beside the flooder",
         (plan.sizes.len() * plan.runs) as u64,
     );
-    'sizes: for size in plan.sizes.iter().copied() {
+    for size in plan.sizes.iter().copied() {
         let mut active = Active::new(plan.task, bytemuck::cast_slice_mut(memory.bytes()), size)?;
-        let first = seen.samples.len();
-        let (mut kept, mut longest) = (Vec::new(), Vec::new());
-        for run in 0..plan.runs {
-            let mut guards = Vec::new();
-            for activation in 0..plan.activations * SCENARIOS.len() {
-                if watch.stopped() {
-                    if seen.rows.is_empty() {
-                        return Err(Error::new("stopped before the first size was done"));
-                    }
-                    seen.samples.truncate(first);
-                    break 'sizes;
-                }
-                // In turn, so that what the machine does otherwise meets all alike.
-                let scenario = activation % SCENARIOS.len();
-                sentinel.read();
-                sentinel.read();
-                // What is in the partition at first, as it would be after the last activation.
-                activate(clock, &mut active, 1.0);
-                let warm = activate(clock, &mut active, 1.0);
-                let step = before.run(clock, SCENARIOS[scenario]);
-                witness.arm();
-                let took = activate(clock, &mut active, run as f64);
-                let interrupted = witness.interrupted();
-                let whole = sentinel.time(clock);
-                longest.push(step);
-                kept.push(whole);
-                activate(clock, &mut active, 1.0);
-                let after = activate(clock, &mut active, 1.0);
-                guards.push(warm.max(after));
-                seen.samples.push(Sample {
-                    size,
-                    scenario,
-                    run,
-                    ns: nanos(took),
-                    step_ns: nanos(step),
-                    sentinel_ns: nanos(whole),
-                    interrupted,
-                    disturbed: false,
-                    held: false,
-                    emptied: false,
-                });
+        let Some(samples) = rig.runs(&mut active, size, plan, watch) else {
+            if seen.rows.is_empty() {
+                return Err(Error::new("stopped before the first size was done"));
             }
-            let most = ground::calm(&guards, CALM, calibration.step);
-            let begun = seen.samples.len() - guards.len();
-            for (sample, guard) in seen.samples[begun..].iter_mut().zip(guards) {
-                sample.disturbed = guard > most;
-            }
-            witness.disarm();
-            watch.advance(1);
-        }
-        // A flood of another kind leaves prefetchers and translations in another state: each has its own measure.
-        for scenario in 0..SCENARIOS.len() {
-            let of = |sample: &Sample| sample.scenario == scenario;
-            let samples = &mut seen.samples[first..];
-            for (ticks, factor, flag) in [
-                (&kept, CALM, (|s| &mut s.emptied) as fn(&mut Sample) -> &mut bool),
-                (&longest, HELD, |s| &mut s.held),
-            ] {
-                let own = samples.iter().zip(ticks).filter(|(s, _)| of(s));
-                let own: Vec<u64> = own.map(|(_, ticks)| *ticks).collect();
-                let most = ground::calm(&own, factor, calibration.step);
-                for (sample, ticks) in samples.iter_mut().zip(ticks).filter(|(s, _)| of(s)) {
-                    *flag(sample) = *ticks > most;
-                }
-            }
-        }
-        let row = row_of(plan.task, size, plan.runs, &seen.samples[first..])?;
-        seen.rows.push(row);
+            break;
+        };
+        seen.rows.push(row_of(plan.task, size, plan.runs, &samples)?);
+        seen.samples.extend(samples);
     }
     Ok(seen)
 }

@@ -77,20 +77,58 @@ const PARTS: [&str; 8] = [
     "kernel's",
 ];
 
+/// The entries that a process shares, from their bytes.
+fn entries_of(bytes: &[u8]) -> Vec<Entry> {
+    let entry = |b: &[u8]| {
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| b[at + i]));
+        Entry {
+            start: word(0),
+            size: word(8),
+            kind: word(16) as u32,
+            ordinary: (word(16) >> 32) as u32,
+        }
+    };
+    bytes.chunks_exact(size_of::<Entry>()).map(entry).collect()
+}
+
+/// A mapping, as far as its part depends on it.
+struct Place<'a> {
+    rights: &'a str,
+    path: &'a str,
+    /// Of a file, or of the zeroed data behind one.
+    object: bool,
+    /// Of the library that colors this program.
+    library: bool,
+}
+
+impl Place<'_> {
+    /// The index in [`PARTS`] of a page of this mapping.
+    fn part(&self, entry: Option<&Entry>) -> usize {
+        let path = self.path;
+        match entry.map(|e| e.kind) {
+            Some(HEAP) => 0,
+            Some(MAPPING) => 1,
+            Some(STACK) => 2,
+            _ if path == "[stack]" => 2,
+            _ if path == "[heap]" => 0,
+            _ if path.starts_with("[v") => 7,
+            None if self.library => 6,
+            Some(_) | None if self.object || entry.is_some() => {
+                if self.rights.contains('x') || !self.rights.contains('w') {
+                    3
+                } else {
+                    4
+                }
+            }
+            _ if path.is_empty() => 5,
+            _ => 1,
+        }
+    }
+}
+
 /// Looks at a process: `entries` are the ranges that it names as colored.
 pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report {
-    let entries: Vec<Entry> = entries
-        .chunks_exact(size_of::<Entry>())
-        .map(|b| {
-            let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| b[at + i]));
-            Entry {
-                start: word(0),
-                size: word(8),
-                kind: word(16) as u32,
-                ordinary: (word(16) >> 32) as u32,
-            }
-        })
-        .collect();
+    let entries = entries_of(entries);
     let lacking = entries
         .iter()
         .find(|e| e.kind == LACK)
@@ -113,29 +151,18 @@ pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report
             continue;
         }
         let Some(pagemap) = &pagemap else { continue };
+        let place = Place {
+            rights,
+            path,
+            object,
+            library,
+        };
         for (page, frame) in pages(pagemap, start, end) {
             checked |= frame != 0;
             let entry = entries
                 .iter()
                 .find(|e| e.kind != LACK && page.wrapping_sub(e.start) < e.size);
-            let part = match entry.map(|e| e.kind) {
-                Some(HEAP) => 0,
-                Some(MAPPING) => 1,
-                Some(STACK) => 2,
-                _ if path == "[stack]" => 2,
-                _ if path == "[heap]" => 0,
-                _ if path.starts_with("[v") => 7,
-                None if library => 6,
-                Some(_) | None if object || entry.is_some() => {
-                    if rights.contains('x') || !rights.contains('w') {
-                        3
-                    } else {
-                        4
-                    }
-                }
-                _ if path.is_empty() => 5,
-                _ => 1,
-            };
+            let part = place.part(entry);
             let row = rows.entry(part).or_insert_with(|| Row {
                 part: PARTS[part].to_owned(),
                 pages: 0,

@@ -10,13 +10,16 @@
 
 use crate::colors::{Color, Colors};
 pub use crate::holder::{Access, Holder};
-use crate::selection::Selection;
 use crate::tile::TILE_PAGES;
 use model::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod said;
 mod told;
+
+mod granted;
+
+mod clients;
 
 /// A tile by its number.
 pub type TileId = u32;
@@ -132,183 +135,6 @@ impl Ledger {
         ledger
     }
 
-    /// The colors that an operator means.
-    ///
-    /// # Errors
-    /// They name nothing, or colors that are not there.
-    pub fn select(&self, selection: &Selection) -> Result<Colors> {
-        selection.colors(self.colors, |name| self.names.get(name).cloned())
-    }
-
-    /// Gives colors a name (004 §III-C: a super color), or takes it from them. What was granted by it stays granted.
-    ///
-    /// # Errors
-    /// A color is beyond the last; no color; there is no such name to take, or there are too many.
-    pub fn name(&mut self, name: String, colors: Option<Colors>) -> Result<()> {
-        let Some(colors) = colors else {
-            return match self.names.remove(&name) {
-                Some(_) => Ok(()),
-                None => Err(Error::new(format!("no colors have the name `{name}`"))
-                    .remedy("`warmset color list` shows all names")),
-            };
-        };
-        colors.check(self.colors)?;
-        if colors.is_empty() {
-            return Err(Error::new("no colors are named").remedy("name some, such as `0-3`"));
-        }
-        if self.names.len() >= MOST_NAMES && !self.names.contains_key(&name) {
-            return Err(Error::new(format!("there are {MOST_NAMES} names already")).remedy("remove some"));
-        }
-        self.names.insert(name, colors);
-        Ok(())
-    }
-
-    /// Grants colors, in addition to what the holder has. To write: to one holder only. To read: to any number of holders,
-    /// beside the one who may write (001 §5.3).
-    ///
-    /// # Errors
-    /// A color is beyond the last, or is another's.
-    pub fn grant(
-        &mut self,
-        holder: Holder,
-        colors: &Colors,
-        pages: Option<u64>,
-        access: Access,
-    ) -> Result<()> {
-        colors.check(self.colors)?;
-        if colors.is_empty() {
-            return Err(Error::new("no colors are named").remedy("name some, such as `0-3`"));
-        }
-        if access == Access::Full {
-            for other in self.exclusive().filter(|g| g.holder != holder) {
-                let both = other.colors.intersection(colors);
-                if !both.is_empty() {
-                    return Err(
-                        Error::new(format!("colors {both} are granted to {}", other.holder)).remedy(
-                            "take them back first, grant them to be read only, or choose others: grants are exclusive",
-                        ),
-                    );
-                }
-            }
-        }
-        let grant = self
-            .grants
-            .entry((holder.clone(), access))
-            .or_insert_with(|| Grant {
-                holder,
-                colors: Colors::new(),
-                access,
-                pages: None,
-            });
-        grant.colors = grant.colors.union(colors);
-        if pages.is_some() {
-            grant.pages = pages;
-        }
-        Ok(())
-    }
-
-    fn exclusive(&self) -> impl Iterator<Item = &Grant> {
-        self.grants.values().filter(|g| g.access == Access::Full)
-    }
-
-    /// Who has a color for himself.
-    pub fn owner_of(&self, color: Color) -> Option<&Holder> {
-        self.exclusive()
-            .find(|g| g.colors.contains(color))
-            .map(|g| &g.holder)
-    }
-
-    /// Takes colors back.
-    ///
-    /// # Errors
-    /// They were not granted to the holder, or clients still hold memory of them.
-    pub fn take_back(&mut self, holder: &Holder, colors: &Colors, access: Access) -> Result<()> {
-        let key = (holder.clone(), access);
-        let granted = self
-            .grants
-            .get(&key)
-            .map(|g| g.colors.clone())
-            .unwrap_or_default();
-        let missing = colors.difference(&granted);
-        if colors.is_empty() || !missing.is_empty() {
-            return Err(Error::new(format!(
-                "colors {missing} are not granted to {holder}{}",
-                access.suffix()
-            ))
-            .remedy(format!("it has {}", shown(&granted))));
-        }
-        let held: BTreeSet<u32> = self
-            .tiles
-            .values()
-            .filter_map(|(color, state)| match state {
-                State::Held(client, charge)
-                    if colors.contains(*color)
-                        && charge.access == access
-                        && charge.holder.as_ref() == Some(holder) =>
-                {
-                    self.clients.get(client).map(|peer| peer.pid)
-                }
-                _ => None,
-            })
-            .collect();
-        if let Some(pid) = held.first() {
-            return Err(Error::new(format!(
-                "{} memory of colors {colors}",
-                match held.len() {
-                    1 => format!("process {pid} holds"),
-                    n => format!("process {pid} and {} more hold", n - 1),
-                }
-            ))
-            .remedy("let them give it back, or end them"));
-        }
-        if access == Access::Full
-            && self
-                .tiles
-                .values()
-                .any(|(color, state)| matches!(state, State::Returning(_)) && colors.contains(*color))
-        {
-            return Err(Error::new(format!(
-                "memory of colors {colors} is still mapped by a process that inherited it"
-            ))
-            .remedy("end the children of the client that held it"));
-        }
-        if let Some(grant) = self.grants.get_mut(&key) {
-            grant.colors = grant.colors.difference(colors);
-            if grant.colors.is_empty() {
-                self.grants.remove(&key);
-                self.records.remove(&key);
-            }
-        }
-        Ok(())
-    }
-
-    /// What outlives a server.
-    pub fn rights(&self) -> Rights {
-        let each = |(pid, names): (&u32, &BTreeSet<String>)| {
-            names.iter().map(|name| (*pid, name.clone())).collect::<Vec<_>>()
-        };
-        Rights {
-            grants: self.grants.values().cloned().collect(),
-            groups: self.groups.iter().flat_map(each).collect(),
-            names: self.names.clone(),
-        }
-    }
-
-    /// Takes over the rights of a server before.
-    ///
-    /// # Errors
-    /// They name colors that are not there now.
-    pub fn restore(&mut self, rights: &Rights) -> Result<()> {
-        for grant in &rights.grants {
-            self.grant(grant.holder.clone(), &grant.colors, grant.pages, grant.access)?;
-        }
-        for (pid, group) in &rights.groups {
-            self.join(*pid, group.clone());
-        }
-        self.names.clone_from(&rights.names);
-        Ok(())
-    }
-
     /// A tile that a process holds from a server before.
     pub fn is_out(&mut self, id: TileId, color: Color, peer: Peer, access: Access) {
         if color.index() >= self.free.len() {
@@ -379,97 +205,6 @@ impl Ledger {
         self.free[color.index()].retain(|free| *free != id);
         self.tiles.remove(&id);
         self.untrue.remove(&id);
-    }
-
-    /// The process that has this number now began then: what was known of one before it is
-    /// forgotten.
-    pub fn identify(&mut self, pid: u32, began: u64) {
-        if self.began.get(&pid).is_some_and(|before| *before != began) {
-            self.ended(pid);
-        }
-        self.began.insert(pid, began);
-    }
-
-    /// When the processes began that grants and groups name.
-    pub fn began(&self) -> &BTreeMap<u32, u64> {
-        &self.began
-    }
-
-    /// A process joins a group.
-    pub fn join(&mut self, pid: u32, group: String) {
-        self.groups.entry(pid).or_default().insert(group);
-    }
-
-    /// The processes that something was granted to, or that joined a group.
-    pub fn processes(&self) -> BTreeSet<u32> {
-        let granted = self.grants.keys().filter_map(|(holder, _)| match holder {
-            Holder::Pid(pid) => Some(*pid),
-            _ => None,
-        });
-        let absent = self.absent.iter().filter_map(|client| self.clients.get(client));
-        granted
-            .chain(self.groups.keys().copied())
-            .chain(absent.map(|peer| peer.pid))
-            .collect()
-    }
-
-    /// A process has ended: its number may be another's next time.
-    pub fn ended(&mut self, pid: u32) {
-        let gone = |client: &&ClientId| self.clients.get(client).is_some_and(|peer| peer.pid == pid);
-        let gone: Vec<ClientId> = self.absent.iter().filter(gone).copied().collect();
-        for client in gone {
-            self.absent.remove(&client);
-            self.disconnect(client);
-        }
-        self.groups.remove(&pid);
-        self.began.remove(&pid);
-        self.grants.retain(|(holder, _), _| *holder != Holder::Pid(pid));
-        self.records.retain(|(holder, _), _| *holder != Holder::Pid(pid));
-    }
-
-    /// A client connects.
-    pub fn connect(&mut self, peer: Peer) -> ClientId {
-        self.next += 1;
-        self.clients.insert(self.next, peer);
-        self.next
-    }
-
-    /// Does what was granted to a holder hold for this process? Processes that grants and groups
-    /// name are known by number and beginning: a connection that outlives its process speaks for no
-    /// other.
-    fn speaks_for(&self, peer: Peer, holder: &Holder) -> bool {
-        let is_known = || peer.began != 0 && self.began.get(&peer.pid) == Some(&peer.began);
-        match holder {
-            Holder::Pid(pid) => *pid == peer.pid && is_known(),
-            Holder::Uid(uid) => *uid == peer.uid,
-            Holder::Group(name) => self.groups.get(&peer.pid).is_some_and(|g| g.contains(name)) && is_known(),
-        }
-    }
-
-    /// The grant under which a client may have a color.
-    fn grant_for(&self, client: ClientId, color: Color, access: Access) -> Option<&Grant> {
-        self.grants_of(client)
-            .find(|g| g.access == access && g.colors.contains(color))
-    }
-
-    fn grants_of(&self, client: ClientId) -> impl Iterator<Item = &Grant> {
-        let peer = self.clients.get(&client).copied();
-        self.grants
-            .values()
-            .filter(move |grant| peer.is_some_and(|peer| self.speaks_for(peer, &grant.holder)))
-    }
-
-    /// The colors that were granted to a client, to use or to read only.
-    pub fn colors_of(&self, client: ClientId, access: Access) -> Colors {
-        self.grants_of(client)
-            .filter(|grant| grant.access == access)
-            .fold(Colors::new(), |all, grant| all.union(&grant.colors))
-    }
-
-    /// May a client read pages of a color and not write them?
-    pub fn may_only_read(&self, client: ClientId, color: Color) -> bool {
-        !self.colors_of(client, Access::Full).contains(color)
-            && self.colors_of(client, Access::ReadOnly).contains(color)
     }
 
     /// Pages that count against a grant.
@@ -603,18 +338,6 @@ impl Ledger {
             }
         }
         Ok(())
-    }
-
-    /// A client is gone: all that it held is returning.
-    pub fn disconnect(&mut self, client: ClientId) {
-        self.clients.remove(&client);
-        for (_, state) in self.tiles.values_mut() {
-            if let State::Held(holder, charge) = state
-                && *holder == client
-            {
-                *state = State::Returning(charge.clone());
-            }
-        }
     }
 
     /// The tiles that are returning.

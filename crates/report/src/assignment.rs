@@ -188,19 +188,7 @@ fn text(size: f64, ink: Ink, h: HPos) -> TextStyle<'static> {
     style
 }
 
-fn draw(
-    root: &Area,
-    sheet: &Sheet,
-    title: &str,
-    bars: &[Bar],
-    layout: &Layout,
-) -> std::result::Result<(), DrawError> {
-    root.fill(&Ink::Paper.color())?;
-    let mut bold = text(TEXT, Ink::Black, HPos::Left);
-    bold.font = bold.font.style(FontStyle::Bold);
-    let title = cut(title, TEXT * BOLD, WIDTH - 16.0);
-    root.draw_text(&title, &bold, (tenths(8.0), tenths(14.0)))?;
-    // The legend.
+fn draw_legend(root: &Area) -> std::result::Result<(), DrawError> {
     let entries = [
         ("a task", Ink::Sky, 0.35),
         ("what overheads add to it", Ink::Vermilion, 1.0),
@@ -216,79 +204,107 @@ fn draw(
         )?;
         x += 24.0 + text_width(name, SMALL) + 20.0;
     }
+    Ok(())
+}
+
+/// One bar with its name, the pieces of its tasks and, below it, the names that have no room.
+fn draw_bar(
+    root: &Area,
+    sheet: &Sheet,
+    row: usize,
+    bar: &Bar,
+    layout: &Layout,
+) -> std::result::Result<(), DrawError> {
     let (left, full) = (layout.left, layout.full);
+    let (top, bottom) = (layout.tops[row], layout.tops[row] + ROW - 8.0);
+    let middle = tenths((top + bottom) / 2.0);
+    root.draw_text(
+        &cut(&name(bar), SMALL, LABEL),
+        &text(SMALL, Ink::Black, HPos::Right),
+        (tenths(left - 8.0), middle),
+    )?;
+    let piece = |from: f64, to: f64, style: plotters::style::RGBAColor| {
+        let corners = [
+            (tenths(left + from * full), tenths(top)),
+            (tenths(left + to * full), tenths(bottom)),
+        ];
+        root.draw(&Rectangle::new(corners, style.filled()))
+    };
+    piece(0.0, 1.0, Ink::Wash.color().mix(1.0))?;
+    let mut at = 0.0;
+    for share in &bar.shares {
+        let scale = f64::from(bar.capacity.max(1));
+        let (own, all) = (
+            share.utilization / scale,
+            (share.utilization + share.overhead) / scale,
+        );
+        piece(at, at + own, Ink::Sky.color().mix(0.35))?;
+        piece(at + own, at + all, Ink::Vermilion.color().mix(1.0))?;
+        // Beside the piece, not on its end, which may be thin.
+        let edge = tenths(left + (at + all) * full + 0.5);
+        let rule = Ink::Paper.color().stroke_width(tenths(1.0) as u32);
+        root.draw(&PathElement::new(
+            vec![(edge, tenths(top)), (edge, tenths(bottom))],
+            rule,
+        ))?;
+        if layout.has_room(bar, share) {
+            let place = tenths(left + (at + own / 2.0) * full);
+            root.draw_text(
+                &share.name,
+                &text(SMALL, Ink::Black, HPos::Center),
+                (place, middle),
+            )?;
+        }
+        let corner = |part: f64, y: f64| (tenths(left + part * full), tenths(y));
+        sheet.push(Shape::Tip {
+            points: vec![
+                corner(at, top),
+                corner(at + all, top),
+                corner(at + all, bottom),
+                corner(at, bottom),
+            ],
+            text: tip(share),
+        });
+        at += all;
+    }
+    for (line, names) in layout.below[row].iter().enumerate() {
+        let y = bottom + LINE * (line as f64 + 0.5) + 2.0;
+        let style = text(SMALL - 1.0, Ink::Gray, HPos::Left);
+        root.draw_text(names, &style, (tenths(left), tenths(y)))?;
+    }
+    let ink = if load(bar) > 1.0 {
+        Ink::Vermilion
+    } else {
+        Ink::Black
+    };
+    root.draw_text(
+        &percent(load(bar)),
+        &text(SMALL, ink, HPos::Left),
+        (tenths(left + at.max(1.0) * full + 6.0), middle),
+    )?;
+    Ok(())
+}
+
+fn draw(
+    root: &Area,
+    sheet: &Sheet,
+    title: &str,
+    bars: &[Bar],
+    layout: &Layout,
+) -> std::result::Result<(), DrawError> {
+    root.fill(&Ink::Paper.color())?;
+    let mut bold = text(TEXT, Ink::Black, HPos::Left);
+    bold.font = bold.font.style(FontStyle::Bold);
+    let title = cut(title, TEXT * BOLD, WIDTH - 16.0);
+    root.draw_text(&title, &bold, (tenths(8.0), tenths(14.0)))?;
+    draw_legend(root)?;
     for (row, bar) in bars.iter().enumerate() {
-        let (top, bottom) = (layout.tops[row], layout.tops[row] + ROW - 8.0);
-        let middle = tenths((top + bottom) / 2.0);
-        root.draw_text(
-            &cut(&name(bar), SMALL, LABEL),
-            &text(SMALL, Ink::Black, HPos::Right),
-            (tenths(left - 8.0), middle),
-        )?;
-        let piece = |from: f64, to: f64, style: plotters::style::RGBAColor| {
-            let corners = [
-                (tenths(left + from * full), tenths(top)),
-                (tenths(left + to * full), tenths(bottom)),
-            ];
-            root.draw(&Rectangle::new(corners, style.filled()))
-        };
-        piece(0.0, 1.0, Ink::Wash.color().mix(1.0))?;
-        let mut at = 0.0;
-        for share in &bar.shares {
-            let scale = f64::from(bar.capacity.max(1));
-            let (own, all) = (
-                share.utilization / scale,
-                (share.utilization + share.overhead) / scale,
-            );
-            piece(at, at + own, Ink::Sky.color().mix(0.35))?;
-            piece(at + own, at + all, Ink::Vermilion.color().mix(1.0))?;
-            // Beside the piece, not on its end, which may be thin.
-            let edge = tenths(left + (at + all) * full + 0.5);
-            let rule = Ink::Paper.color().stroke_width(tenths(1.0) as u32);
-            root.draw(&PathElement::new(
-                vec![(edge, tenths(top)), (edge, tenths(bottom))],
-                rule,
-            ))?;
-            if layout.has_room(bar, share) {
-                let place = tenths(left + (at + own / 2.0) * full);
-                root.draw_text(
-                    &share.name,
-                    &text(SMALL, Ink::Black, HPos::Center),
-                    (place, middle),
-                )?;
-            }
-            let corner = |part: f64, y: f64| (tenths(left + part * full), tenths(y));
-            sheet.push(Shape::Tip {
-                points: vec![
-                    corner(at, top),
-                    corner(at + all, top),
-                    corner(at + all, bottom),
-                    corner(at, bottom),
-                ],
-                text: tip(share),
-            });
-            at += all;
-        }
-        for (line, names) in layout.below[row].iter().enumerate() {
-            let y = bottom + LINE * (line as f64 + 0.5) + 2.0;
-            let style = text(SMALL - 1.0, Ink::Gray, HPos::Left);
-            root.draw_text(names, &style, (tenths(left), tenths(y)))?;
-        }
-        let ink = if load(bar) > 1.0 {
-            Ink::Vermilion
-        } else {
-            Ink::Black
-        };
-        root.draw_text(
-            &percent(load(bar)),
-            &text(SMALL, ink, HPos::Left),
-            (tenths(left + at.max(1.0) * full + 6.0), middle),
-        )?;
+        draw_bar(root, sheet, row, bar, layout)?;
     }
     // Where a bar is full.
     let end = layout.tops.last().copied().unwrap_or(TOP);
     sheet.dash("4 3");
-    let (x, bottom) = (tenths(left + full), tenths(end + 6.0));
+    let (x, bottom) = (tenths(layout.left + layout.full), tenths(end + 6.0));
     let rule = Ink::Gray.color().stroke_width(tenths(1.0) as u32);
     root.draw(&PathElement::new(vec![(x, tenths(TOP - 4.0)), (x, bottom)], rule))?;
     sheet.dash("");

@@ -92,33 +92,39 @@ pub fn figure(
     sketch(id, profile, caches, cells).map(|s| s.draw()).transpose()
 }
 
-/// The figure as data.
-pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[Cell]) -> Option<Sketch> {
-    let kinds = resumptions(profile);
-    let data = |(statistic, load): Cell| {
-        let kinds = kinds.clone();
-        kinds
-            .into_iter()
-            .enumerate()
-            .filter_map(move |(index, kind)| {
-                Some((index, kind, values(curve(profile, kind, load)?, statistic)))
-            })
-            .filter(|(_, _, points)| !points.is_empty())
-    };
-    let cells: Vec<Cell> = cells
-        .iter()
-        .copied()
-        .filter(|c| data(*c).next().is_some())
-        .collect();
-    let all: Vec<(f64, f64, Option<f64>)> = cells.iter().flat_map(|c| data(*c)).flat_map(|d| d.2).collect();
+/// The kind of a curve, by its place among all, and its points: size, delay, half of the interval.
+type Series = (usize, Resumption, Vec<(f64, f64, Option<f64>)>);
+
+/// Adds the layers of these curves: whiskers below all curves, marks above them.
+fn add_series(layers: &mut Vec<Layer>, series: &[Series], kinds: usize) {
+    let spread = |index: usize| APART * (index as f64 - (kinds as f64 - 1.0) / 2.0);
+    layers.extend(series.iter().map(|(index, kind, points)| Layer::Whiskers {
+        look: Look::of_resumption(*kind),
+        bars: points
+            .iter()
+            .filter_map(|p| Some((p.0, p.1 - p.2?, p.1 + p.2?)))
+            .collect(),
+        shift: spread(*index),
+    }));
+    layers.extend(series.iter().map(|(index, kind, points)| Layer::Curve {
+        look: Look::of_resumption(*kind),
+        points: points.iter().map(|p| (p.0, p.1)).collect(),
+        shift: spread(*index),
+    }));
+    layers.extend(series.iter().map(|(index, kind, points)| Layer::Marks {
+        look: Look::of_resumption(*kind),
+        points: points.iter().map(|p| (p.0, p.1)).collect(),
+        shift: spread(*index),
+    }));
+}
+
+/// The axes of working sets and delays for these points; how many lie below them.
+fn axes(all: &[(f64, f64, Option<f64>)]) -> (Axis, Axis, usize) {
     let sizes = all.iter().map(|p| p.0);
     let (low, high) = (
         sizes.clone().fold(f64::INFINITY, f64::min),
         sizes.fold(0.0, f64::max),
     );
-    if all.is_empty() {
-        return None;
-    }
     let positive = all
         .iter()
         .map(|p| p.1)
@@ -140,7 +146,32 @@ pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[
     );
     let y = Axis::delays("cache-related delay", floor, largest);
     let at_floor = all.iter().filter(|p| p.1 <= y.low).count();
+    (x, y, at_floor)
+}
 
+/// The figure as data.
+pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[Cell]) -> Option<Sketch> {
+    let kinds = resumptions(profile);
+    let data = |(statistic, load): Cell| {
+        let kinds = kinds.clone();
+        kinds
+            .into_iter()
+            .enumerate()
+            .filter_map(move |(index, kind)| {
+                Some((index, kind, values(curve(profile, kind, load)?, statistic)))
+            })
+            .filter(|(_, _, points)| !points.is_empty())
+    };
+    let cells: Vec<Cell> = cells
+        .iter()
+        .copied()
+        .filter(|c| data(*c).next().is_some())
+        .collect();
+    let all: Vec<(f64, f64, Option<f64>)> = cells.iter().flat_map(|c| data(*c)).flat_map(|d| d.2).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let (x, y, at_floor) = axes(&all);
     let several = cells.len() > 1;
     let panels = cells
         .iter()
@@ -154,32 +185,7 @@ pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[
                     label: label.clone(),
                 })
                 .collect();
-            let series: Vec<_> = data(*cell).collect();
-            let spread = |index: usize| APART * (index as f64 - (kinds.len() as f64 - 1.0) / 2.0);
-            for (index, kind, points) in &series {
-                layers.push(Layer::Whiskers {
-                    look: Look::of_resumption(*kind),
-                    bars: points
-                        .iter()
-                        .filter_map(|p| Some((p.0, p.1 - p.2?, p.1 + p.2?)))
-                        .collect(),
-                    shift: spread(*index),
-                });
-            }
-            for (index, kind, points) in &series {
-                layers.push(Layer::Curve {
-                    look: Look::of_resumption(*kind),
-                    points: points.iter().map(|p| (p.0, p.1)).collect(),
-                    shift: spread(*index),
-                });
-            }
-            for (index, kind, points) in &series {
-                layers.push(Layer::Marks {
-                    look: Look::of_resumption(*kind),
-                    points: points.iter().map(|p| (p.0, p.1)).collect(),
-                    shift: spread(*index),
-                });
-            }
+            add_series(&mut layers, &data(*cell).collect::<Vec<_>>(), kinds.len());
             let title = words::capital(&cell_name(*cell));
             Panel {
                 title: if several {

@@ -4,18 +4,23 @@
 //! area, where we can say exactly where they lie. The legend stands above the data, never on it.
 
 use crate::axis::Axis;
-use crate::sheet::{BOLD, Backend, Paint, Shape, Sheet, TENTHS, tenths, text_width, wrapped};
-use crate::style::{Ink, Look, Marker, SMALL, TEXT};
+use crate::sheet::{BOLD, Backend, Sheet, tenths, text_width, wrapped};
+use crate::style::{Ink, Look, SMALL, TEXT};
 use crate::svg::Figure;
 use model::{Error, Result};
 use plotters::chart::ChartBuilder;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
-use plotters::element::{Circle, PathElement, Polygon};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle};
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, FontStyle};
 use std::convert::Infallible;
 use std::rc::Rc;
+
+mod strokes;
+use strokes::{CURVE, SAMPLE, at, line, mark, stroke, text};
+
+mod frame;
+use frame::{Frame};
 
 /// One thing in a panel, in the units of its axes. Drawn in order.
 #[derive(Clone, PartialEq, Debug)]
@@ -138,17 +143,12 @@ pub struct Sketch {
 
 type Area = DrawingArea<Backend, Shift>;
 type DrawError = DrawingAreaErrorKind<Infallible>;
-
-/// Length of the line sample in a legend.
-const SAMPLE: f64 = 34.0;
 /// Height of a row of the legend.
 const ROW: f64 = 20.0;
 /// Room at the edges of the figure.
 const EDGE: f64 = 8.0;
 /// Height of a line of text below the panels, and of a title above one.
 const LINE: f64 = 16.0;
-/// Opacity of a band: two of them that overlap still show what lies below.
-const BAND: f64 = 0.16;
 
 fn draw_remark(root: &Area, lines: &[String], top: f64) -> Result<(), DrawError> {
     let style = text(SMALL, Ink::Gray, HPos::Left, VPos::Center);
@@ -273,82 +273,6 @@ fn legend_rows(entries: &[Entry], width: f64) -> Vec<Vec<&Entry>> {
     rows
 }
 
-/// Width of a curve's line, in pixels.
-const CURVE: f64 = 1.8;
-/// In how many layers the dots of a cloud are drawn.
-const CLOUD_LAYERS: usize = 6;
-/// A cloud of fewer dots than these is thin.
-const FEW: usize = 800;
-/// Half the size of a marker, in pixels.
-const MARK: f64 = 3.6;
-
-fn at(x: f64, y: f64) -> (i32, i32) {
-    (tenths(x), tenths(y))
-}
-
-fn stroke(ink: Ink, width: f64) -> ShapeStyle {
-    ink.color().stroke_width(tenths(width) as u32)
-}
-
-fn text(size: f64, ink: Ink, h: HPos, v: VPos) -> TextStyle<'static> {
-    let mut style = TextStyle::from(("sans-serif", size * TENTHS).into_font());
-    style.color = ink.color().to_backend_color();
-    style.pos = Pos::new(h, v);
-    style
-}
-
-fn line(root: &Area, points: Vec<(i32, i32)>, ink: Ink, width: f64) -> Result<(), DrawError> {
-    root.draw(&PathElement::new(points, stroke(ink, width)))
-}
-
-/// Draws a marker. Hollow ones are filled with paper, so that lines do not run through them.
-fn mark(root: &Area, (x, y): (i32, i32), look: Look) -> Result<(), DrawError> {
-    let r = tenths(MARK);
-    let corners = |points: &[(f64, f64)]| -> Vec<(i32, i32)> {
-        points
-            .iter()
-            .map(|(dx, dy)| {
-                (
-                    x + (dx * f64::from(r)).round() as i32,
-                    y + (dy * f64::from(r)).round() as i32,
-                )
-            })
-            .collect()
-    };
-    let shape = |points: &[(f64, f64)], hollow: bool| -> Result<(), DrawError> {
-        let inside = if hollow { Ink::Paper } else { look.ink };
-        root.draw(&Polygon::new(corners(points), inside.color().filled()))?;
-        let mut outline = corners(points);
-        outline.extend(outline.first().copied());
-        root.draw(&PathElement::new(outline, stroke(look.ink, 1.4)))
-    };
-    match look.marker {
-        Marker::Circle => root.draw(&Circle::new((x, y), r, look.ink.color().filled())),
-        Marker::Ring => {
-            root.draw(&Circle::new((x, y), r, Ink::Paper.color().filled()))?;
-            root.draw(&Circle::new((x, y), r, stroke(look.ink, 1.4)))
-        }
-        Marker::Triangle => shape(&[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)], true),
-        Marker::Square => shape(&[(-0.8, -0.8), (0.8, -0.8), (0.8, 0.8), (-0.8, 0.8)], false),
-        Marker::Diamond => shape(&[(0.0, -1.3), (1.2, 0.0), (0.0, 1.3), (-1.2, 0.0)], true),
-        Marker::Bare => Ok(()),
-        Marker::Wedge => shape(&[(0.0, 1.25), (1.15, -0.85), (-1.15, -0.85)], false),
-    }
-}
-
-/// Says that a value lies at the floor of the axis or below it.
-fn floor_mark(root: &Area, (x, y): (i32, i32), ink: Ink) -> Result<(), DrawError> {
-    let r = tenths(MARK);
-    let corners = vec![
-        (x - r, y - 2 * r),
-        (x + r, y - 2 * r),
-        (x, y - 2),
-        (x - r, y - 2 * r),
-    ];
-    root.draw(&Polygon::new(corners.clone(), Ink::Paper.color().filled()))?;
-    root.draw(&PathElement::new(corners, stroke(ink, 1.2)))
-}
-
 impl Panel {
     /// Room to the right of the axes, in pixels, so that the label of the last tick, which is
     /// centered below it, is not cut. `width` is that of axes and room together.
@@ -426,157 +350,6 @@ impl Panel {
             frame.layer(layer)?;
         }
         sheet.dash("");
-        sheet.halo(false);
-        Ok(())
-    }
-}
-
-/// Where a panel's data lies on the sheet, in tenths of a pixel.
-struct Frame<'a> {
-    root: &'a Area,
-    sheet: &'a Sheet,
-    left: i32,
-    right: i32,
-    top: i32,
-    bottom: i32,
-    panel: &'a Panel,
-}
-
-impl Frame<'_> {
-    fn x(&self, value: f64, shift: f64) -> i32 {
-        let width = f64::from(self.right - self.left);
-        self.left + (self.panel.x.position(value) * width).round() as i32 + tenths(shift)
-    }
-    fn y(&self, value: f64) -> i32 {
-        let height = f64::from(self.bottom - self.top);
-        self.bottom - (self.panel.y.position(value) * height).round() as i32
-    }
-
-    fn layer(&self, layer: &Layer) -> Result<(), DrawError> {
-        let (root, sheet) = (self.root, self.sheet);
-        match layer {
-            Layer::Curve { look, points, shift } => {
-                sheet.dash(look.dash);
-                let path = points
-                    .iter()
-                    .map(|(x, y)| (self.x(*x, *shift), self.y(*y)))
-                    .collect();
-                line(root, path, look.ink, CURVE)?;
-                sheet.dash("");
-                Ok(())
-            }
-            Layer::Band { look, ends } => {
-                let low = ends.iter().map(|(x, low, _)| (self.x(*x, 0.0), self.y(*low)));
-                let high = ends.iter().map(|(x, _, high)| (self.x(*x, 0.0), self.y(*high)));
-                let corners: Vec<_> = low.chain(high.rev()).collect();
-                if corners.len() > 2 {
-                    root.draw(&Polygon::new(corners, look.ink.color().mix(BAND).filled()))?;
-                }
-                Ok(())
-            }
-            Layer::Marks { look, points, shift } => points.iter().try_for_each(|(x, y)| {
-                let place = (self.x(*x, *shift), self.y(*y));
-                if *y <= self.panel.y.low && self.panel.y.scale == crate::axis::Scale::Logarithmic {
-                    floor_mark(root, place, look.ink)
-                } else {
-                    mark(root, place, *look)
-                }
-            }),
-            Layer::Whiskers { look, bars, shift } => bars.iter().try_for_each(|(x, low, high)| {
-                let (x, cap) = (self.x(*x, *shift), tenths(2.5));
-                let (bottom, top) = (self.y(*low), self.y(*high));
-                if bottom == top {
-                    return Ok(());
-                }
-                line(root, vec![(x, bottom), (x, top)], look.ink, 0.9)?;
-                for (end, inside) in [
-                    (bottom, *low > self.panel.y.low),
-                    (top, *high < self.panel.y.high),
-                ] {
-                    if inside {
-                        line(root, vec![(x - cap, end), (x + cap, end)], look.ink, 0.9)?;
-                    }
-                }
-                Ok(())
-            }),
-            Layer::Cloud { ink, points, crosses } => {
-                let places: Vec<_> = points
-                    .iter()
-                    .map(|(x, y)| (self.x(*x, 0.0), self.y(*y)))
-                    .collect();
-                // Dots in several layers, so that where many lie it grows darker.
-                let layers = if *crosses { 1 } else { CLOUD_LAYERS };
-                // Few dots are drawn larger, so that they can be found.
-                let (radius, opacity) = match (*crosses, places.len() < FEW) {
-                    (true, _) => (2.2, 1.0),
-                    (false, true) => (1.7, 0.65),
-                    (false, false) => (1.2, 0.5),
-                };
-                for layer in 0..layers.min(places.len()) {
-                    sheet.push(Shape::Dots {
-                        crosses: *crosses,
-                        points: places.iter().skip(layer).step_by(layers).copied().collect(),
-                        radius: tenths(radius) as u32,
-                        paint: Paint { ink: *ink, opacity },
-                    });
-                }
-                Ok(())
-            }
-            Layer::Upright { at, label } => {
-                let x = self.x(*at, 0.0);
-                sheet.dash("1.5 3");
-                line(root, vec![(x, self.top), (x, self.bottom)], Ink::Gray, 1.0)?;
-                sheet.dash("");
-                sheet.halo(true);
-                let style = text(SMALL - 1.0, Ink::Gray, HPos::Center, VPos::Top);
-                root.draw_text(label, &style, (x, self.top + tenths(3.0)))?;
-                sheet.halo(false);
-                Ok(())
-            }
-            Layer::Level { at, label, ink } => {
-                let y = self.y(*at);
-                sheet.dash("5 4");
-                line(root, vec![(self.left, y), (self.right, y)], *ink, 1.0)?;
-                sheet.dash("");
-                sheet.halo(true);
-                let style = text(SMALL, *ink, HPos::Right, VPos::Bottom);
-                root.draw_text(label, &style, (self.right - tenths(4.0), y - tenths(3.0)))?;
-                sheet.halo(false);
-                Ok(())
-            }
-            Layer::Note { at, lines } => self.note(*at, lines),
-        }
-    }
-
-    /// A ring, and the text above to the right of it, where a falling curve leaves room; below to the left if it is too
-    /// long for that.
-    fn note(&self, (x, y): (f64, f64), lines: &[String]) -> Result<(), DrawError> {
-        let (root, sheet) = (self.root, self.sheet);
-        let (x, y) = (self.x(x, 0.0), self.y(y));
-        let longest = lines.iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
-        let right = x + tenths(22.0 + longest) < self.right;
-        let (side, sign) = if right {
-            (HPos::Left, 1.0)
-        } else {
-            (HPos::Right, -1.0)
-        };
-        root.draw(&Circle::new((x, y), tenths(6.0), stroke(Ink::Black, 1.4)))?;
-        let by = |d: f64| (x + tenths(d * sign), y - tenths(d * sign));
-        line(root, vec![by(4.2), by(16.0)], Ink::Black, 1.0)?;
-        sheet.halo(true);
-        let spacing = SMALL + 3.0;
-        for (index, note) in lines.iter().enumerate() {
-            let down = if right {
-                index as f64 - (lines.len() as f64 - 1.0)
-            } else {
-                index as f64
-            };
-            let place = (
-                x + tenths(19.0 * sign),
-                y - tenths(20.0 * sign) + tenths(down * spacing),
-            );
-            root.draw_text(note, &text(SMALL, Ink::Black, side, VPos::Center), place)?;
-        }
         sheet.halo(false);
         Ok(())
     }

@@ -123,6 +123,41 @@ impl Canvas {
         }
     }
 
+    fn dots(&mut self, crosses: bool, points: &[Place], radius: u32, paint: Paint) {
+        let mut builder = PathBuilder::new();
+        let r = radius as f32;
+        for (x, y) in points {
+            let (x, y) = (*x as f32, *y as f32);
+            if crosses {
+                for side in [r, -r] {
+                    builder.move_to(x - side, y - r);
+                    builder.line_to(x + side, y + r);
+                }
+            } else {
+                builder.push_circle(x, y, r);
+            }
+        }
+        let path = builder.finish();
+        if crosses {
+            let round = Stroke {
+                line_cap: LineCap::Round,
+                ..stroke(CROSS, "")
+            };
+            self.line(path, paint, &round);
+        } else {
+            self.fill(path, paint);
+        }
+    }
+
+    /// Filled letters, with paper around them where other things may be below.
+    fn letters(&mut self, outline: Path, ink: Ink, halo: bool) {
+        let paint = |ink: Ink| Paint { ink, opacity: 1.0 };
+        if halo {
+            self.line(Some(outline.clone()), paint(Ink::Paper), &stroke(40, ""));
+        }
+        self.fill(Some(outline), paint(ink));
+    }
+
     fn draw(&mut self, shape: &Shape) {
         match shape {
             Shape::Line {
@@ -152,29 +187,7 @@ impl Canvas {
                 radius,
                 paint,
             } => {
-                let mut builder = PathBuilder::new();
-                let r = *radius as f32;
-                for (x, y) in points {
-                    let (x, y) = (*x as f32, *y as f32);
-                    if *crosses {
-                        for side in [r, -r] {
-                            builder.move_to(x - side, y - r);
-                            builder.line_to(x + side, y + r);
-                        }
-                    } else {
-                        builder.push_circle(x, y, r);
-                    }
-                }
-                let path = builder.finish();
-                if *crosses {
-                    let round = Stroke {
-                        line_cap: LineCap::Round,
-                        ..stroke(CROSS, "")
-                    };
-                    self.line(path, *paint, &round);
-                } else {
-                    self.fill(path, *paint);
-                }
+                self.dots(*crosses, points, *radius, *paint);
             }
             Shape::Text {
                 text,
@@ -199,21 +212,9 @@ impl Canvas {
                 } else {
                     Transform::identity()
                 };
-                let Some(outline) = outline.transform(turned.post_translate(at.0 as f32, at.1 as f32)) else {
-                    return;
-                };
-                if *halo {
-                    let paper = Paint {
-                        ink: Ink::Paper,
-                        opacity: 1.0,
-                    };
-                    self.line(Some(outline.clone()), paper, &stroke(40, ""));
+                if let Some(outline) = outline.transform(turned.post_translate(at.0 as f32, at.1 as f32)) {
+                    self.letters(outline, *ink, *halo);
                 }
-                let paint = Paint {
-                    ink: *ink,
-                    opacity: 1.0,
-                };
-                self.fill(Some(outline), paint);
             }
         }
     }

@@ -305,11 +305,6 @@ impl View {
     /// A cell shows what took most of its time: a task, `#` an overhead, `.` nothing. Marks: `^` release, `v` deadline, `x`
     /// both, `T` completion, `!` a missed deadline; `|` in a row of its own the moment that the picture is about.
     pub fn text(&self) -> String {
-        let length = self.to.since(self.from).nanos().max(1);
-        let column = |time: Instant| {
-            let at = u128::from(time.since(self.from).nanos()) * COLUMNS as u128 / u128::from(length);
-            (at as usize).min(COLUMNS - 1)
-        };
         let tasks: BTreeSet<TaskId> = self
             .pieces
             .iter()
@@ -330,71 +325,96 @@ impl View {
             .unwrap_or(5)
             .min(24);
         let mut text = String::new();
-        // The scale: a time at every eighth of the width.
+        self.write_scale(&mut text, width);
+        for cpu in &self.processors {
+            let _ = writeln!(text, "{:width$} {}", format!("P{cpu}"), self.row_of(*cpu, symbol));
+        }
+        for task in shown {
+            let name: String = label(task).chars().take(width).collect();
+            let row = format!("{name:width$} {}", self.marks_of(task));
+            let _ = writeln!(text, "{}", row.trim_end());
+        }
+        if self.cut {
+            let _ = writeln!(text, "(more than {} pieces: the rest is left out)", View::MOST);
+        }
+        text
+    }
+
+    /// The length of the window in nanoseconds, at least one.
+    fn length(&self) -> u128 {
+        u128::from(self.to.since(self.from).nanos().max(1))
+    }
+
+    /// The column of a moment in text.
+    fn column(&self, time: Instant) -> usize {
+        let at = u128::from(time.since(self.from).nanos()) * COLUMNS as u128 / self.length();
+        (at as usize).min(COLUMNS - 1)
+    }
+
+    /// A time at every eighth of the width; below it, where the moment is that the picture is about.
+    fn write_scale(&self, text: &mut String, width: usize) {
         let _ = write!(text, "{:width$} ", "");
         let mut line = String::new();
         for eighth in 0..8_u64 {
-            let ns = (u128::from(length) * u128::from(eighth) / 8) as u64;
+            let ns = (self.length() * u128::from(eighth) / 8) as u64;
             let time = self.from.checked_add(Duration::from_nanos(ns)).unwrap_or(self.to);
             let _ = write!(line, "{:<1$}", format!("|{time}"), COLUMNS / 8);
         }
         text.push_str(line.trim_end());
         text.push('\n');
         if let Some(moment) = self.moment_within() {
-            let (at, name) = (column(moment.time), &moment.name);
+            let (at, name) = (self.column(moment.time), &moment.name);
             let line = match at + 2 + name.chars().count() <= COLUMNS {
                 true => format!("{:at$}| {name}", ""),
                 false => format!("{:>at$}|", format!("{name} ")),
             };
             let _ = writeln!(text, "{:width$} {line}", "");
         }
-        for cpu in &self.processors {
-            // For every column, who had it and for how long.
-            let mut cells = [('.', 0_u128); COLUMNS];
-            for piece in self.pieces.iter().filter(|p| p.cpu == *cpu) {
-                let what = match (piece.overhead, piece.job) {
-                    (Some(o), _) if !o.occupies_processor() => continue,
-                    (Some(_), _) => '#',
-                    (None, Some((task, _))) => symbol(task),
-                    (None, None) => continue,
-                };
-                let scaled = |t: Instant| u128::from(t.since(self.from).nanos()) * COLUMNS as u128;
-                let (from, to) = (scaled(piece.from), scaled(piece.to));
-                for (c, cell) in cells
-                    .iter_mut()
-                    .enumerate()
-                    .take(column(piece.to) + 1)
-                    .skip(column(piece.from))
-                {
-                    let start = c as u128 * u128::from(length);
-                    let part = to.min(start + u128::from(length)).saturating_sub(from.max(start));
-                    if part > cell.1 {
-                        *cell = (what, part);
-                    }
+    }
+
+    /// The cells of a processor: what took most of each.
+    fn row_of(&self, cpu: CpuId, symbol: impl Fn(TaskId) -> char) -> String {
+        let length = self.length();
+        // For every column, who had it and for how long.
+        let mut cells = [('.', 0_u128); COLUMNS];
+        for piece in self.pieces.iter().filter(|p| p.cpu == cpu) {
+            let what = match (piece.overhead, piece.job) {
+                (Some(o), _) if !o.occupies_processor() => continue,
+                (Some(_), _) => '#',
+                (None, Some((task, _))) => symbol(task),
+                (None, None) => continue,
+            };
+            let scaled = |t: Instant| u128::from(t.since(self.from).nanos()) * COLUMNS as u128;
+            let (from, to) = (scaled(piece.from), scaled(piece.to));
+            for (c, cell) in cells
+                .iter_mut()
+                .enumerate()
+                .take(self.column(piece.to) + 1)
+                .skip(self.column(piece.from))
+            {
+                let start = c as u128 * length;
+                let part = to.min(start + length).saturating_sub(from.max(start));
+                if part > cell.1 {
+                    *cell = (what, part);
                 }
             }
-            let row: String = cells.iter().map(|(c, _)| *c).collect();
-            let _ = writeln!(text, "{:width$} {row}", format!("P{cpu}"));
         }
-        for task in shown {
-            let mut cells = [' '; COLUMNS];
-            for mark in self.marks.iter().filter(|m| m.task == task) {
-                let cell = &mut cells[column(mark.time)];
-                *cell = match (mark.kind, *cell) {
-                    (MarkKind::Miss, _) | (_, '!') => '!',
-                    (MarkKind::Completion, _) | (_, 'T') => 'T',
-                    (MarkKind::Release, 'v' | 'x') | (MarkKind::Deadline, '^' | 'x') => 'x',
-                    (MarkKind::Release, _) => '^',
-                    (MarkKind::Deadline, _) => 'v',
-                };
-            }
-            let row: String = cells.iter().collect();
-            let name: String = label(task).chars().take(width).collect();
-            let _ = writeln!(text, "{}", format!("{name:width$} {row}").trim_end());
+        cells.iter().map(|(c, _)| *c).collect()
+    }
+
+    /// The cells of the marks of a task.
+    fn marks_of(&self, task: TaskId) -> String {
+        let mut cells = [' '; COLUMNS];
+        for mark in self.marks.iter().filter(|m| m.task == task) {
+            let cell = &mut cells[self.column(mark.time)];
+            *cell = match (mark.kind, *cell) {
+                (MarkKind::Miss, _) | (_, '!') => '!',
+                (MarkKind::Completion, _) | (_, 'T') => 'T',
+                (MarkKind::Release, 'v' | 'x') | (MarkKind::Deadline, '^' | 'x') => 'x',
+                (MarkKind::Release, _) => '^',
+                (MarkKind::Deadline, _) => 'v',
+            };
         }
-        if self.cut {
-            let _ = writeln!(text, "(more than {} pieces: the rest is left out)", View::MOST);
-        }
-        text
+        cells.iter().collect()
     }
 }

@@ -141,6 +141,92 @@ pub fn place(name: &str) -> String {
     }
 }
 
+/// The machine, and the hierarchy of its caches.
+fn show_platform(platform: &Platform, made: &mut Made) {
+    made.page.machine = machine(platform);
+    let figure = report::platform::figure(&format!("platform-{}", platform.name), platform);
+    made.page.hierarchy = Some(Shown {
+        figures: vec![figure.clone()],
+        command: "warmset platform -o platform.svg".to_owned(),
+    });
+    made.figures.push(figure);
+}
+
+/// What its cache delays are.
+fn show_profile(profile: &Profile, material: &Material, made: &mut Made) -> Result<()> {
+    let place = place(&profile.platform);
+    let from = &profile.provenance;
+    made.page.lead = [&from.machine, &from.kernel, &from.time]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" · ");
+    made.findings.extend(findings::cpmd(profile, &place));
+    let answer = findings::answer(profile, &place).map(|a| ("A cold cache".to_owned(), a));
+    made.page.answer.extend(answer);
+    made.page.numbers = findings::numbers(profile);
+    made.page.warnings.extend(from.warnings.iter().cloned());
+    let title = if profile.platform == "this-machine" {
+        "This machine"
+    } else {
+        &profile.platform
+    };
+    let part = delays::section(
+        title,
+        &material.place(),
+        profile,
+        material.platform.as_ref(),
+        &material.samples,
+        &mut made.figures,
+    )?;
+    made.page.delays.push(part);
+    made.page
+        .provenance
+        .push(("Cache delays".to_owned(), from.clone()));
+    Ok(())
+}
+
+/// What the delays mean for the task sets.
+fn judge_tasks(
+    platform: &Platform,
+    profile: &Profile,
+    material: &Material,
+    watch: &dyn model::watch::Watch,
+    made: &mut Made,
+) -> Result<()> {
+    for tasks in &material.tasks {
+        let part = judged::section(
+            tasks,
+            &material.place(),
+            platform,
+            profile,
+            watch,
+            &mut made.figures,
+        )?;
+        made.findings
+            .extend(part.findings.first().map(|s| format!("{}: {s}", part.title)));
+        let subject = format!("{} ({})", part.title, judged::need(&tasks.set));
+        made.page.answer.push((subject, part.answer.clone()));
+        made.page.judged.push(part);
+    }
+    Ok(())
+}
+
+fn show_studies(material: &Material, made: &mut Made) -> Result<()> {
+    let profiles: Vec<&Profile> = material.profile.iter().collect();
+    for results in &material.studies {
+        let part = studies::section(results, &profiles, &mut made.figures)?;
+        let on = format!("On {} processors", results.processors);
+        if let Some(first) = part.findings.first() {
+            made.findings.push(format!("{on}: {first}"));
+            made.page.answer.push((on, first.clone()));
+        }
+        made.page.studies.push(part);
+    }
+    Ok(())
+}
+
 /// Makes the page and the figures.
 ///
 /// # Errors
@@ -156,74 +242,16 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
         figures: Vec::new(),
     };
     if let Some(platform) = &material.platform {
-        made.page.machine = machine(platform);
-        let figure = report::platform::figure(&format!("platform-{}", platform.name), platform);
-        made.page.hierarchy = Some(Shown {
-            figures: vec![figure.clone()],
-            command: "warmset platform -o platform.svg".to_owned(),
-        });
-        made.figures.push(figure);
+        show_platform(platform, &mut made);
     }
     if let Some(profile) = &material.profile {
-        let place = place(&profile.platform);
-        let from = &profile.provenance;
-        made.page.lead = [&from.machine, &from.kernel, &from.time]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(" · ");
-        made.findings.extend(findings::cpmd(profile, &place));
-        let answer = findings::answer(profile, &place).map(|a| ("A cold cache".to_owned(), a));
-        made.page.answer.extend(answer);
-        made.page.numbers = findings::numbers(profile);
-        made.page.warnings.extend(from.warnings.iter().cloned());
-        let title = if profile.platform == "this-machine" {
-            "This machine"
-        } else {
-            &profile.platform
-        };
-        let part = delays::section(
-            title,
-            &material.place(),
-            profile,
-            material.platform.as_ref(),
-            &material.samples,
-            &mut made.figures,
-        )?;
-        made.page.delays.push(part);
-        made.page
-            .provenance
-            .push(("Cache delays".to_owned(), from.clone()));
+        show_profile(profile, material, &mut made)?;
     }
     compare(material, &mut made)?;
     if let (Some(platform), Some(profile)) = (&material.platform, &material.profile) {
-        for tasks in &material.tasks {
-            let part = judged::section(
-                tasks,
-                &material.place(),
-                platform,
-                profile,
-                watch,
-                &mut made.figures,
-            )?;
-            made.findings
-                .extend(part.findings.first().map(|s| format!("{}: {s}", part.title)));
-            let subject = format!("{} ({})", part.title, judged::need(&tasks.set));
-            made.page.answer.push((subject, part.answer.clone()));
-            made.page.judged.push(part);
-        }
+        judge_tasks(platform, profile, material, watch, &mut made)?;
     }
-    let profiles: Vec<&Profile> = material.profile.iter().collect();
-    for results in &material.studies {
-        let part = studies::section(results, &profiles, &mut made.figures)?;
-        let on = format!("On {} processors", results.processors);
-        if let Some(first) = part.findings.first() {
-            made.findings.push(format!("{on}: {first}"));
-            made.page.answer.push((on, first.clone()));
-        }
-        made.page.studies.push(part);
-    }
+    show_studies(material, &mut made)?;
     Ok(made)
 }
 

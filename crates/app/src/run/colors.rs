@@ -9,17 +9,19 @@ use model::{Bytes, CpuSet, Error, Platform, Result, TaskId, TaskSet};
 use partition::client::{Connection, Memory};
 use partition::geometry::PAGE;
 use partition::ledger::{Access, Holder, TileId};
-use partition::plan::{self, Plan, Scheme, Share, Supply};
+use partition::plan::{self, Plan, Scheme, Supply};
 use partition::protocol::Request;
 use partition::resctrl::{self, Ways};
 use partition::server::Server;
 use partition::tile::{self, TILE, TILE_PAGES};
 use partition::{Color, Colors, Geometry, Palette};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use workload::walk::{LINE, Store};
+
+mod stated;
+pub use stated::{Stated, Statement};
 
 /// How a run gives out colors. By default by pages, as the set names them.
 #[derive(Clone, Debug, Default)]
@@ -333,39 +335,6 @@ pub fn wanted(plan: &Plan, set: &TaskSet, dispatchers: usize) -> BTreeMap<Color,
         *tiles.entry(color).or_default() += 1;
     }
     tiles
-}
-
-/// What came of it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Statement {
-    /// Which task got which colors.
-    pub scheme: Scheme,
-    /// The cache that is partitioned.
-    pub cache: String,
-    /// By task.
-    pub tasks: Vec<Stated>,
-    /// The colors of what runs the tasks; empty: any.
-    pub system: Colors,
-    /// What has no colors of its own.
-    pub not_colored: &'static str,
-}
-
-/// The colors of a task.
-#[derive(Clone, Debug, Serialize)]
-pub struct Stated {
-    /// The name of the task.
-    pub task: String,
-    /// Its colors.
-    #[serde(flatten)]
-    pub share: Share,
-    /// The size of its working set.
-    pub wss: Bytes,
-    /// Of so many pages that were asked again by the end of the run…
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<usize>,
-    /// … so many have another color than they had.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved: Option<usize>,
 }
 
 impl Prepared {

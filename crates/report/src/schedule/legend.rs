@@ -1,6 +1,8 @@
 //! The legend of a schedule: which look is which task, or which processor.
 
-use super::{Canvas, Drawing, Rows, solid};
+use super::drawing::{Drawing, solid};
+use super::fills::{LOOKS, nth_fill};
+use super::{Canvas, Rows};
 use crate::sheet::{Paint, Side, cut, text_width};
 use crate::style::{Ink, SMALL};
 use model::TaskId;
@@ -12,7 +14,7 @@ const AXIS: f64 = 300.0;
 /// Height of a row of the legend, in pixels.
 const ROW: f64 = 20.0;
 /// The most entries, one for each look; a sentence counts the others.
-const MOST: usize = super::LOOKS;
+const MOST: usize = LOOKS;
 
 /// An entry and its place: what it says, and whose look it shows (none: it only says something).
 struct Entry {
@@ -80,7 +82,7 @@ pub(super) fn draw(drawing: &mut Drawing, top: f64) {
             drawing.text(&entry.name, (x, y + 1.5), Side::Start, Ink::Gray, SMALL, false);
             continue;
         };
-        let fill = super::nth_fill(look);
+        let fill = nth_fill(look);
         let (upper, lower) = (y - 9.0, y + 3.0);
         let corners = [(x, upper), (x + BOX, upper), (x + BOX, lower), (x, lower)];
         drawing.polygon(&corners, solid(Ink::Paper));

@@ -1,5 +1,6 @@
 //! What a figure of a schedule draws.
 
+use super::drawing::{label_of, round_step};
 use super::*;
 
 #[test]

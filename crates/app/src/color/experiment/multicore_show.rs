@@ -46,6 +46,62 @@ fn own(row: &Row) -> String {
     }
 }
 
+/// The names of the columns.
+fn write_columns(text: &mut String) {
+    let _ = writeln!(
+        text,
+        "{:41} | {:<20} | {:<20} | {:<33} | total time, s\n{:<6} {:>7} {:>15} {:>4} {:>5} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>12} | {:>7} {:>7}",
+        "",
+        "worst-case factor",
+        "average factor",
+        "tasks with misses, %",
+        "",
+        "in 004",
+        "here",
+        "sets",
+        "tasks",
+        "S2",
+        "S3",
+        "again",
+        "S2",
+        "S3",
+        "again",
+        "S1",
+        "S2",
+        "S3",
+        "004: S1, S3",
+        "S1",
+        "S3"
+    );
+}
+
+fn write_row(text: &mut String, row: &Row) {
+    let in_paper = paper(row.scheduler, row.wss).map_or_else(String::new, |(s1, s3)| {
+        format!("{}, {}", number(s1, 0), number(s3, 0))
+    });
+    let _ = writeln!(
+        text,
+        "{:<6} {:>7} {:>15} {:>4} {:>5} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>12} | {:>7} {:>7}",
+        row.scheduler.name(),
+        row.wss.to_string(),
+        own(row),
+        row.sets,
+        row.tasks,
+        number(row.worst[S2], 3),
+        number(row.worst[S3], 3),
+        number(row.worst[AGAIN], 3),
+        number(row.average[S2], 3),
+        number(row.average[S3], 3),
+        number(row.average[AGAIN], 3),
+        number(row.missed_percent[S1], 1),
+        number(row.missed_percent[S2], 1),
+        number(row.missed_percent[S3], 1),
+        in_paper,
+        number(row.total_s[S1], 2),
+        number(row.total_s[S3], 2),
+    );
+}
+
 /// The tables.
 pub fn text(head: &Head, rows: &[Row]) -> String {
     let setup = &head.setup;
@@ -75,56 +131,9 @@ pub fn text(head: &Head, rows: &[Row]) -> String {
                     "working sets scaled: as large a part of what a processor has of a super color as in the paper",
             }
         );
-        let _ = writeln!(
-            text,
-            "{:41} | {:<20} | {:<20} | {:<33} | total time, s\n{:<6} {:>7} {:>15} {:>4} {:>5} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>12} | {:>7} {:>7}",
-            "",
-            "worst-case factor",
-            "average factor",
-            "tasks with misses, %",
-            "",
-            "in 004",
-            "here",
-            "sets",
-            "tasks",
-            "S2",
-            "S3",
-            "again",
-            "S2",
-            "S3",
-            "again",
-            "S1",
-            "S2",
-            "S3",
-            "004: S1, S3",
-            "S1",
-            "S3"
-        );
+        write_columns(&mut text);
         for row in rows.iter().filter(|r| r.sizes == sizes) {
-            let in_paper = paper(row.scheduler, row.wss).map_or_else(String::new, |(s1, s3)| {
-                format!("{}, {}", number(s1, 0), number(s3, 0))
-            });
-            let _ = writeln!(
-                text,
-                "{:<6} {:>7} {:>15} {:>4} {:>5} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>12} | {:>7} {:>7}",
-                row.scheduler.name(),
-                row.wss.to_string(),
-                own(row),
-                row.sets,
-                row.tasks,
-                number(row.worst[S2], 3),
-                number(row.worst[S3], 3),
-                number(row.worst[AGAIN], 3),
-                number(row.average[S2], 3),
-                number(row.average[S3], 3),
-                number(row.average[AGAIN], 3),
-                number(row.missed_percent[S1], 1),
-                number(row.missed_percent[S2], 1),
-                number(row.missed_percent[S3], 1),
-                in_paper,
-                number(row.total_s[S1], 2),
-                number(row.total_s[S3], 2),
-            );
+            write_row(&mut text, row);
         }
     }
     let given_up: usize = rows.iter().flat_map(|r| r.given_up).sum();
@@ -140,27 +149,43 @@ pub fn text(head: &Head, rows: &[Row]) -> String {
     text
 }
 
-/// Figs. 10 to 12: the paper's sizes on the left, scaled ones on the right, misses in the paper beside.
-pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
-    const PERCENT: &str = "%";
-    const LEGEND: [&str; 6] = [
-        "G-EDF, S1 (of factors: again)",
-        "G-EDF, S3",
-        "P-EDF, S1 (of factors: again)",
-        "P-EDF, S3",
-        "G-EDF, S2",
-        "P-EDF, S2",
-    ];
-    let place = |scheduler: Scheduler, scenario: usize| match (scheduler, scenario) {
+/// Of each scenario, what a panel shows.
+type Of = fn(&Row) -> [f64; judge::SCENARIOS];
+
+const PERCENT: &str = "%";
+const LEGEND: [&str; 6] = [
+    "G-EDF, S1 (of factors: again)",
+    "G-EDF, S3",
+    "P-EDF, S1 (of factors: again)",
+    "P-EDF, S3",
+    "G-EDF, S2",
+    "P-EDF, S2",
+];
+
+/// The place in the legend. "Again" is drawn as S1: both are what nothing but noise makes.
+fn place(scheduler: Scheduler, scenario: usize) -> usize {
+    match (scheduler, scenario) {
         (Scheduler::GEdf, S3) => 1,
         (Scheduler::PEdf, S3) => 3,
         (Scheduler::GEdf, S2) => 4,
         (Scheduler::PEdf, S2) => 5,
         (Scheduler::GEdf, _) => 0,
         (Scheduler::PEdf, _) => 2,
-    };
-    type Of = fn(&Row) -> [f64; judge::SCENARIOS];
-    let panel = |title: &str, y: &str, sizes: Sizes, of: Of, scenarios: &[usize], least: f64| {
+    }
+}
+
+/// A quantity of which a panel is made for each kind of sizes.
+struct Quantity {
+    title: &'static str,
+    y: &'static str,
+    of: Of,
+    scenarios: &'static [usize],
+    least: f64,
+}
+
+impl Quantity {
+    fn panel(&self, rows: &[Row], sizes: Sizes) -> Curves {
+        let (title, of) = (self.title, self.of);
         let mine: Vec<&Row> = rows.iter().filter(|r| r.sizes == sizes).collect();
         let mut all: Vec<Bytes> = mine.iter().map(|r| r.wss).collect();
         all.sort_unstable();
@@ -168,14 +193,13 @@ pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
         let x = |wss: Bytes| wss.get() as f64 / 1024.0;
         let mut curves = Vec::new();
         for scheduler in Scheduler::ALL {
-            for scenario in scenarios {
+            for scenario in self.scenarios {
                 let points = mine
                     .iter()
                     .filter(|r| r.scheduler == scheduler)
                     .map(|r| (x(r.wss), of(r)[*scenario]))
                     .filter(|p| p.1.is_finite())
                     .collect();
-                // "Again" is drawn as S1: both are what nothing but noise makes.
                 curves.push((place(scheduler, *scenario), points));
             }
         }
@@ -196,47 +220,58 @@ pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
                 )
             }),
             x: "working set in 004, KiB".to_owned(),
-            y: y.to_owned(),
+            y: self.y.to_owned(),
             logarithmic: true,
             ticks: all.into_iter().map(|wss| (x(wss), number(x(wss), 0))).collect(),
             level: None,
-            least,
-            most: (y == PERCENT).then_some(100.0),
+            least: self.least,
+            most: (self.y == PERCENT).then_some(100.0),
             curves,
         }
-    };
+    }
+}
+
+/// Figs. 10 to 12: the paper's sizes on the left, scaled ones on the right, misses in the paper beside.
+pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
     let lowest = |of: Of| {
         let values = rows.iter().flat_map(of).filter(|v| v.is_finite());
         (values.fold(1.0, f64::min) * 100.0).floor() / 100.0
     };
-    let mut panels = Vec::new();
-    let shown: [(&str, &str, Of, &[usize], f64); 4] = [
-        (
+    let quantity = |title, y, of, scenarios, least| Quantity {
+        title,
+        y,
+        of,
+        scenarios,
+        least,
+    };
+    let shown: [Quantity; 4] = [
+        quantity(
             "Worst-case scaling factor",
             "longest job / longest job in S1",
             |r| r.worst,
             &[AGAIN, S2, S3],
             lowest(|r| r.worst),
         ),
-        (
+        quantity(
             "Average scaling factor",
             "average job / average job in S1",
             |r| r.average,
             &[AGAIN, S2, S3],
             lowest(|r| r.average),
         ),
-        (
+        quantity(
             "Tasks that missed a deadline",
             PERCENT,
             |r| r.missed_percent,
             &[S1, S3],
             0.0,
         ),
-        ("Total time", "s", |r| r.total_s, &[S1, S3], 0.0),
+        quantity("Total time", "s", |r| r.total_s, &[S1, S3], 0.0),
     ];
-    for (title, y, of, scenarios, least) in shown {
+    let mut panels = Vec::new();
+    for quantity in &shown {
         for sizes in Sizes::ALL {
-            panels.push(panel(title, y, sizes, of, scenarios, least));
+            panels.push(quantity.panel(rows, sizes));
         }
     }
     panels.push(of_paper());
@@ -254,7 +289,6 @@ pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
 
 /// Fig. 11 as the paper has it.
 fn of_paper() -> Curves {
-    const PERCENT: &str = "%";
     let of = |column: usize| -> Vec<(f64, f64)> {
         PAPER
             .iter()

@@ -1,0 +1,170 @@
+//! The frame of a panel: where values stand in the picture, and the layers between its axes.
+
+use crate::sheet::{Paint, Shape, Sheet, tenths, text_width};
+use crate::style::{Ink, SMALL};
+use model::Result;
+use plotters::element::{Circle, Polygon};
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::Color;
+use super::strokes::{CURVE, floor_mark, line, mark, stroke, text};
+use super::{Area, DrawError, Layer, Panel};
+
+/// Opacity of a band: two of them that overlap still show what lies below.
+pub(super) const BAND: f64 = 0.16;
+
+/// In how many layers the dots of a cloud are drawn.
+pub(super) const CLOUD_LAYERS: usize = 6;
+
+/// A cloud of fewer dots than these is thin.
+pub(super) const FEW: usize = 800;
+
+/// Where a panel's data lies on the sheet, in tenths of a pixel.
+pub(super) struct Frame<'a> {
+    pub(super) root: &'a Area,
+    pub(super) sheet: &'a Sheet,
+    pub(super) left: i32,
+    pub(super) right: i32,
+    pub(super) top: i32,
+    pub(super) bottom: i32,
+    pub(super) panel: &'a Panel,
+}
+
+impl Frame<'_> {
+    pub(super) fn x(&self, value: f64, shift: f64) -> i32 {
+        let width = f64::from(self.right - self.left);
+        self.left + (self.panel.x.position(value) * width).round() as i32 + tenths(shift)
+    }
+    pub(super) fn y(&self, value: f64) -> i32 {
+        let height = f64::from(self.bottom - self.top);
+        self.bottom - (self.panel.y.position(value) * height).round() as i32
+    }
+
+    pub(super) fn layer(&self, layer: &Layer) -> Result<(), DrawError> {
+        let (root, sheet) = (self.root, self.sheet);
+        match layer {
+            Layer::Curve { look, points, shift } => {
+                sheet.dash(look.dash);
+                let path = points
+                    .iter()
+                    .map(|(x, y)| (self.x(*x, *shift), self.y(*y)))
+                    .collect();
+                line(root, path, look.ink, CURVE)?;
+                sheet.dash("");
+                Ok(())
+            }
+            Layer::Band { look, ends } => {
+                let low = ends.iter().map(|(x, low, _)| (self.x(*x, 0.0), self.y(*low)));
+                let high = ends.iter().map(|(x, _, high)| (self.x(*x, 0.0), self.y(*high)));
+                let corners: Vec<_> = low.chain(high.rev()).collect();
+                if corners.len() > 2 {
+                    root.draw(&Polygon::new(corners, look.ink.color().mix(BAND).filled()))?;
+                }
+                Ok(())
+            }
+            Layer::Marks { look, points, shift } => points.iter().try_for_each(|(x, y)| {
+                let place = (self.x(*x, *shift), self.y(*y));
+                if *y <= self.panel.y.low && self.panel.y.scale == crate::axis::Scale::Logarithmic {
+                    floor_mark(root, place, look.ink)
+                } else {
+                    mark(root, place, *look)
+                }
+            }),
+            Layer::Whiskers { look, bars, shift } => bars.iter().try_for_each(|(x, low, high)| {
+                let (x, cap) = (self.x(*x, *shift), tenths(2.5));
+                let (bottom, top) = (self.y(*low), self.y(*high));
+                if bottom == top {
+                    return Ok(());
+                }
+                line(root, vec![(x, bottom), (x, top)], look.ink, 0.9)?;
+                for (end, inside) in [
+                    (bottom, *low > self.panel.y.low),
+                    (top, *high < self.panel.y.high),
+                ] {
+                    if inside {
+                        line(root, vec![(x - cap, end), (x + cap, end)], look.ink, 0.9)?;
+                    }
+                }
+                Ok(())
+            }),
+            Layer::Cloud { ink, points, crosses } => {
+                let places: Vec<_> = points
+                    .iter()
+                    .map(|(x, y)| (self.x(*x, 0.0), self.y(*y)))
+                    .collect();
+                // Dots in several layers, so that where many lie it grows darker.
+                let layers = if *crosses { 1 } else { CLOUD_LAYERS };
+                // Few dots are drawn larger, so that they can be found.
+                let (radius, opacity) = match (*crosses, places.len() < FEW) {
+                    (true, _) => (2.2, 1.0),
+                    (false, true) => (1.7, 0.65),
+                    (false, false) => (1.2, 0.5),
+                };
+                for layer in 0..layers.min(places.len()) {
+                    sheet.push(Shape::Dots {
+                        crosses: *crosses,
+                        points: places.iter().skip(layer).step_by(layers).copied().collect(),
+                        radius: tenths(radius) as u32,
+                        paint: Paint { ink: *ink, opacity },
+                    });
+                }
+                Ok(())
+            }
+            Layer::Upright { at, label } => {
+                let x = self.x(*at, 0.0);
+                sheet.dash("1.5 3");
+                line(root, vec![(x, self.top), (x, self.bottom)], Ink::Gray, 1.0)?;
+                sheet.dash("");
+                sheet.halo(true);
+                let style = text(SMALL - 1.0, Ink::Gray, HPos::Center, VPos::Top);
+                root.draw_text(label, &style, (x, self.top + tenths(3.0)))?;
+                sheet.halo(false);
+                Ok(())
+            }
+            Layer::Level { at, label, ink } => {
+                let y = self.y(*at);
+                sheet.dash("5 4");
+                line(root, vec![(self.left, y), (self.right, y)], *ink, 1.0)?;
+                sheet.dash("");
+                sheet.halo(true);
+                let style = text(SMALL, *ink, HPos::Right, VPos::Bottom);
+                root.draw_text(label, &style, (self.right - tenths(4.0), y - tenths(3.0)))?;
+                sheet.halo(false);
+                Ok(())
+            }
+            Layer::Note { at, lines } => self.note(*at, lines),
+        }
+    }
+
+    /// A ring, and the text above to the right of it, where a falling curve leaves room; below to the left if it is too
+    /// long for that.
+    pub(super) fn note(&self, (x, y): (f64, f64), lines: &[String]) -> Result<(), DrawError> {
+        let (root, sheet) = (self.root, self.sheet);
+        let (x, y) = (self.x(x, 0.0), self.y(y));
+        let longest = lines.iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
+        let right = x + tenths(22.0 + longest) < self.right;
+        let (side, sign) = if right {
+            (HPos::Left, 1.0)
+        } else {
+            (HPos::Right, -1.0)
+        };
+        root.draw(&Circle::new((x, y), tenths(6.0), stroke(Ink::Black, 1.4)))?;
+        let by = |d: f64| (x + tenths(d * sign), y - tenths(d * sign));
+        line(root, vec![by(4.2), by(16.0)], Ink::Black, 1.0)?;
+        sheet.halo(true);
+        let spacing = SMALL + 3.0;
+        for (index, note) in lines.iter().enumerate() {
+            let down = if right {
+                index as f64 - (lines.len() as f64 - 1.0)
+            } else {
+                index as f64
+            };
+            let place = (
+                x + tenths(19.0 * sign),
+                y - tenths(20.0 * sign) + tenths(down * spacing),
+            );
+            root.draw_text(note, &text(SMALL, Ink::Black, side, VPos::Center), place)?;
+        }
+        sheet.halo(false);
+        Ok(())
+    }
+}
