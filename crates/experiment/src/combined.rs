@@ -165,7 +165,15 @@ fn periods<C: Clock>(
 fn alone<C: Clock>(clock: C, product: &mut Product<'_>, witness: Witness) -> Result<f64> {
     let mut small = [0.0; filter::doubles(1)];
     let mut nothing = Filter::new(&mut small, 1)?;
-    let many = periods(clock, &mut nothing, product, u64::MAX, 20 * STEPS, u64::MAX, witness);
+    let many = periods(
+        clock,
+        &mut nothing,
+        product,
+        u64::MAX,
+        20 * STEPS,
+        u64::MAX,
+        witness,
+    );
     Ok(many.real as f64 / 20.0)
 }
 
@@ -192,7 +200,15 @@ impl<C: Clock> Pair<'_, C> {
         let patience = (20.0 * LONG_NS / tick) as u64;
         let steps = self.products * STEPS;
         let product = &mut self.product;
-        let got = periods(self.clock, &mut filter, product, period, steps, patience, self.witness);
+        let got = periods(
+            self.clock,
+            &mut filter,
+            product,
+            period,
+            steps,
+            patience,
+            self.witness,
+        );
         let done = got.steps as f64 / STEPS as f64;
         Ok(Sample {
             rate,
@@ -270,7 +286,8 @@ fn measure<C: Clock>(
                 break 'runs;
             }
             seen.samples.push(pair.sample(rate, run, &mut partitioned, true)?);
-            seen.samples.push(pair.sample(rate, run, &mut unpartitioned, false)?);
+            seen.samples
+                .push(pair.sample(rate, run, &mut unpartitioned, false)?);
             watch.advance(1);
         }
     }

@@ -261,7 +261,13 @@ impl<C: Clock> Rig<'_, C> {
         self.calibration.duration(ticks).nanos() as f64
     }
 
-    fn activation(&mut self, active: &mut Active<'_>, size: usize, scenario: usize, run: usize) -> Activation {
+    fn activation(
+        &mut self,
+        active: &mut Active<'_>,
+        size: usize,
+        scenario: usize,
+        run: usize,
+    ) -> Activation {
         let clock = self.clock;
         self.sentinel.read();
         self.sentinel.read();

@@ -16,8 +16,8 @@ use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 mod written;
-use written::{Places};
-pub use written::{to_rt_app};
+use written::Places;
+pub use written::to_rt_app;
 
 /// What came of a file of rt-app.
 #[derive(Clone, PartialEq, Debug)]
@@ -122,15 +122,10 @@ struct Thread {
     instances: u64,
 }
 
-/// A thread as a task, or why it is none.
-fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
-    let (name, start) = (of.name.as_str(), of.range.start);
-    let Node::Object(thread) = &of.value else {
-        return remark(start, "it is no object");
-    };
-    let number = |key: &str| get(thread, key).map(micros).transpose();
+/// By phase, for how long a thread runs, and its period.
+fn phases_of(thread: &Object, start: usize) -> Read<Vec<(Duration, Duration)>> {
     // With phases the events are theirs; without, the thread is its only phase.
-    let phases = match get(thread, "phases").map(|p| (p, &p.value)) {
+    Ok(match get(thread, "phases").map(|p| (p, &p.value)) {
         None => vec![phase(thread, start)?],
         Some((_, Node::Object(phases))) => phases
             .properties
@@ -144,7 +139,17 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
             })
             .collect::<Read<_>>()?,
         Some((p, _)) => return remark(p.range.start, "`phases` is no object"),
+    })
+}
+
+/// A thread as a task, or why it is none.
+fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
+    let (name, start) = (of.name.as_str(), of.range.start);
+    let Node::Object(thread) = &of.value else {
+        return remark(start, "it is no object");
     };
+    let number = |key: &str| get(thread, key).map(micros).transpose();
+    let phases = phases_of(thread, start)?;
     let Some((wcet, period)) = phases
         .iter()
         .copied()

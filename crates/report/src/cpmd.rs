@@ -98,13 +98,15 @@ type Series = (usize, Resumption, Vec<(f64, f64, Option<f64>)>);
 /// Adds the layers of these curves: whiskers below all curves, marks above them.
 fn add_series(layers: &mut Vec<Layer>, series: &[Series], kinds: usize) {
     let spread = |index: usize| APART * (index as f64 - (kinds as f64 - 1.0) / 2.0);
-    layers.extend(series.iter().map(|(index, kind, points)| Layer::Whiskers {
-        look: Look::of_resumption(*kind),
-        bars: points
-            .iter()
-            .filter_map(|p| Some((p.0, p.1 - p.2?, p.1 + p.2?)))
-            .collect(),
-        shift: spread(*index),
+    layers.extend(series.iter().map(|(index, kind, points)| {
+        Layer::Whiskers {
+            look: Look::of_resumption(*kind),
+            bars: points
+                .iter()
+                .filter_map(|p| Some((p.0, p.1 - p.2?, p.1 + p.2?)))
+                .collect(),
+            shift: spread(*index),
+        }
     }));
     layers.extend(series.iter().map(|(index, kind, points)| Layer::Curve {
         look: Look::of_resumption(*kind),

@@ -141,28 +141,7 @@ pub fn page(data: &ReportData) -> String {
     let mut body = String::new();
     let mut contents: Vec<(&str, &str)> = Vec::new();
     if !data.answer.is_empty() || !data.numbers.rows.is_empty() || !data.warnings.is_empty() {
-        body += "<section id=\"found\">\n";
-        for (subject, answer) in &data.answer {
-            let (subject, answer) = (held(subject), coded(answer));
-            let _ = writeln!(
-                body,
-                "<p class=\"answer\"><strong>{subject}:</strong> {answer}</p>"
-            );
-        }
-        if !data.numbers.rows.is_empty() {
-            let Numbers {
-                caption,
-                header,
-                rows,
-            } = &data.numbers;
-            body += &table(caption, header, rows);
-        }
-        if !data.warnings.is_empty() {
-            body += "<div class=\"warnings\" role=\"note\"><strong>What could spoil the numbers</strong>\n";
-            body += &sentences(&data.warnings, "");
-            body += "</div>\n";
-        }
-        body += "</section>\n";
+        body += &found(data);
     }
     if !data.machine.is_empty() || data.hierarchy.is_some() {
         contents.push(("machine", "The machine"));
@@ -188,17 +167,7 @@ pub fn page(data: &ReportData) -> String {
         contents.push(("studies", "Over many task sets"));
         body += "<section id=\"studies\"><h2>Over many task sets</h2>\n";
         for part in &data.studies {
-            let _ = write!(
-                body,
-                "<h3>{}</h3>\n{}",
-                held(&part.title),
-                paragraphs(&part.findings)
-            );
-            body += &figures(&part.figures);
-            body += &details(
-                "Where these numbers come from",
-                &facts(&provenance(&part.provenance)),
-            );
+            body += &study(part);
         }
         body += "</section>\n";
     }
@@ -232,6 +201,50 @@ pub fn page(data: &ReportData) -> String {
          on cache-related preemption and migration delays, 002 is Bastoni’s dissertation.</footer>\n</body>\n</html>\n",
         dark_rules()
     )
+}
+
+/// What was found, in short: answers, numbers, warnings.
+fn found(data: &ReportData) -> String {
+    let mut body = String::new();
+    body += "<section id=\"found\">\n";
+    for (subject, answer) in &data.answer {
+        let (subject, answer) = (held(subject), coded(answer));
+        let _ = writeln!(
+            body,
+            "<p class=\"answer\"><strong>{subject}:</strong> {answer}</p>"
+        );
+    }
+    if !data.numbers.rows.is_empty() {
+        let Numbers {
+            caption,
+            header,
+            rows,
+        } = &data.numbers;
+        body += &table(caption, header, rows);
+    }
+    if !data.warnings.is_empty() {
+        body += "<div class=\"warnings\" role=\"note\"><strong>What could spoil the numbers</strong>\n";
+        body += &sentences(&data.warnings, "");
+        body += "</div>\n";
+    }
+    body += "</section>\n";
+    body
+}
+
+fn study(part: &Study) -> String {
+    let mut body = String::new();
+    let _ = write!(
+        body,
+        "<h3>{}</h3>\n{}",
+        held(&part.title),
+        paragraphs(&part.findings)
+    );
+    body += &figures(&part.figures);
+    body += &details(
+        "Where these numbers come from",
+        &facts(&provenance(&part.provenance)),
+    );
+    body
 }
 
 fn machine(data: &ReportData) -> String {

@@ -20,7 +20,7 @@ mod strokes;
 use strokes::{CURVE, SAMPLE, at, line, mark, stroke, text};
 
 mod frame;
-use frame::{Frame};
+use frame::Frame;
 
 /// One thing in a panel, in the units of its axes. Drawn in order.
 #[derive(Clone, PartialEq, Debug)]

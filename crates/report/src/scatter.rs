@@ -147,6 +147,50 @@ pub fn figure(id: &str, cells: &[Samples]) -> Result<Option<Figure>> {
     sketch(id, cells).map(|s| s.draw()).transpose()
 }
 
+/// The panel of one cell, with this running median.
+fn panel_of(
+    cell: &Samples,
+    points: &[Point],
+    discarded: &[Point],
+    median: Vec<Point>,
+    letter: char,
+    bounds: &Bounds,
+) -> Panel {
+    let inside = |p: &&Point| bounds.holds(p);
+    let visible: Vec<Point> = points.iter().filter(inside).copied().collect();
+    let crosses: Vec<Point> = discarded.iter().filter(inside).copied().collect();
+    Panel {
+        title: format!(
+            "({letter}) {}, {}",
+            words::capital(&crate::cpmd::name(cell.resumption)),
+            match cell.load {
+                Load::Idle => "idle system",
+                Load::Load => "under load",
+            }
+        ),
+        description: describe(cell.resumption, points, bounds.longest),
+        x: Axis::times("preemption length", 0.0..bounds.longest),
+        y: Axis::times("cache-related delay", bounds.lowest..bounds.tallest),
+        layers: vec![
+            Layer::Cloud {
+                ink: Ink::Vermilion,
+                points: thinned(&crosses, MOST_CROSSES),
+                crosses: true,
+            },
+            Layer::Cloud {
+                ink: Ink::Sky,
+                points: thinned(&visible, MOST),
+                crosses: false,
+            },
+            Layer::Curve {
+                look: MEDIAN,
+                points: median,
+                shift: 0.0,
+            },
+        ],
+    }
+}
+
 /// The figure as data.
 pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
     let cells: Vec<Cell> = cells
@@ -166,45 +210,13 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
     let thinnest = cells.iter().map(|c| c.1.len().div_ceil(MOST)).max().unwrap_or(1);
     let mut medians = false;
 
-    let y = Axis::times("cache-related delay", bounds.lowest..bounds.tallest);
     let panels: Vec<Panel> = cells
         .iter()
         .zip('a'..)
         .map(|((cell, points, discarded), letter)| {
-            let visible: Vec<Point> = points.iter().filter(inside).copied().collect();
-            let crosses: Vec<Point> = discarded.iter().filter(inside).copied().collect();
             let median = running_median(points);
             medians |= !median.is_empty();
-            Panel {
-                title: format!(
-                    "({letter}) {}, {}",
-                    words::capital(&crate::cpmd::name(cell.resumption)),
-                    match cell.load {
-                        Load::Idle => "idle system",
-                        Load::Load => "under load",
-                    }
-                ),
-                description: describe(cell.resumption, points, bounds.longest),
-                x: Axis::times("preemption length", 0.0..bounds.longest),
-                y: y.clone(),
-                layers: vec![
-                    Layer::Cloud {
-                        ink: Ink::Vermilion,
-                        points: thinned(&crosses, MOST_CROSSES),
-                        crosses: true,
-                    },
-                    Layer::Cloud {
-                        ink: Ink::Sky,
-                        points: thinned(&visible, MOST),
-                        crosses: false,
-                    },
-                    Layer::Curve {
-                        look: MEDIAN,
-                        points: median,
-                        shift: 0.0,
-                    },
-                ],
-            }
+            panel_of(cell, points, discarded, median, letter, &bounds)
         })
         .collect();
 

@@ -161,6 +161,17 @@ fn describe(curves: &[Curve], what: impl Fn(&Curve) -> Option<String>) -> String
     }
 }
 
+/// The axis of shares, with room for these marks.
+fn shares(label: &str, marks: &[Layer]) -> Axis {
+    // A note on a point near the top needs room above it.
+    let crowded = marks
+        .iter()
+        .any(|m| matches!(m, Layer::Note { at, .. } if at.1 > 0.8));
+    let mut y = Axis::linear(label, 0.0..if crowded { 1.25 } else { 1.02 }, words::plain);
+    y.ticks.retain(|(at, _)| *at <= 1.0);
+    y
+}
+
 #[allow(clippy::too_many_arguments)] // one caller for each of two figures
 fn chart(
     id: &str,
@@ -208,12 +219,7 @@ fn chart(
             shift: 0.0,
         });
     }
-    // A note on a point near the top needs room above it.
-    let crowded = marks
-        .iter()
-        .any(|m| matches!(m, Layer::Note { at, .. } if at.1 > 0.8));
-    let mut y = Axis::linear(label, 0.0..if crowded { 1.25 } else { 1.02 }, words::plain);
-    y.ticks.retain(|(at, _)| *at <= 1.0);
+    let y = shares(label, &marks);
     layers.extend(marks);
     Sketch {
         id: id.to_owned(),

@@ -9,8 +9,8 @@ use crate::style::{Ink, SMALL, TEXT};
 use crate::svg::Figure;
 use crate::words;
 use model::{CpuId, Duration, Instant, TaskId};
-use trace::view::MarkKind;
 use trace::View;
+use trace::view::MarkKind;
 
 mod legend;
 mod room;
@@ -18,8 +18,8 @@ mod room;
 pub use room::end as readable_until;
 
 mod fills;
+pub use fills::LOOKS;
 use fills::{Fill, nth_fill};
-pub use fills::{LOOKS};
 
 mod drawing;
 use drawing::Drawing;

@@ -105,7 +105,7 @@ fn opacity(p: Paint) -> String {
     }
 }
 
-/// Writing to a string cannot fail.
+/// Writing to a string cannot fail. Longer than a page: one arm for each kind of shape.
 fn write_shape(svg: &mut String, shape: &Shape) {
     let _ = match shape {
         Shape::Line {

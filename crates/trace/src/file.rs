@@ -23,7 +23,7 @@ mod reader;
 pub use reader::{Condition, Reader};
 
 mod head;
-use head::{head_of};
+use head::head_of;
 
 /// The version of the format that this program writes and reads.
 pub const VERSION: u32 = 2;

@@ -151,7 +151,7 @@ impl State {
         self.take(event, observer)
     }
 
-    /// Takes an event that is well formed.
+    /// Takes an event that is well formed. Longer than a page: one arm for each kind of event.
     pub(crate) fn take(&mut self, event: &Event, observer: &mut impl Observer) -> Result<(), Fault> {
         self.now = event.time;
         let (task, cpu) = (event.task, event.cpu().unwrap_or_default());

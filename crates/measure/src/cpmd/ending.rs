@@ -1,5 +1,6 @@
 //! The end of a measurement: what disturbed it, what is told of it, and the profile that is written.
 
+use super::{BUSY, BlockSummary, Outcome, PROFILE, SAMPLES, STOLEN, Session};
 use crate::journal::BlockRecord;
 use crate::placement;
 use crate::plan::Block;
@@ -9,7 +10,6 @@ use machine::clock::Clock;
 use machine::realtime;
 use model::{Load, Profile, Provenance, Result};
 use std::collections::BTreeMap;
-use super::{BUSY, BlockSummary, Outcome, PROFILE, SAMPLES, STOLEN, Session};
 
 impl<'a, C: Clock> Session<'a, C> {
     /// Writes the samples, and builds the profile.

@@ -1,9 +1,9 @@
 //! The hierarchy of a platform as lines of text.
 
+use super::{Group, Part, describe};
 use crate::cpus::CpuSet;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use super::{Group, Part, describe};
 
 /// A tree of more lines than this is folded: groups alike are drawn once, with the processors of each.
 pub(super) const MAX_LINES: usize = 40;

@@ -95,17 +95,7 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
             if !details.phase.is_zero() {
                 thread["delay"] = whole("phase", details.phase)?.into();
             }
-            let lost = lost(details);
-            if !lost.is_empty() {
-                notes.push(format!(
-                    "task {name}: {} left out, as rt-app has no place for {}; it runs a loop of rt-app's own",
-                    match &lost[..] {
-                        [one] => format!("`{one}` is"),
-                        several => format!("`{}` are", several.join("`, `")),
-                    },
-                    if lost.len() == 1 { "it" } else { "them" }
-                ));
-            }
+            notes.extend(left_out(&name, &lost(details)));
         }
         threads.push((name, thread));
     }
@@ -124,6 +114,18 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
     let text = serde_json::to_string_pretty(&file)
         .map_err(|e| Error::new(format!("the set cannot be written as JSON: {e}")))?;
     Ok((crate::document::plain(&text) + "\n", notes))
+}
+
+/// Says that these keys of a task are left out, if any.
+fn left_out(name: &str, lost: &[&str]) -> Option<String> {
+    let (keys, it) = match lost {
+        [] => return None,
+        [one] => (format!("`{one}` is"), "it"),
+        several => (format!("`{}` are", several.join("`, `")), "them"),
+    };
+    Some(format!(
+        "task {name}: {keys} left out, as rt-app has no place for {it}; it runs a loop of rt-app's own"
+    ))
 }
 
 /// The keys of a task that have no place in a file of rt-app.

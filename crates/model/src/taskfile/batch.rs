@@ -1,12 +1,12 @@
 //! Lines of a batch: a set a line, in JSON.
 
+use super::id;
 use crate::error::{Error, Result, nearest};
 use crate::size::Bytes;
 use crate::task::{Details, Extras, TaskId, TaskSet, Timing};
 use crate::time::Duration;
 use serde::Deserialize;
 use std::borrow::Cow;
-use super::{id};
 
 /// One line of a batch file.
 #[derive(Clone, PartialEq, Debug)]

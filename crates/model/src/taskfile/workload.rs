@@ -63,36 +63,41 @@ pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
             table.only(&["kind"])?;
             Ok(Workload::Spin)
         }
-        "walk" => Ok(Workload::Walk {
-            write_ratio: match table.get("write_ratio") {
-                None => crate::profile::Profile::DEFAULT_WRITE_RATIO,
-                Some(v) => match v.number()? {
-                    ratio if (0.0..=1.0).contains(&ratio) => ratio,
-                    ratio => {
-                        return Err(v
-                            .error(format!("{ratio} is not a ratio"))
-                            .remedy("give a number from 0 to 1"));
-                    }
-                },
-            },
-            pattern: match table.get("pattern") {
-                None => Pattern::default(),
-                Some(v) => match v.text()? {
-                    "sequential" => Pattern::Sequential,
-                    "random" => Pattern::Random,
-                    "chase" => Pattern::Chase,
-                    other => {
-                        return Err(v
-                            .error(format!("unknown pattern `{other}`"))
-                            .remedy("write `sequential`, `random` or `chase`"));
-                    }
-                },
-            },
-        }),
+        "walk" => walk_of(&table),
         other => Err(kind
             .error(format!("unknown workload `{other}`"))
             .remedy("write `spin`, `walk` or `join`, or `exec = […]` or `program = […]`")),
     }
+}
+
+/// A walk through the working set, from the keys `write_ratio` and `pattern`.
+fn walk_of(table: &Table<'_, '_>) -> Result<Workload> {
+    Ok(Workload::Walk {
+        write_ratio: match table.get("write_ratio") {
+            None => crate::profile::Profile::DEFAULT_WRITE_RATIO,
+            Some(v) => match v.number()? {
+                ratio if (0.0..=1.0).contains(&ratio) => ratio,
+                ratio => {
+                    return Err(v
+                        .error(format!("{ratio} is not a ratio"))
+                        .remedy("give a number from 0 to 1"));
+                }
+            },
+        },
+        pattern: match table.get("pattern") {
+            None => Pattern::default(),
+            Some(v) => match v.text()? {
+                "sequential" => Pattern::Sequential,
+                "random" => Pattern::Random,
+                "chase" => Pattern::Chase,
+                other => {
+                    return Err(v
+                        .error(format!("unknown pattern `{other}`"))
+                        .remedy("write `sequential`, `random` or `chase`"));
+                }
+            },
+        },
+    })
 }
 
 /// With which rights a program runs, from the keys `user` and `rights`.

@@ -1,9 +1,9 @@
 //! Times as text: what is read, and what is written.
 
+use super::{Delay, Duration, Instant};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
-use super::{Delay, Duration, Instant};
 
 /// Units of time with their nanoseconds. `µs` (both code points of µ) is read, never written.
 pub(super) const UNITS: [(&str, u64); 8] = [

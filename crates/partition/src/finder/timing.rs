@@ -1,5 +1,6 @@
 //! Finding colors by timing alone: pages that drive each other out are put into groups.
 
+use super::{LEFT_OVER, ROUNDS, SPARE, pool_pages};
 use crate::colors::Color;
 use crate::evict::{driven_out, reduce};
 use crate::geometry::Geometry;
@@ -7,11 +8,10 @@ use crate::probe::{Judge, PageId};
 use crate::sort::sort;
 use model::watch::Watch;
 use model::{Error, Result};
-use rand::seq::SliceRandom;
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::cell::Cell;
-use super::{LEFT_OVER, ROUNDS, SPARE, pool_pages};
 
 /// Colors, each with its pages of the pool: at least one more than there are ways.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Processes and connections: under which grants they take tiles.
 
+use super::said::{Grant, Peer};
+use super::{ClientId, Ledger, State};
 use crate::colors::{Color, Colors};
 use crate::holder::{Access, Holder};
 use std::collections::{BTreeMap, BTreeSet};
-use super::said::{Grant, Peer};
-use super::{ClientId, Ledger, State};
 
 impl Ledger {
     /// The process that has this number now began then: what was known of one before it is

@@ -1,12 +1,12 @@
 //! What the operator grants, names and takes back, and what of it outlives a server.
 
+use super::said::{Grant, Rights};
+use super::{Ledger, MOST_NAMES, State, shown};
 use crate::colors::{Color, Colors};
 use crate::holder::{Access, Holder};
 use crate::selection::Selection;
 use model::{Error, Result};
 use std::collections::BTreeSet;
-use super::said::{Grant, Rights};
-use super::{Ledger, MOST_NAMES, State, shown};
 
 impl Ledger {
     /// The colors that an operator means.

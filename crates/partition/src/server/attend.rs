@@ -2,6 +2,7 @@
 
 use super::Core;
 use super::connections::{Open, PATIENCE};
+use crate::colors::Color;
 use crate::ledger::{Access, ClientId, Holder, Peer, TileId};
 use crate::protocol::{self, Answer, Request, TILES_AT_ONCE};
 use crate::socket::{Lines, send};
@@ -96,30 +97,8 @@ impl Core {
                 read_only: books.ledger.colors_of(client, Access::ReadOnly),
             })),
             Request::Take { color, pages, access } => {
-                let owner = books.ledger.owner_of(color).cloned();
-                if access == Access::Full && books.ledger.may_only_read(client, color) {
-                    books.ledger.wrote(client, color);
-                }
-                let taken = books.ledger.take(client, color, pages, access);
                 drop(books);
-                let tiles = match taken {
-                    Ok(tiles) => tiles,
-                    Err(_) => {
-                        // What was given back a moment ago may do.
-                        let returning = self.books().ledger.returning_of(color);
-                        self.take_in(&returning[..returning.len().min(TILES_AT_ONCE)]);
-                        self.books().ledger.take(client, color, pages, access)?
-                    }
-                };
-                if let (Some(file), Access::ReadOnly) = (contents, access) {
-                    self.fill(&tiles, &file)
-                        .inspect_err(|_| drop(self.books().ledger.give_back(client, &tiles)))?;
-                }
-                Ok(Reply::Tiles(Handed {
-                    tiles,
-                    access,
-                    owner: owner.filter(|_| access == Access::ReadOnly),
-                }))
+                self.take(client, color, pages, access, contents)
             }
             Request::Wrote { color } => {
                 if books.ledger.may_only_read(client, color) {
@@ -181,6 +160,42 @@ impl Core {
                 summary: books.ledger.summary(),
             })),
         }
+    }
+
+    /// Hands tiles out, filled with these contents if they can only be read.
+    fn take(
+        &self,
+        client: ClientId,
+        color: Color,
+        pages: u64,
+        access: Access,
+        contents: Option<File>,
+    ) -> Result<Reply> {
+        let mut books = self.books();
+        let owner = books.ledger.owner_of(color).cloned();
+        if access == Access::Full && books.ledger.may_only_read(client, color) {
+            books.ledger.wrote(client, color);
+        }
+        let taken = books.ledger.take(client, color, pages, access);
+        drop(books);
+        let tiles = match taken {
+            Ok(tiles) => tiles,
+            Err(_) => {
+                // What was given back a moment ago may do.
+                let returning = self.books().ledger.returning_of(color);
+                self.take_in(&returning[..returning.len().min(TILES_AT_ONCE)]);
+                self.books().ledger.take(client, color, pages, access)?
+            }
+        };
+        if let (Some(file), Access::ReadOnly) = (contents, access) {
+            self.fill(&tiles, &file)
+                .inspect_err(|_| drop(self.books().ledger.give_back(client, &tiles)))?;
+        }
+        Ok(Reply::Tiles(Handed {
+            tiles,
+            access,
+            owner: owner.filter(|_| access == Access::ReadOnly),
+        }))
     }
 
     /// Fills tiles with what a client sent, as far as it goes.

@@ -1,5 +1,6 @@
 //! Making tiles: memory is sorted by color, and pages of one color are put together.
 
+use super::{TILE, TILE_PAGES, Tile};
 use crate::colors::Color;
 use crate::frame::{FrameNumbers, Page, pages};
 use crate::palette::Palette;
@@ -9,7 +10,6 @@ use model::watch::Watch;
 use model::{Bytes, CpuSet, Error, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::{BTreeMap, HashSet};
-use super::{TILE, TILE_PAGES, Tile};
 
 /// Allows this process to open a file for each tile of so much memory, as far as it may.
 pub fn allow_files(size: Bytes) {

@@ -1,10 +1,10 @@
 //! What verdicts of policies say, in sentences.
 
+use super::{LOADS, under};
 use crate::cpmd::{curve, resumptions};
 use crate::schedulability::{self, Crossing, Curve};
 use crate::words::{capital, count, list, size, three, time, time_f64};
 use model::{Delay, Duration, Profile, Resumption, Statistic};
-use super::{LOADS, under};
 
 /// What a policy answered for one task set.
 #[derive(Clone, PartialEq, Debug)]

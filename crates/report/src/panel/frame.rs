@@ -1,13 +1,13 @@
 //! The frame of a panel: where values stand in the picture, and the layers between its axes.
 
+use super::strokes::{CURVE, floor_mark, line, mark, stroke, text};
+use super::{Area, DrawError, Layer, Panel};
 use crate::sheet::{Paint, Shape, Sheet, tenths, text_width};
 use crate::style::{Ink, SMALL};
 use model::Result;
 use plotters::element::{Circle, Polygon};
-use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::Color;
-use super::strokes::{CURVE, floor_mark, line, mark, stroke, text};
-use super::{Area, DrawError, Layer, Panel};
+use plotters::style::text_anchor::{HPos, VPos};
 
 /// Opacity of a band: two of them that overlap still show what lies below.
 pub(super) const BAND: f64 = 0.16;
@@ -39,6 +39,7 @@ impl Frame<'_> {
         self.bottom - (self.panel.y.position(value) * height).round() as i32
     }
 
+    /// Longer than a page: one arm for each kind of layer.
     pub(super) fn layer(&self, layer: &Layer) -> Result<(), DrawError> {
         let (root, sheet) = (self.root, self.sheet);
         match layer {

@@ -1,12 +1,12 @@
 //! Lines, marks and texts of a panel.
 
+use super::{Area, DrawError};
 use crate::sheet::{TENTHS, tenths};
 use crate::style::{Ink, Look, Marker};
 use model::Result;
 use plotters::element::{Circle, PathElement, Polygon};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, ShapeStyle, TextStyle};
-use super::{Area, DrawError};
 
 /// Length of the line sample in a legend.
 pub(super) const SAMPLE: f64 = 34.0;

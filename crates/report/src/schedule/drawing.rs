@@ -1,12 +1,12 @@
 //! Drawing a schedule: its axis, the pieces of jobs, overheads and marks.
 
+use super::fills::Fill;
+use super::{ARROW, BOX, Canvas, LABEL, RIGHT, Rows, TOP};
 use crate::sheet::{BOLD, Paint, Place, Shape, Side, cut, tenths, text_width};
 use crate::style::{Ink, SMALL, TEXT};
 use model::Instant;
-use trace::view::{Mark, MarkKind, Moment, Piece};
 use trace::Overhead;
-use super::fills::Fill;
-use super::{ARROW, BOX, Canvas, LABEL, RIGHT, Rows, TOP};
+use trace::view::{Mark, MarkKind, Moment, Piece};
 
 pub(super) struct Drawing<'v> {
     pub(super) canvas: Canvas<'v>,

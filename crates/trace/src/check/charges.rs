@@ -284,8 +284,8 @@ impl Charged {
         }
     }
 
-    /// Everything holds still from `from` to `to`, a later moment.
-    pub fn hold(&mut self, from: Instant, to: Instant, state: &State, faults: &mut Vec<Fault>) {
+    /// Overheads that go on beyond what is charged for them end between `from` and `to`.
+    fn end_in_time(&self, from: Instant, to: Instant, state: &State, faults: &mut Vec<Fault>) {
         for (cpu, on) in state.processors.iter().enumerate() {
             let kernel = on.overheads.iter().filter(|o| o.overhead != Overhead::Cpmd);
             for open in kernel.chain(&on.interrupts) {
@@ -300,6 +300,11 @@ impl Charged {
                 }
             }
         }
+    }
+
+    /// Everything holds still from `from` to `to`, a later moment.
+    pub fn hold(&mut self, from: Instant, to: Instant, state: &State, faults: &mut Vec<Fault>) {
+        self.end_in_time(from, to, state, faults);
         let period = self.charges.tick_period.nanos();
         let due = match self.charges.tick.is_zero() {
             // All that came before `to`: whoever holds still until then takes none in.

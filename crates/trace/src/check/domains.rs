@@ -203,6 +203,22 @@ impl Domains {
         }
     }
 
+    /// The processor that should run this waiting job, with what it runs: an empty one, or the one
+    /// with the lowest priority. `None`: all run what precedes the job.
+    fn worst_of(&self, number: u32, first: Key) -> Option<(CpuId, Option<Key>)> {
+        let mut worst: Option<(Key, CpuId)> = None;
+        for cpu in &self.domains[number as usize].cpus {
+            match self.running[cpu.index()] {
+                None => return Some((*cpu, None)),
+                Some(key) if worst.is_none_or(|(w, _)| key > w) => worst = Some((key, *cpu)),
+                Some(_) => {}
+            }
+        }
+        worst
+            .filter(|(key, _)| *key > first)
+            .map(|(key, cpu)| (cpu, Some(key)))
+    }
+
     /// Judges one domain; is it to be looked at again although nothing changes?
     fn judge(
         &mut self,
@@ -214,41 +230,15 @@ impl Domains {
         lengths: &mut impl FnMut(Duration),
     ) -> bool {
         let first = self.first_waiting(number);
+        let worst = first.and_then(|first| Some((first, self.worst_of(number, first)?)));
         let domain = &mut self.domains[number as usize];
-        // The processor that should run the first waiting job: an empty one, or the one with the lowest priority.
-        let worst = first.and_then(|first| {
-            let mut worst: Option<(Option<Key>, CpuId)> = None;
-            for cpu in &domain.cpus {
-                let running = self.running[cpu.index()];
-                match running {
-                    None => return Some((first, *cpu, None)),
-                    Some(key) if worst.is_none_or(|(w, _)| w.is_none_or(|w| key > w)) => {
-                        worst = Some((running, *cpu));
-                    }
-                    Some(_) => {}
-                }
-            }
-            worst
-                .filter(|(key, _)| key.is_some_and(|key| key > first))
-                .map(|(key, cpu)| (first, cpu, key))
-        });
-        let Some((first, cpu, instead)) = worst else {
+        let Some((first, (cpu, instead))) = worst else {
             if let Some(wronged) = domain.wronged.take() {
                 lengths(state.awake(wronged.since, from, domain.cpus.first().copied()));
             }
             return false;
         };
-        let settles = |cpu: CpuId| state.processors.get(cpu.index()).is_some_and(|p| p.is_settling());
-        // Where the job comes from: it may still be loaded there, or its release is being handled there.
-        let comes_from = match state.tasks[first.task.index()].status {
-            Status::Preempted(cpu) | Status::Suspended(cpu) | Status::Running(cpu) => Some(cpu),
-            Status::Fresh => state.tasks[first.task.index()].head().map(|job| job.cpu),
-            Status::Nothing => None,
-        };
-        if std::mem::take(&mut domain.leaving)
-            || comes_from.is_some_and(settles)
-            || domain.cpus.iter().any(|c| settles(*c))
-        {
+        if std::mem::take(&mut domain.leaving) || is_deciding(domain, first.task, state) {
             // A decision is being carried out; the clock starts when it is over.
             domain.wronged = None;
             return true;
@@ -304,6 +294,18 @@ impl Domains {
         }
         true
     }
+}
+
+/// Is a decision about this task, or on any processor of its domain, being carried out?
+fn is_deciding(domain: &Domain, task: TaskId, state: &State) -> bool {
+    let settles = |cpu: CpuId| state.processors.get(cpu.index()).is_some_and(|p| p.is_settling());
+    // Where the job comes from: it may still be loaded there, or its release is being handled there.
+    let comes_from = match state.tasks[task.index()].status {
+        Status::Preempted(cpu) | Status::Suspended(cpu) | Status::Running(cpu) => Some(cpu),
+        Status::Fresh => state.tasks[task.index()].head().map(|job| job.cpu),
+        Status::Nothing => None,
+    };
+    comes_from.is_some_and(settles) || domain.cpus.iter().any(|c| settles(*c))
 }
 
 /// The deadline that made the priority, if one did.

@@ -1,10 +1,10 @@
 //! What the checker says in the end: violations, standstills, and the verdict.
 
+use super::Ready;
 use crate::stats::Distribution;
 use model::Duration;
 use serde::Serialize;
 use std::fmt;
-use super::Ready;
 
 /// A rule that was broken.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

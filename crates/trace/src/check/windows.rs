@@ -217,6 +217,54 @@ impl Windows {
             }
         }
     }
+
+    /// A job of the task runs on this processor from now on.
+    fn run(&mut self, task: TaskId, cpu: CpuId, state: &State, found: &mut Found) {
+        let mut wrong = |rule: &'static str, text: String| found.faults.push(Fault { rule, text });
+        let slice = self.slice(task);
+        if cpu != slice.cpu {
+            wrong(
+                "place",
+                format!(
+                    "task {} runs on {cpu:?}, its slice is on {:?}",
+                    task.0 + 1,
+                    slice.cpu
+                ),
+            );
+        }
+        let progress = &mut self.at[task.index()];
+        if self.slices[task.index()].len() > 1 && !std::mem::replace(&mut progress.told, true) {
+            let fault = untold(task, progress.part);
+            wrong(fault.rule, fault.text);
+        }
+        if let Some(opens) = progress.opens {
+            wrong(
+                "window",
+                format!("task {} runs before its window opens at {opens}", task.0 + 1),
+            );
+        }
+        if let Some(key) = self.key(task, state) {
+            self.domains.run(cpu, key);
+        }
+    }
+
+    /// The job of the task leaves the processor before it completes.
+    fn stop(&mut self, task: TaskId, cpu: CpuId, state: &State, found: &mut Found) {
+        self.domains.stop(cpu);
+        let t = &state.tasks[task.index()];
+        if self.at[task.index()].opens.is_none() && !self.closed.contains(&task) {
+            let used_up = self.spent(task, t.executed, state.is_simulated(), state, found);
+            if used_up && state.is_simulated() {
+                found.faults.push(Fault {
+                    rule: "slice",
+                    text: format!("task {} has used up its slice, which is not said", task.0 + 1),
+                });
+            }
+            if t.is_waiting() {
+                self.wait(task, state);
+            }
+        }
+    }
 }
 
 impl Rule for Windows {
@@ -269,48 +317,11 @@ impl Rule for Windows {
                 }
             }
             EventKind::Start | EventKind::Resumption | EventKind::Migration => {
-                let slice = self.slice(task);
-                if cpu != slice.cpu {
-                    wrong(
-                        "place",
-                        format!(
-                            "task {} runs on {cpu:?}, its slice is on {:?}",
-                            task.0 + 1,
-                            slice.cpu
-                        ),
-                    );
-                }
-                let progress = &mut self.at[task.index()];
-                if self.slices[task.index()].len() > 1 && !std::mem::replace(&mut progress.told, true) {
-                    let fault = untold(task, progress.part);
-                    wrong(fault.rule, fault.text);
-                }
-                if let Some(opens) = progress.opens {
-                    wrong(
-                        "window",
-                        format!("task {} runs before its window opens at {opens}", task.0 + 1),
-                    );
-                }
-                if let Some(key) = self.key(task, state) {
-                    self.domains.run(cpu, key);
-                }
+                self.run(task, cpu, state, found);
             }
             EventKind::BudgetExhausted => self.exhaust(event, state, found),
             EventKind::Preemption | EventKind::Suspension => {
-                self.domains.stop(cpu);
-                let t = &state.tasks[task.index()];
-                if self.at[task.index()].opens.is_none() && !self.closed.contains(&task) {
-                    let used_up = self.spent(task, t.executed, state.is_simulated(), state, found);
-                    if used_up && state.is_simulated() {
-                        found.faults.push(Fault {
-                            rule: "slice",
-                            text: format!("task {} has used up its slice, which is not said", task.0 + 1),
-                        });
-                    }
-                    if t.is_waiting() {
-                        self.wait(task, state);
-                    }
-                }
+                self.stop(task, cpu, state, found);
                 self.open(event.time, state);
             }
             EventKind::Completion => {

@@ -1,9 +1,9 @@
 //! Events of each kind, made from what they say.
 
+use super::Event;
+use super::kind::{EventKind, Flags};
 use crate::overhead::Overhead;
 use model::{CpuId, Duration, Instant, TaskId};
-use super::kind::{EventKind, Flags};
-use super::Event;
 
 impl Event {
     pub(super) const fn new(

@@ -1,10 +1,10 @@
 //! The head of a trace file: what the trace is of, with its length and check sum.
 
+use super::{BLOCK, MAGIC, PREFIX, VERSION};
 use crate::header::Header;
 use model::{Error, Result};
 use std::io::{self, Read};
 use std::path::Path;
-use super::{BLOCK, MAGIC, PREFIX, VERSION};
 
 /// The longest head that is read: the largest task set, with an assignment and charges for each of
 /// its tasks.

@@ -1,5 +1,7 @@
 //! Reading a trace file, also one that was cut off or damaged.
 
+use super::head::{Head, read_head, u32_at, u64_at};
+use super::{BATCH, BLOCK, MARKER, RECORDS};
 use crate::event::{Event, EventKind};
 use crate::header::Header;
 use crate::sink::Sink;
@@ -8,8 +10,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use super::head::{Head, read_head, u32_at, u64_at};
-use super::{BATCH, BLOCK, MARKER, RECORDS};
 
 /// How much of a trace could be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]

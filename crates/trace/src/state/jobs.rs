@@ -35,13 +35,8 @@ impl State {
         }
         // Written as sums, so that a deadline before the relative one does not pass for a release at zero.
         let expected = event.time.checked_add(timing.deadline);
-        let mut off = match expected {
-            Some(expected) => event
-                .deadline()
-                .since(expected)
-                .max(expected.since(event.deadline())),
-            None => Duration::MAX,
-        };
+        let differs = |from: Instant| event.deadline().since(from).max(from.since(event.deadline()));
+        let mut off = expected.map_or(Duration::MAX, differs);
         let slack = match self.origin {
             // The deadline counts from the arrival, and the release is later by the jitter at most.
             Origin::Simulated if event.time > release => self.jitters[event.task.index()],

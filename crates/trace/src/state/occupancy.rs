@@ -1,10 +1,10 @@
 //! Which job is on which processor, what it was charged, and in which overheads the processor is.
 
-use crate::event::{Event, EventKind};
-use model::{CpuId, Instant, TaskId};
 use super::observer::{Doing, Observer, Span};
 use super::parts::{Fault, Open, Status};
 use super::{MAX_NESTED, State, fault, interrupts, nth};
+use crate::event::{Event, EventKind};
+use model::{CpuId, Instant, TaskId};
 
 impl State {
     /// What `cpu` did since it was last accounted for.
@@ -125,7 +125,12 @@ impl State {
         }
     }
 
-    pub(super) fn overhead(&mut self, event: &Event, cpu: CpuId, observer: &mut impl Observer) -> Result<(), Fault> {
+    pub(super) fn overhead(
+        &mut self,
+        event: &Event,
+        cpu: CpuId,
+        observer: &mut impl Observer,
+    ) -> Result<(), Fault> {
         let Some(overhead) = event.overhead_kind() else {
             return Ok(());
         };

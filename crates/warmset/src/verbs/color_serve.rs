@@ -216,6 +216,31 @@ pub fn list(args: &ListArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
+fn write_client(text: &mut String, client: &Client) {
+    let _ = writeln!(
+        text,
+        "process {} of user {}: {} pages{}, may use colors {}{}",
+        client.peer.pid,
+        client.peer.uid,
+        client.pages,
+        if client.untrue == 0 {
+            String::new()
+        } else {
+            format!(" ({} of them were moved to other colors)", client.untrue)
+        },
+        if client.colors.is_empty() {
+            "none".to_owned()
+        } else {
+            client.colors.to_string()
+        },
+        if client.read_only.is_empty() {
+            String::new()
+        } else {
+            format!(", read colors {}", client.read_only)
+        }
+    );
+}
+
 fn list_text(summary: &Summary) -> String {
     // Writing into a string cannot fail.
     let mut text = String::new();
@@ -252,28 +277,7 @@ fn list_text(summary: &Summary) -> String {
     // Who asks for the list is connected, too.
     let others = |c: &&Client| c.pages > 0 || c.peer.pid != std::process::id();
     for client in summary.clients.iter().filter(others) {
-        let _ = writeln!(
-            text,
-            "process {} of user {}: {} pages{}, may use colors {}{}",
-            client.peer.pid,
-            client.peer.uid,
-            client.pages,
-            if client.untrue == 0 {
-                String::new()
-            } else {
-                format!(" ({} of them were moved to other colors)", client.untrue)
-            },
-            if client.colors.is_empty() {
-                "none".to_owned()
-            } else {
-                client.colors.to_string()
-            },
-            if client.read_only.is_empty() {
-                String::new()
-            } else {
-                format!(", read colors {}", client.read_only)
-            }
-        );
+        write_client(&mut text, client);
     }
     for spoiled in &summary.spoiled {
         let _ = writeln!(

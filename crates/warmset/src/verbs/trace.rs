@@ -4,6 +4,7 @@ use super::trace_export;
 use crate::Answer;
 use crate::console::{Console, Format};
 use crate::options::{Answered, new_file};
+use ::trace::check::Violation;
 use ::trace::{Condition, Header, Verdict, View};
 use app::trace::{CheckOptions, policies_of};
 use model::{Duration, Instant, Result};
@@ -125,6 +126,38 @@ fn about(header: &Header) -> String {
     )
 }
 
+fn write_violation(text: &mut String, number: usize, violation: &Violation) {
+    let time = Instant::from_nanos(violation.time_ns);
+    let _ = writeln!(
+        text,
+        "\n{}. at {time}, rule `{}`: {}",
+        number, violation.rule, violation.text
+    );
+    if let Some((place, event)) = &violation.event {
+        let _ = writeln!(text, "   event {place}: {event}");
+    }
+    let queue: Vec<String> = violation
+        .queue
+        .iter()
+        .map(|r| {
+            let deadline = Instant::from_nanos(r.deadline_ns);
+            match r.on {
+                Some(cpu) => format!("{}·{} (by {deadline}, on P{cpu})", r.task, r.job),
+                None => format!("{}·{} (by {deadline}, waits)", r.task, r.job),
+            }
+        })
+        .collect();
+    let _ = writeln!(
+        text,
+        "   ready then: {}",
+        if queue.is_empty() {
+            "nothing".to_owned()
+        } else {
+            queue.join(", ")
+        }
+    );
+}
+
 fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Option<&View>) -> String {
     // Writing into a string cannot fail.
     let mut text = format!("{}\n{condition}\n", about(header));
@@ -187,37 +220,7 @@ fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Optio
     let plural = if verdict.violations == 1 { "" } else { "s" };
     let _ = writeln!(text, "{} violation{plural}", verdict.violations);
     for (place, violation) in verdict.first.iter().enumerate() {
-        let time = Instant::from_nanos(violation.time_ns);
-        let _ = writeln!(
-            text,
-            "\n{}. at {time}, rule `{}`: {}",
-            place + 1,
-            violation.rule,
-            violation.text
-        );
-        if let Some((number, event)) = &violation.event {
-            let _ = writeln!(text, "   event {number}: {event}");
-        }
-        let queue: Vec<String> = violation
-            .queue
-            .iter()
-            .map(|r| {
-                let deadline = Instant::from_nanos(r.deadline_ns);
-                match r.on {
-                    Some(cpu) => format!("{}·{} (by {deadline}, on P{cpu})", r.task, r.job),
-                    None => format!("{}·{} (by {deadline}, waits)", r.task, r.job),
-                }
-            })
-            .collect();
-        let _ = writeln!(
-            text,
-            "   ready then: {}",
-            if queue.is_empty() {
-                "nothing".to_owned()
-            } else {
-                queue.join(", ")
-            }
-        );
+        write_violation(&mut text, place + 1, violation);
         if let (0, Some(view)) = (place, picture) {
             text.push('\n');
             for line in view.text().lines() {

@@ -1,8 +1,8 @@
 //! What a run says of the colors that it gave.
 
 use model::Bytes;
-use partition::plan::{Scheme, Share};
 use partition::Colors;
+use partition::plan::{Scheme, Share};
 use serde::Serialize;
 
 /// What came of it.

@@ -2,9 +2,9 @@
 
 use super::super::class::SLOT;
 use super::super::sys;
-use core::sync::atomic::Ordering;
-use super::slots::{Books, NO_TILE, Slot, Use, is_tile};
 use super::Arena;
+use super::slots::{Books, NO_TILE, Slot, Use, is_tile};
+use core::sync::atomic::Ordering;
 
 impl Arena {
     /// Gives back the tiles of free slots; says how many.

@@ -1,7 +1,7 @@
 //! Sockets to the memory server, and the files that it sends.
 
-use core::ffi::{c_int, c_long};
 use super::{INTERRUPTED, close, errno, number, syscall};
+use core::ffi::{c_int, c_long};
 
 /// A connection to a Unix socket by its path; below zero where nobody is there, or it is not this
 /// user's to connect.
