@@ -1,7 +1,9 @@
-//! Builds the library that is loaded into programs (`preload/`), so that it can be carried inside whatever uses this crate.
+//! Builds the library that is loaded into programs (`preload/`), so that it can be carried inside
+//! whatever uses this crate.
 //!
-//! Cargo cannot yet hand a library of one crate to another as a file. So the compiler that builds this crate is called once
-//! more: the library needs nothing but `core` and the files named here, and neither a C compiler nor the network.
+//! Cargo cannot yet hand a library of one crate to another as a file. So the compiler that builds
+//! this crate is called once more: the library needs nothing but `core` and the files named here,
+//! and neither a C compiler nor the network.
 
 use std::env;
 use std::path::PathBuf;

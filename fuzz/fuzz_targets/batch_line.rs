@@ -1,4 +1,5 @@
-//! Any text as a line of a batch file: refused, or read into a set that writes and reads back the same.
+//! Any text as a line of a batch file: refused, or read into a set that writes and reads back the
+//! same.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {

@@ -1,4 +1,5 @@
-//! Any line that a client of the memory server may send: read or refused, and what is read is written and read again.
+//! Any line that a client of the memory server may send: read or refused, and what is read is
+//! written and read again.
 #![no_main]
 
 use partition::protocol::{line, parse};

@@ -1,4 +1,5 @@
-//! Any bytes as a platform in TOML: refused, or read into one that is sound, can be drawn, and reads back the same.
+//! Any bytes as a platform in TOML: refused, or read into one that is sound, can be drawn, and
+//! reads back the same.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

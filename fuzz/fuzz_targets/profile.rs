@@ -1,4 +1,5 @@
-//! Any bytes as a profile, in TOML or as a table of SchedCAT: refused, or read into one that writes and reads back the same.
+//! Any bytes as a profile, in TOML or as a table of SchedCAT: refused, or read into one that writes
+//! and reads back the same.
 #![no_main]
 
 use model::schedcat::{Meaning, import};

@@ -1,5 +1,6 @@
-//! Any bytes as a task set and a number of processors: every test answers or names its limit, every bound is computed, and a set
-//! that a hard test for a global policy accepts misses no deadline in a short simulation.
+//! Any bytes as a task set and a number of processors: every test answers or names its limit, every
+//! bound is computed, and a set that a hard test for a global policy accepts misses no deadline in
+//! a short simulation.
 #![no_main]
 
 use analyze::tardiness::{cache_aware, compliant_vector, devi_anderson, window_constrained};

@@ -1,5 +1,5 @@
-//! Random task sets, policies, scenarios and overheads: the checker finds no violation in the trace, the same simulation gives
-//! the same trace, and not to look at events changes nothing.
+//! Random task sets, policies, scenarios and overheads: the checker finds no violation in the
+//! trace, the same simulation gives the same trace, and not to look at events changes nothing.
 #![no_main]
 
 #[path = "../../crates/simulate/tests/support/mod.rs"]

@@ -1,4 +1,5 @@
-//! Any bytes as a task set in TOML: refused, or read into a set that writes and reads back the same.
+//! Any bytes as a task set in TOML: refused, or read into a set that writes and reads back the
+//! same.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

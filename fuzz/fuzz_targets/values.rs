@@ -1,4 +1,5 @@
-//! Any text as a time, a delay, a size, a list of processors: refused, or read and written back to an equal value.
+//! Any text as a time, a delay, a size, a list of processors: refused, or read and written back to
+//! an equal value.
 #![no_main]
 
 use model::{Bytes, CpuSet, Delay, Duration};

@@ -1,12 +1,14 @@
-//! Task sets judged per second on one core, test by test, next to the best known figures of other tools.
+//! Task sets judged per second on one core, test by test, next to the best known figures of other
+//! tools.
 //!
-//! The sets: m = 24, utilizations uniform in [0.1, 0.4], periods 10–100 ms in whole milliseconds, WCETs in whole
-//! microseconds, implicit deadlines, until the cap of 12 or 18 (about 48 and 72 tasks); all in memory before. A figure is
-//! the median of many rounds, in time on the processor.
-//! The peers' figures come from a machine like CI's: ratios count, not absolute numbers. SchedCAT is exact, in C++; EVA
-//! computes in floating point, in Rust.
+//! The sets: m = 24, utilizations uniform in [0.1, 0.4], periods 10–100 ms in whole milliseconds,
+//! WCETs in whole microseconds, implicit deadlines, until the cap of 12 or 18 (about 48 and 72
+//! tasks); all in memory before. A figure is the median of many rounds, in time on the processor.
+//! The peers' figures come from a machine like CI's: ratios count, not absolute numbers. SchedCAT
+//! is exact, in C++; EVA computes in floating point, in Rust.
 //!
-//! `cargo bench -p warmset-analyze` runs all; `cargo bench -p warmset-analyze -- BAK BCL` only these.
+//! `cargo bench -p warmset-analyze` runs all; `cargo bench -p warmset-analyze -- BAK BCL` only
+//! these.
 
 use analyze::registry;
 use model::{Duration, Timing};
@@ -102,7 +104,8 @@ fn main() {
 
 /// The median of many short rounds in sets per second, and how many of the sets pass.
 fn measure(sets: &[Vec<Timing>], run: fn(&[Timing], u32) -> analyze::Decision) -> (String, String) {
-    // A round takes some milliseconds: slow tests see a part of the sets, fast ones all of them many times.
+    // A round takes some milliseconds: slow tests see a part of the sets, fast ones all of them
+    // many times.
     let start = on_processor();
     let (mut accepted, mut seen) = (0, 0);
     for set in sets {
@@ -135,7 +138,8 @@ fn measure(sets: &[Vec<Timing>], run: fn(&[Timing], u32) -> analyze::Decision) -
     )
 }
 
-/// Seconds on the processor so far, which a busy machine does not spoil; where the kernel does not tell, wall time.
+/// Seconds on the processor so far, which a busy machine does not spoil; where the kernel does not
+/// tell, wall time.
 fn on_processor() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
     // The kernel brings the account up to date when a thread gives way.

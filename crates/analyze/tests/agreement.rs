@@ -1,6 +1,7 @@
 //! The tests against slow versions of themselves, and against a simulation, on random small sets.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test agreement` tries a million sets.
+//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test agreement` tries a
+//! million sets.
 
 mod reference;
 
@@ -47,7 +48,8 @@ fn every_hard_test_agrees_with_its_formula() {
     assert!(yes.iter().chain(&no).all(|n| *n > 50), "{HARD:?} {yes:?} {no:?}");
 }
 
-/// Bounds are whole nanoseconds also where all times are whole microseconds and a coarser search decides most sets.
+/// Bounds are whole nanoseconds also where all times are whole microseconds and a coarser search
+/// decides most sets.
 #[test]
 fn sets_in_microseconds_are_decided_to_the_nanosecond() {
     let (mut verdicts, mut only_finer) = ([0; 2], 0);
@@ -134,7 +136,8 @@ fn times_beyond_2_to_53_agree_with_the_formulas() {
         if !is_constrained(&tasks) {
             continue;
         }
-        // In steps of about 2^50 the slacks converge as fast as in units, but for the last few nanoseconds.
+        // In steps of about 2^50 the slacks converge as fast as in units, but for the last few
+        // nanoseconds.
         let large = scaled(&tasks, (1 << 50) + 3);
         let timings: Vec<_> = large.iter().map(|t| t.timing(1)).collect();
         let small: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
@@ -143,7 +146,8 @@ fn times_beyond_2_to_53_agree_with_the_formulas() {
         assert_eq!(fine.clone().ok(), edf::decide("BCLI", &large, m), "{tasks:?} {m}");
         // A coarser unit accepts less.
         assert!(coarse != Ok(true) || fine == Ok(true), "{tasks:?} {m}");
-        // Windows of every length are decided, one bend after the other: there are too many to try them all.
+        // Windows of every length are decided, one bend after the other: there are too many to try
+        // them all.
         let bar = (registry::find("BAR").unwrap().run)(&timings, m as u32);
         assert_eq!(
             bar.is_ok(),

@@ -1,4 +1,5 @@
-//! The catalog of policies is complete: every row has what the workspace reads of it, and the documents show it.
+//! The catalog of policies is complete: every row has what the workspace reads of it, and the
+//! documents show it.
 
 use analyze::policies::{self, Accounting, Costs, suggested, table};
 use analyze::{Guarantee, registry};
@@ -109,7 +110,8 @@ fn every_policy_with_tests_is_judged() {
     }
 }
 
-/// Each way of accounting is the same code with other prices: where nothing costs anything all say the same.
+/// Each way of accounting is the same code with other prices: where nothing costs anything all say
+/// the same.
 #[test]
 fn without_costs_every_accounting_gives_the_same_verdict() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

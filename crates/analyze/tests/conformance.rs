@@ -1,4 +1,5 @@
-//! Agreement with an established library, SchedCAT (revision 86211bc), on 296 task sets in integer microseconds.
+//! Agreement with an established library, SchedCAT (revision 86211bc), on 296 task sets in integer
+//! microseconds.
 //!
 //! `data/gedf_verdicts.jsonl` holds its verdicts and bounds; the sets were made for the purpose.
 
@@ -9,8 +10,8 @@ use serde_json::Value;
 
 const VERDICTS: &str = include_str!("data/gedf_verdicts.jsonl");
 
-/// Every verdict of the library for a test that is registered here, and none that differs: those of BCLI and RTA are for
-/// releases in whole microseconds.
+/// Every verdict of the library for a test that is registered here, and none that differs: those of
+/// BCLI and RTA are for releases in whole microseconds.
 #[test]
 fn verdicts_agree() {
     let (mut compared, mut different) = (0, Vec::new());
@@ -102,10 +103,12 @@ fn bounds_of_devi_and_anderson_agree() {
     assert_eq!(compared, 161);
 }
 
-/// The response-time bound Y_i + e_i + x_i of compliant vectors, rounded up to whole microseconds as theirs.
+/// The response-time bound Y_i + e_i + x_i of compliant vectors, rounded up to whole microseconds
+/// as theirs.
 ///
-/// Where ⌈x_i⌉ is negative the library drops its sign (it reads an integer of any sign by `mpz_get_ui`): its bound is
-/// then too long by 2·|⌈x_i⌉|, and the pure Python version of the same library agrees with the bound here.
+/// Where ⌈x_i⌉ is negative the library drops its sign (it reads an integer of any sign by
+/// `mpz_get_ui`): its bound is then too long by 2·|⌈x_i⌉|, and the pure Python version of the same
+/// library agrees with the bound here.
 #[test]
 fn bounds_of_compliant_vectors_agree_but_for_a_lost_sign() {
     let (mut equal, mut signs) = (0, 0);

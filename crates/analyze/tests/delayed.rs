@@ -1,7 +1,10 @@
-//! Blocking and release jitter against a slow simulator of its own, tick by tick: no yes is disproved, no bound exceeded.
+//! Blocking and release jitter against a slow simulator of its own, tick by tick: no yes is
+//! disproved, no bound exceeded.
 //!
-//! The simulator knows arrivals, releases, deadlines that count from arrivals, and sections of jobs that nobody preempts.
-//! `WARMSET_RANDOM_SETS=100000 cargo test --release -p warmset-analyze --test delayed` tries that many sets a test.
+//! The simulator knows arrivals, releases, deadlines that count from arrivals, and sections of jobs
+//! that nobody preempts.
+//! `WARMSET_RANDOM_SETS=100000 cargo test --release -p warmset-analyze --test delayed` tries that
+//! many sets a test.
 
 use analyze::carries::Carries;
 use analyze::uniprocessor::fixed_priority::{Priority, Response};
@@ -18,7 +21,8 @@ fn count() -> u64 {
     wanted.and_then(|n| n.parse().ok()).unwrap_or(1_000)
 }
 
-/// A task in ticks. Its job runs for `before`, then for `section` without being preempted, then for the rest of `wcet`.
+/// A task in ticks. Its job runs for `before`, then for `section` without being preempted, then for
+/// the rest of `wcet`.
 #[derive(Clone, Copy, Debug)]
 struct Task {
     wcet: u64,
@@ -41,7 +45,8 @@ enum Rule {
 /// How arrivals and releases come.
 #[derive(Clone, Copy, Debug)]
 enum Pattern {
-    /// All first jobs are released at once after all of their jitter, the others as early and as densely as they may.
+    /// All first jobs are released at once after all of their jitter, the others as early and as
+    /// densely as they may.
     Dense,
     /// Periodic from random phases or sporadic, with random jitter.
     Random(u64),
@@ -92,7 +97,8 @@ struct Outcome {
     missed: bool,
     /// By task, the longest time from arrival to completion.
     responses: Vec<u64>,
-    /// By task, the longest time for which a released job was among the m most urgent ones and did not run.
+    /// By task, the longest time for which a released job was among the m most urgent ones and did
+    /// not run.
     blocked: Vec<u64>,
 }
 
@@ -300,11 +306,13 @@ fn one_processor_keeps_what_is_accepted_under_edf() {
         accepted += 1;
     }
     assert!(accepted > count() / 5, "{accepted}");
-    // The simulator can disprove: sets that pass without regard to jitter and blocking miss with them.
+    // The simulator can disprove: sets that pass without regard to jitter and blocking miss with
+    // them.
     assert!(late_without > count() / 100, "{late_without}");
 }
 
-/// Without blocking a no is exact: the dense pattern misses, and under fixed priorities it reaches every response time.
+/// Without blocking a no is exact: the dense pattern misses, and under fixed priorities it reaches
+/// every response time.
 #[test]
 fn one_processor_is_exact_without_blocking() {
     let (mut refused, mut reached) = (0, 0);
@@ -411,7 +419,8 @@ fn several_processors_keep_what_is_accepted_with_jitter() {
     assert!(tried > 10, "{tried}");
 }
 
-/// Blocking as it occurs in a schedule with sections that nobody preempts: what passes with that much does not miss there.
+/// Blocking as it occurs in a schedule with sections that nobody preempts: what passes with that
+/// much does not miss there.
 #[test]
 fn several_processors_keep_what_is_accepted_with_the_blocking_that_occurs() {
     let (mut accepted, mut blocked) = (0, 0);

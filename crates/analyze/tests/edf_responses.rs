@@ -4,8 +4,8 @@ use analyze::uniprocessor::{Work, edf_response};
 use model::{Duration, Ratio, Timing, exact};
 use proptest::prelude::*;
 
-/// The response of the job of `task` released at `a`: all others are released together at 0, `task` as often before `a` as
-/// it can since then; equal deadlines go against it.
+/// The response of the job of `task` released at `a`: all others are released together at 0, `task`
+/// as often before `a` as it can since then; equal deadlines go against it.
 fn respond(tasks: &[Timing], task: usize, a: u64) -> u64 {
     let of = |i: usize| {
         let t = &tasks[i];

@@ -1,6 +1,8 @@
-//! The tests for global fixed priorities against slow versions of themselves, and against a simulation, on random small sets.
+//! The tests for global fixed priorities against slow versions of themselves, and against a
+//! simulation, on random small sets.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test fixed_priority` tries a million sets.
+//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test fixed_priority`
+//! tries a million sets.
 
 mod reference;
 

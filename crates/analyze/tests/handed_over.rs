@@ -1,7 +1,9 @@
-//! What is judged can be run: an answer is written, read again for each policy, and simulated with the same costs.
+//! What is judged can be run: an answer is written, read again for each policy, and simulated with
+//! the same costs.
 //!
-//! Random sets with a profile of cache delays, or of all overheads, grown to where the verdict turns. Hard: no deadline is
-//! missed. Soft: nobody is later than the bound. `WARMSET_SIMULATED_SETS` says how many sets a policy.
+//! Random sets with a profile of cache delays, or of all overheads, grown to where the verdict
+//! turns. Hard: no deadline is missed. Soft: nobody is later than the bound.
+//! `WARMSET_SIMULATED_SETS` says how many sets a policy.
 
 use analyze::Guarantee;
 use analyze::policies::{Costs, Judgment, PolicyVerdict, read_list};
@@ -15,7 +17,8 @@ use testing::platforms::pairs;
 use testing::random::Random;
 use testing::times::ms;
 
-/// The delays of the built-in machine, and this much for every other overhead; zero: the profile has none.
+/// The delays of the built-in machine, and this much for every other overhead; zero: the profile
+/// has none.
 fn profile(micros: u64) -> Profile {
     let mut profile = Profile::builtin("xeon-l7455").unwrap();
     let cost = Some(Duration::from_micros(micros));
@@ -189,7 +192,8 @@ fn sets() -> u64 {
     given.and_then(|n| n.parse().ok()).unwrap_or(60)
 }
 
-/// Without the reservations PD² misses deadlines of sets that were accepted: the verdict is for what is handed over.
+/// Without the reservations PD² misses deadlines of sets that were accepted: the verdict is for
+/// what is handed over.
 #[test]
 fn quanta_that_are_handed_over_keep_the_guarantee() {
     for micros in [0, 15] {

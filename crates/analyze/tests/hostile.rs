@@ -1,4 +1,5 @@
-//! Hostile sets: an exact answer or a named limit, and never a panic, an overflow or an endless loop.
+//! Hostile sets: an exact answer or a named limit, and never a panic, an overflow or an endless
+//! loop.
 
 use analyze::semi::{edf_fm, processors};
 use analyze::tardiness::{cache_aware, compliant_vector, devi_anderson, window_constrained};
@@ -103,7 +104,8 @@ fn a_million_tasks_and_a_thousand_processors_are_decided_or_named() {
     assert_eq!(answer("DA", &alike, 1_024), Ok(false));
 }
 
-/// Every answer is exact or names its limit: a precondition of this set would be named by another error.
+/// Every answer is exact or names its limit: a precondition of this set would be named by another
+/// error.
 #[test]
 fn every_test_decides_a_million_different_tasks_or_names_its_limit() {
     let light: Vec<Timing> = (0..1_000_000_u64)

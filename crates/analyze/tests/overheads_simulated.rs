@@ -1,7 +1,9 @@
-//! What is accepted with overheads keeps its guarantee in a simulation that charges the same overheads (002 §2.4 and Fig. 2.7).
+//! What is accepted with overheads keeps its guarantee in a simulation that charges the same
+//! overheads (002 §2.4 and Fig. 2.7).
 //!
-//! Random small sets, stretched until they are only just accepted, under every policy: releases at once, with random phases of a
-//! few microseconds or milliseconds, sporadic. `WARMSET_SIMULATED_SETS` says how many sets a policy.
+//! Random small sets, stretched until they are only just accepted, under every policy: releases at
+//! once, with random phases of a few microseconds or milliseconds, sporadic.
+//! `WARMSET_SIMULATED_SETS` says how many sets a policy.
 
 use analyze::Guarantee;
 use analyze::clustered::{decide_cluster, global_tests};
@@ -377,7 +379,8 @@ fn stretch(case: &Case, policy: usize, system: &System<'_>) -> Option<(u64, Acce
     best
 }
 
-/// How a policy fares over random sets that are accepted with `charged` and simulated with their real costs.
+/// How a policy fares over random sets that are accepted with `charged` and simulated with their
+/// real costs.
 struct Outcome {
     accepted: u64,
     split: u64,
@@ -472,8 +475,8 @@ fn what_is_accepted_with_overheads_keeps_its_guarantee() {
     }
 }
 
-/// The simulations can tell: sets that are accepted as if nothing cost anything do miss deadlines under every policy that is
-/// judged exactly or nearly so.
+/// The simulations can tell: sets that are accepted as if nothing cost anything do miss deadlines
+/// under every policy that is judged exactly or nearly so.
 #[test]
 fn what_is_accepted_without_overheads_does_not() {
     for (index, (policy, _, _)) in POLICIES.iter().enumerate() {

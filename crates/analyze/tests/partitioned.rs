@@ -1,6 +1,8 @@
-//! P-EDF and one processor, held to the sample of established tools and to slow versions straight from the formulas.
+//! P-EDF and one processor, held to the sample of established tools and to slow versions straight
+//! from the formulas.
 //!
-//! `data/gedf_verdicts.jsonl`: 296 sets with the assignments of four heuristics and the verdicts of an established QPA.
+//! `data/gedf_verdicts.jsonl`: 296 sets with the assignments of four heuristics and the verdicts of
+//! an established QPA.
 
 use analyze::partition::{Acceptance, Fit, Order, Scratch, partition};
 use analyze::uniprocessor::fixed_priority::{Priority, Response, hyperbolic, liu_layland, response_times};
@@ -24,7 +26,8 @@ const FITS: [(&str, Fit); 4] = [
 fn all_296_sets_have_the_assignments_and_verdicts_of_the_sample() {
     let mut compared = 0;
     for line in SAMPLE.lines() {
-        // Read by hand: the sample holds sets with a WCET above its deadline, which task files must not.
+        // Read by hand: the sample holds sets with a WCET above its deadline, which task files must
+        // not.
         let expected: serde_json::Value = serde_json::from_str(line).unwrap();
         let (id, m) = (&expected["id"], expected["m"].as_u64().unwrap() as u32);
         let micros = |v: &serde_json::Value| v.as_u64().unwrap() * 1_000;
@@ -70,7 +73,8 @@ fn total<'a>(tasks: impl IntoIterator<Item = &'a Timing>) -> BigRational {
         .fold(BigRational::zero(), |sum, t| sum + utilization(t))
 }
 
-/// Small periods with a small hyperperiod, utilizations of all kinds, deadlines on both sides of the period.
+/// Small periods with a small hyperperiod, utilizations of all kinds, deadlines on both sides of
+/// the period.
 fn small_set(tasks: usize) -> impl Strategy<Value = Vec<Timing>> {
     let one = (
         prop::sample::select(vec![2u64, 3, 4, 5, 6, 8, 10, 12]),
@@ -100,7 +104,8 @@ fn slow_edf(tasks: &[Timing]) -> bool {
     })
 }
 
-/// Response times by running the synchronous schedule one unit at a time until every task was idle at once, or missed.
+/// Response times by running the synchronous schedule one unit at a time until every task was idle
+/// at once, or missed.
 fn slow_responses(tasks: &[Timing], priority: Priority) -> Vec<Option<u64>> {
     let order = priority.order(tasks);
     let mut worst = vec![Some(0); tasks.len()];

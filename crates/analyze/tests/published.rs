@@ -16,7 +16,8 @@ fn gfb_accepts_a_set_that_bak_does_not() {
     assert_eq!(answer("BAK", &set, 2), Ok(false));
 }
 
-/// Dhall, Liu 1978: m light tasks of short periods and one heavy task miss under rate-monotonic priorities and under EDF.
+/// Dhall, Liu 1978: m light tasks of short periods and one heavy task miss under rate-monotonic
+/// priorities and under EDF.
 #[test]
 fn no_test_accepts_the_set_of_dhall_and_liu() {
     let mut set = vec![task(2, 1_000, 1_000); 4];

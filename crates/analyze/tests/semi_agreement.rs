@@ -1,6 +1,7 @@
 //! The semi-partitioned algorithms against slow versions of themselves on random small sets.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test semi_agreement` tries a million sets.
+//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test semi_agreement`
+//! tries a million sets.
 
 mod reference;
 
@@ -99,7 +100,8 @@ fn nps_f_accepts_what_its_inflated_servers_leave_room_for() {
             if needed != semi::nps_f(&tasks, delta, false) {
                 continue;
             }
-            // Reserves are rounded up to nanoseconds: what lies within a millionth of m may go either way, but down only.
+            // Reserves are rounded up to nanoseconds: what lies within a millionth of m may go
+            // either way, but down only.
             let fits = needed.is_some_and(|u| u <= whole(m));
             let fits_well = needed.is_some_and(|u| u <= whole(m) - Q::new(1, 1_000_000));
             assert!(!ours || fits, "{tasks:?} {m} {delta}");

@@ -1,4 +1,5 @@
-//! EDF-fm, EDF-WM and NPS-F: the worked examples of 002 chapter 4 number by number, and what must hold of any assignment.
+//! EDF-fm, EDF-WM and NPS-F: the worked examples of 002 chapter 4 number by number, and what must
+//! hold of any assignment.
 
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
@@ -37,8 +38,8 @@ fn migratory(first: u32, second: u32, part: u64, whole: u64) -> Turn {
     }
 }
 
-/// Example 4.1.1 and Fig. 4.1: T3 has 2/20 on P1 and 7/20 on P2, T5 has 5/20 on P2 and 3/20 on P3; of nine jobs of T3 two run on
-/// P1 and seven on P2. (P1 of the paper is processor 0.)
+/// Example 4.1.1 and Fig. 4.1: T3 has 2/20 on P1 and 7/20 on P2, T5 has 5/20 on P2 and 3/20 on P3;
+/// of nine jobs of T3 two run on P1 and seven on P2. (P1 of the paper is processor 0.)
 #[test]
 fn example_4_1_1_shares_of_edf_fm() {
     let set = example();
@@ -70,7 +71,8 @@ fn example_4_1_1_shares_of_edf_fm() {
 
 #[test]
 fn edf_fm_refuses_migratory_tasks_that_overload_a_processor() {
-    // Obs. 6.4.5: sets of heavy tasks only. The second and the third task would both migrate to the second processor.
+    // Obs. 6.4.5: sets of heavy tasks only. The second and the third task would both migrate to the
+    // second processor.
     let set = [Timing::implicit(units(7), units(10)); 4];
     assert_eq!(
         edf_fm::assign(&set, &processors(3), edf_fm::Fill::Full),
@@ -95,7 +97,8 @@ fn the_spread_variant_loads_processors_evenly() {
     assert_eq!(cpus(edf_fm::Fill::Spread), [0, 0, 1, 1]);
 }
 
-/// Example 4.2.1 and Fig. 4.2, first fit: T7 is split into 0.5 on P3, 0.43 on P2 and 0.07 on P1, windows of 1.0 each.
+/// Example 4.2.1 and Fig. 4.2, first fit: T7 is split into 0.5 on P3, 0.43 on P2 and 0.07 on P1,
+/// windows of 1.0 each.
 #[test]
 fn example_4_2_1_slices_of_edf_wm() {
     let settings = edf_wm::Settings {
@@ -143,7 +146,8 @@ fn serve(start: u64, end: u64, server: u32) -> Serve {
     }
 }
 
-/// Tasks that together fill all processors to the last nanosecond, with periods that share nothing: slices leave a little.
+/// Tasks that together fill all processors to the last nanosecond, with periods that share nothing:
+/// slices leave a little.
 #[test]
 fn slices_of_a_full_machine_take_counted_work() {
     let set: Vec<Timing> = (0..40u64)
@@ -174,10 +178,12 @@ fn slices_of_a_full_machine_take_counted_work() {
     }
 }
 
-/// Example 4.3.1 and Fig. 4.3: δ = 5, S = 0.6; N1 = {T1, T2}, N2 = {T3, T4}, N3 = {T5, T6}, N4 = {T7}; execution requirements
-/// 0.55, 0.52, 0.50, 0.22; N2 is split between P1 and P2, N3 between P2 and P3.
+/// Example 4.3.1 and Fig. 4.3: δ = 5, S = 0.6; N1 = {T1, T2}, N2 = {T3, T4}, N3 = {T5, T6}, N4 =
+/// {T7}; execution requirements 0.55, 0.52, 0.50, 0.22; N2 is split between P1 and P2, N3 between
+/// P2 and P3.
 ///
-/// §4.4.1 calls the idle time after N4 0.007; 3 S − S Σ I(5, U) is 0.0062, which is what the reserves leave.
+/// §4.4.1 calls the idle time after N4 0.007; 3 S − S Σ I(5, U) is 0.0062, which is what the
+/// reserves leave.
 #[test]
 fn example_4_3_1_servers_of_nps_f() {
     let settings = nps_f::Settings {
@@ -188,14 +194,16 @@ fn example_4_3_1_servers_of_nps_f() {
     assert_eq!(slots.slot, nanos(600_000));
     assert_eq!(slots.server_of, [0, 0, 1, 1, 2, 2, 3]);
     let turns: Vec<&[Serve]> = slots.timetables.iter().map(|t| &t.turns[..]).collect();
-    // I(5, 0.9) S = 5.4 / 5.9 · 0.6 = 0.549153; I(5, 0.85) S = 0.523077; I(5, 0.8) S = 0.496552; I(5, 1/3) S = 0.225.
+    // I(5, 0.9) S = 5.4 / 5.9 · 0.6 = 0.549153; I(5, 0.85) S = 0.523077; I(5, 0.8) S = 0.496552;
+    // I(5, 1/3) S = 0.225.
     assert_eq!(turns[0], [serve(0, 549_153, 0), serve(549_153, 600_000, 1)]);
     assert_eq!(turns[1], [serve(0, 472_230, 1), serve(472_230, 600_000, 2)]);
     assert_eq!(turns[2], [serve(0, 368_782, 2), serve(368_782, 593_782, 3)]);
     assert_eq!(600_000 - 593_782, 6_218);
 }
 
-/// 1/3 + 2/3 = 1 and 3 · 1/3 = 1: no ratio of these is a binary fraction, and rounding must not open a second server.
+/// 1/3 + 2/3 = 1 and 3 · 1/3 = 1: no ratio of these is a binary fraction, and rounding must not
+/// open a second server.
 #[test]
 fn nps_f_fills_a_server_to_exactly_one_and_no_further() {
     let third = Timing::implicit(units(1), units(3));
@@ -317,7 +325,8 @@ proptest! {
         }
     }
 
-    /// One pass of QPA that cuts the slice, and the longest that passes the exact test, found by trying them all.
+    /// One pass of QPA that cuts the slice, and the longest that passes the exact test, found by
+    /// trying them all.
     #[test]
     fn the_longest_slice_of_one_pass_is_the_longest_of_all(
         set in prop::collection::vec((1u64..=12, 2u64..=24, 1u64..=30), 0..5),
@@ -352,7 +361,8 @@ proptest! {
         }
     }
 
-    /// Σ ⌈I S⌉ on paper, and the layout: enough for every server, never two processors at once, within the slot.
+    /// Σ ⌈I S⌉ on paper, and the layout: enough for every server, never two processors at once,
+    /// within the slot.
     #[test]
     fn nps_f_serves_every_server_enough_and_only_once_at_a_time(
         set in implicit(10),
@@ -424,8 +434,8 @@ proptest! {
         let at = which % set.len();
         longer[at] = longer[at].inflated(nanos(extra));
         let (with, without) = ((edf_fm::INFO.run)(&longer, m), (edf_fm::INFO.run)(&set, m));
-        // Next fit is not monotone: a longer task may move another one to where it migrates less. What is never allowed is
-        // to accept more than there are processors.
+        // Next fit is not monotone: a longer task may move another one to where it migrates less.
+        // What is never allowed is to accept more than there are processors.
         if with == Ok(true) {
             let total = longer.iter().fold(BigRational::zero(), |s, t| s + utilization(t));
             prop_assert!(total <= rational(u64::from(m), 1));
@@ -464,8 +474,9 @@ fn hostile_sets_are_answered() {
     }
 }
 
-/// A job in slices ends before its successor is released: else the successor's first slice would come late and leave its
-/// processor more to do at once than its demand bound says (simulated, T3 was 544 us later than its bound).
+/// A job in slices ends before its successor is released: else the successor's first slice would
+/// come late and leave its processor more to do at once than its demand bound says (simulated, T3
+/// was 544 us later than its bound).
 #[test]
 fn slices_of_edf_wm_end_within_the_period_where_deadlines_are_longer() {
     let task = |e: u64, p: u64, d: u64| Timing {

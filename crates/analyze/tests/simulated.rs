@@ -1,7 +1,9 @@
-//! Every test against the simulator: no set that a hard test accepts misses a deadline, no bound is ever exceeded.
+//! Every test against the simulator: no set that a hard test accepts misses a deadline, no bound is
+//! ever exceeded.
 //!
 //! Periodic with phases and sporadic, on whole quanta and off them.
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test simulated` tries a million sets.
+//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test simulated` tries a
+//! million sets.
 
 mod played;
 

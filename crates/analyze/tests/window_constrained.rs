@@ -1,7 +1,8 @@
-//! Tardiness under priorities that move within windows: the bounds against their formulas, and against adversaries that do all
-//! that windows allow.
+//! Tardiness under priorities that move within windows: the bounds against their formulas, and
+//! against adversaries that do all that windows allow.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test window_constrained` tries a million sets.
+//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test window_constrained`
+//! tries a million sets.
 
 mod reference;
 
@@ -111,7 +112,8 @@ fn no_adversary_exceeds_the_bound_for_windows() {
     assert!(closest > 0.3, "{closest}");
 }
 
-/// The cache-aware scheduler on sets in whole quanta, without phantom tasks, but with any choice among the jobs that are not tardy.
+/// The cache-aware scheduler on sets in whole quanta, without phantom tasks, but with any choice
+/// among the jobs that are not tardy.
 #[test]
 fn no_choice_of_promotions_exceeds_the_bound_of_the_cache_aware_scheduler() {
     let mut closest = 0.0_f64;
@@ -140,7 +142,8 @@ fn no_choice_of_promotions_exceeds_the_bound_of_the_cache_aware_scheduler() {
             };
             let worst = world.tardiness(&mut r, 96);
             for (worst, bound) in worst.iter().zip(&bounds) {
-                // One quantum of the bound is for releases within a quantum, of which there are none here.
+                // One quantum of the bound is for releases within a quantum, of which there are
+                // none here.
                 let bound = i128::from(bound.nanos()) - 1;
                 assert!(*worst <= bound, "{tasks:?} {m} {adversary:?}: {worst} {bound}");
                 closest = closest.max(*worst as f64 / bound.max(1) as f64);

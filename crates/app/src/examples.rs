@@ -1,8 +1,9 @@
 //! The example task sets, made for as many processors as there are.
 //!
-//! `examples/control.toml` and `examples/video.toml` are the two for two processors. For `m` processors the first has
-//! `m` times its three tasks, and the second `m + 1` decoders (one on a single processor) and one audio task, so that
-//! the same question is asked of every machine: is there a scheduler for loads that do not divide among processors?
+//! `examples/control.toml` and `examples/video.toml` are the two for two processors. For `m`
+//! processors the first has `m` times its three tasks, and the second `m + 1` decoders (one on a
+//! single processor) and one audio task, so that the same question is asked of every machine: is
+//! there a scheduler for loads that do not divide among processors?
 
 use model::{Bytes, Details, Duration, Result, TaskSet, Timing};
 

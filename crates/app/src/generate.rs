@@ -268,7 +268,8 @@ fn possible(m: u64) -> Result<u32> {
         })
 }
 
-/// The first line of a file also says where its sets come from; readers of batch lines pass over the key.
+/// The first line of a file also says where its sets come from; readers of batch lines pass over
+/// the key.
 fn with_provenance(line: String, options: &Options, source: &Source) -> Result<String> {
     let provenance = Provenance {
         seed: Some(options.seed),

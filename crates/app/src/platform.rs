@@ -1,4 +1,5 @@
-//! Tells processors, caches and what this machine permits; or a built-in platform, or one of a file.
+//! Tells processors, caches and what this machine permits; or a built-in platform, or one of a
+//! file.
 
 use crate::On;
 use machine::Machine;

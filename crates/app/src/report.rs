@@ -89,7 +89,8 @@ fn write_figure(dir: &Path, figure: &Figure, png: bool) -> Result<Vec<PathBuf>> 
     Ok(written)
 }
 
-/// A figure's name as that of a file: names of platforms and studies come from files and may hold anything.
+/// A figure's name as that of a file: names of platforms and studies come from files and may hold
+/// anything.
 fn file_name(id: &str) -> String {
     id.chars()
         .map(|c| {

@@ -109,8 +109,8 @@ impl Scheduling {
         }
     }
 
-    /// Who runs where under the policy at this place of the list, as a file says; `None`: no file, or a file with one
-    /// assignment, which is for the first policy.
+    /// Who runs where under the policy at this place of the list, as a file says; `None`: no file,
+    /// or a file with one assignment, which is for the first policy.
     ///
     /// # Errors
     /// A file that holds no assignment for the policy and the set.

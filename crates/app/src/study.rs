@@ -116,7 +116,8 @@ pub fn curves(results: &Results, weighted: bool, delay: usize) -> Vec<Curve> {
         .collect()
 }
 
-/// Where each policy falls below what P-EDF reaches without delay (000 §5); below the first one if there is no P-EDF.
+/// Where each policy falls below what P-EDF reaches without delay (000 §5); below the first one if
+/// there is no P-EDF.
 pub fn crossings(results: &Results) -> Vec<Crossing> {
     let curves = curves(results, true, 0);
     let reference = results.policy("P-EDF").unwrap_or(0);

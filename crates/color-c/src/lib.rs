@@ -1,7 +1,9 @@
-//! Colored heaps for C and C++: the functions of `include/warmset_color.h` (004 §III-D and §III-E, Fig. 8).
+//! Colored heaps for C and C++: the functions of `include/warmset_color.h` (004 §III-D and §III-E,
+//! Fig. 8).
 //!
-//! The first call attaches the process to the memory server, as its environment says (`heap::Options::from_env`), unless
-//! `warmset_color_attach` did before. What fails says why on standard error, gives null and sets `errno`.
+//! The first call attaches the process to the memory server, as its environment says
+//! (`heap::Options::from_env`), unless `warmset_color_attach` did before. What fails says why on
+//! standard error, gives null and sets `errno`.
 
 use heap::raw;
 use std::cell::RefCell;
@@ -29,7 +31,8 @@ fn failed(error: c_int, why: &str) {
     unsafe { *__errno_location() = error };
 }
 
-/// Attaches the process to the memory server behind a socket; null: the usual one. 0, or -1 and `errno`.
+/// Attaches the process to the memory server behind a socket; null: the usual one. 0, or -1 and
+/// `errno`.
 ///
 /// # Safety
 /// `socket` is null or a C string.
@@ -135,8 +138,8 @@ fn known(at: *mut c_void) -> *mut u8 {
     at.cast()
 }
 
-/// As realloc(3): memory keeps its color; `color` is that of new memory, where `at` is null. Ends the program where `at`
-/// is no colored memory.
+/// As realloc(3): memory keeps its color; `color` is that of new memory, where `at` is null. Ends
+/// the program where `at` is no colored memory.
 ///
 /// # Safety
 /// As for realloc(3).
@@ -149,7 +152,8 @@ pub unsafe extern "C" fn warmset_realloc(at: *mut c_void, size: usize, color: c_
     had(unsafe { raw::reallocate(known(at), size, 16) })
 }
 
-/// As free(3). Ends the program, with a message, where `at` is no colored memory, or was given back before.
+/// As free(3). Ends the program, with a message, where `at` is no colored memory, or was given back
+/// before.
 ///
 /// # Safety
 /// As for free(3).
@@ -184,8 +188,8 @@ pub extern "C" fn warmset_color_of(at: *const c_void) -> c_int {
     }
 }
 
-/// The calling thread is the task of this number: where tasks choose colors (`WARMSET_COLOR_BY=task`), its memory has color
-/// number modulo colors. 0, or -1 and `errno`.
+/// The calling thread is the task of this number: where tasks choose colors
+/// (`WARMSET_COLOR_BY=task`), its memory has color number modulo colors. 0, or -1 and `errno`.
 #[unsafe(no_mangle)]
 pub extern "C" fn warmset_color_set_task(number: usize) -> c_int {
     match heap::set_task(number) {

@@ -1,4 +1,5 @@
-//! The examples in C and C++ are compiled and run: against the shared library, and one against the static one.
+//! The examples in C and C++ are compiled and run: against the shared library, and one against the
+//! static one.
 
 #[path = "../../heap/tests/common/mod.rs"]
 mod common;

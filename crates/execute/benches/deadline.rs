@@ -1,12 +1,14 @@
-//! Next to the kernel's own SCHED_DEADLINE, on the same task set and the same processors, in pairs: misses, response times,
-//! preemptions, time lost.
+//! Next to the kernel's own SCHED_DEADLINE, on the same task set and the same processors, in pairs:
+//! misses, response times, preemptions, time lost.
 //!
-//! Ours is global EDF from user space; the peer is the kernel's (global EDF with a constant-bandwidth server a task; Linux 3.14 and
-//! later). Both run the same jobs, which spin for a given processor time. Responses are from nominal release to the end of
-//! the job, as the job itself reads the clock; preemptions are the kernel's count of involuntary switches of the
-//! tasks' threads. What is lost is the time of the processors that went neither into jobs nor into ordinary threads that
-//! take what is left: interrupts, switches, dispatchers. Other programs and the hypervisor take time as well: a round
-//! without tasks, next to the others, says how much, and that is what the rest has to be compared with.
+//! Ours is global EDF from user space; the peer is the kernel's (global EDF with a
+//! constant-bandwidth server a task; Linux 3.14 and later). Both run the same jobs, which spin for
+//! a given processor time. Responses are from nominal release to the end of the job, as the job
+//! itself reads the clock; preemptions are the kernel's count of involuntary switches of the tasks'
+//! threads. What is lost is the time of the processors that went neither into jobs nor into
+//! ordinary threads that take what is left: interrupts, switches, dispatchers. Other programs and
+//! the hypervisor take time as well: a round without tasks, next to the others, says how much, and
+//! that is what the rest has to be compared with.
 
 use execute::Settings;
 use execute::kernel;
@@ -127,7 +129,8 @@ impl Rest {
     }
 }
 
-/// What came of a run: misses, jobs, median and 99th percentile of responses as parts of the periods, preemptions, part lost.
+/// What came of a run: misses, jobs, median and 99th percentile of responses as parts of the
+/// periods, preemptions, part lost.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     misses: f64,

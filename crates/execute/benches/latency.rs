@@ -1,14 +1,16 @@
-//! From release to first instruction, next to `cyclictest`, in pairs on the same processor in the same minute, idle and beside a
-//! compiler run; and what one decision of G-EDF with 50 tasks takes.
+//! From release to first instruction, next to `cyclictest`, in pairs on the same processor in the
+//! same minute, idle and beside a compiler run; and what one decision of G-EDF with 50 tasks takes.
 //!
-//! The peer is `cyclictest` of the Debian package rt-tests (`-p 97 -i 1000`): a thread that sleeps until an absolute time, again and
-//! again; its latency is one timer and one switch. Ours is a timer, a decision of the policy, and two switches, with the trace
-//! written; once as a run is by default and once with a dispatcher that is up a little before (`warmset run --early`).
-//! A plain thread with a timer of our own stands beside both, and instead of `cyclictest` where that is not installed. All with
-//! processors kept from sleeping, as `cyclictest` does.
+//! The peer is `cyclictest` of the Debian package rt-tests (`-p 97 -i 1000`): a thread that sleeps
+//! until an absolute time, again and again; its latency is one timer and one switch. Ours is a
+//! timer, a decision of the policy, and two switches, with the trace written; once as a run is by
+//! default and once with a dispatcher that is up a little before (`warmset run --early`). A plain
+//! thread with a timer of our own stands beside both, and instead of `cyclictest` where that is not
+//! installed. All with processors kept from sleeping, as `cyclictest` does.
 //!
-//! Each line has the median over the rounds of each round's figure; the ratio is the median of the rounds' ratios. A round has 4000
-//! samples, of which four lie beyond 99.9 %; all of it takes about two minutes.
+//! Each line has the median over the rounds of each round's figure; the ratio is the median of the
+//! rounds' ratios. A round has 4000 samples, of which four lie beyond 99.9 %; all of it takes about
+//! two minutes.
 
 use execute::kernel::{self, DISPATCHER, Thread};
 use execute::watchdog::{Patience, Watchdog};

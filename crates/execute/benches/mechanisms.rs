@@ -1,13 +1,17 @@
-//! Three ways to let another thread run instead of the one that runs, on the dispatcher's processor and on another one.
+//! Three ways to let another thread run instead of the one that runs, on the dispatcher's processor
+//! and on another one.
 //!
-//! A dispatcher above all takes A, which runs, off its processor and lets B run there, then the other way round, by
+//! A dispatcher above all takes A, which runs, off its processor and lets B run there, then the
+//! other way round, by
 //!
 //! - **priority**: A is lowered below B, B is raised above A;
-//! - **gate**: A gets a signal whose handler sleeps on a futex, B is woken from there ([`execute::gate`]);
+//! - **gate**: A gets a signal whose handler sleeps on a futex, B is woken from there
+//!   ([`execute::gate`]);
 //! - **stop**: A's process gets SIGSTOP, B's gets SIGCONT (threads cannot be stopped one by one).
 //!
-//! What is timed is from before the first call to B's next instruction. The ways take turns within one run; medians. The peers are
-//! each other; user-level schedulers of the literature report ones to tens of microseconds (Mollison and Anderson, RTAS 2013).
+//! What is timed is from before the first call to B's next instruction. The ways take turns within
+//! one run; medians. The peers are each other; user-level schedulers of the literature report ones
+//! to tens of microseconds (Mollison and Anderson, RTAS 2013).
 
 use execute::gate::{self, Gate};
 use execute::kernel::{self, DISPATCHER, RUN, Thread, WAIT};
@@ -15,10 +19,12 @@ use execute::watchdog::{Board, BoardRef, Patience, Watchdog};
 use model::{CpuId, Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-/// Bursts of every way, and switches of each of them: half of the time nobody runs at real-time priority.
+/// Bursts of every way, and switches of each of them: half of the time nobody runs at real-time
+/// priority.
 const BURSTS: usize = 12;
 const SWITCHES: usize = 40;
-/// From one switch to the next, in nanoseconds; a thread that was off for half of that notes when it is on again.
+/// From one switch to the next, in nanoseconds; a thread that was off for half of that notes when
+/// it is on again.
 const STEP: u64 = 400_000;
 
 /// What spinners and dispatcher share, also across processes.
@@ -175,7 +181,8 @@ impl Bench<'_> {
 }
 
 fn shared() -> Result<&'static Shared> {
-    // SAFETY: a new mapping, filled with zeros, which is a valid value of atomic words; never unmapped.
+    // SAFETY: a new mapping, filled with zeros, which is a valid value of atomic words; never
+    // unmapped.
     unsafe {
         let (protection, flags) = (
             libc::PROT_READ | libc::PROT_WRITE,

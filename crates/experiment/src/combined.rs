@@ -1,11 +1,14 @@
-//! A short and a long task together: the product of matrices, interrupted by the filter at a constant rate (001 §5.5, Fig. 8).
+//! A short and a long task together: the product of matrices, interrupted by the filter at a
+//! constant rate (001 §5.5, Fig. 8).
 //!
-//! Measured is the real time of a product: in every period the filter is served first, the product gets the rest. Partitioned,
-//! the filter has colors of its own; unpartitioned, it has exactly those of the matrices. As in the paper, the filter is so
-//! large that every activation drives the matrices out there: with w ways, that takes all pages of its colors.
+//! Measured is the real time of a product: in every period the filter is served first, the product
+//! gets the rest. Partitioned, the filter has colors of its own; unpartitioned, it has exactly
+//! those of the matrices. As in the paper, the filter is so large that every activation drives the
+//! matrices out there: with w ways, that takes all pages of its colors.
 //!
-//! A product is many times faster than in the paper, so rates of 2 to 20 kHz meet it less often. Higher rates are measured,
-//! too, each told with the rate that gave as many activations for a product in the paper.
+//! A product is many times faster than in the paper, so rates of 2 to 20 kHz meet it less often.
+//! Higher rates are measured, too, each told with the rate that gave as many activations for a
+//! product in the paper.
 //!
 //! Periods in which an interrupt was seen count neither their time nor their work.
 
@@ -38,7 +41,8 @@ pub struct Row {
     pub rate: f64,
     /// The rate that gave as many activations for a product in the paper.
     pub paper_rate: f64,
-    /// Real time of a product, in nanoseconds: median over the runs. Not a number where the filter left it no time.
+    /// Real time of a product, in nanoseconds: median over the runs. Not a number where the filter
+    /// left it no time.
     pub partitioned_ns: f64,
     /// The same, unpartitioned.
     pub unpartitioned_ns: f64,
@@ -123,7 +127,8 @@ struct Measured {
     steps: usize,
 }
 
-/// Products until `steps` are done or `patience` ticks have passed, in periods of `period` ticks that begin with the filter.
+/// Products until `steps` are done or `patience` ticks have passed, in periods of `period` ticks
+/// that begin with the filter.
 #[inline(never)]
 fn periods<C: Clock>(
     clock: C,
@@ -152,7 +157,8 @@ fn periods<C: Clock>(
             continue;
         }
         measured.steps = step;
-        // A period is as long as it is meant to be, but for the last one; and never shorter than what was done in it.
+        // A period is as long as it is meant to be, but for the last one; and never shorter than
+        // what was done in it.
         measured.real += end.saturating_sub(start);
         measured.filter += served.saturating_sub(start);
         measured.periods += 1;

@@ -1,4 +1,5 @@
-//! What happens to the cache between two activations: floods of all colors, of others only, or of none (001 §5.1, §5.3).
+//! What happens to the cache between two activations: floods of all colors, of others only, or of
+//! none (001 §5.1, §5.3).
 
 use crate::ground::Ground;
 use machine::clock::Clock;
@@ -26,7 +27,8 @@ pub enum Scenario {
     Waiting,
     /// The lowest level is emptied and nothing else: what no color keeps.
     FirstLevel,
-    /// One line of each of many small pages is read: translations of addresses are lost, and hardly any of the cache.
+    /// One line of each of many small pages is read: translations of addresses are lost, and hardly
+    /// any of the cache.
     Translations,
 }
 
@@ -70,8 +72,8 @@ pub struct Flood<'a> {
 }
 
 impl<'a> Flood<'a> {
-    /// For a task with its data in some colors, its code and stack in the `rest`; `watched` are the sentinel's. Nothing where no
-    /// memory was made that can only be read.
+    /// For a task with its data in some colors, its code and stack in the `rest`; `watched` are the
+    /// sentinel's. Nothing where no memory was made that can only be read.
     pub fn new(ground: &'a mut Ground<'_>, data: &Colors, rest: &Colors, watched: &Colors) -> Option<Self> {
         let everywhere = ground.everywhere(data, watched);
         let beside_all = ground.beside(data, watched, &data.union(rest));
@@ -114,8 +116,9 @@ const LINES: usize = PAGE / LINE;
 /// Words of a line.
 const WORDS: usize = LINE / size_of::<u64>();
 
-/// The n-th line of a page to visit: all of them, by an odd stride that no prefetcher follows. What a prefetcher brings in
-/// ahead of a scan does not drive out what is in use (measured: [`partition::probe::read`]).
+/// The n-th line of a page to visit: all of them, by an odd stride that no prefetcher follows. What
+/// a prefetcher brings in ahead of a scan does not drive out what is in use (measured:
+/// [`partition::probe::read`]).
 const fn scattered(n: usize) -> usize {
     (n * 37 + 11) % LINES
 }
@@ -167,8 +170,8 @@ pub fn touch(view: &mut View, mut each: impl FnMut()) {
     }
 }
 
-/// The longest of many small steps: where it is much longer than usual, somebody else had the processor meanwhile, such as an
-/// interrupt or a hypervisor, which nothing else shows.
+/// The longest of many small steps: where it is much longer than usual, somebody else had the
+/// processor meanwhile, such as an interrupt or a hypervisor, which nothing else shows.
 #[derive(Debug)]
 pub struct Steps<C> {
     clock: C,

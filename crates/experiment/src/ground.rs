@@ -1,11 +1,12 @@
-//! What experiments stand on: memory of chosen colors, the colors of the task's own code and stack, and what the flooder writes
-//! (001 §5.1).
+//! What experiments stand on: memory of chosen colors, the colors of the task's own code and stack,
+//! and what the flooder writes (001 §5.1).
 //!
-//! The flooder reads and writes all of the cache, and in the task's colors so much that the caches above lose the task's
-//! data, too. Kept out of the task's colors, it writes as much memory of other colors: floods are equally long, since time
-//! alone empties a cache where a processor is shared with what a hypervisor does not show. It uses large pages, of which it
-//! visits the parts of the colors that it may, so that translations of addresses stay; what losing those costs is measured
-//! on its own.
+//! The flooder reads and writes all of the cache, and in the task's colors so much that the caches
+//! above lose the task's data, too. Kept out of the task's colors, it writes as much memory of
+//! other colors: floods are equally long, since time alone empties a cache where a processor is
+//! shared with what a hypervisor does not show. It uses large pages, of which it visits the parts
+//! of the colors that it may, so that translations of addresses stay; what losing those costs is
+//! measured on its own.
 
 use machine::clock::Clock;
 use model::watch::Watch;
@@ -32,8 +33,8 @@ pub struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
-    /// Eight times the cache in small pages for tasks, and one and a half times `largest` for the flood, and as much to
-    /// read where it is asked for; sorted on these processors.
+    /// Eight times the cache in small pages for tasks, and one and a half times `largest` for the
+    /// flood, and as much to read where it is asked for; sorted on these processors.
     ///
     /// # Errors
     /// There is not as much memory; sorting fails as [`Palette::sort`] does.
@@ -57,8 +58,8 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// The pages that flood all colors but the sentinel's: of `own` colors so much that caches above lose them, too; of each
-    /// other color as many as the cache has ways.
+    /// The pages that flood all colors but the sentinel's: of `own` colors so much that caches
+    /// above lose them, too; of each other color as many as the cache has ways.
     pub fn everywhere(&self, own: &Colors, sentinel: &Colors) -> Vec<u32> {
         let mut pages = self.flood.of(own);
         pages.truncate(pages.len() / 2);
@@ -140,8 +141,9 @@ impl Sample {
     }
 }
 
-/// Memory in colors of its own, which nothing of ours touches while a flood goes on. Where it lost lines, something has emptied
-/// the cache that no color keeps off: a neighbor on the same core that a hypervisor does not show, or the kernel.
+/// Memory in colors of its own, which nothing of ours touches while a flood goes on. Where it lost
+/// lines, something has emptied the cache that no color keeps off: a neighbor on the same core that
+/// a hypervisor does not show, or the kernel.
 #[derive(Debug)]
 pub struct Sentinel {
     view: View,
@@ -167,8 +169,8 @@ impl Sentinel {
     }
 }
 
-/// So many times what one in four takes at most, and no less than two steps of a clock more: how long something takes where
-/// nothing disturbs it.
+/// So many times what one in four takes at most, and no less than two steps of a clock more: how
+/// long something takes where nothing disturbs it.
 pub fn calm(times: &[u64], factor: f64, step: u64) -> u64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();

@@ -1,8 +1,9 @@
 //! The experiments of the papers on cache partitions, on this machine: 001 §5 and 004 §IV.
 //!
-//! [`short`] are short tasks that are activated after a flood of the cache, [`slices`] a long one that is interrupted,
-//! [`combined`] both at once. [`ground`] is what they stand on: colors and memory of them; [`flood`] is the flooder. [`multicore`] are periodic
-//! tasks on all processors, on the engine in real time.
+//! [`short`] are short tasks that are activated after a flood of the cache, [`slices`] a long one
+//! that is interrupted, [`combined`] both at once. [`ground`] is what they stand on: colors and
+//! memory of them; [`flood`] is the flooder. [`multicore`] are periodic tasks on all processors, on
+//! the engine in real time.
 
 #![forbid(unsafe_code)]
 

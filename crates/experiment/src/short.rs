@@ -1,14 +1,17 @@
 //! Short tasks that are activated after a flood of the cache (001 §5.2, §5.3, Figs. 4 and 5).
 //!
-//! Unpredictability is c_max / c_min: the longest activation after a flood against the shortest alone.
+//! Unpredictability is c_max / c_min: the longest activation after a flood against the shortest
+//! alone.
 //!
-//! 001 turns interrupts off while a task is active, and has the machine for itself. Here interrupts stay on, and a processor
-//! may be shared with what a hypervisor does not show. So four kinds of activations are left out and counted:
-//! *interrupted* ones, which a [`Witness`] tells; *disturbed* ones: before the flood and after the activation the task is
-//! activated with a warm cache, and where one of these guards took longer than [`CALM`] times the first quartile of its run,
-//! something else slowed the machine down; *held* ones: a step of the flood (a page) took longer than [`HELD`] times what the
-//! longest one usually takes, so that an interrupt or a hypervisor had the processor, and its caches, between; and those after
-//! which the [`Sentinel`], memory that nothing of ours touches, had lost lines as well: *emptied*. None of these looks at the
+//! 001 turns interrupts off while a task is active, and has the machine for itself. Here interrupts
+//! stay on, and a processor may be shared with what a hypervisor does not show. So four kinds of
+//! activations are left out and counted: *interrupted* ones, which a [`Witness`] tells; *disturbed*
+//! ones: before the flood and after the activation the task is activated with a warm cache, and
+//! where one of these guards took longer than [`CALM`] times the first quartile of its run,
+//! something else slowed the machine down; *held* ones: a step of the flood (a page) took longer
+//! than [`HELD`] times what the longest one usually takes, so that an interrupt or a hypervisor had
+//! the processor, and its caches, between; and those after which the [`Sentinel`], memory that
+//! nothing of ours touches, had lost lines as well: *emptied*. None of these looks at the
 //! activation itself, so that none is left out for being slow.
 
 use crate::flood::{self, Flood, SCENARIOS, Scenario, Steps};
@@ -83,7 +86,8 @@ pub struct Row {
     pub wss: Bytes,
     /// The shortest activation alone: median over the runs, in nanoseconds.
     pub least_ns: f64,
-    /// c_max / c_min of each scenario, in the order of [`SCENARIOS`]: medians over the runs; not a number where none counts.
+    /// c_max / c_min of each scenario, in the order of [`SCENARIOS`]: medians over the runs; not a
+    /// number where none counts.
     pub unpredictability: [f64; SCENARIOS.len()],
     /// Median activation of each scenario against the shortest alone, likewise.
     pub typical: [f64; SCENARIOS.len()],
@@ -91,7 +95,8 @@ pub struct Row {
     pub interrupted: u64,
     /// Activations that were not, but something slowed the machine down around them: left out, too.
     pub disturbed: u64,
-    /// Activations that were neither, but somebody had the processor during the flood: left out, too.
+    /// Activations that were neither, but somebody had the processor during the flood: left out,
+    /// too.
     pub held: u64,
     /// Activations that were none of these, but the sentinel lost lines: left out, too.
     pub emptied: u64,
@@ -375,8 +380,8 @@ fn measure<C: Clock>(clock: C, ground: &mut Ground<'_>, plan: &Plan<'_>, watch: 
     let ways = ground.palette.cache.ways as usize;
     let mut memory = ground.pool.take(&data, ways * data.len())?;
     let both = data.union(&rest);
-    // Beyond code and stack, the last colors: more than the task's, so that it loses lines sooner, but not more than half of
-    // what is left to the flood.
+    // Beyond code and stack, the last colors: more than the task's, so that it loses lines sooner,
+    // but not more than half of what is left to the flood.
     let others = ground.others(&both);
     let watched: Colors = others
         .iter()

@@ -1,11 +1,14 @@
-//! A long task that is interrupted: the product of matrices in time slices, with a flood after each (001 §5.4, Fig. 7).
+//! A long task that is interrupted: the product of matrices in time slices, with a flood after each
+//! (001 §5.4, Fig. 7).
 //!
-//! c_max is the processor time of the product when the cache is flooded whenever a slice has passed, c_min without any
-//! interruption. A product takes so much less time than in the paper that some are done one after the other, until they take
-//! about as long: so a slice means the same share of the work.
+//! c_max is the processor time of the product when the cache is flooded whenever a slice has
+//! passed, c_min without any interruption. A product takes so much less time than in the paper that
+//! some are done one after the other, until they take about as long: so a slice means the same
+//! share of the work.
 //!
-//! Slices are kept by looking at the clock after each row of a submatrix. A slice in which an interrupt was seen is done
-//! again, flood included, and counted: what the product computes is the same.
+//! Slices are kept by looking at the clock after each row of a submatrix. A slice in which an
+//! interrupt was seen is done again, flood included, and counted: what the product computes is the
+//! same.
 
 use crate::flood::{Flood, Scenario};
 use crate::ground::{self, Ground, median};
@@ -66,7 +69,8 @@ pub struct Row {
     pub unpredictability: [f64; SCENARIOS.len()],
     /// The median run against the shortest alone.
     pub typical: [f64; SCENARIOS.len()],
-    /// What a single interruption costs in the median, in nanoseconds: the time above that alone, for each slice.
+    /// What a single interruption costs in the median, in nanoseconds: the time above that alone,
+    /// for each slice.
     pub an_interruption_ns: [f64; SCENARIOS.len()],
 }
 
@@ -107,7 +111,8 @@ pub fn run(ground: &mut Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch)
     )
 }
 
-/// Computes from a step on until the slice has passed or the work is done; gives the next step and the ticks it took.
+/// Computes from a step on until the slice has passed or the work is done; gives the next step and
+/// the ticks it took.
 #[inline(never)]
 fn slice<C: Clock>(clock: C, product: &mut Product<'_>, from: usize, end: usize, ticks: u64) -> (usize, u64) {
     let start = clock.stamp();

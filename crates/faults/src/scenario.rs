@@ -22,7 +22,8 @@ pub const SOCKET: &str = "door.sock";
 pub enum Feature {
     /// Nothing.
     Plain,
-    /// Programs that know nothing of it, with children that have left their session and environment.
+    /// Programs that know nothing of it, with children that have left their session and
+    /// environment.
     Programs,
     /// Programs whose children are deaf to SIGTERM, which takes them a second and a half to end.
     Deaf,

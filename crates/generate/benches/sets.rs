@@ -1,7 +1,7 @@
 //! Sets drawn per second, for the recipes that studies use most.
 //!
-//! Peer: none published; the fastest tests of the peers judge 2.5 million sets a second (EVA-rt-Engine, GFB), so
-//! drawing must not be slower than that by more than a small factor.
+//! Peer: none published; the fastest tests of the peers judge 2.5 million sets a second
+//! (EVA-rt-Engine, GFB), so drawing must not be slower than that by more than a small factor.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use generate::{Amount, Deadlines, Fill, Method, Random, Range, Recipe};

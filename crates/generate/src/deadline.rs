@@ -1,7 +1,7 @@
 //! Relative deadlines: implicit, constrained or arbitrary.
 //!
-//! Other than implicit ones are a uniform part of the way from the WCET to the period, D = e + x (p − e), in whole
-//! microseconds: x up to 1 keeps D ≤ p, more lets deadlines pass the period.
+//! Other than implicit ones are a uniform part of the way from the WCET to the period, D = e + x (p
+//! − e), in whole microseconds: x up to 1 keeps D ≤ p, more lets deadlines pass the period.
 
 use crate::random::Random;
 use crate::text::{after, unknown};

@@ -1,13 +1,17 @@
 //! Utilizations of a fixed number of tasks that add up to a given total.
 //!
-//! - UUniFast (Bini and Buttazzo, Real-Time Systems 30, 2005): uniform over the simplex, one uniform number per task.
-//! - UUniFast-Discard (Davis and Burns, RTSS 2009): vectors with a utilization above 1 are drawn anew.
-//! - RandFixedSum (Stafford; Emberson, Stafford and Davis, WATERS 2010): uniform over the part of the simplex in which
-//!   every utilization lies in one common range, at the same cost for every total.
+//! - UUniFast (Bini and Buttazzo, Real-Time Systems 30, 2005): uniform over the simplex, one
+//!   uniform number per task.
+//! - UUniFast-Discard (Davis and Burns, RTSS 2009): vectors with a utilization above 1 are drawn
+//!   anew.
+//! - RandFixedSum (Stafford; Emberson, Stafford and Davis, WATERS 2010): uniform over the part of
+//!   the simplex in which every utilization lies in one common range, at the same cost for every
+//!   total.
 //!
-//! The convolutional fixed sum (Griffin and Davis) extends the last to a range of each task's own and replaces the
-//! Dirichlet-rescale algorithm, which is not uniform. With one common range, as here, both sample the same uniform
-//! distribution; RandFixedSum does it without numerical convolution. The tests compare its marginals with the exact ones.
+//! The convolutional fixed sum (Griffin and Davis) extends the last to a range of each task's own
+//! and replaces the Dirichlet-rescale algorithm, which is not uniform. With one common range, as
+//! here, both sample the same uniform distribution; RandFixedSum does it without numerical
+//! convolution. The tests compare its marginals with the exact ones.
 
 use crate::random::Random;
 use crate::utilization::Range;
@@ -24,7 +28,8 @@ pub fn uunifast(random: &mut Random, total: f64, out: &mut [f64]) {
     let mut rest = total;
     for (i, u) in out.iter_mut().enumerate() {
         let left = n - i - 1;
-        // What remains for `left` more tasks; the minimum of that many uniform points leaves this root of one.
+        // What remains for `left` more tasks; the minimum of that many uniform points leaves this
+        // root of one.
         let next = match left {
             0 => 0.0,
             _ => rest * libm::pow(random.positive_unit(), 1.0 / left as f64),
@@ -54,12 +59,13 @@ pub fn uunifast_discard(random: &mut Random, total: f64, out: &mut [f64]) -> Res
 
 /// RandFixedSum for one number of tasks and one total, prepared for many draws.
 ///
-/// The vectors x in [0, 1]ⁱ with sum σ form a polytope. It is the union of cones from its center, one over each facet
-/// x_k = 0 and one over each facet x_k = 1, which are such polytopes with one dimension less and the sums σ and σ − 1.
-/// With f_i the density of the sum of i uniform numbers (Irwin–Hall), the cones over facets of value 1 have the part
-/// (i − σ) f_{i−1}(σ − 1) of the volume, those of value 0 the part σ f_{i−1}(σ). So a point is drawn by choosing a kind
-/// of facet with that probability, a point of the facet in the same way, and a distance from the center; a random order
-/// of the coordinates at the end stands for the choice among facets of a kind.
+/// The vectors x in [0, 1]ⁱ with sum σ form a polytope. It is the union of cones from its center,
+/// one over each facet x_k = 0 and one over each facet x_k = 1, which are such polytopes with one
+/// dimension less and the sums σ and σ − 1. With f_i the density of the sum of i uniform numbers
+/// (Irwin–Hall), the cones over facets of value 1 have the part (i − σ) f_{i−1}(σ − 1) of the
+/// volume, those of value 0 the part σ f_{i−1}(σ). So a point is drawn by choosing a kind of facet
+/// with that probability, a point of the facet in the same way, and a distance from the center; a
+/// random order of the coordinates at the end stands for the choice among facets of a kind.
 #[derive(Clone, Debug)]
 pub struct FixedSum {
     range: Range,
@@ -118,7 +124,8 @@ impl FixedSum {
     pub fn draw(&self, random: &mut Random, out: &mut [f64]) {
         debug_assert_eq!(out.len(), self.tasks);
         let width = self.range.high() - self.range.low();
-        // `base` is what every remaining coordinate has already from the centers, `scale` the part that is left.
+        // `base` is what every remaining coordinate has already from the centers, `scale` the part
+        // that is left.
         let (mut base, mut scale, mut whole) = (0.0, 1.0, self.whole);
         for (place, x) in out.iter_mut().enumerate() {
             let dimension = self.tasks - place;
@@ -144,7 +151,8 @@ impl FixedSum {
     }
 }
 
-/// The probability of a facet of value 1 in every dimension from 2 to `n`, for sums j + fraction, j = 0..=whole.
+/// The probability of a facet of value 1 in every dimension from 2 to `n`, for sums j + fraction, j
+/// = 0..=whole.
 ///
 /// Logarithms, because densities far from the middle are smaller than any floating-point number.
 fn facet_probabilities(n: usize, whole: usize, fraction: f64) -> Vec<Vec<f64>> {
@@ -166,7 +174,8 @@ fn facet_probabilities(n: usize, whole: usize, fraction: f64) -> Vec<Vec<f64>> {
             };
             let larger = zero.max(one);
             if larger == nothing {
-                // A sum that cannot be; at the very corners of the range it stands for the one point there is.
+                // A sum that cannot be; at the very corners of the range it stands for the one
+                // point there is.
                 row[j] = if j > 0 { 1.0 } else { 0.0 };
                 density[j] = nothing;
             } else {

@@ -1,6 +1,8 @@
-//! Random task sets from the distributions of the field: 002 §6.2.1, 000 §5, 004 §IV-A and fixed-sum methods.
+//! Random task sets from the distributions of the field: 002 §6.2.1, 000 §5, 004 §IV-A and
+//! fixed-sum methods.
 //!
-//! A set is known by a seed and a number: the same on any machine, in any order, on any number of threads.
+//! A set is known by a seed and a number: the same on any machine, in any order, on any number of
+//! threads.
 //!
 //! ```
 //! use generate::{Amount, Deadlines, Fill, Recipe};

@@ -1,9 +1,11 @@
-//! Distributions of periods: those of 002 §6.2.1, that of 004 §IV-A, uniform, log-uniform and a choice.
+//! Distributions of periods: those of 002 §6.2.1, that of 004 §IV-A, uniform, log-uniform and a
+//! choice.
 //!
 //! A name is written `short`, `moderate`, `long`, or with times of one's own: `uniform:5ms-20ms`,
-//! `log-uniform:1ms-1s`, `choice:25ms,50ms`. A step may follow, `uniform:5ms-20ms/500us`; without one it is a
-//! millisecond where both ends are whole milliseconds ("all periods were chosen to be integral", 002 §6.2.1), and a
-//! microsecond otherwise. Log-uniform with a granularity is that of Emberson, Stafford and Davis (WATERS 2010).
+//! `log-uniform:1ms-1s`, `choice:25ms,50ms`. A step may follow, `uniform:5ms-20ms/500us`; without
+//! one it is a millisecond where both ends are whole milliseconds ("all periods were chosen to be
+//! integral", 002 §6.2.1), and a microsecond otherwise. Log-uniform with a granularity is that of
+//! Emberson, Stafford and Davis (WATERS 2010).
 
 use crate::random::Random;
 use crate::text::{after, unknown};
@@ -144,7 +146,8 @@ impl Periods {
                 Duration::from_nanos(span.low.nanos() + random.below(steps + 1) * span.step.nanos())
             }
             Periods::LogUniform(span) => {
-                // The upper end is one step beyond, so that rounding down gives the last step its full share.
+                // The upper end is one step beyond, so that rounding down gives the last step its
+                // full share.
                 let low = libm::log(span.low.nanos() as f64);
                 let high = libm::log((span.high.nanos() + span.step.nanos()) as f64);
                 let ns = libm::exp(random.between(low, high)) as u64;

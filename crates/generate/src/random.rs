@@ -1,13 +1,14 @@
 //! Random numbers that are the same on every machine: ChaCha8, one stream for each task set.
 //!
-//! Nothing here depends on the system's mathematics library, on the number of threads or on the order of the sets:
-//! the key is the seed, the stream is the number of the set, and every transformation is IEEE arithmetic or `libm`.
+//! Nothing here depends on the system's mathematics library, on the number of threads or on the
+//! order of the sets: the key is the seed, the stream is the number of the set, and every
+//! transformation is IEEE arithmetic or `libm`.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Written behind the seed in the key, so that another use of the same seed draws other numbers. Changing how sets are
-/// drawn changes this text too.
+/// Written behind the seed in the key, so that another use of the same seed draws other numbers.
+/// Changing how sets are drawn changes this text too.
 const PURPOSE: &[u8; 24] = b"warmset task sets, v1\0\0\0";
 
 /// A stream of random numbers.
@@ -45,7 +46,8 @@ impl Random {
         if count == 0 {
             return 0;
         }
-        // The high half of a product is uniform once the low halves that would favor some values are drawn anew.
+        // The high half of a product is uniform once the low halves that would favor some values
+        // are drawn anew.
         let favored = count.wrapping_neg() % count;
         loop {
             let product = u128::from(self.0.next_u64()) * u128::from(count);

@@ -1,8 +1,9 @@
-//! Recipes for task sets: how many tasks, with which utilizations, periods and deadlines (000 §5; 002 §6.2.1).
+//! Recipes for task sets: how many tasks, with which utilizations, periods and deadlines (000 §5;
+//! 002 §6.2.1).
 //!
-//! WCETs are whole microseconds: the utilization drawn times the period, rounded to the nearest, but never out of the
-//! range of the distribution and never to zero. Whether a set has reached its cap is decided on the rounded values,
-//! exactly.
+//! WCETs are whole microseconds: the utilization drawn times the period, rounded to the nearest,
+//! but never out of the range of the distribution and never to zero. Whether a set has reached its
+//! cap is decided on the rounded values, exactly.
 
 use crate::deadline::Deadlines;
 use crate::fixed_sum::{self, FixedSum};
@@ -52,7 +53,8 @@ pub enum Amount {
         method: Method,
         /// How many tasks.
         tasks: u32,
-        /// The total utilization: never exceeded, and missed by less than 2 µs over the shortest period.
+        /// The total utilization: never exceeded, and missed by less than 2 µs over the shortest
+        /// period.
         total: Ratio,
         /// The range of each utilization; UUniFast-Discard knows only [`Range::ALL`].
         range: Range,
@@ -123,7 +125,8 @@ impl Recipe {
     /// Checks the recipe and prepares what can be prepared.
     ///
     /// # Errors
-    /// A cap that a single task may exceed, a total that so many tasks cannot have, no tasks or too many.
+    /// A cap that a single task may exceed, a total that so many tasks cannot have, no tasks or too
+    /// many.
     pub fn prepare(&self) -> Result<Generator> {
         let mut fixed_sum = None;
         match &self.amount {
@@ -133,7 +136,8 @@ impl Recipe {
                 fill,
             } => {
                 check_total(*cap)?;
-                // Rounding never lifts a WCET above its range: a cap at the upper end leaves room for one task.
+                // Rounding never lifts a WCET above its range: a cap at the upper end leaves room
+                // for one task.
                 if *fill == Fill::Drop && cap.to_f64() < utilizations.largest() {
                     return Err(Error::new(format!(
                         "a single task of `{utilizations}` may exceed the cap {}, and a set be left without tasks",
@@ -217,8 +221,8 @@ impl Generator {
     /// The task set of this number under this seed: always the same one.
     ///
     /// # Errors
-    /// UUniFast-Discard or RandFixedSum cannot reach the total in whole microseconds; the cap needs more tasks than a
-    /// set may have; the recipe is [`Amount::UntilRefused`].
+    /// UUniFast-Discard or RandFixedSum cannot reach the total in whole microseconds; the cap needs
+    /// more tasks than a set may have; the recipe is [`Amount::UntilRefused`].
     pub fn draw(&self, seed: u64, number: u64) -> Result<TaskSet> {
         let mut timings = Vec::new();
         self.draw_into(&mut Random::new(seed, number), &mut timings)?;
@@ -250,12 +254,12 @@ impl Generator {
         }
     }
 
-    /// The task set of this number: tasks are added as long as `accepts` takes the set, the first one refused is
-    /// dropped (004 §IV-A).
+    /// The task set of this number: tasks are added as long as `accepts` takes the set, the first
+    /// one refused is dropped (004 §IV-A).
     ///
     /// # Errors
-    /// The recipe is not [`Amount::UntilRefused`]; a first task was refused already; none was refused among as many as
-    /// a set may have.
+    /// The recipe is not [`Amount::UntilRefused`]; a first task was refused already; none was
+    /// refused among as many as a set may have.
     pub fn draw_until(
         &self,
         seed: u64,
@@ -382,7 +386,8 @@ impl Generator {
             carry += u - wcet / us;
             timings.push(Timing::implicit(Duration::from_micros(wcet as u64), period));
         }
-        // Tasks that had to be lifted to a microsecond, or the last bits of the sum, may have left it above.
+        // Tasks that had to be lifted to a microsecond, or the last bits of the sum, may have left
+        // it above.
         while exact::cmp_sum(timings.iter().map(Timing::utilization), total).is_gt() {
             let longer = timings.iter_mut().rev().find(|t| t.wcet > MICROSECOND);
             let Some(task) = longer else {

@@ -1,7 +1,8 @@
 //! Distributions of task utilizations: those of 002 §6.2.1, that of 004 §IV-A, and any like them.
 //!
-//! A name is written `uniform-heavy`, `bimodal-light`, `exponential-medium`, or with numbers of one's own:
-//! `uniform:0.2-0.6`, `bimodal:1/9` (the part of heavy tasks), `exponential:0.3` (the mean before the cut at 1).
+//! A name is written `uniform-heavy`, `bimodal-light`, `exponential-medium`, or with numbers of
+//! one's own: `uniform:0.2-0.6`, `bimodal:1/9` (the part of heavy tasks), `exponential:0.3` (the
+//! mean before the cut at 1).
 
 use crate::random::Random;
 use crate::text::{after, unknown};
@@ -19,7 +20,8 @@ pub enum Utilizations {
         /// Probability of the heavy range.
         heavy: Ratio,
     },
-    /// Exponential with this mean; what exceeds 1 is drawn anew, so the mean of what is kept is lower.
+    /// Exponential with this mean; what exceeds 1 is drawn anew, so the mean of what is kept is
+    /// lower.
     Exponential {
         /// Mean of the exponential distribution before the cut.
         mean: f64,
@@ -171,7 +173,8 @@ impl FromStr for Utilizations {
         }
         if let Some(mean) = after(text, "exponential") {
             return match mean.parse::<f64>() {
-                // Far above 1 the distribution cut at 1 is uniform, and nearly all draws would be thrown away.
+                // Far above 1 the distribution cut at 1 is uniform, and nearly all draws would be
+                // thrown away.
                 Ok(mean) if mean > 0.0 && mean <= 10.0 => Ok(Utilizations::Exponential { mean }),
                 _ => Err(Error::new(format!("`{mean}` cannot be the mean"))
                     .remedy("give a mean above 0 and at most 10, such as `exponential:0.3`")),

@@ -1,4 +1,5 @@
-//! What is drawn follows the distributions: bounds, means and Kolmogorov–Smirnov against the exact ones, on fixed seeds.
+//! What is drawn follows the distributions: bounds, means and Kolmogorov–Smirnov against the exact
+//! ones, on fixed seeds.
 
 use generate::fixed_sum::{FixedSum, uunifast, uunifast_discard};
 use generate::{Amount, Deadlines, Fill, Generator, Random, Range, Recipe, Utilizations};
@@ -46,7 +47,8 @@ fn tasks(utilizations: &str, periods: &str, deadlines: Deadlines, count: u32) ->
 
 const SAMPLES: u32 = 20_000;
 
-/// Periods of about a second, so that rounding to the microsecond is far below what the test can see.
+/// Periods of about a second, so that rounding to the microsecond is far below what the test can
+/// see.
 fn utilizations(name: &str) -> Vec<f64> {
     tasks(name, "uniform:900ms-1100ms", Deadlines::Implicit, SAMPLES)
         .iter()
@@ -175,7 +177,8 @@ fn irwin_hall(n: i32, x: f64) -> f64 {
         .sum()
 }
 
-/// The distribution function of one of `n` numbers in [0, 1] that are uniform over those with this sum.
+/// The distribution function of one of `n` numbers in [0, 1] that are uniform over those with this
+/// sum.
 fn marginal(n: i32, sum: f64, x: f64) -> f64 {
     let all = irwin_hall(n - 1, sum) - irwin_hall(n - 1, sum - 1.0);
     (irwin_hall(n - 1, sum) - irwin_hall(n - 1, sum - x.clamp(0.0, 1.0))) / all
@@ -212,7 +215,8 @@ fn randfixedsum_is_uniform_in_every_coordinate() {
     }
 }
 
-/// Two coordinates together: with three numbers, the larger of the first two says whether the pair is uniform.
+/// Two coordinates together: with three numbers, the larger of the first two says whether the pair
+/// is uniform.
 #[test]
 fn randfixedsum_is_uniform_in_pairs() {
     let (n, sum) = (3, 1.2);
@@ -291,7 +295,8 @@ fn uunifast_discard_is_what_randfixedsum_samples_too() {
     assert!(e.to_string().contains("randfixedsum"), "{e}");
 }
 
-/// 000 §5: "adding tasks until the total utilization exceeds U, then discarding the last" stops where it should.
+/// 000 §5: "adding tasks until the total utilization exceeds U, then discarding the last" stops
+/// where it should.
 #[test]
 fn the_total_reaches_for_the_cap_and_never_passes_it() {
     let generator = |fill| -> Generator {

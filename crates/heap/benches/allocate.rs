@@ -1,5 +1,6 @@
-//! Speed of colored heaps against general-purpose allocators, in one run on one machine: the C library's (glibc) and
-//! mimalloc. Colored memory is to cost at most 1.5 times as much. The memory server is a process of its own.
+//! Speed of colored heaps against general-purpose allocators, in one run on one machine: the C
+//! library's (glibc) and mimalloc. Colored memory is to cost at most 1.5 times as much. The memory
+//! server is a process of its own.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,6 +1,8 @@
-//! A program whose own memory and one of whose tables have colors: `cargo run -p warmset-heap --example colored`.
+//! A program whose own memory and one of whose tables have colors:
+//! `cargo run -p warmset-heap --example colored`.
 //!
-//! Needs a memory server and a grant: `warmset color serve` and `warmset color grant uid:$(id -u) 0-3`.
+//! Needs a memory server and a grant: `warmset color serve` and
+//! `warmset color grant uid:$(id -u) 0-3`.
 
 use allocator_api2::vec::Vec as ColoredVec;
 use heap::{Colored, Heap, Options};

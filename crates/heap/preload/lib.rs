@@ -1,9 +1,10 @@
-//! The library that `warmset color exec` loads into unmodified programs (LD_PRELOAD): their heap, anonymous mappings, thread
-//! stacks and segments come to lie in granted colors (001 §3: partitioning is transparent to programs).
+//! The library that `warmset color exec` loads into unmodified programs (LD_PRELOAD): their heap,
+//! anonymous mappings, thread stacks and segments come to lie in granted colors (001 §3:
+//! partitioning is transparent to programs).
 //!
-//! It is built by the crate's build script with the compiler alone, from `core` and the allocator of this crate, and
-//! carried inside the binary: programs get no other library by it. It asks the supervisor, `warmset color exec`, for tiles,
-//! over a socket whose name comes in the environment.
+//! It is built by the crate's build script with the compiler alone, from `core` and the allocator
+//! of this crate, and carried inside the binary: programs get no other library by it. It asks the
+//! supervisor, `warmset color exec`, for tiles, over a socket whose name comes in the environment.
 
 #![no_std]
 #![allow(

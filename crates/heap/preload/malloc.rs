@@ -9,8 +9,9 @@ use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 
 unsafe extern "C" {
-    // The C library's own, by names that nobody replaces: for what is allocated before the environment can be read, in
-    // programs without a supervisor, and where the heap is not to be colored.
+    // The C library's own, by names that nobody replaces: for what is allocated before the
+    // environment can be read, in programs without a supervisor, and where the heap is not to be
+    // colored.
     fn __libc_malloc(size: usize) -> *mut c_void;
     fn __libc_calloc(number: usize, size: usize) -> *mut c_void;
     fn __libc_realloc(at: *mut c_void, size: usize) -> *mut c_void;

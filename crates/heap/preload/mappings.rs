@@ -1,8 +1,8 @@
 //! Anonymous private mappings of the program, in colors: slots of the heaps.
 //!
-//! What only reserves addresses (no rights, MAP_NORESERVE), what has a fixed place, and what is backed by a file stays as it
-//! is. Colored memory is there from the beginning. Where it runs out, the rest of a mapping is ordinary
-//! memory; in strict mode the mapping fails with ENOMEM.
+//! What only reserves addresses (no rights, MAP_NORESERVE), what has a fixed place, and what is
+//! backed by a file stays as it is. Colored memory is there from the beginning. Where it runs out,
+//! the rest of a mapping is ordinary memory; in strict mode the mapping fails with ENOMEM.
 
 use crate::alloc::arena::{ARENA, Use, is_tile};
 use crate::alloc::class::SLOT;
@@ -15,7 +15,8 @@ use core::ffi::{c_int, c_void};
 const PRIVATE: c_int = 2;
 const ANONYMOUS: c_int = 0x20;
 const FIXED: c_int = 0x10;
-/// Flags that do not matter to memory that is there: MAP_STACK, MAP_POPULATE, MAP_NONBLOCK, MAP_LOCKED.
+/// Flags that do not matter to memory that is there: MAP_STACK, MAP_POPULATE, MAP_NONBLOCK,
+/// MAP_LOCKED.
 const HARMLESS: c_int = 0x20000 | 0x8000 | 0x10000 | 0x2000;
 const READ_WRITE: c_int = sys::READ | sys::WRITE;
 const FAILED: *mut c_void = usize::MAX as *mut c_void;
@@ -207,8 +208,8 @@ pub unsafe extern "C" fn munmap(at: *mut c_void, size: usize) -> c_int {
     0
 }
 
-/// Clears pages of mappings: ordinary memory goes back to the system, tiles keep their frames. Pages
-/// may be protected.
+/// Clears pages of mappings: ordinary memory goes back to the system, tiles keep their frames.
+/// Pages may be protected.
 ///
 /// # Safety
 /// The range is of mappings in the heaps, and nobody needs what is in it.

@@ -174,7 +174,8 @@ pub fn report() {
     let _ = setup::ask(message, &mut [0; 4], &mut []);
 }
 
-/// Can the end be told now? Not where a signal came while this thread, or another one, keeps the books.
+/// Can the end be told now? Not where a signal came while this thread, or another one, keeps the
+/// books.
 pub fn is_quiet() -> bool {
     LOCK.is_free() && (0..ARENA.heaps()).all(|heap| ARENA.region(heap).lock.is_free())
 }

@@ -1,8 +1,9 @@
-//! Code and data of the program and its libraries, in colors: copied to tiles, which are put in their place, before the
-//! program's own function begins.
+//! Code and data of the program and its libraries, in colors: copied to tiles, which are put in
+//! their place, before the program's own function begins.
 //!
-//! Left as they are: this library, and what the C library and the loader may write, which `fork` uses in the child before
-//! anything can be put right; and data altogether where threads run already.
+//! Left as they are: this library, and what the C library and the loader may write, which `fork`
+//! uses in the child before anything can be put right; and data altogether where threads run
+//! already.
 
 use crate::alloc::class::SLOT;
 use crate::alloc::sys::{self, PAGE};
@@ -162,7 +163,8 @@ fn replace(line: &Line<'_>) {
         writable: line.protection & sys::WRITE != 0,
         tiles: [0; ranges::MOST_TILES],
     };
-    // SAFETY: the tiles are as long; what is replaced has the same contents before and after, and nobody else writes it.
+    // SAFETY: the tiles are as long; what is replaced has the same contents before and after, and
+    // nobody else writes it.
     unsafe {
         if fetched > 0 && ranges::add(range).is_some() {
             aside.copy_from_nonoverlapping(line.start as *const u8, fetched);

@@ -1,4 +1,5 @@
-//! Learns from the environment who the supervisor is, and opens the heaps; asks the supervisor for tiles.
+//! Learns from the environment who the supervisor is, and opens the heaps; asks the supervisor for
+//! tiles.
 
 use crate::alloc::arena::{ARENA, MOST_COLORS, Source};
 use crate::alloc::class::SLOT;
@@ -225,9 +226,9 @@ fn fetch(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize {
     take(TAKE, at, colors, tiles)
 }
 
-/// Maps tiles for a stack or a segment, by the kind of request: as many as there are, without a message
-/// where they are fewer. They begin with another color each time: stacks and most segments take few
-/// tiles, and would all take the first colors of a heap.
+/// Maps tiles for a stack or a segment, by the kind of request: as many as there are, without a
+/// message where they are fewer. They begin with another color each time: stacks and most segments
+/// take few tiles, and would all take the first colors of a heap.
 pub fn fetch_range(kind: u32, heap: usize, at: *mut u8, tiles: &mut [u32]) -> usize {
     static TURN: AtomicUsize = AtomicUsize::new(0);
     let number = tiles.len().min(MOST_TILES);

@@ -1,8 +1,9 @@
 //! Stacks in colors: the upper part of each thread's, in its place, and forks from there.
 //!
-//! A thread begins on the stack that it has. Before the program's own function is called, tiles are mapped over the part
-//! below what is in use, and that function begins within them. So addresses stay what everybody takes them for; the first
-//! pages of a stack, with the thread's own data, keep their frames.
+//! A thread begins on the stack that it has. Before the program's own function is called, tiles are
+//! mapped over the part below what is in use, and that function begins within them. So addresses
+//! stay what everybody takes them for; the first pages of a stack, with the thread's own data, keep
+//! their frames.
 
 use crate::alloc::class::SLOT;
 use crate::alloc::sys::{self, PAGE};
@@ -53,7 +54,8 @@ pub fn next(name: &core::ffi::CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
     found
 }
 
-/// Maps tiles below what is in use of the calling thread's stack, down to a limit at most; gives the range.
+/// Maps tiles below what is in use of the calling thread's stack, down to a limit at most; gives
+/// the range.
 fn color(limit: usize) -> Option<usize> {
     let here = 0_u8;
     let top = ((&raw const here) as usize - LEAD) & !(PAGE - 1);
@@ -117,7 +119,8 @@ struct Start {
 
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// A thread ends, however it does: its stack becomes what it was. Runs at the upper end of the stack.
+/// A thread ends, however it does: its stack becomes what it was. Runs at the upper end of the
+/// stack.
 unsafe extern "C" fn ended(place: *mut c_void) {
     let range = ranges::remove(place as usize - 1);
     if range.start != 0 {
@@ -207,8 +210,8 @@ fn call_main(number: c_int, arguments: *mut *mut c_char, environment: *mut *mut 
     main(number, arguments, environment)
 }
 
-/// The first thread's stack grows by itself; tiles end that, so what it may use in all is mapped below them.
-/// Says whether it is colored.
+/// The first thread's stack grows by itself; tiles end that, so what it may use in all is mapped
+/// below them. Says whether it is colored.
 fn color_main() -> bool {
     const STACK_LIMIT: c_int = 3;
     const MOST_BELOW: usize = 64 << 20;
@@ -230,7 +233,8 @@ fn color_main() -> bool {
     FIRST.0.store(unsafe { pthread_self() }, Ordering::Relaxed);
     FIRST.1.store(lowest, Ordering::Relaxed);
     if range.start > lowest {
-        // SAFETY: the system keeps these addresses free for this stack, and nothing of it is in use so far down.
+        // SAFETY: the system keeps these addresses free for this stack, and nothing of it is in use
+        // so far down.
         unsafe { sys::plain_at(lowest as *mut u8, range.start - lowest, sys::READ | sys::WRITE) };
     }
     true
@@ -239,9 +243,9 @@ fn color_main() -> bool {
 /// The first thread, where its stack is colored, and the lowest address of that stack.
 static FIRST: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
-/// The C library finds the first thread's stack by the mapping that its upper end lies in. Tiles are
-/// mappings of their own: it would take the stack for a few pages, and programs that ask whether an
-/// address lies in their stack would get a wrong answer.
+/// The C library finds the first thread's stack by the mapping that its upper end lies in. Tiles
+/// are mappings of their own: it would take the stack for a few pages, and programs that ask
+/// whether an address lies in their stack would get a wrong answer.
 ///
 /// # Safety
 /// As for pthread_getattr_np(3).
@@ -326,8 +330,8 @@ extern "C" fn call(it: *mut Elsewhere) {
     }
 }
 
-/// Calls a function that forks. From a colored stack, which parent and child would share until it is copied, the call is
-/// made on an ordinary one; both return to their own.
+/// Calls a function that forks. From a colored stack, which parent and child would share until it
+/// is copied, the call is made on an ordinary one; both return to their own.
 // SAFETY: callers hand over a function that takes these arguments, which live through the call.
 unsafe fn forking(function: *mut c_void, arguments: [usize; 4]) -> c_int {
     const SCRATCH: usize = 256 * 1024;
@@ -345,7 +349,8 @@ unsafe fn forking(function: *mut c_void, arguments: [usize; 4]) -> c_int {
         sys::set_errno(sys::ENOMEM);
         return -1;
     };
-    // What is called and what comes back lies in ordinary memory: the colored stack is a copy from before, in the child.
+    // What is called and what comes back lies in ordinary memory: the colored stack is a copy from
+    // before, in the child.
     let kept: *mut Elsewhere = kept.cast();
     // SAFETY: a stack that nobody uses; it is left when the call returns, by both.
     unsafe {
@@ -360,7 +365,8 @@ unsafe fn forking(function: *mut c_void, arguments: [usize; 4]) -> c_int {
 
 /// Makes a call on another stack.
 #[cfg(target_arch = "x86_64")]
-// SAFETY: callers give the end of a stack that nobody uses, and a call whose function and arguments live through it.
+// SAFETY: callers give the end of a stack that nobody uses, and a call whose function and arguments
+// live through it.
 unsafe fn on(top: *mut u8, it: *mut Elsewhere) {
     // SAFETY: the stack pointer comes back from a register that calls keep.
     unsafe {
@@ -380,7 +386,8 @@ unsafe fn on(top: *mut u8, it: *mut Elsewhere) {
 
 /// Makes a call on another stack.
 #[cfg(target_arch = "aarch64")]
-// SAFETY: callers give the end of a stack that nobody uses, and a call whose function and arguments live through it.
+// SAFETY: callers give the end of a stack that nobody uses, and a call whose function and arguments
+// live through it.
 unsafe fn on(top: *mut u8, it: *mut Elsewhere) {
     // SAFETY: the stack pointer comes back from a register that calls keep.
     unsafe {

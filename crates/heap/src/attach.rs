@@ -1,4 +1,5 @@
-//! A process attaches to the memory server: whose colors become its heaps, and who chooses among them.
+//! A process attaches to the memory server: whose colors become its heaps, and who chooses among
+//! them.
 
 use crate::alloc::arena::{ARENA, MOST_COLORS, MOST_HEAPS, Source};
 use crate::alloc::class::SLOT;
@@ -22,8 +23,9 @@ pub enum Choice {
     /// The caller names it; color 0 where none is named (004 §III-D, user-centric).
     #[default]
     ByCaller,
-    /// The task has it: its number modulo the number of colors (004 §III-E, OS-centric). Named colors are ignored. A thread's
-    /// number is the order in which it first asked for memory, or what it set with [`crate::set_task`].
+    /// The task has it: its number modulo the number of colors (004 §III-E, OS-centric). Named
+    /// colors are ignored. A thread's number is the order in which it first asked for memory, or
+    /// what it set with [`crate::set_task`].
     ByTask,
 }
 
@@ -41,8 +43,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// From the environment: `WARMSET_COLOR_SOCKET`, `WARMSET_COLORS` (page colors, such as `0-3`), `WARMSET_HEAPS` (how many
-    /// heap colors), `WARMSET_COLOR_BY` (`caller` or `task`); each may be missing.
+    /// From the environment: `WARMSET_COLOR_SOCKET`, `WARMSET_COLORS` (page colors, such as `0-3`),
+    /// `WARMSET_HEAPS` (how many heap colors), `WARMSET_COLOR_BY` (`caller` or `task`); each may be
+    /// missing.
     ///
     /// # Errors
     /// One of them cannot be read.
@@ -112,7 +115,8 @@ impl Server {
 /// Attaches this process to the memory server, once: from now on its heaps have colored memory.
 ///
 /// # Errors
-/// Nobody serves; no colors are granted, or not those; it was done before; no room in the address space.
+/// Nobody serves; no colors are granted, or not those; it was done before; no room in the address
+/// space.
 pub fn attach(options: &Options) -> Result<Attached> {
     // What this needs for itself comes from the system.
     outside(|| {

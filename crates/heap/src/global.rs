@@ -6,7 +6,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Is this thread asking the memory server for more? What it needs for that comes from the system.
+    /// Is this thread asking the memory server for more? What it needs for that comes from the
+    /// system.
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -18,14 +19,16 @@ pub(crate) fn outside<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The global allocator of a program: `#[global_allocator] static HEAP: heap::Colored = heap::Colored;`
+/// The global allocator of a program:
+/// `#[global_allocator] static HEAP: heap::Colored = heap::Colored;`
 ///
-/// Until [`crate::attach`] succeeded, memory is the system's; from then on it has color 0, or the color of the task
-/// ([`crate::Choice::ByTask`]). What was allocated before stays where it is.
+/// Until [`crate::attach`] succeeded, memory is the system's; from then on it has color 0, or the
+/// color of the task ([`crate::Choice::ByTask`]). What was allocated before stays where it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Colored;
 
-// SAFETY: blocks of heaps are disjoint, aligned and as large as asked; all others are the system's, told apart by address.
+// SAFETY: blocks of heaps are disjoint, aligned and as large as asked; all others are the system's,
+// told apart by address.
 unsafe impl GlobalAlloc for Colored {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

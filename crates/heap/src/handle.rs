@@ -7,7 +7,8 @@ use model::{Error, Result};
 use std::alloc::Layout;
 use std::ptr::{NonNull, slice_from_raw_parts_mut};
 
-/// A heap of one heap color. An allocator of `allocator-api2`: `Vec::new_in(heap)`, `Box::new_in(value, heap)`.
+/// A heap of one heap color. An allocator of `allocator-api2`: `Vec::new_in(heap)`,
+/// `Box::new_in(value, heap)`.
 ///
 /// ```no_run
 /// use allocator_api2::vec::Vec;
@@ -38,7 +39,8 @@ impl Heap {
         Ok(Heap(color))
     }
 
-    /// Where memory is taken from: the color that was named, or that of the task where tasks choose.
+    /// Where memory is taken from: the color that was named, or that of the task where tasks
+    /// choose.
     fn index(self) -> usize {
         if thread::BY_TASK.load(std::sync::atomic::Ordering::Relaxed) {
             thread::default_heap()
@@ -67,7 +69,8 @@ impl Heap {
         assert!(known, "memory was given back to a heap that it did not come from");
     }
 
-    /// Another size, in its place if it can be; `None`, and nothing changed, where no more can be had.
+    /// Another size, in its place if it can be; `None`, and nothing changed, where no more can be
+    /// had.
     ///
     /// # Safety
     /// As [`Heap::dealloc`] for the old address, which is given back when another comes.
@@ -86,7 +89,8 @@ impl Heap {
     }
 }
 
-// SAFETY: blocks are disjoint, aligned and as large as asked, and stay where they are; copies of a handle name the same heap.
+// SAFETY: blocks are disjoint, aligned and as large as asked, and stay where they are; copies of a
+// handle name the same heap.
 unsafe impl Allocator for Heap {
     #[inline]
     fn allocate(&self, layout: Layout) -> std::result::Result<NonNull<[u8]>, AllocError> {
@@ -101,7 +105,8 @@ unsafe impl Allocator for Heap {
     }
 }
 
-/// The calling thread is the task of this number: where tasks choose colors, its memory has color number modulo colors.
+/// The calling thread is the task of this number: where tasks choose colors, its memory has color
+/// number modulo colors.
 ///
 /// # Errors
 /// There is no memory to remember it.
@@ -118,7 +123,8 @@ pub fn colors() -> usize {
     if ARENA.is_open() { ARENA.heaps() } else { 0 }
 }
 
-/// The heap that memory comes from when a color is named: that color, or the task's where tasks choose.
+/// The heap that memory comes from when a color is named: that color, or the task's where tasks
+/// choose.
 pub fn chosen(color: u16) -> usize {
     Heap(color).index()
 }

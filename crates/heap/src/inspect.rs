@@ -1,5 +1,5 @@
-//! Which pages of a running process are colored? Its frames, as the kernel tells them (`/proc/PID/pagemap`), compared with
-//! the frames of the tiles that it was given.
+//! Which pages of a running process are colored? Its frames, as the kernel tells them
+//! (`/proc/PID/pagemap`), compared with the frames of the tiles that it was given.
 
 use crate::exec::LIBRARY_NAME;
 use crate::message::{Entry, HEAP, LACK, MAPPING, STACK};
@@ -37,8 +37,8 @@ pub struct Report {
     pub checked: bool,
     /// Part by part.
     pub rows: Vec<Row>,
-    /// The most pages of heap and mappings at a time that had ordinary memory because colored memory
-    /// had run out, by the process's own account. The rows tell the moment of its end.
+    /// The most pages of heap and mappings at a time that had ordinary memory because colored
+    /// memory had run out, by the process's own account. The rows tell the moment of its end.
     pub lacking: u64,
 }
 

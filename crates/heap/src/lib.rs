@@ -1,15 +1,19 @@
-//! Colored heaps: memory whose page colors follow from what its user names, or from the task (004 §III-C to §III-E).
+//! Colored heaps: memory whose page colors follow from what its user names, or from the task (004
+//! §III-C to §III-E).
 //!
-//! A process attaches to the memory server ([`attach`]) and then has as many *heap colors* as it asks for, counted from 0.
-//! They divide the page colors that it was granted as super colors (004 eq. 1): the page color at place `i` belongs to heap
-//! color `i` modulo their number. So color 0 is always there, whatever page colors were granted.
+//! A process attaches to the memory server ([`attach`]) and then has as many *heap colors* as it
+//! asks for, counted from 0. They divide the page colors that it was granted as super colors (004
+//! eq. 1): the page color at place `i` belongs to heap color `i` modulo their number. So color 0 is
+//! always there, whatever page colors were granted.
 //!
-//! - [`Heap::color`] names a heap, for collections of their own (`Vec::new_in(heap)` of `allocator-api2`);
+//! - [`Heap::color`] names a heap, for collections of their own (`Vec::new_in(heap)` of
+//!   `allocator-api2`);
 //! - [`Colored`] is a global allocator: color 0, or the color of the task;
 //! - the C and C++ interface is in the crate `warmset-color`.
 //!
-//! Memory comes from the server by tiles of 64 KiB and stays with the process until [`trim`]. Every thread has its own
-//! spans of each heap color, of one size class each: a thread that uses few sizes takes few tiles.
+//! Memory comes from the server by tiles of 64 KiB and stays with the process until [`trim`]. Every
+//! thread has its own spans of each heap color, of one size class each: a thread that uses few
+//! sizes takes few tiles.
 
 // What is compiled into two libraries is public among its own parts only.
 #[allow(

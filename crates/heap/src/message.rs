@@ -1,4 +1,5 @@
-//! What the loaded library and its supervisor say to each other: one message a connection, numbers in the machine's order.
+//! What the loaded library and its supervisor say to each other: one message a connection, numbers
+//! in the machine's order.
 //!
 //! A request is the number of bytes that follow, the secret of the run, a kind, and a list; an
 //! answer is 0 and a list, with as many open files where tiles are given, or another number and why

@@ -1,4 +1,5 @@
-//! Unmodified programs in colors: what they compute stays the same, and their pages are the server's.
+//! Unmodified programs in colors: what they compute stays the same, and their pages are the
+//! server's.
 
 mod common;
 
@@ -162,8 +163,8 @@ print('fine')
     Ok(())
 }
 
-/// Each thread its own color, by its number (004 §III-E): a thread gets no more than there is of one color, and the next thread as
-/// much again, which is of the other one.
+/// Each thread its own color, by its number (004 §III-E): a thread gets no more than there is of
+/// one color, and the next thread as much again, which is of the other one.
 fn threads_can_have_a_color_each() -> Outcome {
     // Of each color 16 MiB, and a little of them for all else.
     const EACH: usize = 256;
@@ -314,7 +315,8 @@ fn what_no_library_can_be_loaded_into_is_refused() {
     assert!(e.contains("statically linked"), "{e}");
 }
 
-/// Threads that return, exit and are cancelled, exceptions, deep stacks, forks from every stack, mappings in pieces.
+/// Threads that return, exit and are cancelled, exceptions, deep stacks, forks from every stack,
+/// mappings in pieces.
 fn what_ordinary_programs_do_works() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let program = compiled(&dir, "program.cpp")?;

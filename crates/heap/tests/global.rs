@@ -1,4 +1,5 @@
-//! A program whose global allocator is colored, from its first line to its last, through threads and a fork.
+//! A program whose global allocator is colored, from its first line to its last, through threads
+//! and a fork.
 
 mod common;
 
@@ -78,8 +79,8 @@ fn tasks_have_their_color() {
     }
 }
 
-/// Blocks are freed by other threads than those that took them; tables grow and shrink; threads end and their spans are
-/// taken up. Everything that was written is there.
+/// Blocks are freed by other threads than those that took them; tables grow and shrink; threads end
+/// and their spans are taken up. Everything that was written is there.
 fn threads_exchange_memory() {
     let rounds = 40_000_u64;
     let (senders, receivers): (Vec<_>, Vec<_>) =
@@ -105,7 +106,8 @@ fn threads_exchange_memory() {
                         block.shrink_to_fit();
                     }
                     if round % 2 == 0 {
-                        // The receiver may have ended, or be behind: then the block comes back and is freed here.
+                        // The receiver may have ended, or be behind: then the block comes back and
+                        // is freed here.
                         let _ = next.try_send((round, block));
                     } else {
                         table.insert(state >> 32, block);
@@ -131,7 +133,8 @@ fn threads_exchange_memory() {
     }
 }
 
-/// What a child writes does not show in its parent, and the other way round; both go on to allocate.
+/// What a child writes does not show in its parent, and the other way round; both go on to
+/// allocate.
 fn a_child_has_memory_of_its_own() {
     let mut shared = vec![1_u8; 100_000];
     let small: Vec<String> = (0..500).map(|i| i.to_string()).collect();

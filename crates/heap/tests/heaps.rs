@@ -10,7 +10,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 const COLORS: u16 = 3;
 
-/// A process attaches once: all tests share the server, which a process of its own ends with this one.
+/// A process attaches once: all tests share the server, which a process of its own ends with this
+/// one.
 fn attached() -> std::sync::MutexGuard<'static, ()> {
     static SERVER: OnceLock<()> = OnceLock::new();
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

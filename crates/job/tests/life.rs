@@ -195,9 +195,9 @@ proptest! {
         }
     }
 
-    /// Looked at in time, no job executes for longer than its budget; by quanta, beyond the end of a
-    /// quantum without one (the engine above sees to that). Each slice ends a part, and is used up
-    /// exactly.
+    /// Looked at in time, no job executes for longer than its budget; by quanta, beyond the end of
+    /// a quantum without one (the engine above sees to that). Each slice ends a part, and is used
+    /// up exactly.
     #[test]
     fn a_job_that_is_looked_at_in_time_keeps_to_its_limits(
         jobs in vec(given(), 1..12), turns in turns(), enforcement in enforcements(),

@@ -1,8 +1,9 @@
-//! What the machine permits: each capability with its state, what was seen, and the remedy where it lacks.
+//! What the machine permits: each capability with its state, what was seen, and the remedy where it
+//! lacks.
 //!
-//! The judgments rest on files (a [`Tree`]) and on what was tried ([`Probes`]); what nobody tried is unknown.
-//! Sources: sched(7), capabilities(7), bpf(2), perf_event_open(2), the kernel's `pagemap.rst`, `resctrl.rst`,
-//! `sched-ext.rst` and `sched-rt-group.rst`.
+//! The judgments rest on files (a [`Tree`]) and on what was tried ([`Probes`]); what nobody tried
+//! is unknown. Sources: sched(7), capabilities(7), bpf(2), perf_event_open(2), the kernel's
+//! `pagemap.rst`, `resctrl.rst`, `sched-ext.rst` and `sched-rt-group.rst`.
 
 use crate::cgroup;
 use crate::facts::Config;

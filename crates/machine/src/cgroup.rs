@@ -1,6 +1,8 @@
-//! The control groups of this process: its cpuset and its budget for real-time threads, of version 1 and 2.
+//! The control groups of this process: its cpuset and its budget for real-time threads, of version
+//! 1 and 2.
 //!
-//! Source: the kernel's `cgroup-v1/cpusets.rst`, `cgroup-v2.rst` and `sched-rt-group.rst`; proc_pid_mountinfo(5).
+//! Source: the kernel's `cgroup-v1/cpusets.rst`, `cgroup-v2.rst` and `sched-rt-group.rst`;
+//! proc_pid_mountinfo(5).
 
 use crate::tree::Tree;
 use model::{Bytes, CpuSet, Duration};
@@ -32,14 +34,16 @@ pub fn unified(tree: &Tree) -> Option<String> {
     directory(tree, None).map(|dir| dir.full())
 }
 
-/// What version 1 grants the real-time threads of this group: the file and its microseconds a period; 0 forbids them.
+/// What version 1 grants the real-time threads of this group: the file and its microseconds a
+/// period; 0 forbids them.
 pub fn realtime_budget(tree: &Tree) -> Option<(String, i64)> {
     let path = format!("{}/cpu.rt_runtime_us", directory(tree, Some("cpu"))?.full());
     let budget = tree.value(&path)?;
     Some((path, budget))
 }
 
-/// How long the real-time threads of this group may run within which period, where version 1 limits them.
+/// How long the real-time threads of this group may run within which period, where version 1 limits
+/// them.
 pub fn realtime_share(tree: &Tree) -> Option<(String, Duration, Duration)> {
     let (file, budget) = realtime_budget(tree)?;
     let period: u64 = tree.value(&file.replace("cpu.rt_runtime_us", "cpu.rt_period_us"))?;
@@ -50,7 +54,8 @@ pub fn realtime_share(tree: &Tree) -> Option<(String, Duration, Duration)> {
     ))
 }
 
-/// The tightest limit to the time of ordinary threads, of this group or one above it: the file, the time, the period.
+/// The tightest limit to the time of ordinary threads, of this group or one above it: the file, the
+/// time, the period.
 pub fn bandwidth(tree: &Tree) -> Option<(String, Duration, Duration)> {
     let of = |dir: &str| -> Option<(String, i64, u64)> {
         let file = format!("{dir}/cpu.max");
@@ -87,8 +92,9 @@ pub fn memory_limit(tree: &Tree) -> Option<(String, Bytes)> {
     tightest(tree, "memory", of).map(|(file, limit, _)| (file, Bytes::new(limit.unsigned_abs())))
 }
 
-/// What this group, or one above it, may still take of memory: the directory of the group that has least left, and how much. What is
-/// kept of files and not in use is given up first, and counts as free.
+/// What this group, or one above it, may still take of memory: the directory of the group that has
+/// least left, and how much. What is kept of files and not in use is given up first, and counts as
+/// free.
 pub fn memory_left(tree: &Tree) -> Option<(String, Bytes)> {
     let of = |dir: &str| -> Option<(String, i64, u64)> {
         let first = |names: [&str; 2]| -> Option<u64> {
@@ -178,7 +184,8 @@ fn directory(tree: &Tree, controller: Option<&str>) -> Option<Directory> {
         }
         let mut left = left.split(' ').skip(3);
         let (root, mount) = (left.next()?, left.next()?);
-        // A mount may show a part of the hierarchy only; a group outside of it has no directory here.
+        // A mount may show a part of the hierarchy only; a group outside of it has no directory
+        // here.
         let below = match root {
             "/" => group,
             _ => group.strip_prefix(root)?,

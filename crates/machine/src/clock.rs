@@ -1,22 +1,25 @@
-//! Clocks for short intervals: the time-stamp counter, and the system's monotonic clock where there is none.
+//! Clocks for short intervals: the time-stamp counter, and the system's monotonic clock where there
+//! is none.
 //!
-//! 000 §3.3: intervals are taken with a counter per processor; clock skew is avoided by taking both ends of an interval
-//! on one processor, which [`Clock::stamp_on`] lets the caller check.
-//! Assumes a counter of constant rate that does not stop (`constant_tsc`, `nonstop_tsc`); [`counter`] refuses others.
-//! The counter may step by more than one: [`Calibration::step`] says by how much, single short intervals mean nothing.
+//! 000 §3.3: intervals are taken with a counter per processor; clock skew is avoided by taking both
+//! ends of an interval on one processor, which [`Clock::stamp_on`] lets the caller check.
+//! Assumes a counter of constant rate that does not stop (`constant_tsc`, `nonstop_tsc`);
+//! [`counter`] refuses others. The counter may step by more than one: [`Calibration::step`] says by
+//! how much, single short intervals mean nothing.
 
 use model::{CpuId, Duration, Error, Result};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A reading of a clock. Only differences mean anything, and only between readings of the same clock.
+/// A reading of a clock. Only differences mean anything, and only between readings of the same
+/// clock.
 pub type Stamp = u64;
 
 /// A clock that costs some tens of nanoseconds to read.
 pub trait Clock: Copy + Send + Sync {
     /// What it is, for provenance.
     fn name(&self) -> &'static str;
-    /// Reads the clock after everything before it in the program is done (loads and stores), and before anything
-    /// after it begins.
+    /// Reads the clock after everything before it in the program is done (loads and stores), and
+    /// before anything after it begins.
     fn stamp(&self) -> Stamp;
     /// The same, with the processor on which it was read.
     fn stamp_on(&self) -> (Stamp, CpuId);
@@ -42,7 +45,8 @@ impl Clock for Tsc {
     fn stamp_on(&self) -> (Stamp, CpuId) {
         use core::arch::x86_64::{__rdtscp, _mm_lfence, _mm_mfence};
         let mut aux = 0;
-        // SAFETY: `mfence` and `lfence` are part of x86-64; `Tsc` exists only where the kernel lists `rdtscp`.
+        // SAFETY: `mfence` and `lfence` are part of x86-64; `Tsc` exists only where the kernel
+        // lists `rdtscp`.
         let stamp = unsafe {
             _mm_mfence(); // stores before it are visible
             _mm_lfence(); // loads before it are done
@@ -108,7 +112,8 @@ pub fn process_time() -> Duration {
     Duration::from_nanos(nanos_of(ClockId::ProcessCPUTime))
 }
 
-/// The processor that the caller runs on; outdated as soon as it is known, unless the caller is pinned.
+/// The processor that the caller runs on; outdated as soon as it is known, unless the caller is
+/// pinned.
 pub fn current_cpu() -> CpuId {
     CpuId(u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0))
 }
@@ -116,7 +121,8 @@ pub fn current_cpu() -> CpuId {
 /// The time-stamp counter, if this machine has one that can be trusted.
 ///
 /// # Errors
-/// The kernel does not list the flags that make it constant, unstoppable and readable together with the processor.
+/// The kernel does not list the flags that make it constant, unstoppable and readable together with
+/// the processor.
 #[cfg(target_arch = "x86_64")]
 pub fn counter() -> Result<Tsc> {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -141,8 +147,8 @@ fn counter_of(cpuinfo: &str) -> Result<Tsc> {
     Ok(Tsc(()))
 }
 
-/// Runs a body with the best clock of this machine: the counter where it can be trusted, the system's clock elsewhere. The
-/// body is compiled for each.
+/// Runs a body with the best clock of this machine: the counter where it can be trusted, the
+/// system's clock elsewhere. The body is compiled for each.
 #[macro_export]
 macro_rules! with_clock {
     ($clock:ident => $body:expr) => {{
@@ -174,7 +180,8 @@ pub struct Calibration {
     start: (Stamp, u64),
 }
 
-/// Both clocks at one moment, and how uncertain that moment is in nanoseconds: the narrowest of many tries.
+/// Both clocks at one moment, and how uncertain that moment is in nanoseconds: the narrowest of
+/// many tries.
 fn pair<C: Clock>(clock: C) -> (Stamp, u64, u64) {
     (0..64)
         .map(|_| {
@@ -189,7 +196,8 @@ fn pair<C: Clock>(clock: C) -> (Stamp, u64, u64) {
 }
 
 impl Calibration {
-    /// Compares the clock with the system's for about `over`. The error bound shrinks with the time spent.
+    /// Compares the clock with the system's for about `over`. The error bound shrinks with the time
+    /// spent.
     ///
     /// # Errors
     /// The clock stands still, or runs backwards.
@@ -220,8 +228,9 @@ impl Calibration {
         Ok(())
     }
 
-    /// By how many parts per million the rate since the calibration began differs from the calibrated one: a clock
-    /// that was moved to another host or stopped meanwhile gives itself away.
+    /// By how many parts per million the rate since the calibration began differs from the
+    /// calibrated one: a clock that was moved to another host or stopped meanwhile gives itself
+    /// away.
     pub fn drift_ppm<C: Clock>(&self, clock: C) -> u64 {
         let (stamp, nanos, _) = pair(clock);
         let passed = nanos.saturating_sub(self.start.1).max(1);
@@ -232,7 +241,8 @@ impl Calibration {
             .unwrap_or(u64::MAX)
     }
 
-    /// The time between two stamps, to the nearest nanosecond; `None` if the second is before the first.
+    /// The time between two stamps, to the nearest nanosecond; `None` if the second is before the
+    /// first.
     pub fn between(&self, first: Stamp, second: Stamp) -> Option<Duration> {
         second.checked_sub(first).map(|ticks| self.duration(ticks))
     }

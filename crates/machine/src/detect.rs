@@ -33,7 +33,8 @@ impl Machine {
         self.capabilities.iter().find(|c| c.name == name)
     }
 
-    /// The facts that have a value, by name: what a profile keeps of the machine it was measured on.
+    /// The facts that have a value, by name: what a profile keeps of the machine it was measured
+    /// on.
     pub fn settings(&self) -> BTreeMap<String, String> {
         self.facts
             .iter()

@@ -1,7 +1,8 @@
-//! What else is to be known of a machine: kernel, preemption model, tick, governor, hypervisor, clock.
+//! What else is to be known of a machine: kernel, preemption model, tick, governor, hypervisor,
+//! clock.
 //!
-//! Each fact has its value, if the machine tells it, where that was seen, and, where it is missing or may spoil
-//! measurements, what to do about it. Nothing is invented.
+//! Each fact has its value, if the machine tells it, where that was seen, and, where it is missing
+//! or may spoil measurements, what to do about it. Nothing is invented.
 
 use crate::probe::Probes;
 use crate::tree::Tree;

@@ -1,10 +1,12 @@
-//! Seeing interrupts from user space, without the kernel's help: was this stretch of code interrupted?
+//! Seeing interrupts from user space, without the kernel's help: was this stretch of code
+//! interrupted?
 //!
-//! On x86-64 a return to a less privileged level clears a data segment register that holds a null selector (Intel SDM
-//! vol. 2, IRET: "return to outer privilege level"; AMD APM vol. 3, IRET). A null selector with a non-zero privilege
-//! field, put into ES, which 64-bit code does not use, therefore disappears with the first interrupt.
-//! Assumes a kernel that does not save and restore ES around interrupts (Linux does not) and no FRED.
-//! [`Witness::new`] tries it before it is trusted. What the hypervisor does without telling the guest stays unseen.
+//! On x86-64 a return to a less privileged level clears a data segment register that holds a null
+//! selector (Intel SDM vol. 2, IRET: "return to outer privilege level"; AMD APM vol. 3, IRET). A
+//! null selector with a non-zero privilege field, put into ES, which 64-bit code does not use,
+//! therefore disappears with the first interrupt. Assumes a kernel that does not save and restore
+//! ES around interrupts (Linux does not) and no FRED. [`Witness::new`] tries it before it is
+//! trusted. What the hypervisor does without telling the guest stays unseen.
 
 use crate::clock::monotonic_raw;
 
@@ -19,8 +21,8 @@ pub struct Witness {
 const ARMED: u16 = 1;
 
 impl Witness {
-    /// Tries out whether this machine shows interrupts: armed, they must stay unseen for a moment and be seen when the
-    /// thread sleeps or spins through some ticks. Takes up to 50 ms.
+    /// Tries out whether this machine shows interrupts: armed, they must stay unseen for a moment
+    /// and be seen when the thread sleeps or spins through some ticks. Takes up to 50 ms.
     pub fn new() -> Self {
         let witness = Witness { works: true };
         let quiet = (0..100).any(|_| {
@@ -52,8 +54,8 @@ impl Witness {
     pub fn arm(&self) {
         #[cfg(target_arch = "x86_64")]
         if self.works {
-            // SAFETY: null selectors 0 to 3 may be loaded into ES at any privilege level, and 64-bit code uses
-            // neither base nor limit of ES.
+            // SAFETY: null selectors 0 to 3 may be loaded into ES at any privilege level, and
+            // 64-bit code uses neither base nor limit of ES.
             unsafe {
                 core::arch::asm!("mov es, {0:x}", in(reg) ARMED, options(nostack, preserves_flags));
             }

@@ -1,4 +1,5 @@
-//! This machine: its platform and what it permits, clocks, real-time rights, settings that are changed and restored.
+//! This machine: its platform and what it permits, clocks, real-time rights, settings that are
+//! changed and restored.
 
 pub mod allocator;
 pub mod capabilities;

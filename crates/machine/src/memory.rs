@@ -26,7 +26,8 @@ pub const WORDS_OF_LINE: usize = LINE / size_of::<u64>();
 /// Below this it is not asked whether there is as much memory.
 const WORTH_ASKING: Bytes = Bytes::from_mib(4);
 
-/// Is there as much memory for this process? Asked before it is taken: the kernel ends who takes more than there is.
+/// Is there as much memory for this process? Asked before it is taken: the kernel ends who takes
+/// more than there is.
 ///
 /// # Errors
 /// There is not: on the machine, or for the control group that this process is in.
@@ -62,7 +63,8 @@ fn check_free_in(tree: &Tree, size: Bytes) -> Result<()> {
 }
 
 impl Area {
-    /// Maps memory and touches every page. Small pages: what a real-time task gets without asking for anything.
+    /// Maps memory and touches every page. Small pages: what a real-time task gets without asking
+    /// for anything.
     ///
     /// # Errors
     /// There is not as much memory.
@@ -88,7 +90,8 @@ impl Area {
         }
     }
 
-    /// Maps memory in large pages where the system gives some, and touches all of it. The size is rounded up to whole ones.
+    /// Maps memory in large pages where the system gives some, and touches all of it. The size is
+    /// rounded up to whole ones.
     ///
     /// # Errors
     /// There is not as much memory.
@@ -151,7 +154,8 @@ impl Area {
         {
             use core::arch::x86_64::{_mm_clflush, _mm_mfence};
             for line in (0..self.size()).step_by(LINE) {
-                // SAFETY: `line` is within the mapping, and the instruction exists where it is used.
+                // SAFETY: `line` is within the mapping, and the instruction exists where it is
+                // used.
                 unsafe {
                     let place = self.base().byte_add(line);
                     if self.flush_at_once {

@@ -1,6 +1,8 @@
-//! Real-time threads of other programs on this machine: who they are, how high they run, and where they may.
+//! Real-time threads of other programs on this machine: who they are, how high they run, and where
+//! they may.
 //!
-//! Source: proc(5), fields 4 (parent), 9 (flags), 40 and 41 of `stat`; `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
+//! Source: proc(5), fields 4 (parent), 9 (flags), 40 and 41 of `stat`; `PF_KTHREAD` of the kernel's
+//! `include/linux/sched.h`.
 
 use crate::tree::Tree;
 use model::CpuSet;
@@ -17,7 +19,8 @@ pub enum Class {
 }
 
 impl Class {
-    /// Does a thread of this class take the processor from one of `SCHED_FIFO` with this priority, or share it?
+    /// Does a thread of this class take the processor from one of `SCHED_FIFO` with this priority,
+    /// or share it?
     pub fn disturbs(self, priority: u32) -> bool {
         match self {
             Class::Fifo(own) | Class::RoundRobin(own) => own >= priority,

@@ -1,6 +1,8 @@
-//! Asking the running kernel what it permits, by trying it. Each attempt is undone at once and harms nothing.
+//! Asking the running kernel what it permits, by trying it. Each attempt is undone at once and
+//! harms nothing.
 //!
-//! Apart from reading files, so that everything else can be tested on saved trees: a test gives its own [`Probes`].
+//! Apart from reading files, so that everything else can be tested on saved trees: a test gives its
+//! own [`Probes`].
 
 use crate::realtime;
 use model::{Bytes, CpuSet, Duration};

@@ -1,4 +1,5 @@
-//! Looking into `/proc` without taking memory or locks: for dispatchers, and for the watchdog after its fork.
+//! Looking into `/proc` without taking memory or locks: for dispatchers, and for the watchdog after
+//! its fork.
 //!
 //! The one place that tells a process by its number and its birth ([`Identity`]), its state, its
 //! relatives and its limits.
@@ -130,7 +131,8 @@ pub fn children(process: i32, thread: i32, mut each: impl FnMut(i32)) {
     }
 }
 
-/// Calls `each` with a process and with every one that descends from it, as far as their parents are alive. Takes no memory.
+/// Calls `each` with a process and with every one that descends from it, as far as their parents
+/// are alive. Takes no memory.
 pub fn family(process: i32, each: &mut dyn FnMut(i32)) {
     /// More generations than there are, and little of a stack.
     const GENERATIONS: u32 = 64;
@@ -273,8 +275,8 @@ pub fn state(process: i32) -> Option<(u8, i32)> {
     stat(process).map(|s| (s.state, s.group))
 }
 
-/// Was a process started by another one, or by one that was, and so on? That of one whose parents end at this moment is not
-/// known; then the answer is yes.
+/// Was a process started by another one, or by one that was, and so on? That of one whose parents
+/// end at this moment is not known; then the answer is yes.
 pub fn descends(process: i32, from: i32) -> bool {
     /// More generations than there are, and time enough for parents that end.
     const STEPS: usize = 10_000;
@@ -292,8 +294,8 @@ pub fn descends(process: i32, from: i32) -> bool {
     true
 }
 
-/// Tells whether any thread or process was born on this machine since an earlier look: the number that the kernel gave
-/// last, as `/proc/loadavg` has it.
+/// Tells whether any thread or process was born on this machine since an earlier look: the number
+/// that the kernel gave last, as `/proc/loadavg` has it.
 #[derive(Debug)]
 pub struct Births(OwnedFd);
 
@@ -332,7 +334,8 @@ mod tests {
         let mut of_child = Vec::new();
         threads(pid, |tid| of_child.push(tid));
         assert_eq!(of_child, [pid]);
-        // The kernel lets go of the parent a little before the environment of the new program can be read.
+        // The kernel lets go of the parent a little before the environment of the new program can
+        // be read.
         while std::fs::read(format!("/proc/{pid}/environ")).unwrap().is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

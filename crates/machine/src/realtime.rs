@@ -1,11 +1,13 @@
-//! Real-time rights: priorities that are lowered again, pinning, locked memory, and a watchdog over it all.
+//! Real-time rights: priorities that are lowered again, pinning, locked memory, and a watchdog over
+//! it all.
 //!
-//! The highest priority that lets the system live: Linux's own per-processor threads (stop, migration) run above every
-//! priority; threaded interrupt handlers run at 50; 99 is left to the system. [`WATCHDOG`] is 98, and what is watched
-//! runs at [`HIGHEST`], 97 (000 §4.1 runs its measuring task at the highest priority).
-//! Assumes that the caller sleeps now and then: without it the kernel stops real-time threads for 50 ms of each second
-//! (`sched_rt_runtime_us`, or the fair server of newer kernels), see [`crate::throttle`].
-//! A process that is killed takes all of its threads with it, so that no priority outlives it.
+//! The highest priority that lets the system live: Linux's own per-processor threads (stop,
+//! migration) run above every priority; threaded interrupt handlers run at 50; 99 is left to the
+//! system. [`WATCHDOG`] is 98, and what is watched runs at [`HIGHEST`], 97 (000 §4.1 runs its
+//! measuring task at the highest priority). Assumes that the caller sleeps now and then: without it
+//! the kernel stops real-time threads for 50 ms of each second (`sched_rt_runtime_us`, or the fair
+//! server of newer kernels), see [`crate::throttle`]. A process that is killed takes all of its
+//! threads with it, so that no priority outlives it.
 
 use model::{CpuId, CpuSet, Duration, Error, Result};
 use rustix::mm::MlockAllFlags;
@@ -59,7 +61,8 @@ pub struct Raised {
     not_send: PhantomData<*const ()>,
 }
 
-/// Raises the calling thread to `SCHED_FIFO`. Threads that it starts meanwhile do not inherit the priority.
+/// Raises the calling thread to `SCHED_FIFO`. Threads that it starts meanwhile do not inherit the
+/// priority.
 ///
 /// # Errors
 /// No right to do so; the remedy says how to get it.
@@ -67,7 +70,8 @@ pub fn raise(priority: Priority) -> Result<Raised> {
     raise_as(priority, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK)
 }
 
-/// As [`raise`], and threads that it starts meanwhile begin with the same priority, so that they begin at once.
+/// As [`raise`], and threads that it starts meanwhile begin with the same priority, so that they
+/// begin at once.
 ///
 /// # Errors
 /// No right to do so; the remedy says how to get it.
@@ -100,7 +104,8 @@ fn raise_as(priority: Priority, policy: i32) -> Result<Raised> {
 impl Drop for Raised {
     fn drop(&mut self) {
         let (policy, priority) = self.before;
-        // Without the right to it the mark "children start unprivileged" cannot be taken off again: then it stays.
+        // Without the right to it the mark "children start unprivileged" cannot be taken off again:
+        // then it stays.
         let done = sys::scheduling::set(self.thread.0, policy, priority)
             .or_else(|_| sys::scheduling::set(self.thread.0, policy | libc::SCHED_RESET_ON_FORK, priority));
         debug_assert!(done.is_ok(), "lowering a priority needs no right");
@@ -138,7 +143,8 @@ pub fn pin(cpus: &CpuSet) -> Result<()> {
     })
 }
 
-/// Moves the calling thread to one processor. As [`pin`], and cheap enough to do between two samples.
+/// Moves the calling thread to one processor. As [`pin`], and cheap enough to do between two
+/// samples.
 ///
 /// # Errors
 /// The processor is not online or not permitted.
@@ -169,8 +175,9 @@ pub fn lock_memory() -> Result<LockedMemory> {
 
 impl Drop for LockedMemory {
     fn drop(&mut self) {
-        // Memory that others lock is locked by their own guards, page by page, which this would undo: so it is taken
-        // once, by the one who measures. It fails only for want of a right that locking needed too.
+        // Memory that others lock is locked by their own guards, page by page, which this would
+        // undo: so it is taken once, by the one who measures. It fails only for want of a right
+        // that locking needed too.
         let _ = rustix::mm::munlockall();
     }
 }
@@ -205,7 +212,8 @@ pub fn sleep(length: Duration) {
     }
 }
 
-/// Watches over a real-time thread: without a heartbeat for too long it loses its priority, and the system lives.
+/// Watches over a real-time thread: without a heartbeat for too long it loses its priority, and the
+/// system lives.
 ///
 /// Runs as a thread of the same process at [`WATCHDOG`], so that it ends with it.
 #[derive(Debug)]
@@ -222,7 +230,8 @@ struct Shared {
 }
 
 impl Watchdog {
-    /// Starts to watch over the calling thread, which must then call [`Watchdog::beat`] at least every `limit`.
+    /// Starts to watch over the calling thread, which must then call [`Watchdog::beat`] at least
+    /// every `limit`.
     ///
     /// # Errors
     /// No right to the watchdog's priority, or no thread to be had.
@@ -236,7 +245,8 @@ impl Watchdog {
             .spawn(move || {
                 let raised = raise(WATCHDOG);
                 let failed = raised.is_err();
-                // The starter waits for this; it has gone only if it panicked, and then the answer matters to nobody.
+                // The starter waits for this; it has gone only if it panicked, and then the answer
+                // matters to nobody.
                 let _ = report.send(raised.as_ref().map(|_| ()).map_err(Clone::clone));
                 if !failed {
                     watch(&theirs, watched, limit);

@@ -1,7 +1,9 @@
-//! Settings of the system that are changed while something runs, and restored after it: on every way out.
+//! Settings of the system that are changed while something runs, and restored after it: on every
+//! way out.
 //!
-//! A [`Settings`] remembers what it changed and puts it back when dropped, last change first. What the kernel restores
-//! by itself when the process dies (a held `/dev/cpu_dma_latency`) is preferred over what it does not (a written file).
+//! A [`Settings`] remembers what it changed and puts it back when dropped, last change first. What
+//! the kernel restores by itself when the process dies (a held `/dev/cpu_dma_latency`) is preferred
+//! over what it does not (a written file).
 //!
 //! A process that is killed leaves two behind who put a written file back: a guard, a small process
 //! of a session of its own that sees its end at once, and a record on disk ([`crate::records`]),
@@ -16,7 +18,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Holding a latency in this file keeps processors out of deep sleep states for as long as it is open.
+/// Holding a latency in this file keeps processors out of deep sleep states for as long as it is
+/// open.
 const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// Changed settings, restored when this is dropped.
@@ -46,7 +49,8 @@ enum Change {
 struct Guard(Child);
 
 impl Guard {
-    /// It waits for its input: whatever ends this process, its input ends. Where no shell is, there is no guard.
+    /// It waits for its input: whatever ends this process, its input ends. Where no shell is, there
+    /// is no guard.
     fn post(path: &Path, before: &str, record: &Record) -> Option<Self> {
         const WAIT: &str =
             "trap '' INT TERM HUP; read -r done || { printf '%s' \"$1\" > \"$2\" && rm -f \"$3\"; }";
@@ -109,7 +113,8 @@ impl Settings {
 
     /// Writes a setting that the kernel keeps in a file (sysctl, sysfs), and remembers what it was.
     ///
-    /// A process that is killed by force cannot restore it: a guard beside does. Prefer settings that are held.
+    /// A process that is killed by force cannot restore it: a guard beside does. Prefer settings
+    /// that are held.
     ///
     /// # Errors
     /// The file cannot be read or written; nothing is changed then.

@@ -1,7 +1,9 @@
-//! What the kernel keeps of every processor for ordinary threads: real-time throttling, and the fair server of Linux 6.12 and later.
+//! What the kernel keeps of every processor for ordinary threads: real-time throttling, and the
+//! fair server of Linux 6.12 and later.
 //!
-//! Source: the kernel's `sched-rt-group.rst` (`sched_rt_runtime_us`) and `kernel/sched/debug.c` (`fair_server` in debugfs,
-//! nanoseconds a processor). A lockdown may hide debugfs: then the fair server is unknown, its default is 50 ms a second.
+//! Source: the kernel's `sched-rt-group.rst` (`sched_rt_runtime_us`) and `kernel/sched/debug.c`
+//! (`fair_server` in debugfs, nanoseconds a processor). A lockdown may hide debugfs: then the fair
+//! server is unknown, its default is 50 ms a second.
 
 use crate::tree::Tree;
 use model::{CpuId, Duration};

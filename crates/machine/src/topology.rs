@@ -1,7 +1,7 @@
 //! Processors, caches, nodes and page sizes as sysfs describes them.
 //!
-//! Source: the kernel's ABI documents `sysfs-devices-system-cpu` and `cputopology`. What a file does not say is left
-//! out of the platform and stands in its notes; nothing is invented.
+//! Source: the kernel's ABI documents `sysfs-devices-system-cpu` and `cputopology`. What a file
+//! does not say is left out of the platform and stands in its notes; nothing is invented.
 
 use crate::cgroup;
 use crate::probe::Probes;
@@ -157,7 +157,8 @@ fn nodes_of(tree: &Tree, notes: &mut Vec<String>) -> Vec<(u32, CpuSet)> {
 
 /// Socket and core of every online processor.
 ///
-/// Cores are told apart by their siblings: on Arm boards the numbers of cores repeat from cluster to cluster.
+/// Cores are told apart by their siblings: on Arm boards the numbers of cores repeat from cluster
+/// to cluster.
 fn places_of(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> BTreeMap<CpuId, (u32, u32)> {
     let number =
         |cpu: CpuId, file: &str| -> Option<i64> { tree.value(&format!("{CPU}/cpu{cpu}/topology/{file}")) };
@@ -275,7 +276,8 @@ fn caches_of(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> Vec<Cache
     caches
 }
 
-/// Adds a cache unless it is there; processors that disagree on who shares it are believed together.
+/// Adds a cache unless it is there; processors that disagree on who shares it are believed
+/// together.
 fn add(caches: &mut Vec<Cache>, cache: Cache, notes: &mut Vec<String>) {
     let same = caches.iter_mut().find(|c| {
         (c.level, c.kind) == (cache.level, cache.kind)

@@ -1,4 +1,5 @@
-//! Reading sysfs and procfs below a root that tests can set. What is not there, or cannot be read, is `None`.
+//! Reading sysfs and procfs below a root that tests can set. What is not there, or cannot be read,
+//! is `None`.
 
 use model::CpuSet;
 use std::fs::File;
@@ -12,7 +13,8 @@ pub struct Tree {
     root: PathBuf,
 }
 
-/// More than any file of sysfs and procfs that is read here; a kernel configuration has about 0.3 MiB.
+/// More than any file of sysfs and procfs that is read here; a kernel configuration has about 0.3
+/// MiB.
 const MAX_FILE: u64 = 4 << 20;
 
 impl Tree {
@@ -35,7 +37,8 @@ impl Tree {
         Some(bytes)
     }
 
-    /// The text of a file without the white space around it. Device trees end their texts with a NUL byte.
+    /// The text of a file without the white space around it. Device trees end their texts with a
+    /// NUL byte.
     pub fn text(&self, path: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes(path)?).into_owned();
         Some(
@@ -64,7 +67,8 @@ impl Tree {
         Some(names)
     }
 
-    /// The numbers behind `prefix` in the names of a directory, ascending: 0 and 2 for `node0`, `node2`.
+    /// The numbers behind `prefix` in the names of a directory, ascending: 0 and 2 for `node0`,
+    /// `node2`.
     pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
             .names(path)

@@ -1,7 +1,8 @@
-//! Detection on saved trees of machines of different shapes: what is read, what is said to be missing, what people see.
+//! Detection on saved trees of machines of different shapes: what is read, what is said to be
+//! missing, what people see.
 //!
-//! `trees/*.tree` holds one file a line, `path<TAB>content`, a directory with a `/` at its end; `trees/README.md` says
-//! where each is from. A new shape is a new file: every test here takes it.
+//! `trees/*.tree` holds one file a line, `path<TAB>content`, a directory with a `/` at its end;
+//! `trees/README.md` says where each is from. A new shape is a new file: every test here takes it.
 
 use machine::render::machine_text;
 use machine::{Machine, Outcome, Probes, State, detect};

@@ -1,7 +1,8 @@
-//! Cache-related preemption and migration delay of this machine, by the synthetic method (000 §3.2; 002 §5.2).
+//! Cache-related preemption and migration delay of this machine, by the synthetic method (000 §3.2;
+//! 002 §5.2).
 //!
-//! Goes through the blocks of a plan, keeps a journal, and writes the raw samples and the profile. Interrupted, it
-//! writes what it has and keeps the journal, so that it can go on.
+//! Goes through the blocks of a plan, keeps a journal, and writes the raw samples and the profile.
+//! Interrupted, it writes what it has and keeps the journal, so that it can go on.
 
 use crate::destinations::Destinations;
 use crate::disturb;
@@ -87,8 +88,9 @@ pub struct BlockSummary {
 /// Measures what the plan says. See `docs/measuring.md` for what is done and how to read it.
 ///
 /// # Errors
-/// The directory is not writable or full (what was measured before stays in the journal); a journal that does not fit;
-/// no memory; a processor that goes away; a runaway; stopped before the first block was finished.
+/// The directory is not writable or full (what was measured before stays in the journal); a journal
+/// that does not fit; no memory; a processor that goes away; a runaway; stopped before the first
+/// block was finished.
 pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Outcome> {
     #[cfg(target_arch = "x86_64")]
     match clock::counter() {
@@ -208,8 +210,8 @@ impl<'a, C: Clock> Session<'a, C> {
         self.watch.advance(steps.iter().take(resumed).sum());
         let overhead = Duration::from_nanos(clock::monotonic_raw().saturating_sub(self.started));
         let mut stopped = false;
-        // What happens between blocks is short, and must not wait for other programs. The polluters run already, and do
-        // not have this priority.
+        // What happens between blocks is short, and must not wait for other programs. The polluters
+        // run already, and do not have this priority.
         let hurried = if self.rig.realtime {
             Some(realtime::raise_with_threads(realtime::LOWEST)?)
         } else {
@@ -267,8 +269,8 @@ impl<'a, C: Clock> Session<'a, C> {
     fn block(&mut self, block: &Block, polluters: Option<&Polluters>) -> Result<Option<BlockRecord>> {
         let began = clock::monotonic_raw();
         let (start, draws) = self.plan.draws(block, &self.destinations);
-        // New memory for every block: how its pages lie in the caches is a matter of luck, and should not be the same
-        // luck throughout.
+        // New memory for every block: how its pages lie in the caches is a matter of luck, and
+        // should not be the same luck throughout.
         let mut set = WorkingSet::of(Area::map(block.wss)?);
         if !set.area().locked() {
             self.warn("the working set could not be locked in memory (`ulimit -l`)");
@@ -320,7 +322,8 @@ fn row_of(taken: Taken) -> (disturb::Evidence, Row) {
     (taken.evidence, Row(taken.from, taken.to, times, None))
 }
 
-/// What was spent, divided by what the method itself takes: three walks and the preemption of every sample.
+/// What was spent, divided by what the method itself takes: three walks and the preemption of every
+/// sample.
 fn cost_ratio(spent: u64, records: &[BlockRecord]) -> f64 {
     let method: u64 = records
         .iter()

@@ -1,9 +1,11 @@
-//! Where the measuring thread goes next: probabilities that give every kind of resumption equally many samples.
+//! Where the measuring thread goes next: probabilities that give every kind of resumption equally
+//! many samples.
 //!
-//! 000 §3.2: destinations are random, with probabilities such that preemptions and each kind of migration happen with
-//! the same frequency. From each processor a kind is drawn by its weight, then a processor of that kind uniformly.
-//! Where every processor reaches every kind, equal weights do. Elsewhere (a core that shares its L2 with nobody) the
-//! weights are found by iteration on the flow of the Markov chain, until every kind has the same share.
+//! 000 §3.2: destinations are random, with probabilities such that preemptions and each kind of
+//! migration happen with the same frequency. From each processor a kind is drawn by its weight,
+//! then a processor of that kind uniformly. Where every processor reaches every kind, equal weights
+//! do. Elsewhere (a core that shares its L2 with nobody) the weights are found by iteration on the
+//! flow of the Markov chain, until every kind has the same share.
 
 use model::{CpuId, CpuSet, Platform, Resumption};
 use rand::{Rng, RngExt};
@@ -100,7 +102,8 @@ impl Destinations {
         stay
     }
 
-    /// Moves the weights until every kind has its share. Where the shape of the machine forbids it, as near as it gets.
+    /// Moves the weights until every kind has its share. Where the shape of the machine forbids it,
+    /// as near as it gets.
     fn balance(&mut self) {
         let everywhere = self.reach.iter().all(|kinds| kinds.iter().all(|c| !c.is_empty()));
         if everywhere {

@@ -1,13 +1,16 @@
-//! Which samples were disturbed, and by what: decided for a whole block of samples at once, without favoring fast ones.
+//! Which samples were disturbed, and by what: decided for a whole block of samples at once, without
+//! favoring fast ones.
 //!
 //! 000 §3.3 measures with interrupts off. Here they stay on, and what they did is found afterwards:
 //!
-//! - the kernel counts involuntary switches, and the clock names its processor: exact, whatever a sample took;
-//! - a witness tells which blocks of lines were interrupted: exact, and compared with the typical walk of the block of
-//!   samples, not with the sample itself;
-//! - a gap is a block of lines that took longer than memory can explain: [`SLACK`] times the larger of what nine in ten
-//!   blocks took in the same phase and what a block of uncached lines takes. It scales with the number of lines, and a
-//!   sample that is slow because all of its lines come from memory, or from a contended one, stays far below it.
+//! - the kernel counts involuntary switches, and the clock names its processor: exact, whatever a
+//!   sample took;
+//! - a witness tells which blocks of lines were interrupted: exact, and compared with the typical
+//!   walk of the block of samples, not with the sample itself;
+//! - a gap is a block of lines that took longer than memory can explain: [`SLACK`] times the larger
+//!   of what nine in ten blocks took in the same phase and what a block of uncached lines takes. It
+//!   scales with the number of lines, and a sample that is slow because all of its lines come from
+//!   memory, or from a contended one, stays far below it.
 //!
 //! `docs/measuring.md` has the argument, the tests below hold the rule to it.
 
@@ -18,7 +21,8 @@ use crate::statistics::{median, quantile};
 pub const SLACK: u64 = 8;
 /// An interrupt matters when it took more than one part in so many of a typical walk.
 pub const MATTERS: u64 = 100;
-/// A gap from which on the machine stood still, in nanoseconds: throttling and the fair server take 50 ms.
+/// A gap from which on the machine stood still, in nanoseconds: throttling and the fair server take
+/// 50 ms.
 pub const STALL: u64 = 5_000_000;
 
 /// One walk: nanoseconds for each block of lines, and which of them were interrupted.
@@ -59,9 +63,11 @@ pub struct Evidence {
 
 /// The typical values of a phase within a block of samples.
 struct Phase {
-    /// Nanoseconds for a typical line of a typical block, in parts of 1024 so that small blocks keep their digits.
+    /// Nanoseconds for a typical line of a typical block, in parts of 1024 so that small blocks
+    /// keep their digits.
     line: u64,
-    /// From which on what an interrupt took matters, in nanoseconds of a whole walk: a hundredth of a typical one.
+    /// From which on what an interrupt took matters, in nanoseconds of a whole walk: a hundredth of
+    /// a typical one.
     matters: u64,
     /// By how much a line differs from a typical one without any reason, same unit as `line`.
     spread: u64,
@@ -94,9 +100,10 @@ impl Phase {
         }
     }
 
-    /// Nanoseconds that interrupts took from a walk: what interrupted blocks took beyond the others of the same walk
-    /// (beyond the typical block where the walk has too few others) and beyond the ordinary spread of blocks, so that
-    /// a slow block that happened to be interrupted is not taken for a disturbed one.
+    /// Nanoseconds that interrupts took from a walk: what interrupted blocks took beyond the others
+    /// of the same walk (beyond the typical block where the walk has too few others) and beyond the
+    /// ordinary spread of blocks, so that a slow block that happened to be interrupted is not taken
+    /// for a disturbed one.
     fn lost(&self, pass: &Pass, lines: &[u64]) -> u64 {
         let mut others: Vec<u64> = pass
             .blocks
@@ -147,7 +154,8 @@ impl Phase {
     }
 }
 
-/// For each sample of a block of samples, why it does not count. `lines` are those of each block of lines.
+/// For each sample of a block of samples, why it does not count. `lines` are those of each block of
+/// lines.
 pub fn judge(samples: &[Evidence], lines: &[u64]) -> Vec<Option<Discard>> {
     let mut cold: Vec<u64> = samples
         .iter()
@@ -228,7 +236,8 @@ mod tests {
     #[test]
     fn nothing_undisturbed_is_discarded_however_slow() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        // One in twenty lost all of its cache and met a contended memory bus: five times a plain uncached block.
+        // One in twenty lost all of its cache and met a contended memory bus: five times a plain
+        // uncached block.
         let samples: Vec<Evidence> = (0..400)
             .map(|i| calm(if i % 20 == 0 { 5000 } else { 250 }, &mut rng))
             .collect();
@@ -336,8 +345,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// The verdict on a sample is never harsher for a uniformly faster one, nor milder: as long as all its blocks
-        /// stay below eight times an uncached block, its speed does not matter.
+        /// The verdict on a sample is never harsher for a uniformly faster one, nor milder: as long
+        /// as all its blocks stay below eight times an uncached block, its speed does not matter.
         #[test]
         fn speed_alone_never_discards(seed in any::<u64>(), speeds in prop::collection::vec(150u64..6000, 20..100)) {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);

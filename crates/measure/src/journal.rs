@@ -1,7 +1,9 @@
-//! The journal of a measurement: one line for every finished block, so that an interrupted one can go on.
+//! The journal of a measurement: one line for every finished block, so that an interrupted one can
+//! go on.
 //!
-//! JSON lines in `measurement.part` beside the results. The first line is the plan with the machine; a journal of
-//! another plan is refused. A line that was cut off by a crash is dropped, its block is measured again.
+//! JSON lines in `measurement.part` beside the results. The first line is the plan with the
+//! machine; a journal of another plan is refused. A line that was cut off by a crash is dropped,
+//! its block is measured again.
 
 use crate::line::Transfer;
 use crate::plan::{Block, Plan};
@@ -102,11 +104,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Starts a journal, or goes on with one if the plan says so; with the blocks that it already has.
+    /// Starts a journal, or goes on with one if the plan says so; with the blocks that it already
+    /// has.
     ///
     /// # Errors
-    /// The directory is not writable; there is an interrupted measurement and the plan does not resume; there is none
-    /// and it does; it is of another plan, machine or kernel; another process measures there.
+    /// The directory is not writable; there is an interrupted measurement and the plan does not
+    /// resume; there is none and it does; it is of another plan, machine or kernel; another process
+    /// measures there.
     pub fn open(plan: &Plan, platform: &Platform, kernel: &str) -> Result<(Self, Vec<BlockRecord>)> {
         let path = plan.out.join(NAME);
         let header = Header {
@@ -147,7 +151,8 @@ impl Journal {
         let mut journal = Journal { path, file, good: 0 };
         journal.lock()?;
         if let Err(e) = journal.append(header) {
-            // An empty journal is of no use to anyone; if it cannot be removed, the error to tell is the first.
+            // An empty journal is of no use to anyone; if it cannot be removed, the error to tell
+            // is the first.
             let _ = std::fs::remove_file(&journal.path);
             return Err(e);
         }

@@ -1,8 +1,9 @@
 //! How long a cache line takes from one processor to another: ping-pong on one atomic word.
 //!
-//! Measured before and after each block of samples. A virtual machine whose processors moved between cache complexes of
-//! the host shows it here (DESIGN, "Facts about these machines"): the time flips by a factor, while noise only adds.
-//! Therefore the fastest of several rounds stands for the pair.
+//! Measured before and after each block of samples. A virtual machine whose processors moved
+//! between cache complexes of the host shows it here (DESIGN, "Facts about these machines"): the
+//! time flips by a factor, while noise only adds. Therefore the fastest of several rounds stands
+//! for the pair.
 
 use machine::realtime;
 use machine::threads::within;
@@ -28,7 +29,8 @@ const MAX_PAIRS: usize = 6;
 const ROUNDS: u32 = 6;
 const TRIPS: u64 = 200;
 
-/// The pairs that stand for a platform: all of a small one, else the first of each kind of migration, spread.
+/// The pairs that stand for a platform: all of a small one, else the first of each kind of
+/// migration, spread.
 pub fn pairs(platform: &Platform, cpus: &CpuSet) -> Vec<(CpuId, CpuId)> {
     let all: Vec<(CpuId, CpuId)> = cpus
         .iter()
@@ -78,7 +80,8 @@ const END: u64 = u64::MAX;
 
 fn between(a: CpuId, b: CpuId) -> Result<Option<Duration>> {
     let ball = Ball(AtomicU64::new(0));
-    // Both are in place before either gets a priority: a spinning real-time thread would keep the other from coming.
+    // Both are in place before either gets a priority: a spinning real-time thread would keep the
+    // other from coming.
     let in_place = Barrier::new(2);
     let side = |cpu: CpuId| {
         let here = realtime::pin_to(cpu).is_ok();
@@ -113,8 +116,8 @@ fn between(a: CpuId, b: CpuId) -> Result<Option<Duration>> {
     })
 }
 
-/// Waits until the word passes `test`; gives up when the other side is silent for too long, so that two real-time
-/// threads never hold two processors.
+/// Waits until the word passes `test`; gives up when the other side is silent for too long, so that
+/// two real-time threads never hold two processors.
 fn wait_until(ball: &AtomicU64, test: impl Fn(u64) -> bool) -> Option<u64> {
     for _ in 0..5_000_000u32 {
         let value = ball.load(Ordering::Acquire);
@@ -126,7 +129,8 @@ fn wait_until(ball: &AtomicU64, test: impl Fn(u64) -> bool) -> Option<u64> {
     None
 }
 
-/// Sends even to odd: every round trip is two transfers. The fastest round, in nanoseconds for one transfer.
+/// Sends even to odd: every round trip is two transfers. The fastest round, in nanoseconds for one
+/// transfer.
 fn ask(ball: &AtomicU64) -> Option<u64> {
     let mut best = None;
     let mut value = 0;

@@ -1,8 +1,10 @@
-//! Which blocks of samples belong together: those during which the (virtual) machine was placed alike.
+//! Which blocks of samples belong together: those during which the (virtual) machine was placed
+//! alike.
 //!
-//! Virtual processors float between the cache complexes of their host; the line transfer time between two of them then
-//! flips by a factor (DESIGN, "Facts about these machines"). Blocks in which it changed, and blocks in which it differs
-//! from that of most blocks, are kept apart: counted, in the raw samples, and out of the profile.
+//! Virtual processors float between the cache complexes of their host; the line transfer time
+//! between two of them then flips by a factor (DESIGN, "Facts about these machines"). Blocks in
+//! which it changed, and blocks in which it differs from that of most blocks, are kept apart:
+//! counted, in the raw samples, and out of the profile.
 
 use crate::journal::BlockRecord;
 use crate::line::Transfer;

@@ -1,8 +1,9 @@
-//! What to measure: working sets, write ratios, loads, lengths, and the blocks of samples that they are measured in.
+//! What to measure: working sets, write ratios, loads, lengths, and the blocks of samples that they
+//! are measured in.
 //!
-//! 000 §4.1 and 002 §5.2.2: working sets of powers of two from 4 KiB and of each cache's own size; preemption lengths
-//! uniform in [0, 50 ms]; idle and under load. A plan and its seed determine every random choice, so that an
-//! interrupted measurement goes on as it would have.
+//! 000 §4.1 and 002 §5.2.2: working sets of powers of two from 4 KiB and of each cache's own size;
+//! preemption lengths uniform in [0, 50 ms]; idle and under load. A plan and its seed determine
+//! every random choice, so that an interrupted measurement goes on as it would have.
 
 use crate::destinations::Destinations;
 use crate::ratio::WriteRatio;
@@ -16,7 +17,8 @@ use std::path::PathBuf;
 
 /// Where powers of two end if none are asked for. Beyond it lie only the sizes of larger caches.
 const LARGEST: Bytes = Bytes::from_mib(32);
-/// One block in this many for what lies beyond [`LARGEST`]: one sample of it takes as long as hundreds of small ones.
+/// One block in this many for what lies beyond [`LARGEST`]: one sample of it takes as long as
+/// hundreds of small ones.
 const THIN: u32 = 10;
 /// Working sets are whole multiples of this, the smallest block that a walk is timed in.
 pub const GRAIN: Bytes = Bytes::from_kib(4);
@@ -75,7 +77,8 @@ pub struct Plan {
     pub samples: u32,
     /// Of those, in one block.
     pub per_block: u32,
-    /// Do sizes above [`LARGEST`] get one block in [`THIN`] only? So when nobody asked for them by name.
+    /// Do sizes above [`LARGEST`] get one block in [`THIN`] only? So when nobody asked for them by
+    /// name.
     pub thin: bool,
     /// Preemption lengths are uniform between zero and this.
     pub max_preemption: Duration,
@@ -111,8 +114,8 @@ impl Plan {
     /// Decides what was left open, by what the platform has.
     ///
     /// # Errors
-    /// No processor left, a processor that is offline or not permitted, a working set that is zero, not a multiple of
-    /// [`GRAIN`] or larger than memory, no samples.
+    /// No processor left, a processor that is offline or not permitted, a working set that is zero,
+    /// not a multiple of [`GRAIN`] or larger than memory, no samples.
     pub fn of(options: &Options, platform: &Platform) -> Result<Plan> {
         let cpus = processors(options.cpus.as_ref(), platform)?;
         let kinds = Destinations::among(platform, &cpus).kinds().len() as u32;
@@ -127,7 +130,8 @@ impl Plan {
         for size in &wss {
             check_working_set(*size)?;
         }
-        // The quick one shares a fixed number of samples among the kinds, so that machines with many kinds stay quick.
+        // The quick one shares a fixed number of samples among the kinds, so that machines with
+        // many kinds stay quick.
         let samples = options
             .samples
             .unwrap_or(if options.quick { 850 / kinds.max(1) } else { 1000 });
@@ -184,8 +188,8 @@ impl Plan {
         })
     }
 
-    /// The blocks in the order in which they are measured: round by round through all cells, each round shuffled, so
-    /// that whatever drifts spreads evenly.
+    /// The blocks in the order in which they are measured: round by round through all cells, each
+    /// round shuffled, so that whatever drifts spreads evenly.
     pub fn blocks(&self) -> Vec<Block> {
         let rounds = self.samples.div_ceil(self.per_block.max(1));
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
@@ -214,9 +218,11 @@ impl Plan {
         blocks
     }
 
-    /// Where a block starts, and what then happens: the same for the same plan, whatever was measured before.
+    /// Where a block starts, and what then happens: the same for the same plan, whatever was
+    /// measured before.
     ///
-    /// One more sample than asked for: the first one warms up the machine after the blocks before, and is not kept.
+    /// One more sample than asked for: the first one warms up the machine after the blocks before,
+    /// and is not kept.
     pub fn draws(&self, block: &Block, destinations: &Destinations) -> (CpuId, Vec<Draw>) {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         // Stream 0 orders the blocks.
@@ -265,8 +271,8 @@ fn processors(asked: Option<&CpuSet>, platform: &Platform) -> Result<CpuSet> {
 
 /// Powers of two from 4 KiB, and each cache's own size (000 §4.1).
 ///
-/// Quick: both up to twice the level-2 cache. Else: powers of two up to the last level, at most [`LARGEST`], and every
-/// cache's own size that fits into a quarter of the memory.
+/// Quick: both up to twice the level-2 cache. Else: powers of two up to the last level, at most
+/// [`LARGEST`], and every cache's own size that fits into a quarter of the memory.
 fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool, memory: Option<Bytes>) -> Vec<Bytes> {
     let caches: Vec<(u8, Bytes)> = platform
         .data_levels()

@@ -1,8 +1,9 @@
-//! Cache polluters: a best-effort thread pinned to every processor that thrashes all levels of caches (000 §4.1).
+//! Cache polluters: a best-effort thread pinned to every processor that thrashes all levels of
+//! caches (000 §4.1).
 //!
-//! Each walks through an array larger than the last-level cache and changes a word of every line. On the processor that
-//! the measuring thread holds, the polluter runs exactly while that thread is preempted: it has no real-time priority.
-//! Started once, paused for the blocks without load.
+//! Each walks through an array larger than the last-level cache and changes a word of every line.
+//! On the processor that the measuring thread holds, the polluter runs exactly while that thread is
+//! preempted: it has no real-time priority. Started once, paused for the blocks without load.
 
 use crate::memory::{Area, WORDS_OF_LINE};
 use model::{Bytes, CpuSet, Error, Platform, Result};
@@ -31,8 +32,9 @@ struct Shared {
 /// Lines between two looks at whether to pause: some microseconds.
 const CHUNK_LINES: usize = 256;
 
-/// What the array of a polluter must hold: a quarter more than the largest cache, if the polluters together take at most
-/// half of the memory that is available; less otherwise. 32 MiB where no cache size is known.
+/// What the array of a polluter must hold: a quarter more than the largest cache, if the polluters
+/// together take at most half of the memory that is available; less otherwise. 32 MiB where no
+/// cache size is known.
 pub fn array_size(platform: &Platform, cpus: &CpuSet, available: Option<Bytes>) -> Bytes {
     let largest = platform
         .caches
@@ -62,8 +64,9 @@ impl Polluters {
             let thread = std::thread::Builder::new()
                 .name(format!("polluter-{cpu}"))
                 .spawn(move || {
-                    // Pinned first, so that the array lies in this processor's memory. Whether it may be had is checked
-                    // by the plan; one that goes away meanwhile shows where the measuring thread is put on it.
+                    // Pinned first, so that the array lies in this processor's memory. Whether it
+                    // may be had is checked by the plan; one that goes away meanwhile shows where
+                    // the measuring thread is put on it.
                     let area = machine::realtime::pin(&[cpu].into_iter().collect())
                         .and_then(|()| Area::map(bytes_each));
                     let area = match area {
@@ -145,7 +148,8 @@ fn pollute(area: &Area, shared: &Shared) {
             }
         }
         for _ in 0..CHUNK_LINES {
-            // SAFETY: `line` is below the number of lines of the area, which this thread alone uses.
+            // SAFETY: `line` is below the number of lines of the area, which this thread alone
+            // uses.
             unsafe {
                 let word = area.base().add(line * WORDS_OF_LINE);
                 word.write_volatile(word.read_volatile().wrapping_add(1));

@@ -1,7 +1,7 @@
 //! The part of the words of a working set that is written (000 §4.1: per word, not per cache line).
 //!
-//! A walk must cost the same per word whatever is written, so a ratio is one word in every `period`, a power of two up
-//! to 128. The paper's ratios are 0, 1/128, 1/64, 1/16, 1/4, 1/2 and 1.
+//! A walk must cost the same per word whatever is written, so a ratio is one word in every
+//! `period`, a power of two up to 128. The paper's ratios are 0, 1/128, 1/64, 1/16, 1/4, 1/2 and 1.
 
 use model::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

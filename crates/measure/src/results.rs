@@ -1,15 +1,17 @@
 //! From samples to a profile: cells, curves and what was discarded.
 //!
-//! 000 §3.1 and 002 §5.2.1: statistics of different cells are compared over equally many samples. Within a working set
-//! size every cell gives its first k_min kept samples, where k_min is the number of the cell that has fewest. A cell of
-//! which nearly everything was discarded does not drag the others down: it stands apart, without a maximum.
+//! 000 §3.1 and 002 §5.2.1: statistics of different cells are compared over equally many samples.
+//! Within a working set size every cell gives its first k_min kept samples, where k_min is the
+//! number of the cell that has fewest. A cell of which nearly everything was discarded does not
+//! drag the others down: it stands apart, without a maximum.
 
 use crate::samples::{Discard, Sample};
 use crate::statistics;
 use model::{Bytes, CpmdCurve, CpmdPoint, Delay, Load, Resumption};
 use std::collections::BTreeMap;
 
-/// A cell with less than one in so many of the samples that another cell of its size has does not count for k_min.
+/// A cell with less than one in so many of the samples that another cell of its size has does not
+/// count for k_min.
 const FEW: usize = 10;
 
 /// The kept delays of one cell with their blocks, in the order in which they were taken.

@@ -1,14 +1,17 @@
-//! One block of samples: a thread at high priority that is preempted and migrated as the plan says (000 §3.2).
+//! One block of samples: a thread at high priority that is preempted and migrated as the plan says
+//! (000 §3.2).
 //!
-//! For every sample, Fig. 1: walk cold [t0, t1], walk warm [t1, t2], touch single words until t3, leave the processor
-//! for the drawn length, resume on the drawn processor at t4, walk again until t5. The thread triggers all of this
-//! itself: it moves to its destination at once and sleeps there, so that whatever else may run has both processors
-//! while it is away. Nothing of the working set is touched between t3 and t4.
+//! For every sample, Fig. 1: walk cold [t0, t1], walk warm [t1, t2], touch single words until t3,
+//! leave the processor for the drawn length, resume on the drawn processor at t4, walk again until
+//! t5. The thread triggers all of this itself: it moves to its destination at once and sleeps
+//! there, so that whatever else may run has both processors while it is away. Nothing of the
+//! working set is touched between t3 and t4.
 //!
-//! One more walk, which is not timed, comes between the cold and the warm one: a last-level cache that does not include
-//! the others keeps a line only when it leaves them for the second time, so that a working set larger than a private
-//! cache is not warm after one walk. Without it the "warm" walk of twice the level-2 cache takes 1.7 times what a warm
-//! one takes, and delays come out negative.
+//! One more walk, which is not timed, comes between the cold and the warm one: a last-level cache
+//! that does not include the others keeps a line only when it leaves them for the second time, so
+//! that a working set larger than a private cache is not warm after one walk. Without it the "warm"
+//! walk of twice the level-2 cache takes 1.7 times what a warm one takes, and delays come out
+//! negative.
 
 use crate::disturb::{Evidence, Pass};
 use crate::plan::{Block, Draw};
@@ -19,8 +22,8 @@ use machine::realtime::{self, Watchdog};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Result};
 
-/// The parts of a processor, in percent, that the measuring thread stays below: the kernel stops real-time threads
-/// above 95 for 50 ms of every second.
+/// The parts of a processor, in percent, that the measuring thread stays below: the kernel stops
+/// real-time threads above 95 for 50 ms of every second.
 const BUSY_PERCENT: u64 = 90;
 /// Single words touched between t2 and t3.
 const TOUCHES: usize = 64;
@@ -74,8 +77,8 @@ struct Raw {
 }
 
 impl<C: Clock> Rig<C> {
-    /// Takes the samples of a block: those of the plan but the first, which only warms up; `None` if the user wants to
-    /// stop.
+    /// Takes the samples of a block: those of the plan but the first, which only warms up; `None`
+    /// if the user wants to stop.
     ///
     /// # Errors
     /// A processor has gone, or the watchdog took the thread for a runaway.
@@ -113,7 +116,8 @@ impl<C: Clock> Rig<C> {
         let mut raws = Vec::with_capacity(draws.len());
         // Kept hot: what a walk notes must not miss more than the walk itself.
         let (mut cold, mut warm, mut post) = (Trace::new(), Trace::new(), Trace::new());
-        // The watchdog first: what a raised thread starts begins without priority, and would come late.
+        // The watchdog first: what a raised thread starts begins without priority, and would come
+        // late.
         let watchdog = if self.realtime {
             Some(Watchdog::over_this_thread(self.patience)?)
         } else {
@@ -191,8 +195,9 @@ impl<C: Clock> Rig<C> {
                 .collect(),
             interrupted: t.interrupted,
         };
-        // Across two processors for a migration: their counters are some hundred nanoseconds apart at worst, which a
-        // preemption length does not notice. Every other interval is of one processor.
+        // Across two processors for a migration: their counters are some hundred nanoseconds apart
+        // at worst, which a preemption length does not notice. Every other interval is of one
+        // processor.
         let preempted = between(raw.left, raw.post.stamps[0]);
         let on = |cpu: CpuId, t: &Trace| t.start == cpu && t.end == cpu;
         Taken {
@@ -315,7 +320,8 @@ mod tests {
     #[test]
     fn a_thread_that_is_always_busy_rests() {
         let rig = rig();
-        // Nanoseconds are the ticks of this clock. Half a second busy without any sleep: a ninth of it is owed.
+        // Nanoseconds are the ticks of this clock. Half a second busy without any sleep: a ninth of
+        // it is owed.
         assert!(rig.rest(500_000_000, 0) >= 50_000_000);
         assert_eq!(rig.rest(500_000_000, 100_000_000), 0);
         assert_eq!(rig.rest(1_000_000, 0), 0, "small debts wait");

@@ -1,4 +1,5 @@
-//! Raw samples and their file: one row a sample, in Parquet, the discarded ones too with their cause.
+//! Raw samples and their file: one row a sample, in Parquet, the discarded ones too with their
+//! cause.
 //!
 //! What a sample is: 000 §3, Fig. 1. Times are integer nanoseconds; sizes are bytes.
 
@@ -33,9 +34,11 @@ pub enum Discard {
     Stalled,
     /// An interrupt took a part of a walk that matters.
     Interrupted,
-    /// A block of lines took longer than memory can explain: the hypervisor or firmware took the processor.
+    /// A block of lines took longer than memory can explain: the hypervisor or firmware took the
+    /// processor.
     Gap,
-    /// The virtual machine moved while the block of samples was taken: the line transfer time changed.
+    /// The virtual machine moved while the block of samples was taken: the line transfer time
+    /// changed.
     Moved,
     /// The virtual machine was placed otherwise than for most blocks of samples.
     Apart,
@@ -133,7 +136,8 @@ pub struct Sample {
     pub delay: Delay,
     /// Why it does not count; `None`: it does.
     pub discarded: Option<Discard>,
-    /// Cache line transfer time between the processors, before the block; zero where there is only one processor.
+    /// Cache line transfer time between the processors, before the block; zero where there is only
+    /// one processor.
     pub line_before: Duration,
     /// The same after the block.
     pub line_after: Duration,

@@ -1,6 +1,8 @@
-//! Statistics of the samples of a cell: mean, deviation, percentiles, bootstrap interval of the mean.
+//! Statistics of the samples of a cell: mean, deviation, percentiles, bootstrap interval of the
+//! mean.
 //!
-//! Bootstrap: percentile interval of resampled means (Efron, "Bootstrap methods: another look at the jackknife", 1979).
+//! Bootstrap: percentile interval of resampled means (Efron, "Bootstrap methods: another look at
+//! the jackknife", 1979).
 
 use model::{Delay, Duration};
 use rand::{RngExt, SeedableRng};
@@ -31,7 +33,8 @@ pub fn deviation(samples: &[Delay]) -> Option<Duration> {
     ))
 }
 
-/// The 50th, 90th, 99th and 99.9th percentile by nearest rank, those that enough samples lie beyond. The median always.
+/// The 50th, 90th, 99th and 99.9th percentile by nearest rank, those that enough samples lie
+/// beyond. The median always.
 pub fn percentiles(samples: &[Delay]) -> Vec<(f64, Delay)> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();
@@ -40,17 +43,20 @@ pub fn percentiles(samples: &[Delay]) -> Vec<(f64, Delay)> {
         .into_iter()
         .filter(|p| n > 0 && (*p == 50.0 || n as f64 * (100.0 - p) / 100.0 >= BEYOND - 1e-9))
         .map(|p| {
-            // Nearest rank; the small subtraction keeps 0.999 × 5000 from rounding up to the next rank.
+            // Nearest rank; the small subtraction keeps 0.999 × 5000 from rounding up to the next
+            // rank.
             let rank = (n as f64 * p / 100.0 - 1e-9).ceil() as usize;
             (p, sorted[rank.clamp(1, n) - 1])
         })
         .collect()
 }
 
-/// The 95 % bootstrap interval of the mean; `None` for fewer than two samples. The same seed gives the same interval.
+/// The 95 % bootstrap interval of the mean; `None` for fewer than two samples. The same seed gives
+/// the same interval.
 ///
-/// Samples of one block share a placement in memory and its luck, so they are drawn in two stages: blocks, then
-/// samples of each block drawn. `blocks` names the block of every sample; the samples of a block stand together.
+/// Samples of one block share a placement in memory and its luck, so they are drawn in two stages:
+/// blocks, then samples of each block drawn. `blocks` names the block of every sample; the samples
+/// of a block stand together.
 pub fn mean_interval(samples: &[Delay], blocks: &[u32], seed: u64) -> Option<(Delay, Delay)> {
     if samples.len() < 2 || samples.len() != blocks.len() {
         return None;
@@ -154,7 +160,8 @@ mod tests {
             assert!(low <= m && m <= high);
             high.nanos() - low.nanos()
         };
-        // The standard error falls with the root of the number: a hundred times the samples, a tenth of the width.
+        // The standard error falls with the root of the number: a hundred times the samples, a
+        // tenth of the width.
         let (few, many) = (width(100), width(10_000));
         assert!(many * 7 < few && few < many * 14, "{few} {many}");
         // 1.96 × 288.7 / √100 on both sides: about 113.
@@ -163,7 +170,8 @@ mod tests {
 
     #[test]
     fn the_interval_covers_what_differs_from_block_to_block() {
-        // Ten blocks of fifty samples, each within 1 ns of its block's own level: only the levels are uncertain.
+        // Ten blocks of fifty samples, each within 1 ns of its block's own level: only the levels
+        // are uncertain.
         let levels = [100, 900, 400, 600, 200, 800, 300, 700, 500, 500];
         let d: Vec<Delay> = (0..500)
             .map(|i| Delay::from_nanos(levels[i / 50] + (i % 2) as i64))
@@ -173,7 +181,8 @@ mod tests {
             let (low, high) = mean_interval(&d, blocks, 3).unwrap();
             high.nanos() - low.nanos()
         };
-        // Standard error of ten levels with deviation 245: 77, so about 304 from end to end; as if independent: 43.
+        // Standard error of ten levels with deviation 245: 77, so about 304 from end to end; as if
+        // independent: 43.
         assert!((240..370).contains(&width(&apart)), "{}", width(&apart));
         assert!((30..60).contains(&width(&[0; 500])), "{}", width(&[0; 500]));
     }

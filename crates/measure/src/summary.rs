@@ -3,7 +3,8 @@
 use crate::cpmd::Outcome;
 use model::{Bytes, CpmdPoint, Delay, Duration, Load, Profile, Resumption};
 
-/// A table of working set sizes by kinds of resumption: mean with its interval and maximum, idle and under load.
+/// A table of working set sizes by kinds of resumption: mean with its interval and maximum, idle
+/// and under load.
 pub fn table(profile: &Profile) -> String {
     let mut text = String::new();
     let mut ratios: Vec<f64> = profile.cpmd.iter().map(|c| c.write_ratio).collect();

@@ -1,4 +1,5 @@
-//! What the system says about itself while we measure: kernel, processor time of others, time taken by the hypervisor.
+//! What the system says about itself while we measure: kernel, processor time of others, time taken
+//! by the hypervisor.
 
 use model::CpuSet;
 
@@ -66,7 +67,8 @@ impl Usage {
             if !cpu.is_some_and(|cpu| cpus.contains(cpu)) {
                 continue;
             }
-            // user nice system idle iowait irq softirq steal (proc(5)); guest time is in user already.
+            // user nice system idle iowait irq softirq steal (proc(5)); guest time is in user
+            // already.
             let t: Vec<f64> = words.map(|w| w.parse().unwrap_or(0.0) / ticks).take(8).collect();
             if let [user, nice, system, idle, iowait, irq, softirq, steal] = t[..] {
                 let busy = user + nice + system + irq + softirq;
@@ -78,7 +80,8 @@ impl Usage {
         usage
     }
 
-    /// What parts of the processors' time since `earlier` other programs and the hypervisor had, in [0, 1].
+    /// What parts of the processors' time since `earlier` other programs and the hypervisor had, in
+    /// [0, 1].
     pub fn since(&self, earlier: &Usage) -> (f64, f64) {
         let total = self.total - earlier.total;
         if total <= 0.0 {

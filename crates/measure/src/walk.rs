@@ -1,10 +1,11 @@
 //! One walk through a working set: every word read, some written, in blocks with a time for each.
 //!
-//! 000 §3, Fig. 1, and §4.1: write ratios are per word. Words are touched in ascending order, and hardware prefetchers
-//! stay on (a program cannot turn them off): a delay measured here is one with their help, as a real task has it.
-//! A written word is read, changed and stored, so that the same lines are read whatever is written. Which words are
-//! written is a fixed pattern (every `period`-th) compiled into the loop: nothing is decided or drawn on the way.
-//! Both ends of a walk are read with all loads and stores done; between blocks the clock is only glanced at.
+//! 000 §3, Fig. 1, and §4.1: write ratios are per word. Words are touched in ascending order, and
+//! hardware prefetchers stay on (a program cannot turn them off): a delay measured here is one with
+//! their help, as a real task has it. A written word is read, changed and stored, so that the same
+//! lines are read whatever is written. Which words are written is a fixed pattern (every
+//! `period`-th) compiled into the loop: nothing is decided or drawn on the way. Both ends of a walk
+//! are read with all loads and stores done; between blocks the clock is only glanced at.
 
 use crate::memory::{Area, LINE, WORDS_OF_LINE};
 use crate::ratio::WriteRatio;
@@ -49,7 +50,8 @@ impl WorkingSet {
         self.lines_per_block
             .min(self.lines - (block * self.lines_per_block).min(self.lines))
     }
-    /// Touches single words, spread over the whole set: what the task does until it is preempted (Fig. 1, t2 to t3).
+    /// Touches single words, spread over the whole set: what the task does until it is preempted
+    /// (Fig. 1, t2 to t3).
     pub fn touch(&self, times: usize) {
         let step = (self.lines / times.max(1)).max(1);
         for line in (0..self.lines).step_by(step) {

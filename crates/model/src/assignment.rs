@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Assignment {
-    /// Each task stays within one cluster; a cluster of one processor is a partition (000 §2), one of all is global.
+    /// Each task stays within one cluster; a cluster of one processor is a partition (000 §2), one
+    /// of all is global.
     Clustered(Clustered),
     /// Some tasks take turns on two processors, job by job: EDF-fm (002 §4.1).
     Turns(Turns),
@@ -18,7 +19,8 @@ pub enum Assignment {
     Slices(Slices),
     /// Tasks in servers, servers in the slots of processors: NPS-F and C-NPS-F (002 §4.3).
     Slots(Slots),
-    /// All tasks on all processors, quantum by quantum, each with reserved quanta: PD² (002 §2.2.2), ca-edf (003 §3.1).
+    /// All tasks on all processors, quantum by quantum, each with reserved quanta: PD² (002
+    /// §2.2.2), ca-edf (003 §3.1).
     Quanta(Quanta),
 }
 
@@ -51,9 +53,11 @@ pub struct Turns {
     pub tasks: Vec<Turn>,
 }
 
-/// Where the jobs of one task run: of any `whole` jobs in a row `part` run on `first`, the others on `second`.
+/// Where the jobs of one task run: of any `whole` jobs in a row `part` run on `first`, the others
+/// on `second`.
 ///
-/// `part` / `whole` is the share of `first` in the task's utilization. A fixed task has `first == second`.
+/// `part` / `whole` is the share of `first` in the task's utilization. A fixed task has
+/// `first == second`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Turn {
     /// The processor with the lower place.
@@ -87,7 +91,8 @@ impl Turn {
 pub struct Slices {
     /// The processors.
     pub cpus: Vec<CpuId>,
-    /// For every task of the set, in order, its slices in the order in which a job goes through them; one for a fixed task.
+    /// For every task of the set, in order, its slices in the order in which a job goes through
+    /// them; one for a fixed task.
     pub tasks: Vec<Vec<Slice>>,
 }
 
@@ -125,7 +130,8 @@ pub struct Timetable {
     pub turns: Vec<Serve>,
 }
 
-/// A server is served from `start` to `end` of every slot. No server is served by two processors at once.
+/// A server is served from `start` to `end` of every slot. No server is served by two processors at
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Serve {
     /// After the beginning of the slot.
@@ -140,8 +146,8 @@ pub struct Serve {
 
 /// All tasks on all processors, quantum by quantum.
 ///
-/// The policy is built from the reserved times, while jobs execute for as long as they do: what a job leaves of its
-/// reservation holds the overheads of its quanta.
+/// The policy is built from the reserved times, while jobs execute for as long as they do: what a
+/// job leaves of its reservation holds the overheads of its quanta.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Quanta {
     /// The processors.
@@ -149,7 +155,8 @@ pub struct Quanta {
     /// The length of a quantum; not zero.
     #[serde(rename = "quantum_ns", with = "crate::time::ns")]
     pub quantum: Duration,
-    /// For every task of the set, in order, the time that is reserved for each job, in whole quanta.
+    /// For every task of the set, in order, the time that is reserved for each job, in whole
+    /// quanta.
     #[serde(rename = "reserved_ns", with = "crate::time::ns")]
     pub reserved: Vec<Duration>,
 }
@@ -158,8 +165,8 @@ impl Quanta {
     /// The timings of a set with the reserved times as WCETs.
     ///
     /// # Errors
-    /// There is not one reservation for each task, or one that is shorter than the WCET, longer than the period or not
-    /// a whole number of quanta.
+    /// There is not one reservation for each task, or one that is shorter than the WCET, longer
+    /// than the period or not a whole number of quanta.
     pub fn timings(&self, set: &TaskSet) -> Result<Vec<Timing>> {
         if self.reserved.len() != set.len() {
             return Err(Error::new(format!(

@@ -1,7 +1,9 @@
-//! Assignments in files: one as the head of a trace has it, or an answer of `warmset check --format json`.
+//! Assignments in files: one as the head of a trace has it, or an answer of
+//! `warmset check --format json`.
 //!
-//! An answer holds an assignment for each policy that was judged, and the tasks that it was judged for. It is taken for
-//! the same tasks and the same policy only: an assignment of other tasks would run, and not as it was judged.
+//! An answer holds an assignment for each policy that was judged, and the tasks that it was judged
+//! for. It is taken for the same tasks and the same policy only: an assignment of other tasks would
+//! run, and not as it was judged.
 
 use crate::assignment::Assignment;
 use crate::called::Called;
@@ -123,7 +125,8 @@ impl AssignmentFile {
         matches!(self.holds, Holds::Answer(_))
     }
 
-    /// The assignment for a policy and a set. An assignment that stands alone is taken as it is: the policy checks it.
+    /// The assignment for a policy and a set. An assignment that stands alone is taken as it is:
+    /// the policy checks it.
     ///
     /// # Errors
     /// The answer is for other tasks, does not have the policy, or found no assignment for it.

@@ -1,8 +1,10 @@
-//! The built-in platforms: the machines of the papers, and identical processors for studies that need no hierarchy.
+//! The built-in platforms: the machines of the papers, and identical processors for studies that
+//! need no hierarchy.
 //!
-//! Sources: 000 §4 and 002 ch. 5 (`xeon-l7455`), 003 §4 (`core-i7`), 004 Table I and §IV-A (`i7-2600`), 001 Table 1
-//! (`i486`, `pentium-90`, `pentium-133`, `pentium-pro`). What a paper does not say stays unknown; what had to be
-//! assumed stands in the platform's notes. To add one: a function here and a line in [`PLATFORMS`].
+//! Sources: 000 §4 and 002 ch. 5 (`xeon-l7455`), 003 §4 (`core-i7`), 004 Table I and §IV-A
+//! (`i7-2600`), 001 Table 1 (`i486`, `pentium-90`, `pentium-133`, `pentium-pro`). What a paper does
+//! not say stays unknown; what had to be assumed stands in the platform's notes. To add one: a
+//! function here and a line in [`PLATFORMS`].
 
 use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result, nearest};
@@ -70,7 +72,8 @@ impl Platform {
     /// The built-in platform of this name.
     ///
     /// # Errors
-    /// There is none: names the nearest one and all there are. `symmetric:m=N` with an N that is no number of processors.
+    /// There is none: names the nearest one and all there are. `symmetric:m=N` with an N that is no
+    /// number of processors.
     pub fn builtin(name: &str) -> Result<Platform> {
         if let Some(count) = name.strip_prefix("symmetric:m=") {
             return match count.parse::<u32>() {
@@ -95,7 +98,8 @@ pub(crate) fn is_path(name: &str) -> bool {
     name.ends_with(".toml") || name.contains('/')
 }
 
-/// The error of a name that is not built in: the nearest one, all of them, and what else may be given.
+/// The error of a name that is not built in: the nearest one, all of them, and what else may be
+/// given.
 pub(crate) fn unknown(
     what: &str,
     written: &str,

@@ -1,8 +1,8 @@
 //! Names with parameters, as people write those of policies: `g-edf`, `c-edf:l3`, `nps-f:delta=1`.
 //!
-//! Parameters stand behind a colon, separated by commas; each is a word or `key=value`. The syntax, the parameters that name
-//! clusters and the errors are the same in every room; which names and parameters there are, and what they mean, is
-//! said by the room that reads them.
+//! Parameters stand behind a colon, separated by commas; each is a word or `key=value`. The syntax,
+//! the parameters that name clusters and the errors are the same in every room; which names and
+//! parameters there are, and what they mean, is said by the room that reads them.
 
 use crate::error::nearest;
 use crate::{ClusterSpec, Duration, Error, Result};
@@ -50,7 +50,8 @@ impl Called {
             .and_then(|(_, v)| v.as_deref())
     }
 
-    /// The value of a parameter as something that is read from text; `known` says what to write instead.
+    /// The value of a parameter as something that is read from text; `known` says what to write
+    /// instead.
     ///
     /// # Errors
     /// It is there and is not one of these.
@@ -78,7 +79,8 @@ impl Called {
         }
     }
 
-    /// The clusters that `l2` (around the caches of a level) or `size=4` (so many processors each) names.
+    /// The clusters that `l2` (around the caches of a level) or `size=4` (so many processors each)
+    /// names.
     ///
     /// # Errors
     /// Both, several levels, or what is no number.
@@ -108,8 +110,8 @@ impl Called {
         })
     }
 
-    /// Checks that each parameter is one of these words (`#` at the end stands for digits) or keys; `known` is what a remedy
-    /// quotes, empty if there are none.
+    /// Checks that each parameter is one of these words (`#` at the end stands for digits) or keys;
+    /// `known` is what a remedy quotes, empty if there are none.
     ///
     /// # Errors
     /// The first that is not.

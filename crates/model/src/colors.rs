@@ -1,4 +1,5 @@
-//! Colors and sets of them, written as ranges (`0-3,8`) or as bitmaps (`0x10f`), and super colors (004 §III-C).
+//! Colors and sets of them, written as ranges (`0-3,8`) or as bitmaps (`0x10f`), and super colors
+//! (004 §III-C).
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,7 +17,8 @@ impl Color {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
-    /// The super color that this color belongs to when there are `number` of them: color modulo number (004 eq. 1).
+    /// The super color that this color belongs to when there are `number` of them: color modulo
+    /// number (004 eq. 1).
     ///
     /// `None` where there are none.
     pub const fn super_color(self, number: u16) -> Option<Color> {

@@ -27,7 +27,8 @@ impl Error {
         }
     }
 
-    /// The error of a file operation: names the file and what the system said, and how to mend the usual causes.
+    /// The error of a file operation: names the file and what the system said, and how to mend the
+    /// usual causes.
     pub fn io(path: impl AsRef<Path>, doing: &str, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let remedy = match error.kind() {
@@ -47,7 +48,8 @@ impl Error {
             .remedy(remedy)
     }
 
-    /// The same error with its place: a file, `file:line`, a key. Places nest: the outer one is put in front.
+    /// The same error with its place: a file, `file:line`, a key. Places nest: the outer one is put
+    /// in front.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         let outer = place.to_string();

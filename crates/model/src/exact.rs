@@ -1,8 +1,9 @@
 //! Exact ratios and their comparison: a verdict never depends on rounding (DESIGN, principle 3).
 //!
-//! Three stages, each only for what the one before cannot decide: floating point with a bound of its error, 128-bit
-//! fixed point with a bound of its error, and at last integers of any length. The last one adds fractions of one
-//! denominator first and the rest as a balanced tree, so that a million coprime denominators take seconds and not days.
+//! Three stages, each only for what the one before cannot decide: floating point with a bound of
+//! its error, 128-bit fixed point with a bound of its error, and at last integers of any length.
+//! The last one adds fractions of one denominator first and the rest as a balanced tree, so that a
+//! million coprime denominators take seconds and not days.
 
 use crate::error::{Error, Result};
 use num_bigint::{BigInt, BigUint};
@@ -106,8 +107,8 @@ impl FromStr for Ratio {
     }
 }
 
-/// The exact sum of ratios. Reduced at the end only, which is slow for many coprime denominators: to compare a sum use
-/// [`cmp_sum`].
+/// The exact sum of ratios. Reduced at the end only, which is slow for many coprime denominators:
+/// to compare a sum use [`cmp_sum`].
 pub fn sum(ratios: impl IntoIterator<Item = Ratio>) -> BigRational {
     let (num, den) = add_all(ratios.into_iter().collect());
     BigRational::new(BigInt::from(num), BigInt::from(den))
@@ -115,15 +116,16 @@ pub fn sum(ratios: impl IntoIterator<Item = Ratio>) -> BigRational {
 
 /// Compares the exact sum of ratios with `bound`.
 ///
-/// Adds in floating point first and keeps a bound of the error; only a sum within that error of the bound is added
-/// exactly.
+/// Adds in floating point first and keeps a bound of the error; only a sum within that error of the
+/// bound is added exactly.
 pub fn cmp_sum(ratios: impl Iterator<Item = Ratio> + Clone, bound: Ratio) -> Ordering {
     let (mut total, mut count) = (0.0_f64, 0_u64);
     for r in ratios.clone() {
         total += r.to_f64();
         count += 1;
     }
-    // Each term has a relative error of at most 3 u (two conversions, one division), each addition one of u; u = 2^-53.
+    // Each term has a relative error of at most 3 u (two conversions, one division), each addition
+    // one of u; u = 2^-53.
     let error = total * (count as f64 + 8.0) * f64::EPSILON;
     let bound_f64 = bound.to_f64();
     let slack = error + bound_f64 * 4.0 * f64::EPSILON;
@@ -138,16 +140,17 @@ pub fn cmp_sum(ratios: impl Iterator<Item = Ratio> + Clone, bound: Ratio) -> Ord
 
 /// [`cmp_sum`] for sums that floating point cannot tell from their bound.
 ///
-/// The whole parts are added as integers. What remains of each ratio is a proper fraction, known to 64 bits after the
-/// point: the sum of `n` of them lies within `n` units of the last place. Only a sum that even so is undecided goes to
-/// integers of any length.
+/// The whole parts are added as integers. What remains of each ratio is a proper fraction, known to
+/// 64 bits after the point: the sum of `n` of them lies within `n` units of the last place. Only a
+/// sum that even so is undecided goes to integers of any length.
 pub fn cmp_sum_exactly(ratios: impl Iterator<Item = Ratio> + Clone, bound: Ratio) -> Ordering {
     let (mut low, mut inexact) = (0_u128, 0_u128);
     for r in ratios.clone() {
         let (whole, rest) = (r.num / r.den, r.num % r.den);
         let scaled = u128::from(rest) << 64;
         let (fraction, lost) = (scaled / u128::from(r.den), scaled % u128::from(r.den));
-        // Below 2^64 terms of below 2^64 each, and the fractions: 2^128 is out of reach for a set of 2^63 ratios.
+        // Below 2^64 terms of below 2^64 each, and the fractions: 2^128 is out of reach for a set
+        // of 2^63 ratios.
         match low
             .checked_add(u128::from(whole) << 64)
             .and_then(|l| l.checked_add(fraction))
@@ -162,7 +165,8 @@ pub fn cmp_sum_exactly(ratios: impl Iterator<Item = Ratio> + Clone, bound: Ratio
     let scaled = u128::from(rest) << 64;
     let bound_low = (u128::from(whole) << 64) + scaled / u128::from(bound.den);
     let bound_inexact = scaled % u128::from(bound.den) != 0;
-    // sum in [low, low + inexact), bound in [bound_low, bound_low + 1), each closed where nothing was lost.
+    // sum in
+    // [low, low + inexact), bound in [bound_low, bound_low + 1), each closed where nothing was lost.
     if inexact == 0 && !bound_inexact {
         return low.cmp(&bound_low);
     }
@@ -178,7 +182,8 @@ pub fn cmp_sum_exactly(ratios: impl Iterator<Item = Ratio> + Clone, bound: Ratio
 
 /// The sign of a sum of whole numbers and quotients, exactly: for conditions that are close.
 ///
-/// Invariant: the fractions are proper and positive, so that the sum lies between `whole` and `whole` plus their number.
+/// Invariant: the fractions are proper and positive, so that the sum lies between `whole` and
+/// `whole` plus their number.
 #[derive(Clone, Debug, Default)]
 pub struct ExactSum {
     whole: i128,
@@ -265,7 +270,8 @@ fn scale(times: u128, ratio: Ratio) -> (i128, u64) {
 
 fn divide(num: u128, den: u64) -> (i128, u64) {
     let den = u128::from(den.max(1));
-    // A remainder of a 64-bit divisor fits 64 bits; a quotient beyond 2^127 would be a sum that no bound reaches.
+    // A remainder of a 64-bit divisor fits 64 bits; a quotient beyond 2^127 would be a sum that no
+    // bound reaches.
     let rest = u64::try_from(num % den).unwrap_or(0);
     (i128::try_from(num / den).unwrap_or(i128::MAX), rest)
 }

@@ -1,4 +1,5 @@
-//! Files in and out: read whole and checked, written aside and renamed, so that nothing half-written is left behind.
+//! Files in and out: read whole and checked, written aside and renamed, so that nothing
+//! half-written is left behind.
 
 use crate::error::{Error, Result};
 use crate::input::text_of;
@@ -125,7 +126,8 @@ mod tests {
     fn a_part_that_was_left_behind_goes_and_one_that_is_written_stays() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.json");
-        // No process has these numbers: their writers were killed. The others are no parts of this file.
+        // No process has these numbers: their writers were killed. The others are no parts of this
+        // file.
         for name in [
             "run.json.4194999.part",
             "run.json.4194998.part",

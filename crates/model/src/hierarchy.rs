@@ -1,7 +1,9 @@
-//! What contains what on a platform: sockets, nodes, caches, cores, processors as nested groups, and their tree as text.
+//! What contains what on a platform: sockets, nodes, caches, cores, processors as nested groups,
+//! and their tree as text.
 //!
-//! Groups nest by the processors behind them; parts with the same processors (an L2 of one core, its L1 caches, the core)
-//! form one group. Only online processors are in it. A part that overlaps another without nesting is named apart.
+//! Groups nest by the processors behind them; parts with the same processors (an L2 of one core,
+//! its L1 caches, the core) form one group. Only online processors are in it. A part that overlaps
+//! another without nesting is named apart.
 
 use crate::cpus::CpuSet;
 use crate::platform::{Cache, Platform, Processor};
@@ -135,8 +137,8 @@ impl Hierarchy {
         }
     }
 
-    /// The tree as lines of text. Every online processor is in it; groups alike are folded only where the tree would be
-    /// long, and then the processors of each are listed.
+    /// The tree as lines of text. Every online processor is in it; groups alike are folded only
+    /// where the tree would be long, and then the processors of each are listed.
     pub fn to_text(&self) -> String {
         let tree = |folded| {
             let mut lines = Lines {
@@ -205,8 +207,8 @@ impl Group {
                 .all(|c| c.children.is_empty() && c.parts.len() == 1)
     }
 
-    /// What it is, without the numbers of its parts, and with those of its processors relative to its lowest one: groups
-    /// with the same shape differ in nothing that matters here.
+    /// What it is, without the numbers of its parts, and with those of its processors relative to
+    /// its lowest one: groups with the same shape differ in nothing that matters here.
     fn shape(&self) -> String {
         let base = self.cpus.lowest().map_or(0, |c| c.0);
         let mut shape = String::new();
@@ -275,7 +277,8 @@ pub fn describe(part: &Part, with_line: bool) -> String {
 }
 
 impl Platform {
-    /// Its counts in one line: `24 processors on 24 cores in 4 sockets; cache lines of 64 B; pages of 4KiB, 2MiB`.
+    /// Its counts in one line:
+    /// `24 processors on 24 cores in 4 sockets; cache lines of 64 B; pages of 4KiB, 2MiB`.
     pub fn summary(&self) -> String {
         let online: Vec<_> = self.processors.iter().filter(|p| p.online).collect();
         let distinct = |key: &dyn Fn(&Processor) -> (u32, u32)| -> usize {
@@ -343,7 +346,8 @@ mod tests {
         insta::assert_snapshot!(trees.join("\n"));
     }
 
-    /// Four sockets of eight L3 caches of eight cores with two threads: far too many lines to draw each.
+    /// Four sockets of eight L3 caches of eight cores with two threads: far too many lines to draw
+    /// each.
     #[test]
     fn a_large_machine_is_folded_and_every_processor_still_named() {
         let mut platform = Platform::symmetric(512);

@@ -1,4 +1,5 @@
-//! Reading files that people write: every error names the file, the line and the key, and suggests what was meant.
+//! Reading files that people write: every error names the file, the line and the key, and suggests
+//! what was meant.
 
 use crate::error::{Error, Result, nearest};
 use crate::shown::is_hidden;
@@ -73,7 +74,8 @@ pub const MAX_TABLES: usize = 500_000;
 /// Refuses a document that is too large.
 ///
 /// # Errors
-/// It has more than [`MAX_DOCUMENT`] bytes, or more than [`MAX_TABLES`] brackets, braces and dots, wherever they stand.
+/// It has more than [`MAX_DOCUMENT`] bytes, or more than [`MAX_TABLES`] brackets, braces and dots,
+/// wherever they stand.
 pub fn check_size(text: &str) -> Result<()> {
     let tables = || text.bytes().filter(|b| matches!(b, b'[' | b'{' | b'.')).count();
     let cause = if text.len() > MAX_DOCUMENT {

@@ -1,4 +1,5 @@
-//! Warmset's nouns: time, tasks, processors, platforms, profiles, assignments, and their file formats.
+//! Warmset's nouns: time, tasks, processors, platforms, profiles, assignments, and their file
+//! formats.
 //!
 //! No system calls but plain file access, and no randomness: what is here is tested on any machine.
 

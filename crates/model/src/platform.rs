@@ -209,8 +209,8 @@ impl Platform {
     /// Does the invariant hold, and can the rest be?
     ///
     /// # Errors
-    /// No processor, a processor twice, a cache of level 0 or of size 0 or of processors that do not exist, two caches
-    /// of one level and kind that share a processor.
+    /// No processor, a processor twice, a cache of level 0 or of size 0 or of processors that do
+    /// not exist, two caches of one level and kind that share a processor.
     pub fn check(&self) -> Result<()> {
         let all: CpuSet = self.processors.iter().map(|p| p.id).collect();
         if all.is_empty() {
@@ -318,7 +318,8 @@ impl Platform {
                 .iter()
                 .find(|p| p.id == *cpu)
                 .map_or(0, |p| p.socket);
-            // From the outermost level inwards: the lowest processor behind the cache stands for the cache.
+            // From the outermost level inwards: the lowest processor behind the cache stands for
+            // the cache.
             let groups: Vec<CpuId> = levels
                 .iter()
                 .rev()
@@ -336,7 +337,8 @@ impl Platform {
     /// The usable processors in clusters.
     ///
     /// # Errors
-    /// No usable processor; no cache of that level; a size that does not divide the number of processors.
+    /// No usable processor; no cache of that level; a size that does not divide the number of
+    /// processors.
     pub fn clusters(&self, spec: ClusterSpec) -> Result<Vec<CpuSet>> {
         let usable = self.usable();
         if usable.is_empty() {

@@ -1,7 +1,8 @@
 //! Platforms in files: TOML that a person can write for a board that is not at hand.
 //!
-//! A table describes one processor or cache, or several alike: `id = "0-3"` and `shared_by = ["0-1", "2-3"]` stand for
-//! four processors and two caches. An unknown key is refused with its line and the nearest one.
+//! A table describes one processor or cache, or several alike: `id = "0-3"` and
+//! `shared_by = ["0-1", "2-3"]` stand for four processors and two caches. An unknown key is refused
+//! with its line and the nearest one.
 
 use crate::builtin;
 use crate::cpus::{CpuId, CpuSet};
@@ -168,7 +169,8 @@ fn small(table: &Table<'_, '_>, key: &str) -> Result<Option<u32>> {
     })
 }
 
-/// Writes a platform as TOML that [`from_toml`] reads back to an equal one; caches alike share a table.
+/// Writes a platform as TOML that [`from_toml`] reads back to an equal one; caches alike share a
+/// table.
 pub fn to_toml(platform: &Platform) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.

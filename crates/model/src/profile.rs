@@ -1,7 +1,9 @@
-//! Profiles: what a platform costs. The one thing that measuring hands to analysis (DESIGN, "The loop").
+//! Profiles: what a platform costs. The one thing that measuring hands to analysis (DESIGN, "The
+//! loop").
 //!
-//! Cache delay (CPMD) by working set size, for every kind of resumption, idle and under load; overheads by number of
-//! tasks. Curves interpolate monotone piecewise linear; outside of what was measured the answer says so.
+//! Cache delay (CPMD) by working set size, for every kind of resumption, idle and under load;
+//! overheads by number of tasks. Curves interpolate monotone piecewise linear; outside of what was
+//! measured the answer says so.
 
 use crate::error::{Error, Result};
 use crate::platform::Resumption;
@@ -30,7 +32,8 @@ impl fmt::Display for Load {
     }
 }
 
-/// Which number of a sample: hard real time asks for the worst case, soft for the average (002 §6.3).
+/// Which number of a sample: hard real time asks for the worst case, soft for the average (002
+/// §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Statistic {
@@ -70,8 +73,8 @@ pub struct CpmdPoint {
         skip_serializing_if = "Option::is_none"
     )]
     pub deviation: Option<Duration>,
-    /// Largest sample, of equally many samples in every cell of a working set size (000 §3.1); `None` where the source
-    /// gives only the mean.
+    /// Largest sample, of equally many samples in every cell of a working set size (000 §3.1);
+    /// `None` where the source gives only the mean.
     #[serde(
         rename = "maximum_ns",
         serialize_with = "crate::time::ns::serialize",
@@ -112,7 +115,8 @@ pub struct CpmdCurve {
 pub struct Reading {
     /// The value.
     pub value: Delay,
-    /// Was the argument outside of what was measured? Such a value is a guess and must be shown as one.
+    /// Was the argument outside of what was measured? Such a value is a guess and must be shown as
+    /// one.
     pub extrapolated: bool,
 }
 
@@ -191,11 +195,12 @@ pub struct Profile {
 
 /// Reads a monotone piecewise-linear curve through `points` (ascending in x) at `x`.
 ///
-/// Monotone: each value is raised to the largest before it, so that a larger argument never costs less (the convention
-/// of SchedCAT's overhead models; it keeps a dip in a measured curve from making a set schedulable). Of several points
-/// at one x the largest counts. Beyond the last point the last segment goes on; before the first the first value holds;
-/// both are flagged. Between points the value is rounded up to a nanosecond: a cost is never understated by the
-/// reading. `None` without points.
+/// Monotone: each value is raised to the largest before it, so that a larger argument never costs
+/// less (the convention of SchedCAT's overhead models; it keeps a dip in a measured curve from
+/// making a set schedulable). Of several points at one x the largest counts. Beyond the last point
+/// the last segment goes on; before the first the first value holds; both are flagged. Between
+/// points the value is rounded up to a nanosecond: a cost is never understated by the reading.
+/// `None` without points.
 pub fn interpolate(points: impl Iterator<Item = (u64, i64)>, x: u64) -> Option<Reading> {
     let mut points = points.scan(i64::MIN, |top, (px, py)| {
         *top = py.max(*top);
@@ -219,7 +224,8 @@ pub fn interpolate(points: impl Iterator<Item = (u64, i64)>, x: u64) -> Option<R
     let value = if left.0 == right.0 {
         left.1
     } else {
-        // The points ascend and the values do not fall: the factors are below 2^64, so the product fits.
+        // The points ascend and the values do not fall: the factors are below 2^64, so the product
+        // fits.
         let rise = u128::from(right.1.abs_diff(left.1));
         let way = u128::from(x - left.0);
         let climb = (rise * way).div_ceil(u128::from(right.0 - left.0));
@@ -264,7 +270,8 @@ impl OverheadPoint {
 }
 
 impl OverheadCurve {
-    /// The overhead with this many tasks; `None` for a curve without points that have this statistic.
+    /// The overhead with this many tasks; `None` for a curve without points that have this
+    /// statistic.
     pub fn at(&self, tasks: u32, statistic: Statistic) -> Option<Reading> {
         let known = self
             .points
@@ -279,8 +286,8 @@ impl Profile {
     pub const VERSION: u32 = 1;
     /// The write ratio that stands for a task of which none is known: the one of 000's figures.
     pub const DEFAULT_WRITE_RATIO: f64 = 0.25;
-    /// The tick that verdicts assume where a profile has none: 1000 Hz, as LITMUS-RT has it (002 §2.4 charges a tick for each
-    /// quantum of 1 ms).
+    /// The tick that verdicts assume where a profile has none: 1000 Hz, as LITMUS-RT has it (002
+    /// §2.4 charges a tick for each quantum of 1 ms).
     pub const DEFAULT_TICK_PERIOD: Duration = Duration::from_millis(1);
 
     /// A profile without any cost yet.
@@ -307,7 +314,8 @@ impl Profile {
             })
     }
 
-    /// The largest delay over the given ways to resume: what one preemption or migration of a job can cost (000 §2).
+    /// The largest delay over the given ways to resume: what one preemption or migration of a job
+    /// can cost (000 §2).
     ///
     /// # Errors
     /// A way to resume for which the profile has no curve under this load.

@@ -1,7 +1,8 @@
 //! Profiles in files: TOML, one point of a curve a line, and the built-in ones.
 //!
-//! What a profile file must hold is checked at the door: ascending points without doubles, one curve for every way to
-//! resume, load and write ratio, ratios within [0, 1]. An unknown key is refused with its line and the nearest one.
+//! What a profile file must hold is checked at the door: ascending points without doubles, one
+//! curve for every way to resume, load and write ratio, ratios within [0, 1]. An unknown key is
+//! refused with its line and the nearest one.
 
 use crate::builtin;
 use crate::error::{Error, Result};

@@ -1,4 +1,5 @@
-//! Where a number comes from: machine, kernel, settings, version, seed, command (DESIGN, principle 5).
+//! Where a number comes from: machine, kernel, settings, version, seed, command (DESIGN, principle
+//! 5).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,7 +25,8 @@ pub struct Provenance {
     /// The seed of every random choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Whatever could spoil the numbers: disturbances, missing rights. Shown wherever the numbers are.
+    /// Whatever could spoil the numbers: disturbances, missing rights. Shown wherever the numbers
+    /// are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Settings that matter, by name.

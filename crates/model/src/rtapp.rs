@@ -1,12 +1,14 @@
 //! rt-app's workloads: the periodic threads of a JSON file as tasks, and tasks as such a file.
 //!
-//! Format: rt-app's own description (`doc/tutorial.txt` of its sources). A thread that runs and then waits for one timer, over
-//! and over, is a periodic task: its WCET is the sum of its `run` and `runtime` events, its period that of the timer, its phase
-//! the `delay`, its deadline `dl-deadline` or the period. Phases of one period make one task with the largest of their WCETs. All
-//! else (locks, conditions, sleeping, input and output) is no sporadic task in the sense of 002 §2.1 and is named with the reason.
+//! Format: rt-app's own description (`doc/tutorial.txt` of its sources). A thread that runs and
+//! then waits for one timer, over and over, is a periodic task: its WCET is the sum of its `run`
+//! and `runtime` events, its period that of the timer, its phase the `delay`, its deadline
+//! `dl-deadline` or the period. Phases of one period make one task with the largest of their WCETs.
+//! All else (locks, conditions, sleeping, input and output) is no sporadic task in the sense of 002
+//! §2.1 and is named with the reason.
 //!
-//! rt-app's files are less strict than JSON, and so is this reader: comments, commas before a closing bracket, and keys that come
-//! more than once.
+//! rt-app's files are less strict than JSON, and so is this reader: comments, commas before a
+//! closing bracket, and keys that come more than once.
 
 use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result};
@@ -24,7 +26,8 @@ pub use written::to_rt_app;
 pub struct Imported {
     /// The periodic threads.
     pub set: TaskSet,
-    /// What was left out or is different here, a sentence each, with its line and column and the thread's name.
+    /// What was left out or is different here, a sentence each, with its line and column and the
+    /// thread's name.
     pub notes: Vec<String>,
 }
 
@@ -49,7 +52,8 @@ fn remark<T>(at: usize, text: impl Into<String>) -> Read<T> {
 /// Reads a file of rt-app.
 ///
 /// # Errors
-/// It is too large or no such file, or holds no periodic thread; then all reasons are told. Each has its line and column.
+/// It is too large or no such file, or holds no periodic thread; then all reasons are told. Each
+/// has its line and column.
 pub fn from_rt_app(text: &str) -> Result<Imported> {
     crate::input::check_size(text)?;
     let leniently = ParseOptions {
@@ -267,7 +271,8 @@ fn cpus_of(property: &ObjectProp) -> Read<Option<CpuSet>> {
     Ok((!cpus.is_empty()).then_some(cpus))
 }
 
-/// The priority of a thread of SCHED_FIFO or SCHED_RR. What it says elsewhere is a nice value, or means nothing.
+/// The priority of a thread of SCHED_FIFO or SCHED_RR. What it says elsewhere is a nice value, or
+/// means nothing.
 fn urgency(thread: &Object, name: &str, remarks: &mut Vec<Remark>) -> Read<Option<u32>> {
     let Some(property) = get(thread, "priority") else {
         return Ok(None);

@@ -1,12 +1,14 @@
 //! SchedCAT's overhead tables: comma-separated columns under a header, delays in microseconds.
 //!
-//! Format: what SchedCAT reads (`schedcat/overheads/model.py`): with `TASK-COUNT` in the first column, overheads by
-//! number of tasks (`RELEASE`, `SCHEDULE`, `CXS`, `IPI-LATENCY`, `TICK`); with `WSS` (KiB), cache delays by the nearest
-//! memory that both processors share (`L1` is a preemption, `L2` and `L3` migrations through these, `MEM` through
-//! memory). Columns may be padded; every row has every column.
+//! Format: what SchedCAT reads (`schedcat/overheads/model.py`): with `TASK-COUNT` in the first
+//! column, overheads by number of tasks (`RELEASE`, `SCHEDULE`, `CXS`, `IPI-LATENCY`, `TICK`); with
+//! `WSS` (KiB), cache delays by the nearest memory that both processors share (`L1` is a
+//! preemption, `L2` and `L3` migrations through these, `MEM` through memory). Columns may be
+//! padded; every row has every column.
 //!
-//! A table holds one statistic. What it has no place for (a timer transfer, a standard deviation, sample counts) is left
-//! out on export; a column of SchedCAT that a profile has no place for is named on import.
+//! A table holds one statistic. What it has no place for (a timer transfer, a standard deviation,
+//! sample counts) is left out on export; a column of SchedCAT that a profile has no place for is
+//! named on import.
 
 use crate::error::{Error, Result, nearest};
 use crate::platform::Resumption;
@@ -66,7 +68,8 @@ pub struct Meaning {
 /// Returns the profile with the values added, and the names of columns that it has no place for.
 ///
 /// # Errors
-/// No table of SchedCAT (with line and column); a value that the profile already has; points that do not ascend.
+/// No table of SchedCAT (with line and column); a value that the profile already has; points that
+/// do not ascend.
 pub fn import(profile: &Profile, text: &str, meaning: &Meaning) -> Result<(Profile, Vec<String>)> {
     let table = Table::parse(text)?;
     let mut out = profile.clone();
@@ -209,7 +212,8 @@ fn fill<T>(place: &mut Option<T>, value: T, line: usize, column: &str) -> Result
 
 /// Writes one statistic of the cache delays of a profile as SchedCAT reads it.
 ///
-/// Returns the text and what was left out: curves that SchedCAT has no column for, sizes that not every curve has.
+/// Returns the text and what was left out: curves that SchedCAT has no column for, sizes that not
+/// every curve has.
 ///
 /// # Errors
 /// No curve for this load, write ratio and statistic; a size that is no whole number of KiB.

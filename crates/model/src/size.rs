@@ -33,7 +33,8 @@ impl Bytes {
     }
 }
 
-/// Sizes are powers of 1024 here; `KB` is read as `KiB`, which is what the papers and cache data sheets mean by it.
+/// Sizes are powers of 1024 here; `KB` is read as `KiB`, which is what the papers and cache data
+/// sheets mean by it.
 const UNITS: [(&str, u32); 8] = [
     ("b", 0),
     ("kib", 1),

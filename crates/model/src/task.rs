@@ -1,7 +1,9 @@
-//! Tasks and task sets: the sporadic task model (000 §2; 002 §2.1.1), with working sets and workloads.
+//! Tasks and task sets: the sporadic task model (000 §2; 002 §2.1.1), with working sets and
+//! workloads.
 //!
-//! What the tests need (WCET, period, deadline) lies together in [`Timing`]; what only people and engines need lies
-//! apart in [`Details`], so that a million task sets can be judged without touching a name.
+//! What the tests need (WCET, period, deadline) lies together in [`Timing`]; what only people and
+//! engines need lies apart in [`Details`], so that a million task sets can be judged without
+//! touching a name.
 
 use crate::colors::Colors;
 use crate::cpus::CpuSet;
@@ -26,8 +28,9 @@ impl TaskId {
 
 /// The timing parameters of a task, e, p and D in the papers.
 ///
-/// In a [`TaskSet`] all are positive and `wcet <= deadline`. A set inflated by overheads, or made by a machine to be
-/// judged ([`TaskSet::to_judge`]), may break the latter: tests must answer "not schedulable" then, not panic.
+/// In a [`TaskSet`] all are positive and `wcet <= deadline`. A set inflated by overheads, or made
+/// by a machine to be judged ([`TaskSet::to_judge`]), may break the latter: tests must answer "not
+/// schedulable" then, not panic.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Timing {
     /// Worst-case execution time, e.
@@ -73,15 +76,16 @@ impl Timing {
     }
 }
 
-/// What delays the jobs of a task besides other jobs' execution. Kept apart from [`Timing`]: most sets
-/// have none, and tests over millions of sets do not look at it.
+/// What delays the jobs of a task besides other jobs' execution. Kept apart from [`Timing`]: most
+/// sets have none, and tests over millions of sets do not look at it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize)]
 pub struct Extras {
-    /// The longest time for which sections of less urgent jobs (locks, code that cannot be preempted)
-    /// keep a job from the processor, B. Those sections are part of the WCETs of their own tasks.
+    /// The longest time for which sections of less urgent jobs (locks, code that cannot be
+    /// preempted) keep a job from the processor, B. Those sections are part of the WCETs of their
+    /// own tasks.
     pub blocking: Duration,
-    /// The longest time from the arrival of a job to its release, J. The period separates arrivals, and
-    /// the deadline counts from the arrival.
+    /// The longest time from the arrival of a job to its release, J. The period separates arrivals,
+    /// and the deadline counts from the arrival.
     pub jitter: Duration,
 }
 
@@ -184,7 +188,8 @@ pub enum Beyond {
     BestEffort,
 }
 
-/// What releases the jobs of a sporadic task in a real run; its period is the least time between two of them (002 §2.1.1).
+/// What releases the jobs of a sporadic task in a real run; its period is the least time between
+/// two of them (002 §2.1.1).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trigger {
@@ -214,7 +219,8 @@ pub struct Details {
     /// What its jobs do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
-    /// The page colors that its working set lies in (001 §3, 004 §II-A), where they are not left to the tool.
+    /// The page colors that its working set lies in (001 §3, 004 §II-A), where they are not left to
+    /// the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub colors: Option<Colors>,
     /// What releases its jobs in a real run, where they do not come one period apart.
@@ -262,10 +268,11 @@ pub struct BestEffort {
     pub workload: Workload,
 }
 
-/// A set of tasks, checked: positive times, WCET within the deadline (but see [`TaskSet::to_judge`]), at least one task.
+/// A set of tasks, checked: positive times, WCET within the deadline (but see
+/// [`TaskSet::to_judge`]), at least one task.
 ///
-/// Invariant: `details` is empty (a set made by a machine: no names) or as long as `timings`; `extras` is
-/// empty where no task has any, else as long as `timings`.
+/// Invariant: `details` is empty (a set made by a machine: no names) or as long as `timings`;
+/// `extras` is empty where no task has any, else as long as `timings`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskSet {
     timings: Vec<Timing>,
@@ -281,13 +288,14 @@ impl TaskSet {
     /// A set of which only the timing is known.
     ///
     /// # Errors
-    /// No tasks, too many, a zero time, a WCET above its deadline: names the task by its number, from 1.
+    /// No tasks, too many, a zero time, a WCET above its deadline: names the task by its number,
+    /// from 1.
     pub fn from_timings(timings: Vec<Timing>) -> Result<Self> {
         Self::checked(timings, check_timing)
     }
 
-    /// A set to be judged, not to be run: made by a machine, it may hold a task whose WCET is above its deadline. Every
-    /// test answers that such a set is not schedulable.
+    /// A set to be judged, not to be run: made by a machine, it may hold a task whose WCET is above
+    /// its deadline. Every test answers that such a set is not schedulable.
     ///
     /// # Errors
     /// As [`TaskSet::from_timings`], but for a WCET above its deadline.
@@ -379,8 +387,8 @@ impl TaskSet {
     pub fn extras(&self) -> &[Extras] {
         &self.extras
     }
-    /// The tasks by their given priorities, the most urgent first: the larger number comes first, tasks
-    /// without one come last, and ties keep the order of the set.
+    /// The tasks by their given priorities, the most urgent first: the larger number comes first,
+    /// tasks without one come last, and ties keep the order of the set.
     pub fn by_priority(&self) -> Vec<TaskId> {
         let mut order: Vec<TaskId> = self.ids().collect();
         order.sort_by_key(|id| std::cmp::Reverse(self.details(*id).and_then(|d| d.priority)));

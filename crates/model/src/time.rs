@@ -17,7 +17,8 @@ pub struct Duration(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
-/// A measured difference of two durations in nanoseconds: negative when the second was shorter (000 §4.2, Obs. 1).
+/// A measured difference of two durations in nanoseconds: negative when the second was shorter (000
+/// §4.2, Obs. 1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Delay(i64);
 
@@ -59,7 +60,8 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// For people: the nearest number with at most three decimals in the largest unit that it fills, such as `184.445ms`.
+    /// For people: the nearest number with at most three decimals in the largest unit that it
+    /// fills, such as `184.445ms`.
     pub fn rounded(self) -> String {
         let unit = match self.0 {
             0..1_000 => 1,
@@ -107,7 +109,8 @@ impl Duration {
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
-    /// This duration lengthened by a delay that may be negative; at least zero, at most [`Duration::MAX`].
+    /// This duration lengthened by a delay that may be negative; at least zero, at most
+    /// [`Duration::MAX`].
     pub const fn saturating_add_delay(self, delay: Delay) -> Duration {
         Duration(self.0.saturating_add_signed(delay.0))
     }
@@ -185,7 +188,8 @@ impl AddAssign for Duration {
         *self = *self + other;
     }
 }
-/// Panics when the result would be negative; use [`Duration::saturating_sub`] where that can happen.
+/// Panics when the result would be negative; use [`Duration::saturating_sub`] where that can
+/// happen.
 impl Sub for Duration {
     type Output = Duration;
     fn sub(self, other: Duration) -> Duration {

@@ -1,6 +1,7 @@
 //! Watching long work: how far it is, and whether the user wants it to stop.
 //!
-//! Rooms report through this trait; the command line shows a bar and turns Ctrl-C into [`Watch::stopped`].
+//! Rooms report through this trait; the command line shows a bar and turns Ctrl-C into
+//! [`Watch::stopped`].
 
 /// What long work reports to and asks. All methods may be called from any thread.
 pub trait Watch: Sync {

@@ -1,4 +1,5 @@
-//! Profiles: the built-in one against the paper's text, files that read back, SchedCAT's tables, refusals.
+//! Profiles: the built-in one against the paper's text, files that read back, SchedCAT's tables,
+//! refusals.
 
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
 use model::schedcat::{Meaning, export_cpmd, export_overheads, import};
@@ -51,7 +52,8 @@ fn curve(profile: &Profile, resumption: Resumption, load: Load) -> &CpmdCurve {
         .unwrap()
 }
 
-/// 002 Tables A.1 and A.2 hold maxima, A.3 and A.4 averages with deviations; under load first, idle second.
+/// 002 Tables A.1 and A.2 hold maxima, A.3 and A.4 averages with deviations; under load first, idle
+/// second.
 #[test]
 fn the_xeon_holds_tables_a1_to_a4_of_002_in_full() {
     let profile = Profile::builtin("xeon-l7455").unwrap();

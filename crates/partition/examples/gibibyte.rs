@@ -1,10 +1,11 @@
-//! Much memory from a running server: takes it in all granted colors, asks some of it by time whether tiles of a color have one
-//! color, writes to all of it and gives it back.
+//! Much memory from a running server: takes it in all granted colors, asks some of it by time
+//! whether tiles of a color have one color, writes to all of it and gives it back.
 //!
 //!     warmset color serve --size 1200MiB & warmset color grant uid:$(id -u) 0-31
 //!     cargo run --release -p warmset-partition --example gibibyte -- /run/warmset/color.sock 1024
 //!
-//! With `-` in the place of the socket, the server is within this process, and sorts as much for itself first.
+//! With `-` in the place of the socket, the server is within this process, and sorts as much for
+//! itself first.
 
 use model::watch::Silent;
 use model::{Bytes, CpuSet, Error, Result};

@@ -1,5 +1,6 @@
-//! How long are colors true? Finds those of the first cache that has some, and asks them again: at once, minute by minute, and
-//! while other memory is filled and given back. Frames that moved are counted where the system tells them.
+//! How long are colors true? Finds those of the first cache that has some, and asks them again: at
+//! once, minute by minute, and while other memory is filled and given back. Frames that moved are
+//! counted where the system tells them.
 //!
 //! `cargo run --release -p warmset-partition --example lasting -- MINUTES GIB`
 

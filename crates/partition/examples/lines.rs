@@ -1,9 +1,10 @@
-//! How much longer a page takes that was driven out than one that is there, by which lines of it are read.
+//! How much longer a page takes that was driven out than one that is there, by which lines of it
+//! are read.
 //!
 //!     cargo run --release -p warmset-partition --example lines [SECONDS]
 //!
-//! On the first level that has colors: pages against others of their color, and of another one, in stretches of a second; all lines
-//! and few lines in turn, medians of every 50 ms.
+//! On the first level that has colors: pages against others of their color, and of another one, in
+//! stretches of a second; all lines and few lines in turn, medians of every 50 ms.
 
 use machine::clock::{Clock, Monotonic};
 use model::watch::Silent;

@@ -134,8 +134,8 @@ impl Connection {
         }
     }
 
-    /// Takes whole tiles: their numbers and open files; and whose color it is, where they are only to be read.
-    /// `contents` fills tiles that are to be read.
+    /// Takes whole tiles: their numbers and open files; and whose color it is, where they are only
+    /// to be read. `contents` fills tiles that are to be read.
     pub(crate) fn take(
         &mut self,
         color: Color,
@@ -180,7 +180,8 @@ impl Connection {
             .map(|(taken, _)| taken)
     }
 
-    /// Maps zeroed memory of at least this size in these colors, one after the other by tiles of 64 KiB.
+    /// Maps zeroed memory of at least this size in these colors, one after the other by tiles of 64
+    /// KiB.
     ///
     /// # Errors
     /// The server refuses; no room in the address space.
@@ -189,7 +190,8 @@ impl Connection {
         self.map_as(colors, size, None, Layout::Tiles)
     }
 
-    /// As [`Connection::map`], page by page: any part of it lies in all colors alike. Takes a mapping a page.
+    /// As [`Connection::map`], page by page: any part of it lies in all colors alike. Takes a
+    /// mapping a page.
     ///
     /// # Errors
     /// As [`Connection::map`].
@@ -197,8 +199,9 @@ impl Connection {
         self.map_as(colors, size, None, Layout::Pages)
     }
 
-    /// Maps pages of others' colors to read them: filled from `contents`, the rest zero. Whoever writes to them is ended
-    /// with SIGSEGV; [`crate::violation::report`] names color and owner first.
+    /// Maps pages of others' colors to read them: filled from `contents`, the rest zero. Whoever
+    /// writes to them is ended with SIGSEGV; [`crate::violation::report`] names color and owner
+    /// first.
     ///
     /// # Errors
     /// The server refuses; no room in the address space.

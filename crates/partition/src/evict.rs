@@ -1,9 +1,10 @@
 //! Eviction sets by group testing: the few pages that together drive a page out of a cache.
 //!
-//! A set that evicts a page holds at least `ways` pages of its color. Split into `ways + 1` groups, one group at least
-//! holds none that is needed, and is dropped; what cannot be dropped is the eviction set. The number of measurements is
-//! linear in the number of candidates (Vila, Köpf, Morales: Theory and Practice of Finding Eviction Sets, S&P 2019, §V).
-//! Measurements err in one direction: a disturbance makes a page look driven out. So "driven out" is believed after
+//! A set that evicts a page holds at least `ways` pages of its color. Split into `ways + 1` groups,
+//! one group at least holds none that is needed, and is dropped; what cannot be dropped is the
+//! eviction set. The number of measurements is linear in the number of candidates (Vila, Köpf,
+//! Morales: Theory and Practice of Finding Eviction Sets, S&P 2019, §V). Measurements err in one
+//! direction: a disturbance makes a page look driven out. So "driven out" is believed after
 //! [`AGREE`] measurements, "still there" after one.
 
 use crate::probe::{Judge, PageId};
@@ -38,11 +39,13 @@ pub fn driven_out<J: Judge>(judge: &mut J, set: &[PageId], pages: &[PageId]) -> 
     left
 }
 
-/// Reduces candidates to an eviction set of the victim with about `ways` pages; `None` where all candidates together do
-/// not drive it out, measurements contradict each other too often, or it is `late`.
+/// Reduces candidates to an eviction set of the victim with about `ways` pages; `None` where all
+/// candidates together do not drive it out, measurements contradict each other too often, or it is
+/// `late`.
 ///
-/// In a large set, what else passes through the cache can make up for a page that is needed, and it is dropped. That
-/// shows when nothing more can be dropped: then the last dropped groups come back until enough of the color are there.
+/// In a large set, what else passes through the cache can make up for a page that is needed, and it
+/// is dropped. That shows when nothing more can be dropped: then the last dropped groups come back
+/// until enough of the color are there.
 pub fn reduce<J: Judge, R: Rng>(
     judge: &mut J,
     random: &mut R,
@@ -72,7 +75,8 @@ pub fn reduce<J: Judge, R: Rng>(
             }
         }
         if set.len() == before {
-            // Replacement that is not strictly by age may need a page or two more than there are ways.
+            // Replacement that is not strictly by age may need a page or two more than there are
+            // ways.
             if set.len() <= ways + 2 {
                 break;
             }
@@ -153,7 +157,8 @@ mod tests {
             let candidates: Vec<PageId> = (1..pages as PageId).collect();
             if let Some(set) = reduce(&mut fake, &mut random(), 0, &candidates, ways, &|| false) {
                 let rivals = set.iter().filter(|p| fake.colors[**p as usize] == fake.colors[0]).count();
-                // A set may come out one short when three disturbances agree; it is checked by who uses it.
+                // A set may come out one short when three disturbances agree; it is checked by who
+                // uses it.
                 prop_assert!(rivals + 1 >= ways, "{rivals} of {ways}");
             }
         }

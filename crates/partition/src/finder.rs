@@ -1,8 +1,10 @@
-//! Finding all colors of a cache: by frame numbers where they are true, by timing where they are not.
+//! Finding all colors of a cache: by frame numbers where they are true, by timing where they are
+//! not.
 //!
-//! Frame numbers are tried first and believed only when time confirms them: pages of which they say that they compete
-//! must drive each other out, others must not ([`Palette::confidence`] is the share of trials that agreed). Where they
-//! do not, as in a virtual machine whose host backs it page by page, colors are found by group testing ([`crate::evict`]).
+//! Frame numbers are tried first and believed only when time confirms them: pages of which they say
+//! that they compete must drive each other out, others must not ([`Palette::confidence`] is the
+//! share of trials that agreed). Where they do not, as in a virtual machine whose host backs it
+//! page by page, colors are found by group testing ([`crate::evict`]).
 
 use crate::evict::evicts;
 use crate::frame::{FrameNumbers, Page, pages};
@@ -29,15 +31,16 @@ const LARGEST: u64 = 64 << 20;
 pub const SPARE: usize = 2;
 /// Pages of a pool in which every color has enough of them.
 ///
-/// Which pages the system gives is chance: with `x` of a color on average, nearly every color has at least `x - 4 √x`
-/// (Poisson), which must reach the ways, the spare pages and a victim.
+/// Which pages the system gives is chance: with `x` of a color on average, nearly every color has
+/// at least `x - 4 √x` (Poisson), which must reach the ways, the spare pages and a victim.
 fn pool_pages(cache: &Geometry) -> usize {
     let least = cache.ways as usize + SPARE + 1;
     let average = (2.0 + (4.0 + least as f64).sqrt()).powi(2);
     (average * f64::from(cache.colors)).ceil() as usize
 }
 
-/// How long a search goes on that others disturb; what is not sure then is said to be so ([`Palette::confidence`]).
+/// How long a search goes on that others disturb; what is not sure then is said to be so
+/// ([`Palette::confidence`]).
 const LIMIT: Duration = Duration::from_secs(20);
 /// And for how long when no page was found that others drive out together.
 const HOPE: Duration = Duration::from_secs(5);
@@ -55,11 +58,12 @@ const TRIALS: usize = 24;
 /// The share of trials that must agree before frame numbers are believed.
 const BELIEVED: f64 = 0.9;
 
-/// Finds the colors of the cache of a level that serves a processor. Runs on that processor, in a thread of its own.
+/// Finds the colors of the cache of a level that serves a processor. Runs on that processor, in a
+/// thread of its own.
 ///
 /// # Errors
-/// The machine does not tell the geometry; the cache has one color or cannot be searched; no difference is seen; pages
-/// do not compete as wholes; the user stopped it.
+/// The machine does not tell the geometry; the cache has one color or cannot be searched; no
+/// difference is seen; pages do not compete as wholes; the user stopped it.
 pub fn find(platform: &Platform, level: u8, cpu: CpuId, watch: &dyn Watch) -> Result<Palette> {
     check_page_size()?;
     let cache = Geometry::of(platform, level, cpu)?;
@@ -70,7 +74,8 @@ pub fn find(platform: &Platform, level: u8, cpu: CpuId, watch: &dyn Watch) -> Re
         .unwrap_or(0);
     colorable(&cache)?;
     on_processor(cpu, "the search for colors", || {
-        // Ordinary programs wait meanwhile, where that is permitted; what still breaks in is noticed.
+        // Ordinary programs wait meanwhile, where that is permitted; what still breaks in is
+        // noticed.
         let _raised = Priority::new(1).map(machine::realtime::raise);
         #[cfg(target_arch = "x86_64")]
         if let Ok(tsc) = machine::clock::counter() {
@@ -108,7 +113,8 @@ pub fn colorable(cache: &Geometry) -> Result<()> {
     Ok(())
 }
 
-/// Searches a pool, and larger ones where a color is missing: what others gave back by colors comes in colors.
+/// Searches a pool, and larger ones where a color is missing: what others gave back by colors comes
+/// in colors.
 fn in_pools<C: Clock>(
     clock: C,
     cache: &Geometry,
@@ -158,7 +164,8 @@ fn in_pools<C: Clock>(
     }
 }
 
-/// Whether few lines of a page do ([`Lines`]): as long as they have not been in vain, and for good once they have shown anything.
+/// Whether few lines of a page do ([`Lines`]): as long as they have not been in vain, and for good
+/// once they have shown anything.
 #[derive(Default)]
 struct Few {
     do_show: Cell<bool>,
@@ -263,7 +270,8 @@ fn by_frame_number<J: Judge>(
     })
 }
 
-/// The share of trials in which pages said to be of one color drove each other out and others did not.
+/// The share of trials in which pages said to be of one color drove each other out and others did
+/// not.
 fn agreement<J: Judge>(judge: &mut J, colors: &[Vec<PageId>], ways: usize) -> Option<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let mut agreed = 0;

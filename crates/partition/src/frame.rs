@@ -1,7 +1,9 @@
-//! Pages in memory and the frames behind them: addresses that live as long as their mapping, and `/proc/self/pagemap`.
+//! Pages in memory and the frames behind them: addresses that live as long as their mapping, and
+//! `/proc/self/pagemap`.
 //!
-//! Source: the kernel's `pagemap.rst`. Frame numbers are zero for who lacks CAP_SYS_ADMIN. In a virtual machine they
-//! number the guest's frames: whoever reads colors from them must prove by timing that they act.
+//! Source: the kernel's `pagemap.rst`. Frame numbers are zero for who lacks CAP_SYS_ADMIN. In a
+//! virtual machine they number the guest's frames: whoever reads colors from them must prove by
+//! timing that they act.
 
 use crate::geometry::PAGE;
 use machine::memory::Area;
@@ -49,7 +51,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The page that the first byte of a value lies in: mapped and readable for as long as the value is borrowed.
+    /// The page that the first byte of a value lies in: mapped and readable for as long as the
+    /// value is borrowed.
     pub fn under<T: ?Sized>(value: &'a T) -> Self {
         let address = std::ptr::from_ref(value).cast::<u8>();
         Page {
@@ -58,7 +61,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The page of this program's code that holds an address; `None` where there is no code, or it cannot be read.
+    /// The page of this program's code that holds an address; `None` where there is no code, or it
+    /// cannot be read.
     pub fn of_code(address: usize) -> Option<Page<'static>> {
         let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
         let is_code = maps.lines().any(|line| {

@@ -1,7 +1,8 @@
 //! What a cache's geometry says about its colors.
 //!
-//! 001 §3.1: a cache whose way holds several pages has as many colors as a way holds pages. Assumes physical indexing
-//! by the bits above the offset in a line; what a machine hashes is found by timing ([`crate::finder`]).
+//! 001 §3.1: a cache whose way holds several pages has as many colors as a way holds pages. Assumes
+//! physical indexing by the bits above the offset in a line; what a machine hashes is found by
+//! timing ([`crate::finder`]).
 
 use model::{Bytes, Cache, CpuId, CpuSet, Error, Platform, Result};
 use serde::Serialize;
@@ -18,7 +19,8 @@ pub struct Geometry {
     pub size: Bytes,
     /// Associativity.
     pub ways: u32,
-    /// How many pages a way holds: the number of colors, if all bits of the index are used as they are.
+    /// How many pages a way holds: the number of colors, if all bits of the index are used as they
+    /// are.
     pub colors: u16,
     /// Is the number of sets a power of two? Where it is not, the index is hashed over slices.
     pub sliced: bool,
@@ -30,7 +32,8 @@ impl Geometry {
     /// Of the data cache of a level that serves a processor.
     ///
     /// # Errors
-    /// There is none, or the machine does not tell its size or associativity, or it has more colors than can be.
+    /// There is none, or the machine does not tell its size or associativity, or it has more colors
+    /// than can be.
     pub fn of(platform: &Platform, level: u8, cpu: CpuId) -> Result<Self> {
         let cache = platform.data_cache(level, cpu).ok_or_else(|| {
             Error::new(format!("processor {cpu} has no level-{level} data cache"))

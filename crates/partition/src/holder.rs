@@ -12,7 +12,8 @@ pub enum Access {
     /// Read and write: one holder only.
     #[default]
     Full,
-    /// Read: what others may do with pages of a protected color (001 §5.3, single-writer partitioning).
+    /// Read: what others may do with pages of a protected color (001 §5.3, single-writer
+    /// partitioning).
     ReadOnly,
 }
 

@@ -1,7 +1,9 @@
-//! Memory in large pages, its 4 KiB parts sorted by color: what floods some colors and leaves translations of addresses alone.
+//! Memory in large pages, its 4 KiB parts sorted by color: what floods some colors and leaves
+//! translations of addresses alone.
 //!
-//! A large page has all colors. Who wants to use some of them only visits its parts of these colors: one translation serves all of
-//! them, so that what a flood does to caches is told from what it does to translations (001 §4.2).
+//! A large page has all colors. Who wants to use some of them only visits its parts of these
+//! colors: one translation serves all of them, so that what a flood does to caches is told from
+//! what it does to translations (001 §4.2).
 
 use crate::colors::{Color, Colors};
 use crate::frame::pages;
@@ -39,7 +41,8 @@ impl Large {
 
     /// The memory, all of it.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the whole of the area, which is this value's alone, present and borrowed for as long.
+        // SAFETY: the whole of the area, which is this value's alone, present and borrowed for as
+        // long.
         unsafe { std::slice::from_raw_parts_mut(self.area.base().cast(), self.area.size()) }
     }
 
@@ -62,14 +65,16 @@ impl Large {
     }
 }
 
-/// [`Large`] memory that its holder may read and not write (single-writer partitioning, 001 §5.3): the mapping enforces it.
+/// [`Large`] memory that its holder may read and not write (single-writer partitioning, 001 §5.3):
+/// the mapping enforces it.
 #[derive(Debug)]
 pub struct LargeWindow(Large);
 
 impl LargeWindow {
     /// The memory, all of it.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the whole of the area, which is this value's alone, readable, and which nobody can write.
+        // SAFETY: the whole of the area, which is this value's alone, readable, and which nobody
+        // can write.
         unsafe { std::slice::from_raw_parts(self.0.area.base().cast(), self.0.area.size()) }
     }
 

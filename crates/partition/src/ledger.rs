@@ -1,8 +1,10 @@
-//! Who may use which colors, and who holds which tile: the memory server's books, without any system call.
+//! Who may use which colors, and who holds which tile: the memory server's books, without any
+//! system call.
 //!
-//! 001 §5.1: the operator grants colors to tasks or groups of tasks, for exclusive use; an application uses what was
-//! granted to it. A tile is free, held by one client, or *returning*: its client let go of it or died, but nobody has
-//! made sure yet that it is not mapped any more. Only free tiles are handed out, so that no tile is ever held twice.
+//! 001 §5.1: the operator grants colors to tasks or groups of tasks, for exclusive use; an
+//! application uses what was granted to it. A tile is free, held by one client, or *returning*: its
+//! client let go of it or died, but nobody has made sure yet that it is not mapped any more. Only
+//! free tiles are handed out, so that no tile is ever held twice.
 //!
 //! A tile counts against the grant that it was taken under until it is free again, also while it is
 //! returning: a client may give it back and go on using it. A tile whose frames its holder has

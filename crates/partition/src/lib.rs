@@ -1,7 +1,7 @@
 //! Page colors: finding them, proving that they isolate, giving memory out by color.
 //!
-//! A color is a set of page frames that compete for the same sets of a cache (001 §3.1, 004 §II-A). A task that owns a
-//! color owns that part of the cache.
+//! A color is a set of page frames that compete for the same sets of a cache (001 §3.1, 004 §II-A).
+//! A task that owns a color owns that part of the cache.
 
 pub mod client;
 pub mod evict;

@@ -1,4 +1,5 @@
-//! Colored memory as a client has it: one range of addresses over pages of tiles. It stays when the server ends.
+//! Colored memory as a client has it: one range of addresses over pages of tiles. It stays when the
+//! server ends.
 
 use crate::colors::{Color, Colors};
 use crate::frame::Page;
@@ -76,7 +77,8 @@ impl Reserved {
 }
 
 impl Memory {
-    /// Over these tiles, color by color; of the last ones of each color, only as much as makes `pages` pages is mapped.
+    /// Over these tiles, color by color; of the last ones of each color, only as much as makes
+    /// `pages` pages is mapped.
     pub(crate) fn of(
         tiles: &[(Color, Vec<Received>)],
         pages: usize,
@@ -134,9 +136,9 @@ impl Memory {
             .collect()
     }
 
-    /// Puts its first `size` bytes in the place of what is mapped at an address, for good: they are no longer this value's, and
-    /// are the server's again when the process ends or unmaps them. Says whether all of it is in place; what is not stays as
-    /// it was.
+    /// Puts its first `size` bytes in the place of what is mapped at an address, for good: they are
+    /// no longer this value's, and are the server's again when the process ends or unmaps them.
+    /// Says whether all of it is in place; what is not stays as it was.
     ///
     /// # Safety
     /// What is mapped at `to` belongs to the caller, and its contents are not needed.
@@ -177,8 +179,9 @@ impl Memory {
     }
     /// What is in it.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped as long as this lives; the server gives a tile to one client alone and touches it again only when
-        // nobody maps it, and who writes through the pointer must not hold this.
+        // SAFETY: mapped as long as this lives; the server gives a tile to one client alone and
+        // touches it again only when nobody maps it, and who writes through the pointer must not
+        // hold this.
         unsafe { std::slice::from_raw_parts(self.base(), self.size()) }
     }
     /// What is in it, to be written; empty where it may only be read.

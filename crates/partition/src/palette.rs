@@ -1,7 +1,8 @@
 //! The colors of a cache, known: one eviction set a color, and what follows from it.
 //!
-//! Knowledge is true as long as pages stay where they are. [`Palette::verify`] asks the eviction sets again; a page that
-//! was moved by compaction, or a guest's memory that the host moved, shows as a color that no longer drives out its own.
+//! Knowledge is true as long as pages stay where they are. [`Palette::verify`] asks the eviction
+//! sets again; a page that was moved by compaction, or a guest's memory that the host moved, shows
+//! as a color that no longer drives out its own.
 
 use crate::colors::Color;
 use crate::finder::SPARE;
@@ -51,11 +52,12 @@ pub struct Palette {
     pub times: Times,
     /// How colors are known.
     pub how: How,
-    /// From 0 to 1: with frame numbers, the share of trials that agreed; by timing, the share of pages of the pool that
-    /// got one color, the same from two sortings by different pages of the colors, times how far the number of colors found
-    /// agrees with the geometry.
+    /// From 0 to 1: with frame numbers, the share of trials that agreed; by timing, the share of
+    /// pages of the pool that got one color, the same from two sortings by different pages of the
+    /// colors, times how far the number of colors found agrees with the geometry.
     pub confidence: f64,
-    /// The pages of the area that have a color, color by color: the first ones are its eviction set.
+    /// The pages of the area that have a color, color by color: the first ones are its eviction
+    /// set.
     pub(crate) members: Vec<Vec<PageId>>,
     /// Pages of the pool without a color.
     pub unplaced: usize,
@@ -111,17 +113,19 @@ impl Palette {
         self.members.len() as u16
     }
 
-    /// Pages of a color that the search left: more than the cache has ways. Empty beyond the last color.
+    /// Pages of a color that the search left: more than the cache has ways. Empty beyond the last
+    /// color.
     pub fn members(&self, color: Color) -> Vec<Page<'_>> {
         self.members.get(color.index()).map_or_else(Vec::new, |pages| {
             pages.iter().map(|p| Page::of(&self.area, *p as usize)).collect()
         })
     }
 
-    /// Sorts pages by color, on all of these processors at once; `None` where measurements did not agree.
+    /// Sorts pages by color, on all of these processors at once; `None` where measurements did not
+    /// agree.
     ///
-    /// Each processor must have a cache of the same geometry as the one that colors were found on. They share nothing
-    /// but the eviction sets, which are only read.
+    /// Each processor must have a cache of the same geometry as the one that colors were found on.
+    /// They share nothing but the eviction sets, which are only read.
     ///
     /// # Errors
     /// A processor cannot be used; the user stopped it.
@@ -189,7 +193,8 @@ impl Palette {
     fn sort_part<C: Clock>(&self, clock: C, part: &[Page<'_>], watch: &dyn Watch) -> Vec<Option<Color>> {
         let mut all = pages(&self.area);
         let own = self.area.base() as usize..self.area.base() as usize + self.area.size();
-        // A page of the eviction sets keeps its number, so that it is not among those that shall drive it out.
+        // A page of the eviction sets keeps its number, so that it is not among those that shall
+        // drive it out.
         let asked: Vec<PageId> = part
             .iter()
             .map(|page| {
@@ -208,7 +213,8 @@ impl Palette {
         })
     }
 
-    /// Calls color `c` by `names[c]` from now on. For names that are each given once, one for each color.
+    /// Calls color `c` by `names[c]` from now on. For names that are each given once, one for each
+    /// color.
     pub(crate) fn renumber(&mut self, names: &[Color]) {
         let mut members = std::mem::take(&mut self.members);
         let mut renamed = vec![Vec::new(); members.len()];
@@ -220,10 +226,12 @@ impl Palette {
         self.members = renamed;
     }
 
-    /// Does each color still drive out its own? Runs on the calling thread, which should stay on one processor.
+    /// Does each color still drive out its own? Runs on the calling thread, which should stay on
+    /// one processor.
     ///
-    /// Several pages of a color are asked, not one: a single page that was moved breaks no set. Where most of them say that they
-    /// are not driven out, the color is asked again and again, for a disturbance looks the same once.
+    /// Several pages of a color are asked, not one: a single page that was moved breaks no set.
+    /// Where most of them say that they are not driven out, the color is asked again and again, for
+    /// a disturbance looks the same once.
     pub fn verify(&self) -> Checked {
         const ROUNDS: usize = 3;
         let mut broken: Vec<Color> = (0..self.colors()).map(Color).collect();

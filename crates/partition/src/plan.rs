@@ -1,6 +1,8 @@
-//! Which task gets which colors: as the set names them, as working sets need them, or by the scenarios of 004 §IV-B.
+//! Which task gets which colors: as the set names them, as working sets need them, or by the
+//! scenarios of 004 §IV-B.
 //!
-//! Assumes that a working set as large as its part of the cache fits there: colors are counted by size alone.
+//! Assumes that a working set as large as its part of the cache fits there: colors are counted by
+//! size alone.
 
 use crate::colors::{Color, Colors};
 use model::{Bytes, Error, Result, TaskId, TaskSet, Workload};
@@ -14,8 +16,9 @@ use std::str::FromStr;
 pub enum Scheme {
     /// To those tasks that name some, as they name them.
     Named,
-    /// To those that name some, as they name them; to the others as many as their working sets need, to each its own,
-    /// smallest first; those that do not fit share the rest. One color is the system's.
+    /// To those that name some, as they name them; to the others as many as their working sets
+    /// need, to each its own, smallest first; those that do not fit share the rest. One color is
+    /// the system's.
     Auto,
     /// Each task has a super color of its own, the system another one (004 §IV-B, S1).
     S1,
@@ -89,8 +92,8 @@ pub struct Supply {
 /// Gives colors to the tasks of a set.
 ///
 /// # Errors
-/// A task names colors that are not there, or colors where the scheme names them; fewer colors than super colors; no color is
-/// left for tasks that do not fit.
+/// A task names colors that are not there, or colors where the scheme names them; fewer colors than
+/// super colors; no color is left for tasks that do not fit.
 pub fn plan(set: &TaskSet, scheme: Scheme, supply: &Supply) -> Result<Plan> {
     let walks = |id: TaskId| {
         matches!(

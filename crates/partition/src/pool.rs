@@ -1,8 +1,10 @@
-//! Memory sorted by color within this process, mapped again in pieces: what an experiment gives its own tasks.
+//! Memory sorted by color within this process, mapped again in pieces: what an experiment gives its
+//! own tasks.
 //!
-//! A file in memory is mapped once, locked and sorted. A [`View`] maps some of its pages a second time, one after the
-//! other, so that a task sees ordinary memory of the colors that were asked for. Frames stay where they are as long as the pool lives. Assumes, as everything
-//! about colors, that nobody moves them; [`Pool::moved`] tells.
+//! A file in memory is mapped once, locked and sorted. A [`View`] maps some of its pages a second
+//! time, one after the other, so that a task sees ordinary memory of the colors that were asked
+//! for. Frames stay where they are as long as the pool lives. Assumes, as everything about colors,
+//! that nobody moves them; [`Pool::moved`] tells.
 
 use crate::colors::{Color, Colors};
 use crate::frame::{FrameNumbers, Page};
@@ -95,14 +97,16 @@ impl Pool {
         self.shared.free().get(color.index()).map_or(0, Vec::len)
     }
 
-    /// How many pages have other frames than when they were sorted; `None` where the system tells no frames.
+    /// How many pages have other frames than when they were sorted; `None` where the system tells
+    /// no frames.
     pub fn moved(&self) -> Option<usize> {
         let numbers = FrameNumbers::of_this_process()?;
         let now = numbers.of(&pages_of(&self.whole));
         Some(now.iter().zip(&self.frames).filter(|(a, b)| a != b).count())
     }
 
-    /// Takes so many pages of these colors in turn, and maps them one after the other. They are zero at first.
+    /// Takes so many pages of these colors in turn, and maps them one after the other. They are
+    /// zero at first.
     ///
     /// # Errors
     /// A color has too few pages left; no room in the address space.
@@ -208,7 +212,8 @@ impl View {
 
     /// The memory.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: all of the mapping; the pages are this view's alone, and the view is borrowed for as long.
+        // SAFETY: all of the mapping; the pages are this view's alone, and the view is borrowed for
+        // as long.
         unsafe { std::slice::from_raw_parts_mut(self.mapping.base(), self.mapping.size()) }
     }
 

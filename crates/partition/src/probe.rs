@@ -1,11 +1,14 @@
-//! Is a page still in the cache? Asked by time, page by page: the primitive that all of finding colors stands on.
+//! Is a page still in the cache? Asked by time, page by page: the primitive that all of finding
+//! colors stands on.
 //!
-//! Lines of a page are read one after the other, each address depending on the value before, in an order that no
-//! prefetcher follows. Not a line but some or all of a page are timed together: a counter that steps by more than one says nothing
-//! of a single line, and where the offset of lines is hashed, pages compete as wholes while lines of one offset do not. Few lines far
-//! apart are better where they compete as wholes do ([`Lines`]).
+//! Lines of a page are read one after the other, each address depending on the value before, in an
+//! order that no prefetcher follows. Not a line but some or all of a page are timed together: a
+//! counter that steps by more than one says nothing of a single line, and where the offset of lines
+//! is hashed, pages compete as wholes while lines of one offset do not. Few lines far apart are
+//! better where they compete as wholes do ([`Lines`]).
 //!
-//! While a thread does not run, others use its cache: a measurement with a gap in it says nothing, and is made again.
+//! While a thread does not run, others use its cache: a measurement with a gap in it says nothing,
+//! and is made again.
 
 use crate::frame::Page;
 use crate::geometry::{Geometry, PAGE};
@@ -17,17 +20,19 @@ use std::hint::black_box;
 /// A page by its number in the list that a [`Judge`] knows.
 pub type PageId = u32;
 
-/// Tells whether reading some pages drives others out of a cache. A measurement may err; who asks repeats.
+/// Tells whether reading some pages drives others out of a cache. A measurement may err; who asks
+/// repeats.
 pub trait Judge {
-    /// Reads the victims, then the whole set, and says of each victim whether it was driven out. At most
-    /// [`Judge::batch`] victims, so that they do not drive out each other.
+    /// Reads the victims, then the whole set, and says of each victim whether it was driven out. At
+    /// most [`Judge::batch`] victims, so that they do not drive out each other.
     fn evicted(&mut self, victims: &[PageId], set: &[PageId]) -> Vec<bool>;
     /// How many victims may be asked about at once.
     fn batch(&self) -> usize;
-    /// Reads a page, then the whole set, and says how long reading the page again takes, in ticks: to be compared with what others
-    /// take at the same time.
+    /// Reads a page, then the whole set, and says how long reading the page again takes, in ticks:
+    /// to be compared with what others take at the same time.
     fn ticks(&mut self, page: PageId, set: &[PageId]) -> u64;
-    /// From how many ticks on a page may have been driven out: nearer to hits than what says so for sure.
+    /// From how many ticks on a page may have been driven out: nearer to hits than what says so for
+    /// sure.
     fn suspicious(&self) -> u64;
 }
 
@@ -36,10 +41,11 @@ const LINES: usize = PAGE / LINE;
 
 /// Which lines of a page stand for it.
 ///
-/// Prefetchers bring back what stands near to what is read, before it is asked for: the less there is to do on the machine, the
-/// more. On an EPYC of model 17, reading all lines of a page that was driven out took 1.54 to 2.07 times as long as a hit, reading every
-/// eighth line 1.75 to 2.25 times, in less time (`cargo run --release -p warmset-partition --example lines`). Where the index is
-/// hashed, lines of one offset do not compete, and too few lines show nothing.
+/// Prefetchers bring back what stands near to what is read, before it is asked for: the less there
+/// is to do on the machine, the more. On an EPYC of model 17, reading all lines of a page that was
+/// driven out took 1.54 to 2.07 times as long as a hit, reading every eighth line 1.75 to 2.25
+/// times, in less time (`cargo run --release -p warmset-partition --example lines`). Where the
+/// index is hashed, lines of one offset do not compete, and too few lines show nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lines {
     /// Every eighth.
@@ -87,9 +93,9 @@ const fn order<const COUNT: usize>(apart: usize) -> [u16; COUNT] {
 
 /// Reads all lines of a page, as fast as may be.
 ///
-/// Not one after the other: what a prefetcher brought in ahead of a scan does not drive out what is in use. On an EPYC (family
-/// 25, model 17) a page stays in the L2 of 1 MiB while 4 MiB are read in ascending order, and is gone when they are
-/// read in this one.
+/// Not one after the other: what a prefetcher brought in ahead of a scan does not drive out what is
+/// in use. On an EPYC (family 25, model 17) a page stays in the L2 of 1 MiB while 4 MiB are read in
+/// ascending order, and is gone when they are read in this one.
 #[inline(always)]
 pub fn read(page: Page<'_>) {
     read_lines(page, Lines::Whole);
@@ -135,9 +141,10 @@ pub struct Times {
 impl Times {
     /// From which time on a page was not there.
     ///
-    /// Hits hardly vary while misses do, by what prefetchers save and by what a busy machine adds: the threshold stays
-    /// near to the hits. Not too near: on an EPYC of model 17, pages of one other color take a third of a page's lines along,
-    /// so that it takes 1.4 times as long as a hit.
+    /// Hits hardly vary while misses do, by what prefetchers save and by what a busy machine adds:
+    /// the threshold stays near to the hits. Not too near: on an EPYC of model 17, pages of one
+    /// other color take a third of a page's lines along, so that it takes 1.4 times as long as a
+    /// hit.
     pub fn threshold(self) -> u64 {
         self.hit + (self.miss.saturating_sub(self.hit) / 2).min(self.hit * 3 / 5)
     }
@@ -278,7 +285,8 @@ impl<C: Clock> Judge for Timed<'_, C> {
     fn evicted(&mut self, victims: &[PageId], set: &[PageId]) -> Vec<bool> {
         let (mut times, mut whole) = self.once(victims, set);
         for _ in 0..AGAIN {
-            // What was broken into errs in one direction only: a page that is still there was never driven out.
+            // What was broken into errs in one direction only: a page that is still there was never
+            // driven out.
             if whole || times.iter().all(|t| *t < self.threshold) {
                 break;
             }
@@ -286,8 +294,8 @@ impl<C: Clock> Judge for Timed<'_, C> {
         }
         times.iter().map(|t| *t >= self.threshold).collect()
     }
-    /// One: timing a victim brings its lines back, which drives out some of the next. On an EPYC of model 17, one in a hundred of
-    /// the later of four victims took as long as what is still there.
+    /// One: timing a victim brings its lines back, which drives out some of the next. On an EPYC of
+    /// model 17, one in a hundred of the later of four victims took as long as what is still there.
     fn batch(&self) -> usize {
         1
     }
@@ -308,7 +316,8 @@ impl<C: Clock> Judge for Timed<'_, C> {
     }
 }
 
-/// A cache in software that replaces the oldest, with measurements that err: what the logic is tested on.
+/// A cache in software that replaces the oldest, with measurements that err: what the logic is
+/// tested on.
 #[cfg(test)]
 pub mod fake {
     use super::*;

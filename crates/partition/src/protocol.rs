@@ -25,7 +25,8 @@ pub enum Request {
         color: Color,
         /// At least so many pages.
         pages: u64,
-        /// To use or to read. A file that is sent along fills pages to read, from its beginning; others are zero.
+        /// To use or to read. A file that is sent along fills pages to read, from its beginning;
+        /// others are zero.
         #[serde(default, skip_serializing_if = "Access::is_full")]
         access: Access,
     },

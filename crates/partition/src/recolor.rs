@@ -1,8 +1,9 @@
-//! Gives each page of a region the color that is wanted, its contents kept (001 §5.1, the application's interface; §6, recoloring).
+//! Gives each page of a region the color that is wanted, its contents kept (001 §5.1, the
+//! application's interface; §6, recoloring).
 //!
-//! A page is copied to a page of the color, which then takes its place: `mremap` replaces a mapping in one step, so that any other
-//! thread sees the old page or the new one. What another thread writes between copy and step would be lost: the region must
-//! rest meanwhile.
+//! A page is copied to a page of the color, which then takes its place: `mremap` replaces a mapping
+//! in one step, so that any other thread sees the old page or the new one. What another thread
+//! writes between copy and step would be lost: the region must rest meanwhile.
 
 use crate::client::Connection;
 use crate::colors::Color;
@@ -79,16 +80,18 @@ fn failed(doing: &str, e: &std::io::Error) -> Error {
 }
 
 impl Connection {
-    /// Gives the pages of a region these colors, one each, in their order. Takes as many tiles as the colors need; all that the
-    /// region holds stays, at its addresses. A child that is made by `fork` shares the pages from then on.
+    /// Gives the pages of a region these colors, one each, in their order. Takes as many tiles as
+    /// the colors need; all that the region holds stays, at its addresses. A child that is made by
+    /// `fork` shares the pages from then on.
     ///
     /// # Errors
-    /// The address is not that of a page; a color is not granted or has not as much memory: nothing is changed then. No more
-    /// mappings can be had: pages up to the one named have their color, and all have their contents.
+    /// The address is not that of a page; a color is not granted or has not as much memory: nothing
+    /// is changed then. No more mappings can be had: pages up to the one named have their color,
+    /// and all have their contents.
     ///
     /// # Safety
-    /// The region is mapped, readable and writable, and private to this process; nobody writes to it before this returns; this
-    /// thread's stack is not part of it.
+    /// The region is mapped, readable and writable, and private to this process; nobody writes to
+    /// it before this returns; this thread's stack is not part of it.
     pub unsafe fn recolor(&mut self, base: *mut u8, colors: &[Color]) -> Result<Recolored> {
         if !(base as usize).is_multiple_of(PAGE) || colors.is_empty() {
             return Err(
@@ -161,7 +164,8 @@ impl Connection {
     }
 }
 
-/// Copies all pages aside and puts the copies in place. On an error: with the number of pages that are in place.
+/// Copies all pages aside and puts the copies in place. On an error: with the number of pages that
+/// are in place.
 ///
 /// # Safety
 /// As [`Connection::recolor`].
@@ -182,7 +186,8 @@ unsafe fn put(
             .map_err(none)?;
     }
     let mut aside = aside.keep();
-    // SAFETY: all of the copy is mapped now, and the region is, as the caller promises; they are apart.
+    // SAFETY: all of the copy is mapped now, and the region is, as the caller promises; they are
+    // apart.
     unsafe { std::ptr::copy_nonoverlapping(base, aside.base(), pages * PAGE) };
     for run in runs {
         // Runs follow each other without gaps: what is left of the copy begins with this one.

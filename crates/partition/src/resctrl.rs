@@ -1,8 +1,9 @@
-//! Hardware partitions of a cache, driven by the same words as colors: the ways of a cache are given out through resctrl.
+//! Hardware partitions of a cache, driven by the same words as colors: the ways of a cache are
+//! given out through resctrl.
 //!
-//! Source: the kernel's `resctrl.rst`. A group is a directory below the file system's root, with `schemata` (which ways, by
-//! cache) and `tasks` (whose). The root group is everybody else; giving its ways to others takes them from it. All is put back
-//! when this is dropped.
+//! Source: the kernel's `resctrl.rst`. A group is a directory below the file system's root, with
+//! `schemata` (which ways, by cache) and `tasks` (whose). The root group is everybody else; giving
+//! its ways to others takes them from it. All is put back when this is dropped.
 
 use crate::colors::{Color, Colors};
 use machine::settings::Settings;
@@ -105,7 +106,8 @@ impl Ways {
     /// Gives threads these ways, under the name of a group. Who else has them is the caller's plan.
     ///
     /// # Errors
-    /// Ways that are not there, too few, or with gaps where the hardware has none; the kernel refuses: no more groups.
+    /// Ways that are not there, too few, or with gaps where the hardware has none; the kernel
+    /// refuses: no more groups.
     pub fn give(&mut self, name: &str, ways: &Colors, threads: &[i32]) -> Result<()> {
         let schemata = self.schemata(ways)?;
         let group = self.root.join(format!("warmset-{name}"));
@@ -164,7 +166,8 @@ impl Ways {
 impl Drop for Ways {
     fn drop(&mut self) {
         for group in &self.groups {
-            // Its threads return to the root group. On a tree that is not the kernel's, its files are in the way.
+            // Its threads return to the root group. On a tree that is not the kernel's, its files
+            // are in the way.
             if std::fs::remove_dir(group).is_err() && !self.root.starts_with("/sys") {
                 let _ = std::fs::remove_dir_all(group);
             }
@@ -172,8 +175,9 @@ impl Drop for Ways {
     }
 }
 
-/// The same sharing with ways that lie together: hardware gives out no others. Sets of ways keep their sizes, and what shares a
-/// way before shares it after; where they overlap in part, they are taken together.
+/// The same sharing with ways that lie together: hardware gives out no others. Sets of ways keep
+/// their sizes, and what shares a way before shares it after; where they overlap in part, they are
+/// taken together.
 pub fn together(sets: &[Colors]) -> Vec<Colors> {
     // Ways that the same sets have are alike: they are numbered anew in the order of those sets.
     let mut kinds: BTreeMap<Vec<bool>, Vec<Color>> = BTreeMap::new();

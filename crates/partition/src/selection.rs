@@ -1,4 +1,5 @@
-//! Which colors an operator means: as they are counted, or super colors by number or by name (004 §III-C).
+//! Which colors an operator means: as they are counted, or super colors by number or by name (004
+//! §III-C).
 
 use crate::colors::{Color, Colors};
 use model::{Error, Result};
@@ -14,7 +15,8 @@ const LONGEST: usize = 64;
 pub enum Selection {
     /// `0-3,8` or `0x10f`: colors of pages.
     These(Colors),
-    /// `super:0-1/8`: of 8 super colors these, each the colors that are equal to its number modulo 8 (004 eq. 1).
+    /// `super:0-1/8`: of 8 super colors these, each the colors that are equal to its number modulo
+    /// 8 (004 eq. 1).
     Super {
         /// Which.
         which: Colors,
@@ -32,7 +34,8 @@ impl From<Colors> for Selection {
 }
 
 impl Selection {
-    /// The colors of pages that are meant where there are `colors` of them; `named` knows the names.
+    /// The colors of pages that are meant where there are `colors` of them; `named` knows the
+    /// names.
     ///
     /// # Errors
     /// More super colors than colors, one beyond the last, a name that nobody gave.

@@ -1,7 +1,9 @@
-//! Do colors act? Access time against the number of pages walked: of one color, and of all colors in turn.
+//! Do colors act? Access time against the number of pages walked: of one color, and of all colors
+//! in turn.
 //!
-//! 001 §3.1: pages of one color share `ways` places, so that one page more than that must drive others out, while as
-//! many pages of different colors must not. Both walks are measured in turn, in pairs, and medians are compared.
+//! 001 §3.1: pages of one color share `ways` places, so that one page more than that must drive
+//! others out, while as many pages of different colors must not. Both walks are measured in turn,
+//! in pairs, and medians are compared.
 
 use crate::colors::Color;
 use crate::frame::Page;
@@ -63,8 +65,8 @@ impl Curve {
     }
 }
 
-/// Measures the curve of a palette's cache, up to twice its associativity. Runs on the palette's processor, in a thread
-/// of its own.
+/// Measures the curve of a palette's cache, up to twice its associativity. Runs on the palette's
+/// processor, in a thread of its own.
 ///
 /// # Errors
 /// The processor cannot be used; a color kept too few pages; the user stopped it.
@@ -169,8 +171,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// Ticks of a walk over all lines of the pages, each address depending on the value before: the fastest of some passes,
-/// for an interruption only adds.
+/// Ticks of a walk over all lines of the pages, each address depending on the value before: the
+/// fastest of some passes, for an interruption only adds.
 #[inline(never)]
 fn walk<C: Clock>(clock: C, pages: &[Page<'_>]) -> u64 {
     const WARM: usize = 2;
@@ -183,7 +185,8 @@ fn walk<C: Clock>(clock: C, pages: &[Page<'_>]) -> u64 {
         let start = clock.stamp();
         for round in 0..LINES {
             for (place, page) in pages.iter().enumerate() {
-                // Odd strides walk every line of every page once, and no prefetcher follows from page to page.
+                // Odd strides walk every line of every page once, and no prefetcher follows from
+                // page to page.
                 let line = (round * 37 + place * 11) % LINES;
                 step = page.read(line * LINE + step) as usize & nothing;
             }

@@ -1,4 +1,5 @@
-//! The memory server: hands out tiles over a Unix socket, within what the operator granted (001 §5.1).
+//! The memory server: hands out tiles over a Unix socket, within what the operator granted (001
+//! §5.1).
 //!
 //! One thread a connection; the books and the tiles are behind one lock, which is held for a few
 //! system calls and never while something is sent. A tile that was given back, or whose client
@@ -123,7 +124,8 @@ impl Relay {
 impl Server {
     /// Over these tiles, none of which anybody else has.
     pub fn new(colors: u16, tiles: Vec<Tile>) -> Self {
-        // Who opens a file while we ask for a lease on it has this signal sent to us; it would end the process.
+        // Who opens a file while we ask for a lease on it has this signal sent to us; it would end
+        // the process.
         sys::signal::ignore(libc::SIGIO);
         let tiles: BTreeMap<TileId, Tile> = (0..).zip(tiles).collect();
         let core = Core {
@@ -145,7 +147,8 @@ impl Server {
         Server { core: Arc::new(core) }
     }
 
-    /// Takes over from a server before: its rights, and what is out. Colors have the numbers that they had then.
+    /// Takes over from a server before: its rights, and what is out. Colors have the numbers that
+    /// they had then.
     ///
     /// # Errors
     /// The rights name colors that are not there now.

@@ -1,10 +1,11 @@
 //! Sorting pages by color: each against one eviction set a color.
 //!
-//! How long a page takes that was driven out changes from moment to moment, with what prefetchers have time for and what others
-//! do on the machine: no threshold holds for all of a search. A first round asks every page against every color and suspects generously; a second
-//! strikes off what was chance. What is left is compared by medians of measurements that were made in turn ([`Duel`]): the color must drive the
-//! page out as it drives out a page of its own, and more than any other color does. Else the page starts over, and is left without a
-//! color when that does not help.
+//! How long a page takes that was driven out changes from moment to moment, with what prefetchers
+//! have time for and what others do on the machine: no threshold holds for all of a search. A first
+//! round asks every page against every color and suspects generously; a second strikes off what was
+//! chance. What is left is compared by medians of measurements that were made in turn ([`Duel`]):
+//! the color must drive the page out as it drives out a page of its own, and more than any other
+//! color does. Else the page starts over, and is left without a color when that does not help.
 
 use crate::colors::Color;
 use crate::probe::{Judge, PageId};
@@ -15,7 +16,8 @@ const VOTES: usize = 3;
 const SUSPECTS: usize = 4;
 /// Measurements of which the median is compared.
 const TURNS: usize = 5;
-/// At least this share of the time that a page of the color takes must a page take to be of the color.
+/// At least this share of the time that a page of the color takes must a page take to be of the
+/// color.
 const ALIKE: f64 = 0.88;
 /// At most this share of its time against its own color may a page take against another color.
 const UNLIKE: f64 = 0.9;
@@ -24,7 +26,9 @@ const RESTARTS: usize = 4;
 
 /// The color of each page, in their order; `None` where measurements did not agree.
 ///
-/// A color is asked with the first `size` of its pages that are not asked about themselves. `progress` is called with the number of measured pairs of page and color; it says whether to go on.
+/// A color is asked with the first `size` of its pages that are not asked about themselves.
+/// `progress` is called with the number of measured pairs of page and color; it says whether to go
+/// on.
 pub fn sort<J: Judge>(
     judge: &mut J,
     pages: &[PageId],
@@ -92,7 +96,8 @@ impl<J: Judge> Duel<'_, J> {
         self.ticks(page, color) >= self.judge.suspicious()
     }
 
-    /// The color that drives the page out most, if it does so as it drives out its own, and more than any other.
+    /// The color that drives the page out most, if it does so as it drives out its own, and more
+    /// than any other.
     fn winner(&mut self, page: PageId, suspects: &[usize]) -> Option<usize> {
         if suspects.is_empty() || suspects.len() > SUSPECTS {
             return None;
@@ -103,7 +108,8 @@ impl<J: Judge> Duel<'_, J> {
         for turn in 0..TURNS {
             for (place, color) in suspects.iter().enumerate() {
                 by_suspect[place].push(self.ticks(page, *color));
-                // Another page each time, from behind the eviction set where there are enough: one may have been moved.
+                // Another page each time, from behind the eviction set where there are enough: one
+                // may have been moved.
                 let own = self.sets[*color].iter().rev().cycle().nth(turn)?;
                 of_own[place].push(self.ticks(*own, *color));
             }

@@ -1,8 +1,9 @@
 //! What a memory server leaves to the one after it: rights, and which file in memory is which tile.
 //!
-//! Clients keep their mappings when the server ends, so that tiles are still out then. Who has which, the system says: the
-//! mappings of a process name the file behind each (proc(5), `/proc/PID/maps`), and whoever may (CAP_CHECKPOINT_RESTORE) opens
-//! it again (`/proc/PID/map_files`). Nothing has to be written while tiles come and go.
+//! Clients keep their mappings when the server ends, so that tiles are still out then. Who has
+//! which, the system says: the mappings of a process name the file behind each (proc(5),
+//! `/proc/PID/maps`), and whoever may (CAP_CHECKPOINT_RESTORE) opens it again
+//! (`/proc/PID/map_files`). Nothing has to be written while tiles come and go.
 
 use crate::colors::Color;
 use crate::holder::Access;
@@ -35,7 +36,8 @@ pub struct Known {
 /// What a server leaves.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct State {
-    /// Which start of the machine it is of: numbers of processes and files mean nothing after another.
+    /// Which start of the machine it is of: numbers of processes and files mean nothing after
+    /// another.
     pub boot: String,
     /// The cache that the colors are of.
     pub cache: String,
@@ -144,7 +146,8 @@ impl State {
     }
 }
 
-/// Of a line of `/proc/PID/maps` about a tile: the range, whether it may be written, the file's number.
+/// Of a line of `/proc/PID/maps` about a tile: the range, whether it may be written, the file's
+/// number.
 fn mapping(line: &str) -> Option<(&str, bool, u64)> {
     let mut words = line.split_ascii_whitespace();
     let (range, rights, _, _, inode, name) = (
@@ -164,8 +167,8 @@ fn mapping(line: &str) -> Option<(&str, bool, u64)> {
     ))
 }
 
-/// Gives the colors of a palette the numbers that they had, by tiles that are still out. Says whether they have them: also where
-/// nothing is out, and where frame numbers say it.
+/// Gives the colors of a palette the numbers that they had, by tiles that are still out. Says
+/// whether they have them: also where nothing is out, and where frame numbers say it.
 ///
 /// # Errors
 /// Pages cannot be sorted; the user stopped it.
@@ -198,8 +201,8 @@ pub fn rename_colors(palette: &mut Palette, out: &[Out], on: &CpuSet, watch: &dy
     Ok(known)
 }
 
-/// New numbers for colors that were found anew: `new[c]` is what color `c` was called before, by pages whose color was known.
-/// Colors of which no page was known get the numbers that are left.
+/// New numbers for colors that were found anew: `new[c]` is what color `c` was called before, by
+/// pages whose color was known. Colors of which no page was known get the numbers that are left.
 pub fn numbers(seen: impl IntoIterator<Item = (Color, Color)>, colors: u16) -> Vec<Color> {
     let mut votes: BTreeMap<(Color, Color), usize> = BTreeMap::new();
     for (before, now) in seen {

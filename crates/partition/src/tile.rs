@@ -1,9 +1,12 @@
-//! Tiles: small files in memory whose pages all have one color, the unit in which memory is given out.
+//! Tiles: small files in memory whose pages all have one color, the unit in which memory is given
+//! out.
 //!
-//! A client maps a file, not frames. So frames are sorted once, when tiles are made: frames of one color are freed, one
-//! by one, and at once allocated again for a file. The system hands out single free frames again, last freed first, before it splits larger
-//! blocks; where something came between, the frame numbers show it, and another page is tried; what they do not show, a second sorting by time does. From
-//! then on a tile keeps its frames: it is locked, and its size is sealed.
+//! A client maps a file, not frames. So frames are sorted once, when tiles are made: frames of one
+//! color are freed, one by one, and at once allocated again for a file. The system hands out single
+//! free frames again, last freed first, before it splits larger blocks; where something came
+//! between, the frame numbers show it, and another page is tried; what they do not show, a second
+//! sorting by time does. From then on a tile keeps its frames: it is locked, and its size is
+//! sealed.
 //!
 //! A tile is one's own again when nobody else has it open or mapped. A lease (fcntl(2),
 //! `F_SETLEASE`) tells exactly that, also of a mapping that a child inherited: it is granted only
@@ -77,7 +80,8 @@ fn failed(doing: &str, e: impl std::fmt::Display) -> Error {
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 impl Tile {
-    /// A file of fresh zeroed pages, all present. Its color is what the caller says: [`make`] makes it true.
+    /// A file of fresh zeroed pages, all present. Its color is what the caller says: [`make`] makes
+    /// it true.
     ///
     /// # Errors
     /// No more files or mappings can be had.
@@ -104,7 +108,8 @@ impl Tile {
         // For its owner alone: it is handed on open, not by name.
         rustix::fs::fchmod(&made, Mode::RUSR | Mode::WUSR)
             .map_err(|e| failed("set the mode of a file in memory", e))?;
-        // Opened anew by name: the file as it was made is not counted among the open ones by leases.
+        // Opened anew by name: the file as it was made is not counted among the open ones by
+        // leases.
         Self::over(color, open(&made, true)?)
     }
 
@@ -124,8 +129,9 @@ impl Tile {
         self.locked = self.map.0.lock().is_ok();
     }
 
-    /// Fills it with frames of pages that are given up for it, one by one: what is freed is what is allocated next, unless the
-    /// system needs a frame in between. Where it tells frames, such a page is tried again. Says whether there were enough.
+    /// Fills it with frames of pages that are given up for it, one by one: what is freed is what is
+    /// allocated next, unless the system needs a frame in between. Where it tells frames, such a
+    /// page is tried again. Says whether there were enough.
     fn fill_from(
         &mut self,
         given_up: &mut dyn Iterator<Item = Page<'_>>,
@@ -136,8 +142,8 @@ impl Tile {
             let Some(own) = given_up.next() else {
                 return false;
             };
-            // SAFETY: a page of memory whose contents nobody needs any more; it stays mapped. Where it
-            // is refused the page stays as it is, and the tile gets another frame.
+            // SAFETY: a page of memory whose contents nobody needs any more; it stays mapped. Where
+            // it is refused the page stays as it is, and the tile gets another frame.
             let _ = unsafe {
                 madvise(
                     own.address() as *mut std::ffi::c_void,
@@ -222,8 +228,9 @@ impl Tile {
         self.map.0.base()
     }
 
-    /// An open file for someone else: to read and write, or only to read. Whoever has it to read cannot map it to write,
-    /// nor open it anew to write, unless he may override the modes of files.
+    /// An open file for someone else: to read and write, or only to read. Whoever has it to read
+    /// cannot map it to write, nor open it anew to write, unless he may override the modes of
+    /// files.
     ///
     /// # Errors
     /// Too many files are open.

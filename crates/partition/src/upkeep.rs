@@ -1,9 +1,10 @@
-//! While a memory server serves, it asks again whether what it knows is still true: eviction sets still drive out their own,
-//! tiles still have their frames and their colors.
+//! While a memory server serves, it asks again whether what it knows is still true: eviction sets
+//! still drive out their own, tiles still have their frames and their colors.
 //!
-//! Compaction moves pages of the system, which shows in frame numbers; a host moves memory of its guest, which shows in time
-//! alone. So all frame numbers are looked at where the system tells them, and some tiles in turn are asked by time. What is found
-//! to have another color gets it, or is struck off the books; what is held meanwhile is named to the operator.
+//! Compaction moves pages of the system, which shows in frame numbers; a host moves memory of its
+//! guest, which shows in time alone. So all frame numbers are looked at where the system tells
+//! them, and some tiles in turn are asked by time. What is found to have another color gets it, or
+//! is struck off the books; what is held meanwhile is named to the operator.
 
 use crate::colors::Color;
 use crate::geometry::PAGE;
@@ -147,7 +148,8 @@ impl Core {
         }
     }
 
-    /// Looks once whether what is known is still true, and mends what is not. `next`: the tile that is asked by time next.
+    /// Looks once whether what is known is still true, and mends what is not. `next`: the tile that
+    /// is asked by time next.
     ///
     /// # Errors
     /// Colors that had to be found anew are not found; a processor cannot be used.
@@ -205,7 +207,8 @@ impl Core {
         moved.map(|(id, _)| *id).collect()
     }
 
-    /// Finds colors anew and calls them what they were called before, by tiles that still have one color.
+    /// Finds colors anew and calls them what they were called before, by tiles that still have one
+    /// color.
     fn find_anew(&self, upkeep: &Upkeep, watch: &dyn Watch) -> Result<()> {
         let mut palette = (upkeep.find)()?;
         if palette.how == How::Timing {

@@ -1,8 +1,9 @@
-//! Writes to pages of others' colors, reported: single-writer partitioning (001 §5.3) is enforced by the mapping, which ends
-//! the writer with SIGSEGV; here it is said first whose page it was, to its user and to the memory server.
+//! Writes to pages of others' colors, reported: single-writer partitioning (001 §5.3) is enforced
+//! by the mapping, which ends the writer with SIGSEGV; here it is said first whose page it was, to
+//! its user and to the memory server.
 //!
-//! The handler runs wherever the program was, perhaps within its allocator: it uses nothing but a table that was filled
-//! before, memory on its stack, and write(2).
+//! The handler runs wherever the program was, perhaps within its allocator: it uses nothing but a
+//! table that was filled before, memory on its stack, and write(2).
 
 use crate::client::Memory;
 use crate::colors::Color;
@@ -36,8 +37,8 @@ struct Area {
 static AREAS: [AtomicPtr<Area>; MOST_AREAS] = [const { AtomicPtr::new(null_mut()) }; MOST_AREAS];
 static BEFORE: OnceLock<Disposition> = OnceLock::new();
 
-/// From now on, a write to a page that may only be read says which color it has and whose it is, before SIGSEGV does what it
-/// did before: mostly, end the program.
+/// From now on, a write to a page that may only be read says which color it has and whose it is,
+/// before SIGSEGV does what it did before: mostly, end the program.
 ///
 /// # Errors
 /// The system does not let signals be handled.
@@ -52,8 +53,8 @@ pub fn report() -> Result<()> {
     if BEFORE.set(before).is_err() {
         return Ok(());
     }
-    // SAFETY: the handler reads a table that was filled before, makes system calls, and neither takes
-    // memory nor unwinds; no call of it sets `errno`.
+    // SAFETY: the handler reads a table that was filled before, makes system calls, and neither
+    // takes memory nor unwinds; no call of it sets `errno`.
     unsafe { sys::signal::handle_fault(libc::SIGSEGV, on_fault) }.map_err(|e| {
         Error::new(format!(
             "cannot handle writes to pages that may only be read: {e}"
@@ -65,7 +66,8 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
     // SAFETY: what the kernel has passed to this handler of `SIGSEGV`.
     let address = unsafe { sys::signal::fault_address(info) };
     for area in &AREAS {
-        // SAFETY: null, or an area that was leaked: entries are taken out of the table and never freed.
+        // SAFETY: null, or an area that was leaked: entries are taken out of the table and never
+        // freed.
         let Some(area) = (unsafe { area.load(Ordering::Acquire).as_ref() }) else {
             continue;
         };
@@ -77,8 +79,8 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
             let _ = rustix::io::write(std::io::stderr(), text.as_bytes());
             let server = area.server.load(Ordering::Acquire);
             if server >= 0 {
-                // SAFETY: opened by `watch`, and closed only when the memory is unmapped, to which the
-                // thread that is here has an address.
+                // SAFETY: opened by `watch`, and closed only when the memory is unmapped, to which
+                // the thread that is here has an address.
                 let server = unsafe { BorrowedFd::borrow_raw(server) };
                 let _ = rustix::net::send(server, line, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
             }
@@ -124,7 +126,8 @@ pub(crate) fn watch(memory: &Memory, owners: BTreeMap<Color, Holder>, server: &U
     }
 }
 
-/// The area is about to be unmapped. Its entry is leaked but for its connection: a handler in another thread may be reading it.
+/// The area is about to be unmapped. Its entry is leaked but for its connection: a handler in
+/// another thread may be reading it.
 pub(crate) fn forget(memory: &Memory) {
     for place in &AREAS {
         let area = place.load(Ordering::Acquire);

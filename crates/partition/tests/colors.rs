@@ -1,5 +1,6 @@
-//! Colors of this machine, found for real: that they agree with themselves and act, that the server gives out what it says, and
-//! that it notices when frames are moved. What this machine cannot show is reported as ignored, with the reason.
+//! Colors of this machine, found for real: that they agree with themselves and act, that the server
+//! gives out what it says, and that it notices when frames are moved. What this machine cannot show
+//! is reported as ignored, with the reason.
 
 mod running;
 
@@ -17,7 +18,8 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use testing::{NotRun, Outcome};
 
-/// What the finder says of a machine whose colors cannot be told apart, or not today. Every other error is a defect.
+/// What the finder says of a machine whose colors cannot be told apart, or not today. Every other
+/// error is a defect.
 const CANNOT_TELL: [&str; 3] = [
     "could not be told apart for sure",
     "cannot be told apart: reading one takes",
@@ -65,8 +67,8 @@ testing::tests!(alone:
     a_tile_whose_frames_were_moved_is_noticed_and_struck_off,
 );
 
-/// How many pages do not have the color that is said, or the first sorting gives, neither in a sorting nor in another one: others on
-/// the machine make one err.
+/// How many pages do not have the color that is said, or the first sorting gives, neither in a
+/// sorting nor in another one: others on the machine make one err.
 fn differing(palette: &Palette, pages: &[Page<'_>], said: impl Fn(usize) -> Option<Color>) -> usize {
     let on = CpuSet::from_iter([palette.cpu]);
     let sort = || palette.sort(pages, &on, &Silent).unwrap();
@@ -148,13 +150,14 @@ fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off() -> Outcome {
     let [first, second, ..] = &tiles[..] else {
         return Err(NotRun::because("no two tiles could be kept together"));
     };
-    // Frames are taken away behind the server's back: others come in their place, of any color. What is freed would come back
-    // first, so ordinary memory takes it.
+    // Frames are taken away behind the server's back: others come in their place, of any color.
+    // What is freed would come back first, so ordinary memory takes it.
     let swap = |tile: &Tile| {
         let file = tile.open(Access::Full).unwrap();
         let others = machine::memory::Area::map(Bytes::from_mib(1)).unwrap();
         let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: calls with plain numbers on an open file, and on pages whose contents nobody needs.
+        // SAFETY: calls with plain numbers on an open file, and on pages whose contents nobody
+        // needs.
         let done = unsafe {
             libc::munlock(others.base().cast(), others.size());
             libc::madvise(others.base().cast(), others.size(), libc::MADV_DONTNEED);

@@ -1,4 +1,5 @@
-//! 64 clients at once, each a process that is killed at any moment: no frame is lost, none is handed to two, none unzeroed.
+//! 64 clients at once, each a process that is killed at any moment: no frame is lost, none is
+//! handed to two, none unzeroed.
 //!
 //! `WARMSET_KILLS=10000 cargo test -p warmset-partition --test killed` kills as many.
 
@@ -24,7 +25,8 @@ const CLIENTS: u64 = 64;
 const COLORS: u16 = 8;
 const EACH: usize = 32;
 
-/// Takes, marks, looks again and gives back, until it is killed. Whatever it finds that should not be, it says.
+/// Takes, marks, looks again and gives back, until it is killed. Whatever it finds that should not
+/// be, it says.
 fn client(socket: &Path) -> ! {
     let mark = u64::from(std::process::id()) << 16 | 1;
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(mark);

@@ -21,7 +21,8 @@ fn colors(text: &str) -> Colors {
     text.parse().unwrap()
 }
 
-/// A client of two servers: takes memory of the first, keeps it when that one is gone, gives it back to the second.
+/// A client of two servers: takes memory of the first, keeps it when that one is gone, gives it
+/// back to the second.
 fn client(socket: &Path) {
     let wait_for = |what: &str| {
         let mut line = String::new();
@@ -144,7 +145,8 @@ fn grants_and_memory_outlive_a_server_and_return_to_the_next() -> Outcome {
     assert!(refused.unwrap_err().to_string().contains(&child.id().to_string()));
     writeln!(tell, "restarted").unwrap();
     assert!(said.any(|line| line.contains("returned")));
-    // Tiles that the second server could open are its own now, and zero; others went back to the system.
+    // Tiles that the second server could open are its own now, and zero; others went back to the
+    // system.
     let free = if ours { 10 } else { 8 };
     assert!(second.wait_for_free(free * tile), "{:?}", second.pages());
     let shown = if ours {

@@ -1,4 +1,5 @@
-//! The memory server, live: what clients get, what comes back when they die, and what is never handed out twice.
+//! The memory server, live: what clients get, what comes back when they die, and what is never
+//! handed out twice.
 
 mod running;
 
@@ -140,7 +141,8 @@ fn a_line_whose_bytes_come_one_by_one_is_cut_off() {
     let pause = Duration::from_millis(500);
     slow.set_read_timeout(Some(pause)).unwrap();
     let mut said = Vec::new();
-    // Longer than the server waits for a line; each byte comes long before it takes its sender for gone.
+    // Longer than the server waits for a line; each byte comes long before it takes its sender for
+    // gone.
     let is_cut_off = (0..120).any(|_| {
         // The other end may be closed by now, with its reason in front of the end.
         let _ = slow.write_all(b"x");
@@ -176,7 +178,8 @@ fn memory_outlives_the_server() {
     assert!(e.contains("is gone"), "{e}");
 }
 
-/// 64 clients at once that end at any moment: nothing is lost, nothing is handed to two, nothing is left unzeroed.
+/// 64 clients at once that end at any moment: nothing is lost, nothing is handed to two, nothing is
+/// left unzeroed.
 #[test]
 fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
     use rand::{RngExt, SeedableRng};
@@ -204,7 +207,8 @@ fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
                         };
                         let mark = id << 32 | round << 8 | 1;
                         for word in (0..memory.size() / 8).step_by(61) {
-                            // SAFETY: within the memory; if it is another's too, that is what shows here.
+                            // SAFETY: within the memory; if it is another's too, that is what shows
+                            // here.
                             unsafe {
                                 let place = memory.base().cast::<u64>().add(word);
                                 if place.read_volatile() != 0 {

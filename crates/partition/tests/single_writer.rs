@@ -1,4 +1,5 @@
-//! Single-writer partitioning, live (001 §5.3): others read pages of a protected color, and a write is prevented and reported.
+//! Single-writer partitioning, live (001 §5.3): others read pages of a protected color, and a write
+//! is prevented and reported.
 
 mod running;
 
@@ -32,7 +33,8 @@ fn other_task(socket: &Path) {
     assert!(memory.bytes()[contents.len()..].iter().all(|b| *b == 0));
     println!("read");
     let second = memory.base().wrapping_add(TILE + 5);
-    // SAFETY: the mapping allows no writing to it, and its library not either: it must not get past the next line.
+    // SAFETY: the mapping allows no writing to it, and its library not either: it must not get past
+    // the next line.
     unsafe {
         assert_eq!(
             libc::mprotect(memory.base().cast(), TILE, libc::PROT_READ | libc::PROT_WRITE),

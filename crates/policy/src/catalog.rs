@@ -1,9 +1,11 @@
 //! The catalog of policies: one row a policy, which the whole workspace reads.
 //!
-//! To add a policy, write its file in `catalog/` and its line in [`policies`]. The row ([`Info`]) stands in that file, next to the
-//! state machine: it says in plain data how the assignment is made, which tests answer, how overheads are accounted, and by
-//! which words the suites try the policy. Whoever reads a row stands above this crate: `analyze` makes assignments and
-//! verdicts of it, `study` sweeps it, the command line lists it. The checker finds its own rule by the name of the policy.
+//! To add a policy, write its file in `catalog/` and its line in [`policies`]. The row ([`Info`])
+//! stands in that file, next to the state machine: it says in plain data how the assignment is
+//! made, which tests answer, how overheads are accounted, and by which words the suites try the
+//! policy. Whoever reads a row stands above this crate: `analyze` makes assignments and verdicts of
+//! it, `study` sweeps it, the command line lists it. The checker finds its own rule by the name of
+//! the policy.
 
 mod row;
 
@@ -14,7 +16,8 @@ use crate::plan::{Plan, Setup};
 use crate::spec::Spec;
 use model::Result;
 
-/// Does something with a plan, whatever policy it is of: so an engine is compiled for each kind of policy on its own.
+/// Does something with a plan, whatever policy it is of: so an engine is compiled for each kind of
+/// policy on its own.
 ///
 /// Policies may be sent to other threads: an engine in real time runs one a domain.
 pub trait Visit {
@@ -24,7 +27,8 @@ pub trait Visit {
     fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out;
 }
 
-/// Each line names the file of a policy in `catalog/`, which has `INFO`, the type `Machine` and `plan`.
+/// Each line names the file of a policy in `catalog/`, which has `INFO`, the type `Machine` and
+/// `plan`.
 macro_rules! policies {
     ($($module:ident,)*) => {
         $(mod $module;)*

@@ -1,8 +1,10 @@
-//! The scheduler that most policies share: of the ready jobs of a cluster of k processors, the k of highest priority run.
+//! The scheduler that most policies share: of the ready jobs of a cluster of k processors, the k of
+//! highest priority run.
 //!
-//! Global (one cluster), clustered, and with one processor a cluster partitioned scheduling (002 §2.2.2, §2.2.3); what
-//! differs is the [`Rank`] of a job. A job that runs stays where it is; a job that is chosen anew goes where it last ran if
-//! that processor is free, else to the free one that shares the nearest cache.
+//! Global (one cluster), clustered, and with one processor a cluster partitioned scheduling (002
+//! §2.2.2, §2.2.3); what differs is the [`Rank`] of a job. A job that runs stays where it is; a job
+//! that is chosen anew goes where it last ran if that processor is free, else to the free one that
+//! shares the nearest cache.
 //!
 //! Assumes that the rank of a job is fixed while it is ready.
 
@@ -19,15 +21,15 @@ use std::sync::Arc;
 pub trait Rank {
     /// Its key, made by [`key`](crate::queue::key): the smallest runs first.
     ///
-    /// Priority and tie alone must tell the jobs of a domain apart: of equal ones it is not known who is the worst. Where nothing
-    /// else does, the tie is the index of the task.
+    /// Priority and tie alone must tell the jobs of a domain apart: of equal ones it is not known
+    /// who is the worst. Where nothing else does, the tie is the index of the task.
     fn key(&self, job: &Job) -> u128;
 }
 
 /// Earliest deadline first; equal deadlines by earlier release, then by lower task index.
 ///
-/// Of two jobs with one deadline the one with the longer relative deadline was released earlier: the order of ties is the
-/// same for all jobs of a task and is found once.
+/// Of two jobs with one deadline the one with the longer relative deadline was released earlier:
+/// the order of ties is the same for all jobs of a task and is found once.
 #[derive(Clone, Debug)]
 pub struct Edf {
     tie: Arc<[u32]>,
@@ -42,7 +44,8 @@ impl Edf {
         }
     }
 
-    /// For `tasks` tasks, with equal deadlines broken by the lower task index alone, as some figures have it.
+    /// For `tasks` tasks, with equal deadlines broken by the lower task index alone, as some
+    /// figures have it.
     pub fn with_ties_by_index(tasks: usize) -> Self {
         Edf {
             tie: places_when_sorted(tasks, |_| ()),
@@ -92,7 +95,8 @@ fn places_when_sorted<K: Ord>(count: usize, by: impl Fn(usize) -> K) -> Arc<[u32
 
 /// The jobs of highest rank run, one on each processor of a cluster.
 ///
-/// Invariant between decisions: no waiting job ranks above a running one, and none waits while a place is free.
+/// Invariant between decisions: no waiting job ranks above a running one, and none waits while a
+/// place is free.
 #[derive(Clone, Debug)]
 pub struct Cluster<R> {
     rank: R,
@@ -103,14 +107,15 @@ pub struct Cluster<R> {
     fresh: Vec<u128>,
     /// Ready jobs that do not run, best first.
     waiting: Queue,
-    /// By place, the job that runs there, worst first (keys by [`inverted`]). What a free place has is left over from its
-    /// last job and means nothing.
+    /// By place, the job that runs there, worst first (keys by [`inverted`]). What a free place has
+    /// is left over from its last job and means nothing.
     running: Tree,
     free: Places,
     free_count: usize,
     /// By task.
     seats: Vec<Seat>,
-    /// The jobs that are chosen in one decision, some of them from those that wait; here so that a decision allocates nothing.
+    /// The jobs that are chosen in one decision, some of them from those that wait; here so that a
+    /// decision allocates nothing.
     chosen: Vec<u128>,
     /// The jobs that are chosen in the order in which they get places; as long as there are places.
     order: Vec<u128>,
@@ -124,7 +129,8 @@ struct Seat {
 }
 
 impl<R: Rank> Cluster<R> {
-    /// A cluster of `places` processors for a set of `tasks` tasks. `quantum`: decide only at its multiples.
+    /// A cluster of `places` processors for a set of `tasks` tasks. `quantum`: decide only at its
+    /// multiples.
     pub fn new(rank: R, near: Nearness, places: usize, tasks: usize, quantum: Option<Duration>) -> Self {
         let nowhere = Seat {
             place: NONE,
@@ -233,7 +239,8 @@ impl<R: Rank> Cluster<R> {
         self.occupy(key, place, out);
     }
 
-    /// Several jobs became ready, or several places are free: of the fresh jobs those are left that run now, and waiting ones added.
+    /// Several jobs became ready, or several places are free: of the fresh jobs those are left that
+    /// run now, and waiting ones added.
     #[inline(never)]
     fn choose_many(&mut self, out: &mut impl Decisions) {
         sort(&mut self.fresh);
@@ -245,8 +252,8 @@ impl<R: Rank> Cluster<R> {
         self.settle_chosen(out);
     }
 
-    /// Every place is taken: the best of the fresh jobs, in order, meets the worst that runs, the second best the second worst,
-    /// and so on, until one is beaten.
+    /// Every place is taken: the best of the fresh jobs, in order, meets the worst that runs, the
+    /// second best the second worst, and so on, until one is beaten.
     #[inline(always)]
     fn displace(&mut self) {
         let mut better = 0;
@@ -275,7 +282,8 @@ impl<R: Rank> Cluster<R> {
         self.waiting.push(worst);
     }
 
-    /// Some places are free: merges who is fresh, in order, with who waits, and lets the worst running jobs make way.
+    /// Some places are free: merges who is fresh, in order, with who waits, and lets the worst
+    /// running jobs make way.
     #[inline(always)]
     fn choose_best(&mut self) {
         if self.fresh.len() + self.waiting.len() > self.free_count {
@@ -325,10 +333,11 @@ impl<R: Rank> Cluster<R> {
         }
     }
 
-    /// First those that can return to where they last ran, then the others, each in the order of rank.
+    /// First those that can return to where they last ran, then the others, each in the order of
+    /// rank.
     ///
-    /// Who returns cannot be guessed, so there is no branch on it: those who do are put in order from the front, the others
-    /// from the back.
+    /// Who returns cannot be guessed, so there is no branch on it: those who do are put in order
+    /// from the front, the others from the back.
     #[inline(always)]
     fn settle_chosen(&mut self, out: &mut impl Decisions) {
         let count = self.fresh.len();
@@ -413,7 +422,8 @@ impl<R: Rank> Policy for Cluster<R> {
     }
 }
 
-/// The key under which a running job is kept: the worst first, the task still in the lowest bits. Its own inverse.
+/// The key under which a running job is kept: the worst first, the task still in the lowest bits.
+/// Its own inverse.
 #[inline]
 const fn inverted(key: u128) -> u128 {
     key ^ (u128::MAX << 32)

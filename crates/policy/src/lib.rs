@@ -1,11 +1,13 @@
 //! Scheduling policies as pure state machines: events in, decisions out (DESIGN, principle 1).
 //!
-//! A policy has no clock, no thread and no system call, draws no random number and allocates nothing once it is built. The
-//! engine in virtual time and the engine in real time drive the same code.
+//! A policy has no clock, no thread and no system call, draws no random number and allocates
+//! nothing once it is built. The engine in virtual time and the engine in real time drive the same
+//! code.
 //!
-//! What a policy is made of: a [`Plan`] cuts the processors into independent scheduling [`Domain`]s, each with its own
-//! [`Policy`]; a [`Route`] says in which domain each job of a task becomes ready. Domains share nothing, so an engine may
-//! hold one lock for each. A job moves between domains only when a policy pushes it ([`Decisions::push`]).
+//! What a policy is made of: a [`Plan`] cuts the processors into independent scheduling
+//! [`Domain`]s, each with its own [`Policy`]; a [`Route`] says in which domain each job of a task
+//! becomes ready. Domains share nothing, so an engine may hold one lock for each. A job moves
+//! between domains only when a policy pushes it ([`Decisions::push`]).
 //!
 //! How to add one: `docs/policies.md`.
 
@@ -48,11 +50,11 @@ pub struct Job {
 pub enum Event {
     /// A job can run from now on.
     Ready(Job),
-    /// The job of this task is complete, or was cut short. It need not be running in the eyes of the policy: on a real
-    /// machine a job may finish while its preemption is under way.
+    /// The job of this task is complete, or was cut short. It need not be running in the eyes of
+    /// the policy: on a real machine a job may finish while its preemption is under way.
     Done(TaskId),
-    /// The running job of this task has used up what [`Policy::slice`] gave to its part. It is off its processor; the policy
-    /// pushes it on in the next decision.
+    /// The running job of this task has used up what [`Policy::slice`] gave to its part. It is off
+    /// its processor; the policy pushes it on in the next decision.
     Exhausted(TaskId),
     /// The instant that was asked for by [`Decisions::wake`] has come.
     Timer,
@@ -62,34 +64,40 @@ pub enum Event {
 ///
 /// A `place` is a processor by its position in [`Domain::cpus`].
 pub trait Decisions {
-    /// From now on, the job of this task runs at this place, instead of whichever ran there. A job that runs elsewhere in
-    /// the domain is taken off that place by an earlier `run` or `idle`.
+    /// From now on, the job of this task runs at this place, instead of whichever ran there. A job
+    /// that runs elsewhere in the domain is taken off that place by an earlier `run` or `idle`.
     fn run(&mut self, place: u32, task: TaskId);
-    /// From now on, no job of this domain runs at this place. Not needed after a job that is done or exhausted.
+    /// From now on, no job of this domain runs at this place. Not needed after a job that is done
+    /// or exhausted.
     fn idle(&mut self, place: u32);
-    /// [`Event::Timer`] at this instant, which lies in the future. A domain has one timer: a later call replaces the earlier.
+    /// [`Event::Timer`] at this instant, which lies in the future. A domain has one timer: a later
+    /// call replaces the earlier.
     fn wake(&mut self, at: Instant);
-    /// The exhausted job of this task becomes ready in another domain, as its part `part`, at `at` or, if that is past, now.
+    /// The exhausted job of this task becomes ready in another domain, as its part `part`, at `at`
+    /// or, if that is past, now.
     fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32);
-    /// A server begins (or, with `None`, ceases) to be served at this place. Only told, for traces; decides nothing.
+    /// A server begins (or, with `None`, ceases) to be served at this place. Only told, for traces;
+    /// decides nothing.
     #[inline]
     fn serve(&mut self, _place: u32, _server: Option<u32>) {}
 }
 
 /// The state machine of one scheduling domain.
 ///
-/// The engine tells all that happens at one instant by [`Policy::happen`], completions before releases, and then asks once
-/// by [`Policy::decide`]. In between nothing changes on the processors. At the very start it asks once, with no event.
+/// The engine tells all that happens at one instant by [`Policy::happen`], completions before
+/// releases, and then asks once by [`Policy::decide`]. In between nothing changes on the
+/// processors. At the very start it asks once, with no event.
 pub trait Policy {
-    /// Does it give slices ([`Policy::slice`]) and push jobs ([`Decisions::push`])? Engines leave out what serves them where not.
+    /// Does it give slices ([`Policy::slice`]) and push jobs ([`Decisions::push`])? Engines leave
+    /// out what serves them where not.
     ///
     /// Override it in a policy that splits jobs over domains (002 §4.2).
     const SLICES: bool = false;
 
     /// Are decisions made at quantum boundaries only?
     ///
-    /// Override it in a quantum-driven policy: engines then handle releases as a part of the boundary, without a decision
-    /// of their own.
+    /// Override it in a quantum-driven policy: engines then handle releases as a part of the
+    /// boundary, without a decision of their own.
     #[inline]
     fn is_quantum_driven(&self) -> bool {
         false
@@ -97,8 +105,8 @@ pub trait Policy {
 
     /// When the first quantum begins at or after this instant; `None`: there are no quanta.
     ///
-    /// Override it in a quantum-driven policy: in real time what is due at a boundary is learned a little later, and an engine
-    /// has to know that there is one which it is late for.
+    /// Override it in a quantum-driven policy: in real time what is due at a boundary is learned a
+    /// little later, and an engine has to know that there is one which it is late for.
     #[inline]
     fn boundary(&self, _from: Instant) -> Option<Instant> {
         None
@@ -110,9 +118,11 @@ pub trait Policy {
     /// Brings the processors in line with what happened.
     fn decide(&mut self, now: Instant, out: &mut impl Decisions);
 
-    /// How long this part of a job may execute in this domain before [`Event::Exhausted`]; `None`: as long as it needs.
+    /// How long this part of a job may execute in this domain before [`Event::Exhausted`]; `None`:
+    /// as long as it needs.
     ///
-    /// Override it where a job is split over domains (002 §4.2). Budgets against overruns are the engine's own affair.
+    /// Override it where a job is split over domains (002 §4.2). Budgets against overruns are the
+    /// engine's own affair.
     #[inline]
     fn slice(&self, _job: &Job) -> Option<Duration> {
         None
@@ -120,7 +130,8 @@ pub trait Policy {
 
     /// The absolute deadline by which this part has to be done here.
     ///
-    /// Override it together with [`Policy::slice`]; pictures and the checker show it as the part's window.
+    /// Override it together with [`Policy::slice`]; pictures and the checker show it as the part's
+    /// window.
     #[inline]
     fn window(&self, job: &Job) -> Instant {
         job.deadline

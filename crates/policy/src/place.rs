@@ -137,10 +137,12 @@ fn lowest(words: impl Iterator<Item = u64>) -> Option<u32> {
 /// For each place of a domain, the places around it, nearest cache first.
 #[derive(Clone, Debug)]
 pub struct Nearness {
-    /// Per place, sets that widen: those behind its nearest shared cache, …, behind its outermost shared cache.
+    /// Per place, sets that widen: those behind its nearest shared cache, …, behind its outermost
+    /// shared cache.
     around: Vec<Vec<Places>>,
-    /// The same for domains of at most 64 places: per place a row of `levels` words that widen, from the place itself to
-    /// all; behind the last place a row of all for [`NONE`](crate::NONE). Empty for larger domains.
+    /// The same for domains of at most 64 places: per place a row of `levels` words that widen,
+    /// from the place itself to all; behind the last place a row of all for [`NONE`](crate::NONE).
+    /// Empty for larger domains.
     words: Vec<u64>,
     levels: usize,
 }
@@ -188,8 +190,8 @@ impl Nearness {
         }
     }
 
-    /// The place of `free` that is nearest to `from`, the lowest of several; the lowest of all where `from` is
-    /// [`NONE`](crate::NONE).
+    /// The place of `free` that is nearest to `from`, the lowest of several; the lowest of all
+    /// where `from` is [`NONE`](crate::NONE).
     #[inline(always)]
     pub fn nearest(&self, free: &Places, from: u32) -> Option<u32> {
         if self.words.is_empty() {
@@ -197,7 +199,8 @@ impl Nearness {
         }
         let row = (from as usize).min(self.around.len()) * self.levels;
         let mut nearest = 0;
-        // The widest first, and the nearest that has one wins: no branch that depends on where jobs ran.
+        // The widest first, and the nearest that has one wins: no branch that depends on where jobs
+        // ran.
         for ring in self.words[row..row + self.levels].iter().rev() {
             let here = free.first & ring;
             nearest = select_unpredictable(here != 0, here, nearest);

@@ -1,4 +1,5 @@
-//! A policy made ready for one task set on one platform: its scheduling domains, and which jobs go to which.
+//! A policy made ready for one task set on one platform: its scheduling domains, and which jobs go
+//! to which.
 
 use crate::cluster::{Cluster, Rank};
 use crate::place::Nearness;
@@ -36,10 +37,12 @@ pub enum Route {
     Alternating(Vec<Turns>),
 }
 
-/// How the jobs of one task are dealt out to two domains: of the first k jobs, ⌈k · part / whole⌉ go to the first.
+/// How the jobs of one task are dealt out to two domains: of the first k jobs, ⌈k · part / whole⌉
+/// go to the first.
 ///
-/// Any `whole` jobs in a row hold exactly `part` jobs of the first domain. Any q jobs in a row hold at most q·f + 1 of
-/// either domain, f its part of the jobs: the tardiness bound of EDF-fm needs that.
+/// Any `whole` jobs in a row hold exactly `part` jobs of the first domain. Any q jobs in a row hold
+/// at most q·f + 1 of either domain, f its part of the jobs: the tardiness bound of EDF-fm needs
+/// that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turns {
     /// The first domain.
@@ -107,7 +110,8 @@ pub(crate) fn each_alone(cpus: &[CpuId]) -> Vec<CpuSet> {
 pub(crate) const MAX_ENTRIES: usize = 1 << 25;
 
 impl Setup<'_> {
-    /// One domain for each of these sets of processors, in cache order, with the policy that `make` gives it.
+    /// One domain for each of these sets of processors, in cache order, with the policy that `make`
+    /// gives it.
     ///
     /// # Errors
     /// So many domains and tasks that their tables would not fit.
@@ -204,8 +208,8 @@ impl Setup<'_> {
         })
     }
 
-    /// The timings from which a policy in quanta of this length is built, on all usable processors: those of the set, or
-    /// with the times that the assignment reserves as WCETs.
+    /// The timings from which a policy in quanta of this length is built, on all usable processors:
+    /// those of the set, or with the times that the assignment reserves as WCETs.
     ///
     /// # Errors
     /// The assignment is of another kind, or is not one of this set, platform and quantum.
@@ -285,8 +289,8 @@ mod tests {
         assert!(turns.domain(u64::MAX) <= 1);
     }
 
-    /// The precondition of the tardiness bound of EDF-fm, on both processors, for every share up to twelfths and every q jobs
-    /// in a row of three rounds.
+    /// The precondition of the tardiness bound of EDF-fm, on both processors, for every share up to
+    /// twelfths and every q jobs in a row of three rounds.
     #[test]
     fn of_any_jobs_in_a_row_each_processor_gets_at_most_its_share_and_one() {
         for whole in 1..=12_u64 {

@@ -1,10 +1,12 @@
-//! What quantum-driven policies share: knowing a boundary when it comes, and who sits where from one quantum to the next.
+//! What quantum-driven policies share: knowing a boundary when it comes, and who sits where from
+//! one quantum to the next.
 
 use crate::place::{Nearness, Places};
 use crate::{Decisions, Event, NONE};
 use model::{Duration, Instant, TaskId};
 
-/// Quantum boundaries. In real time a timer fires late: what counts is that it fired, not what the clock says.
+/// Quantum boundaries. In real time a timer fires late: what counts is that it fired, not what the
+/// clock says.
 #[derive(Clone, Debug)]
 pub struct Quanta {
     length: u64,
@@ -59,8 +61,8 @@ impl Quanta {
     }
 }
 
-/// Who runs at which place. A job that is chosen again keeps its place; others go where they last ran if that is free, else
-/// to the nearest free place.
+/// Who runs at which place. A job that is chosen again keeps its place; others go where they last
+/// ran if that is free, else to the nearest free place.
 #[derive(Clone, Debug)]
 pub struct Seats {
     near: Nearness,

@@ -1,8 +1,10 @@
-//! The ready queue: jobs by key, of which it gives the first, and finds and removes the job of a given task.
+//! The ready queue: jobs by key, of which it gives the first, and finds and removes the job of a
+//! given task.
 //!
-//! A key is one `u128`: priority, ties and, in its lowest 32 bits, the task ([`key`]); so keys are unique and a comparison
-//! is one instruction pair. Jobs meet in a tournament ([`Tree`]) that is as wide as the queue ever was long: costs are
-//! logarithmic in the jobs that are ready, not in the tasks of the set.
+//! A key is one `u128`: priority, ties and, in its lowest 32 bits, the task ([`key`]); so keys are
+//! unique and a comparison is one instruction pair. Jobs meet in a tournament ([`Tree`]) that is as
+//! wide as the queue ever was long: costs are logarithmic in the jobs that are ready, not in the
+//! tasks of the set.
 
 use crate::NONE;
 use crate::tournament::Tree;
@@ -22,8 +24,8 @@ pub const fn task_of(key: u128) -> TaskId {
 
 /// Is it the key of no job ([`Tree::NEVER`])?
 ///
-/// By its task alone: the compiler would read a whole key at once, and the processor wait until both halves that were written last
-/// have arrived in memory.
+/// By its task alone: the compiler would read a whole key at once, and the processor wait until
+/// both halves that were written last have arrived in memory.
 #[inline(always)]
 pub const fn is_nobody(key: u128) -> bool {
     task_of(key).0 == NONE
@@ -106,7 +108,8 @@ impl Queue {
         Some(best)
     }
 
-    /// Takes the smallest key out and puts another one in, whose task has none in here; the queue is not empty.
+    /// Takes the smallest key out and puts another one in, whose task has none in here; the queue
+    /// is not empty.
     #[inline]
     pub fn replace_first(&mut self, key: u128) {
         let first = task_of(self.tree.best()).index();

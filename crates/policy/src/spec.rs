@@ -1,4 +1,5 @@
-//! Names of policies with their parameters, as people write them, against the catalog: `g-edf`, `c-edf:l3`, `nps-f:delta=1`.
+//! Names of policies with their parameters, as people write them, against the catalog: `g-edf`,
+//! `c-edf:l3`, `nps-f:delta=1`.
 //!
 //! The syntax is that of [`model::Called`].
 
@@ -15,8 +16,9 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Several policies, separated by commas. A comma stands within a policy's parameters as well: what follows it belongs to
-    /// the policy before where that has parameters, and it is not the name of a policy.
+    /// Several policies, separated by commas. A comma stands within a policy's parameters as well:
+    /// what follows it belongs to the policy before where that has parameters, and it is not the
+    /// name of a policy.
     ///
     /// # Errors
     /// One of them is none.
@@ -97,7 +99,8 @@ impl Spec {
         self.called.needed_clusters()
     }
 
-    /// The quantum at whose multiples alone the policy decides: its parameter, or `default` for a quantum-driven policy.
+    /// The quantum at whose multiples alone the policy decides: its parameter, or `default` for a
+    /// quantum-driven policy.
     ///
     /// # Errors
     /// The parameter is zero or not a time.
@@ -122,7 +125,8 @@ impl Spec {
         (self.info.order)(self)
     }
 
-    /// The policy by the one way to write it, by which verdicts call it: `p-rm` for `p-fp:rm`, `c-nps-f:l3` for `c-nps-f`.
+    /// The policy by the one way to write it, by which verdicts call it: `p-rm` for `p-fp:rm`,
+    /// `c-nps-f:l3` for `c-nps-f`.
     ///
     /// # Errors
     /// A parameter without meaning.

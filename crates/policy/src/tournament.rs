@@ -1,7 +1,9 @@
-//! Tournament trees: which of many entries has the smallest key, with logarithmic updates and no branch that depends on keys.
+//! Tournament trees: which of many entries has the smallest key, with logarithmic updates and no
+//! branch that depends on keys.
 //!
-//! A processor guesses branches ahead, and in a schedule it guesses wrong every other time: a wrong guess costs more than
-//! all matches of an update. Four keys meet in a match: that takes half as many steps as two would, and no more comparisons.
+//! A processor guesses branches ahead, and in a schedule it guesses wrong every other time: a wrong
+//! guess costs more than all matches of an update. Four keys meet in a match: that takes half as
+//! many steps as two would, and no more comparisons.
 
 use std::hint::select_unpredictable;
 
@@ -32,8 +34,9 @@ impl Key for u128 {
 /// A tree of matches over entries with keys.
 #[derive(Clone, Debug)]
 pub struct Tree<K = u128> {
-    /// The keys that meet. Match 0 is the final; the winner of match `i` goes on to match `(i - 1) / 4`, where it takes
-    /// place `(i - 1) % 4`; the matches from `first` on are those of the entries. The keys of the final stand in `last`.
+    /// The keys that meet. Match 0 is the final; the winner of match `i` goes on to match
+    /// `(i - 1) / 4`, where it takes place `(i - 1) % 4`; the matches from `first` on are those of
+    /// the entries. The keys of the final stand in `last`.
     matches: Vec<[K; 4]>,
     last: [K; 4],
     /// The first match of entries: all matches of the rounds after theirs come before it.
@@ -93,7 +96,8 @@ impl<K: Key> Tree<K> {
 
     /// Gives an entry another key.
     ///
-    /// Step by step and not as a loop, in which the compiler turns the choice of a winner into a branch.
+    /// Step by step and not as a loop, in which the compiler turns the choice of a winner into a
+    /// branch.
     #[inline(always)]
     pub fn set(&mut self, entry: usize, key: K) {
         let (mut at, mut place, mut winner) = (self.first + entry / 4, entry % 4, key);
@@ -128,7 +132,8 @@ impl<K: Key> Tree<K> {
         self.best = meet(&mut self.last, place, key);
     }
 
-    /// Makes room for four times as many entries, or for the most that were announced. The tree is as wide as its rounds allow.
+    /// Makes room for four times as many entries, or for the most that were announced. The tree is
+    /// as wide as its rounds allow.
     #[cold]
     pub fn grow(&mut self) {
         let (old_first, old) = (self.first, self.matches.len() - self.first);
@@ -155,8 +160,9 @@ impl<K: Key> Tree<K> {
 
 /// Enters a key into a match; gives the winner.
 ///
-/// The others meet first: that does not wait for the key, which comes from the match before. All four at once after the key is
-/// written would be fewer instructions, but the processor would wait for the write wherever the compiler reads two keys together.
+/// The others meet first: that does not wait for the key, which comes from the match before. All
+/// four at once after the key is written would be fewer instructions, but the processor would wait
+/// for the write wherever the compiler reads two keys together.
 #[inline(always)]
 fn meet<K: Key>(keys: &mut [K; 4], place: usize, key: K) -> K {
     let other = |i: usize| keys[(place ^ i) % 4];
@@ -165,7 +171,8 @@ fn meet<K: Key>(keys: &mut [K; 4], place: usize, key: K) -> K {
     K::smaller(key, others)
 }
 
-/// How many matches come before those of the entries, of which there are `matches`: 0, 1, 1 + 4, 1 + 4 + 16, …
+/// How many matches come before those of the entries, of which there are `matches`: 0, 1, 1 + 4,
+/// 1 + 4 + 16, …
 fn first_of(matches: usize) -> usize {
     let (mut first, mut size) = (0, 1);
     while size < matches {
@@ -187,8 +194,8 @@ pub(crate) fn select_key(first: bool, a: u128, b: u128) -> u128 {
 
 /// A tournament over `n` entries with times as keys; ties go to the lower entry.
 ///
-/// Times and entries are packed into one number (time above, entry below), so that a match compares once: into 64 bits where
-/// the times that matter leave room for the entries, else into 128.
+/// Times and entries are packed into one number (time above, entry below), so that a match compares
+/// once: into 64 bits where the times that matter leave room for the entries, else into 128.
 #[derive(Clone, Debug)]
 pub struct Tournament {
     narrow: Tree<u64>,
@@ -209,7 +216,8 @@ impl Tournament {
         Self::until(entries, Self::NEVER)
     }
 
-    /// As [`Tournament::new`], where it does not matter how far behind `last` a key lies: some of them count as never.
+    /// As [`Tournament::new`], where it does not matter how far behind `last` a key lies: some of
+    /// them count as never.
     pub fn until(entries: usize, last: u64) -> Self {
         let bits = usize::BITS - entries.saturating_sub(1).leading_zeros();
         let is_narrow = bits < 32 && last < u64::MAX >> bits;

@@ -48,7 +48,8 @@ const LABEL: f64 = 200.0;
 type Area = DrawingArea<Backend, Shift>;
 type DrawError = DrawingAreaErrorKind<Infallible>;
 
-/// Draws the bars, each as long as its cluster is wide, so that clusters of different sizes compare.
+/// Draws the bars, each as long as its cluster is wide, so that clusters of different sizes
+/// compare.
 ///
 /// Each piece says what it is where somebody points at it. A piece that is too narrow for its name
 /// has it below the bar.

@@ -54,8 +54,8 @@ impl Axis {
         }
     }
 
-    /// Delays in nanoseconds, logarithmic, a tick a decade (more where there are few). `low` is rounded down to a
-    /// decade: that is the floor at which smaller and negative values are shown.
+    /// Delays in nanoseconds, logarithmic, a tick a decade (more where there are few). `low` is
+    /// rounded down to a decade: that is the floor at which smaller and negative values are shown.
     pub fn delays(label: &str, low: f64, high: f64) -> Axis {
         let low = decade(low.max(1.0));
         // Some room above the data, for the names of marked sizes.
@@ -113,7 +113,8 @@ impl Axis {
         axis
     }
 
-    /// Where a value lies, from 0 at the low end to 1 at the high one; outside values lie at the nearer end.
+    /// Where a value lies, from 0 at the low end to 1 at the high one; outside values lie at the
+    /// nearer end.
     pub fn position(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),

@@ -1,4 +1,5 @@
-//! Do page colors act: access time against the number of pages, of one color and of all colors in turn.
+//! Do page colors act: access time against the number of pages, of one color and of all colors in
+//! turn.
 
 use crate::axis::Axis;
 use crate::panel::{Entry, Layer, Panel, Sketch};
@@ -16,7 +17,8 @@ pub struct ColorCurve {
     pub ways: u32,
     /// How many colors were found, and how: `32 colors, by timing`.
     pub colors: String,
-    /// Number of pages, nanoseconds a line with pages of one color, the same with pages of all colors in turn.
+    /// Number of pages, nanoseconds a line with pages of one color, the same with pages of all
+    /// colors in turn.
     pub points: Vec<(u32, f64, f64)>,
 }
 

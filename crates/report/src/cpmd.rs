@@ -1,7 +1,8 @@
 //! Cache delay against working set size: Fig. 2 of 000, for any profile.
 //!
-//! Four panels, largest and average delay, under load and idle, on logarithmic axes that all panels share, so that a
-//! height means the same delay everywhere. What a profile does not hold is left out.
+//! Four panels, largest and average delay, under load and idle, on logarithmic axes that all panels
+//! share, so that a height means the same delay everywhere. What a profile does not hold is left
+//! out.
 
 use crate::axis::Axis;
 use crate::panel::{Entry, Layer, Panel, Sketch};
@@ -21,7 +22,8 @@ pub const FIG2: [Cell; 4] = [
     (Statistic::Average, Load::Idle),
 ];
 
-/// No value below this is told from zero: single digits of nanoseconds are the clock's, not the cache's.
+/// No value below this is told from zero: single digits of nanoseconds are the clock's, not the
+/// cache's.
 const FLOOR: f64 = 10.0;
 
 /// How far apart two kinds of resumption at one size are drawn, in pixels.
@@ -290,7 +292,8 @@ fn describe(profile: &Profile, cell: Cell, kinds: &[Resumption]) -> String {
     )
 }
 
-/// The size to speak of: 256 KiB if every curve has it, otherwise the middle one of those that every curve has.
+/// The size to speak of: 256 KiB if every curve has it, otherwise the middle one of those that
+/// every curve has.
 pub fn middle_size(profile: &Profile) -> Option<Bytes> {
     let (first, rest) = profile.cpmd.split_first()?;
     let common: Vec<Bytes> = first

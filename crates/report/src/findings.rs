@@ -1,7 +1,8 @@
 //! What was found, in plain sentences, made from the data.
 //!
-//! A sentence is there only if its data is; what was not measured is said. Means of two kinds count as equal where their
-//! intervals overlap, or, without intervals, where they differ by at most a tenth.
+//! A sentence is there only if its data is; what was not measured is said. Means of two kinds count
+//! as equal where their intervals overlap, or, without intervals, where they differ by at most a
+//! tenth.
 
 use crate::cpmd::{curve, middle_size, name, resumptions};
 use crate::page::Numbers;
@@ -28,8 +29,8 @@ fn point(profile: &Profile, kind: Resumption, load: Load, wss: Bytes) -> Option<
     curve(profile, kind, load)?.points.iter().find(|p| p.wss == wss)
 }
 
-/// What a profile says about losing a warm cache; `place` names the machine as the subject of a sentence would,
-/// such as `this machine`.
+/// What a profile says about losing a warm cache; `place` names the machine as the subject of a
+/// sentence would, such as `this machine`.
 pub fn cpmd(profile: &Profile, place: &str) -> Vec<String> {
     let kinds = resumptions(profile);
     let Some(wss) = middle_size(profile) else {
@@ -223,7 +224,8 @@ fn migration(profile: &Profile, kind: Resumption, wss: Bytes, measured: &[Load])
     (!parts.is_empty()).then(|| format!("A {} costs {}.", name(kind), list(&parts)))
 }
 
-/// Does it matter under load where a task resumes? Over all sizes at which the delay is predictable.
+/// Does it matter under load where a task resumes? Over all sizes at which the delay is
+/// predictable.
 fn where_it_resumes(profile: &Profile, kinds: &[Resumption]) -> Option<String> {
     let stayed = curve(profile, Resumption::Preemption, Load::Load)?;
     let mut dearest: Option<(f64, Resumption, Bytes)> = None;

@@ -1,6 +1,7 @@
 //! The page: one file with figures, styles and words in it, that fetches nothing and runs nothing.
 //!
-//! Sections that have no data are left out. It reads on a phone, on a wide screen, on paper, light and dark.
+//! Sections that have no data are left out. It reads on a phone, on a wide screen, on paper, light
+//! and dark.
 
 mod markup;
 

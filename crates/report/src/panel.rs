@@ -1,7 +1,8 @@
 //! Panels: axes, series and notes as plain data, and how they become a figure.
 //!
-//! plotters gives coordinates, grid, axes and their labels; marks, error bars and legends are drawn with its drawing
-//! area, where we can say exactly where they lie. The legend stands above the data, never on it.
+//! plotters gives coordinates, grid, axes and their labels; marks, error bars and legends are drawn
+//! with its drawing area, where we can say exactly where they lie. The legend stands above the
+//! data, never on it.
 
 use crate::axis::Axis;
 use crate::sheet::{BOLD, Backend, Sheet, tenths, text_width, wrapped};
@@ -41,7 +42,8 @@ pub enum Layer {
         /// Position, low end and high end, ascending by position.
         ends: Vec<(f64, f64, f64)>,
     },
-    /// A marker on each point. What lies at or below the floor of a logarithmic axis gets a hollow tip-down triangle.
+    /// A marker on each point. What lies at or below the floor of a logarithmic axis gets a hollow
+    /// tip-down triangle.
     Marks {
         /// How the series looks.
         look: Look,
@@ -199,8 +201,8 @@ impl Sketch {
         })
     }
 
-    /// The same panels as figures of their own, on the same axes, for pages that arrange them by the room they have.
-    /// The caption of the first stands for all.
+    /// The same panels as figures of their own, on the same axes, for pages that arrange them by
+    /// the room they have. The caption of the first stands for all.
     pub fn apart(&self) -> Vec<Sketch> {
         self.panels
             .iter()

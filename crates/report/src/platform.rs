@@ -1,7 +1,8 @@
 //! What contains what on a platform, as nested boxes: sockets, caches, cores, processors.
 //!
-//! The boxes are the groups of `model::hierarchy`; the first-level caches share the box of their core. Filled boxes are
-//! processors; one that this process may not use has a dashed outline and no filling.
+//! The boxes are the groups of `model::hierarchy`; the first-level caches share the box of their
+//! core. Filled boxes are processors; one that this process may not use has a dashed outline and no
+//! filling.
 
 use crate::sheet::{Paint, Place, Shape, Side, tenths, text_width, wrapped};
 use crate::style::{Ink, SMALL, TEXT};
@@ -108,7 +109,8 @@ enum Look {
     Barred,
 }
 
-/// A group as one box for each of its outer parts, and one for the core with its first-level caches.
+/// A group as one box for each of its outer parts, and one for the core with its first-level
+/// caches.
 fn node_of(group: &Group, asymmetric: bool) -> Node {
     let mut levels: Vec<(Look, Vec<String>)> = Vec::new();
     let mut core: Vec<String> = Vec::new();
@@ -148,7 +150,8 @@ fn node_of(group: &Group, asymmetric: bool) -> Node {
     match children.pop() {
         Some(only) if children.is_empty() => only,
         last => {
-            // A group without a name of its own: no such part exists, but its contents must not be lost.
+            // A group without a name of its own: no such part exists, but its contents must not be
+            // lost.
             children.extend(last);
             Node {
                 labels: Vec::new(),
@@ -189,7 +192,8 @@ impl Node {
     }
 }
 
-/// Where the boxes of one parent stand: in rows, each box as wide as it must be and as high as its row.
+/// Where the boxes of one parent stand: in rows, each box as wide as it must be and as high as its
+/// row.
 struct Layout {
     width: f64,
     height: f64,
@@ -203,7 +207,8 @@ impl Layout {
     fn of(nodes: &[Node], aspect: f64) -> Layout {
         let inner: Vec<Layout> = nodes.iter().map(|n| Layout::of(&n.children, 1.6)).collect();
         let sizes: Vec<(f64, f64)> = nodes.iter().zip(&inner).map(|(n, l)| n.size(l)).collect();
-        // A sheet is as wide as the first box, the first two, and so on; the widest one comes first among equals.
+        // A sheet is as wide as the first box, the first two, and so on; the widest one comes first
+        // among equals.
         let mut widths: Vec<f64> = sizes
             .iter()
             .scan(0.0, |sum, (w, _)| {
@@ -270,7 +275,8 @@ impl Rows {
         top + height + GAP
     }
 
-    /// The size of the sheet, worse for a row that stays half empty: a gap looks like a missing part.
+    /// The size of the sheet, worse for a row that stays half empty: a gap looks like a missing
+    /// part.
     fn cost(&self, aspect: f64) -> f64 {
         let ragged = if self.narrowest < 0.7 * self.width {
             1.4

@@ -1,6 +1,8 @@
-//! Writes a figure as PNG: the same shapes, drawn with tiny-skia, text with two small fonts that this crate carries.
+//! Writes a figure as PNG: the same shapes, drawn with tiny-skia, text with two small fonts that
+//! this crate carries.
 //!
-//! Always light, as on paper. Characters that the fonts lack are left out: names in figures should be Latin.
+//! Always light, as on paper. Characters that the fonts lack are left out: names in figures should
+//! be Latin.
 
 use crate::sheet::{Paint, Place, Shape, Side, TENTHS};
 use crate::style::Ink;
@@ -19,7 +21,8 @@ const BOLD: &[u8] = include_bytes!("../fonts/DejaVuSans-Bold-subset.ttf");
 const MOST: f64 = 20_000.0;
 
 impl Figure {
-    /// The figure as a PNG file, `scale` pixels for each of the figure's (2 for a screen, 4 for print).
+    /// The figure as a PNG file, `scale` pixels for each of the figure's (2 for a screen, 4 for
+    /// print).
     ///
     /// # Errors
     /// A scale that makes no picture or one too large.

@@ -1,7 +1,8 @@
 //! Samples against preemption length: Fig. 3 of 000.
 //!
-//! One panel for each kind of resumption, a dot a sample, and a running median over all of them. Dots are thinned evenly
-//! along the lengths so that a page stays small; the median, the counts and the caption speak of every sample.
+//! One panel for each kind of resumption, a dot a sample, and a running median over all of them.
+//! Dots are thinned evenly along the lengths so that a page stays small; the median, the counts and
+//! the caption speak of every sample.
 
 use crate::axis::Axis;
 use crate::panel::{Entry, Layer, Panel, Sketch};
@@ -121,7 +122,8 @@ fn quantile(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
     values.get(index).copied()
 }
 
-/// Medians of the delay over windows of neighbors in length, each half over the one before. `points` ascend.
+/// Medians of the delay over windows of neighbors in length, each half over the one before.
+/// `points` ascend.
 fn running_median(points: &[Point]) -> Vec<Point> {
     let window = (points.len() / 20).max(15);
     if points.len() < 2 * window {

@@ -1,4 +1,5 @@
-//! Schedulability against utilization, and weighted schedulability against cache delay: Fig. 5 of 000.
+//! Schedulability against utilization, and weighted schedulability against cache delay: Fig. 5 of
+//! 000.
 
 use crate::axis::Axis;
 use crate::panel::{Entry, Layer, Panel, Sketch};
@@ -32,7 +33,8 @@ pub struct Crossing {
     pub at: Duration,
 }
 
-/// Finds where `falling` falls below what `reference` reaches at its first point, on straight lines between points.
+/// Finds where `falling` falls below what `reference` reaches at its first point, on straight lines
+/// between points.
 ///
 /// `None` when it never does, or lies below from the start.
 pub fn crossing(falling: &Curve, reference: &Curve) -> Option<Crossing> {

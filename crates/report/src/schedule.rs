@@ -1,8 +1,9 @@
 //! A window of a schedule in the papers' notation (002 Figs. 2.2, 2.6, 2.7; 003 Fig. 2).
 //!
-//! Up arrows are releases, down arrows deadlines, T-shaped marks completions, lightning bolts missed deadlines, dark wedged
-//! boxes overheads. One row a processor, with the job named in its piece; or one row a task, with the processor told by the
-//! look of the piece. Looks differ in hatching as well as in color, so that the figure reads in grayscale.
+//! Up arrows are releases, down arrows deadlines, T-shaped marks completions, lightning bolts
+//! missed deadlines, dark wedged boxes overheads. One row a processor, with the job named in its
+//! piece; or one row a task, with the processor told by the look of the piece. Looks differ in
+//! hatching as well as in color, so that the figure reads in grayscale.
 
 use crate::sheet::{Side, text_width, wrapped};
 use crate::style::{Ink, SMALL, TEXT};
@@ -196,7 +197,8 @@ impl<'v> Canvas<'v> {
     }
 }
 
-/// The window around a moment that shows what led to it: two of the shortest periods to either side.
+/// The window around a moment that shows what led to it: two of the shortest periods to either
+/// side.
 pub fn around(moment: Instant, shortest_period: Duration) -> (Instant, Instant) {
     let reach = Duration::from_nanos(shortest_period.nanos().saturating_mul(2));
     let from = Instant::from_nanos(moment.nanos().saturating_sub(reach.nanos()));

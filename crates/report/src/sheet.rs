@@ -1,7 +1,7 @@
 //! What is on a figure: a list of shapes, and the drawing backend of plotters that records them.
 //!
-//! plotters counts in whole pixels; here one of its pixels is a tenth of one of the figure's, so that lines land where
-//! they belong. Shapes name inks, not colors; `svg` and `png` write the list.
+//! plotters counts in whole pixels; here one of its pixels is a tenth of one of the figure's, so
+//! that lines land where they belong. Shapes name inks, not colors; `svg` and `png` write the list.
 
 use crate::style::Ink;
 use plotters_backend::text_anchor::{HPos, VPos};
@@ -290,8 +290,8 @@ impl DrawingBackend for Backend {
     fn draw_text<T: BackendTextStyle>(&mut self, text: &str, style: &T, pos: BackendCoord) -> Drawn {
         let size = style.size() / TENTHS;
         let anchor = style.anchor();
-        // From where the text is anchored down to its base line; the same in every renderer, unlike SVG's
-        // `dominant-baseline`.
+        // From where the text is anchored down to its base line; the same in every renderer, unlike
+        // SVG's `dominant-baseline`.
         let drop = tenths(
             size * match anchor.v_pos {
                 VPos::Top => 0.76,

@@ -1,7 +1,9 @@
-//! The one look of every figure: inks, dashes, markers, text sizes, and the style sheet that turns them dark.
+//! The one look of every figure: inks, dashes, markers, text sizes, and the style sheet that turns
+//! them dark.
 //!
-//! Colors are those of Okabe and Ito, chosen to stay apart for the color-blind. No series is told by color alone: each
-//! has its own dashes and its own marker, so that a figure still reads in grayscale and on a bad copy.
+//! Colors are those of Okabe and Ito, chosen to stay apart for the color-blind. No series is told
+//! by color alone: each has its own dashes and its own marker, so that a figure still reads in
+//! grayscale and on a bad copy.
 
 use model::Resumption;
 use plotters::style::RGBColor;
@@ -41,7 +43,8 @@ pub enum Ink {
     Sky,
 }
 
-/// Ink, class, light color, dark color. Light colors are all different: the SVG writer finds the ink by its color.
+/// Ink, class, light color, dark color. Light colors are all different: the SVG writer finds the
+/// ink by its color.
 const INKS: [(Ink, &str, u32, u32); 11] = [
     (Ink::Paper, "wp", 0xffffff, 0x16181d),
     (Ink::Black, "wk", 0x111111, 0xeceff4),
@@ -77,8 +80,8 @@ impl Ink {
     }
 }
 
-/// Opacity of the dots of a cloud on a dark screen: at the one that suits light paper they are hard to
-/// see.
+/// Opacity of the dots of a cloud on a dark screen: at the one that suits light paper they are hard
+/// to see.
 const DARK_DOTS: f64 = 0.85;
 
 /// The rules that turn figures dark, for screens of people who asked for it. Paper stays white.

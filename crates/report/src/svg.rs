@@ -1,7 +1,7 @@
 //! Figures, and how they are written as SVG.
 //!
-//! Every element carries a plain color, for programs that know no style sheets, and the class of its ink, for those
-//! that do: that is how one figure is light on paper and dark on a dark screen.
+//! Every element carries a plain color, for programs that know no style sheets, and the class of
+//! its ink, for those that do: that is how one figure is light on paper and dark on a dark screen.
 
 use crate::sheet::{Paint, Place, Shape, Side};
 use crate::style::{FONTS, Ink, dark_rules};
@@ -153,7 +153,8 @@ fn write_shape(svg: &mut String, shape: &Shape) {
             radius,
             paint,
         } => {
-            // One path for all, dots as lines of no length with round ends: a fifth of the bytes of circles.
+            // One path for all, dots as lines of no length with round ends: a fifth of the bytes of
+            // circles.
             let (r, d) = (*radius as i32, px(2 * *radius as i32));
             let path: String = if *crosses {
                 points

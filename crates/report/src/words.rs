@@ -13,7 +13,8 @@ pub fn plain(value: f64) -> String {
     }
 }
 
-/// A number with three digits that count, and never fewer than its whole part: `1.03`, `26.2`, `7559`.
+/// A number with three digits that count, and never fewer than its whole part: `1.03`, `26.2`,
+/// `7559`.
 pub fn three(value: f64) -> String {
     let decimals = match value.abs() {
         v if v < 0.0005 => 0,
@@ -66,7 +67,8 @@ pub fn duration(d: Duration) -> String {
     time_rounded(Delay::from(d))
 }
 
-/// A time that a person chose, such as a tick or a period, without idle zeros: `100 ns`, `10 µs`, `33 ms`.
+/// A time that a person chose, such as a tick or a period, without idle zeros: `100 ns`, `10 µs`,
+/// `33 ms`.
 pub fn time_rounded(delay: Delay) -> String {
     let ns = delay.nanos() as f64;
     if ns == 0.0 {

@@ -322,7 +322,8 @@ fn looks(figure: &Figure, names: &[&str]) -> Vec<String> {
             Shape::Polygon { paint, .. } if paint.opacity < 1.0 => {
                 look = format!("{:?} {}", paint.ink, paint.opacity);
             }
-            // Where a hatch line lies differs from box to box; how many there are and how they rise not.
+            // Where a hatch line lies differs from box to box; how many there are and how they rise
+            // not.
             Shape::Line { points, .. } if points.len() == 2 => {
                 let rising = points[1].1 < points[0].1;
                 look += if rising { "/" } else { "\\" };

@@ -1,10 +1,12 @@
 //! Distributions of execution times and gaps, as parts of a WCET or a period, cut off at both ends.
 //!
-//! What the field draws them from: uniform; normal, for execution times about their average; exponential, for gaps of a Poisson
-//! stream; Weibull and Gumbel, the shapes of measured execution times and of their extremes (probabilistic WCETs). What lies
-//! beyond the ends is drawn anew: the distribution under the condition that it lies between them.
+//! What the field draws them from: uniform; normal, for execution times about their average;
+//! exponential, for gaps of a Poisson stream; Weibull and Gumbel, the shapes of measured execution
+//! times and of their extremes (probabilistic WCETs). What lies beyond the ends is drawn anew: the
+//! distribution under the condition that it lies between them.
 //!
-//! A draw depends on its 64 random bits alone, through IEEE arithmetic and `libm`, so that it is the same on every machine.
+//! A draw depends on its 64 random bits alone, through IEEE arithmetic and `libm`, so that it is
+//! the same on every machine.
 
 use crate::random::Sequence;
 use model::error::nearest;
@@ -87,7 +89,8 @@ impl Chance {
     /// This shape between `low` and `high`.
     ///
     /// # Errors
-    /// A parameter that is not finite or not positive, an empty range, or one that holds less than a hundredth of the shape.
+    /// A parameter that is not finite or not positive, an empty range, or one that holds less than
+    /// a hundredth of the shape.
     pub fn new(shape: Shape, low: f64, high: f64) -> Result<Self> {
         let positive: &[(&str, f64)] = match &shape {
             Shape::Uniform => &[],
@@ -114,7 +117,8 @@ impl Chance {
             Shape::Uniform => (0.0, 1.0),
             _ => (shape.up_to(low), shape.up_to(high) - shape.up_to(low)),
         };
-        // A range far out in a tail would be drawn for long, and says something else than was meant.
+        // A range far out in a tail would be drawn for long, and says something else than was
+        // meant.
         if within.is_nan() || within < 0.01 {
             return Err(Error::new(format!(
                 "less than a hundredth of the distribution lies from {low} to {high}"
@@ -152,7 +156,8 @@ impl Chance {
         let drawn = match self.shape {
             Shape::Uniform => self.low + (self.high - self.low) * sequence.unit(),
             Shape::Normal { mean, deviation } => loop {
-                // Box and Muller; what lies outside is drawn anew, at most a hundred times on average.
+                // Box and Muller; what lies outside is drawn anew, at most a hundred times on
+                // average.
                 let radius = libm::sqrt(-2.0 * libm::log(1.0 - sequence.unit()));
                 let angle = std::f64::consts::TAU * sequence.unit();
                 let x = mean + deviation * radius * libm::cos(angle);
@@ -169,17 +174,20 @@ impl Chance {
                 location - scale * libm::log(-libm::log(self.level(&mut sequence)))
             }
         };
-        // Not a number cannot be: levels lie strictly between 0 and 1. Rounding may step over an end.
+        // Not a number cannot be: levels lie strictly between 0 and 1. Rounding may step over an
+        // end.
         drawn.max(self.low).min(self.high)
     }
 
-    /// A level of the shape's distribution function, uniform between those of the ends, never 0 or 1.
+    /// A level of the shape's distribution function, uniform between those of the ends, never 0 or
+    /// 1.
     fn level(&self, sequence: &mut Sequence) -> f64 {
         let level = self.below + self.within * sequence.unit();
         level.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0)
     }
 
-    /// Reads `NAME:PARAMETERS`, with `@LOW-HIGH` behind it for the ends; without it they are 0 and `high`.
+    /// Reads `NAME:PARAMETERS`, with `@LOW-HIGH` behind it for the ends; without it they are 0 and
+    /// `high`.
     ///
     /// # Errors
     /// No such distribution (suggests the nearest), parameters that are none, see [`Chance::new`].

@@ -1,4 +1,5 @@
-//! What a run is charged for: the seven overheads of 002 §2.4, read from a profile for one set, platform and policy.
+//! What a run is charged for: the seven overheads of 002 §2.4, read from a profile for one set,
+//! platform and policy.
 
 use crate::scenario::LONGEST;
 use model::profile::OverheadKind;
@@ -22,8 +23,8 @@ pub struct Costs {
     pub tick: u64,
     /// The time from tick to tick; `None`: the quantum of the scenario. Not zero.
     pub tick_period: Option<u64>,
-    /// Cache delay by task and way to resume: a preemption first, then as [`Summary::kinds`](crate::Summary::kinds).
-    /// Empty: none.
+    /// Cache delay by task and way to resume: a preemption first, then as
+    /// [`Summary::kinds`](crate::Summary::kinds). Empty: none.
     pub cpmd: Vec<Vec<u64>>,
     /// What the profile does not say, and so is free here; in sentences.
     pub missing: Vec<String>,
@@ -32,8 +33,8 @@ pub struct Costs {
 impl Costs {
     /// Reads the costs of a set under a policy (by its name without parameters) from a profile.
     ///
-    /// A task without a working set size has no cache delay. An overhead is read from the curve of the policy, else from
-    /// the curve of any policy.
+    /// A task without a working set size has no cache delay. An overhead is read from the curve of
+    /// the policy, else from the curve of any policy.
     ///
     /// # Errors
     /// A way to resume that the platform has and for which the profile has no cache delay.

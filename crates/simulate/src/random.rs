@@ -1,7 +1,8 @@
 //! Random numbers by job: a hash of seed, stream, task and job number.
 //!
-//! Counter-based, so that any draw can be made again at any time: a backlog of jobs is never stored, and the result does
-//! not depend on the order of events. The mixing function is the finalizer of SplitMix64.
+//! Counter-based, so that any draw can be made again at any time: a backlog of jobs is never
+//! stored, and the result does not depend on the order of events. The mixing function is the
+//! finalizer of SplitMix64.
 
 /// What a number is drawn for; different streams are independent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

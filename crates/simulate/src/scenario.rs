@@ -1,5 +1,5 @@
-//! What is simulated besides the policy: when jobs are released, how long they execute, what happens to overruns, how long
-//! the simulation lasts.
+//! What is simulated besides the policy: when jobs are released, how long they execute, what
+//! happens to overruns, how long the simulation lasts.
 
 use crate::chance::{Chance, MOST};
 use crate::random::{self, Stream};
@@ -32,7 +32,8 @@ pub enum Execution {
     Discrete(Vec<(Ratio, u64)>),
     /// These times in nanoseconds, for each task, job by job, and from the beginning again.
     Given(Vec<Vec<u64>>),
-    /// One of these times in nanoseconds, for each task, each as likely as its weight says: a histogram of what was measured.
+    /// One of these times in nanoseconds, for each task, each as likely as its weight says: a
+    /// histogram of what was measured.
     Sampled(Vec<Vec<(u64, u64)>>),
 }
 
@@ -43,7 +44,8 @@ impl Default for Execution {
     }
 }
 
-/// How long after their arrivals jobs are released; deadlines count from the arrivals. By task, at most its period.
+/// How long after their arrivals jobs are released; deadlines count from the arrivals. By task, at
+/// most its period.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Lateness {
     /// At once.
@@ -72,7 +74,8 @@ pub struct Scenario {
     pub lateness: Lateness,
     /// How long they execute.
     pub execution: Execution,
-    /// What happens to overruns. The rest of a job that is cut short is added to the task's next job.
+    /// What happens to overruns. The rest of a job that is cut short is added to the task's next
+    /// job.
     pub enforcement: Enforcement,
     /// The quantum of [`Enforcement::PerQuantum`], and the period of the tick where the costs have
     /// none.
@@ -83,8 +86,9 @@ pub struct Scenario {
     pub stop_at_miss: bool,
     /// The seed of gaps and execution times.
     pub seed: u64,
-    /// By task, the processor whose timer releases its jobs, where that is not one of its own (002 Fig. 2.7: T4); empty: none.
-    /// It matters where releases cost something: that processor is interrupted, and calls the one that is to run the job.
+    /// By task, the processor whose timer releases its jobs, where that is not one of its own (002
+    /// Fig. 2.7: T4); empty: none. It matters where releases cost something: that processor is
+    /// interrupted, and calls the one that is to run the job.
     pub release_on: Vec<Option<CpuId>>,
 }
 
@@ -377,7 +381,8 @@ fn weighed(mut weights: impl Iterator<Item = u64>) -> Result<()> {
     }
 }
 
-/// One of the values, by weight; random bits say which. `none` if there is none, which [`Scenario::check`] refuses.
+/// One of the values, by weight; random bits say which. `none` if there is none, which
+/// [`Scenario::check`] refuses.
 fn chosen<T: Copy>(values: &[(T, u64)], bits: u64, none: T) -> T {
     let all: u64 = values.iter().map(|(_, weight)| weight).sum();
     let mut left = random::up_to(bits, all.saturating_sub(1));

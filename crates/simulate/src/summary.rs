@@ -20,11 +20,14 @@ pub struct TaskSummary {
     pub response_sum: u128,
     /// Longest time from deadline to completion, of completed jobs.
     pub tardiness_max: Duration,
-    /// Jobs that completed after their deadline or were incomplete at the horizon with their deadline reached.
+    /// Jobs that completed after their deadline or were incomplete at the horizon with their
+    /// deadline reached.
     pub misses: u64,
-    /// How often a job was taken off its processor unfinished, but for moves to another processor in the same instant.
+    /// How often a job was taken off its processor unfinished, but for moves to another processor
+    /// in the same instant.
     pub preemptions: u64,
-    /// How often a job resumed on another processor than it last ran on, by the kinds of [`Summary::kinds`].
+    /// How often a job resumed on another processor than it last ran on, by the kinds of
+    /// [`Summary::kinds`].
     pub migrations: Vec<u64>,
     /// Time lost to each overhead on behalf of this task, in the order of [`Overhead::ALL`].
     pub lost: [Duration; Overhead::ALL.len()],
@@ -69,7 +72,8 @@ pub struct Summary {
     pub end: Instant,
     /// The miss that became known first.
     pub first_miss: Option<Miss>,
-    /// The kinds of migration that the platform has, nearest first; the columns of [`TaskSummary::migrations`].
+    /// The kinds of migration that the platform has, nearest first; the columns of
+    /// [`TaskSummary::migrations`].
     pub kinds: Vec<Resumption>,
     /// By task.
     pub tasks: Vec<TaskSummary>,

@@ -1,4 +1,5 @@
-//! One summary: what the engines count without events is what the statistics add up from the trace of the same run.
+//! One summary: what the engines count without events is what the statistics add up from the trace
+//! of the same run.
 
 mod support;
 

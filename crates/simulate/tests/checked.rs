@@ -1,4 +1,5 @@
-//! Every trace that the engines write keeps the rules of room `trace`: those of every schedule and those of its policy.
+//! Every trace that the engines write keeps the rules of room `trace`: those of every schedule and
+//! those of its policy.
 
 mod support;
 
@@ -42,7 +43,8 @@ fn without_overheads_no_rule_is_broken() {
     }
 }
 
-/// Checks random sets under a policy with random overheads of less than `most` nanoseconds; a unit of time has 1000.
+/// Checks random sets under a policy with random overheads of less than `most` nanoseconds; a unit
+/// of time has 1000.
 fn check_with_overheads(policy: &str, seed: u64, sets: u32, most: u64) {
     let mut random = Random::new(seed);
     for set in 0..sets {
@@ -77,7 +79,8 @@ fn with_overheads_no_rule_is_broken() {
     }
 }
 
-/// A server may move while its old processor still chooses a job of it, or switches to it: the new one waits (002 §4.4.2).
+/// A server may move while its old processor still chooses a job of it, or switches to it: the new
+/// one waits (002 §4.4.2).
 #[test]
 fn a_server_that_moves_in_the_midst_of_a_switch_breaks_no_rule() {
     for policy in POLICIES.iter().filter(|p| p.contains("nps-f")) {
@@ -85,8 +88,8 @@ fn a_server_that_moves_in_the_midst_of_a_switch_breaks_no_rule() {
     }
 }
 
-/// Decisions that take a good part of a quantum, or longer than one, are late, and still those of the boundary that they were
-/// made for.
+/// Decisions that take a good part of a quantum, or longer than one, are late, and still those of
+/// the boundary that they were made for.
 #[test]
 fn quanta_that_are_shorter_than_their_decisions_break_no_rule() {
     for (index, policy) in ["pd2", "ca-edf:cache=4MiB", "g-edf:quantum=3us"]
@@ -99,8 +102,9 @@ fn quanta_that_are_shorter_than_their_decisions_break_no_rule() {
     }
 }
 
-/// A job whose budget is used up goes on to the end of the quantum. If it is preempted before and comes back at the end of one, it
-/// is cut short at once: then a completion stands after the releases of its instant.
+/// A job whose budget is used up goes on to the end of the quantum. If it is preempted before and
+/// comes back at the end of one, it is cut short at once: then a completion stands after the
+/// releases of its instant.
 #[test]
 fn a_job_without_budget_that_comes_back_at_the_end_of_a_quantum_is_cut_short() {
     let task = |wcet, period| Small {
@@ -153,8 +157,9 @@ fn a_job_without_budget_that_comes_back_at_the_end_of_a_quantum_is_cut_short() {
     assert!(verdict.is_clean(), "{:#?}", verdict.first.first());
 }
 
-/// A job whose budget is used up may be chosen for a quantum of the cache-aware scheduler and be cut short at once: then its
-/// successor is ready, and the quantum is decided once more, as if for the first time.
+/// A job whose budget is used up may be chosen for a quantum of the cache-aware scheduler and be
+/// cut short at once: then its successor is ready, and the quantum is decided once more, as if for
+/// the first time.
 #[test]
 fn a_quantum_of_the_cache_aware_scheduler_that_is_decided_twice_counts_once() {
     let task = |wcet, period, deadline, phase, wss, group| Small {

@@ -1,4 +1,5 @@
-//! Response times job by job of an established tool, for 35 sets under G-EDF and P-EDF (`data/edf_schedules.jsonl`).
+//! Response times job by job of an established tool, for 35 sets under G-EDF and P-EDF
+//! (`data/edf_schedules.jsonl`).
 
 use model::assignment::Clustered;
 use model::watch::Silent;
@@ -48,7 +49,8 @@ fn agrees(expected: &Value, summary: &Summary, responses: &Responses, set: &Valu
         assert_eq!(responses.of[task], complete, "set {}, task {task}", set["id"]);
         assert_eq!(summary.tasks[task].released, expected.len() as u64);
         late += complete.iter().filter(|r| **r > time("deadline") * 1000).count() as u64;
-        // The tool counts late completions; a job that is incomplete at its deadline is a miss as well.
+        // The tool counts late completions; a job that is incomplete at its deadline is a miss as
+        // well.
         let horizon = set["horizon_us"].as_u64().unwrap();
         overdue += (complete.len()..expected.len())
             .filter(|job| *job as u64 * time("period") + time("deadline") <= horizon)

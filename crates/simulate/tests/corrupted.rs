@@ -1,5 +1,6 @@
-//! The checker looks closely: it accepts overruns, budgets and random gaps as they were announced, and catches what is wrong with
-//! corrupted traces of the policies that split tasks, serve servers or count quanta.
+//! The checker looks closely: it accepts overruns, budgets and random gaps as they were announced,
+//! and catches what is wrong with corrupted traces of the policies that split tasks, serve servers
+//! or count quanta.
 
 mod support;
 
@@ -10,8 +11,8 @@ use support::corruptions::corruptions;
 use support::{Choices, Instance, UNIT, check, instance};
 use trace::{Event, EventKind, Flags, Header, Overhead, Verdict};
 
-/// The generator by which the traces of this file are drawn, apart from the one of other tests: with
-/// [`support::Random`] there are a few corruptions that the checker overlooks.
+/// The generator by which the traces of this file are drawn, apart from the one of other tests:
+/// with [`support::Random`] there are a few corruptions that the checker overlooks.
 struct Xorshift(u64);
 
 impl Choices for Xorshift {
@@ -68,7 +69,8 @@ fn schedules_with_overruns_and_budgets_are_clean() {
     }
 }
 
-/// Corruptions that no correct schedule survives, of traces whose policies split tasks, serve servers or count quanta.
+/// Corruptions that no correct schedule survives, of traces whose policies split tasks, serve
+/// servers or count quanta.
 #[test]
 fn corrupted_schedules_are_caught() {
     let (mut tried, mut missed) = (0, Vec::new());
@@ -107,8 +109,9 @@ fn corrupted_schedules_of_late_quanta_are_caught() {
     assert_caught(&missed, tried, 2_000);
 }
 
-/// Who else could have been chosen, with everything charged as it should be: schedules of another policy, or of another size of
-/// the cache, pass for the one that they are not only where they are the same.
+/// Who else could have been chosen, with everything charged as it should be: schedules of another
+/// policy, or of another size of the cache, pass for the one that they are not only where they are
+/// the same.
 #[test]
 fn whoever_is_wrongly_chosen_for_a_quantum_is_caught() {
     let (mut tried, mut missed) = (0, Vec::new());
@@ -161,9 +164,9 @@ fn whoever_is_wrongly_chosen_for_a_quantum_is_caught() {
     assert_caught(&missed, tried, 500);
 }
 
-/// In every quantum the tasks that run, and how many processors idle on purpose in the end, wherever
-/// they are. Where decisions take time, those who are chosen begin one after the other, and in which
-/// order is nobody's rule.
+/// In every quantum the tasks that run, and how many processors idle on purpose in the end,
+/// wherever they are. Where decisions take time, those who are chosen begin one after the other,
+/// and in which order is nobody's rule.
 fn who_runs(events: &[Event]) -> Vec<(BTreeSet<u32>, usize)> {
     let (mut runs, mut idle, mut all) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let mut ran = BTreeSet::new();
@@ -268,7 +271,8 @@ fn charged(random: &mut Xorshift, policy: &str, horizon: u64) -> (Instance, Head
     (instance, header, events)
 }
 
-/// Corruptions of what a simulation is charged for: every overhead longer, shorter, left out, made up, or for somebody else.
+/// Corruptions of what a simulation is charged for: every overhead longer, shorter, left out, made
+/// up, or for somebody else.
 #[test]
 fn corrupted_overheads_are_caught() {
     let (mut tried, mut missed) = (0, Vec::new());

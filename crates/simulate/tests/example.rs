@@ -18,7 +18,8 @@ fn the_example_of_the_guide_is_what_is_compiled() {
 #[test]
 fn the_example_runs_first_in_first_out() {
     let ms = Duration::from_millis;
-    // Released at 0, 1 and 2, with deadlines the other way round: on one processor each waits for those before.
+    // Released at 0, 1 and 2, with deadlines the other way round: on one processor each waits for
+    // those before.
     let task = |phase: u64, wcet: u64, deadline: u64| {
         let timing = Timing {
             wcet: ms(wcet),
@@ -65,7 +66,8 @@ impl policy::Decisions for Told {
     fn push(&mut self, _: TaskId, _: u32, _: Instant, _: u32) {}
 }
 
-/// Of jobs that were released at once, the one of the highest task makes way, whichever was told of first.
+/// Of jobs that were released at once, the one of the highest task makes way, whichever was told of
+/// first.
 #[test]
 fn the_worst_of_equal_releases_makes_way() {
     let timing = Timing::implicit(Duration::from_millis(10), Duration::from_millis(100));

@@ -104,7 +104,8 @@ fn example_4_1_1(scale: u64) -> Vec<Small> {
 
 #[test]
 fn figure_4_1_of_002_edf_fm_deals_jobs_out_by_shares() {
-    // T3: 2/20 on P1 and 7/20 on P2. T5 gets what is left there, 5/20 as the text has it, and 3/20 on P3.
+    // T3: 2/20 on P1 and 7/20 on P2. T5 gets what is left there, 5/20 as the text has it, and 3/20
+    // on P3.
     let fixed = |cpu: u32| Turn::fixed(CpuId(cpu));
     let turn = |first, second, part, whole| Turn {
         first: CpuId(first),
@@ -141,7 +142,8 @@ fn figure_4_1_of_002_edf_fm_deals_jobs_out_by_shares() {
 
 #[test]
 fn figure_4_2_of_002_edf_wm_runs_slices_in_windows() {
-    // T7 on P3, P2 and P1 in turn, 0.5, 3/7 (0.43) and 1/14 (0.07) of a time unit in windows of one, which is 700 here.
+    // T7 on P3, P2 and P1 in turn, 0.5, 3/7 (0.43) and 1/14 (0.07) of a time unit in windows of
+    // one, which is 700 here.
     let mut tasks = example_4_1_1(700);
     let whole = |cpu: u32, t: &Small| {
         vec![Slice {
@@ -200,7 +202,8 @@ fn figure_4_2_of_002_edf_wm_runs_slices_in_windows() {
 
 #[test]
 fn figure_4_3_of_002_nps_f_serves_servers_in_slots() {
-    // N1 0.55, N2 0.52, N3 0.50 and N4 0.22 time units long of slots of 0.6; N2 first on P2, then on P1, N3 on P3, then P2.
+    // N1 0.55, N2 0.52, N3 0.50 and N4 0.22 time units long of slots of 0.6; N2 first on P2, then
+    // on P1, N3 on P3, then P2.
     let serve = |start, end, server| Serve {
         start: support::units(start),
         end: support::units(end),
@@ -243,9 +246,10 @@ fn figure_4_3_of_002_nps_f_serves_servers_in_slots() {
     assert!(Duration::from_nanos(summary.tasks[3].migrations[0]).nanos() > 0);
 }
 
-/// 003, Fig. 2: T (1, 2), U and V (1, 4), W and X (2, 8), one multithreaded task of two. The figure itself is not in the
-/// text; the parameters follow from what the text says of every quantum, and its working sets: T 768 KiB, U and V 512 KiB,
-/// W and X more than T's. Here in quarters of a MiB: 3, 2, 2, 4.
+/// 003, Fig. 2: T (1, 2), U and V (1, 4), W and X (2, 8), one multithreaded task of two. The figure
+/// itself is not in the text; the parameters follow from what the text says of every quantum, and
+/// its working sets: T 768 KiB, U and V 512 KiB, W and X more than T's. Here in quarters of a MiB:
+/// 3, 2, 2, 4.
 fn figure_2_of_003(policy: &str) -> Instance {
     let task = |wcet, period, wss, group| Small {
         wss,
@@ -338,7 +342,8 @@ fn figure_2_a_of_003_global_edf_thrashes_in_five_quanta_of_eight() {
 #[test]
 fn figure_2_b_of_003_the_heuristic_never_thrashes() {
     let of = figure_2_of_003("ca-edf:cache=4MiB");
-    // U and V; T alone, and again; W and X until they finish; U and V, by which T misses; T, tardy; T.
+    // U and V; T alone, and again; W and X until they finish; U and V, by which T misses; T, tardy;
+    // T.
     assert_eq!(
         picture(&of),
         ["2114421121144211", "3..553..3..553.."]

@@ -1,4 +1,5 @@
-//! Overheads are charged where 002 §2.4 and Fig. 2.7 have them; without any, the engine that charges them is the ideal one.
+//! Overheads are charged where 002 §2.4 and Fig. 2.7 have them; without any, the engine that
+//! charges them is the ideal one.
 
 mod support;
 
@@ -81,7 +82,8 @@ fn costs_of_figure_2_7() -> Costs {
     }
 }
 
-/// The end of the figure: T4 is released on P0, which sends an inter-processor interrupt to P1, where it is to run.
+/// The end of the figure: T4 is released on P0, which sends an inter-processor interrupt to P1,
+/// where it is to run.
 #[test]
 fn figure_2_7_of_002_has_t4_released_on_the_other_processor() {
     let (instance, costs) = (figure_2_7(), costs_of_figure_2_7());
@@ -117,7 +119,8 @@ fn figure_2_7_of_002_has_t4_released_on_the_other_processor() {
             .collect::<Vec<_>>()
     };
     assert_eq!(before(&events), before(&home));
-    // The head of the trace says so, and the checker knows it; where it does not, the release is out of place.
+    // The head of the trace says so, and the checker knows it; where it does not, the release is
+    // out of place.
     let header = Header {
         charges: Some(costs.charges(scenario.quantum)),
         ..instance.header(&scenario)
@@ -131,7 +134,8 @@ fn figure_2_7_of_002_has_t4_released_on_the_other_processor() {
     assert_eq!(support::check(&silent, &events).first[0].rule, "place");
 }
 
-/// All releases on one processor, as with a master of releases: every policy's jobs still run where they should.
+/// All releases on one processor, as with a master of releases: every policy's jobs still run where
+/// they should.
 #[test]
 fn releases_on_another_processor_break_no_rule() {
     for (index, policy) in POLICIES.iter().enumerate() {
@@ -187,8 +191,9 @@ fn figure_2_7_of_002_event_by_event() {
         let events = events.iter().filter(|e| e.cpu() == Some(CpuId(cpu)));
         events.map(Event::to_string).collect()
     };
-    // Release, scheduling and context switch in sequence; a completion makes the processor choose again, and the other one
-    // program the timer that releases the next job of the migratory task there.
+    // Release, scheduling and context switch in sequence; a completion makes the processor choose
+    // again, and the other one program the timer that releases the next job of the migratory task
+    // there.
     assert_eq!(
         of(0),
         [
@@ -212,7 +217,8 @@ fn figure_2_7_of_002_event_by_event() {
             "43.5us P0 overhead-begin T3^1 context-switch",
             "44us P0 overhead-end T3^1 context-switch",
             "44us P0 start T3^1",
-            // The second job of T1 completes on P1 and makes this processor program a timer for the third.
+            // The second job of T1 completes on P1 and makes this processor program a timer for the
+            // third.
             "99us P0 overhead-begin T1^3 timer-transfer",
             "99.4us P0 overhead-end T1^3 timer-transfer",
             "104.4us P0 completion T3^1 executed 60us",
@@ -221,7 +227,8 @@ fn figure_2_7_of_002_event_by_event() {
             "104.9us P0 overhead-end scheduling",
         ]
     );
-    // The other one: T2, delayed by the timer that it programs for T1 at 29; T1's second job at 70; T4, released here.
+    // The other one: T2, delayed by the timer that it programs for T1 at 29; T1's second job at 70;
+    // T4, released here.
     insta::assert_snapshot!(of(1).join("\n"), @r"
     5us P1 release T2^1 deadline 105us
     5us P1 overhead-begin T2^1 release
@@ -266,7 +273,8 @@ fn figure_2_7_of_002_event_by_event() {
 
 #[test]
 fn an_interrupt_reaches_another_processor_after_its_latency() {
-    // Two processors under G-EDF: T1 and T2 run; T3's timer is on P0 (third in turn), but T2, on P1, has to make way.
+    // Two processors under G-EDF: T1 and T2 run; T3's timer is on P0 (third in turn), but T2, on
+    // P1, has to make way.
     let instance = Instance {
         m: 2,
         tasks: vec![
@@ -298,7 +306,8 @@ fn an_interrupt_reaches_another_processor_after_its_latency() {
             "10.7us P1 preemption T2^1",
             "10.7us P1 start T3^1",
             "15.7us P1 completion T3^1 executed 5us",
-            // Preempted and resumed where it was: the delay of a preemption, and 20 - 10.7 of its own.
+            // Preempted and resumed where it was: the delay of a preemption, and 20 - 10.7 of its
+            // own.
             "15.7us P1 resumption T2^1",
             "15.7us P1 overhead-begin T2^1 cpmd",
             "16us P1 overhead-end T2^1 cpmd",
@@ -314,8 +323,9 @@ fn an_interrupt_reaches_another_processor_after_its_latency() {
     assert_eq!(summary.tasks[2].lost[3], Duration::from_nanos(700));
 }
 
-/// The second slice of T1 begins with a migration, and is preempted in the midst of it: what it has to load is still where it
-/// was, so that it resumes with the delay of the migration, not the shorter one of a preemption.
+/// The second slice of T1 begins with a migration, and is preempted in the midst of it: what it has
+/// to load is still where it was, so that it resumes with the delay of the migration, not the
+/// shorter one of a preemption.
 #[test]
 fn a_migration_that_is_preempted_before_it_has_reloaded_is_paid_again() {
     let slice = |cpu, budget, window| Slice {
@@ -365,7 +375,8 @@ fn a_migration_that_is_preempted_before_it_has_reloaded_is_paid_again() {
     );
 }
 
-/// What holds of every trace with overheads: times ascend, overheads pair up, every job executes what it needs and no more.
+/// What holds of every trace with overheads: times ascend, overheads pair up, every job executes
+/// what it needs and no more.
 fn sane(events: &[Event], context: &dyn Fn() -> String) {
     assert!(events.is_sorted_by_key(|e| e.time), "{}", context());
     for cpu in 0..8 {
@@ -453,8 +464,8 @@ fn whatever_the_overheads_jobs_execute_what_they_need_and_tracing_changes_nothin
     }
 }
 
-/// As fuzzing found: a job without budget is back from kernel work exactly at the end of a quantum, when the tick comes. It is cut
-/// short behind the tick, whether somebody looks or not.
+/// As fuzzing found: a job without budget is back from kernel work exactly at the end of a quantum,
+/// when the tick comes. It is cut short behind the tick, whether somebody looks or not.
 #[test]
 fn a_job_that_is_back_at_the_end_of_a_quantum_is_cut_short_behind_the_tick() {
     let turn = Turn {
@@ -505,8 +516,9 @@ fn a_job_that_is_back_at_the_end_of_a_quantum_is_cut_short_behind_the_tick() {
     assert_eq!(cut.unwrap().time, Instant::from_nanos(41_000));
 }
 
-/// As fuzzing found: jobs without budget are chosen, in no time, at the end of a quantum. The others of that instant are chosen and
-/// loaded before those are cut short, whether somebody looks or not.
+/// As fuzzing found: jobs without budget are chosen, in no time, at the end of a quantum. The
+/// others of that instant are chosen and loaded before those are cut short, whether somebody looks
+/// or not.
 #[test]
 fn jobs_without_budget_are_cut_short_when_all_of_an_instant_are_chosen() {
     let instance = Instance {
@@ -546,8 +558,8 @@ fn jobs_without_budget_are_cut_short_when_all_of_an_instant_are_chosen() {
     );
 }
 
-/// As fuzzing found: a job is interrupted, its budget used up, and back exactly at the end of a quantum, when another job is released
-/// elsewhere. It is cut short then, behind that release.
+/// As fuzzing found: a job is interrupted, its budget used up, and back exactly at the end of a
+/// quantum, when another job is released elsewhere. It is cut short then, behind that release.
 #[test]
 fn a_job_without_budget_that_is_back_when_others_are_released_is_cut_short() {
     let parts = |window: u64| {

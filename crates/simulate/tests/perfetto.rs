@@ -1,7 +1,8 @@
-//! The export for Perfetto, read back by a decoder of its own against Perfetto's schema: `trace.proto`, `trace_packet.proto`,
-//! `track_event.proto`, `track_descriptor.proto`, `counter_descriptor.proto`. Every field has the number and the wire type of
-//! the schema, every track is described before it is used and stands under its parent, times never go back, slices nest
-//! and end, flows bind the pieces of a job, and the counter counts the ready jobs.
+//! The export for Perfetto, read back by a decoder of its own against Perfetto's schema:
+//! `trace.proto`, `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto`,
+//! `counter_descriptor.proto`. Every field has the number and the wire type of the schema, every
+//! track is described before it is used and stands under its parent, times never go back, slices
+//! nest and end, flows bind the pieces of a job, and the counter counts the ready jobs.
 
 mod support;
 
@@ -251,7 +252,8 @@ fn exports_follow_the_schema_and_say_what_the_trace_says() {
         let costs = (round % 2 == 0).then_some(&costs);
         let (events, read) = exported(&of, costs);
         let context = || format!("round {round}: {of:#?}");
-        // Processors and tasks are tracks, and jobs that migrate have slices of one flow on both processors.
+        // Processors and tasks are tracks, and jobs that migrate have slices of one flow on both
+        // processors.
         for cpu in 0..of.m {
             read.track("processors", &format!("P{cpu}"));
         }
@@ -297,7 +299,8 @@ fn exports_follow_the_schema_and_say_what_the_trace_says() {
                 context()
             );
         }
-        // The counter, at the end of every instant at which it changes: released, not done, and on no processor.
+        // The counter, at the end of every instant at which it changes: released, not done, and on
+        // no processor.
         let (mut ready, mut told) = (0_i64, read.ready.iter().peekable());
         let mut last = None;
         for (at, e) in events.iter().enumerate() {

@@ -1,7 +1,8 @@
-//! An independent slow reference, time step by time step from each policy's definition, agrees with the engine.
+//! An independent slow reference, time step by time step from each policy's definition, agrees with
+//! the engine.
 //!
-//! It keeps every job in a list, sorts all of them in every unit of time, and shares no code with `policy` or `simulate`.
-//! In CI a few hundred sets a policy; the long run is
+//! It keeps every job in a list, sorts all of them in every unit of time, and shares no code with
+//! `policy` or `simulate`. In CI a few hundred sets a policy; the long run is
 //! `WARMSET_REFERENCE_SETS=100000 cargo test --release -p warmset-simulate --test reference`.
 
 mod support;
@@ -140,7 +141,8 @@ impl World<'_> {
                 let home = |j: &usize| {
                     let job = &self.jobs[*j];
                     let turn = a.tasks[job.task];
-                    // Deal out one by one: the first gets a job whenever it has fewer than its part.
+                    // Deal out one by one: the first gets a job whenever it has fewer than its
+                    // part.
                     let (mut given, mut to_first) = (0, true);
                     for k in 0..=job.number {
                         to_first = given * turn.whole < (k + 1) * turn.part;
@@ -160,7 +162,8 @@ impl World<'_> {
                     .collect()
             }
             (_, Some(Assignment::Slices(a))) => {
-                // By executed time a job is in its slice; before that slice's release it may not run.
+                // By executed time a job is in its slice; before that slice's release it may not
+                // run.
                 let slice = |j: &usize| {
                     let job = &self.jobs[*j];
                     let slices = &a.tasks[job.task];
@@ -243,7 +246,8 @@ impl World<'_> {
         self.seat(places, ready)
     }
 
-    /// Who runs stays; then those that return to where a job of theirs last ran; then the lowest free place.
+    /// Who runs stays; then those that return to where a job of theirs last ran; then the lowest
+    /// free place.
     fn seat(&self, places: &[usize], chosen: Vec<usize>) -> Vec<Option<usize>> {
         let mut next = vec![None; self.running.len()];
         let mut rest = Vec::new();
@@ -267,7 +271,8 @@ impl World<'_> {
         next
     }
 
-    /// Subtasks with open windows by end of window, b-bit, group deadline, index; all by search from the definitions.
+    /// Subtasks with open windows by end of window, b-bit, group deadline, index; all by search
+    /// from the definitions.
     fn pd2(&self, now: u64, ready: Vec<usize>) -> Vec<usize> {
         let windows = |j: usize, i: u64| {
             let t = &self.of.tasks[self.jobs[j].task];
@@ -280,8 +285,9 @@ impl World<'_> {
             if 2 * self.reserved(self.jobs[j].task) < t.period || !windows(j, i).2 {
                 return 0;
             }
-            // The earliest time from the end of this window on at which a cascade of windows of length two must end:
-            // after a window that does not overlap the next, or before one of length three.
+            // The earliest time from the end of this window on at which a cascade of windows of
+            // length two must end: after a window that does not overlap the next, or before one of
+            // length three.
             let mut k = i;
             loop {
                 let (_, d, b) = windows(j, k);

@@ -1,6 +1,8 @@
-//! Sets judged per second: each drawn once, then judged at 21 delays under four policies, on all processors.
+//! Sets judged per second: each drawn once, then judged at 21 delays under four policies, on all
+//! processors.
 //!
-//! Peer: SchedCAT judges 28,000 to 42,000 sets a second by GFB, its fastest test, on one core and at one delay.
+//! Peer: SchedCAT judges 28,000 to 42,000 sets a second by GFB, its fastest test, on one core and
+//! at one delay.
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use model::watch::Silent;

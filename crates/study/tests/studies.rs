@@ -1,4 +1,5 @@
-//! Studies as a whole: the metric, determinism, resuming, and the shortcuts against asking every question.
+//! Studies as a whole: the metric, determinism, resuming, and the shortcuts against asking every
+//! question.
 
 use analyze::Guarantee;
 use analyze::clustered::Scratch;
@@ -132,7 +133,8 @@ fn counts_do_not_depend_on_the_number_of_threads() {
     assert_eq!(on(1), on(7));
 }
 
-/// The shortcuts (overload, bisection) change no count: every set asked at every delay, drawn by its number.
+/// The shortcuts (overload, bisection) change no count: every set asked at every delay, drawn by
+/// its number.
 #[test]
 fn shortcuts_change_nothing() {
     for guarantee in ["soft", "hard"] {

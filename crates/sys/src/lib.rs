@@ -1,9 +1,9 @@
 //! System calls that neither the standard library nor `rustix` has in a safe form.
 //!
 //! The one room for them. Each is a plain function with its errors, and each `unsafe` block says by
-//! which invariant it is sound. What `rustix` has safely is called there and not wrapped here. Three
-//! functions stay `unsafe` because only their callers can keep the contract: [`process::fork`],
-//! [`process::close_range`] and [`signal::handle`].
+//! which invariant it is sound. What `rustix` has safely is called there and not wrapped here.
+//! Three functions stay `unsafe` because only their callers can keep the contract:
+//! [`process::fork`], [`process::close_range`] and [`signal::handle`].
 //!
 //! Nothing here takes memory or locks, except for [`user`] and the errors of [`memory`]: the rest
 //! may be called between fork and exec and from signal handlers.

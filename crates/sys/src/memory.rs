@@ -94,8 +94,8 @@ impl Mapping {
         Self::new(size, Use::Write, MapFlags::SHARED | MapFlags::POPULATE)
     }
 
-    /// The first bytes of a file, shared with whoever else has it; `present`: at once, not when they
-    /// are first used. Beyond the end of the file an access ends the process by `SIGBUS`.
+    /// The first bytes of a file, shared with whoever else has it; `present`: at once, not when
+    /// they are first used. Beyond the end of the file an access ends the process by `SIGBUS`.
     ///
     /// # Errors
     /// It is not open for this use (`EACCES`), cannot be mapped (`ENODEV`), or is sealed against it
@@ -149,16 +149,16 @@ impl Mapping {
         Mapping { base, size }
     }
 
-    /// Moves its first bytes, in whole pages, to other addresses in one step, in the place of what is
-    /// mapped there; they are no longer this mapping's, which begins behind them.
+    /// Moves its first bytes, in whole pages, to other addresses in one step, in the place of what
+    /// is mapped there; they are no longer this mapping's, which begins behind them.
     ///
     /// # Safety
-    /// Addresses from `to` on belong to the caller, and nobody needs what they hold; nobody uses the
-    /// old addresses.
+    /// Addresses from `to` on belong to the caller, and nobody needs what they hold; nobody uses
+    /// the old addresses.
     ///
     /// # Errors
-    /// The part is larger than this mapping (`EINVAL`), is made of several mappings (`EFAULT`), or no
-    /// more mappings can be had (`ENOMEM`): nothing is moved.
+    /// The part is larger than this mapping (`EINVAL`), is made of several mappings (`EFAULT`), or
+    /// no more mappings can be had (`ENOMEM`): nothing is moved.
     pub unsafe fn move_front(&mut self, size: usize, to: *mut u8) -> io::Result<()> {
         let rest = self.size.checked_sub(size).ok_or(io::ErrorKind::InvalidInput)?;
         let from = self.base.as_ptr().cast();
@@ -202,7 +202,8 @@ impl Mapping {
             true => Advice::LinuxHugepage,
             false => Advice::LinuxNoHugepage,
         };
-        // SAFETY: the whole of a mapping that lives through the call; this advice changes no contents.
+        // SAFETY: the whole of a mapping that lives through the call; this advice changes no
+        // contents.
         let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.size, advice) };
     }
 

@@ -57,9 +57,11 @@ pub fn load_bpf() -> io::Result<OwnedFd> {
 /// `kind` and `config`: `PERF_TYPE_…` and `PERF_COUNT_…`.
 ///
 /// # Errors
-/// The kernel refuses: no right to it (`EACCES`, `EPERM`), or no such counter (`ENOENT`, `EOPNOTSUPP`).
+/// The kernel refuses: no right to it (`EACCES`, `EPERM`), or no such counter (`ENOENT`,
+/// `EOPNOTSUPP`).
 pub fn open_counter(kind: u32, config: u64) -> io::Result<OwnedFd> {
-    /// `struct perf_event_attr` in its first published size of 64 bytes, which every kernel accepts.
+    /// `struct perf_event_attr` in its first published size of 64 bytes, which every kernel
+    /// accepts.
     #[repr(C)]
     #[derive(Default)]
     struct Attributes {

@@ -3,8 +3,8 @@
 use crate::check;
 use std::io;
 
-/// Makes a child that is a copy of this process with the calling thread alone (fork(2)). Returns its
-/// number; `None` in the child.
+/// Makes a child that is a copy of this process with the calling thread alone (fork(2)). Returns
+/// its number; `None` in the child.
 ///
 /// # Safety
 /// In a process of several threads the child makes system calls on its own memory only, until it
@@ -68,8 +68,8 @@ pub fn trace_me() -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } != 0)
 }
 
-/// Ends the tracing of a child that is stopped for the calling thread, its tracer. The child goes on
-/// with being stopped, by `SIGSTOP`.
+/// Ends the tracing of a child that is stopped for the calling thread, its tracer. The child goes
+/// on with being stopped, by `SIGSTOP`.
 ///
 /// # Errors
 /// It is not traced by this thread, or not stopped (`ESRCH`).

@@ -20,7 +20,8 @@ pub fn listen(program: &[Instruction]) -> io::Result<OwnedFd> {
         filter: program.as_ptr().cast_mut(),
     };
     let install = |flags: libc::c_ulong| {
-        // SAFETY: the program is as long as is said and lives through the call, which only reads it.
+        // SAFETY: the program is as long as is said and lives through the call, which only reads
+        // it.
         let listener = unsafe {
             libc::syscall(
                 libc::SYS_seccomp,

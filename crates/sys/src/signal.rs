@@ -76,7 +76,8 @@ pub unsafe fn handle_fault(signal: i32, handler: FaultHandler) -> io::Result<()>
 /// # Safety
 /// `info` is what the kernel has passed to a handler of `SIGSEGV` or `SIGBUS` that is running.
 pub unsafe fn fault_address(info: *const libc::siginfo_t) -> usize {
-    // SAFETY: valid while the handler runs, and of a signal that has an address: the caller's promise.
+    // SAFETY: valid while the handler runs, and of a signal that has an address: the caller's
+    // promise.
     unsafe { (*info).si_addr() as usize }
 }
 
@@ -108,7 +109,8 @@ pub fn set_errno(errno: c_int) {
 
 /// Blocks all signals that can be blocked, for the calling thread.
 pub fn block_all() {
-    // SAFETY: all zero is a valid set, which is filled before it is read and lives through the calls.
+    // SAFETY: all zero is a valid set, which is filled before it is read and lives through the
+    // calls.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -116,8 +118,8 @@ pub fn block_all() {
     }
 }
 
-/// Blocks and ignores no signal, and handles none: what a program expects that was just started. For
-/// a child between fork and exec.
+/// Blocks and ignores no signal, and handles none: what a program expects that was just started.
+/// For a child between fork and exec.
 pub fn take_all() {
     // SAFETY: all zero is a valid set, which is emptied before it is read and lives through the
     // calls; the default is fit for any signal, and those that cannot be changed stay.

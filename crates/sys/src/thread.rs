@@ -3,8 +3,8 @@
 /// The lowest address that the calling thread may use for its stack: above its guard. `None` where
 /// the C library does not say.
 pub fn stack_end() -> Option<usize> {
-    // SAFETY: the attributes are filled in by the first call and read only if it succeeded; they and
-    // the places for the answers live through the calls, and they are given back once.
+    // SAFETY: the attributes are filled in by the first call and read only if it succeeded; they
+    // and the places for the answers live through the calls, and they are given back once.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {

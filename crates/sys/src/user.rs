@@ -32,8 +32,8 @@ pub fn by_number(uid: u32) -> Option<Entry> {
     found(|entry, room, size, answer| unsafe { libc::getpwuid_r(uid, entry, room, size, answer) })
 }
 
-/// `ask` gets an entry, room for its texts with the size of that, and a place for the answer. All of
-/// them are valid for as long as it runs.
+/// `ask` gets an entry, room for its texts with the size of that, and a place for the answer. All
+/// of them are valid for as long as it runs.
 fn found(
     ask: impl FnOnce(*mut libc::passwd, *mut libc::c_char, usize, *mut *mut libc::passwd) -> libc::c_int,
 ) -> Option<Entry> {
@@ -45,8 +45,8 @@ fn found(
     if done != 0 || answer.is_null() {
         return None;
     }
-    // SAFETY: the entry was filled in: its texts end with a zero and lie in the room, which is still
-    // there.
+    // SAFETY: the entry was filled in: its texts end with a zero and lie in the room, which is
+    // still there.
     let [name, home] = unsafe { [CStr::from_ptr(entry.pw_name), CStr::from_ptr(entry.pw_dir)] };
     Some(Entry {
         name: name.to_owned(),

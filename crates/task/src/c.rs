@@ -63,7 +63,8 @@ fn answer(job: Option<Job>, into: *mut Job) -> c_int {
     }
 }
 
-/// See [`Task::wait`]. 1: there is a job, 0: the run is over, -1 with `errno`: this process has not joined.
+/// See [`Task::wait`]. 1: there is a job, 0: the run is over, -1 with `errno`: this process has not
+/// joined.
 ///
 /// # Safety
 /// `job` is null or a place for a job.

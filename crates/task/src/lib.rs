@@ -1,7 +1,8 @@
 //! For programs that run as tasks of Warmset: join, wait for the next job, read the control page.
 //!
-//! The control page is the one of 000 §3.3: one page of memory that the engine writes and the task reads, without a system
-//! call. It says which job this is, until when, and how often and for how long it was preempted, and where it runs.
+//! The control page is the one of 000 §3.3: one page of memory that the engine writes and the task
+//! reads, without a system call. It says which job this is, until when, and how often and for how
+//! long it was preempted, and where it runs.
 //!
 //! ```no_run
 //! let mut task = warmset_task::Task::join()?;
@@ -11,7 +12,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Assumes Linux. In C: `include/warmset.h`. A task is a process; its jobs are done by one thread, which may have helpers.
+//! Assumes Linux. In C: `include/warmset.h`. A task is a process; its jobs are done by one thread,
+//! which may have helpers.
 
 pub mod c;
 pub mod page;
@@ -25,7 +27,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The environment variable by which a program that is started by `warmset run` finds its pages: three descriptors.
+/// The environment variable by which a program that is started by `warmset run` finds its pages:
+/// three descriptors.
 pub const DESCRIPTORS: &str = "WARMSET_PAGES";
 
 /// How often a process that came from outside looks whether the engine is there.
@@ -82,13 +85,14 @@ impl Task {
         if TAKEN.swap(true, Ordering::Relaxed) {
             return Err(unfit("this program has joined its run before"));
         }
-        // SAFETY: the engine left these descriptors open for this library alone, which takes them once.
+        // SAFETY: the engine left these descriptors open for this library alone, which takes them
+        // once.
         let [control, reply, bells] = [control, reply, bells].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
         Self::of(&control, &reply, &bells, None)
     }
 
-    /// Joins a run from outside (`workload = { kind = "join" }`), as the task of this name, through the socket that
-    /// `warmset run --socket` made.
+    /// Joins a run from outside (`workload = { kind = "join" }`), as the task of this name, through
+    /// the socket that `warmset run --socket` made.
     ///
     /// # Errors
     /// Nobody listens there, or no task of that name is wanted.

@@ -1,6 +1,7 @@
 //! The pages that a run and its tasks share: who writes what, and in which order.
 //!
-//! - [`Control`] is written by the engine alone: it is sealed, so that the task can map it to read only (000 §3.3).
+//! - [`Control`] is written by the engine alone: it is sealed, so that the task can map it to read
+//!   only (000 §3.3).
 //! - [`Reply`] is written by the task: how many jobs it has done.
 //! - [`Bells`] belong to the run: who has done a job rings the bell of its processor.
 //!
@@ -44,7 +45,8 @@ unsafe impl Words for Reply {}
 unsafe impl Words for Bells {}
 
 impl Control {
-    /// From here on it is being written: who reads it waits for what is written next. One writer at a time.
+    /// From here on it is being written: who reads it waits for what is written next. One writer at
+    /// a time.
     pub fn begin(&self) {
         let sequence = self.sequence.load(Ordering::Relaxed);
         self.sequence.store(sequence | 1, Ordering::Relaxed);

@@ -41,8 +41,9 @@ pub struct Shared<T> {
 }
 
 impl<T: Words> Shared<T> {
-    /// Memory for a `T`, all zero, and its descriptor, which may be handed to other processes. The size is sealed: a process that has the descriptor cannot cut the
-    /// memory off below a process that reads it, which would end that one by SIGBUS.
+    /// Memory for a `T`, all zero, and its descriptor, which may be handed to other processes. The
+    /// size is sealed: a process that has the descriptor cannot cut the memory off below a process
+    /// that reads it, which would end that one by SIGBUS.
     ///
     /// # Errors
     /// The kernel has no memory, or, for [`Others::Read`], is older than Linux 5.1.
@@ -84,12 +85,14 @@ impl<T: Words> Shared<T> {
 impl<T: Words> std::ops::Deref for Shared<T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: mapped for as long as this lives, large enough, aligned to a page; any bytes are a valid value.
+        // SAFETY: mapped for as long as this lives, large enough, aligned to a page; any bytes are
+        // a valid value.
         unsafe { &*self.map.base().cast() }
     }
 }
 
-/// Sleeps while the word, which may lie in memory of several processes, is `seen`. May come back early.
+/// Sleeps while the word, which may lie in memory of several processes, is `seen`. May come back
+/// early.
 pub fn futex_wait(word: &AtomicU32, seen: u32) {
     // Every failure means the same to callers: look again.
     let _ = futex::wait(word, Flags::empty(), seen, None);

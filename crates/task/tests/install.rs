@@ -1,4 +1,5 @@
-//! The library for C as it is installed: programs that are built as `docs/programs.md` says start, wherever it lies.
+//! The library for C as it is installed: programs that are built as `docs/programs.md` says start,
+//! wherever it lies.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -44,8 +45,8 @@ fn install(prefix: &Path) {
     assert!(output.status.success(), "{said}");
 }
 
-/// Builds the example with these flags and starts it. Outside of a run it says that it cannot join: so
-/// it was loaded, and its library too.
+/// Builds the example with these flags and starts it. Outside of a run it says that it cannot join:
+/// so it was loaded, and its library too.
 fn starts(dir: &Path, flags: &str) {
     let example = root().join("examples/counter.c");
     let built = shell(dir, &format!("cc -O2 -o counter {} {flags}", example.display()));
@@ -91,8 +92,8 @@ fn programs_start_with_the_flags_of_pkg_config() -> Outcome {
     Ok(())
 }
 
-/// Without a name of its own, a program would ask for the file that the linker happened to read; and
-/// `ldconfig` would make no link for the name that programs ask for.
+/// Without a name of its own, a program would ask for the file that the linker happened to read;
+/// and `ldconfig` would make no link for the name that programs ask for.
 fn the_library_has_a_name_with_its_version() -> Outcome {
     needs(&["make", "readelf"])?;
     let dir = tempfile::tempdir().unwrap();

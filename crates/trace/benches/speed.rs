@@ -1,6 +1,8 @@
-//! Events a second: recording to memory, recording into a file's blocks, checking, adding up. No peer publishes a figure.
+//! Events a second: recording to memory, recording into a file's blocks, checking, adding up. No
+//! peer publishes a figure.
 //!
-//! `cargo bench -p warmset-trace`; the schedule is G-EDF on four processors, twenty tasks, utilization near three.
+//! `cargo bench -p warmset-trace`; the schedule is G-EDF on four processors, twenty tasks,
+//! utilization near three.
 #![allow(missing_docs, reason = "criterion's macros make public functions")]
 
 #[path = "../tests/support/mod.rs"]

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 /// The names of the columns, with a line end.
 ///
-/// `what` names what `value` is, where the event has one: `deadline_ns`, `from_processor`, `executed_ns`, `budget_ns`, `overhead`,
-/// `server`, `stage`, `count`. Jobs and servers count from 1, as in the papers; processors as the system counts them.
+/// `what` names what `value` is, where the event has one: `deadline_ns`, `from_processor`,
+/// `executed_ns`, `budget_ns`, `overhead`, `server`, `stage`, `count`. Jobs and servers count from
+/// 1, as in the papers; processors as the system counts them.
 pub const HEAD: &str = "time_ns,processor,event,task,job,what,value,note\n";
 
 /// A name as a field: quoted if it has to be. Characters that act on a terminal are escaped, line

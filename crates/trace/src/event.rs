@@ -1,10 +1,11 @@
 //! One event of a schedule: a fixed record of 32 bytes, the same for simulated and real runs.
 //!
-//! What can happen is what 002 §2.1 (release, preemption, migration, completion, deadline), §2.4 (the seven overheads, Fig.
-//! 2.7) and chapter 4 (windows, servers, budgets) speak of.
+//! What can happen is what 002 §2.1 (release, preemption, migration, completion, deadline), §2.4
+//! (the seven overheads, Fig. 2.7) and chapter 4 (windows, servers, budgets) speak of.
 //!
-//! Assumes that the records of one trace are in the order in which things took effect: times never go down, and what
-//! happens at one instant stands in the order of cause and effect (completions before releases).
+//! Assumes that the records of one trace are in the order in which things took effect: times never
+//! go down, and what happens at one instant stands in the order of cause and effect (completions
+//! before releases).
 
 use crate::overhead::Overhead;
 use model::{CpuId, Duration, Instant, TaskId};
@@ -15,9 +16,11 @@ pub use kind::{EventKind, Flags};
 
 mod making;
 
-/// One event: 32 bytes. Made by the constructor of its kind; the meaning of `argument` is on [`EventKind`].
+/// One event: 32 bytes. Made by the constructor of its kind; the meaning of `argument` is on
+/// [`EventKind`].
 ///
-/// Jobs of a task count from 0 (the papers' T_i^1 is job 0). [`Event::NO_TASK`] stands where an event is about no job.
+/// Jobs of a task count from 0 (the papers' T_i^1 is job 0). [`Event::NO_TASK`] stands where an
+/// event is about no job.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Event {
@@ -129,7 +132,8 @@ impl fmt::Debug for Event {
     }
 }
 
-/// `4.2ms P1 release T3^2 deadline 11ms`, with tasks by number from 1 and jobs from 1, as the papers write them.
+/// `4.2ms P1 release T3^2 deadline 11ms`, with tasks by number from 1 and jobs from 1, as the
+/// papers write them.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.time)?;

@@ -1,14 +1,16 @@
 //! Trace files: a head that explains the trace, then blocks of records, each with its checksum.
 //!
-//! All numbers are little-endian. The head is `WARMTRC\n`, version (u32), length of the JSON text (u32), a CRC-32 (u32), the
-//! text, and zeros up to a multiple of 4096. The CRC-32 of the head is that of all its bytes but its own four, the zeros
-//! included. A block has 4096 bytes: `WBLK`, the CRC-32 of all behind it (u32), its number from 0 (u64), how many records it
-//! holds (u32, at most 127), twelve zeros, then the records ([`Event::to_bytes`]).
+//! All numbers are little-endian. The head is `WARMTRC\n`, version (u32), length of the JSON text
+//! (u32), a CRC-32 (u32), the text, and zeros up to a multiple of 4096. The CRC-32 of the head is
+//! that of all its bytes but its own four, the zeros included. A block has 4096 bytes: `WBLK`, the
+//! CRC-32 of all behind it (u32), its number from 0 (u64), how many records it holds (u32, at most
+//! 127), twelve zeros, then the records ([`Event::to_bytes`]).
 //!
-//! So no bit of a file can flip unnoticed: each is part of a magic, of a checksum, or of what a checksum covers. Version 1
-//! had a checksum of the text only.
+//! So no bit of a file can flip unnoticed: each is part of a magic, of a checksum, or of what a
+//! checksum covers. Version 1 had a checksum of the text only.
 //!
-//! A block is written whole, so a file can be read while it grows, and one that was cut off gives back every whole record.
+//! A block is written whole, so a file can be read while it grows, and one that was cut off gives
+//! back every whole record.
 
 use crate::event::Event;
 use crate::header::Header;
@@ -41,8 +43,9 @@ const BATCH: usize = 64;
 
 /// Writes events to a file, or to anything that takes bytes.
 ///
-/// The first error is kept and ends the writing; [`FileSink::finish`] returns it. What is dropped unfinished is written as
-/// far as it goes, without its end: a reader says that such a trace is not complete.
+/// The first error is kept and ends the writing; [`FileSink::finish`] returns it. What is dropped
+/// unfinished is written as far as it goes, without its end: a reader says that such a trace is not
+/// complete.
 pub struct FileSink<W: Write> {
     out: Option<W>,
     buffer: Vec<u8>,

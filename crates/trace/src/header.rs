@@ -1,4 +1,5 @@
-//! What stands at the head of a trace, so that it explains itself: who ran what, where, under which rules.
+//! What stands at the head of a trace, so that it explains itself: who ran what, where, under which
+//! rules.
 
 use model::{
     Assignment, CpuId, CpuSet, Duration, Enforcement, Error, Platform, Provenance, Result, TaskSet, taskfile,
@@ -86,7 +87,8 @@ pub struct Header {
     pub tasks: TaskSet,
     /// The processors and their caches.
     pub platform: Platform,
-    /// The policies, in the order in which [`crate::EventKind::PolicySwitch`] names them; the first rules from the start.
+    /// The policies, in the order in which [`crate::EventKind::PolicySwitch`] names them; the first
+    /// rules from the start.
     pub stages: Vec<Stage>,
     /// When jobs are released.
     pub releases: Releases,
@@ -94,7 +96,8 @@ pub struct Header {
     pub enforcement: Option<Enforcement>,
     /// What a simulation is charged for, where it is charged at all.
     pub charges: Option<Charges>,
-    /// By task, the processor that releases its jobs although they run elsewhere (002 Fig. 2.7); empty: none.
+    /// By task, the processor that releases its jobs although they run elsewhere (002 Fig. 2.7);
+    /// empty: none.
     pub release_on: Vec<Option<CpuId>>,
 }
 

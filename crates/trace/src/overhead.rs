@@ -5,8 +5,9 @@ use std::fmt;
 
 /// The seven overheads of 002 §2.4.
 ///
-/// On one processor they nest: one that begins while another is open suspends it, and ends before it. The exception is the
-/// latency of an inter-processor interrupt, which is under way while the processor goes on with what it did.
+/// On one processor they nest: one that begins while another is open suspends it, and ends before
+/// it. The exception is the latency of an inter-processor interrupt, which is under way while the
+/// processor goes on with what it did.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Overhead {
@@ -16,7 +17,8 @@ pub enum Overhead {
     Scheduling = 1,
     /// Switching stacks and registers.
     ContextSwitch = 2,
-    /// From sending an inter-processor interrupt until this processor, the addressed one, serves it.
+    /// From sending an inter-processor interrupt until this processor, the addressed one, serves
+    /// it.
     IpiLatency = 3,
     /// Programming a timer on behalf of another processor.
     TimerTransfer = 4,
@@ -59,7 +61,8 @@ impl Overhead {
         }
     }
 
-    /// Does it keep the processor from executing the job? All do but the latency of an interrupt that is still on its way.
+    /// Does it keep the processor from executing the job? All do but the latency of an interrupt
+    /// that is still on its way.
     pub const fn occupies_processor(self) -> bool {
         !matches!(self, Overhead::IpiLatency)
     }

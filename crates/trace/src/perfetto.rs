@@ -1,11 +1,13 @@
 //! Traces for the Perfetto viewer: its own format, TrackEvent messages in protocol-buffer encoding.
 //!
-//! Processors and tasks are tracks. On a processor lie the jobs that it runs and, within them, overheads; on a task lie the
-//! stretches in which it runs, with releases, completions and misses as instants. A flow links the pieces of a job, so that
-//! migrations are arrows; a counter shows how many jobs are ready and do not run.
+//! Processors and tasks are tracks. On a processor lie the jobs that it runs and, within them,
+//! overheads; on a task lie the stretches in which it runs, with releases, completions and misses
+//! as instants. A flow links the pieces of a job, so that migrations are arrows; a counter shows
+//! how many jobs are ready and do not run.
 //!
-//! Field numbers: perfetto's `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto`, `counter_descriptor.proto`. The
-//! encoder is a handful of lines; a code generator and its runtime would be more to build and no less to read.
+//! Field numbers: perfetto's `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto`,
+//! `counter_descriptor.proto`. The encoder is a handful of lines; a code generator and its runtime
+//! would be more to build and no less to read.
 
 use crate::event::{Event, EventKind};
 use crate::header::Header;
@@ -169,7 +171,8 @@ impl Writer {
         self.packet(Some(self.now), 11, &event);
     }
 
-    /// Ends the slices of a processor from the outside in, changes the outermost, and begins the others again.
+    /// Ends the slices of a processor from the outside in, changes the outermost, and begins the
+    /// others again.
     fn reopen(&mut self, cpu: usize, change: impl FnOnce(&mut Vec<Slice>)) {
         let track = FIRST_PROCESSOR + cpu as u64;
         for _ in 0..self.open[cpu].len() {
@@ -313,7 +316,8 @@ impl Writer {
         }
     }
 
-    /// The window ends: what is under way ends with it, at the last event or at `to` if that is earlier.
+    /// The window ends: what is under way ends with it, at the last event or at `to` if that is
+    /// earlier.
     pub fn close(&mut self, to: Instant) {
         self.tell_ready();
         self.now = self.now.min(to);

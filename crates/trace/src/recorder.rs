@@ -1,11 +1,13 @@
 //! A recorder without locks, for real runs: one ring a producer, merged by time.
 //!
-//! Each processor's dispatcher writes to a ring of its own and never waits; one collector empties all rings. A full ring loses
-//! events: they are counted, and a [`EventKind::Lost`](crate::EventKind::Lost) record stands where they are missing.
+//! Each processor's dispatcher writes to a ring of its own and never waits; one collector empties
+//! all rings. A full ring loses events: they are counted, and a
+//! [`EventKind::Lost`](crate::EventKind::Lost) record stands where they are missing.
 //!
-//! A ring is a queue of one producer and one consumer over words that are atomic each: the producer writes the four words of a
-//! record and then, with release order, how many records there are; the consumer reads that with acquire order and only
-//! then the words. No word is read while it may be written.
+//! A ring is a queue of one producer and one consumer over words that are atomic each: the producer
+//! writes the four words of a record and then, with release order, how many records there are; the
+//! consumer reads that with acquire order and only then the words. No word is read while it may be
+//! written.
 
 use crate::event::Event;
 use crate::sink::Sink;
@@ -25,7 +27,8 @@ struct Ring {
     written: Apart,
     /// Records ever read. Only the collector writes it.
     read: Apart,
-    /// Events lost since the last record that says so. The producer adds, whoever tells of them subtracts.
+    /// Events lost since the last record that says so. The producer adds, whoever tells of them
+    /// subtracts.
     lost: Apart,
 }
 
@@ -39,7 +42,8 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// Takes an event if there is room; otherwise it is lost and counted. Never waits, never allocates.
+    /// Takes an event if there is room; otherwise it is lost and counted. Never waits, never
+    /// allocates.
     #[inline]
     pub fn push(&mut self, event: Event) {
         let lost = self.ring.lost.0.load(Ordering::Relaxed);
@@ -58,7 +62,8 @@ impl Producer {
         self.write(event);
     }
 
-    /// Reads the place of the next record, so that it is in the caches when there is something to write.
+    /// Reads the place of the next record, so that it is in the caches when there is something to
+    /// write.
     #[inline]
     pub fn foresee(&self) -> u64 {
         let at = (self.written % self.ring.slots.len() as u64) as usize;
@@ -103,7 +108,8 @@ pub struct Collector {
     lost: u64,
 }
 
-/// Rings for these processors, each with room for so many events (at least two), and their collector.
+/// Rings for these processors, each with room for so many events (at least two), and their
+/// collector.
 pub fn rings(cpus: impl IntoIterator<Item = CpuId>, capacity: usize) -> (Vec<Producer>, Collector) {
     let rings: Vec<(Arc<Ring>, CpuId)> = cpus
         .into_iter()
@@ -138,11 +144,12 @@ pub fn rings(cpus: impl IntoIterator<Item = CpuId>, capacity: usize) -> (Vec<Pro
 }
 
 impl Collector {
-    /// Hands on, in the order of time, all events before `until`. The caller knows that every producer has pushed all that it
-    /// has to say of the time before: it asks for the time some milliseconds ago.
+    /// Hands on, in the order of time, all events before `until`. The caller knows that every
+    /// producer has pushed all that it has to say of the time before: it asks for the time some
+    /// milliseconds ago.
     ///
-    /// Events of one time go in the order of the processors; those of one producer keep their order. An event that comes
-    /// too late to be put in its place is lost, and said to be.
+    /// Events of one time go in the order of the processors; those of one producer keep their
+    /// order. An event that comes too late to be put in its place is lost, and said to be.
     pub fn collect(&mut self, until: Instant, sink: &mut impl Sink) {
         for (place, (ring, _)) in self.rings.iter().enumerate() {
             let written = ring.written.0.load(Ordering::Acquire);
@@ -195,7 +202,8 @@ impl Collector {
         }
     }
 
-    /// Hands on everything that is left, with what was lost at the end, when the producers have stopped.
+    /// Hands on everything that is left, with what was lost at the end, when the producers have
+    /// stopped.
     pub fn finish(mut self, end: Instant, sink: &mut impl Sink) -> u64 {
         self.end = Some(end);
         self.collect(Instant::from_nanos(u64::MAX), sink);
@@ -316,7 +324,8 @@ mod tests {
         assert_eq!(sink.events[1], Event::lost(Instant::from_nanos(10), CpuId(1), 1));
     }
 
-    /// Two producers as fast as they can, a collector as fast as it can: every event arrives once, in order, or is counted.
+    /// Two producers as fast as they can, a collector as fast as it can: every event arrives once,
+    /// in order, or is counted.
     #[test]
     fn nothing_is_lost_silently_under_pressure() {
         const COUNT: u64 = 100_000;

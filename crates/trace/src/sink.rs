@@ -4,10 +4,12 @@ use crate::event::Event;
 
 /// Takes the events of one schedule, in order.
 pub trait Sink {
-    /// Does anyone read what is recorded? Where not, an engine may leave out what it does for events alone.
+    /// Does anyone read what is recorded? Where not, an engine may leave out what it does for
+    /// events alone.
     const ENABLED: bool = true;
 
-    /// Takes one event. Never fails here: a sink that can fail keeps its first error for whoever finishes it.
+    /// Takes one event. Never fails here: a sink that can fail keeps its first error for whoever
+    /// finishes it.
     fn record(&mut self, event: Event);
 }
 

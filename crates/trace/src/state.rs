@@ -1,9 +1,11 @@
-//! The state of a schedule, event by event: who is ready, who runs where, what is open on each processor.
+//! The state of a schedule, event by event: who is ready, who runs where, what is open on each
+//! processor.
 //!
-//! The one place that knows what an event does to a schedule. The checker, the statistics and the pictures all replay a trace
-//! through it. It holds what 002 §2.2 asks of every valid schedule: (i) a processor has one job at a time, (ii) a job is on
-//! one processor at a time, (iii) none runs before its release, (iv) the jobs of a task run in order; and that every event is
-//! well formed, says what the schedule did, and misses are reported exactly.
+//! The one place that knows what an event does to a schedule. The checker, the statistics and the
+//! pictures all replay a trace through it. It holds what 002 §2.2 asks of every valid schedule: (i)
+//! a processor has one job at a time, (ii) a job is on one processor at a time, (iii) none runs
+//! before its release, (iv) the jobs of a task run in order; and that every event is well formed,
+//! says what the schedule did, and misses are reported exactly.
 //!
 //! Memory grows with tasks, processors and pending jobs, not with events.
 
@@ -58,7 +60,8 @@ pub struct State {
     pub lost: u64,
     /// When processors stood still, as far as it is known yet.
     pub(crate) stood: Stood,
-    /// Processors that decide without waiting for those of other sets; a processor of no set waits for all.
+    /// Processors that decide without waiting for those of other sets; a processor of no set waits
+    /// for all.
     pub(crate) alone: Vec<CpuSet>,
     /// When a job was last released.
     last_release: Option<Instant>,
@@ -67,7 +70,8 @@ pub struct State {
 }
 
 impl State {
-    /// The state before the first event: no job, all processors idle. `tolerance` is what real clocks may be off by.
+    /// The state before the first event: no job, all processors idle. `tolerance` is what real
+    /// clocks may be off by.
     pub fn new(header: &Header, tolerance: Duration) -> Self {
         let usable = header.processors();
         let count = usable.iter().next_back().map_or(0, |cpu| cpu.index() + 1);
@@ -122,8 +126,8 @@ impl State {
         }
     }
 
-    /// For how long, of the time from `from` to `to`, all processors were there that a decision on `cpu` may wait for; `None`: all
-    /// that there are.
+    /// For how long, of the time from `from` to `to`, all processors were there that a decision on
+    /// `cpu` may wait for; `None`: all that there are.
     pub fn awake(&self, from: Instant, to: Instant, cpu: Option<CpuId>) -> Duration {
         let needed = cpu.and_then(|cpu| self.alone.iter().find(|set| set.contains(cpu)));
         to.since(from).saturating_sub(self.stood.within(from, to, needed))
@@ -141,8 +145,8 @@ impl State {
         self.origin == Origin::Simulated
     }
 
-    /// Takes an event. What is wrong with it comes back; the state follows it as far as it makes sense, and not at all if it
-    /// is not well formed.
+    /// Takes an event. What is wrong with it comes back; the state follows it as far as it makes
+    /// sense, and not at all if it is not well formed.
     ///
     /// # Errors
     /// The first rule that the event breaks.
@@ -262,8 +266,8 @@ impl State {
         }
     }
 
-    /// What has to be said by the end of an instant: a processor whose job has left has another one, is busy with an
-    /// overhead, or has been declared idle.
+    /// What has to be said by the end of an instant: a processor whose job has left has another
+    /// one, is busy with an overhead, or has been declared idle.
     ///
     /// # Errors
     /// The first processor of which nothing was said.

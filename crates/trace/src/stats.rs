@@ -1,10 +1,11 @@
 //! What a schedule adds up to, task by task and job by job.
 //!
-//! Definitions are those of 002 §2.1: response time is completion − release, tardiness max(0, completion − deadline); a job
-//! that leaves its processor unfinished is preempted, unless it goes on elsewhere in the same instant; one that goes on
-//! elsewhere migrates, and migrations are told apart by the nearest cache that both processors share (000 §3). Time lost to an
-//! overhead (002 §2.4) is charged to the task on whose behalf it was, whoever is delayed by it. The simulator counts the same
-//! without events: [`Summary`] is one for both.
+//! Definitions are those of 002 §2.1: response time is completion − release, tardiness max(0,
+//! completion − deadline); a job that leaves its processor unfinished is preempted, unless it goes
+//! on elsewhere in the same instant; one that goes on elsewhere migrates, and migrations are told
+//! apart by the nearest cache that both processors share (000 §3). Time lost to an overhead (002
+//! §2.4) is charged to the task on whose behalf it was, whoever is delayed by it. The simulator
+//! counts the same without events: [`Summary`] is one for both.
 
 use crate::event::{Event, EventKind, Flags};
 use crate::header::{Header, Origin};
@@ -17,8 +18,8 @@ use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId, TaskSet};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How durations are distributed. Exact for up to [`Distribution::EXACT`] of them; beyond that percentiles are within 1 %,
-/// count, mean and maximum still exact, and memory bounded.
+/// How durations are distributed. Exact for up to [`Distribution::EXACT`] of them; beyond that
+/// percentiles are within 1 %, count, mean and maximum still exact, and memory bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     count: u64,
@@ -75,7 +76,8 @@ impl Distribution {
         let mean = self.sum / u128::from(self.count.max(1));
         Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
     }
-    /// The values at these quantiles, each in [0, 1]: the smallest value that so large a part of all does not exceed.
+    /// The values at these quantiles, each in [0, 1]: the smallest value that so large a part of
+    /// all does not exceed.
     pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Duration; N] {
         let mut sorted = self.exact.clone();
         sorted.sort_unstable();
@@ -201,7 +203,8 @@ struct TaskTally {
     executed: u128,
     lost: [u128; 7],
     current: Current,
-    /// By pending job for which time was lost, so much; the releases of later jobs are handled before the first is done.
+    /// By pending job for which time was lost, so much; the releases of later jobs are handled
+    /// before the first is done.
     lost_by: Vec<(u64, [Duration; 7])>,
 }
 
@@ -308,7 +311,8 @@ impl Observer for Tally {
 }
 
 impl Statistics {
-    /// Of a schedule under this header. With `rows`, every finished job is kept until [`Statistics::take_rows`].
+    /// Of a schedule under this header. With `rows`, every finished job is kept until
+    /// [`Statistics::take_rows`].
     pub fn new(header: &Header, rows: bool) -> Self {
         let set = &header.tasks;
         // How late a real machine may be is for the checker to say; here every event counts.

@@ -1,5 +1,5 @@
-//! A schedule added up: plain data for JSON, and as tables for people. The same for a simulation that counted as it went and
-//! for a trace that is read.
+//! A schedule added up: plain data for JSON, and as tables for people. The same for a simulation
+//! that counted as it went and for a trace that is read.
 
 use crate::overhead::Overhead;
 use model::table::{Cell, Look, Table, Tone};
@@ -47,9 +47,11 @@ pub struct TaskSummary {
     pub response: Spread,
     /// Tardiness of finished jobs.
     pub tardiness: Spread,
-    /// How often a job was taken off its processor unfinished, but for moves to another one in the same instant.
+    /// How often a job was taken off its processor unfinished, but for moves to another one in the
+    /// same instant.
     pub preemptions: u64,
-    /// How often a job went on elsewhere than it last ran, by what of its cache it kept: every kind that the platform has.
+    /// How often a job went on elsewhere than it last ran, by what of its cache it kept: every kind
+    /// that the platform has.
     pub migrations: BTreeMap<String, u64>,
     /// Time lost to each overhead on behalf of the task.
     pub lost_ns: BTreeMap<&'static str, u64>,

@@ -1,4 +1,5 @@
-//! A window of a schedule, ready to be drawn: pieces of work, and marks at releases, deadlines, completions and misses.
+//! A window of a schedule, ready to be drawn: pieces of work, and marks at releases, deadlines,
+//! completions and misses.
 //!
 //! Pictures in text are drawn here; pictures in SVG by room `report`, from the same [`View`].
 
@@ -89,8 +90,9 @@ impl View {
     /// The most pieces and marks that a picture holds.
     pub const MOST: usize = 50_000;
 
-    /// The part around `moment`, which it is about from now on: so much of it, evenly to both sides, that no processor has more
-    /// than `most` pieces of jobs, two at least. A busy schedule stays readable where it matters.
+    /// The part around `moment`, which it is about from now on: so much of it, evenly to both
+    /// sides, that no processor has more than `most` pieces of jobs, two at least. A busy schedule
+    /// stays readable where it matters.
     pub fn around(mut self, moment: Moment, most: usize) -> View {
         let far = |piece: &Piece| {
             let after = piece.from.max(moment.time).since(moment.time);
@@ -302,8 +304,9 @@ const SYMBOLS: &[u8] = b"123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST
 impl View {
     /// The window in text: a row a processor, a row for the marks of each task that has any.
     ///
-    /// A cell shows what took most of its time: a task, `#` an overhead, `.` nothing. Marks: `^` release, `v` deadline, `x`
-    /// both, `T` completion, `!` a missed deadline; `|` in a row of its own the moment that the picture is about.
+    /// A cell shows what took most of its time: a task, `#` an overhead, `.` nothing. Marks: `^`
+    /// release, `v` deadline, `x` both, `T` completion, `!` a missed deadline; `|` in a row of its
+    /// own the moment that the picture is about.
     pub fn text(&self) -> String {
         let tasks: BTreeSet<TaskId> = self
             .pieces
@@ -351,7 +354,8 @@ impl View {
         (at as usize).min(COLUMNS - 1)
     }
 
-    /// A time at every eighth of the width; below it, where the moment is that the picture is about.
+    /// A time at every eighth of the width; below it, where the moment is that the picture is
+    /// about.
     fn write_scale(&self, text: &mut String, width: usize) {
         let _ = write!(text, "{:width$} ", "");
         let mut line = String::new();

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use support::{at_wcet, check, header, ms, schedule, tasks};
 use trace::{Event, EventKind, Flags, Header};
 
-/// The traces that are corrupted: all of 002 Figs. 2.2 and 2.6, and one in clusters with idle processors.
+/// The traces that are corrupted: all of 002 Figs. 2.2 and 2.6, and one in clusters with idle
+/// processors.
 fn good() -> Vec<(Header, Vec<Event>)> {
     let fig22 = [(1, 3), (2, 5), (2, 8)];
     let fig26 = [(2, 3), (3, 8), (1, 7), (5, 7)];
@@ -65,7 +66,8 @@ fn patched(event: &Event, patch: impl Fn(&mut [u64; 4])) -> Option<Event> {
     Event::from_words(words).filter(|e| e != event)
 }
 
-/// Every corruption of event `i`. Those that leave a correct trace are left out, each for the reason given.
+/// Every corruption of event `i`. Those that leave a correct trace are left out, each for the
+/// reason given.
 fn mutations(header: &Header, events: &[Event], i: usize) -> Vec<Mutation> {
     let end = events.last().unwrap().time;
     let e = events[i];
@@ -74,9 +76,11 @@ fn mutations(header: &Header, events: &[Event], i: usize) -> Vec<Mutation> {
     let mut all = Vec::new();
     let mut push = |what: &'static str, events: Vec<Event>| all.push(Mutation { what, events });
 
-    // A release at the very end may be left out, or stand there, and so may the word of a processor that falls idle then.
+    // A release at the very end may be left out, or stand there, and so may the word of a processor
+    // that falls idle then.
     let lasts = e.time < end || !matches!(e.kind, EventKind::Release | EventKind::Idle);
-    // Without its end a trace is unfinished, not wrong: `a_trace_without_its_end_is_said_to_have_none`.
+    // Without its end a trace is unfinished, not wrong:
+    // `a_trace_without_its_end_is_said_to_have_none`.
     if e.kind != EventKind::End && lasts {
         let mut dropped = events.to_vec();
         dropped.remove(i);
@@ -86,8 +90,8 @@ fn mutations(header: &Header, events: &[Event], i: usize) -> Vec<Mutation> {
     doubled.insert(i, e);
     push("duplicate", doubled);
 
-    // Swapping two neighbors: what they say, each at the other's time. Two releases or two decisions of one instant on
-    // different processors may stand in either order.
+    // Swapping two neighbors: what they say, each at the other's time. Two releases or two
+    // decisions of one instant on different processors may stand in either order.
     if let Some(next) = events.get(i + 1) {
         let order_matters = e.time != next.time
             || (e.task == next.task && e.job == next.job && e.kind.has_job() && next.kind.has_job())
@@ -146,7 +150,8 @@ fn mutations(header: &Header, events: &[Event], i: usize) -> Vec<Mutation> {
         if e.kind == EventKind::Release && same_domain(cpu, other) {
             continue;
         }
-        // A switch of one processor to idle that is told of another idle one stands for a lost event there: caught below.
+        // A switch of one processor to idle that is told of another idle one stands for a lost
+        // event there: caught below.
         field("other processor", &|w| {
             w[3] = w[3] & !(0xffff << 32) | other << 32
         });
@@ -179,7 +184,8 @@ fn mutations(header: &Header, events: &[Event], i: usize) -> Vec<Mutation> {
         });
     }
     for bit in 0..8 {
-        // A processor that idles with nothing ready may be said to do so on purpose: that excuses nothing.
+        // A processor that idles with nothing ready may be said to do so on purpose: that excuses
+        // nothing.
         if e.kind == EventKind::Idle && 1 << bit == Flags::DELIBERATE.0 {
             continue;
         }
@@ -240,7 +246,8 @@ fn a_job_that_exceeds_its_budget_is_caught() {
 
 #[test]
 fn the_wrong_policy_is_caught() {
-    // A schedule of EDF is none of RM, and the other way round (002 Fig. 2.2: T3 misses its deadline under RM only).
+    // A schedule of EDF is none of RM, and the other way round (002 Fig. 2.2: T3 misses its
+    // deadline under RM only).
     let fig22 = [(1, 3), (2, 5), (2, 8)];
     for (made, told, rule) in [("p-edf", "p-rm", "priority"), ("p-rm", "p-edf", "priority")] {
         let made = header(tasks(&fig22), made, &[1], &[0; 3]);
@@ -330,7 +337,8 @@ fn the_time_in_which_processors_stood_still_does_not_count() {
         real
     };
     let us = |us: u64| Instant::ZERO + Duration::from_micros(us);
-    // The second processor starts its job so much after the release, and stood still for so long until `end`.
+    // The second processor starts its job so much after the release, and stood still for so long
+    // until `end`.
     let rules = |real: &Header, late: u64, stood: Option<(u32, u64, u64)>| {
         let (one, two) = (CpuId(0), CpuId(real.platform.processors.len() as u32 - 1));
         let mut events = vec![
@@ -391,7 +399,8 @@ fn the_time_in_which_processors_stood_still_does_not_count() {
     assert!(all.contains(&"standstill"), "{all:?}");
 }
 
-/// A hypervisor that takes the processor makes releases late: the checker says how late, and what is allowed.
+/// A hypervisor that takes the processor makes releases late: the checker says how late, and what
+/// is allowed.
 #[test]
 fn a_late_release_is_told_with_its_delay_and_an_odd_deadline_with_itself() {
     let mut real = header(tasks(&[(1, 5)]), "p-edf", &[1], &[0]);
@@ -445,7 +454,8 @@ fn a_relieved_policy_may_take_its_job_off_after_its_last_quantum_and_not_within_
     assert_eq!(rules(2_500), ["work-conserving"]);
 }
 
-/// Where nobody has had the quanta before, a job that comes at a boundary has the quantum that begins there.
+/// Where nobody has had the quanta before, a job that comes at a boundary has the quantum that
+/// begins there.
 #[test]
 fn a_quantum_begins_at_the_release_of_a_job_on_an_idle_machine() {
     let rules = |decided: u64| -> Vec<String> {
@@ -476,7 +486,8 @@ fn a_quantum_begins_at_the_release_of_a_job_on_an_idle_machine() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
-    /// Random sets, any load, jobs shorter than their WCET: the reference's schedules are clean under every priority policy.
+    /// Random sets, any load, jobs shorter than their WCET: the reference's schedules are clean
+    /// under every priority policy.
     #[test]
     fn schedules_of_random_sets_are_clean(
         pairs in prop::collection::vec((1_u64..6, 1_u64..12), 1..8),

@@ -230,7 +230,8 @@ fn no_bit_of_the_head_flips_unnoticed() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Behind the head a flipped bit costs a block, which the condition counts and a lost event stands for.
+    /// Behind the head a flipped bit costs a block, which the condition counts and a lost event
+    /// stands for.
     #[test]
     fn no_bit_of_a_block_flips_unnoticed(at in any::<prop::sample::Index>(), bit in 0_u8..8) {
         static SAMPLE: LazyLock<(usize, Vec<u8>)> = LazyLock::new(|| {

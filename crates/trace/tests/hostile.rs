@@ -1,4 +1,5 @@
-//! Nothing that a file can hold makes the readers of traces panic or run on: damaged files, and events that make no sense.
+//! Nothing that a file can hold makes the readers of traces panic or run on: damaged files, and
+//! events that make no sense.
 
 mod support;
 
@@ -147,7 +148,8 @@ proptest! {
     }
 }
 
-/// Just enough of protocol buffers to look into a Perfetto trace: fields by number, with their varint or bytes.
+/// Just enough of protocol buffers to look into a Perfetto trace: fields by number, with their
+/// varint or bytes.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let (mut value, mut shift) = (0, 0);

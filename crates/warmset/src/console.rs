@@ -22,7 +22,8 @@ pub enum Format {
     Json,
 }
 
-/// Prints text on standard output. A reader that closed the pipe has seen enough: that is no failure.
+/// Prints text on standard output. A reader that closed the pipe has seen enough: that is no
+/// failure.
 ///
 /// On a terminal, characters that would act on it are shown escaped; a file or a pipe gets the text
 /// as it is.
@@ -232,14 +233,16 @@ impl Console {
     /// Lines and columns that a panel may take; `None` where standard error is not a terminal.
     pub fn room(&self) -> Option<(usize, usize)> {
         let (lines, columns) = console::Term::stderr().size_checked()?;
-        // One line for the bar and one for what comes after; a full line would make some terminals begin a new one.
+        // One line for the bar and one for what comes after; a full line would make some terminals
+        // begin a new one.
         Some((
             usize::from(lines).saturating_sub(2),
             usize::from(columns).saturating_sub(1),
         ))
     }
 
-    /// Shows these lines above the bar, in the place of those shown before. They have to fit [`Console::room`].
+    /// Shows these lines above the bar, in the place of those shown before. They have to fit
+    /// [`Console::room`].
     pub fn show(&self, lines: &[String]) {
         let mut panel = self.panel.lock().unwrap_or_else(PoisonError::into_inner);
         let panel = panel.get_or_insert_with(|| {

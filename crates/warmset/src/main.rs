@@ -102,7 +102,8 @@ fn usage(e: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// A value such as `-1` looks like an option to the parser: said as what it is, with the option that it was meant for.
+/// A value such as `-1` looks like an option to the parser: said as what it is, with the option
+/// that it was meant for.
 fn negative(e: &clap::Error, words: &[String]) -> Option<String> {
     let Some(ContextValue::String(argument)) = e.get(ContextKind::InvalidArg) else {
         return None;

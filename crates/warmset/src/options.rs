@@ -125,8 +125,8 @@ impl Charged {
     pub fn is_given(&self) -> bool {
         self.profile.is_some()
     }
-    /// Profile and load for another command, each with a space in front. The statistic is left out: what stands for
-    /// none depends on the verb.
+    /// Profile and load for another command, each with a space in front. The statistic is left out:
+    /// what stands for none depends on the verb.
     pub fn words(&self) -> String {
         let Some(profile) = &self.profile else {
             return String::new();

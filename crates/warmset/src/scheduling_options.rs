@@ -10,11 +10,12 @@ use std::path::PathBuf;
 /// The options that both have.
 #[derive(clap::Args, Debug)]
 pub struct SchedulingArgs {
-    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`; in a real run several that take turns: `g-edf,c-edf:l3`
+    /// The policy, such as `g-edf`, `c-edf:l3` or `p-rm`; in a real run several that take turns:
+    /// `g-edf,c-edf:l3`
     #[arg(long, value_name = "POLICY", default_value = "g-edf")]
     policy: Policies,
-    /// Who runs where, instead of what the tool would assign: an answer of `warmset check --format json`, or one assignment as
-    /// JSON
+    /// Who runs where, instead of what the tool would assign: an answer of
+    /// `warmset check --format json`, or one assignment as JSON
     #[arg(long, value_name = "FILE")]
     assignment: Option<PathBuf>,
     /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`

@@ -1,4 +1,5 @@
-//! `warmset check` of one task set, end to end: what people read, what programs read, and what bad input does.
+//! `warmset check` of one task set, end to end: what people read, what programs read, and what bad
+//! input does.
 
 use assert_cmd::Command;
 use std::fmt::Write as _;
@@ -180,7 +181,8 @@ fn a_set_of_soft_tasks_is_asked_for_bounded_tardiness() {
     assert_eq!(case.check(&[&on[..], &["--hard"]].concat()).0, 1);
 }
 
-/// Tasks that fill two processors: x = (2 + 2)/(2 − 2/3), (2 + 2 + 2)/2 + 2 quanta and one (docs/tardiness.md).
+/// Tasks that fill two processors: x = (2 + 2)/(2 − 2/3), (2 + 2 + 2)/2 + 2 quanta and one
+/// (docs/tardiness.md).
 #[test]
 fn the_cache_aware_scheduler_is_asked_for_bounded_tardiness_alone() {
     let case = Case::new("[[task]]\nwcet = \"2ms\"\nperiod = \"3ms\"\n".repeat(3));

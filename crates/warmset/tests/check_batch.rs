@@ -37,8 +37,8 @@ fn every_line_is_answered_with_its_id() {
     assert_eq!((status, err.as_str()), (0, ""));
 }
 
-/// Accepted by the tests as published, for releases in whole microseconds. It misses a deadline where the second task is
-/// released at 0.5 us.
+/// Accepted by the tests as published, for releases in whole microseconds. It misses a deadline
+/// where the second task is released at 0.5 us.
 const BETWEEN: &str = concat!(
     r#"{"id":1,"m":2,"tasks":[{"wcet":1,"period":5},{"wcet":1,"period":6,"deadline":2},"#,
     r#"{"wcet":1,"period":6,"deadline":5},{"wcet":4,"period":5}]}"#

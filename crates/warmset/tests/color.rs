@@ -1,4 +1,5 @@
-//! `warmset color` from end to end: what is refused. What it finds on this machine is in `permitted.rs`.
+//! `warmset color` from end to end: what is refused. What it finds on this machine is in
+//! `permitted.rs`.
 
 use testing::command::Called;
 use testing::warmset;
@@ -44,8 +45,8 @@ fn what_cannot_be_run_in_colors_is_refused() {
     assert!(e.contains("none.sock") && e.contains("color serve"), "{e}");
 }
 
-/// All that follows the program's name is the program's, with `--` before it or without; a misspelled
-/// option of ours is not taken for a program.
+/// All that follows the program's name is the program's, with `--` before it or without; a
+/// misspelled option of ours is not taken for a program.
 #[test]
 fn arguments_of_a_program_need_no_dashes_before_them() {
     let dir = tempfile::tempdir().unwrap();

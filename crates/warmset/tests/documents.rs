@@ -53,7 +53,8 @@ fn is_whole(value: &Value) -> bool {
     }
 }
 
-/// Looks at every field: no time as text, and only integers (lists and tables of them) under `…_ns`.
+/// Looks at every field: no time as text, and only integers (lists and tables of them) under
+/// `…_ns`.
 fn look(value: &Value, place: &str) {
     match value {
         Value::String(text) => assert!(!is_time(text), "{place} is the text {text:?}"),
@@ -164,7 +165,8 @@ fn an_assignment_of_a_document_can_be_given_back() {
     assert!(said.contains("missing field `slot_ns`"), "{said}");
 }
 
-/// As a strict reader does: the first line names the columns, every other line has as many fields, no line is a comment.
+/// As a strict reader does: the first line names the columns, every other line has as many fields,
+/// no line is a comment.
 fn rows(text: &str) -> (Vec<&str>, Vec<Vec<&str>>) {
     let mut lines = text.lines().map(|l| l.split(',').collect::<Vec<_>>());
     let head = lines.next().expect("a header");

@@ -1,4 +1,5 @@
-//! The policy of the guide, `docs/policies.md`, goes through every verb: one file, one line, and the checker's rule.
+//! The policy of the guide, `docs/policies.md`, goes through every verb: one file, one line, and
+//! the checker's rule.
 
 use std::path::Path;
 use testing::command::Called;

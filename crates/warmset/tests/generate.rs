@@ -168,7 +168,8 @@ fn names_in(dir: &Path) -> Vec<String> {
     names
 }
 
-/// With a number of tasks alone, a set is for as many processors as its own total utilization needs.
+/// With a number of tasks alone, a set is for as many processors as its own total utilization
+/// needs.
 #[test]
 fn sets_of_so_many_tasks_are_for_as_many_processors_as_each_needs() {
     let out = generate("--tasks 9 --utilization bimodal-heavy --sets 40")

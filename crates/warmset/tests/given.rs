@@ -1,4 +1,5 @@
-//! What a user gives instead of leaving it to the tool: assignments, processors, priorities, blocking, jitter. End to end.
+//! What a user gives instead of leaving it to the tool: assignments, processors, priorities,
+//! blocking, jitter. End to end.
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -121,9 +122,10 @@ fn a_given_assignment_is_judged_as_it_is() {
     }
 }
 
-/// What `check` has found it accepts again when it is given, hard and soft, with costs and without, and refuses for longer WCETs.
-/// As the policy deals them out a task with all of its jobs on one of two processors takes turns all the same, and bounds of
-/// tardiness would take it for one that does not.
+/// What `check` has found it accepts again when it is given, hard and soft, with costs and without,
+/// and refuses for longer WCETs. As the policy deals them out a task with all of its jobs on one of
+/// two processors takes turns all the same, and bounds of tardiness would take it for one that does
+/// not.
 #[test]
 fn who_takes_turns_has_jobs_on_both_processors() {
     let files = Files::new(&(task("a", "3ms", "5ms", "") + &task("b", "2ms", "5ms", "")));
@@ -246,7 +248,8 @@ fn tasks_stay_where_they_are_kept() {
     assert!(status == 2 && err.contains("none of them can be used"), "{err}");
 }
 
-/// Rate-monotonic order holds the set, the order of the file does not: priorities decide, in the answer and in the schedule.
+/// Rate-monotonic order holds the set, the order of the file does not: priorities decide, in the
+/// answer and in the schedule.
 #[test]
 fn given_priorities_rank_under_fixed_priorities() {
     let set = |slow: &str, fast: &str| task("slow", "5ms", "20ms", slow) + &task("fast", "2ms", "5ms", fast);
@@ -342,7 +345,8 @@ fn blocking_and_jitter_count_or_are_refused() {
     );
 }
 
-/// Deadlines count from arrivals: a job that is released late is late for the rest, and the trace says so and passes.
+/// Deadlines count from arrivals: a job that is released late is late for the rest, and the trace
+/// says so and passes.
 #[test]
 fn jitter_is_simulated_and_bounded_by_the_answer() {
     let set = task("fast", "2ms", "5ms", "jitter = \"2ms\"")

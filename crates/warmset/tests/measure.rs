@@ -1,4 +1,5 @@
-//! `warmset measure cpmd` from outside: files, invariants of what is in them, and refusals. Never a time.
+//! `warmset measure cpmd` from outside: files, invariants of what is in them, and refusals. Never a
+//! time.
 
 use assert_cmd::Command;
 use measure::samples::{self, Sample};
@@ -179,7 +180,8 @@ fn start(dir: &Path) -> std::process::Child {
         .unwrap()
 }
 
-/// Waits until some blocks are in the journal; says how many lines it has, one of which is the plan.
+/// Waits until some blocks are in the journal; says how many lines it has, one of which is the
+/// plan.
 fn wait_for_blocks(dir: &Path) -> usize {
     let journal = dir.join("measurement.part");
     let begun = Instant::now();
@@ -306,7 +308,8 @@ fn a_disk_that_is_full_loses_nothing() {
     let inside = dir.path().join("full");
     std::fs::create_dir(&inside).unwrap();
     let warmset = assert_cmd::cargo::cargo_bin("warmset");
-    // A file may have 16 blocks of 512 or 1024 bytes: the journal's plan fits, its blocks of samples do not for long.
+    // A file may have 16 blocks of 512 or 1024 bytes: the journal's plan fits, its blocks of
+    // samples do not for long.
     let script = "ulimit -f 16; trap '' XFSZ; exec \"$0\" \"$@\"";
     let output = std::process::Command::new("sh")
         .args(["-c", script])

@@ -1,4 +1,5 @@
-//! `warmset platform` from end to end: this machine, built-in platforms, files, pictures, and what is refused.
+//! `warmset platform` from end to end: this machine, built-in platforms, files, pictures, and what
+//! is refused.
 
 use std::fs;
 use testing::command::Called;

@@ -1,5 +1,5 @@
-//! `warmset run`, end to end: for a second or two each, one at a time; reported as ignored, with the reason, where there
-//! are no rights.
+//! `warmset run`, end to end: for a second or two each, one at a time; reported as ignored, with
+//! the reason, where there are no rights.
 
 use assert_cmd::Command;
 use std::path::Path;
@@ -395,7 +395,8 @@ fn a_run_without_its_watchdog_ends() {
     is_readable(dir.path());
 }
 
-/// Policies that take turns, a moment of release, a task that a FIFO releases, and work that fills the rest.
+/// Policies that take turns, a moment of release, a task that a FIFO releases, and work that fills
+/// the rest.
 fn policies_triggers_and_best_effort_work_are_told_of() {
     let dir = tempfile::tempdir().unwrap();
     let fifo = dir.path().join("fifo");

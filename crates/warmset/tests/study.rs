@@ -42,7 +42,8 @@ fn the_list_shows_every_study_with_its_source() {
     );
 }
 
-/// 000 §5: without delay G-EDF keeps all, P-EDF somewhat more than half; G-EDF falls below that near 725 us.
+/// 000 §5: without delay G-EDF keeps all, P-EDF somewhat more than half; G-EDF falls below that
+/// near 725 us.
 #[test]
 fn fig_5_of_000_comes_out() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,5 @@
-//! `warmset tour`, end to end, with a built-in profile instead of a measurement, so that it is quick and always the same.
+//! `warmset tour`, end to end, with a built-in profile instead of a measurement, so that it is
+//! quick and always the same.
 
 use assert_cmd::Command;
 use std::fs;
@@ -127,7 +128,8 @@ fn a_directory_that_cannot_be_made_is_said_in_one_line() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
 }
 
-/// Starts a real tour, waits until its journal is longer than `lines`, interrupts it; the length then, and what it said.
+/// Starts a real tour, waits until its journal is longer than `lines`, interrupts it; the length
+/// then, and what it said.
 fn stopped_tour(dir: &Path, lines: usize) -> (usize, String) {
     let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("warmset"))
         .args(["tour", "-o"])

@@ -61,7 +61,8 @@ fn a_violation_is_shown_with_its_moment_the_queue_and_a_picture() {
     assert!(svg.starts_with("<svg") && svg.contains("rule priority is broken at 0 ms"));
 }
 
-/// The picture in `docs/traces.md`: nine tasks on three processors, and one preemption that was carried out 800 us late.
+/// The picture in `docs/traces.md`: nine tasks on three processors, and one preemption that was
+/// carried out 800 us late.
 #[test]
 fn the_picture_of_a_violation_in_the_documentation_is_the_one_that_is_drawn() {
     let set = tasks(&[
@@ -297,7 +298,8 @@ fn windows_are_drawn_and_events_written() {
     assert!(std::fs::metadata(dir.path().join("run.pftrace")).unwrap().len() > 1000);
 }
 
-/// Tasks of 2 ms and 66 ms: eight of the longest periods hold 264 releases, which were drawn as a black smear.
+/// Tasks of 2 ms and 66 ms: eight of the longest periods hold 264 releases, which were drawn as a
+/// black smear.
 #[test]
 fn a_picture_with_too_many_arrows_is_shortened_and_says_so() {
     let dir = tempfile::tempdir().unwrap();

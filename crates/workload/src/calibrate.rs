@@ -1,8 +1,9 @@
-//! How long a unit of work takes here and now: the median of repeated timings, with a confidence interval.
+//! How long a unit of work takes here and now: the median of repeated timings, with a confidence
+//! interval.
 //!
-//! Processor time of the thread is what is measured, so that other programs that take the processor away do not count. The
-//! interval is that of the median by order statistics: of n timings, the ones at ranks n/2 ± z·√n/2 hold it with the chance
-//! that belongs to z, whatever the distribution.
+//! Processor time of the thread is what is measured, so that other programs that take the processor
+//! away do not count. The interval is that of the median by order statistics: of n timings, the
+//! ones at ranks n/2 ± z·√n/2 hold it with the chance that belongs to z, whatever the distribution.
 
 use crate::Units;
 use machine::clock::thread_time;
@@ -60,7 +61,8 @@ impl Calibration {
     }
 }
 
-/// Calibrates work: finds how many units last for about a millisecond, then times so many again and again.
+/// Calibrates work: finds how many units last for about a millisecond, then times so many again and
+/// again.
 pub fn calibrate(work: &mut impl Units) -> Calibration {
     let stop = AtomicBool::new(false);
     let mut time = |units: u64| {

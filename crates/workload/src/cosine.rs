@@ -1,7 +1,9 @@
-//! A discrete cosine transform of n points: X_k = Σ x_i cos(π/n (i + ½) k), by Lee's recursion (001 §5.3, Fig. 5).
+//! A discrete cosine transform of n points: X_k = Σ x_i cos(π/n (i + ½) k), by Lee's recursion (001
+//! §5.3, Fig. 5).
 //!
-//! B. G. Lee, "A new algorithm to compute the discrete cosine transform", IEEE Trans. ASSP 32(6), 1984: halves are
-//! transformed on their own, n log n steps. 32 n bytes: input, output, room aside, and a table of factors.
+//! B. G. Lee, "A new algorithm to compute the discrete cosine transform", IEEE Trans. ASSP 32(6),
+//! 1984: halves are transformed on their own, n log n steps. 32 n bytes: input, output, room aside,
+//! and a table of factors.
 
 use model::Result;
 use std::f64::consts::PI;
@@ -12,7 +14,8 @@ pub struct Cosine<'a> {
     input: &'a mut [f64],
     output: &'a mut [f64],
     aside: &'a mut [f64],
-    /// For each length 2, 4, … n, the factors 1 / (2 cos(π/length (i + ½))) of its half, one length after the other.
+    /// For each length 2, 4, … n, the factors 1 / (2 cos(π/length (i + ½))) of its half, one length
+    /// after the other.
     factors: &'a mut [f64],
 }
 

@@ -1,6 +1,7 @@
 //! A digital filter: the sum of n coefficients times the last n samples (001 §5.2).
 //!
-//! 16 n bytes: the coefficients, then the samples as a ring. Both are read in ascending order, one sample is written.
+//! 16 n bytes: the coefficients, then the samples as a ring. Both are read in ascending order, one
+//! sample is written.
 
 use model::{Error, Result};
 

@@ -1,7 +1,8 @@
-//! A fast Fourier transform of n complex points: X_k = Σ x_i e^(−2πi ik/n), radix 2, by Cooley and Tukey (001 §5.3, Fig. 5).
+//! A fast Fourier transform of n complex points: X_k = Σ x_i e^(−2πi ik/n), radix 2, by Cooley and
+//! Tukey (001 §5.3, Fig. 5).
 //!
-//! 40 n bytes: input and output as pairs of doubles, and a table of n/2 roots of unity. The input is copied in
-//! bit-reversed order and stays.
+//! 40 n bytes: input and output as pairs of doubles, and a table of n/2 roots of unity. The input
+//! is copied in bit-reversed order and stays.
 
 use model::Result;
 use std::f64::consts::TAU;
@@ -43,7 +44,8 @@ impl<'a> Fourier<'a> {
         self.input
     }
 
-    /// Transforms the input, with the real part of its first point replaced; gives the same of the result.
+    /// Transforms the input, with the real part of its first point replaced; gives the same of the
+    /// result.
     #[inline(never)]
     pub fn step(&mut self, sample: f64) -> f64 {
         self.input[0] = sample;

@@ -1,8 +1,9 @@
-//! What a job does: compute ([`spin`]), walk a working set ([`walk`]); calibrated on the spot ([`calibrate`]). And what the
-//! tasks of 001 §5 compute: [`filter`], [`cosine`], [`fourier`], [`matrix`], each in memory that the caller gives.
+//! What a job does: compute ([`spin`]), walk a working set ([`walk`]); calibrated on the spot
+//! ([`calibrate`]). And what the tasks of 001 §5 compute: [`filter`], [`cosine`], [`fourier`],
+//! [`matrix`], each in memory that the caller gives.
 //!
-//! A workload is made of equal units. Calibration finds how long a unit takes here and now, so that a job of so many units
-//! lasts as long as its task says.
+//! A workload is made of equal units. Calibration finds how long a unit takes here and now, so that
+//! a job of so many units lasts as long as its task says.
 
 #![forbid(unsafe_code)]
 
@@ -21,7 +22,8 @@ use std::sync::atomic::AtomicBool;
 
 /// What the jobs of one task do, one after the other.
 pub trait Work: Send {
-    /// Does the work of job `number` (from 0). Comes back early, the work undone, soon after `stop` was set.
+    /// Does the work of job `number` (from 0). Comes back early, the work undone, soon after `stop`
+    /// was set.
     fn job(&mut self, number: u64, stop: &AtomicBool);
 }
 
@@ -54,15 +56,18 @@ pub struct Calibrated {
     pub length: Duration,
 }
 
-/// Makes the work of a task and calibrates it to last for `length` a job. Takes about 30 ms of processor time.
+/// Makes the work of a task and calibrates it to last for `length` a job. Takes about 30 ms of
+/// processor time.
 ///
 /// # Errors
-/// The workload is none that is built in (a program), or needs a working set size that is not given.
+/// The workload is none that is built in (a program), or needs a working set size that is not
+/// given.
 pub fn make(set: &TaskSet, task: TaskId, length: Duration, seed: u64) -> Result<(Box<dyn Work>, Calibrated)> {
     make_in(set, task, length, seed, None)
 }
 
-/// As [`make`], with the working set of a walk in `store` where there is one: such as memory of the task's colors.
+/// As [`make`], with the working set of a walk in `store` where there is one: such as memory of the
+/// task's colors.
 ///
 /// # Errors
 /// As [`make`]; the store is not as large as the working set.

@@ -1,7 +1,9 @@
-//! The product of two 64×64 matrices of doubles in submatrices of 8×8, the second one stored by columns (001 §5.4, Fig. 6).
+//! The product of two 64×64 matrices of doubles in submatrices of 8×8, the second one stored by
+//! columns (001 §5.4, Fig. 6).
 //!
-//! 96 KiB: a by rows, b by columns, c by rows. Eight rows of a and eight columns of b are one page of 4 KiB each, where the
-//! memory begins at a page. Cut into [`STEPS`] steps, so that it can be interrupted anywhere and go on.
+//! 96 KiB: a by rows, b by columns, c by rows. Eight rows of a and eight columns of b are one page
+//! of 4 KiB each, where the memory begins at a page. Cut into [`STEPS`] steps, so that it can be
+//! interrupted anywhere and go on.
 
 use crate::filter::dot;
 use model::Result;

@@ -1,8 +1,10 @@
-//! Walking a working set, line by line: in order, at random, or along pointers; some of the lines are written.
+//! Walking a working set, line by line: in order, at random, or along pointers; some of the lines
+//! are written.
 //!
-//! A line is 64 bytes. At random: in the order of a full-period congruential generator, so that the order takes no memory
-//! and the addresses are known ahead (many accesses are under way at once). Along pointers: each line says where the
-//! next one is, in one random cycle through all of them, so that every access waits for the one before it.
+//! A line is 64 bytes. At random: in the order of a full-period congruential generator, so that the
+//! order takes no memory and the addresses are known ahead (many accesses are under way at once).
+//! Along pointers: each line says where the next one is, in one random cycle through all of them,
+//! so that every access waits for the one before it.
 
 use crate::Units;
 use model::{Bytes, Pattern};
@@ -62,13 +64,14 @@ pub struct Walk {
     write_part: u32,
     due: u32,
     at: u32,
-    /// Modulus of the generator less one: the smallest power of two that is no less than the number of lines, less one.
+    /// Modulus of the generator less one: the smallest power of two that is no less than the number
+    /// of lines, less one.
     mask: u32,
 }
 
 impl Walk {
-    /// A working set of this size (at least one line), of which `write_ratio` (between 0 and 1) is written. Its memory is
-    /// touched when this returns.
+    /// A working set of this size (at least one line), of which `write_ratio` (between 0 and 1) is
+    /// written. Its memory is touched when this returns.
     pub fn new(size: Bytes, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
         let count = u32::try_from(size.get().div_ceil(LINE))
             .unwrap_or(u32::MAX)
@@ -81,8 +84,8 @@ impl Walk {
         )
     }
 
-    /// As [`Walk::new`], over memory that the caller gives: all of it is the working set. A store without lines is walked
-    /// by doing nothing.
+    /// As [`Walk::new`], over memory that the caller gives: all of it is the working set. A store
+    /// without lines is walked by doing nothing.
     pub fn over(mut store: Box<dyn Store>, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
         let lines = store.lines();
         let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);

@@ -1,10 +1,12 @@
-//! What `judge` accepts with a profile of cache delays keeps its guarantee in a simulation that charges the same profile.
+//! What `judge` accepts with a profile of cache delays keeps its guarantee in a simulation that
+//! charges the same profile.
 //!
-//! Random sets of mixed working sets, 4 KiB to 4 MiB, grown until they are only just accepted, under every policy, hard and soft, each
-//! with four patterns of releases. A hard verdict is broken by a miss, and any verdict by a response beyond its bound.
+//! Random sets of mixed working sets, 4 KiB to 4 MiB, grown until they are only just accepted,
+//! under every policy, hard and soft, each with four patterns of releases. A hard verdict is broken
+//! by a miss, and any verdict by a response beyond its bound.
 //!
-//! `WARMSET_SIMULATED_SETS` says how many accepted sets a policy, `WARMSET_SIMULATED_POLICY` which policies (names with
-//! commas), `WARMSET_SIMULATED_SEED` where to begin.
+//! `WARMSET_SIMULATED_SETS` says how many accepted sets a policy, `WARMSET_SIMULATED_POLICY` which
+//! policies (names with commas), `WARMSET_SIMULATED_SEED` where to begin.
 
 mod releases;
 mod sets;

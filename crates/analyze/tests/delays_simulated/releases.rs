@@ -96,7 +96,8 @@ impl Run<'_> {
         }
     }
 
-    /// Release after release: of the task that may come next, at the first instant that hurts, or at once.
+    /// Release after release: of the task that may come next, at the first instant that hurts, or
+    /// at once.
     fn choose(&self, releases: &mut [Vec<u64>], periods: &[Duration], horizon: u64, random: &mut Random) {
         let delay = |task: usize| {
             self.costs
@@ -161,7 +162,8 @@ impl Run<'_> {
     }
 }
 
-/// When jobs have started, or have loaded their working set again: whoever preempts them now costs them most.
+/// When jobs have started, or have loaded their working set again: whoever preempts them now costs
+/// them most.
 #[derive(Default)]
 struct Victims(Vec<(u64, TaskId)>);
 

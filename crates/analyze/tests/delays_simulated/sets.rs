@@ -26,7 +26,8 @@ impl Case {
         // All deadlines within their periods, one in eight of them beyond.
         let tightness = [0, 10, 50][random.below(3) as usize];
         let beyond = random.one_in(8);
-        // Short tasks of small working sets among long ones of large ones are the worst: the first pay for the last.
+        // Short tasks of small working sets among long ones of large ones are the worst: the first
+        // pay for the last.
         let grows = random.one_in(2);
         let (mut tasks, mut wss) = (Vec::new(), Vec::new());
         for _ in 0..count {

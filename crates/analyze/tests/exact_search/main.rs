@@ -1,4 +1,5 @@
-//! No yes of a test is disproved by any release pattern on the half grid: exact search over small sets.
+//! No yes of a test is disproved by any release pattern on the half grid: exact search over small
+//! sets.
 //!
 //! Times of a set are whole units; releases may fall on half units. What is true is found by
 //! [`search`], which shares nothing with the tests. Each set is asked in microseconds and in
@@ -45,7 +46,8 @@ struct Tally {
     disproved: Vec<String>,
     left_out: u64,
     bounds: u64,
-    /// Of the sets that a test accepts for releases on whole units only: those that miss a deadline by another release.
+    /// Of the sets that a test accepts for releases on whole units only: those that miss a deadline
+    /// by another release.
     late_between: BTreeMap<&'static str, u64>,
 }
 
@@ -63,7 +65,8 @@ impl Tally {
         found
     }
 
-    /// Notes what a test says of a set of which the truth is known. `sampled`: it would be known also if no test accepted.
+    /// Notes what a test says of a set of which the truth is known. `sampled`: it would be known
+    /// also if no test accepted.
     fn note(&mut self, name: &str, accepts: bool, truth: &Truth, sampled: bool, set: &Set) {
         let count = self.tests.entry(name.to_owned()).or_default();
         count.accepted += u64::from(accepts);
@@ -129,8 +132,9 @@ fn global_edf(tally: &mut Tally, set: &Set, sampled: bool) {
     on_the_grid(tally, set);
 }
 
-/// The tests in integer time, where they accept what they do not accept for releases at any time: right for releases on
-/// whole units, and wrong now and then for others, or the search would be blind to what it is for.
+/// The tests in integer time, where they accept what they do not accept for releases at any time:
+/// right for releases on whole units, and wrong now and then for others, or the search would be
+/// blind to what it is for.
 fn on_the_grid(tally: &mut Tally, set: &Set) {
     let (tasks, m, grid) = (set.timings(1_000), set.processors, Duration::from_micros(1));
     let tests = registry::ALL.iter().filter(|t| t.on_grid.is_some());
@@ -314,7 +318,8 @@ fn windows(tally: &mut Tally, set: &Set) {
     }
 }
 
-/// NPS-F: the tasks of each server by EDF, in the parts of every slot in which some processor serves it.
+/// NPS-F: the tasks of each server by EDF, in the parts of every slot in which some processor
+/// serves it.
 fn slots(tally: &mut Tally, set: &Set) {
     let Some(slots) = sets::slots(set) else {
         return;
@@ -483,7 +488,8 @@ fn no_yes_is_disproved_by_any_release_pattern_on_the_half_grid() {
         let accepted = tally.tests.get(name).map_or(0, |c| c.accepted);
         assert!(accepted > sets / 500, "{name} accepts {accepted}");
     }
-    // Nothing is shown by tests that accept nothing, nor by a search that does not see what happens between units.
+    // Nothing is shown by tests that accept nothing, nor by a search that does not see what happens
+    // between units.
     let hard = |t: &&TestInfo| t.policy == "g-edf" && t.guarantee == Guarantee::Hard;
     for test in registry::ALL.iter().filter(hard) {
         let accepted = tally.tests.get(test.name).map_or(0, |c| c.accepted);
@@ -495,7 +501,8 @@ fn no_yes_is_disproved_by_any_release_pattern_on_the_half_grid() {
     }
 }
 
-/// The published tests accept this set. No release on whole units leads to a miss, one between does.
+/// The published tests accept this set. No release on whole units leads to a miss, one between
+/// does.
 #[test]
 fn a_release_between_two_units_is_found() {
     let task = |wcet, deadline, period| Task {
@@ -539,7 +546,8 @@ fn the_search_finds_what_is_known() {
     let dhall = [task(1, 5, 5), task(1, 5, 5), task(6, 6, 6)];
     assert!(explore(&dhall, 2, Rule::Edf).late);
     assert!(!explore(&[dhall[2], dhall[0], dhall[1]], 2, Rule::FixedPriority).late);
-    // Lehoczky's effect: the response of the second job is the longest, with deadlines beyond periods.
+    // Lehoczky's effect: the response of the second job is the longest, with deadlines beyond
+    // periods.
     let two = [task(13, 35, 35), task(31, 50, 100)];
     let times = explore(&two, 1, Rule::FixedPriority);
     let known = fixed_priority::response_times(

@@ -3,11 +3,12 @@
 //! Written from the definitions, without the code or the formulas of the tests. Time goes in ticks.
 //! At every tick an adversary decides for each task whose last release is a period ago whether it
 //! releases a job; then the scheduler runs jobs until the next tick. Jobs execute for their WCET:
-//! under preemptive fixed priorities of jobs shorter executions finish no job later (Ha and Liu 1994).
-//! Equal deadlines are broken in every way.
+//! under preemptive fixed priorities of jobs shorter executions finish no job later (Ha and Liu
+//! 1994). Equal deadlines are broken in every way.
 //!
 //! States are compared so that few are looked at. Of two that differ only in how long idle tasks
-//! have to wait for their next release, the one with the shorter waits can do all that the other can.
+//! have to wait for their next release, the one with the shorter waits can do all that the other
+//! can.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -45,12 +46,14 @@ pub enum Rule {
 pub struct Truth {
     /// Does some job miss its deadline?
     pub late: bool,
-    /// The longest response of a job of each task, in ticks; incomplete if the search ended with a miss.
+    /// The longest response of a job of each task, in ticks; incomplete if the search ended with a
+    /// miss.
     pub worst: [u8; TASKS],
 }
 
-/// What a task is at: `ages` of its pending jobs, the oldest first, and what that one has to execute yet; if there is
-/// none, `left` is zero and `ages[0]` says how long until the next release may come.
+/// What a task is at: `ages` of its pending jobs, the oldest first, and what that one has to
+/// execute yet; if there is none, `left` is zero and `ages[0]` says how long until the next release
+/// may come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Row {
     left: u8,
@@ -160,9 +163,10 @@ struct Step<'t> {
 }
 
 impl Search {
-    /// All schedules of `tasks` (by `Rule::FixedPriority` in the order of their priorities). `supply` says how many
-    /// processors there are at each tick, over and over. With `until_late` the search ends at the first miss. None if more
-    /// than `limit` states are looked at, or more than three jobs of a task are pending.
+    /// All schedules of `tasks` (by `Rule::FixedPriority` in the order of their priorities).
+    /// `supply` says how many processors there are at each tick, over and over. With `until_late`
+    /// the search ends at the first miss. None if more than `limit` states are looked at, or more
+    /// than three jobs of a task are pending.
     pub fn explore(
         &mut self,
         tasks: &[Task],

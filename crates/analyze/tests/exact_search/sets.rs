@@ -29,7 +29,8 @@ impl Set {
     }
 }
 
-/// The set of this number. A task grows by a unit at a time as long as a test that is drawn accepts.
+/// The set of this number. A task grows by a unit at a time as long as a test that is drawn
+/// accepts.
 pub fn at_the_edge(seed: u64) -> Set {
     let mut r = Random::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
     let processors = [1, 2, 2, 2, 3][r.below(5) as usize];
@@ -101,7 +102,8 @@ pub fn slices(set: &Set) -> Option<Slices> {
     edf_wm::assign(&set.timings(1), &semi::processors(set.processors), &settings).ok()
 }
 
-/// The assignment of NPS-F with reserves as short as a unit, which is a nanosecond, for deadlines equal to periods.
+/// The assignment of NPS-F with reserves as short as a unit, which is a nanosecond, for deadlines
+/// equal to periods.
 pub fn slots(set: &Set) -> Option<Slots> {
     let settings = nps_f::Settings {
         shortest: Duration::from_nanos(1),
@@ -113,7 +115,8 @@ pub fn slots(set: &Set) -> Option<Slots> {
     is_implicit.then(assign).flatten()
 }
 
-/// A set of three tasks with deadlines equal to periods that fills two processors, nearly or wholly.
+/// A set of three tasks with deadlines equal to periods that fills two processors, nearly or
+/// wholly.
 pub fn nearly_full(seed: u64) -> Set {
     let mut r = Random::new(seed ^ 0x00f7_11ed);
     loop {

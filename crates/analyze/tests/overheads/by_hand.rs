@@ -25,8 +25,8 @@ const SOME: Overheads = Overheads {
     ..Overheads::NONE
 };
 
-/// 002 §6.1 by hand: e + 2 (scheduling + context switch) + the own cache delay + that of the other task, and the tick and two
-/// releases taken off the time.
+/// 002 §6.1 by hand: e + 2 (scheduling + context switch) + the own cache delay + that of the other
+/// task, and the tick and two releases taken off the time.
 #[test]
 fn a_job_pays_what_the_formula_says() {
     let set = [task(1_000, 10_000), task(2_000, 20_000)];
@@ -42,7 +42,8 @@ fn a_job_pays_what_the_formula_says() {
         };
         account(&set, &one_cluster(m, 2), &system)
     };
-    // w = (c + 10 + 2·5) / (1 − 10/1000 − 5/10000 − 5/20000) with c = 1000 + 10 + 150: 1180 / 0.98925 = 1192.822845….
+    // w = (c + 10 + 2·5) / (1 − 10/1000 − 5/10000 − 5/20000) with c = 1000 + 10 + 150: 1180 /
+    // 0.98925 = 1192.822845….
     let one = on(1, Guarantee::Soft);
     assert_eq!(one.inflated[0].wcet.nanos(), 1_192_823);
     // c = 2000 + 10 + 150: 2180 / 0.98925 = 2203.689663….
@@ -51,9 +52,11 @@ fn a_job_pays_what_the_formula_says() {
     assert_eq!(on(2, Guarantee::Soft).inflated[0].wcet.nanos(), 1_199_899);
     // Hard: one more section of the kernel, of 5: 1185 / 0.98925 = 1197.877180….
     assert_eq!(on(1, Guarantee::Hard).inflated[0].wcet.nanos(), 1_197_878);
-    // Hard, on two processors: 6 · 3 + 5 · 2 + 2 · 7 instead of 2 · 3 + 2 · 2: 1212 / 0.98925 = 1225.170584….
+    // Hard, on two processors: 6 · 3 + 5 · 2 + 2 · 7 instead of 2 · 3 + 2 · 2: 1212 / 0.98925 =
+    // 1225.170584….
     assert_eq!(on(2, Guarantee::Hard).inflated[0].wcet.nanos(), 1_225_171);
-    // What of the first figure is for what: 10/1000 of 1192.823 and 10 for ticks, the rest for releases.
+    // What of the first figure is for what: 10/1000 of 1192.823 and 10 for ticks, the rest for
+    // releases.
     let parts = one.parts[0];
     assert_eq!(parts[Kind::Scheduling], us(6));
     assert_eq!(parts[Kind::ContextSwitch], us(4));
@@ -63,7 +66,8 @@ fn a_job_pays_what_the_formula_says() {
     assert_eq!(parts[Kind::IpiLatency], Duration::ZERO);
 }
 
-/// 000 §2 charges one delay a job, 002 §6.1 two: where all tasks have the same and nothing else costs, they differ by exactly one.
+/// 000 §2 charges one delay a job, 002 §6.1 two: where all tasks have the same and nothing else
+/// costs, they differ by exactly one.
 #[test]
 fn the_rules_of_the_two_papers_differ_by_one_delay() {
     let set = [task(1_000, 10_000), task(500, 20_000)];
@@ -82,7 +86,8 @@ fn the_rules_of_the_two_papers_differ_by_one_delay() {
     }
 }
 
-/// 002 §6.1: ignoring overheads while packing over-utilizes; with them the placement is rolled back and the next bin tried.
+/// 002 §6.1: ignoring overheads while packing over-utilizes; with them the placement is rolled back
+/// and the next bin tried.
 #[test]
 fn packing_rolls_back_a_placement_that_overheads_forbid() {
     let set = [task(500, 1_000), task(480, 1_000)];
@@ -113,11 +118,13 @@ fn packing_rolls_back_a_placement_that_overheads_forbid() {
     assert!(with(us(400)).is_err());
 }
 
-/// Packing is a heuristic, and with overheads too it has anomalies: here first fit finds nothing at 10 us a release and something at 11 us.
+/// Packing is a heuristic, and with overheads too it has anomalies: here first fit finds nothing at
+/// 10 us a release and something at 11 us.
 ///
-/// Two long tasks just fill a processor at 10 us, so that the four short ones have to share the other and cost each other too much;
-/// at 11 us the long ones no longer fit together. What holds at 11 us holds at 10 us: an assignment is a proof for all that costs less,
-/// and only a refusal is no proof.
+/// Two long tasks just fill a processor at 10 us, so that the four short ones have to share the
+/// other and cost each other too much; at 11 us the long ones no longer fit together. What holds at
+/// 11 us holds at 10 us: an assignment is a proof for all that costs less, and only a refusal is no
+/// proof.
 #[test]
 fn packing_may_find_with_more_overhead_what_it_misses_with_less() {
     let long = task(49_969, 100_000);
@@ -153,8 +160,8 @@ fn packing_may_find_with_more_overhead_what_it_misses_with_less() {
     assert!(holds(&set, &assignment, &less));
 }
 
-/// EDF-fm, T3 of Example 4.1.1 in ms: on its first processor it brings two ninths of its releases and timer transfers, and begins
-/// after a migration; so do the tasks that stay pay for it.
+/// EDF-fm, T3 of Example 4.1.1 in ms: on its first processor it brings two ninths of its releases
+/// and timer transfers, and begins after a migration; so do the tasks that stay pay for it.
 #[test]
 fn a_task_that_takes_turns_pays_on_both_processors() {
     let set = [task(9_000, 20_000), task(9_000, 20_000), task(9_000, 20_000)];
@@ -194,17 +201,20 @@ fn a_task_that_takes_turns_pays_on_both_processors() {
         piece.unwrap().timing.wcet.nanos()
     };
     // P0, once: a tick 10; releases 9 + 9 + 9 (2/9 + 1) = 29; timers 6 (2/9 (p/p + 1) + 1) = 8 2/3.
-    // Rate: 10/1000 + (9 + 9 + 2 + 4/3) / 20000. T1: c = 9000 + 2·3 + 2·2 + 10 + 30 + those = 9097 2/3.
+    // Rate: 10/1000 + (9 + 9 + 2 + 4/3) / 20000. T1: c = 9000 + 2·3 + 2·2 + 10 + 30 + those = 9097
+    // 2/3.
     assert_eq!(of(0, 0), 9_199_475);
-    // T3 begins after a migration, 100, may be handed over by a call, 7, and disturbs at most 20: c = 9000 + 10 + 127 + those = 9184 2/3.
+    // T3 begins after a migration, 100, may be handed over by a call, 7, and disturbs at most 20: c
+    // = 9000 + 10 + 127 + those = 9184 2/3.
     assert_eq!(of(2, 0), 9_287_449);
-    // P1, where it is alone: releases 9 (7/9 + 1) = 16, timers 6 (14/9 + 1) = 15 1/3, rate 10/1000 + (7 + 14/3) / 20000, and it
-    // disturbs nobody: c = 9000 + 10 + 107 + 10 + 31 1/3, where each once is rounded up to a nanosecond.
+    // P1, where it is alone: releases 9 (7/9 + 1) = 16, timers 6 (14/9 + 1) = 15 1/3, rate
+    // 10/1000 + (7 + 14/3) / 20000, and it disturbs nobody: c = 9000 + 10 + 107 + 10 + 31 1/3,
+    // where each once is rounded up to a nanosecond.
     assert_eq!(of(2, 1), 9_256_297);
 }
 
-/// EDF-WM: a slice begins after the migration from the slice before, its processor programs a timer for it, and a slice that is
-/// used up at the end of its window calls the next one.
+/// EDF-WM: a slice begins after the migration from the slice before, its processor programs a timer
+/// for it, and a slice that is used up at the end of its window calls the next one.
 #[test]
 fn slices_pay_for_migrations_timers_and_calls() {
     let set = [task(800, 2_000)];
@@ -233,7 +243,8 @@ fn slices_pay_for_migrations_timers_and_calls() {
     };
     let accounted = account(&set, &Assignment::Slices(slices), &system);
     let of = |place: u32| accounted.pieces.iter().find(|p| p.place == place).unwrap();
-    // Second slice: 300 + 2 (3 + 2) + 50 + an IPI 7, once a release 5 and timers 4 (1000/2000 + 1) = 6: 378 / (1 − 9/2000).
+    // Second slice: 300 + 2 (3 + 2) + 50 + an IPI 7, once a release 5 and timers 4 (1000/2000 + 1)
+    // = 6: 378 / (1 − 9/2000).
     assert_eq!(of(0).timing.wcet.nanos(), 379_709);
     assert_eq!(of(0).parts[Kind::IpiLatency], us(7));
     // First slice: 500 + 10 + 50, once 5 and timers 4 (2000/2000 + 1) = 8: 573 / (1 − 9/2000).
@@ -242,8 +253,8 @@ fn slices_pay_for_migrations_timers_and_calls() {
     assert_eq!(accounted.inflated[0].wcet, of(0).timing.wcet + of(1).timing.wcet);
 }
 
-/// NPS-F: a server that is split pays a migration and an IPI in each of its turns, one that is not a preemption; releases of
-/// others interrupt it only on the processors that it shares.
+/// NPS-F: a server that is split pays a migration and an IPI in each of its turns, one that is not
+/// a preemption; releases of others interrupt it only on the processors that it shares.
 #[test]
 fn servers_pay_for_switches_by_how_they_are_mapped() {
     let set = [task(4_000, 10_000), task(4_000, 10_000), task(2_000, 10_000)];
@@ -280,12 +291,14 @@ fn servers_pay_for_switches_by_how_they_are_mapped() {
         charge: CacheCharge::Twice,
     };
     let accounted = account(&set, &Assignment::Slots(slots), &system);
-    // Two decisions, two switches, the own release, a delay; the split one's is a migration, and it is called.
+    // Two decisions, two switches, the own release, a delay; the split one's is a migration, and it
+    // is called.
     let inflations: Vec<u64> = accounted.parts.iter().map(|p| p.total().nanos()).collect();
     assert_eq!(inflations, [25_000, 72_000, 25_000]);
-    // P0: a part of 10 ms: T1 and 4/7 of T2 pay for themselves; two switches of 5, a delay of 10 and one of 50 with a call of 7;
-    // of the releases of others, at once and then every period: 2·5 + 5 for the first server (own and T2's, and T2's again), and
-    // 4/7 of 3·5 + 2·5 for the second.
+    // P0: a part of 10 ms: T1 and 4/7 of T2 pay for themselves; two switches of 5, a delay of 10
+    // and one of 50 with a call of 7; of the releases of others, at once and then every period:
+    // 2·5 + 5 for the first server (own and T2's, and T2's again), and 4/7 of 3·5 + 2·5 for the
+    // second.
     let p0 = &accounted.places[0].lost;
     let ms10 = |us: f64| us / 10_000.0;
     assert!((p0[Kind::IpiLatency] - ms10(7.0 * 4.0 / 7.0 + 7.0)).abs() < 1e-12);

@@ -110,7 +110,8 @@ fn under_edf_fm_a_migratory_task_pays_for_the_fixed_ones_and_none_for_it() {
     );
 }
 
-/// The last is cut into two slices with windows of 20 ms; the first and second are where its second slice is, the third where its first is.
+/// The last is cut into two slices with windows of 20 ms; the first and second are where its second
+/// slice is, the third where its first is.
 #[test]
 fn under_edf_wm_a_later_slice_pays_its_migration_and_is_paid_for_with_it() {
     let cpus = processors(2);
@@ -129,7 +130,8 @@ fn under_edf_wm_a_later_slice_pays_its_migration_and_is_paid_for_with_it() {
     assert_eq!((paid(&accounted), longest), (vec![100, 55, 50, 55], us(300)));
 }
 
-/// Two servers on one processor, half and half: each turn begins with the longest delay of its tasks.
+/// Two servers on one processor, half and half: each turn begins with the longest delay of its
+/// tasks.
 #[test]
 fn a_server_pays_a_delay_a_turn_and_its_tasks_pay_for_each_other() {
     let at = |start, end, server| Serve {
@@ -152,7 +154,8 @@ fn a_server_pays_a_delay_a_turn_and_its_tasks_pay_for_each_other() {
     assert!((lost - (0.4 + 0.02 + 0.005)).abs() < 1e-9, "{lost}");
 }
 
-/// Quanta of a millisecond with 0.3 ms lost in all but the first: 2.5 ms take 1 + ⌈1.5 / 0.7⌉ of them.
+/// Quanta of a millisecond with 0.3 ms lost in all but the first: 2.5 ms take 1 + ⌈1.5 / 0.7⌉ of
+/// them.
 #[test]
 fn a_job_in_quanta_pays_its_own_delay_in_every_quantum_but_the_first() {
     let platform = Platform::symmetric(1);

@@ -1,4 +1,5 @@
-//! Accounting for overheads (002 §6.1): by hand, against an independent slow version, and what must hold of any of it.
+//! Accounting for overheads (002 §6.1): by hand, against an independent slow version, and what must
+//! hold of any of it.
 
 mod by_hand;
 mod by_piece;

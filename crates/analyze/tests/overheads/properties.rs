@@ -1,4 +1,5 @@
-//! What must hold of all accounting: zero changes nothing, the parts add up, more never helps, what is assigned holds.
+//! What must hold of all accounting: zero changes nothing, the parts add up, more never helps, what
+//! is assigned holds.
 
 use super::reference;
 use super::{delays_of, each_alone, task, us};
@@ -158,7 +159,8 @@ proptest! {
         prop_assert_eq!(packed.ok().map(|p| p.assignment.cluster_of), plain.cluster_of);
     }
 
-    /// The sum of the parts is the inflation, to the nanosecond; and what places lose is what their tasks pay.
+    /// The sum of the parts is the inflation, to the nanosecond; and what places lose is what their
+    /// tasks pay.
     #[test]
     fn the_parts_add_up(set in sets(), m in 1u32..=4, overheads in some_overheads(), by_task in some_delays(), hard in any::<bool>()) {
         let platform = Platform::symmetric(m);
@@ -246,7 +248,8 @@ proptest! {
         }
     }
 
-    /// With nothing to pay for, every algorithm assigns what it assigns without accounting, refusals included.
+    /// With nothing to pay for, every algorithm assigns what it assigns without accounting,
+    /// refusals included.
     #[test]
     fn zero_overhead_gives_the_same_assignments(set in crowded(), m in 1u32..=4, sorted in any::<bool>(), delta in 1u32..=3) {
         let platform = Platform::symmetric(m);
@@ -292,7 +295,8 @@ proptest! {
         }
     }
 
-    /// Quanta: the parts add up, more costs more, and the rounded WCET leaves the execution enough of its quanta.
+    /// Quanta: the parts add up, more costs more, and the rounded WCET leaves the execution enough
+    /// of its quanta.
     #[test]
     fn quanta_are_charged_as_they_are_lost(
         set in sets(), less in small_overheads(), more in small_overheads(), by_task in some_delays(), m in 1u32..=4, hard in any::<bool>(),
@@ -313,7 +317,8 @@ proptest! {
         prop_assert!(pd2::is_schedulable(&low.inflated, m) == Ok(true) || pd2::is_schedulable(&high.inflated, m) != Ok(true));
     }
 
-    /// The same as straight from the formulas in rational arithmetic: never less, and more by roundings only.
+    /// The same as straight from the formulas in rational arithmetic: never less, and more by
+    /// roundings only.
     #[test]
     fn accounting_agrees_with_the_reference(
         set in sets(), overheads in some_overheads(), by_task in some_delays(), m in 1u32..=4, hard in any::<bool>(),
@@ -331,7 +336,8 @@ proptest! {
         }
     }
 
-    /// Times up to the longest and overheads beyond any sense: an answer, whatever it is, and never a smaller WCET.
+    /// Times up to the longest and overheads beyond any sense: an answer, whatever it is, and never
+    /// a smaller WCET.
     #[test]
     fn nothing_overflows(
         times in prop::collection::vec((extreme(), extreme()), 1..6), costs in prop::collection::vec(extreme(), 8),

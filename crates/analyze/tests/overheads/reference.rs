@@ -1,4 +1,5 @@
-//! The accounting again, slowly, straight from `docs/overheads.md`, in rational arithmetic. Times in microseconds.
+//! The accounting again, slowly, straight from `docs/overheads.md`, in rational arithmetic. Times
+//! in microseconds.
 
 use analyze::Guarantee;
 use analyze::overheads::{Accounted, Overheads};
@@ -173,7 +174,8 @@ pub fn agrees(
             Some(slow) => {
                 let over = (time(fast) - &slow) / &slow * whole(1_000_000_000);
                 let over = over.to_f64().unwrap();
-                // A nanosecond for each interrupt that comes once, and one at the end, of at least tens of microseconds.
+                // A nanosecond for each interrupt that comes once, and one at the end, of at least
+                // tens of microseconds.
                 let roundings = 1e6 * (2 * parts.len() + 2) as f64 / slow.to_f64().unwrap();
                 assert!(
                     over >= 0.0,

@@ -1,4 +1,5 @@
-//! Random task sets of some milliseconds, and the simulator that the tests of this crate are held against.
+//! Random task sets of some milliseconds, and the simulator that the tests of this crate are held
+//! against.
 
 use model::assignment::Clustered;
 use model::watch::Silent;
@@ -21,7 +22,8 @@ pub struct Case {
 const MS: u64 = 1_000_000;
 
 impl Case {
-    /// The case of this seed: from light to full, deadlines often equal to periods, phases and gaps of all kinds.
+    /// The case of this seed: from light to full, deadlines often equal to periods, phases and gaps
+    /// of all kinds.
     pub fn random(seed: u64) -> Case {
         Case::make(seed, Random::new(!seed).one_in(8))
     }

@@ -1,4 +1,5 @@
-//! A profile of cache delays alone: each task pays for what it causes and suffers where it is, and for nothing else.
+//! A profile of cache delays alone: each task pays for what it causes and suffers where it is, and
+//! for nothing else.
 
 use super::{fixed, judge, ms};
 use analyze::Guarantee;
@@ -53,7 +54,8 @@ fn only(
     judged.policies.into_iter().next().unwrap()
 }
 
-/// How many jobs miss, and how late one is at most, when the profile that the verdict was given is simulated.
+/// How many jobs miss, and how late one is at most, when the profile that the verdict was given is
+/// simulated.
 fn simulated(set: &TaskSet, platform: &Platform, statistic: Statistic) -> (u64, Duration) {
     let profile = xeon();
     let costs =
@@ -79,7 +81,8 @@ fn simulated(set: &TaskSet, platform: &Platform, statistic: Statistic) -> (u64, 
     (summary.misses(), late.unwrap_or_default())
 }
 
-/// One processor: a short task with a small working set preempts a long one with a large one, and pays for it.
+/// One processor: a short task with a small working set preempts a long one with a large one, and
+/// pays for it.
 fn small_and_big(small: Duration, big: Duration) -> TaskSet {
     TaskSet::new(vec![
         task("small", Timing::implicit(small, ms(5)), Bytes::from_kib(4)),
@@ -131,7 +134,8 @@ fn a_small_task_pays_for_the_large_one_that_it_preempts() {
     }
 }
 
-/// Five tasks that all find a processor of their own are not cut: none of them migrates, none is ever preempted.
+/// Five tasks that all find a processor of their own are not cut: none of them migrates, none is
+/// ever preempted.
 #[test]
 fn tasks_that_do_not_migrate_pay_no_migrations() {
     let (platform, profile) = (Platform::builtin("xeon-l7455").unwrap(), xeon());
@@ -207,7 +211,8 @@ proptest! {
         }
     }
 
-    /// The largest delay means what the verdict means: with a profile of that delay it is yes, and with a nanosecond more no.
+    /// The largest delay means what the verdict means: with a profile of that delay it is yes, and
+    /// with a nanosecond more no.
     #[test]
     fn the_largest_delay_by_piece_is_where_the_verdict_turns(
         tasks in prop::collection::vec((1u64..=9, 10u64..=30), 1..=6),
@@ -234,7 +239,8 @@ proptest! {
     }
 }
 
-/// 000 §2 has one bound for all jobs. By piece no task is ever charged more than that bound, on any processor or cluster.
+/// 000 §2 has one bound for all jobs. By piece no task is ever charged more than that bound, on any
+/// processor or cluster.
 #[test]
 fn with_one_delay_for_all_the_two_rules_agree_but_for_what_nobody_can_suffer() {
     let set = |wcet: Duration| {

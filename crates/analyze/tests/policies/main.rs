@@ -35,7 +35,8 @@ fn fixed(cpmd: Duration) -> Costs<'static> {
     }
 }
 
-/// 000 §2: P-EDF pays preemptions, C-EDF-L2 also migrations through L2, G-EDF the worst of all kinds.
+/// 000 §2: P-EDF pays preemptions, C-EDF-L2 also migrations through L2, G-EDF the worst of all
+/// kinds.
 #[test]
 fn a_policy_is_charged_for_what_it_can_do_to_a_job() {
     let platform = Platform::builtin("xeon-l7455").unwrap();
@@ -56,8 +57,8 @@ fn a_policy_is_charged_for_what_it_can_do_to_a_job() {
         let found = judgment.policies.iter().find(|p| p.policy == name);
         found.map(|p| p.charged.as_micros_f64()).unwrap()
     };
-    // 002 §6.4, of Fig. 5.5(b): at 64 KB in an idle system a preemption costs 1 us, a migration through L2 17 us, through L3
-    // and memory 60 us.
+    // 002 §6.4, of Fig. 5.5(b): at 64 KB in an idle system a preemption costs 1 us, a migration
+    // through L2 17 us, through L3 and memory 60 us.
     assert!((0.5..2.0).contains(&charged("p-edf")), "{}", charged("p-edf"));
     assert!(
         (15.0..19.0).contains(&charged("c-edf:l2")),
@@ -178,7 +179,8 @@ fn names_of_policies_read_and_write_back() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// At the largest delay and everywhere below some packing holds; what passes at a delay passes without any.
+    /// At the largest delay and everywhere below some packing holds; what passes at a delay passes
+    /// without any.
     #[test]
     fn more_delay_never_helps_and_the_margin_is_where_it_turns(
         tasks in prop::collection::vec((1u64..=9, 10u64..=30, 50u64..=110), 1..=8),
@@ -288,8 +290,9 @@ fn a_broken_precondition_is_said_in_a_sentence() {
     assert!(hard.policies[0].reason.contains("ask for soft real time"));
 }
 
-/// The verdict is that of the registered test, the largest delay passes and one nanosecond more does not where it is exact, and
-/// nothing is given away twice: no processor holds more than all of it.
+/// The verdict is that of the registered test, the largest delay passes and one nanosecond more
+/// does not where it is exact, and nothing is given away twice: no processor holds more than all of
+/// it.
 fn agrees(tasks: &[(u64, u64)], pairs: u32) -> Result<(), TestCaseError> {
     let timings: Vec<Timing> = tasks
         .iter()
@@ -370,7 +373,8 @@ proptest! {
     }
 }
 
-/// A profile of this machine in which everything costs something, the same for any number of tasks and any policy.
+/// A profile of this machine in which everything costs something, the same for any number of tasks
+/// and any policy.
 fn costly(platform: &str, micros: u64) -> Profile {
     let mut profile = Profile::builtin(platform).unwrap();
     let curve = |kind| OverheadCurve {
@@ -491,7 +495,8 @@ fn a_kind_that_the_profile_lacks_is_named_where_the_policy_has_it() {
     }
 }
 
-/// Response times of 002 Fig. 2.2 under RM: 1, 3 and, with T3 too late, none; under EDF all meet their deadlines.
+/// Response times of 002 Fig. 2.2 under RM: 1, 3 and, with T3 too late, none; under EDF all meet
+/// their deadlines.
 #[test]
 fn every_task_has_its_bound() {
     let task = |e: u64, p: u64| Timing::implicit(ms(e), ms(p));
@@ -521,7 +526,8 @@ fn every_task_has_its_bound() {
     assert!(bounds.iter().any(|t| !t.tardiness.is_zero()));
 }
 
-/// Constrained deadlines: together they pack by utilization and miss; a test at each placement keeps them apart.
+/// Constrained deadlines: together they pack by utilization and miss; a test at each placement
+/// keeps them apart.
 #[test]
 fn a_test_at_each_placement_holds_what_packing_by_utilization_does_not() {
     let task = |e: u64, p: u64, d: u64| Timing {
@@ -612,7 +618,8 @@ fn whoever_watches_may_stop_it() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With WCETs at the factor that is said the verdict is yes, and one thousandth more makes it no.
+    /// With WCETs at the factor that is said the verdict is yes, and one thousandth more makes it
+    /// no.
     #[test]
     fn the_growth_is_where_the_verdict_turns(
         tasks in prop::collection::vec((1u64..=9, 10u64..=30, 60u64..=110), 1..=6),

@@ -60,7 +60,8 @@ fn more_work_than_time_is_refuted_under_every_policy() {
     }
 }
 
-/// A job that needs more than its deadline is late under every policy; its tardiness may be bounded.
+/// A job that needs more than its deadline is late under every policy; its tardiness may be
+/// bounded.
 #[test]
 fn a_wcet_beyond_its_deadline_is_refuted_for_hard_guarantees_alone() {
     let set = TaskSet::to_judge(vec![timing(ms(5), ms(10), ms(4))]).unwrap();

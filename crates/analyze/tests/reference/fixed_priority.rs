@@ -2,8 +2,9 @@
 
 use super::{Q, Task, is_constrained, is_feasible, total, whole};
 
-/// Response bounds in whole units, for releases at any time, by trying every response time and every choice of tasks that
-/// carry work in; `None` if the test does not apply, `Some(None)` if it rejects. The tasks are in the order of priority.
+/// Response bounds in whole units, for releases at any time, by trying every response time and
+/// every choice of tasks that carry work in; `None` if the test does not apply, `Some(None)` if it
+/// rejects. The tasks are in the order of priority.
 #[allow(clippy::option_option)]
 pub fn response_bounds(tasks: &[Task], m: i128) -> Option<Option<Vec<i128>>> {
     if !is_constrained(tasks) {

@@ -1,6 +1,8 @@
-//! Slow, independent versions of the tests, straight from the formulas, in rational arithmetic; and a small simulator.
+//! Slow, independent versions of the tests, straight from the formulas, in rational arithmetic; and
+//! a small simulator.
 //!
-//! Times are whole units in `i128`. Nothing here shares code with the tests, nor their rearrangements of the conditions.
+//! Times are whole units in `i128`. Nothing here shares code with the tests, nor their
+//! rearrangements of the conditions.
 
 // Each test binary uses a part.
 #![allow(dead_code)]

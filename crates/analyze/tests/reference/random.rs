@@ -28,7 +28,8 @@ impl Random {
     }
 }
 
-/// Up to seven tasks on up to four processors, from hopeless to light, with ties and full utilizations.
+/// Up to seven tasks on up to four processors, from hopeless to light, with ties and full
+/// utilizations.
 pub fn random_set(seed: u64) -> (Vec<Task>, i128) {
     let mut r = Random::new(seed);
     let m = 1 + r.below(4);
@@ -57,7 +58,8 @@ pub fn random_set(seed: u64) -> (Vec<Task>, i128) {
     (tasks, m)
 }
 
-/// Tasks of implicit deadlines that fill `m` processors, or all but a little of the last one if `light`.
+/// Tasks of implicit deadlines that fill `m` processors, or all but a little of the last one if
+/// `light`.
 pub fn full_set(r: &mut Random, m: i128, light: bool) -> Vec<Task> {
     // All utilizations in twelfths.
     let mut left = 12 * m - i128::from(light) * r.below(12);

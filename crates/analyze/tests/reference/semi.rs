@@ -1,8 +1,10 @@
-//! The semi-partitioned algorithms, from their definitions (002 §4.1 to §4.3). Times are nanoseconds.
+//! The semi-partitioned algorithms, from their definitions (002 §4.1 to §4.3). Times are
+//! nanoseconds.
 
 use super::{Q, Task, total, whole};
 
-/// The processors of a task under EDF-fm: one, or two with the time a period that the first one takes.
+/// The processors of a task under EDF-fm: one, or two with the time a period that the first one
+/// takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Fixed(usize),
@@ -73,7 +75,8 @@ pub fn edf_fm_tardiness(tasks: &[Task], places: &[Place]) -> Vec<Q> {
     tasks.iter().zip(places).map(bound).collect()
 }
 
-/// The inflated utilization of all servers of NPS-F, first fit in the order of the set; `full` servers may be of utilization 1.
+/// The inflated utilization of all servers of NPS-F, first fit in the order of the set; `full`
+/// servers may be of utilization 1.
 pub fn nps_f(tasks: &[Task], delta: i128, full: bool) -> Option<Q> {
     let mut servers: Vec<Q> = Vec::new();
     for t in tasks {

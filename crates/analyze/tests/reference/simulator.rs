@@ -2,8 +2,8 @@
 
 use super::Task;
 
-/// The largest response time of every task under global EDF among the jobs released before `horizon`, tardy jobs delaying
-/// their successors.
+/// The largest response time of every task under global EDF among the jobs released before
+/// `horizon`, tardy jobs delaying their successors.
 ///
 /// Equal deadlines are broken by the earlier release, then the lower index.
 pub fn g_edf(tasks: &[Task], m: usize, horizon: i128) -> Vec<i128> {
@@ -44,7 +44,8 @@ fn simulate<R: Ord>(tasks: &[Task], m: usize, horizon: i128, rank: impl Fn(usize
         pending.sort_by_key(|j| rank(j.task, j.release));
         let mut running = vec![false; tasks.len()];
         for job in &mut pending {
-            // A task runs one job at a time, the oldest first; its ranks are in the order of its releases.
+            // A task runs one job at a time, the oldest first; its ranks are in the order of its
+            // releases.
             if running.iter().filter(|r| **r).count() < m && !running[job.task] {
                 running[job.task] = true;
                 job.left -= 1;

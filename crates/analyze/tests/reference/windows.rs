@@ -1,4 +1,5 @@
-//! Global scheduling by priority points that an adversary moves within their windows, one time unit after the other.
+//! Global scheduling by priority points that an adversary moves within their windows, one time unit
+//! after the other.
 
 use super::random::Random;
 use super::{Q, Task, total, whole};

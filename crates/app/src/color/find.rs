@@ -227,7 +227,8 @@ fn sort(platform: &Platform, palette: &Palette, size: Bytes, watch: &dyn Watch) 
     let began = Instant::now();
     let first = palette.sort(&pages, &on, watch)?;
     let sorted_in = Duration::from_nanos(began.elapsed().as_nanos() as u64);
-    // What a second sorting says otherwise is asked a third time: was the page moved, or did one of both err?
+    // What a second sorting says otherwise is asked a third time: was the page moved, or did one of
+    // both err?
     let second = palette.sort(&pages, &on, watch)?;
     let differ: Vec<usize> = (0..pages.len())
         .filter(|p| first[*p].is_some() && second[*p].is_some() && first[*p] != second[*p])

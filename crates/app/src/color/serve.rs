@@ -97,7 +97,8 @@ pub fn serve(options: &Options, watch: &dyn Watch) -> Result<()> {
     Ok(())
 }
 
-/// Tiles out of so much memory; where a color has less than half of its part, more is sorted in its place.
+/// Tiles out of so much memory; where a color has less than half of its part, more is sorted in its
+/// place.
 fn sorted(size: Bytes, palette: &Palette, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
     let mut tiles = tile::make(palette, size, on, watch)?;
     let part = (size.get() / tile::TILE as u64) as usize / usize::from(palette.colors()).max(1);
@@ -125,7 +126,8 @@ fn state_of(options: &Options, socket: &Path) -> PathBuf {
     })
 }
 
-/// What a server before left, and the tiles of it that are still out; colors get the numbers that they had then.
+/// What a server before left, and the tiles of it that are still out; colors get the numbers that
+/// they had then.
 fn before(
     path: &Path,
     cache: &str,

@@ -8,7 +8,8 @@ use report::scatter::{Discarded, Samples};
 use report::{Figure, cpmd, findings, scatter};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The section of one machine's cache delays, measured into the directory `dir`; its figures go to `figures` too.
+/// The section of one machine's cache delays, measured into the directory `dir`; its figures go to
+/// `figures` too.
 pub fn section(
     title: &str,
     dir: &str,
@@ -64,8 +65,8 @@ fn quality(samples: &[Sample]) -> Quality {
     }
 }
 
-/// The samples that stand for all in the figure by preemption length: 64 KiB under load as in Fig. 3 of 000 if there
-/// are such, otherwise what there is most of.
+/// The samples that stand for all in the figure by preemption length: 64 KiB under load as in Fig.
+/// 3 of 000 if there are such, otherwise what there is most of.
 fn cells(samples: &[Sample]) -> Vec<Samples> {
     let ratio = |s: &Sample| (s.write_ratio - Profile::DEFAULT_WRITE_RATIO).abs();
     let nearest = samples.iter().map(ratio).fold(f64::INFINITY, f64::min);

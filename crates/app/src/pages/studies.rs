@@ -1,4 +1,5 @@
-//! The section of a page on studies: weighted schedulability, and where global stops being the better choice.
+//! The section of a page on studies: weighted schedulability, and where global stops being the
+//! better choice.
 
 use super::place;
 use model::{Profile, Result};

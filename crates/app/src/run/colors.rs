@@ -1,5 +1,5 @@
-//! The colors of a real run: which task gets which, memory of them for working sets and stacks, and what came of it
-//! (001 §5.1, 004 §IV-B).
+//! The colors of a real run: which task gets which, memory of them for working sets and stacks, and
+//! what came of it (001 §5.1, 004 §IV-B).
 
 use crate::color::find::{alike, find_palette, keep_pages, level_with_colors};
 use execute::colored::{Colored, Provider, Who};
@@ -244,7 +244,8 @@ fn pages(
     })
 }
 
-/// Memory of a plan for working sets and stacks, over a connection that is to be kept for as long as what is given.
+/// Memory of a plan for working sets and stacks, over a connection that is to be kept for as long
+/// as what is given.
 ///
 /// # Errors
 /// There is not as much, or not in these colors.

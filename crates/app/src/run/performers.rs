@@ -12,12 +12,14 @@ use workload::Calibrated;
 /// The workload of each task, with its name.
 pub type Workloads = Vec<(String, Calibrated)>;
 
-/// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`: the directory that
-/// programs write into, one file a task, instead of standard error; `colored`: the memory of working sets that have colors;
-/// `door`: where those come in that join from outside; `rights`: of programs of which the set says nothing else.
+/// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`:
+/// the directory that programs write into, one file a task, instead of standard error; `colored`:
+/// the memory of working sets that have colors; `door`: where those come in that join from outside;
+/// `rights`: of programs of which the set says nothing else.
 ///
 /// # Errors
-/// A workload that cannot be made, a file that cannot be written, or the user does not want any more.
+/// A workload that cannot be made, a file that cannot be written, or the user does not want any
+/// more.
 pub fn performers(
     set: &TaskSet,
     part: Ratio,

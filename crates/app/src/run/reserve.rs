@@ -1,10 +1,13 @@
-//! What a real run reserves: assignments and quanta with room for what a boundary costs on this machine.
+//! What a real run reserves: assignments and quanta with room for what a boundary costs on this
+//! machine.
 //!
-//! The same accounting as that of `check` with a profile (002 §6.1), with one overhead: what the engine loses where one
-//! job makes way for another, as measured just before ([`execute::boundary`]).
+//! The same accounting as that of `check` with a profile (002 §6.1), with one overhead: what the
+//! engine loses where one job makes way for another, as measured just before
+//! ([`execute::boundary`]).
 //!
-//! Where policies take turns, each has an assignment of its own. What is reserved in quanta stands in the assignment
-//! ([`model::assignment::Quanta`]); the tasks stay as they were given. What a file assigns is taken as it is.
+//! Where policies take turns, each has an assignment of its own. What is reserved in quanta stands
+//! in the assignment ([`model::assignment::Quanta`]); the tasks stay as they were given. What a
+//! file assigns is taken as it is.
 
 use crate::scheduling::Scheduling;
 use analyze::assign::{self, How};
@@ -28,7 +31,8 @@ pub struct Reserved {
 /// What the findings about boundaries are called.
 const NAME: &str = "boundaries";
 
-/// Measures what a boundary costs on this machine, if that matters to one of the policies; says why where it cannot be.
+/// Measures what a boundary costs on this machine, if that matters to one of the policies; says why
+/// where it cannot be.
 ///
 /// # Errors
 /// Parameters of a policy that make no sense.
@@ -166,8 +170,8 @@ fn finding(boundary: &Boundary, under: &str, reserved: bool) -> Finding {
     }
 }
 
-/// The assignment with room for what boundaries cost, which global policies do not need; `None`: there is no room, or
-/// boundaries do not matter.
+/// The assignment with room for what boundaries cost, which global policies do not need; `None`:
+/// there is no room, or boundaries do not matter.
 fn room(
     how: &Scheduling,
     policy: &Spec,
@@ -243,7 +247,8 @@ mod tests {
         }
     }
 
-    /// For tasks of so many milliseconds, on so many processors, where a boundary costs so many microseconds.
+    /// For tasks of so many milliseconds, on so many processors, where a boundary costs so many
+    /// microseconds.
     fn reserved(policies: &str, tasks: &[(u64, u64)], m: u32, us: u64) -> Reserved {
         let (how, platform) = (Scheduling::of(policies).unwrap(), Platform::symmetric(m));
         reserve(&how, &set(tasks), &platform, "t", Some(&boundary(us))).unwrap()
@@ -321,7 +326,8 @@ mod tests {
 
     #[test]
     fn each_policy_has_quanta_of_its_own() {
-        // 10 ms are 12 quanta of a millisecond: a processor has no room for two of that, but for two of 10 ms.
+        // 10 ms are 12 quanta of a millisecond: a processor has no room for two of that, but for
+        // two of 10 ms.
         let tasks = [(10, 20); 3];
         let r = reserved("p-edf,pd2", &tasks, 2, 100);
         assert!(matches!(r.stages[0].assignment, Some(Assignment::Clustered(_))));

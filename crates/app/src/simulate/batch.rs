@@ -1,5 +1,5 @@
-//! Simulates many task sets of a file or a pipe, with one line of response times each (DESIGN, "Task
-//! sets").
+//! Simulates many task sets of a file or a pipe, with one line of response times each (DESIGN,
+//! "Task sets").
 
 use super::{Options, default_horizon, inputs, lateness};
 use crate::batch;

@@ -192,8 +192,8 @@ fn view_of(file: &Path, header: &Header, (from, to): (Instant, Instant), watch: 
     Ok(view)
 }
 
-/// Says what is missing where a trace is not whole: neither a picture nor a table of events shows it. Of one that was not read
-/// `to_the_end` no more is known than which blocks are damaged.
+/// Says what is missing where a trace is not whole: neither a picture nor a table of events shows
+/// it. Of one that was not read `to_the_end` no more is known than which blocks are damaged.
 pub fn note_damage(path: &Path, condition: &Condition, to_the_end: bool, watch: &dyn Watch) {
     let is_whole = condition.is_whole() || !to_the_end && condition.damaged_blocks == 0;
     if !is_whole {

@@ -1,7 +1,7 @@
 //! One run of a task set: so many jobs of each task, and what they took.
 //!
-//! As in 004, each task does a number of jobs and then nothing more, and the run is over when all have done theirs. What a job
-//! took is the processor time of its thread, as the trace has it.
+//! As in 004, each task does a number of jobs and then nothing more, and the run is over when all
+//! have done theirs. What a job took is the processor time of its thread, as the trace has it.
 
 use execute::colored::Provider;
 use execute::{Ending, Performer, Settings};
@@ -46,7 +46,8 @@ pub struct Seen {
     /// When the last of the jobs was done (004, Fig. 12).
     #[serde(rename = "total_ns", with = "model::time::ns")]
     pub total: Duration,
-    /// Were all of them done by then? Otherwise the run was given up, as tasks fell behind further and further.
+    /// Were all of them done by then? Otherwise the run was given up, as tasks fell behind further
+    /// and further.
     pub finished: bool,
 }
 

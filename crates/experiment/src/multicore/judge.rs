@@ -1,8 +1,9 @@
 //! Scaling factors, misses and total times (004 §IV-B and §IV-C).
 //!
-//! The worst-case scaling factor of a task in a scenario is its longest job there against its longest job in S1, the average
-//! one likewise: x_i / WCET_i in S1, y_i / AVG_i in S1. Longest jobs and averages are over all repetitions. Factors are averaged
-//! over the tasks of a set, then over sets.
+//! The worst-case scaling factor of a task in a scenario is its longest job there against its
+//! longest job in S1, the average one likewise: x_i / WCET_i in S1, y_i / AVG_i in S1. Longest jobs
+//! and averages are over all repetitions. Factors are averaged over the tasks of a set, then over
+//! sets.
 
 use super::cell;
 use super::sets::Scheduler;
@@ -13,7 +14,8 @@ use serde::Serialize;
 /// How many scenarios there are.
 pub const SCENARIOS: usize = Scenario::ALL.len();
 
-/// All sets of a scheduler with one size of working sets. Arrays are in the order of [`Scenario::ALL`].
+/// All sets of a scheduler with one size of working sets. Arrays are in the order of
+/// [`Scenario::ALL`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// The scheduler.
@@ -98,7 +100,8 @@ fn runs(group: &Group, scenario: Scenario) -> impl Iterator<Item = &cell::Seen> 
         .map(|run| &run.seen)
 }
 
-/// The longest job of a task over all repetitions, in nanoseconds; not a number where it was not run.
+/// The longest job of a task over all repetitions, in nanoseconds; not a number where it was not
+/// run.
 pub fn worst(group: &Group, scenario: Scenario, task: usize) -> f64 {
     let of = |seen: &cell::Seen| seen.tasks.get(task).map_or(0, |t| t.worst.nanos());
     runs(group, scenario)

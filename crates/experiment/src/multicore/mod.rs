@@ -1,10 +1,13 @@
-//! Periodic tasks with colored working sets under G-EDF and P-EDF, for real (004 §IV, Figs. 10 to 12).
+//! Periodic tasks with colored working sets under G-EDF and P-EDF, for real (004 §IV, Figs. 10 to
+//! 12).
 //!
-//! [`sets`] are the paper's task sets, [`cell`] is one of them under one scheduler in one scenario, [`judge`] makes scaling
-//! factors, misses and total times of them. A [`Group`] is what belongs together: one set with one size of working sets, in
-//! all scenarios. It is measured in one go, and is what an interrupted experiment goes on after.
+//! [`sets`] are the paper's task sets, [`cell`] is one of them under one scheduler in one scenario,
+//! [`judge`] makes scaling factors, misses and total times of them. A [`Group`] is what belongs
+//! together: one set with one size of working sets, in all scenarios. It is measured in one go, and
+//! is what an interrupted experiment goes on after.
 //!
-//! A job has as many accesses in every scenario: as many as last for a part of its WCET alone in colors of its own.
+//! A job has as many accesses in every scenario: as many as last for a part of its WCET alone in
+//! colors of its own.
 
 pub mod cell;
 pub mod judge;
@@ -181,7 +184,8 @@ impl Group {
 /// Runs one group.
 ///
 /// # Errors
-/// No memory in such colors, no right to real-time priorities, a run that the watchdog had to end; the user stopped it.
+/// No memory in such colors, no right to real-time priorities, a run that the watchdog had to end;
+/// the user stopped it.
 pub fn group(
     setup: &Setup,
     drawn: &Drawn,

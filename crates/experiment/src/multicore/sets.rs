@@ -1,8 +1,9 @@
-//! The task sets of 004 §IV-A: periods of 25 to 200 ms, utilizations of 0.1 to 0.7, tasks added until a test fails.
+//! The task sets of 004 §IV-A: periods of 25 to 200 ms, utilizations of 0.1 to 0.7, tasks added
+//! until a test fails.
 //!
-//! For G-EDF the test is GFB, for P-EDF best fit in decreasing utilization. The paper's sets all have a task with the longest
-//! period, so sets without one are passed over, and those of fewer than three tasks: the best-effort task is to have
-//! neighbors.
+//! For G-EDF the test is GFB, for P-EDF best fit in decreasing utilization. The paper's sets all
+//! have a task with the longest period, so sets without one are passed over, and those of fewer
+//! than three tasks: the best-effort task is to have neighbors.
 
 use analyze::global::gfb;
 use analyze::partition::pack::Scratch;
@@ -70,14 +71,16 @@ pub struct Drawn {
     pub number: u64,
     /// Its tasks.
     pub timings: Vec<Timing>,
-    /// The one of lowest priority, which is best-effort: the last one of those with the longest period.
+    /// The one of lowest priority, which is best-effort: the last one of those with the longest
+    /// period.
     pub best_effort: TaskId,
 }
 
 /// The first `count` sets for a scheduler, their times divided by `hasten`.
 ///
 /// # Errors
-/// No set like these can be drawn for so many processors; `hasten` leaves less than a microsecond of a WCET.
+/// No set like these can be drawn for so many processors; `hasten` leaves less than a microsecond
+/// of a WCET.
 pub fn draw(
     scheduler: Scheduler,
     processors: u32,
@@ -162,12 +165,15 @@ impl Drawn {
     }
 }
 
-/// The cache of 004 (Table I), the processors that share it, and the super colors of a set of ten tasks.
+/// The cache of 004 (Table I), the processors that share it, and the super colors of a set of ten
+/// tasks.
 const PAPER: (u64, u64, u64) = (8 << 20, 8, 12);
 
-/// The size that is as large a part of what each processor has of a super color as `wss` is in the paper; whole pages.
+/// The size that is as large a part of what each processor has of a super color as `wss` is in the
+/// paper; whole pages.
 ///
-/// In the paper, eight processors share 8 MiB in twelve super colors: 85 KiB of a super color for each.
+/// In the paper, eight processors share 8 MiB in twelve super colors: 85 KiB of a super color for
+/// each.
 pub fn scaled(wss: Bytes, cache: Bytes, sharers: u32, supers: u64) -> Bytes {
     let page = partition::geometry::PAGE as u128;
     let (paper, sharing, colors) = PAPER;
@@ -235,7 +241,8 @@ mod tests {
     fn scaled_sizes_are_the_same_part_of_a_super_color() {
         let paper = scaled(Bytes::from_kib(64), Bytes::from_mib(8), 8, 12);
         assert_eq!(paper, Bytes::from_kib(64), "the paper's machine");
-        // Private caches of 1 MiB in six super colors: 171 KiB for one processor, twice the paper's 85.
+        // Private caches of 1 MiB in six super colors: 171 KiB for one processor, twice the paper's
+        // 85.
         assert_eq!(
             scaled(Bytes::from_kib(64), Bytes::from_mib(1), 1, 6),
             Bytes::from_kib(128)

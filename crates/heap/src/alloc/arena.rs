@@ -1,8 +1,9 @@
-//! Where heaps lie: one stretch of addresses, a region of it for each heap, divided into slots that tiles are mapped to.
+//! Where heaps lie: one stretch of addresses, a region of it for each heap, divided into slots that
+//! tiles are mapped to.
 //!
-//! A heap is a super color (004 §III-C, eq. 1): of the colors that the process was granted, counted from 0, those whose
-//! number modulo the number of heaps is its own. Which color a slot has follows from its place: the colors of the heap
-//! in turn.
+//! A heap is a super color (004 §III-C, eq. 1): of the colors that the process was granted, counted
+//! from 0, those whose number modulo the number of heaps is its own. Which color a slot has follows
+//! from its place: the colors of the heap in turn.
 
 use super::class::SLOT;
 use super::lock::Lock;
@@ -21,8 +22,9 @@ pub const MOST_HEAPS: usize = 256;
 /// The most colors of a process.
 pub const MOST_COLORS: usize = 4096;
 
-/// Maps tiles of these colors one after the other, at an address where nothing else is needed. Writes their numbers and
-/// gives how many there are: fewer where no more can be had, which it has said.
+/// Maps tiles of these colors one after the other, at an address where nothing else is needed.
+/// Writes their numbers and gives how many there are: fewer where no more can be had, which it has
+/// said.
 pub type Fetch = fn(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> usize;
 /// Gives tiles back that are not mapped any more.
 pub type GiveBack = fn(tiles: &[u32]);
@@ -57,7 +59,8 @@ struct Setup {
     number: usize,
 }
 
-// SAFETY: books are touched under the lock of their region only; the setup is written once, before `ready` is set.
+// SAFETY: books are touched under the lock of their region only; the setup is written once, before
+// `ready` is set.
 unsafe impl Sync for Arena {}
 
 /// The one of this process.
@@ -100,7 +103,8 @@ impl Arena {
     /// Opens heaps over colors, once in a process. Says whether there is room in the address space.
     ///
     /// # Panics
-    /// There are no heaps, more than [`MOST_HEAPS`], more than colors, or more colors than [`MOST_COLORS`].
+    /// There are no heaps, more than [`MOST_HEAPS`], more than colors, or more colors than
+    /// [`MOST_COLORS`].
     pub fn open(&self, colors: &[u16], heaps: usize, source: Source) -> bool {
         assert!((1..=MOST_HEAPS.min(colors.len())).contains(&heaps) && colors.len() <= MOST_COLORS);
         let mut shift = 32;

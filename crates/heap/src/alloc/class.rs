@@ -1,5 +1,5 @@
-//! Size classes: multiples of 16 bytes up to 128, then four for each doubling, so that at most a fifth of a block is
-//! rounding.
+//! Size classes: multiples of 16 bytes up to 128, then four for each doubling, so that at most a
+//! fifth of a block is rounding.
 
 /// Bytes of a slot: a tile of the memory server.
 pub const SLOT: usize = 64 * 1024;

@@ -1,8 +1,10 @@
-//! Heaps across `fork`. Tiles are shared memory: without more, parent and child would write into the same heap.
+//! Heaps across `fork`. Tiles are shared memory: without more, parent and child would write into
+//! the same heap.
 //!
-//! Before the fork what is mapped is copied to ordinary memory; the child puts the copies in the place of the tiles, the
-//! parent drops them. The parent keeps its tiles and their colors; what the child inherits has no color, what it takes
-//! afterwards has. A child that only calls `exec` notices nothing.
+//! Before the fork what is mapped is copied to ordinary memory; the child puts the copies in the
+//! place of the tiles, the parent drops them. The parent keeps its tiles and their colors; what the
+//! child inherits has no color, what it takes afterwards has. A child that only calls `exec`
+//! notices nothing.
 
 use super::arena::{ARENA, INHERITED, Use, is_tile};
 use super::class::SLOT;
@@ -44,7 +46,8 @@ impl Copies {
         }
     }
 
-    /// Copies a stretch of memory. Where it may not be read everywhere, `readable` is false; then the copy may be.
+    /// Copies a stretch of memory. Where it may not be read everywhere, `readable` is false; then
+    /// the copy may be.
     ///
     /// # Safety
     /// It is mapped.
@@ -95,7 +98,8 @@ impl Copies {
     /// Puts the copies in the place of what was copied: in the child.
     pub fn put(&mut self) {
         for i in 0..self.number {
-            // SAFETY: as above; nobody but this thread is there, and it does not use what is replaced.
+            // SAFETY: as above; nobody but this thread is there, and it does not use what is
+            // replaced.
             unsafe {
                 let it = *self.list.add(i);
                 if !sys::move_over(it.copy, it.size, it.at) {

@@ -245,8 +245,8 @@ pub unsafe fn usable(at: *mut u8) -> usize {
     }
 }
 
-/// Another size for memory that a heap handed out, in its place if it can be; null, and nothing changed, where no more
-/// can be had.
+/// Another size for memory that a heap handed out, in its place if it can be; null, and nothing
+/// changed, where no more can be had.
 ///
 /// # Safety
 /// As [`usable`]; the old address is given back when another comes.

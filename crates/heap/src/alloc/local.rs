@@ -1,8 +1,9 @@
 //! A thread's part of a heap: spans by size class, and the ways in and out of them.
 //!
-//! Blocks are handed out and taken back without a lock or an atomic instruction by the thread that has the span. Another
-//! thread that frees a block puts it on the span's own list; where the span was full, it also tells the owner, under the
-//! lock of the heap. When a thread ends, its part is orphaned as it is, and the next one that needs a span takes it up.
+//! Blocks are handed out and taken back without a lock or an atomic instruction by the thread that
+//! has the span. Another thread that frees a block puts it on the span's own list; where the span
+//! was full, it also tells the owner, under the lock of the heap. When a thread ends, its part is
+//! orphaned as it is, and the next one that needs a span takes it up.
 
 use super::arena::{ARENA, Books, Use};
 use super::class::{CLASSES, SLOT};
@@ -362,7 +363,8 @@ unsafe fn given(local: *mut Local, span: *mut Span) {
 #[cold]
 #[inline(never)]
 unsafe fn give_to_owner(span: *mut Span, block: *mut Block) {
-    // SAFETY: the caller's; a full span stays until it was returned, any other is not touched after the exchange.
+    // SAFETY: the caller's; a full span stays until it was returned, any other is not touched after
+    // the exchange.
     unsafe {
         let heap = usize::from((*span).heap);
         (*block).mark = FREE_MARK;

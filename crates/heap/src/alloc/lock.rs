@@ -1,4 +1,5 @@
-//! A lock that sleeps (futex, three states): usable in a process whose allocator it guards, and across `fork`.
+//! A lock that sleeps (futex, three states): usable in a process whose allocator it guards, and
+//! across `fork`.
 
 use super::sys;
 use core::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! A span: the blocks of one size class in one slot, or one large block in several; its description lies at its beginning,
-//! in the color of its blocks.
+//! A span: the blocks of one size class in one slot, or one large block in several; its description
+//! lies at its beginning, in the color of its blocks.
 
 use super::class::{HEADER, SIZES, SLOT};
 use super::local::Local;
@@ -13,7 +13,8 @@ pub struct Block {
     pub mark: usize,
 }
 
-/// In the second word of a block that is free. Blocks in use have it by chance only; then the lists are searched.
+/// In the second word of a block that is free. Blocks in use have it by chance only; then the lists
+/// are searched.
 pub const FREE_MARK: usize = 0x7a5e_c010_ed4e_a9f3;
 
 /// The span that blocks are taken from.
@@ -28,7 +29,8 @@ pub const LARGE: u8 = 4;
 /// In the place of the first block that another thread freed: the owner has this span on no list.
 pub const UNLISTED: *mut Block = core::ptr::without_provenance_mut(1);
 
-/// The description of a span, at the beginning of its slot. What is not atomic is its owner's alone.
+/// The description of a span, at the beginning of its slot. What is not atomic is its owner's
+/// alone.
 #[repr(C, align(128))]
 pub struct Span {
     /// Blocks that can be handed out.
@@ -136,7 +138,8 @@ impl Span {
         true
     }
 
-    /// Puts blocks that were never handed out on the free list, a page of them at most; says whether there were some.
+    /// Puts blocks that were never handed out on the free list, a page of them at most; says
+    /// whether there were some.
     ///
     /// # Safety
     /// The span is the caller's.

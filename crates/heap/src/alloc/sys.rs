@@ -1,4 +1,5 @@
-//! What the allocator needs of the system: a few calls by number, so that it can serve a program whose `mmap` it replaces.
+//! What the allocator needs of the system: a few calls by number, so that it can serve a program
+//! whose `mmap` it replaces.
 
 #![allow(
     dead_code,
@@ -176,7 +177,8 @@ pub unsafe fn plain_at(at: *mut u8, size: usize, protection: c_int) -> bool {
     .is_some()
 }
 
-/// Gives the pages of private memory back, which reads as zero from then on. Says whether it was done.
+/// Gives the pages of private memory back, which reads as zero from then on. Says whether it was
+/// done.
 ///
 /// # Safety
 /// It is private and anonymous, and nobody needs what is in it.

@@ -47,8 +47,8 @@ mod pointer {
     }
 }
 
-/// Initial-exec: one instruction, and no allocation that would call us again. The stable language has no word for it
-/// without `std`.
+/// Initial-exec: one instruction, and no allocation that would call us again. The stable language
+/// has no word for it without `std`.
 #[cfg(all(warmset_preload, target_arch = "x86_64"))]
 mod pointer {
     use super::Thread;

@@ -369,7 +369,8 @@ impl<'a> Supervisor<'a> {
         Ok((tiles, files))
     }
 
-    /// Takes tiles of a color, as many as there are up to a number. `refusal`: why there are no more.
+    /// Takes tiles of a color, as many as there are up to a number. `refusal`: why there are no
+    /// more.
     fn take_some(&mut self, color: Color, most: usize, refusal: &mut Option<Error>) -> Vec<(u32, File)> {
         let mut taken = Vec::new();
         // The server gives all that it is asked for, or nothing.

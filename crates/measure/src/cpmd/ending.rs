@@ -1,4 +1,5 @@
-//! The end of a measurement: what disturbed it, what is told of it, and the profile that is written.
+//! The end of a measurement: what disturbed it, what is told of it, and the profile that is
+//! written.
 
 use super::{BUSY, BlockSummary, Outcome, PROFILE, SAMPLES, STOLEN, Session};
 use crate::journal::BlockRecord;

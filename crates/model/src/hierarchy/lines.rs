@@ -5,7 +5,8 @@ use crate::cpus::CpuSet;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A tree of more lines than this is folded: groups alike are drawn once, with the processors of each.
+/// A tree of more lines than this is folded: groups alike are drawn once, with the processors of
+/// each.
 pub(super) const MAX_LINES: usize = 40;
 
 /// The lines of the tree in the making.

@@ -28,13 +28,13 @@ impl<'t> Places<'t> {
     }
 }
 
-/// Writes a file for rt-app: each task a thread of `SCHED_DEADLINE`, which alone has a place for deadlines, or of `SCHED_FIFO`
-/// where it has a priority.
+/// Writes a file for rt-app: each task a thread of `SCHED_DEADLINE`, which alone has a place for
+/// deadlines, or of `SCHED_FIFO` where it has a priority.
 ///
-/// Its budget is the WCET, rounded up to microseconds, of which a job runs for nine tenths: rt-app's calibration is about so
-/// exact, and the kernel makes a job wait for the next period when its budget is used up. Releases do not shift when a job is
-/// late (an absolute timer of its own for each).
-/// What has no place there (working sets, groups, workloads) is named in the notes.
+/// Its budget is the WCET, rounded up to microseconds, of which a job runs for nine tenths:
+/// rt-app's calibration is about so exact, and the kernel makes a job wait for the next period when
+/// its budget is used up. Releases do not shift when a job is late (an absolute timer of its own
+/// for each). What has no place there (working sets, groups, workloads) is named in the notes.
 ///
 /// # Errors
 /// A period, deadline or phase that is no whole number of microseconds.

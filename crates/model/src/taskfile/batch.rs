@@ -84,8 +84,9 @@ pub(super) fn meant(cause: &str) -> Option<Error> {
 
 /// Reads one line of a batch file: all times in integer microseconds, `wss` in bytes.
 ///
-/// Keys of a line other than the known ones are let through: result files carry their own next to the set. Keys of a
-/// task are not. A WCET above its deadline is let through too: the set is judged, and the answer is no.
+/// Keys of a line other than the known ones are let through: result files carry their own next to
+/// the set. Keys of a task are not. A WCET above its deadline is let through too: the set is
+/// judged, and the answer is no.
 ///
 /// # Errors
 /// Not JSON, not a set; names the column or the task, not the line, which the caller knows.

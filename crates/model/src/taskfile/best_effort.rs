@@ -1,4 +1,5 @@
-//! Work without deadlines in a TOML file: `[[best_effort]]` tables, with a name, a workload and the size of its working set.
+//! Work without deadlines in a TOML file: `[[best_effort]]` tables, with a name, a workload and the
+//! size of its working set.
 
 use super::workload;
 use crate::error::Result;

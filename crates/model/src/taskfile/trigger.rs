@@ -1,4 +1,5 @@
-//! What releases the jobs of a sporadic task, in a TOML file: `{ fifo = "/run/x" }`, `{ socket = "/run/x" }`, `{ fd = 3 }`.
+//! What releases the jobs of a sporadic task, in a TOML file: `{ fifo = "/run/x" }`,
+//! `{ socket = "/run/x" }`, `{ fd = 3 }`.
 
 use crate::error::Result;
 use crate::input::Value;

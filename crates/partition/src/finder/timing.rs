@@ -33,8 +33,9 @@ pub(super) struct Search<'a> {
     pub(super) watch: &'a dyn Watch,
 }
 
-/// Round after round: groups are found among the pages without a color and proven, the same color found twice is joined,
-/// and every page is asked against every color, twice, by other pages of the color each time.
+/// Round after round: groups are found among the pages without a color and proven, the same color
+/// found twice is joined, and every page is asked against every color, twice, by other pages of the
+/// color each time.
 pub(super) fn by_timing<J: Judge>(judge: &mut J, search: &Search<'_>) -> Result<Found> {
     let Search {
         cache,
@@ -96,7 +97,8 @@ impl Found {
     }
 }
 
-/// A group whose pages drive each other out, without those that are not driven out; `None` where too few are.
+/// A group whose pages drive each other out, without those that are not driven out; `None` where
+/// too few are.
 pub(super) fn prove<J: Judge>(judge: &mut J, group: Vec<PageId>, ways: usize) -> Option<Vec<PageId>> {
     let answers = sort(judge, &group, std::slice::from_ref(&group), ways + SPARE, |_| {
         true
@@ -110,8 +112,9 @@ pub(super) fn prove<J: Judge>(judge: &mut J, group: Vec<PageId>, ways: usize) ->
     (kept.len() > ways).then_some(kept)
 }
 
-/// The pages of each color, and those that have none: what two sortings, by different pages of the colors, do not agree on. A color
-/// that keeps fewer pages than there are ways cannot drive anything out, and is dissolved.
+/// The pages of each color, and those that have none: what two sortings, by different pages of the
+/// colors, do not agree on. A color that keeps fewer pages than there are ways cannot drive
+/// anything out, and is dissolved.
 pub(super) fn place<J: Judge>(
     judge: &mut J,
     pool: &[PageId],
@@ -172,7 +175,8 @@ pub(super) fn group<J: Judge>(
     const PATIENCE: usize = 12;
     let mut groups: Vec<Vec<PageId>> = Vec::new();
     let (ways, expected) = (search.cache.ways as usize, usize::from(search.cache.colors));
-    // Of a larger pool only as many pages at once: the longer a measurement takes, the likelier is it disturbed.
+    // Of a larger pool only as many pages at once: the longer a measurement takes, the likelier is
+    // it disturbed.
     let most = pool_pages(search.cache);
     let mut failures = 0;
     while left.len() > ways && failures < PATIENCE && !(search.late)() {
@@ -189,7 +193,8 @@ pub(super) fn group<J: Judge>(
         let mut group = set.clone();
         group.push(victim);
         group.extend(driven_out(judge, &set, &rest));
-        // Chance makes a set that drives out far more than a color when the machine is busy: that is no color.
+        // Chance makes a set that drives out far more than a color when the machine is busy: that
+        // is no color.
         if group.len() <= ways || group.len() * expected > 3 * search.pages {
             left.insert(0, victim);
             failures += 1;

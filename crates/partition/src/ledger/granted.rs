@@ -17,7 +17,8 @@ impl Ledger {
         selection.colors(self.colors, |name| self.names.get(name).cloned())
     }
 
-    /// Gives colors a name (004 §III-C: a super color), or takes it from them. What was granted by it stays granted.
+    /// Gives colors a name (004 §III-C: a super color), or takes it from them. What was granted by
+    /// it stays granted.
     ///
     /// # Errors
     /// A color is beyond the last; no color; there is no such name to take, or there are too many.
@@ -40,8 +41,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Grants colors, in addition to what the holder has. To write: to one holder only. To read: to any number of holders,
-    /// beside the one who may write (001 §5.3).
+    /// Grants colors, in addition to what the holder has. To write: to one holder only. To read: to
+    /// any number of holders, beside the one who may write (001 §5.3).
     ///
     /// # Errors
     /// A color is beyond the last, or is another's.

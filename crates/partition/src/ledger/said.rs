@@ -1,4 +1,5 @@
-//! What the books are about, as it is said and written: grants, clients, violations, the whole of it.
+//! What the books are about, as it is said and written: grants, clients, violations, the whole of
+//! it.
 
 use crate::colors::{Color, Colors};
 use crate::holder::{Access, Holder};

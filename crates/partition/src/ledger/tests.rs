@@ -246,7 +246,8 @@ fn rights_and_what_is_out_pass_to_the_next_server() {
     for id in &tiles {
         next.is_out(*id, Color(1), PEER, Access::Full);
     }
-    // It counts against the quota and is in the way of taking back, before its holder has come back and after.
+    // It counts against the quota and is in the way of taking back, before its holder has come back
+    // and after.
     assert!(
         next.take_back(&Holder::Uid(1000), &colors("1"), Access::Full)
             .is_err()

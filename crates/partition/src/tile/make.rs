@@ -55,13 +55,15 @@ pub(super) fn files() -> (u64, u64) {
     (open, getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
 }
 
-/// Makes tiles of all colors out of so much memory. Runs on one processor, so that frames freed there come back there.
+/// Makes tiles of all colors out of so much memory. Runs on one processor, so that frames freed
+/// there come back there.
 ///
-/// What could not be kept together, about one page in twenty and the rest of the last tile of each color, goes back to
-/// the system.
+/// What could not be kept together, about one page in twenty and the rest of the last tile of each
+/// color, goes back to the system.
 ///
 /// # Errors
-/// There is not as much memory; the processor cannot be used; too many files or mappings; the user stopped it.
+/// There is not as much memory; the processor cannot be used; too many files or mappings; the user
+/// stopped it.
 pub fn make(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
     on_processor(palette.cpu, "making tiles", || {
         make_here(palette, size, on, watch)
@@ -83,8 +85,9 @@ pub fn make_each(
     Ok(tiles)
 }
 
-/// Sorts more memory as long as colors have fewer tiles than are wanted. Some come off badly: while frames of a color are
-/// freed and allocated again, the system may take them for itself, or a busy processor may mix them with others.
+/// Sorts more memory as long as colors have fewer tiles than are wanted. Some come off badly: while
+/// frames of a color are freed and allocated again, the system may take them for itself, or a busy
+/// processor may mix them with others.
 ///
 /// # Errors
 /// As [`make`]; sorting more does not help: the tiles that were made are there nevertheless.
@@ -173,7 +176,8 @@ pub(super) fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn
             }
         }
     }
-    // Asked again by time, as tiles: what was moved meanwhile, or could not be told by its frame, shows here.
+    // Asked again by time, as tiles: what was moved meanwhile, or could not be told by its frame,
+    // shows here.
     let mut doubtful = doubted(&tiles, 0..tiles.len(), palette, on, watch)?;
     // Once more: a measurement errs now and then.
     doubtful = doubted(&tiles, doubtful, palette, on, watch)?;
@@ -186,7 +190,8 @@ pub(super) fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn
     Ok(tiles)
 }
 
-/// Which of these tiles have a page of another color. A page that measurements leave open is believed.
+/// Which of these tiles have a page of another color. A page that measurements leave open is
+/// believed.
 pub(super) fn doubted(
     tiles: &[Tile],
     asked: impl IntoIterator<Item = usize>,

@@ -1,6 +1,7 @@
 //! C-NPS-F: NPS-F in which no server, and so no task, leaves its cluster of processors (002 §4.3).
 //!
-//! It runs as NPS-F does; what differs is the assignment. Clusters lie around a cache level, the third by default.
+//! It runs as NPS-F does; what differs is the assignment. Clusters lie around a cache level, the
+//! third by default.
 
 use crate::catalog::{Info, Order, Tests};
 use crate::plan::{Plan, Setup};

@@ -1,19 +1,24 @@
-//! The cache-aware scheduler of 003 §3.1: soft real-time EDF that keeps the working sets of a quantum within the shared cache.
+//! The cache-aware scheduler of 003 §3.1: soft real-time EDF that keeps the working sets of a
+//! quantum within the shared cache.
 //!
-//! At every quantum boundary, processor by processor: the earliest deadline if that job is tardy; else the head of the
-//! promotion queue, which is ordered by working set size and in front of that holds the jobs that were promoted before and
-//! are not finished. If that job would push the working sets of all multithreaded tasks of the quantum beyond the cache,
-//! the processor is left idle instead, but only while a phantom task is eligible. A group of tasks is one multithreaded
+//! At every quantum boundary, processor by processor: the earliest deadline if that job is tardy;
+//! else the head of the promotion queue, which is ordered by working set size and in front of that
+//! holds the jobs that were promoted before and are not finished. If that job would push the
+//! working sets of all multithreaded tasks of the quantum beyond the cache, the processor is left
+//! idle instead, but only while a phantom task is eligible. A group of tasks is one multithreaded
 //! task: its working set counts once.
 //!
-//! Phantom tasks stand for the spare utilization M − U: as many of utilization 1 as fit, and one of e quanta in p, where p
-//! is the period of the set that leaves least over (the shortest of several; the paper's reference [7] has its own choice,
-//! any keeps tardiness bounded). What a phantom job does not use in its period is lost.
+//! Phantom tasks stand for the spare utilization M − U: as many of utilization 1 as fit, and one of
+//! e quanta in p, where p is the period of the set that leaves least over (the shortest of several;
+//! the paper's reference [7] has its own choice, any keeps tardiness bounded). What a phantom job
+//! does not use in its period is lost.
 //!
-//! A working set that is larger than the cache counts as one of its size (003 §3.2: estimates are capped at it), so that it
-//! fits where it is alone. Where an assignment reserves quanta, phantom tasks take what the reservations leave.
+//! A working set that is larger than the cache counts as one of its size (003 §3.2: estimates are
+//! capped at it), so that it fits where it is alone. Where an assignment reserves quanta, phantom
+//! tasks take what the reservations leave.
 //!
-//! Assumes given working set sizes, one for all tasks of a group. Equal sizes: earlier deadline, then lower task index.
+//! Assumes given working set sizes, one for all tasks of a group. Equal sizes: earlier deadline,
+//! then lower task index.
 
 use crate::catalog::{Info, Order, Tests};
 use crate::cluster::{Edf, Rank};
@@ -106,7 +111,8 @@ fn shared_cache(setup: &Setup<'_>) -> Option<Bytes> {
         .min()
 }
 
-/// By task its multithreaded task, and by multithreaded task its working set size in bytes, at most that of the cache.
+/// By task its multithreaded task, and by multithreaded task its working set size in bytes, at most
+/// that of the cache.
 fn groups(set: &TaskSet, cache: Bytes) -> Result<(Vec<u32>, Vec<u64>)> {
     let mut names: BTreeMap<&str, u32> = BTreeMap::new();
     let (mut group_of, mut wss) = (Vec::new(), Vec::new());
@@ -162,8 +168,8 @@ struct Phantoms {
 }
 
 impl Phantoms {
-    /// For the spare utilization of a set in whole quanta: WCETs rounded up, as the rest of a job's last quantum is nobody's,
-    /// and periods rounded down.
+    /// For the spare utilization of a set in whole quanta: WCETs rounded up, as the rest of a job's
+    /// last quantum is nobody's, and periods rounded down.
     fn of(timings: &[Timing], m: u64, quantum: Duration) -> Self {
         let quantum = quantum.nanos().max(1);
         let in_quanta = |t: &Timing| (t.wcet.nanos().div_ceil(quantum), t.period.nanos() / quantum);
@@ -208,8 +214,9 @@ impl Phantoms {
         }
     }
 
-    /// How many are eligible in a quantum. What was used of it in an earlier decision for the same quantum is given back: a job
-    /// whose budget is used up may be chosen, and be cut short at once.
+    /// How many are eligible in a quantum. What was used of it in an earlier decision for the same
+    /// quantum is given back: a job whose budget is used up may be chosen, and be cut short at
+    /// once.
     fn eligible(&mut self, slot: u64) -> u64 {
         if self.last == (slot, true) {
             self.used.1 -= 1;
@@ -234,7 +241,8 @@ pub struct CaEdf {
     quanta: Quanta,
     cache: u64,
     rank: Edf,
-    /// By group: its place among the working set sizes, its size, and the last decision in which it was chosen.
+    /// By group: its place among the working set sizes, its size, and the last decision in which it
+    /// was chosen.
     size_rank: Vec<u32>,
     wss: Vec<u64>,
     group_seen: Vec<u64>,

@@ -1,9 +1,12 @@
-//! EDF-fm: most tasks stay on one processor; at most two a processor take turns, job by job, with a neighbor (002 §4.1).
+//! EDF-fm: most tasks stay on one processor; at most two a processor take turns, job by job, with a
+//! neighbor (002 §4.1).
 //!
-//! On each processor jobs of migratory tasks go before jobs of fixed ones; within a class earliest deadline first. A job
-//! never leaves the processor on which it was released. For soft real time: only fixed tasks may be tardy.
+//! On each processor jobs of migratory tasks go before jobs of fixed ones; within a class earliest
+//! deadline first. A job never leaves the processor on which it was released. For soft real time:
+//! only fixed tasks may be tardy.
 //!
-//! Assumes an assignment in which the migratory shares of a processor do not exceed one; it is not checked here.
+//! Assumes an assignment in which the migratory shares of a processor do not exceed one; it is not
+//! checked here.
 
 use crate::Job;
 use crate::catalog::{Info, Needs, Order, Tests};

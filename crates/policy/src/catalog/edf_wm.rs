@@ -1,10 +1,12 @@
-//! EDF-WM: most tasks stay on one processor; the jobs of a few go through several, slice by slice (002 §4.2).
+//! EDF-WM: most tasks stay on one processor; the jobs of a few go through several, slice by slice
+//! (002 §4.2).
 //!
-//! Slice k of a job is released when the window of slice k − 1 ends, and never before that slice has used up its budget;
-//! on every processor whole jobs and slices are scheduled by EDF, a slice by the end of its window. A job that completes
-//! within a slice is done with.
+//! Slice k of a job is released when the window of slice k − 1 ends, and never before that slice
+//! has used up its budget; on every processor whole jobs and slices are scheduled by EDF, a slice
+//! by the end of its window. A job that completes within a slice is done with.
 //!
-//! Assumes an assignment whose windows do not exceed the deadline and whose slices are proven to fit; not checked here.
+//! Assumes an assignment whose windows do not exceed the deadline and whose slices are proven to
+//! fit; not checked here.
 
 use crate::catalog::{Info, Needs, Order, Tests};
 use crate::cluster::{Cluster, Edf};
@@ -89,8 +91,8 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     })
 }
 
-/// By task and slice, who goes first when two are due at once: the earlier release, that is the longer window; then the
-/// lower task.
+/// By task and slice, who goes first when two are due at once: the earlier release, that is the
+/// longer window; then the lower task.
 fn ties(assignment: &model::assignment::Slices) -> Vec<Vec<u32>> {
     let mut order: Vec<(usize, usize)> = Vec::new();
     for (task, slices) in assignment.tasks.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Global first in, first out: of all ready jobs those that were released first run.
 //!
-//! Equal releases: the lower task index. Tardiness is bounded where the set is not over-utilized (Leontyev, Anderson 2010):
-//! the priority of a job stays on its release.
+//! Equal releases: the lower task index. Tardiness is bounded where the set is not over-utilized
+//! (Leontyev, Anderson 2010): the priority of a job stays on its release.
 
 use crate::Job;
 use crate::catalog::{Info, Tests};

@@ -1,8 +1,9 @@
-//! NPS-F and C-NPS-F: tasks in servers, servers served in every slot by one processor or by two in turn (002 §4.3).
+//! NPS-F and C-NPS-F: tasks in servers, servers served in every slot by one processor or by two in
+//! turn (002 §4.3).
 //!
-//! A server schedules its tasks by uniprocessor EDF whenever it is served; a server that moves to another processor takes
-//! its running job along. Processors that are linked by a server are one scheduling domain: under C-NPS-F no server leaves
-//! its cluster, and the domains follow.
+//! A server schedules its tasks by uniprocessor EDF whenever it is served; a server that moves to
+//! another processor takes its running job along. Processors that are linked by a server are one
+//! scheduling domain: under C-NPS-F no server leaves its cluster, and the domains follow.
 //!
 //! Assumes timetables in which no server is served twice at once; checked here.
 
@@ -259,8 +260,9 @@ impl NpsF {
         }
     }
 
-    /// Applies the changes that are due. Where several of a place are, because the engine comes late or the policy takes over
-    /// from another one, only the latest counts. Those that leave a server are first, so that a server is never at two places.
+    /// Applies the changes that are due. Where several of a place are, because the engine comes
+    /// late or the policy takes over from another one, only the latest counts. Those that leave a
+    /// server are first, so that a server is never at two places.
     fn turn_over(&mut self, now: u64, out: &mut impl Decisions) {
         if now >= self.slot_start + self.slot {
             // Every slot begins with all places.

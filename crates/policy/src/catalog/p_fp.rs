@@ -1,7 +1,9 @@
-//! Partitioned fixed priorities: each task on its processor, the task of highest priority first (002 §2.2.2).
+//! Partitioned fixed priorities: each task on its processor, the task of highest priority first
+//! (002 §2.2.2).
 //!
-//! Priorities are those that the tasks give (the larger number first, tasks without one last), ties by the order of the set;
-//! `p-fp:dm` takes shorter relative deadlines first, `p-fp:rm` shorter periods.
+//! Priorities are those that the tasks give (the larger number first, tasks without one last), ties
+//! by the order of the set; `p-fp:dm` takes shorter relative deadlines first, `p-fp:rm` shorter
+//! periods.
 
 use crate::catalog::{Info, Needs, Order, Priority, Tests};
 use crate::cluster::{Cluster, Fixed};

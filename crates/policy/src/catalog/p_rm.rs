@@ -1,4 +1,5 @@
-//! Partitioned rate-monotonic scheduling: each task on its processor, shorter periods first (002 §2.2.1).
+//! Partitioned rate-monotonic scheduling: each task on its processor, shorter periods first (002
+//! §2.2.1).
 
 use crate::catalog::{Info, Needs, Order, Priority, Tests};
 use crate::cluster::{Cluster, Fixed};

@@ -1,15 +1,18 @@
-//! PD²: proportionate fairness on m processors, quantum by quantum (002 §2.2.2 and reference [7] there).
+//! PD²: proportionate fairness on m processors, quantum by quantum (002 §2.2.2 and reference [7]
+//! there).
 //!
-//! Each job of e quanta in p is cut into e subtasks; subtask i (from 1) may run in the window from ⌊(i − 1) p / e⌋ to
-//! ⌈i p / e⌉ after the release. Of the subtasks whose window is open those run that come first by: earlier end of window;
-//! overlapping the next window (b-bit); later group deadline (tasks of at least one half); lower task index.
+//! Each job of e quanta in p is cut into e subtasks; subtask i (from 1) may run in the window from
+//! ⌊(i − 1) p / e⌋ to ⌈i p / e⌉ after the release. Of the subtasks whose window is open those run
+//! that come first by: earlier end of window; overlapping the next window (b-bit); later group
+//! deadline (tasks of at least one half); lower task index.
 //!
-//! Assumes implicit deadlines, and periods and phases that are multiples of the quantum; WCETs are rounded up to quanta. A
-//! release in the midst of a quantum counts from the next boundary.
+//! Assumes implicit deadlines, and periods and phases that are multiples of the quantum; WCETs are
+//! rounded up to quanta. A release in the midst of a quantum counts from the next boundary.
 //!
-//! Where an assignment reserves quanta, e is what it reserves. A job that is done before leaves its other subtasks out, and
-//! the rest of its last quantum idle: PD² is optimal where subtasks are absent, too (generalized intra-sporadic tasks;
-//! Srinivasan, Anderson, Journal of Computer and System Sciences 72 (2006)).
+//! Where an assignment reserves quanta, e is what it reserves. A job that is done before leaves its
+//! other subtasks out, and the rest of its last quantum idle: PD² is optimal where subtasks are
+//! absent, too (generalized intra-sporadic tasks; Srinivasan, Anderson, Journal of Computer and
+//! System Sciences 72 (2006)).
 
 use crate::catalog::{Info, Order, Tests};
 use crate::place::Nearness;
@@ -121,8 +124,8 @@ impl Weight {
     fn key(self, i: u64, base: u64, task: TaskId) -> u128 {
         let closes = self.closes(i);
         let overlaps = !(i * self.p).is_multiple_of(self.e);
-        // How far this window could push the next ones, at most: the distance to the group deadline. It counts only where
-        // windows overlap, and for tasks of at least one half.
+        // How far this window could push the next ones, at most: the distance to the group
+        // deadline. It counts only where windows overlap, and for tasks of at least one half.
         let cascade = if overlaps && 2 * self.e >= self.p {
             let light = self.p - self.e;
             let group = ((closes * light).div_ceil(self.p) * self.p).div_ceil(light);
@@ -220,7 +223,8 @@ impl Policy for Pd2 {
             Event::Ready(Job { task, release, .. }) => {
                 self.base[task.index()] = self.quanta.from(release);
                 self.subtask[task.index()] = 1;
-                // Taken in at the next boundary, which is this one where the clock comes late to it.
+                // Taken in at the next boundary, which is this one where the clock comes late to
+                // it.
                 self.later.push(key(self.base[task.index()], 0, task));
             }
             Event::Done(task) | Event::Exhausted(task) => {
@@ -236,7 +240,8 @@ impl Policy for Pd2 {
         if let Some(slot) = self.quanta.begins(now) {
             self.quantum(slot, out);
         }
-        // While anybody runs or waits for its turn every boundary counts; else the next one at which a window opens.
+        // While anybody runs or waits for its turn every boundary counts; else the next one at
+        // which a window opens.
         if !self.open.is_empty() || self.seats.occupant.iter().any(|task| *task != NONE) {
             out.wake(self.quanta.next(now));
         } else if let Some(first) = self.later.peek() {
@@ -251,7 +256,8 @@ mod tests {
 
     #[test]
     fn windows_and_group_deadlines_are_those_of_the_literature() {
-        // The standard example of weight 8/11: windows overlap but at the end of the period; group deadlines 4, 8, 11.
+        // The standard example of weight 8/11: windows overlap but at the end of the period; group
+        // deadlines 4, 8, 11.
         let w = Weight { e: 8, p: 11 };
         let windows: Vec<(u64, u64)> = (1..=8).map(|i| (w.opens(i), w.closes(i))).collect();
         assert_eq!(

@@ -61,20 +61,24 @@ pub enum Order {
     Own,
 }
 
-/// Which tests answer for a guarantee. `analyze` has the tests; its suite holds the names against its registry.
+/// Which tests answer for a guarantee. `analyze` has the tests; its suite holds the names against
+/// its registry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tests {
     /// None: the guarantee is not judged.
     None,
-    /// Those of earliest deadline first: the exact one for one processor, all registered for `g-edf` for several.
+    /// Those of earliest deadline first: the exact one for one processor, all registered for
+    /// `g-edf` for several.
     Deadlines,
-    /// Those of fixed priorities: exact response times for one processor, those registered for `g-fp` for several.
+    /// Those of fixed priorities: exact response times for one processor, those registered for
+    /// `g-fp` for several.
     Priorities,
-    /// No task is asked for more than a processor and no cluster for more than it has. That bounds tardiness wherever
-    /// priorities stay within windows around release and deadline (Leontyev, Anderson 2010) and no processor idles while a
-    /// job waits.
+    /// No task is asked for more than a processor and no cluster for more than it has. That bounds
+    /// tardiness wherever priorities stay within windows around release and deadline (Leontyev,
+    /// Anderson 2010) and no processor idles while a job waits.
     Utilization,
-    /// The test of this name in the registry. Where an assignment in turns, slices or slots is needed, making it is the test.
+    /// The test of this name in the registry. Where an assignment in turns, slices or slots is
+    /// needed, making it is the test.
     Named(&'static str),
 }
 
@@ -83,7 +87,8 @@ pub enum Tests {
 /// A row names what it has to and takes the rest from [`Info::DEFAULT`].
 #[derive(Debug)]
 pub struct Info {
-    /// As people write it: `c-edf`. The checker finds its rule by it, and the suites see that there is one.
+    /// As people write it: `c-edf`. The checker finds its rule by it, and the suites see that there
+    /// is one.
     pub name: &'static str,
     /// What it does, in one line of help.
     pub summary: &'static str,
@@ -107,9 +112,11 @@ pub struct Info {
     pub soft: Tests,
     /// The one way to write what these parameters mean, by which verdicts call the policy.
     pub canonical: fn(&Spec) -> Result<String>,
-    /// What is judged where nobody names a policy; `l#` stands for each cache level that makes clusters of its own.
+    /// What is judged where nobody names a policy; `l#` stands for each cache level that makes
+    /// clusters of its own.
     pub suggested: &'static [&'static str],
-    /// The words by which the suites try it on any platform: with and without parameters, on clusters of given sizes.
+    /// The words by which the suites try it on any platform: with and without parameters, on
+    /// clusters of given sizes.
     pub tried: &'static [&'static str],
     /// The word by which campaigns on a real machine run it; empty: its name.
     pub live: &'static str,

@@ -23,7 +23,8 @@ pub struct Verdict {
     pub inflated: Option<f64>,
     /// The largest delay of one preemption or migration at which the set still passes.
     pub largest_delay: Option<Duration>,
-    /// By how much execution times may grow until that turns, or have to shrink: `+12.3 %`, `at least +5.0 %`.
+    /// By how much execution times may grow until that turns, or have to shrink: `+12.3 %`,
+    /// `at least +5.0 %`.
     pub growth: Option<String>,
     /// What is lost to each overhead, in processors.
     pub lost: Vec<(String, f64)>,
@@ -34,7 +35,8 @@ pub struct Verdict {
 /// Of more policies than these reasons are not told one by one.
 pub(super) const MANY: usize = 4;
 
-/// Which policies keep a load, and why the others do not. `promise` is what passing means, as `no deadline is missed`.
+/// Which policies keep a load, and why the others do not. `promise` is what passing means, as
+/// `no deadline is missed`.
 pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise: &str) -> Vec<String> {
     if verdicts.is_empty() {
         return Vec::new();
@@ -133,8 +135,8 @@ pub(super) fn reached(crossing: &Crossing, profile: &Profile, place: &str) -> Op
     })
 }
 
-/// Whether global or partitioned scheduling is the better choice, and up to which delay (000 §5). The curves are W(D);
-/// `place` names the machine of a profile.
+/// Whether global or partitioned scheduling is the better choice, and up to which delay (000 §5).
+/// The curves are W(D); `place` names the machine of a profile.
 pub fn global_or_partitioned(
     global: &Curve,
     partitioned: &Curve,

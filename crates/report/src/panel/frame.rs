@@ -136,8 +136,8 @@ impl Frame<'_> {
         }
     }
 
-    /// A ring, and the text above to the right of it, where a falling curve leaves room; below to the left if it is too
-    /// long for that.
+    /// A ring, and the text above to the right of it, where a falling curve leaves room; below to
+    /// the left if it is too long for that.
     pub(super) fn note(&self, (x, y): (f64, f64), lines: &[String]) -> Result<(), DrawError> {
         let (root, sheet) = (self.root, self.sheet);
         let (x, y) = (self.x(x, 0.0), self.y(y));

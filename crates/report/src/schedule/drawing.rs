@@ -256,7 +256,8 @@ impl Drawing<'_> {
                 self.polygon(&head, solid(Ink::Black));
             }
             MarkKind::Miss => {
-                // A bolt that strikes the line, from above and from the right of any arrow of the same moment.
+                // A bolt that strikes the line, from above and from the right of any arrow of the
+                // same moment.
                 let up = tip - 4.0;
                 let h = base - up;
                 let bolt = [

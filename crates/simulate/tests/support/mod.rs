@@ -182,7 +182,8 @@ pub fn check(header: &Header, events: &[Event]) -> Verdict {
     checker.finish()
 }
 
-/// The policies of the catalog, by the words that their rows name for the suites; those that need an assignment get a random one.
+/// The policies of the catalog, by the words that their rows name for the suites; those that need
+/// an assignment get a random one.
 pub static POLICIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| policy::catalog::tried().collect());
 
 /// A random instance for a policy.
@@ -305,7 +306,8 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
             }))
         }
         Needs::Slots { clusters, .. } => {
-            // Whole servers and, between neighbors, servers that both serve, at different times of the slot.
+            // Whole servers and, between neighbors, servers that both serve, at different times of
+            // the slot.
             let slot = random.among(2, 6);
             let split = clusters.is_none();
             let mut servers = 0;

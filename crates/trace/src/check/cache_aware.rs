@@ -1,13 +1,15 @@
 //! Who runs in a quantum under the cache-aware scheduler of 003 §3.1, from the definition.
 //!
-//! Processor by processor: the tardy job with the earliest deadline; else the jobs that were promoted before, in the order of
-//! their promotion; else the smallest working set, which is promoted until it is finished. What would push the working sets of
-//! the quantum beyond the cache leaves the processor idle instead, while a phantom task is eligible. A group of tasks is one
-//! multithreaded task, whose working set counts once; one that is larger than the cache counts as large as the cache (003 §3.2).
-//! Equal sizes: the earlier deadline, then the lower task.
+//! Processor by processor: the tardy job with the earliest deadline; else the jobs that were
+//! promoted before, in the order of their promotion; else the smallest working set, which is
+//! promoted until it is finished. What would push the working sets of the quantum beyond the cache
+//! leaves the processor idle instead, while a phantom task is eligible. A group of tasks is one
+//! multithreaded task, whose working set counts once; one that is larger than the cache counts as
+//! large as the cache (003 §3.2). Equal sizes: the earlier deadline, then the lower task.
 //!
-//! Phantom tasks take the spare utilization M − U in whole quanta, WCETs rounded up and periods down: as many of utilization
-//! 1 as fit, and one of e quanta in p, p the period of the set that leaves least over, the shortest of several.
+//! Phantom tasks take the spare utilization M − U in whole quanta, WCETs rounded up and periods
+//! down: as many of utilization 1 as fit, and one of e quanta in p, p the period of the set that
+//! leaves least over, the shortest of several.
 
 use crate::check::quanta::{Choice, Law, Slot};
 use crate::state::{State, Status};
@@ -38,8 +40,8 @@ enum Rank {
 }
 
 impl CacheAware {
-    /// Of a set whose tasks all have a working set size; tasks of one group are one multithreaded task. `timings` has what
-    /// is reserved for the tasks as WCETs.
+    /// Of a set whose tasks all have a working set size; tasks of one group are one multithreaded
+    /// task. `timings` has what is reserved for the tasks as WCETs.
     pub fn new(set: &TaskSet, timings: &[Timing], cache: u64, quantum: Duration, processors: usize) -> Self {
         let mut names: Vec<String> = Vec::new();
         let (mut group_of, mut wss) = (Vec::new(), Vec::new());

@@ -1,15 +1,20 @@
-//! What a simulation was charged for (002 §2.4): every overhead lasts as long as the head says, none is left out, none is made up.
+//! What a simulation was charged for (002 §2.4): every overhead lasts as long as the head says,
+//! none is left out, none is made up.
 //!
 //! Of simulated traces whose head has charges, exactly:
 //!
-//! - Work in the kernel is not interrupted: it ends when its time is over. An interrupt on its way arrives when its latency is.
-//! - Whoever executes, or idles, does so only when all interrupts that have come are serviced: releases on the processor that
-//!   handles them, timers that it has to program ([`Transfers`]), and ticks.
-//! - A job is put on by a switch to it, and switched to by a decision for it; what is free leaves no trace.
-//! - Whoever has let its job go, or was called by an inter-processor interrupt, decides before it goes on.
-//! - A job that goes on reloads its working set for as long as the way says in which it went on, interrupts not counted,
-//!   unless it leaves before. If it left before the time before, what it had to load then is still where it was: the longer
-//!   delay counts.
+//! - Work in the kernel is not interrupted: it ends when its time is over. An interrupt on its way
+//!   arrives when its latency is.
+//! - Whoever executes, or idles, does so only when all interrupts that have come are serviced:
+//!   releases on the processor that handles them, timers that it has to program ([`Transfers`]),
+//!   and ticks.
+//! - A job is put on by a switch to it, and switched to by a decision for it; what is free leaves
+//!   no trace.
+//! - Whoever has let its job go, or was called by an inter-processor interrupt, decides before it
+//!   goes on.
+//! - A job that goes on reloads its working set for as long as the way says in which it went on,
+//!   interrupts not counted, unless it leaves before. If it left before the time before, what it
+//!   had to load then is still where it was: the longer delay counts.
 
 use crate::check::transfers::Transfers;
 use crate::event::{Event, EventKind};
@@ -54,7 +59,8 @@ pub struct Charged {
     /// The columns of the cache delays.
     kinds: Vec<Resumption>,
     processors: Vec<Processor>,
-    /// By task, how long the reload takes in whole that its job began, and did not finish, when it was on a processor last.
+    /// By task, how long the reload takes in whole that its job began, and did not finish, when it
+    /// was on a processor last.
     unfinished: Vec<Duration>,
     /// May jobs, other than by their release, come to a processor as slices?
     has_slices: bool,
@@ -99,8 +105,8 @@ impl Charged {
             .unwrap_or_default()
     }
 
-    /// An event is about to change the state; `open` is the innermost overhead on its processor, or the interrupt that is
-    /// the first to arrive there.
+    /// An event is about to change the state; `open` is the innermost overhead on its processor, or
+    /// the interrupt that is the first to arrive there.
     pub fn event(&mut self, event: &Event, state: &State, faults: &mut Vec<Fault>) {
         let Some(cpu) = event.cpu() else { return };
         let now = event.time;

@@ -1,16 +1,18 @@
 //! Domains: processors that choose together, by priority, among the jobs that wait for them.
 //!
-//! The rule that most policies share: in every domain the jobs of highest priority run, and no processor of it idles while a
-//! job waits. It is looked at between instants, after everything of an instant has happened. While a decision is being
-//! carried out (an overhead is open, an interrupt under way) it may be broken, and on a real machine for as long as the
-//! tolerance says; how long it was broken is kept, so that a report can state which tolerance would do.
+//! The rule that most policies share: in every domain the jobs of highest priority run, and no
+//! processor of it idles while a job waits. It is looked at between instants, after everything of
+//! an instant has happened. While a decision is being carried out (an overhead is open, an
+//! interrupt under way) it may be broken, and on a real machine for as long as the tolerance says;
+//! how long it was broken is kept, so that a report can state which tolerance would do.
 
 use crate::state::{Fault, State, Status, nth};
 use model::{CpuId, Duration, Instant, TaskId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The priority of a job; the least is the highest. Ties as in DESIGN: the earlier release, then the lower task index.
+/// The priority of a job; the least is the highest. Ties as in DESIGN: the earlier release, then
+/// the lower task index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
     /// A class above all deadlines: a static priority.
@@ -50,7 +52,8 @@ pub struct Domains {
     domain_of: Vec<Option<u32>>,
     /// Per processor, the priority of what runs.
     running: Vec<Option<Key>>,
-    /// Per task, the number of its latest entry in a queue; older entries are void. Even: it waits; odd: it does not.
+    /// Per task, the number of its latest entry in a queue; older entries are void. Even: it waits;
+    /// odd: it does not.
     entry: Vec<u32>,
     dirty: Vec<u32>,
     tolerance: Duration,
@@ -113,7 +116,8 @@ impl Domains {
         self.touch(domain);
     }
 
-    /// Until the next look, a job of this domain is still on a processor that is not its own any more.
+    /// Until the next look, a job of this domain is still on a processor that is not its own any
+    /// more.
     pub fn leave_behind(&mut self, domain: u32) {
         if let Some(d) = self.domains.get_mut(domain as usize) {
             d.leaving = true;
@@ -181,8 +185,8 @@ impl Domains {
         None
     }
 
-    /// Everything held still from `from` to `to`: was the rule kept? Breaches longer than the tolerance go to `faults`, the
-    /// length of every breach that is over to `lengths`.
+    /// Everything held still from `from` to `to`: was the rule kept? Breaches longer than the
+    /// tolerance go to `faults`, the length of every breach that is over to `lengths`.
     pub fn hold(
         &mut self,
         from: Instant,
@@ -299,7 +303,8 @@ impl Domains {
 /// Is a decision about this task, or on any processor of its domain, being carried out?
 fn is_deciding(domain: &Domain, task: TaskId, state: &State) -> bool {
     let settles = |cpu: CpuId| state.processors.get(cpu.index()).is_some_and(|p| p.is_settling());
-    // Where the job comes from: it may still be loaded there, or its release is being handled there.
+    // Where the job comes from: it may still be loaded there, or its release is being handled
+    // there.
     let comes_from = match state.tasks[task.index()].status {
         Status::Preempted(cpu) | Status::Suspended(cpu) | Status::Running(cpu) => Some(cpu),
         Status::Fresh => state.tasks[task.index()].head().map(|job| job.cpu),

@@ -1,9 +1,9 @@
 //! Who runs in a quantum under PD² (002 §2.2.2 and reference [7] there), from the definition.
 //!
-//! Subtask i (from 1) of a job of e quanta in p may run in [⌊(i − 1) p / e⌋, ⌈i p / e⌉) after the release. Of the subtasks whose
-//! window is open those with the earliest end run; of equal ones those that overlap the next window (b-bit), then those with
-//! the later group deadline; then, as the policy promises, the lower task index. A job that needs more than e quanta, as
-//! decisions take time of them, goes on with windows of the same formula.
+//! Subtask i (from 1) of a job of e quanta in p may run in
+//! [⌊(i − 1) p / e⌋, ⌈i p / e⌉) after the release. Of the subtasks whose window is open those with the earliest end run; of equal ones those that overlap the next window (b-bit), then those with
+//! the later group deadline; then, as the policy promises, the lower task index. A job that needs
+//! more than e quanta, as decisions take time of them, goes on with windows of the same formula.
 //!
 //! Assumes periods of whole quanta, as the policy does; WCETs are rounded up to quanta.
 
@@ -18,18 +18,22 @@ pub struct Fair {
     weights: Vec<(u64, u64)>,
     /// Per task, how many quanta its job was chosen for.
     had: Vec<u64>,
-    /// Per task, the last window of the chain that it is in, and where the chain ends, in quanta after the release.
+    /// Per task, the last window of the chain that it is in, and where the chain ends, in quanta
+    /// after the release.
     chain: Vec<(u64, u128)>,
     quantum: u64,
     processors: usize,
-    /// Do all weights fit on the processors, and did no job want more, so that every window is kept?
+    /// Do all weights fit on the processors, and did no job want more, so that every window is
+    /// kept?
     feasible: bool,
 }
 
-/// The less, the higher: the end of the window, no overlap with the next, later group deadline, task.
+/// The less, the higher: the end of the window, no overlap with the next, later group deadline,
+/// task.
 type Priority = (u128, bool, Reverse<u128>, usize);
 
-/// Windows of one chain that are walked; where it is longer, the formula of the literature says where it ends.
+/// Windows of one chain that are walked; where it is longer, the formula of the literature says
+/// where it ends.
 const LONGEST_WALK: u64 = 1 << 12;
 
 impl Fair {
@@ -58,8 +62,9 @@ impl Fair {
         ((i - 1) * p / e, (i * p).div_ceil(e))
     }
 
-    /// The end of the chain of windows of which each must follow at once when the one before runs in its last quantum, in
-    /// quanta after the release; straight from the definition, window by window. Zero for light tasks.
+    /// The end of the chain of windows of which each must follow at once when the one before runs
+    /// in its last quantum, in quanta after the release; straight from the definition, window by
+    /// window. Zero for light tasks.
     fn group(&mut self, task: usize, i: u64) -> u128 {
         let (e, p) = self.weights[task];
         if u128::from(e) * 2 < u128::from(p) || e >= p {

@@ -1,10 +1,11 @@
 //! The checker: does a trace keep the rules of every schedule, and those of its own policy?
 //!
-//! It knows a policy by its name and its assignment, and derives the rules from the papers' definitions, not from the code
-//! that made the trace: a second opinion. One pass; memory grows with tasks, processors and pending jobs, and holds a second of a
-//! real run's events.
+//! It knows a policy by its name and its assignment, and derives the rules from the papers'
+//! definitions, not from the code that made the trace: a second opinion. One pass; memory grows
+//! with tasks, processors and pending jobs, and holds a second of a real run's events.
 //!
-//! After lost events nothing can be said for certain: the checker stops there and says how many events it did not check.
+//! After lost events nothing can be said for certain: the checker stops there and says how many
+//! events it did not check.
 
 mod cache_aware;
 mod charges;
@@ -117,7 +118,8 @@ pub struct Checker {
     notes: Vec<String>,
 }
 
-/// That a processor stood still is known when it runs again: a real run is looked at so long afterwards.
+/// That a processor stood still is known when it runs again: a real run is looked at so long
+/// afterwards.
 const AHEAD: Duration = Duration::from_secs(1);
 /// And no more events are kept for it.
 const MOST_AHEAD: usize = 1 << 20;
@@ -155,7 +157,8 @@ impl Checker {
             header,
             options,
         };
-        // Every stage is looked at now, so that a bad assignment is an error and not a violation later.
+        // Every stage is looked at now, so that a bad assignment is an error and not a violation
+        // later.
         for stage in (0..checker.header.stages.len()).rev() {
             checker.rule_by(stage)?;
         }

@@ -112,7 +112,8 @@ impl Asked<'_> {
         self.header.tasks.timings()
     }
 
-    /// The tasks by a key, the least first. Of equal ones the first of the set goes first: sorting is stable.
+    /// The tasks by a key, the least first. Of equal ones the first of the set goes first: sorting
+    /// is stable.
     fn by(&self, key: impl Fn(usize) -> Duration) -> Order {
         let mut tasks: Vec<usize> = (0..self.timings().len()).collect();
         tasks.sort_by_key(|t| key(*t));
@@ -123,8 +124,8 @@ impl Asked<'_> {
         Order::Fixed(rank)
     }
 
-    /// The rule of a policy that differs from others in the order of jobs only, in the clusters of the assignment. Where there is
-    /// none, a policy named `g-…` has all processors together.
+    /// The rule of a policy that differs from others in the order of jobs only, in the clusters of
+    /// the assignment. Where there is none, a policy named `g-…` has all processors together.
     fn ordered(&self, order: Order) -> Result<Box<dyn Rule>> {
         let clustered = match &self.stage.assignment {
             Some(Assignment::Clustered(clustered)) => clustered.clone(),
@@ -202,7 +203,8 @@ fn by_period(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     asked.ordered(asked.by(|t| asked.timings()[t].period))
 }
 
-/// By the priorities of the tasks, the larger number first and tasks without one last; or as the parameters say.
+/// By the priorities of the tasks, the larger number first and tasks without one last; or as the
+/// parameters say.
 fn by_priority(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     let timings = asked.timings();
     if asked.spec.has("rm") {
@@ -268,7 +270,8 @@ fn cache_aware(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     )))
 }
 
-/// The tasks of a stage in quanta, with what is reserved for them as WCETs where the assignment says so.
+/// The tasks of a stage in quanta, with what is reserved for them as WCETs where the assignment
+/// says so.
 fn reserved(header: &Header, stage: &Stage, quantum: Duration) -> Result<Vec<Timing>> {
     let Some(Assignment::Quanta(quanta)) = &stage.assignment else {
         return Ok(header.tasks.timings().to_vec());
@@ -279,7 +282,8 @@ fn reserved(header: &Header, stage: &Stage, quantum: Duration) -> Result<Vec<Tim
     quanta.timings(&header.tasks).map_err(|_| misfit())
 }
 
-/// Processors that decide together, where those of different clusters never wait for each other: nobody pushes jobs between them.
+/// Processors that decide together, where those of different clusters never wait for each other:
+/// nobody pushes jobs between them.
 pub fn alone(stage: &Stage) -> Vec<CpuSet> {
     match &stage.assignment {
         Some(Assignment::Clustered(clustered)) => clustered.clusters.clone(),

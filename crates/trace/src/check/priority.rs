@@ -1,7 +1,9 @@
-//! Policies with one priority a job: EDF and fixed priorities, partitioned, global and clustered (002 §2.2), and EDF-fm.
+//! Policies with one priority a job: EDF and fixed priorities, partitioned, global and clustered
+//! (002 §2.2), and EDF-fm.
 //!
-//! EDF-fm (002 §4.1): a job of a migratory task stays on the processor of its release, above all fixed tasks; among the first
-//! k jobs of the task since the policy rules, those on a processor differ by less than one from k times its share there.
+//! EDF-fm (002 §4.1): a job of a migratory task stays on the processor of its release, above all
+//! fixed tasks; among the first k jobs of the task since the policy rules, those on a processor
+//! differ by less than one from k times its share there.
 
 use crate::check::domains::{Domains, Key};
 use crate::check::{Found, Rule};
@@ -39,7 +41,8 @@ pub struct Dealt {
 pub enum Place {
     /// In the domain of its task.
     Task(Vec<u32>),
-    /// In the domain of the processor that handled its release; and per task, what its processors got.
+    /// In the domain of the processor that handled its release; and per task, what its processors
+    /// got.
     Turns(Vec<Turn>, Vec<Dealt>),
 }
 
@@ -92,7 +95,8 @@ impl Priority {
         }
     }
 
-    /// Was the job of a migratory task released under the policy that ruled before? Then its release does not say where it is to be.
+    /// Was the job of a migratory task released under the policy that ruled before? Then its
+    /// release does not say where it is to be.
     fn is_carried_over(&self, task: TaskId, state: &State) -> bool {
         let Place::Turns(turns, dealt) = &self.place else {
             return false;
@@ -167,7 +171,8 @@ impl Rule for Priority {
         let Some(cpu) = event.cpu() else { return };
         match event.kind {
             EventKind::Release => {
-                // On a real machine any processor may handle the release, unless that is what deals the jobs out.
+                // On a real machine any processor may handle the release, unless that is what deals
+                // the jobs out.
                 let deals = matches!(self.place, Place::Turns(..));
                 if !self.may_release(event, cpu, state) && (deals || state.is_simulated()) {
                     found.faults.push(Fault {

@@ -1,16 +1,19 @@
-//! Quantum-driven policies, judged quantum by quantum: PD² (002 §2.2.2) and the cache-aware scheduler (003 §3.1).
+//! Quantum-driven policies, judged quantum by quantum: PD² (002 §2.2.2) and the cache-aware
+//! scheduler (003 §3.1).
 //!
-//! Who is to run in a quantum follows from what is ready when it is decided: in a simulation at the boundary itself, after
-//! everything of that instant; on a real machine where the trace says so ([`EventKind::Quantum`]), at most the tolerance later.
-//! From then on to the next decision:
+//! Who is to run in a quantum follows from what is ready when it is decided: in a simulation at the
+//! boundary itself, after everything of that instant; on a real machine where the trace says so
+//! ([`EventKind::Quantum`]), at most the tolerance later. From then on to the next decision:
 //!
-//! - a processor that is not being settled (no overhead but cache delay is open, no interrupt under way to it) runs nobody
-//!   who was not chosen;
-//! - a chosen job waits only while some processor is being settled: the decision is being carried out;
+//! - a processor that is not being settled (no overhead but cache delay is open, no interrupt under
+//!   way to it) runs nobody who was not chosen;
+//! - a chosen job waits only while some processor is being settled: the decision is being carried
+//!   out;
 //! - as many processors say that they idle on purpose as the choice leaves idle.
 //!
-//! On a real machine one dispatcher carries its decision out on all processors, one after another, within a section of its own
-//! processor: until it is through, but no longer than the tolerance, others still have who they had.
+//! On a real machine one dispatcher carries its decision out on all processors, one after another,
+//! within a section of its own processor: until it is through, but no longer than the tolerance,
+//! others still have who they had.
 //!
 //! Without overheads nothing is ever being settled, and nobody is put on between boundaries.
 
@@ -121,15 +124,16 @@ impl<L: Law> Quanta<L> {
         self.slot.is_some_and(recent) && state.processors.iter().any(|p| p.is_settling())
     }
 
-    /// From this instant of a real run on: is the quantum over, and the next one due? Whoever is relieved of the processors
-    /// then takes its jobs off them and decides no more; one who stays and does not decide in time breaks the rule of
-    /// [`overdue`](Self::overdue).
+    /// From this instant of a real run on: is the quantum over, and the next one due? Whoever is
+    /// relieved of the processors then takes its jobs off them and decides no more; one who stays
+    /// and does not decide in time breaks the rule of [`overdue`](Self::overdue).
     fn is_over(&self, from: Instant) -> bool {
         let end = |slot: Slot| (slot.number + 1).saturating_mul(self.quantum);
         self.slot.is_some_and(|slot| from.nanos() >= end(slot))
     }
 
-    /// Between two events: do those run that were chosen, and does nobody wait who was (unless the quantum is `over`)?
+    /// Between two events: do those run that were chosen, and does nobody wait who was (unless the
+    /// quantum is `over`)?
     fn compare(&mut self, over: bool, state: &State, found: &mut Found) {
         let Some(slot) = self.slot.filter(|_| !self.reported) else {
             return;
@@ -199,7 +203,8 @@ impl<L: Law> Quanta<L> {
         let Some(slot) = self.slot.filter(|_| !self.reported) else {
             return;
         };
-        // While somebody has the quantum, somebody may have the next; else whoever comes has that at its release, or the next one.
+        // While somebody has the quantum, somebody may have the next; else whoever comes has that
+        // at its release, or the next one.
         let goes_on = self.choice.tasks.iter().any(|t| self.has_chosen_job(*t, state));
         let end = (slot.number + 1).saturating_mul(self.quantum);
         let due = match goes_on {
@@ -289,7 +294,8 @@ impl<L: Law> Rule for Quanta<L> {
         if slot.saturating_mul(self.quantum) > from.nanos() {
             self.compare(false, state, found);
         }
-        // Between two events of a schedule that goes on lie no more quanta than a period has; a damaged time must not take years.
+        // Between two events of a schedule that goes on lie no more quanta than a period has; a
+        // damaged time must not take years.
         if (to.nanos() / self.quantum).saturating_sub(slot) > MOST_QUANTA
             && state.tasks.iter().any(|t| t.status != Status::Nothing)
         {

@@ -1,8 +1,8 @@
 //! NPS-F and C-NPS-F: tasks in servers, servers in the slots of processors (002 §4.3).
 //!
-//! Every processor serves, in every slot, the servers of its timetable at their times and nobody in between. A job runs only
-//! where its server is served, and there the earliest deadline of the server runs; a server that is served idles only if
-//! none of its jobs is ready.
+//! Every processor serves, in every slot, the servers of its timetable at their times and nobody in
+//! between. A job runs only where its server is served, and there the earliest deadline of the
+//! server runs; a server that is served idles only if none of its jobs is ready.
 
 use crate::check::domains::{Domains, Key};
 use crate::check::{Found, Rule};
@@ -189,7 +189,8 @@ impl Rule for Servers {
                     self.domains.run(cpu, key);
                 }
                 let server = self.server_of[task.index()];
-                // Whom a processor switches to may be fixed before its server changes; it has to switch again at once then.
+                // Whom a processor switches to may be fixed before its server changes; it has to
+                // switch again at once then.
                 if !self.overheads && state.processors[cpu.index()].server != Some(server) {
                     found.faults.push(Fault {
                         rule: "place",
@@ -244,7 +245,8 @@ impl Rule for Servers {
                 let Some(processor) = state.processors.get(cpu.index()) else {
                     continue;
                 };
-                // A job that is on a processor, or that it is switching to, is out of reach of all others until it lets go.
+                // A job that is on a processor, or that it is switching to, is out of reach of all
+                // others until it lets go.
                 let switching = processor.overheads.iter().filter_map(|open| match open.overhead {
                     Overhead::Scheduling | Overhead::ContextSwitch => open.job.map(|(task, _)| task),
                     _ => None,

@@ -1,7 +1,9 @@
 //! Timers that a processor programs for a job that comes to it later (002 §5.1.2).
 //!
-//! - EDF-WM: when a slice is used up before the window of the next one opens, the processor of that one programs a timer.
-//! - EDF-fm: when a job has ended whose successor is to come to the other processor, that one programs a timer for its release.
+//! - EDF-WM: when a slice is used up before the window of the next one opens, the processor of that
+//!   one programs a timer.
+//! - EDF-fm: when a job has ended whose successor is to come to the other processor, that one
+//!   programs a timer for its release.
 
 use crate::event::{Event, EventKind};
 use crate::header::Header;

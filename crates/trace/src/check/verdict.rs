@@ -15,7 +15,8 @@ pub struct Violation {
     pub rule: &'static str,
     /// What happened, as a clause.
     pub text: String,
-    /// The event that broke it, with its place in the trace, from 0; `None`: what broke it was that nothing happened.
+    /// The event that broke it, with its place in the trace, from 0; `None`: what broke it was that
+    /// nothing happened.
     pub event: Option<(u64, String)>,
     /// What was ready then, by deadline; at most [`Violation::MAX_QUEUE`].
     pub queue: Vec<Ready>,
@@ -104,10 +105,12 @@ pub struct Verdict {
     /// When processors stood still, which is not counted as overdue.
     #[serde(skip_serializing_if = "Standstills::is_empty")]
     pub standstills: Standstills,
-    /// How late jobs were released; real runs only. That includes the time in which processors stood still.
+    /// How late jobs were released; real runs only. That includes the time in which processors
+    /// stood still.
     #[serde(skip_serializing_if = "Overdue::is_empty")]
     pub late_releases: Overdue,
-    /// By how much completed jobs say to have executed for longer than the trace shows; real runs only.
+    /// By how much completed jobs say to have executed for longer than the trace shows; real runs
+    /// only.
     #[serde(skip_serializing_if = "Overdue::is_empty")]
     pub unseen: Overdue,
     /// How many violations there are.

@@ -1,8 +1,8 @@
 //! EDF-WM: jobs cut into slices, each with its processor, window and budget (002 §4.2).
 //!
-//! Slice k of a job may run on its processor only, from the end of window k − 1 (but not before slice k − 1 is used up), for at
-//! most its budget; the last slice takes what is left. On every processor the earliest end of a window runs, fixed tasks with
-//! their deadlines among them.
+//! Slice k of a job may run on its processor only, from the end of window k − 1 (but not before
+//! slice k − 1 is used up), for at most its budget; the last slice takes what is left. On every
+//! processor the earliest end of a window runs, fixed tasks with their deadlines among them.
 
 use crate::check::domains::{Domains, Key};
 use crate::check::{Found, Rule};
@@ -112,7 +112,8 @@ impl Windows {
         self.wait(task, state);
     }
 
-    /// What the job has executed in its slice must be within the budget; says whether the budget is used up.
+    /// What the job has executed in its slice must be within the budget; says whether the budget is
+    /// used up.
     fn spent(&self, task: TaskId, executed: Duration, exact: bool, state: &State, found: &mut Found) -> bool {
         let progress = self.at[task.index()];
         let slices = &self.slices[task.index()];
@@ -182,8 +183,9 @@ impl Windows {
         self.closed.push(task);
     }
 
-    /// Of every slice that is ready its window is told at once, on a real machine within the tolerance. With overheads a slice
-    /// becomes ready when its release was serviced, which is not known here: then it is asked for when the slice runs.
+    /// Of every slice that is ready its window is told at once, on a real machine within the
+    /// tolerance. With overheads a slice becomes ready when its release was serviced, which is not
+    /// known here: then it is asked for when the slice runs.
     fn told(&mut self, to: Instant, state: &State, found: &mut Found) {
         if self.overheads && state.is_simulated() {
             return;

@@ -14,29 +14,35 @@ pub enum EventKind {
     Preemption = 3,
     /// A job runs again where it last ran.
     Resumption = 4,
-    /// A job runs again, on another processor than before. Argument: the processor on which it last ran.
+    /// A job runs again, on another processor than before. Argument: the processor on which it last
+    /// ran.
     Migration = 5,
-    /// A running job is done and leaves its processor. Argument: how long it executed, without overheads; 0 if not known.
+    /// A running job is done and leaves its processor. Argument: how long it executed, without
+    /// overheads; 0 if not known.
     Completion = 6,
-    /// A job is known to have missed its deadline: recorded just before its completion, at the latest at the end of the trace.
-    /// Argument: the absolute deadline.
+    /// A job is known to have missed its deadline: recorded just before its completion, at the
+    /// latest at the end of the trace. Argument: the absolute deadline.
     DeadlineMiss = 7,
     /// A job has used up its budget, or that of its slice or quantum. Argument: the budget.
     BudgetExhausted = 8,
-    /// An overhead begins on a processor. Argument: which, see [`Overhead`]. The job is the one that it serves, if any.
+    /// An overhead begins on a processor. Argument: which, see [`Overhead`]. The job is the one
+    /// that it serves, if any.
     OverheadBegin = 9,
     /// That overhead ends. Same argument.
     OverheadEnd = 10,
-    /// A processor has no job from now on. With [`Flags::DELIBERATE`]: although one is ready (003 §3.1, phantom tasks).
+    /// A processor has no job from now on. With [`Flags::DELIBERATE`]: although one is ready (003
+    /// §3.1, phantom tasks).
     Idle = 11,
-    /// A server begins to be served by a processor (002 §4.3). Argument: the number of the server, from 0.
+    /// A server begins to be served by a processor (002 §4.3). Argument: the number of the server,
+    /// from 0.
     ServerBegin = 12,
     /// It ceases to be. Same argument.
     ServerEnd = 13,
-    /// A slice of a split job becomes ready on its processor (002 §4.2). Argument: the absolute deadline of its window.
-    /// The first slice has one too, just after the release.
+    /// A slice of a split job becomes ready on its processor (002 §4.2). Argument: the absolute
+    /// deadline of its window. The first slice has one too, just after the release.
     Window = 14,
-    /// A running job gives up its processor by itself and is not ready until it wakes up (real programs only).
+    /// A running job gives up its processor by itself and is not ready until it wakes up (real
+    /// programs only).
     Suspension = 15,
     /// A suspended job is ready again.
     WakeUp = 16,
@@ -46,11 +52,12 @@ pub enum EventKind {
     Lost = 18,
     /// The trace ends here, complete. Its time is the horizon.
     End = 19,
-    /// A quantum-driven policy decides now who runs in the quantum that is under way. Real runs only, which come late to the
-    /// boundary; the processor is the first of the domain.
+    /// A quantum-driven policy decides now who runs in the quantum that is under way. Real runs
+    /// only, which come late to the boundary; the processor is the first of the domain.
     Quantum = 20,
-    /// The machine ran nothing on this processor for a while, not even the most urgent thread, which was due then: firmware or
-    /// a hypervisor had it, or the kernel did not let go of it. Recorded when it ran again. Argument: for how long. Real runs only.
+    /// The machine ran nothing on this processor for a while, not even the most urgent thread,
+    /// which was due then: firmware or a hypervisor had it, or the kernel did not let go of it.
+    /// Recorded when it ran again. Argument: for how long. Real runs only.
     Standstill = 21,
 }
 

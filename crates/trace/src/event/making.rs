@@ -157,7 +157,8 @@ impl Event {
         )
     }
 
-    /// A slice of a split job becomes ready on `cpu`, to be done by the absolute `deadline` of its window.
+    /// A slice of a split job becomes ready on `cpu`, to be done by the absolute `deadline` of its
+    /// window.
     pub const fn window(time: Instant, cpu: CpuId, task: TaskId, job: u64, deadline: Instant) -> Self {
         Self::new(EventKind::Window, time, Some(cpu), task, job, deadline.nanos())
     }
@@ -189,7 +190,8 @@ impl Event {
         Self::new(EventKind::Lost, time, Some(cpu), Self::NO_TASK, 0, count)
     }
 
-    /// Up to `count` events of all processors were lost before this one: a part of the file is damaged.
+    /// Up to `count` events of all processors were lost before this one: a part of the file is
+    /// damaged.
     pub const fn lost_anywhere(time: Instant, count: u64) -> Self {
         Self::new(EventKind::Lost, time, None, Self::NO_TASK, 0, count)
     }
@@ -211,7 +213,8 @@ impl Event {
         )
     }
 
-    /// A quantum-driven policy decides who runs in this quantum; `cpu` is the first processor of its domain.
+    /// A quantum-driven policy decides who runs in this quantum; `cpu` is the first processor of
+    /// its domain.
     pub const fn quantum(time: Instant, cpu: CpuId) -> Self {
         Self::new(EventKind::Quantum, time, Some(cpu), Self::NO_TASK, 0, 0)
     }

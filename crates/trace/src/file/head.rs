@@ -98,7 +98,8 @@ pub(super) fn head_of(path: &Path, header: &Header) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The checksum of a head: of its first bytes but the checksum itself, and of the text with the zeros behind it.
+/// The checksum of a head: of its first bytes but the checksum itself, and of the text with the
+/// zeros behind it.
 pub(super) fn head_sum(prefix: &[u8], rest: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&prefix[..PREFIX - 4]);

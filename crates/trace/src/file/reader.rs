@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 pub struct Condition {
     /// Events read.
     pub events: u64,
-    /// Blocks that are missing or whose checksum is wrong; each holds up to [`RECORDS`] events, which are lost.
+    /// Blocks that are missing or whose checksum is wrong; each holds up to [`RECORDS`] events,
+    /// which are lost.
     pub damaged_blocks: u64,
     /// Events at the end, in a block that was cut off: whole records, but without a checksum.
     pub unverified: u64,
@@ -118,12 +119,14 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// How much could be read so far; of the whole trace once [`Reader::next_block`] has returned `None`.
+    /// How much could be read so far; of the whole trace once [`Reader::next_block`] has returned
+    /// `None`.
     pub fn condition(&self) -> Condition {
         self.condition
     }
 
-    /// The next events, in order, or `None` at the end. Where a block is damaged, a [`EventKind::Lost`] record stands for it.
+    /// The next events, in order, or `None` at the end. Where a block is damaged, a
+    /// [`EventKind::Lost`] record stands for it.
     ///
     /// # Errors
     /// The file cannot be read on.
@@ -207,7 +210,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What can be had of a block that was cut off: whole records whose kind exists and whose times ascend.
+    /// What can be had of a block that was cut off: whole records whose kind exists and whose times
+    /// ascend.
     pub(super) fn recover(&mut self, length: usize) {
         let block = &self.block[..length];
         let usable = length >= Event::SIZE

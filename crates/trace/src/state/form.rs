@@ -4,7 +4,8 @@ use super::{Fault, State, fault};
 use crate::event::{Event, EventKind, Flags};
 
 impl State {
-    /// Everything that can be said of an event without the schedule: processor, task, flags, fields that mean nothing.
+    /// Everything that can be said of an event without the schedule: processor, task, flags, fields
+    /// that mean nothing.
     pub(crate) fn check_form(&self, event: &Event) -> Result<(), Fault> {
         let bad = |text: String| Err(fault("well-formed", text));
         if event.time < self.now {

@@ -1,4 +1,5 @@
-//! What jobs do: they are released, complete, miss deadlines, use up budgets, and are unfinished at the end.
+//! What jobs do: they are released, complete, miss deadlines, use up budgets, and are unfinished at
+//! the end.
 
 use super::{Fault, Job, Observer, State, Status, fault, nth};
 use crate::event::{Event, Flags};
@@ -33,7 +34,8 @@ impl State {
                 format!("job {} is released out of turn", nth(event.job)),
             ));
         }
-        // Written as sums, so that a deadline before the relative one does not pass for a release at zero.
+        // Written as sums, so that a deadline before the relative one does not pass for a release
+        // at zero.
         let expected = event.time.checked_add(timing.deadline);
         let differs = |from: Instant| event.deadline().since(from).max(from.since(event.deadline()));
         let mut off = expected.map_or(Duration::MAX, differs);
@@ -104,8 +106,8 @@ impl State {
         };
         observer.done(event.task, &job, event.time, executed);
         let cut = event.flags.has(Flags::CUT);
-        // A job whose budget was used up before it was preempted or interrupted is cut short as soon as it comes back, whatever was
-        // released then.
+        // A job whose budget was used up before it was preempted or interrupted is cut short as
+        // soon as it comes back, whatever was released then.
         let comes_to_be_cut = cut && self.processors[cpu.index()].back == event.time;
         if simulated && self.last_release == Some(event.time) && !comes_to_be_cut {
             return Err(fault(
@@ -268,7 +270,8 @@ impl State {
         }
     }
 
-    /// At the end of a simulation: has the current job of a task executed within its WCET, and is it done if it used all of that?
+    /// At the end of a simulation: has the current job of a task executed within its WCET, and is
+    /// it done if it used all of that?
     fn within_budget(&self, task: usize) -> Result<(), Fault> {
         let must_keep = matches!(self.enforcement, None | Some(Enforcement::Exact));
         if !self.is_simulated() || !must_keep {
@@ -280,7 +283,8 @@ impl State {
             Status::Running(cpu) => Some(&self.processors[cpu.index()]),
             _ => None,
         };
-        // A job completes when it has executed its WCET; while its processor is busy with an overhead that may wait.
+        // A job completes when it has executed its WCET; while its processor is busy with an
+        // overhead that may wait.
         let is_due = on.is_some_and(|p| p.overheads.is_empty() && p.back < self.now);
         if state.executed > wcet || (is_due && state.executed == wcet) {
             return Err(fault(

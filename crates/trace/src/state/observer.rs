@@ -9,7 +9,8 @@ use model::{CpuId, Duration, Instant, TaskId};
 pub enum Doing {
     /// It executed the job.
     Executing,
-    /// It was busy with an overhead. The latency of an interrupt is told too, although the processor does something else then.
+    /// It was busy with an overhead. The latency of an interrupt is told too, although the
+    /// processor does something else then.
     Overhead(Overhead),
 }
 

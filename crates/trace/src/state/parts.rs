@@ -53,7 +53,8 @@ pub struct TaskState {
     pub pending: VecDeque<Job>,
     /// What the first of them does.
     pub status: Status,
-    /// How long the first of them has executed, overheads not counted, up to the last event of its processor.
+    /// How long the first of them has executed, overheads not counted, up to the last event of its
+    /// processor.
     pub executed: Duration,
     /// The nominal release of the latest job.
     pub(super) last_release: Option<Instant>,

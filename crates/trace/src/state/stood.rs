@@ -1,11 +1,12 @@
 //! When processors stood still ([`EventKind::Standstill`](crate::EventKind::Standstill)).
 //!
-//! What is overdue because a processor was taken away is no fault of whoever schedules it: windows are measured in the time in
-//! which the processors that the decision needed were there.
+//! What is overdue because a processor was taken away is no fault of whoever schedules it: windows
+//! are measured in the time in which the processors that the decision needed were there.
 
 use model::{CpuId, CpuSet, Duration, Instant};
 
-/// So many are kept of each processor, an hour and more where it stands still ten times a second: windows do not reach back so far.
+/// So many are kept of each processor, an hour and more where it stands still ten times a second:
+/// windows do not reach back so far.
 const KEPT: usize = 1 << 16;
 
 /// When each processor stood still.
@@ -36,7 +37,8 @@ impl Stood {
         }
     }
 
-    /// For how long of the time from `from` to `to` any of these processors stood still; `None`: any at all.
+    /// For how long of the time from `from` to `to` any of these processors stood still; `None`:
+    /// any at all.
     pub(super) fn within(&self, from: Instant, to: Instant, cpus: Option<&CpuSet>) -> Duration {
         if from >= to || self.by_cpu.iter().all(Vec::is_empty) {
             return Duration::ZERO;

@@ -1,7 +1,7 @@
 //! A slow scheduler, straight from the definitions, that makes correct traces to corrupt.
 //!
-//! At every instant: completions, then releases, then the jobs of highest priority of every domain run; a running job stays
-//! where it is, a resumed one goes back where it last ran if it can.
+//! At every instant: completions, then releases, then the jobs of highest priority of every domain
+//! run; a running job stays where it is, a resumed one goes back where it last ran if it can.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 #![allow(missing_docs)]
 
@@ -59,7 +59,8 @@ struct Live {
     last: Option<u32>,
 }
 
-/// The schedule of the header's first stage until `horizon`; `demand` says how long a job executes, in ns.
+/// The schedule of the header's first stage until `horizon`; `demand` says how long a job executes,
+/// in ns.
 pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64) -> u64) -> Vec<Event> {
     let set = &header.tasks;
     let Some(Assignment::Clustered(placed)) = &header.stages[0].assignment else {

@@ -1,4 +1,5 @@
-//! `warmset check`: decides whether a task set meets its deadlines, under which policies, and with what to spare.
+//! `warmset check`: decides whether a task set meets its deadlines, under which policies, and with
+//! what to spare.
 
 use super::check_table;
 use crate::Answer;
@@ -22,11 +23,13 @@ pub struct Args {
     on: On,
     #[command(flatten)]
     charged: Charged,
-    /// The cache delay of one preemption or migration, the same for every task; with --profile: for tasks without `wss`
+    /// The cache delay of one preemption or migration, the same for every task; with --profile: for
+    /// tasks without `wss`
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     cpmd: Option<Duration>,
-    /// How overheads are charged: `one-delay` (000 §2), `paper` (as often as 002 §6.1 counts) or `warmset` (by piece, and stricter
-    /// where no deadline may be missed) [default: `warmset` with --profile, else `one-delay`]
+    /// How overheads are charged: `one-delay` (000 §2), `paper` (as often as 002 §6.1 counts) or
+    /// `warmset` (by piece, and stricter where no deadline may be missed)
+    /// [default: `warmset` with --profile, else `one-delay`]
     #[arg(long, value_name = "NAME")]
     accounting: Option<Accounting>,
     /// No deadline may be missed [default, unless every task says `soft = true`]
@@ -35,14 +38,16 @@ pub struct Args {
     /// Deadlines may be missed by a bounded time
     #[arg(long)]
     soft: bool,
-    /// Policies to judge, as listed at the end [default: all that the platform's caches and the guarantee suggest]
+    /// Policies to judge, as listed at the end
+    /// [default: all that the platform's caches and the guarantee suggest]
     #[arg(long, value_name = "NAMES")]
     policy: Option<String>,
-    /// Judge who runs where in this file, as it is, under the one policy that --policy names: an answer of `check --format json`, or
-    /// what `simulate --assignment` takes
+    /// Judge who runs where in this file, as it is, under the one policy that --policy names: an
+    /// answer of `check --format json`, or what `simulate --assignment` takes
     #[arg(long, value_name = "FILE", conflicts_with = "batch", requires = "policy")]
     assignment: Option<PathBuf>,
-    /// Show the tests, the bounds of each task and the assignment of every policy, not of the first only
+    /// Show the tests, the bounds of each task and the assignment of every policy, not of the first
+    /// only
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -62,7 +67,8 @@ struct BatchArgs {
     /// With --batch: the tests to run, such as `GFB,BAK,BCL` [default: all]
     #[arg(long, value_name = "NAMES")]
     tests: Option<String>,
-    /// With --batch: take for granted that jobs are released at multiples of this time only, such as `1us`
+    /// With --batch: take for granted that jobs are released at multiples of this time only, such
+    /// as `1us`
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     grid: Option<Duration>,
 }

@@ -1,5 +1,5 @@
-//! A judgment for people: a table of policies, and of the first one (or of all) what each test says, how late each task can be, who
-//! runs where, and what overheads take.
+//! A judgment for people: a table of policies, and of the first one (or of all) what each test
+//! says, how late each task can be, who runs where, and what overheads take.
 
 use analyze::Guarantee;
 use analyze::policies::{Answer, Cluster, Growth, Judgment, NOT_JUDGED, PolicyVerdict};
@@ -262,7 +262,8 @@ fn losses(out: &mut Text, verdict: &PolicyVerdict) {
     out.paragraph(&text, 2);
 }
 
-/// One bar a cluster: letters for tasks (`#` for very many), `+` for what overheads add, dots for what is left.
+/// One bar a cluster: letters for tasks (`#` for very many), `+` for what overheads add, dots for
+/// what is left.
 fn picture(out: &mut Text, verdict: &PolicyVerdict) {
     let by = verdict
         .heuristic

@@ -1,4 +1,5 @@
-//! `warmset color exec`: an unmodified program with its memory in colors, and which of its pages really are.
+//! `warmset color exec`: an unmodified program with its memory in colors, and which of its pages
+//! really are.
 
 use crate::Answer;
 use crate::console::{Console, note};
@@ -59,7 +60,8 @@ pub struct Args {
     /// program's code and data are known to need it]
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
-    /// Let an allocation fail (ENOMEM) where colored memory runs out, instead of going on in ordinary memory
+    /// Let an allocation fail (ENOMEM) where colored memory runs out, instead of going on in
+    /// ordinary memory
     #[arg(long)]
     strict: bool,
     /// Do not say what was colored

@@ -37,7 +37,8 @@ pub struct ServeArgs {
     /// How often to ask again whether what is known of colors is still true; `0s`: never
     #[arg(long, value_name = "TIME", default_value = "10s")]
     again: Duration,
-    /// Where grants are kept for the server after this one [default: beside the socket, with `.state`]
+    /// Where grants are kept for the server after this one
+    /// [default: beside the socket, with `.state`]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Where clients connect, in a directory that only you write to [default:
@@ -69,7 +70,8 @@ Examples:
 pub struct GrantArgs {
     /// To whom: `pid:NUMBER`, `uid:NUMBER` or `group:NAME`
     holder: Holder,
-    /// Which colors: ranges (`0-3,8`), a bitmap (`0x10f`), super colors by number (`super:0-1/8`: of 8) or by name
+    /// Which colors: ranges (`0-3,8`), a bitmap (`0x10f`), super colors by number (`super:0-1/8`:
+    /// of 8) or by name
     colors: Selection,
     /// The most memory that the holder's processes may have together [default: no limit]
     #[arg(long, value_name = "SIZE")]

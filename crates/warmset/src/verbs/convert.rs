@@ -18,7 +18,8 @@ What has no place in the other format is told on standard error, with the reason
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A task set in TOML, which becomes a file of rt-app; or a file of rt-app (JSON), which becomes a task set
+    /// A task set in TOML, which becomes a file of rt-app; or a file of rt-app (JSON), which
+    /// becomes a task set
     file: PathBuf,
     /// How long rt-app shall run, rounded up to seconds
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]

@@ -1,4 +1,5 @@
-//! `warmset color experiment`: the experiments of 001 §5 and 004 §IV on this machine, with table, picture and raw samples.
+//! `warmset color experiment`: the experiments of 001 §5 and 004 §IV on this machine, with table,
+//! picture and raw samples.
 
 use crate::console::{Console, Format, print_json, show};
 use crate::options::{Printed, Seed, directory};
@@ -34,18 +35,22 @@ pub struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum Which {
-    /// Yes or no: does a partition isolate the filter from the flooder (at most 1.15 where it is at least 1.5 without)?
+    /// Yes or no: does a partition isolate the filter from the flooder (at most 1.15 where it is at
+    /// least 1.5 without)?
     #[command(after_help = ISOLATION)]
     Isolation(Short),
-    /// A digital filter of 4 to 8192 coefficients beside a flooder of the cache (001 §5.2, §5.3, Fig. 4)
+    /// A digital filter of 4 to 8192 coefficients beside a flooder of the cache (001 §5.2, §5.3,
+    /// Fig. 4)
     Filter(Short),
     /// A discrete cosine transform likewise (001 §5.3, Fig. 5)
     Cosine(Short),
     /// A fast Fourier transform likewise (001 §5.3, Fig. 5)
     Fourier(Short),
-    /// A product of matrices in time slices of 25 to 1000 us, with a flood after each (001 §5.4, Fig. 7)
+    /// A product of matrices in time slices of 25 to 1000 us, with a flood after each (001 §5.4,
+    /// Fig. 7)
     Matrix(Single),
-    /// The product of matrices, interrupted by the filter 2000 to 20000 times a second (001 §5.5, Fig. 8)
+    /// The product of matrices, interrupted by the filter 2000 to 20000 times a second (001 §5.5,
+    /// Fig. 8)
     Combined(Single),
     /// Periodic tasks in colors under G-EDF and P-EDF (004 §IV, Figs. 10 to 12)
     Multicore(MulticoreArgs),
@@ -103,7 +108,8 @@ Example: warmset color experiment multicore --quick -o results";
 #[derive(clap::Args, Debug)]
 #[command(after_help = MULTICORE)]
 struct MulticoreArgs {
-    /// One set for each scheduler, ten jobs of each task, times a tenth of the paper's: half a minute
+    /// One set for each scheduler, ten jobs of each task, times a tenth of the paper's: half a
+    /// minute
     #[arg(long, conflicts_with_all = ["sets", "jobs", "hasten"])]
     quick: bool,
     /// How many task sets for each scheduler

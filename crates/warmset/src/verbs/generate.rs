@@ -1,4 +1,5 @@
-//! `warmset generate`: random task sets from the field's distributions, as batch lines or as one TOML file.
+//! `warmset generate`: random task sets from the field's distributions, as batch lines or as one
+//! TOML file.
 
 use crate::Answer;
 use crate::console::Console;
@@ -46,14 +47,15 @@ pub struct Args {
     /// Distribution of periods
     #[arg(long, value_name = "NAME", default_value = "moderate")]
     periods: Periods,
-    /// Relative deadlines: `implicit`, `constrained[:LOW-HIGH]` or `arbitrary[:LOW-HIGH]`, as the part of the way from the
-    /// WCET to the period
+    /// Relative deadlines: `implicit`, `constrained[:LOW-HIGH]` or `arbitrary[:LOW-HIGH]`, as the
+    /// part of the way from the WCET to the period
     #[arg(long, value_name = "KIND", default_value = "implicit")]
     deadlines: Deadlines,
     /// Add tasks until the total utilization would exceed this
     #[arg(long, value_name = "U")]
     cap: Option<Ratio>,
-    /// What becomes of the task that would exceed the cap: `drop` it, or `scale` it down to what is left
+    /// What becomes of the task that would exceed the cap: `drop` it, or `scale` it down to what is
+    /// left
     #[arg(long, value_name = "HOW", default_value = "drop", requires = "cap")]
     fill: Fill,
     /// So many tasks in each set
@@ -81,7 +83,8 @@ pub struct Args {
     /// Number of the first set
     #[arg(long, value_name = "K", default_value_t = 0)]
     first: u64,
-    /// As batch lines (`jsonl`) or as one task file (`toml`); default: by the name of the output, else lines
+    /// As batch lines (`jsonl`) or as one task file (`toml`); default: by the name of the output,
+    /// else lines
     #[arg(long, value_name = "FORMAT")]
     format: Option<SetFormat>,
     /// Write to this file instead of to standard output

@@ -1,4 +1,5 @@
-//! `warmset measure`: what this machine costs. So far: cache-related preemption and migration delays.
+//! `warmset measure`: what this machine costs. So far: cache-related preemption and migration
+//! delays.
 
 use crate::console::{self, Console, Format};
 use crate::options::{Printed, Seed, directory};
@@ -52,14 +53,16 @@ struct CpmdArgs {
     /// Directory for the results
     #[arg(short, long, value_name = "DIR", alias = "out", value_parser = directory)]
     output: PathBuf,
-    /// About a minute: working sets up to twice the level-2 cache, preemptions up to 5 ms, fewer samples
+    /// About a minute: working sets up to twice the level-2 cache, preemptions up to 5 ms, fewer
+    /// samples
     #[arg(long)]
     quick: bool,
-    /// Parts of the words that are written: among 0, 1/128, 1/64, 1/32, 1/16, 1/8, 1/4, 1/2, 1 [default: 1/4]
+    /// Parts of the words that are written: among 0, 1/128, 1/64, 1/32, 1/16, 1/8, 1/4, 1/2, 1
+    /// [default: 1/4]
     #[arg(long, value_name = "R,…", value_delimiter = ',')]
     write_ratio: Vec<WriteRatio>,
-    /// Working set sizes, multiples of 4KiB [default: powers of two from 4KiB up to the last-level cache, at most 32MiB,
-    /// and each cache's own size; those above 32MiB with a tenth of the samples]
+    /// Working set sizes, multiples of 4KiB
+    /// [default: powers of two from 4KiB up to the last-level cache, at most 32MiB, and each cache's own size; those above 32MiB with a tenth of the samples]
     #[arg(
         long,
         value_name = "SIZE,…",
@@ -67,8 +70,8 @@ struct CpmdArgs {
         value_delimiter = ','
     )]
     wss: Vec<Bytes>,
-    /// Samples for each working set, write ratio, load and kind of resumption; disturbed ones among them [default:
-    /// 1000; quick: 850 among all kinds]
+    /// Samples for each working set, write ratio, load and kind of resumption; disturbed ones among
+    /// them [default: 1000; quick: 850 among all kinds]
     #[arg(long, value_name = "N")]
     samples: Option<u32>,
     /// Preemption lengths are drawn uniformly between zero and this [default: 50ms; quick: 5ms]

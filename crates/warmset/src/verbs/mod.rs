@@ -1,4 +1,5 @@
-//! The registry of verbs: to add one, add its file here, a variant of [`Verb`] and a line in [`run`].
+//! The registry of verbs: to add one, add its file here, a variant of [`Verb`] and a line in
+//! [`run`].
 
 mod check;
 mod check_table;
@@ -29,7 +30,8 @@ use crate::Answer;
 use model::Result;
 use std::io::Write as _;
 
-/// Measures what losing a warm cache costs on this machine, and decides with it which scheduler keeps which load.
+/// Measures what losing a warm cache costs on this machine, and decides with it which scheduler
+/// keeps which load.
 #[derive(clap::Parser, Debug)]
 #[command(
     name = "warmset",

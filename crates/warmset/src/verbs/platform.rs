@@ -1,4 +1,5 @@
-//! `warmset platform`: processors, caches and what this machine permits; or a built-in platform, or one from a file.
+//! `warmset platform`: processors, caches and what this machine permits; or a built-in platform, or
+//! one from a file.
 
 use crate::Answer;
 use crate::console::{self, Format};

@@ -17,7 +17,8 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Only a word for each, one a line, that `simulate` and `run` take on machines with a shared cache
+    /// Only a word for each, one a line, that `simulate` and `run` take on machines with a shared
+    /// cache
     #[arg(long)]
     words: bool,
     #[command(flatten)]

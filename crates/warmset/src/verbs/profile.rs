@@ -1,4 +1,5 @@
-//! `warmset profile`: shows what a platform costs, reads values off its curves, and exchanges tables with SchedCAT.
+//! `warmset profile`: shows what a platform costs, reads values off its curves, and exchanges
+//! tables with SchedCAT.
 
 use crate::Answer;
 use crate::console;
@@ -55,7 +56,8 @@ Example, a profile from a table of averages and one of maxima:
   warmset profile import pmo_stat=avg.csv --statistic average --load load -o profile.toml
   warmset profile import pmo_stat=max.csv --statistic maximum --load load --into profile.toml -o both.toml")]
 struct Import {
-    /// The table: comma-separated, `TASK-COUNT` or `WSS` (KiB) in the first column, times in microseconds
+    /// The table: comma-separated, `TASK-COUNT` or `WSS` (KiB) in the first column, times in
+    /// microseconds
     table: PathBuf,
     #[command(flatten)]
     meaning: MeaningArgs,

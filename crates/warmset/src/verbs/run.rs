@@ -58,17 +58,20 @@ pub struct Args {
     /// How long each of the policies rules before the next one takes over
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     switch_every: Option<Duration>,
-    /// Release all tasks at this moment: `+2s`, `2026-03-01T12:00:00Z` or `@SECONDS` since 1970 [default: when everything is ready]
+    /// Release all tasks at this moment: `+2s`, `2026-03-01T12:00:00Z` or `@SECONDS` since 1970
+    /// [default: when everything is ready]
     #[arg(long, value_name = "TIME")]
     release_at: Option<Moment>,
-    /// Let dispatchers of idle processors be up so long before a release, so that it is prompt [default: 100us where there is
-    /// time for it]
+    /// Let dispatchers of idle processors be up so long before a release, so that it is prompt
+    /// [default: 100us where there is time for it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     early: Option<Duration>,
-    /// Do not look, every millisecond on each processor, whether the machine stands still: then what is overdue for that counts too
+    /// Do not look, every millisecond on each processor, whether the machine stands still: then
+    /// what is overdue for that counts too
     #[arg(long)]
     no_standstills: bool,
-    /// Compare the trace with what the kernel's scheduler says of its switches (tracepoint sched_switch); needs tracefs
+    /// Compare the trace with what the kernel's scheduler says of its switches (tracepoint
+    /// sched_switch); needs tracefs
     #[arg(long)]
     witness: bool,
     /// Only look whether the run could be, and say what would disturb it
@@ -89,18 +92,19 @@ pub struct Args {
 /// Options of coloring.
 #[derive(clap::Args, Debug)]
 struct ColoringArgs {
-    /// Give working sets page colors: `named` (as the set does), `auto` (as many as each needs), or the scenarios `s1`, `s2`,
-    /// `s3` of 004 §IV-B [default: `named`, where a task names some]
+    /// Give working sets page colors: `named` (as the set does), `auto` (as many as each needs), or
+    /// the scenarios `s1`, `s2`, `s3` of 004 §IV-B [default: `named`, where a task names some]
     #[arg(long, value_name = "HOW")]
     colors: Option<Scheme>,
-    /// What is given out: colors of pages, or ways of a cache where the hardware partitions it (resctrl)
+    /// What is given out: colors of pages, or ways of a cache where the hardware partitions it
+    /// (resctrl)
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     colors_by: ByArg,
     /// The level of the cache whose colors they are [default: the first one that has colors]
     #[arg(long, value_name = "LEVEL")]
     color_level: Option<u8>,
-    /// Take memory from the memory server at this socket, in colors that were granted to this process; without it, memory is
-    /// sorted for the run
+    /// Take memory from the memory server at this socket, in colors that were granted to this
+    /// process; without it, memory is sorted for the run
     #[arg(long, value_name = "FILE")]
     color_server: Option<PathBuf>,
 }

@@ -1,7 +1,9 @@
-//! What `warmset run` shows while it runs: who is on which processor, and how close each task came to its deadlines.
+//! What `warmset run` shows while it runs: who is on which processor, and how close each task came
+//! to its deadlines.
 //!
-//! Drawn by the supervisor, an ordinary thread, a few times a second from the events that it has collected, which are about two
-//! tenths of a second old. Where standard error is not a terminal, a line now and then says how far it is.
+//! Drawn by the supervisor, an ordinary thread, a few times a second from the events that it has
+//! collected, which are about two tenths of a second old. Where standard error is not a terminal, a
+//! line now and then says how far it is.
 
 use crate::console::Console;
 use app::run::live::{Live, Snapshot, Task};

@@ -1,4 +1,5 @@
-//! `warmset simulate`: runs a task set in virtual time under a policy and says what came of its jobs.
+//! `warmset simulate`: runs a task set in virtual time under a policy and says what came of its
+//! jobs.
 
 use super::simulate_show;
 use crate::console::{Console, Screened};
@@ -28,21 +29,25 @@ pub struct Args {
     /// How long to simulate [default: one hyperperiod, at most 60 s]
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     horizon: Option<Duration>,
-    /// `periodic`, `sporadic:PART` (gaps up to that part of a period), `sporadic:DISTRIBUTION`, or a file with release times
+    /// `periodic`, `sporadic:PART` (gaps up to that part of a period), `sporadic:DISTRIBUTION`, or
+    /// a file with release times
     #[arg(long, value_name = "HOW", default_value = "periodic")]
     releases: String,
     /// How long after their arrivals jobs of tasks with `jitter` are released
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     jitter: JitterArg,
-    /// Whose timer releases jobs, where that is another processor: `0` for all tasks, `camera=0,radar=1` for some
+    /// Whose timer releases jobs, where that is another processor: `0` for all tasks,
+    /// `camera=0,radar=1` for some
     #[arg(long, value_name = "WHERE")]
     release_on: Option<String>,
-    /// A part of the WCET (`0.8`), a range of parts (`0.5..1.2`), a distribution of parts (`normal:0.7,0.1`), or a file
+    /// A part of the WCET (`0.8`), a range of parts (`0.5..1.2`), a distribution of parts
+    /// (`normal:0.7,0.1`), or a file
     #[arg(long, value_name = "HOW", default_value = "1")]
     execution: String,
     #[command(flatten)]
     seed: Seed,
-    /// Stop at the first deadline miss, at the latest after 60 simulated seconds, and answer whether there was one
+    /// Stop at the first deadline miss, at the latest after 60 simulated seconds, and answer
+    /// whether there was one
     #[arg(long)]
     brute_force: bool,
     /// Write every event to a trace

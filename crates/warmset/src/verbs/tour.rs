@@ -1,5 +1,5 @@
-//! `warmset tour`: looks at this machine, measures it, judges two examples and a study with what it found, and writes
-//! the report.
+//! `warmset tour`: looks at this machine, measures it, judges two examples and a study with what it
+//! found, and writes the report.
 
 use crate::console::{self, Console, Format};
 use crate::options::{On, Printed, Seed, directory};

@@ -1,4 +1,5 @@
-//! Where the experiment of 004 §IV runs: colors of this machine, and memory of them for one set after the other.
+//! Where the experiment of 004 §IV runs: colors of this machine, and memory of them for one set
+//! after the other.
 
 use crate::color::find::{alike, find_palette};
 use crate::run::colors::{self as run_colors, Prepared};
@@ -87,7 +88,8 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
-    /// Sorts anew after a shortage; where colors are no longer what they were, they are found anew first.
+    /// Sorts anew after a shortage; where colors are no longer what they were, they are found anew
+    /// first.
     fn renew(&mut self, why: &Error) -> Result<()> {
         self.watch.note(&format!("note: {why}: sorting memory anew"));
         if !self.check()?.broken.is_empty() {
@@ -154,7 +156,8 @@ impl Bench for Ground<'_> {
     }
 }
 
-/// Memory of a set in a scenario. Fields are dropped in this order: it is unmapped, and then goes back.
+/// Memory of a set in a scenario. Fields are dropped in this order: it is unmapped, and then goes
+/// back.
 struct Given {
     prepared: Prepared,
     _back: Back,

@@ -91,8 +91,8 @@ pub struct Head {
 /// to measure.
 ///
 /// # Errors
-/// The directory cannot be written, or holds another experiment; the sets cannot be run here; colors
-/// cannot be found for sure; the user stopped it before anything was measured.
+/// The directory cannot be written, or holds another experiment; the sets cannot be run here;
+/// colors cannot be found for sure; the user stopped it before anything was measured.
 pub fn run(options: &Options, watch: &dyn Watch) -> Result<Option<Shown>> {
     let part = match &options.execution {
         Choice::Named(text) => part_of(text).map_err(|e| e.at("--execution"))?,

@@ -9,8 +9,8 @@ use report::Figure;
 use report::lines::{Curves, figure};
 use std::fmt::Write as _;
 
-/// Percentages of tasks that missed a deadline in 004 (§IV-C, Fig. 11): by size of the working sets in KiB, P-EDF in S1 and S3,
-/// G-EDF in S1 and S3. S2 is as S1 there.
+/// Percentages of tasks that missed a deadline in 004 (§IV-C, Fig. 11): by size of the working sets
+/// in KiB, P-EDF in S1 and S3, G-EDF in S1 and S3. S2 is as S1 there.
 const PAPER: [(u64, [f64; 4]); 4] = [
     (32, [0.0, 57.75, 0.0, 93.0]),
     (64, [0.0, 70.42, 0.0, 93.02]),
@@ -231,7 +231,8 @@ impl Quantity {
     }
 }
 
-/// Figs. 10 to 12: the paper's sizes on the left, scaled ones on the right, misses in the paper beside.
+/// Figs. 10 to 12: the paper's sizes on the left, scaled ones on the right, misses in the paper
+/// beside.
 pub fn picture(head: &Head, rows: &[Row]) -> Result<Option<Figure>> {
     let lowest = |of: Of| {
         let values = rows.iter().flat_map(of).filter(|v| v.is_finite());

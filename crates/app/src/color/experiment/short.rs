@@ -1,4 +1,5 @@
-//! How the experiments on cache partitions are shown: tables, pictures and raw samples, the papers' figures beside them.
+//! How the experiments on cache partitions are shown: tables, pictures and raw samples, the papers'
+//! figures beside them.
 
 use ::experiment::flood::{SCENARIOS, Scenario};
 use ::experiment::short::{Seen, Task};

@@ -143,7 +143,8 @@ impl Arena {
         (first, zero)
     }
 
-    /// Room for the books of a thread, in the color of the heap; aligned to cache lines, zeroed, never given back.
+    /// Room for the books of a thread, in the color of the heap; aligned to cache lines, zeroed,
+    /// never given back.
     pub fn room(&self, heap: usize, size: usize) -> Option<*mut u8> {
         let size = size.next_multiple_of(64);
         loop {

@@ -105,7 +105,8 @@ impl Books {
 
     /// A slot of the region.
     pub fn slot(&mut self, slot: usize) -> &mut Slot {
-        // SAFETY: slots of the region are counted by [`Arena::slots`]; callers stay below. All zero is a valid one.
+        // SAFETY: slots of the region are counted by [`Arena::slots`]; callers stay below. All zero
+        // is a valid one.
         unsafe { &mut *self.slots.add(slot) }
     }
     pub(super) fn is_free(&mut self, slot: usize) -> bool {
