@@ -214,6 +214,7 @@ pub fn to_toml(set: &TaskSet) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::Extras;
 
     const CAMERA: &str = r#"
 [[task]]

@@ -294,7 +294,6 @@ fn open(file: &impl AsRawFd, writable: bool) -> Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::make::{check_files, files, shortage};
     use super::*;
 
     #[test]
@@ -310,30 +309,6 @@ mod tests {
             drop(map);
             assert!(tile.is_alone());
         }
-    }
-
-    #[test]
-    fn too_few_files_are_said_before_memory_is_sorted() {
-        assert!(check_files(Bytes::from_mib(1024), 100, 16484).is_ok());
-        let e = check_files(Bytes::from_mib(1400), 20, 20000)
-            .unwrap_err()
-            .to_string();
-        assert!(e.contains("22400 tiles") && e.contains("19980 more"), "{e}");
-        assert!(e.contains(&Bytes::new(19980 * TILE as u64).to_string()), "{e}");
-        let (open, most) = files();
-        assert!(open > 2 && most > open);
-    }
-
-    #[test]
-    fn the_color_that_has_too_few_is_named() {
-        let tiles: Vec<Tile> = [0, 0, 1].map(|c| Tile::fresh(Color(c)).unwrap()).into();
-        let short = |wanted: &[(u16, usize)]| {
-            let wanted = wanted.iter().map(|(c, n)| (Color(*c), *n)).collect();
-            shortage(&wanted, &tiles).map(|(color, least)| (color.0, least))
-        };
-        assert_eq!(short(&[(0, 2), (1, 1)]), None);
-        assert_eq!(short(&[(0, 3), (1, 4)]), Some((1, 3)));
-        assert_eq!(short(&[(7, 1)]), Some((7, 1)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::task::TaskId;
+use serde_json::{Value, json};
 
 fn us(us: u64) -> Duration {
     Duration::from_micros(us)

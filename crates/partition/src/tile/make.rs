@@ -34,7 +34,7 @@ pub fn allow_files(size: Bytes) {
 }
 
 /// Are files left for tiles out of so much memory? Better said before it is sorted.
-pub(super) fn check_files(size: Bytes, open: u64, most: u64) -> Result<()> {
+fn check_files(size: Bytes, open: u64, most: u64) -> Result<()> {
     let left = most.saturating_sub(open);
     let tiles = size.get() / TILE as u64;
     if tiles <= left {
@@ -50,7 +50,7 @@ pub(super) fn check_files(size: Bytes, open: u64, most: u64) -> Result<()> {
 }
 
 /// Files that this process has open, and how many it may have.
-pub(super) fn files() -> (u64, u64) {
+fn files() -> (u64, u64) {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
     (open, getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
 }
@@ -127,7 +127,7 @@ pub fn complete(
 }
 
 /// The color that has too few by the most, and by how many.
-pub(super) fn shortage(wanted: &BTreeMap<Color, usize>, tiles: &[Tile]) -> Option<(Color, usize)> {
+fn shortage(wanted: &BTreeMap<Color, usize>, tiles: &[Tile]) -> Option<(Color, usize)> {
     let mut has: BTreeMap<Color, usize> = BTreeMap::new();
     for tile in tiles {
         *has.entry(tile.color).or_default() += 1;
@@ -139,7 +139,7 @@ pub(super) fn shortage(wanted: &BTreeMap<Color, usize>, tiles: &[Tile]) -> Optio
     wanted.iter().filter_map(short).max_by_key(|(_, least)| *least)
 }
 
-pub(super) fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
+fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
     let (open, most) = files();
     // A few more are open for a moment.
     check_files(size, open + 16, most)?;
@@ -192,7 +192,7 @@ pub(super) fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn
 
 /// Which of these tiles have a page of another color. A page that measurements leave open is
 /// believed.
-pub(super) fn doubted(
+fn doubted(
     tiles: &[Tile],
     asked: impl IntoIterator<Item = usize>,
     palette: &Palette,
@@ -213,7 +213,7 @@ pub(super) fn doubted(
 }
 
 /// No tile could be made: why, as far as the system tells.
-pub(super) fn none_kept(size: Bytes) -> Error {
+fn none_kept(size: Bytes) -> Error {
     const FORCED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
     let e = Error::new(format!(
         "out of {size}, no 64 KiB could be kept together in one color"
@@ -223,5 +223,34 @@ pub(super) fn none_kept(size: Bytes) -> Error {
             "files in memory are forced into huge pages, which have all colors: write `never` or `advise` to this file",
         ),
         _ => e.remedy("give more memory, at least 1 MiB a color, or try again when the machine is less busy"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_files_are_said_before_memory_is_sorted() {
+        assert!(check_files(Bytes::from_mib(1024), 100, 16484).is_ok());
+        let e = check_files(Bytes::from_mib(1400), 20, 20000)
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("22400 tiles") && e.contains("19980 more"), "{e}");
+        assert!(e.contains(&Bytes::new(19980 * TILE as u64).to_string()), "{e}");
+        let (open, most) = files();
+        assert!(open > 2 && most > open);
+    }
+
+    #[test]
+    fn the_color_that_has_too_few_is_named() {
+        let tiles: Vec<Tile> = [0, 0, 1].map(|c| Tile::fresh(Color(c)).unwrap()).into();
+        let short = |wanted: &[(u16, usize)]| {
+            let wanted = wanted.iter().map(|(c, n)| (Color(*c), *n)).collect();
+            shortage(&wanted, &tiles).map(|(color, least)| (color.0, least))
+        };
+        assert_eq!(short(&[(0, 2), (1, 1)]), None);
+        assert_eq!(short(&[(0, 3), (1, 4)]), Some((1, 3)));
+        assert_eq!(short(&[(7, 1)]), Some((7, 1)));
     }
 }
