@@ -3,11 +3,7 @@
 use super::*;
 
 /// The tasks of each place.
-pub(super) fn places<'t>(
-    tasks: &'t [Task],
-    place_of: &'t [u32],
-    count: u32,
-) -> impl Iterator<Item = Vec<Task>> + 't {
+fn places<'t>(tasks: &'t [Task], place_of: &'t [u32], count: u32) -> impl Iterator<Item = Vec<Task>> + 't {
     (0..count).map(move |place| {
         let here = tasks.iter().zip(place_of).filter(move |(_, p)| **p == place);
         here.map(|(t, _)| *t).collect()
@@ -15,7 +11,7 @@ pub(super) fn places<'t>(
 }
 
 /// Is some job late at some place, each place on its own?
-pub(super) fn late_at_some_place(
+fn late_at_some_place(
     tally: &mut Tally,
     places: impl Iterator<Item = (Vec<Task>, u32)>,
     rule: Rule,

@@ -14,7 +14,7 @@ use std::time::Instant;
 use workload::{cosine::Cosine, filter::Filter, fourier::Fourier};
 
 /// The task in its memory.
-pub(super) enum Active<'a> {
+enum Active<'a> {
     Filter(Filter<'a>),
     Cosine(Cosine<'a>),
     Fourier(Fourier<'a>),
@@ -41,14 +41,14 @@ impl<'a> Active<'a> {
 
 /// An activation and how long it took, in ticks.
 #[inline(never)]
-pub(super) fn activate<C: Clock>(clock: C, active: &mut Active<'_>, sample: f64) -> u64 {
+fn activate<C: Clock>(clock: C, active: &mut Active<'_>, sample: f64) -> u64 {
     let start = clock.stamp();
     black_box(active.step(sample));
     clock.stamp().saturating_sub(start)
 }
 
 /// What happens before activations.
-pub(super) struct Before<'a> {
+struct Before<'a> {
     flood: Flood<'a>,
     /// As much as twice the lowest level, of others' colors.
     small: View,
@@ -79,7 +79,7 @@ impl Before<'_> {
 }
 
 /// Half of all colors are for the flood.
-pub(super) fn check_colors(colors: u16, number: u16) -> Result<()> {
+fn check_colors(colors: u16, number: u16) -> Result<()> {
     if colors == 0 || colors > number / 2 {
         return Err(
             Error::new(format!("{colors} of {number} colors cannot be the task's"))
@@ -90,7 +90,7 @@ pub(super) fn check_colors(colors: u16, number: u16) -> Result<()> {
 }
 
 /// Where the activation's code lies.
-pub(super) fn code_of<C: Clock>(task: Task) -> Vec<Page<'static>> {
+fn code_of<C: Clock>(task: Task) -> Vec<Page<'static>> {
     ground::code(&[
         activate::<C> as fn(C, &mut Active<'static>, f64) -> u64 as usize,
         match task {
@@ -102,7 +102,7 @@ pub(super) fn code_of<C: Clock>(task: Task) -> Vec<Page<'static>> {
 }
 
 /// What activations are measured with.
-pub(super) struct Rig<'a, C> {
+struct Rig<'a, C> {
     clock: C,
     calibration: Calibration,
     witness: Witness,
@@ -111,7 +111,7 @@ pub(super) struct Rig<'a, C> {
 }
 
 /// One activation, with what tells later whether it counts, in ticks.
-pub(super) struct Activation {
+struct Activation {
     sample: Sample,
     /// The slower one of two activations with a warm cache, before and after.
     guard: u64,
@@ -122,7 +122,7 @@ pub(super) struct Activation {
 }
 
 impl<C: Clock> Rig<'_, C> {
-    pub(super) fn nanos(&self, ticks: u64) -> f64 {
+    fn nanos(&self, ticks: u64) -> f64 {
         self.calibration.duration(ticks).nanos() as f64
     }
 
@@ -206,7 +206,7 @@ impl<C: Clock> Rig<'_, C> {
     /// Flags the samples whose ticks are more than `factor` times the usual of their scenario: a
     /// flood of another kind leaves prefetchers and translations in another state, so that each
     /// has its own measure.
-    pub(super) fn leave_out(
+    fn leave_out(
         &self,
         samples: &mut [Sample],
         ticks: &[u64],

@@ -80,7 +80,7 @@ impl<'a, C: Clock> Session<'a, C> {
         })
     }
 
-    pub(super) fn warn_of_disturbances(
+    fn warn_of_disturbances(
         &mut self,
         blocks: &[BlockSummary],
         discards: &BTreeMap<Discard, u64>,
@@ -194,7 +194,7 @@ impl<'a, C: Clock> Session<'a, C> {
         }
     }
 
-    pub(super) fn provenance(&self, kernel: String) -> Provenance {
+    fn provenance(&self, kernel: String) -> Provenance {
         Provenance {
             source: format!(
                 "warmset {}, synthetic method (000 §3.2)",

@@ -45,7 +45,7 @@ impl Lines {
     }
 
     /// The line of one group, or of several alike.
-    pub(super) fn heading(&mut self, groups: &[Group]) {
+    fn heading(&mut self, groups: &[Group]) {
         let Some(first) = groups.first() else { return };
         if groups.len() > 1 {
             let _ = write!(self.text, "{} × ", groups.len());
@@ -78,7 +78,7 @@ impl Lines {
     }
 
     /// `core 0`, or for groups alike `cores 0-3`.
-    pub(super) fn numbered(&self, groups: &[Group], index: usize, part: &Part) -> String {
+    fn numbered(&self, groups: &[Group], index: usize, part: &Part) -> String {
         let number = |part: &Part| match part {
             Part::Socket(n) | Part::Node(n) | Part::Core(n) => Some(*n),
             Part::Cache(_) | Part::Processor(_) => None,

@@ -129,7 +129,7 @@ fn left_out(name: &str, lost: &[&str]) -> Option<String> {
 }
 
 /// The keys of a task that have no place in a file of rt-app.
-pub(super) fn lost(details: &Details) -> Vec<&'static str> {
+fn lost(details: &Details) -> Vec<&'static str> {
     let extras = details.extras;
     [
         ("wss", details.wss.is_some()),
@@ -148,13 +148,13 @@ pub(super) fn lost(details: &Details) -> Vec<&'static str> {
 
 /// A file as it is written.
 #[derive(Serialize)]
-pub(super) struct File {
+struct File {
     global: Value,
     tasks: InOrder,
 }
 
 /// An object whose keys stay in their order: tasks keep their places, by which ties are broken.
-pub(super) struct InOrder(Vec<(String, Value)>);
+struct InOrder(Vec<(String, Value)>);
 
 impl Serialize for InOrder {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {

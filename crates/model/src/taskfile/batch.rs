@@ -27,7 +27,7 @@ pub struct BatchSet {
 pub const MAX_PROCESSORS: u32 = 8192;
 
 #[derive(Deserialize)]
-pub(super) struct BatchLine<'a> {
+struct BatchLine<'a> {
     #[serde(default, deserialize_with = "id::read")]
     id: serde_json::Value,
     m: u32,
@@ -41,7 +41,7 @@ pub(super) struct BatchLine<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BatchTask<'a> {
+struct BatchTask<'a> {
     #[serde(borrow, default)]
     name: Option<Cow<'a, str>>,
     wcet: u64,
@@ -60,13 +60,13 @@ pub(super) struct BatchTask<'a> {
 }
 
 impl BatchTask<'_> {
-    pub(super) fn has_no_extras(&self) -> bool {
+    fn has_no_extras(&self) -> bool {
         self.priority.is_none() && self.blocking == 0 && self.jitter == 0
     }
 }
 
 /// The error of an unknown key with the nearest known one, from what the JSON reader says of it.
-pub(super) fn meant(cause: &str) -> Option<Error> {
+fn meant(cause: &str) -> Option<Error> {
     let names: Vec<&str> = cause
         .strip_prefix("unknown field ")?
         .split('`')

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Units of time with their nanoseconds. `µs` (both code points of µ) is read, never written.
-pub(super) const UNITS: [(&str, u64); 8] = [
+const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
     ("ms", 1_000_000),
@@ -18,7 +18,7 @@ pub(super) const UNITS: [(&str, u64); 8] = [
 ];
 
 /// Reads `[-]DIGITS[.DIGITS]UNIT` exactly; the sign is returned apart.
-pub(super) fn parse_nanos(text: &str) -> Result<(bool, u64)> {
+fn parse_nanos(text: &str) -> Result<(bool, u64)> {
     let bad = || {
         Error::new(format!("`{text}` is not a time"))
             .remedy("write a number with its unit, such as `4ms`, `250us` or `1.5s`")
@@ -96,7 +96,7 @@ impl FromStr for Delay {
 }
 
 /// Writes nanoseconds exactly, in the largest unit that needs at most three decimals.
-pub(super) fn write_nanos(f: &mut fmt::Formatter<'_>, ns: u64) -> fmt::Result {
+fn write_nanos(f: &mut fmt::Formatter<'_>, ns: u64) -> fmt::Result {
     let (unit, scale) = match ns {
         0 => return f.pad("0ms"),
         _ if ns >= 1_000_000_000 && ns.is_multiple_of(1_000_000) => ("s", 1_000_000_000),

@@ -99,7 +99,7 @@ impl Found {
 
 /// A group whose pages drive each other out, without those that are not driven out; `None` where
 /// too few are.
-pub(super) fn prove<J: Judge>(judge: &mut J, group: Vec<PageId>, ways: usize) -> Option<Vec<PageId>> {
+fn prove<J: Judge>(judge: &mut J, group: Vec<PageId>, ways: usize) -> Option<Vec<PageId>> {
     let answers = sort(judge, &group, std::slice::from_ref(&group), ways + SPARE, |_| {
         true
     });
@@ -115,7 +115,7 @@ pub(super) fn prove<J: Judge>(judge: &mut J, group: Vec<PageId>, ways: usize) ->
 /// The pages of each color, and those that have none: what two sortings, by different pages of the
 /// colors, do not agree on. A color that keeps fewer pages than there are ways cannot drive
 /// anything out, and is dissolved.
-pub(super) fn place<J: Judge>(
+fn place<J: Judge>(
     judge: &mut J,
     pool: &[PageId],
     sets: &[Vec<PageId>],
@@ -212,7 +212,7 @@ pub(super) fn group<J: Judge>(
 }
 
 /// Joins groups that drive out each other's pages: a color that was found twice.
-pub(super) fn merge<J: Judge>(judge: &mut J, groups: Vec<Vec<PageId>>, ways: usize) -> Vec<Vec<PageId>> {
+fn merge<J: Judge>(judge: &mut J, groups: Vec<Vec<PageId>>, ways: usize) -> Vec<Vec<PageId>> {
     const ASKED: usize = 6;
     let mut merged: Vec<Vec<PageId>> = Vec::new();
     for group in groups {

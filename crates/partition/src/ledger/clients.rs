@@ -63,7 +63,7 @@ impl Ledger {
     /// Does what was granted to a holder hold for this process? Processes that grants and groups
     /// name are known by number and beginning: a connection that outlives its process speaks for no
     /// other.
-    pub(super) fn speaks_for(&self, peer: Peer, holder: &Holder) -> bool {
+    fn speaks_for(&self, peer: Peer, holder: &Holder) -> bool {
         let is_known = || peer.began != 0 && self.began.get(&peer.pid) == Some(&peer.began);
         match holder {
             Holder::Pid(pid) => *pid == peer.pid && is_known(),
@@ -78,7 +78,7 @@ impl Ledger {
             .find(|g| g.access == access && g.colors.contains(color))
     }
 
-    pub(super) fn grants_of(&self, client: ClientId) -> impl Iterator<Item = &Grant> {
+    fn grants_of(&self, client: ClientId) -> impl Iterator<Item = &Grant> {
         let peer = self.clients.get(&client).copied();
         self.grants
             .values()

@@ -33,7 +33,7 @@ pub struct Verdict {
 }
 
 /// Of more policies than these reasons are not told one by one.
-pub(super) const MANY: usize = 4;
+const MANY: usize = 4;
 
 /// Which policies keep a load, and why the others do not. `promise` is what passing means, as
 /// `no deadline is missed`.
@@ -96,7 +96,7 @@ pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise
 }
 
 /// Where global scheduling stops being the better choice.
-pub(super) fn crossing(crossing: &Crossing) -> String {
+fn crossing(crossing: &Crossing) -> String {
     format!(
         "Even if preemptions cost {} nothing, {} is the better choice as long as one of its preemptions or migrations costs \
          less than {}.",
@@ -107,7 +107,7 @@ pub(super) fn crossing(crossing: &Crossing) -> String {
 }
 
 /// From which working set on a machine's delays get there.
-pub(super) fn reached(crossing: &Crossing, profile: &Profile, place: &str) -> Option<String> {
+fn reached(crossing: &Crossing, profile: &Profile, place: &str) -> Option<String> {
     let reach: Vec<String> = LOADS
         .into_iter()
         .filter_map(|load| {

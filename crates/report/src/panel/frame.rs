@@ -10,13 +10,13 @@ use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// Opacity of a band: two of them that overlap still show what lies below.
-pub(super) const BAND: f64 = 0.16;
+const BAND: f64 = 0.16;
 
 /// In how many layers the dots of a cloud are drawn.
-pub(super) const CLOUD_LAYERS: usize = 6;
+const CLOUD_LAYERS: usize = 6;
 
 /// A cloud of fewer dots than these is thin.
-pub(super) const FEW: usize = 800;
+const FEW: usize = 800;
 
 /// Where a panel's data lies on the sheet, in tenths of a pixel.
 pub(super) struct Frame<'a> {

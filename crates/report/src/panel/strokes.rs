@@ -15,7 +15,7 @@ pub(super) const SAMPLE: f64 = 34.0;
 pub(super) const CURVE: f64 = 1.8;
 
 /// Half the size of a marker, in pixels.
-pub(super) const MARK: f64 = 3.6;
+const MARK: f64 = 3.6;
 
 pub(super) fn at(x: f64, y: f64) -> (i32, i32) {
     (tenths(x), tenths(y))

@@ -300,7 +300,7 @@ impl Drawing<'_> {
 }
 
 /// Overheads, darker the nearer they are to the switch itself.
-pub(super) fn look_of(overhead: Overhead) -> (Ink, f64) {
+fn look_of(overhead: Overhead) -> (Ink, f64) {
     match overhead {
         Overhead::Release => (Ink::Gray, 0.45),
         Overhead::Scheduling => (Ink::Gray, 0.75),
@@ -330,7 +330,7 @@ pub(super) fn round_step(least: u64) -> u64 {
 }
 
 /// The unit in which steps of this length are told.
-pub(super) fn unit_of(step: u64) -> (&'static str, u64) {
+fn unit_of(step: u64) -> (&'static str, u64) {
     match step {
         s if s >= 1_000_000_000 => ("s", 1_000_000_000),
         s if s >= 100_000 => ("ms", 1_000_000),

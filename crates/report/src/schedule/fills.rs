@@ -12,7 +12,7 @@ pub(super) struct Fill {
 }
 
 /// Told apart by tone and by hatching.
-pub(super) const FILLS: [Fill; 8] = [
+const FILLS: [Fill; 8] = [
     fill(Ink::Blue, 0.30, 0, 0.0),
     fill(Ink::Orange, 0.30, 1, 7.0),
     fill(Ink::Green, 0.30, -1, 7.0),
@@ -32,10 +32,10 @@ pub(super) const fn fill(ink: Ink, opacity: f64, slope: i32, apart: f64) -> Fill
 }
 
 /// More ways to hatch, for the tasks that come after those of [`FILLS`].
-pub(super) const HATCHES: [(i32, f64); 5] = [(0, 0.0), (1, 7.0), (-1, 7.0), (1, 4.0), (-1, 4.0)];
+const HATCHES: [(i32, f64); 5] = [(0, 0.0), (1, 7.0), (-1, 7.0), (1, 4.0), (-1, 4.0)];
 
 /// How many of [`FILLS`] are hatched anew: the gray ones would look too much alike.
-pub(super) const COLORED: usize = 6;
+const COLORED: usize = 6;
 
 /// How many looks differ in tone or hatching.
 pub const LOOKS: usize = FILLS.len() + COLORED * (HATCHES.len() - 1);

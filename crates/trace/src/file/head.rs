@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The longest head that is read: the largest task set, with an assignment and charges for each of
 /// its tasks.
-pub(super) const MAX_HEAD: u32 = 64 << 20;
+const MAX_HEAD: u32 = 64 << 20;
 
 /// Why a head does not read.
 pub(super) enum Head {
@@ -100,7 +100,7 @@ pub(super) fn head_of(path: &Path, header: &Header) -> Result<Vec<u8>> {
 
 /// The checksum of a head: of its first bytes but the checksum itself, and of the text with the
 /// zeros behind it.
-pub(super) fn head_sum(prefix: &[u8], rest: &[u8]) -> u32 {
+fn head_sum(prefix: &[u8], rest: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&prefix[..PREFIX - 4]);
     sum.update(rest);

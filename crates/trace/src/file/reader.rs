@@ -165,7 +165,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads up to a block; fewer bytes at the end of the file.
-    pub(super) fn fill(&mut self) -> io::Result<usize> {
+    fn fill(&mut self) -> io::Result<usize> {
         let mut length = 0;
         while length < BLOCK {
             match self.source.read(&mut self.block[length..]) {
@@ -178,13 +178,13 @@ impl<R: Read> Reader<R> {
         Ok(length)
     }
 
-    pub(super) fn lose(&mut self, blocks: u64) {
+    fn lose(&mut self, blocks: u64) {
         self.condition.damaged_blocks += blocks;
         self.events
             .push(Event::lost_anywhere(self.last, blocks * RECORDS as u64));
     }
 
-    pub(super) fn decode(&mut self) {
+    fn decode(&mut self) {
         let block = &self.block[..];
         let count = u32_at(block, 16) as usize;
         let number = u64_at(block, 8);
@@ -212,7 +212,7 @@ impl<R: Read> Reader<R> {
 
     /// What can be had of a block that was cut off: whole records whose kind exists and whose times
     /// ascend.
-    pub(super) fn recover(&mut self, length: usize) {
+    fn recover(&mut self, length: usize) {
         let block = &self.block[..length];
         let usable = length >= Event::SIZE
             && &block[..4] == MARKER

@@ -45,7 +45,7 @@ pub const INHERITED: u32 = u32::MAX - 1;
 /// After a request that tiles were wanting for, so many slots get ordinary memory before the source
 /// is asked again. The number doubles from the first to the last with each request in vain: a
 /// request takes a connection to another process.
-pub(super) const PAUSES: (usize, usize) = (16, 4096);
+const PAUSES: (usize, usize) = (16, 4096);
 
 /// The books of a region. Whoever touches them has the lock of the region.
 pub struct Books {
