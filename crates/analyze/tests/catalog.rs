@@ -7,6 +7,8 @@ use model::watch::Silent;
 use model::{Delay, Duration, Platform, Profile, Resumption, TaskSet, Timing};
 use policy::Spec;
 use policy::catalog::{self, Tests};
+use testing::random::Random;
+use testing::sets::task_ms;
 
 #[test]
 fn every_test_that_a_row_names_is_registered_with_its_guarantee() {
@@ -114,30 +116,20 @@ fn every_policy_with_tests_is_judged() {
 /// the same.
 #[test]
 fn without_costs_every_accounting_gives_the_same_verdict() {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut below = |n: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % n
-    };
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let platform = Platform::symmetric(2);
     let mut held = [0, 0];
     for _ in 0..20 {
-        let tasks = (0..1 + below(6)).map(|_| {
-            let period = 10 * (1 + below(6));
-            let wcet = 1 + below(period * 6 / 10);
-            let deadline = if below(2) == 0 {
+        let count = 1 + random.below(6);
+        let tasks = (0..count).map(|_| {
+            let period = 10 * (1 + random.below(6));
+            let wcet = 1 + random.below(period * 6 / 10);
+            let deadline = if random.below(2) == 0 {
                 period
             } else {
-                wcet + below(period - wcet + 1)
+                wcet + random.below(period - wcet + 1)
             };
-            let ms = Duration::from_millis;
-            Timing {
-                wcet: ms(wcet),
-                period: ms(period),
-                deadline: ms(deadline),
-            }
+            task_ms(wcet, period, deadline)
         });
         let set = TaskSet::from_timings(tasks.collect()).unwrap();
         for guarantee in [Guarantee::Hard, Guarantee::Soft] {
