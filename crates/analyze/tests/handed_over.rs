@@ -166,7 +166,7 @@ fn play(policy: &str, guarantee: Guarantee, micros: u64, sets: u64) -> Outcome {
         outcome.accepted += 1;
         let answer = serde_json::to_string(&judgment).unwrap();
         let file = AssignmentFile::from_json(&answer, "answer.json").unwrap();
-        let assignment = file.assignment(policy, &set).unwrap();
+        let assignment = file.assignment(policy, &set, Spec::for_assignment).unwrap();
         let summary = simulated(&set, &platform, policy, &profile, Some(&assignment));
         assert!(
             is_kept(guarantee, &summary, verdict),

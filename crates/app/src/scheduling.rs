@@ -120,7 +120,10 @@ impl Scheduling {
         };
         let file = AssignmentFile::read(path)?;
         match place == 0 || file.is_answer() {
-            true => file.assignment(&policy.to_string(), set).map(Some),
+            true => {
+                let found = file.assignment(&policy.to_string(), set, Spec::for_assignment);
+                found.map(Some)
+            }
             false => Ok(None),
         }
     }

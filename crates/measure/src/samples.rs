@@ -324,10 +324,9 @@ fn sample_of(row: &Row) -> Result<Result<Sample>, ParquetError> {
     let number = |column: usize| -> Result<u32, ParquetError> {
         u32::try_from(row.get_int(column)?).map_err(|_| ParquetError::General("a negative number".to_owned()))
     };
-    let load = match load.as_str() {
-        "idle" => Load::Idle,
-        "load" => Load::Load,
-        other => return Ok(Err(Error::new(format!("`{other}` is no load")))),
+    let load: Load = match load.parse() {
+        Ok(load) => load,
+        Err(e) => return Ok(Err(e)),
     };
     let resumption = match resumption.parse() {
         Ok(resumption) => resumption,

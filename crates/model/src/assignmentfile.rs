@@ -6,7 +6,6 @@
 //! run, and not as it was judged.
 
 use crate::assignment::Assignment;
-use crate::called::Called;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::task::{TaskId, TaskSet};
@@ -126,29 +125,39 @@ impl AssignmentFile {
     }
 
     /// The assignment for a policy and a set. An assignment that stands alone is taken as it is:
-    /// the policy checks it.
+    /// the policy checks it. `read` makes of the name of a policy what is the same wherever
+    /// assignments are the same (`policy::Spec::for_assignment`).
     ///
     /// # Errors
-    /// The answer is for other tasks, does not have the policy, or found no assignment for it.
-    pub fn assignment(&self, policy: &str, set: &TaskSet) -> Result<Assignment> {
+    /// The answer is for other tasks, does not have the policy, or found no assignment for it;
+    /// those of `read` for `policy`.
+    pub fn assignment<P: PartialEq>(
+        &self,
+        policy: &str,
+        set: &TaskSet,
+        read: impl Fn(&str) -> Result<P>,
+    ) -> Result<Assignment> {
         match &self.holds {
             Holds::One(assignment) => Ok(assignment.as_ref().clone()),
-            Holds::Answer(answer) => answer.assignment(policy, set).map_err(|e| e.at(&self.place)),
+            Holds::Answer(answer) => answer
+                .assignment(policy, set, read)
+                .map_err(|e| e.at(&self.place)),
         }
     }
 }
 
 impl Answer {
-    fn assignment(&self, policy: &str, set: &TaskSet) -> Result<Assignment> {
+    fn assignment<P: PartialEq>(
+        &self,
+        policy: &str,
+        set: &TaskSet,
+        read: impl Fn(&str) -> Result<P>,
+    ) -> Result<Assignment> {
         self.fits(set)?;
-        let wanted = essence(policy)?;
-        let mut same = Vec::new();
-        for verdict in &self.policies {
-            if essence(&verdict.policy)? == wanted {
-                same.push(verdict);
-            }
-        }
-        let Some(verdict) = same.first() else {
+        let wanted = read(policy)?;
+        // A policy of another version cannot be read, and is not the one that is asked for.
+        let same = |v: &&Verdict| read(&v.policy).is_ok_and(|found| found == wanted);
+        let Some(verdict) = self.policies.iter().find(same) else {
             let judged: Vec<&str> = self.policies.iter().map(|v| v.policy.as_str()).collect();
             return Err(Error::new(format!(
                 "the answer has nothing of `{policy}`, only of {}",
@@ -198,24 +207,6 @@ impl Answer {
     }
 }
 
-/// A policy without the parameters that change no assignment. Words and values are sorted.
-///
-/// The length of a quantum stands in the assignment itself, and the policy compares it.
-fn essence(policy: &str) -> Result<(String, Vec<String>)> {
-    let called: Called = policy.parse()?;
-    let mut parameters: Vec<String> = called
-        .parameters()
-        .filter(|(key, _)| !["quantum", "cache", "ties"].contains(key))
-        .map(|(key, value)| format!("{key}={}", value.unwrap_or_default()))
-        .collect();
-    // One slot for each shortest period is what NPS-F does unless it is told otherwise.
-    if called.name().ends_with("nps-f") {
-        parameters.retain(|p| p != "delta=1");
-    }
-    parameters.sort_unstable();
-    Ok((called.name().to_owned(), parameters))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,12 +227,17 @@ mod tests {
         )
     }
 
+    /// As `policy::Spec::for_assignment` for the policies of these tests.
+    fn read(policy: &str) -> Result<String> {
+        Ok(policy.trim_end_matches(":quantum=2ms").to_owned())
+    }
+
     #[test]
     fn an_answer_gives_each_policy_its_own() {
         let file = AssignmentFile::from_json(&answer(&set(3)), "a.json").unwrap();
         assert!(file.is_answer());
         for policy in ["pd2", "pd2:quantum=2ms"] {
-            let Assignment::Quanta(quanta) = file.assignment(policy, &set(3)).unwrap() else {
+            let Assignment::Quanta(quanta) = file.assignment(policy, &set(3), read).unwrap() else {
                 panic!("no quanta")
             };
             assert_eq!(quanta.reserved, [Duration::from_millis(4)]);
@@ -264,7 +260,10 @@ mod tests {
                 "a.json: the answer is for another set: the task T1 had 3ms every 10ms",
             ),
         ] {
-            let e = file.assignment(policy, &set(tasks)).unwrap_err().to_string();
+            let e = file
+                .assignment(policy, &set(tasks), read)
+                .unwrap_err()
+                .to_string();
             assert!(e.starts_with(cause), "{e}");
         }
     }
@@ -282,7 +281,7 @@ mod tests {
             assert!(e.to_string().starts_with(cause), "{e}");
         }
         let old = AssignmentFile::from_json(r#"{"policies": []}"#, "a.json").unwrap();
-        let e = old.assignment("pd2", &set(3)).unwrap_err().to_string();
+        let e = old.assignment("pd2", &set(3), read).unwrap_err().to_string();
         assert!(e.contains("does not say for which tasks"), "{e}");
     }
 

@@ -32,6 +32,7 @@ pub mod task;
 pub mod taskfile;
 pub mod time;
 pub mod watch;
+pub mod words;
 
 pub use assignment::Assignment;
 pub use called::Called;
@@ -41,10 +42,11 @@ pub use enforcement::Enforcement;
 pub use error::{Error, Result};
 pub use exact::Ratio;
 pub use platform::{Cache, CacheKind, ClusterSpec, Platform, Processor, Resumption};
-pub use profile::{CpmdCurve, CpmdPoint, Load, Profile, Statistic};
+pub use profile::{CpmdCurve, CpmdPoint, Profile};
 pub use provenance::Provenance;
 pub use size::Bytes;
 pub use task::{
     BestEffort, Beyond, Details, Extras, Pattern, Rights, TaskId, TaskSet, Timing, Trigger, Workload,
 };
 pub use time::{Delay, Duration, Instant};
+pub use words::{Load, Overhead, OverheadKind, Statistic};

@@ -10,47 +10,8 @@ use crate::platform::Resumption;
 use crate::provenance::Provenance;
 use crate::size::Bytes;
 use crate::time::{Delay, Duration};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// What else ran while a delay was measured (000 §4.1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Load {
-    /// Nothing: the best case.
-    Idle,
-    /// A cache polluter on every processor: the worst case.
-    Load,
-}
-
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Load::Idle => "idle",
-            Load::Load => "load",
-        })
-    }
-}
-
-/// Which number of a sample: hard real time asks for the worst case, soft for the average (002
-/// §6.3).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Statistic {
-    /// Mean of the samples.
-    Average,
-    /// Largest sample.
-    Maximum,
-}
-
-impl fmt::Display for Statistic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Statistic::Average => "average",
-            Statistic::Maximum => "maximum",
-        })
-    }
-}
+pub use crate::words::{Load, OverheadKind, Statistic};
+use serde::Serialize;
 
 /// The statistics of one cell: one working set size, one kind of resumption, one load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -118,24 +79,6 @@ pub struct Reading {
     /// Was the argument outside of what was measured? Such a value is a guess and must be shown as
     /// one.
     pub extrapolated: bool,
-}
-
-/// An overhead of the system (002 §2.4); CPMD is the seventh and has its own curves.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OverheadKind {
-    /// Servicing the interrupt that releases a job.
-    Release,
-    /// Choosing the next job.
-    Scheduling,
-    /// Switching stacks and registers.
-    ContextSwitch,
-    /// From sending an inter-processor interrupt to its service.
-    IpiLatency,
-    /// Programming a timer on another processor.
-    TimerTransfer,
-    /// Servicing the periodic tick.
-    Tick,
 }
 
 /// One point of an overhead curve.

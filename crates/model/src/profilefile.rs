@@ -8,9 +8,7 @@ use crate::builtin;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::input::{Document, Table, Value, quoted};
-use crate::profile::{
-    CpmdCurve, CpmdPoint, Load, OverheadCurve, OverheadKind, OverheadPoint, Profile, Statistic,
-};
+use crate::profile::{CpmdCurve, CpmdPoint, OverheadCurve, OverheadPoint, Profile, Statistic};
 use crate::provenance::Provenance;
 use crate::time::{Delay, Duration};
 use std::collections::BTreeMap;
@@ -178,7 +176,6 @@ fn provenance_of(table: &Table<'_, '_>) -> Result<Provenance> {
 
 fn cpmd_of(table: &Table<'_, '_>) -> Result<CpmdCurve> {
     table.only(&CPMD_KEYS)?;
-    let load = table.need("load")?;
     let ratio = table.need("write_ratio")?;
     let write_ratio = ratio.number()?;
     if !(0.0..=1.0).contains(&write_ratio) {
@@ -198,15 +195,7 @@ fn cpmd_of(table: &Table<'_, '_>) -> Result<CpmdCurve> {
     }
     Ok(CpmdCurve {
         resumption: table.need("resumption")?.parsed()?,
-        load: match load.text()? {
-            "idle" => Load::Idle,
-            "load" => Load::Load,
-            other => {
-                return Err(load
-                    .error(format!("unknown load `{other}`"))
-                    .remedy("write `idle` or `load`"));
-            }
-        },
+        load: table.need("load")?.parsed()?,
         write_ratio,
         points,
     })
@@ -427,41 +416,4 @@ fn float(x: f64) -> String {
 /// TOML's integers are signed: a seed above 2^63 goes as text.
 fn whole(n: u64) -> String {
     i64::try_from(n).map_or_else(|_| format!("\"{n}\""), |n| n.to_string())
-}
-
-impl OverheadKind {
-    /// Every kind, in the order in which they occur (002 §2.4).
-    pub const ALL: [OverheadKind; 6] = [
-        OverheadKind::Release,
-        OverheadKind::Scheduling,
-        OverheadKind::ContextSwitch,
-        OverheadKind::IpiLatency,
-        OverheadKind::TimerTransfer,
-        OverheadKind::Tick,
-    ];
-
-    /// Its name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            OverheadKind::Release => "release",
-            OverheadKind::Scheduling => "scheduling",
-            OverheadKind::ContextSwitch => "context-switch",
-            OverheadKind::IpiLatency => "ipi-latency",
-            OverheadKind::TimerTransfer => "timer-transfer",
-            OverheadKind::Tick => "tick",
-        }
-    }
-}
-
-impl std::str::FromStr for OverheadKind {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        OverheadKind::ALL
-            .into_iter()
-            .find(|k| k.name() == text)
-            .ok_or_else(|| {
-                let names = OverheadKind::ALL.map(|k| format!("`{}`", k.name())).join(", ");
-                Error::new(format!("unknown overhead `{text}`")).remedy(format!("known are {names}"))
-            })
-    }
 }

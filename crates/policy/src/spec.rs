@@ -134,6 +134,29 @@ impl Spec {
         (self.info.canonical)(self)?.parse()
     }
 
+    /// The policy of a name by its canonical form, without the parameters that change no assignment:
+    /// those that no test knows, such as `quantum`. The length of a quantum stands in the assignment
+    /// itself, and the policy compares it.
+    ///
+    /// # Errors
+    /// No such policy; a parameter without meaning.
+    pub fn for_assignment(name: &str) -> Result<Spec> {
+        let spec: Spec = name.parse()?;
+        let kept = spec
+            .called
+            .parameters()
+            .filter(|(key, _)| !spec.info.unjudged.contains(key));
+        let mut kept: Vec<String> = kept
+            .map(|(key, value)| value.map_or_else(|| key.to_owned(), |value| format!("{key}={value}")))
+            .collect();
+        kept.sort_unstable();
+        let named = match kept.is_empty() {
+            true => spec.info.name.to_owned(),
+            false => format!("{}:{}", spec.info.name, kept.join(",")),
+        };
+        named.parse::<Spec>()?.canonical()
+    }
+
     /// The first parameter that no test knows, such as `quantum`.
     pub fn unjudged(&self) -> Option<&'static str> {
         let keys = self.info.unjudged.iter();
@@ -179,6 +202,30 @@ mod tests {
         }
         let spec: Spec = "g-edf:quantum=1ms".parse().unwrap();
         assert_eq!(spec.duration("quantum").unwrap(), Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn an_assignment_is_for_each_way_to_write_its_policy() {
+        for (name, other) in [
+            ("pd2:quantum=2ms", "pd2"),
+            ("ca-edf:quantum=2ms,cache=8MiB", "ca-edf"),
+            ("c-edf:quantum=1ms,l2,ties=index", "c-edf:l2"),
+            ("nps-f:delta=1", "nps-f"),
+            ("c-nps-f:size=2,delta=2", "c-nps-f:delta=2,size=2"),
+            ("p-fp:rm", "p-rm"),
+        ] {
+            let of = |name: &str| Spec::for_assignment(name).unwrap();
+            assert_eq!(of(name), of(other), "{name}");
+        }
+        for (name, other) in [
+            ("p-fp", "p-fp:dm"),
+            ("nps-f:delta=2", "nps-f"),
+            ("c-edf:l2", "c-edf:l3"),
+        ] {
+            let of = |name: &str| Spec::for_assignment(name).unwrap();
+            assert_ne!(of(name), of(other), "{name}");
+        }
+        assert!(Spec::for_assignment("pedf").is_err());
     }
 
     #[test]

@@ -58,14 +58,14 @@ impl Costs {
                     if reading.extrapolated {
                         missing.push(format!(
                             "the {} overhead of `{}` is extrapolated to {tasks} tasks",
-                            name(kind),
+                            kind.name(),
                             profile.platform
                         ));
                     }
                     reading.value.cost().nanos().min(LONGEST)
                 }
                 None => {
-                    unknown.push(name(kind));
+                    unknown.push(kind.name());
                     0
                 }
             }
@@ -174,15 +174,4 @@ impl Costs {
 fn cpmd(profile: &Profile, kind: Resumption, load: Load, wss: Bytes, statistic: Statistic) -> Result<u64> {
     let reading = profile.worst_cpmd(&[kind], load, wss, statistic)?;
     Ok(reading.value.cost().nanos().min(LONGEST))
-}
-
-const fn name(kind: OverheadKind) -> &'static str {
-    match kind {
-        OverheadKind::Release => "release",
-        OverheadKind::Scheduling => "scheduling",
-        OverheadKind::ContextSwitch => "context-switch",
-        OverheadKind::IpiLatency => "IPI-latency",
-        OverheadKind::TimerTransfer => "timer-transfer",
-        OverheadKind::Tick => "tick",
-    }
 }

@@ -86,7 +86,7 @@ mod tests {
         for event in [
             Event::release(at, CpuId(3), TaskId(1), 0, Instant::from_nanos(9_000)),
             Event::resumption(at, CpuId(0), CpuId(3), TaskId(0), 4),
-            Event::overhead_begin(at, CpuId(3), crate::Overhead::Tick, None),
+            Event::overhead_begin(at, CpuId(3), model::Overhead::Tick, None),
             Event::idle(at, CpuId(3)).flagged(Flags::DELIBERATE),
             Event::end(at),
         ] {

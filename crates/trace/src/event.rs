@@ -7,7 +7,7 @@
 //! go down, and what happens at one instant stands in the order of cause and effect (completions
 //! before releases).
 
-use crate::overhead::Overhead;
+use model::Overhead;
 use model::{CpuId, Duration, Instant, TaskId};
 use std::fmt;
 

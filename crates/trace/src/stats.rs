@@ -9,11 +9,11 @@
 
 use crate::event::{Event, EventKind, Flags};
 use crate::header::{Header, Origin};
-use crate::overhead::Overhead;
 use crate::sink::Sink;
 use crate::state::{Doing, Job, Observer, Span, State};
 use crate::summary::{ProcessorSummary, Recorded, Spread, Summary, TaskRecord, TaskSummary, by_overhead};
 use hdrhistogram::Histogram;
+use model::Overhead;
 use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId, TaskSet};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! A schedule added up: plain data for JSON, and as tables for people. The same for a simulation
 //! that counted as it went and for a trace that is read.
 
-use crate::overhead::Overhead;
+use model::Overhead;
 use model::table::{Cell, Look, Table, Tone};
 use serde::Serialize;
 use std::collections::BTreeMap;

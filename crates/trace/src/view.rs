@@ -5,9 +5,9 @@
 
 use crate::event::{Event, EventKind};
 use crate::header::Header;
-use crate::overhead::Overhead;
 use crate::sink::Sink;
 use crate::state::{Doing, Job, Observer, Span, State};
+use model::Overhead;
 use model::shown::escaped;
 use model::{CpuId, Duration, Instant, TaskId};
 use std::collections::{BTreeSet, HashSet};

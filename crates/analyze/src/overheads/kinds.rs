@@ -1,64 +1,13 @@
 //! The seven overheads of 002 §2.4 and what a job pays for each.
 
 use model::Duration;
+pub use model::Overhead as Kind;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use std::fmt;
 use std::ops::{Index, IndexMut};
 
-/// An overhead (002 §2.4).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Servicing the interrupt that releases a job.
-    Release,
-    /// Choosing the next job.
-    Scheduling,
-    /// Switching stacks and registers.
-    ContextSwitch,
-    /// Waiting for an inter-processor interrupt.
-    IpiLatency,
-    /// Programming a timer for another processor.
-    TimerTransfer,
-    /// Servicing the periodic tick.
-    Tick,
-    /// Cache-related preemption and migration delay.
-    Cpmd,
-}
-
-impl Kind {
-    /// All of them, in the order of the paper.
-    pub const ALL: [Kind; 7] = [
-        Kind::Release,
-        Kind::Scheduling,
-        Kind::ContextSwitch,
-        Kind::IpiLatency,
-        Kind::TimerTransfer,
-        Kind::Tick,
-        Kind::Cpmd,
-    ];
-
-    /// As profiles and traces write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Release => "release",
-            Kind::Scheduling => "scheduling",
-            Kind::ContextSwitch => "context-switch",
-            Kind::IpiLatency => "ipi-latency",
-            Kind::TimerTransfer => "timer-transfer",
-            Kind::Tick => "tick",
-            Kind::Cpmd => "cpmd",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Something for each overhead: times ([`Parts`]) or parts of processors ([`Lost`]). Serialized as a map by name.
+/// Something for each overhead: times ([`Parts`]) or parts of processors ([`Lost`]). Serialized as
+/// a map by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Each<T>([T; 7]);
 

@@ -77,7 +77,8 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
         None => policies::judge(set, &platform, &policies, guarantee, &costs, watch)?,
         Some(file) => {
             let policy = only_one(&policies)?;
-            let assignment = AssignmentFile::read(file)?.assignment(&policy.to_string(), set)?;
+            let file_of = AssignmentFile::read(file)?;
+            let assignment = file_of.assignment(&policy.to_string(), set, Spec::for_assignment)?;
             policies::judge_assigned(set, &platform, policy, &assignment, guarantee, &costs, watch)
                 .map_err(|e| e.at(file.display()))?
         }

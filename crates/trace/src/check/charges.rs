@@ -19,8 +19,8 @@
 use crate::check::transfers::Transfers;
 use crate::event::{Event, EventKind};
 use crate::header::{Charges, Header};
-use crate::overhead::Overhead;
 use crate::state::{Fault, Open, State, nth};
+use model::Overhead;
 use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId};
 
 /// What is known of a processor.

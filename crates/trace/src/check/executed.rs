@@ -16,8 +16,8 @@
 //! from a job that is shown on its processor, and no event says how much.
 
 use crate::event::{Event, EventKind};
-use crate::overhead::Overhead;
 use crate::state::{Fault, Job, Observer, State};
+use model::Overhead;
 use model::{CpuId, Duration, Instant, TaskId};
 
 /// Clocks differ by less: the clock of a thread is not slewed, that of the trace by up to 500 parts

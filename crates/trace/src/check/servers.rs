@@ -7,8 +7,8 @@
 use crate::check::domains::{Domains, Key};
 use crate::check::{Found, Rule};
 use crate::event::{Event, EventKind};
-use crate::overhead::Overhead;
 use crate::state::{Fault, State};
+use model::Overhead;
 use model::assignment::{Slots, Timetable};
 use model::{CpuId, Duration, Instant, TaskId};
 

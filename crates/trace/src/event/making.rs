@@ -2,7 +2,7 @@
 
 use super::Event;
 use super::kind::{EventKind, Flags};
-use crate::overhead::Overhead;
+use model::Overhead;
 use model::{CpuId, Duration, Instant, TaskId};
 
 impl Event {

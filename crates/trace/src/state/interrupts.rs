@@ -19,8 +19,8 @@ pub fn arrived(sent: &mut VecDeque<Open>, job: Option<(TaskId, u64)>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overhead::Overhead;
     use model::Instant;
+    use model::Overhead;
 
     fn open(job: Option<u64>, since: u64) -> Open {
         Open {

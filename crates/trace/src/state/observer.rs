@@ -1,7 +1,7 @@
 //! What is learned of a schedule while it is replayed.
 
 use super::Job;
-use crate::overhead::Overhead;
+use model::Overhead;
 use model::{CpuId, Duration, Instant, TaskId};
 
 /// What a processor did for a while.

@@ -1,7 +1,7 @@
 //! What a state consists of: jobs, tasks and processors, and the faults that are found in them.
 
 use crate::event::Flags;
-use crate::overhead::Overhead;
+use model::Overhead;
 use model::{CpuId, Duration, Instant, TaskId};
 use std::collections::VecDeque;
 
