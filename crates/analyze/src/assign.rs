@@ -1,14 +1,14 @@
 //! Who runs where: the one place where the assignment that a policy needs is made.
 //!
-//! A row of the catalog says what the policy has to be told ([`Needs`]); this makes it, with overheads or with none (which is the same
-//! code, all of them zero). `check` looks for assignments that hold, `simulate` and `run` take the first that is found.
+//! A row of the catalog says what the policy has to be told ([`Needs`]); this makes it, with
+//! overheads or with none (which is the same code, all of them zero). `check` looks for assignments
+//! that hold, `simulate` and `run` take the first that is found.
 
-use crate::overheads::{self, CacheCharge, CacheDelays, Overheads, System};
+use crate::overheads::{self, System};
 use crate::partition::Fit;
 use crate::partition::affinity::{self, Allowed};
 use crate::semi::{edf_fm, edf_wm, nps_f};
 use crate::uniprocessor::WORK_LIMIT;
-use crate::verdict::Guarantee;
 use model::assignment::{Clustered, Quanta};
 use model::{Assignment, ClusterSpec, CpuId, CpuSet, Duration, Platform, Result, TaskSet, Timing};
 use policy::Spec;
@@ -42,7 +42,8 @@ pub enum Refusal {
     KeptApart(String),
     /// This task fits on no processor or cluster that is left, in no turns, slices or server.
     Task(u32),
-    /// The tasks that take turns on the processor at this place, from 0, ask for more than all of it.
+    /// The tasks that take turns on the processor at this place, from 0, ask for more than all of
+    /// it.
     Migratory(usize),
     /// The servers need more than the processors have.
     Servers,
@@ -52,19 +53,19 @@ pub enum Refusal {
     Limit,
 }
 
-/// The assignment that a policy needs for a set on the usable processors of a platform, without overheads; inside, why there is
-/// none. `Ok(None)`: it needs none.
+/// The assignment that a policy needs for a set on the usable processors of a platform, without
+/// overheads; inside, why there is none. `Ok(None)`: it needs none.
 ///
 /// # Errors
-/// A parameter without meaning; clusters that the platform does not have; a task that may run on no usable processor.
+/// A parameter without meaning; clusters that the platform does not have; a task that may run on no
+/// usable processor.
 pub fn assign(
     spec: &Spec,
     set: &TaskSet,
     platform: &Platform,
     how: &How,
 ) -> Result<std::result::Result<Option<Assignment>, Refusal>> {
-    let delays = CacheDelays::none(set.len());
-    assign_with(spec, set, platform, how, &free(platform, &delays))
+    assign_with(spec, set, platform, how, &System::free(platform))
 }
 
 /// The same with overheads, which clusters leave to the tests.
@@ -105,17 +106,6 @@ pub fn assign_with(
         }
     };
     Ok(made.map(Some))
-}
-
-/// What costs nothing; `delays` are [`CacheDelays::none`].
-pub fn free<'a>(platform: &'a Platform, delays: &'a CacheDelays) -> System<'a> {
-    System {
-        platform,
-        overheads: &Overheads::NONE,
-        delays,
-        guarantee: Guarantee::Soft,
-        charge: CacheCharge::Twice,
-    }
 }
 
 /// The processors that tasks are assigned to.
@@ -174,7 +164,8 @@ pub fn in_turns(
     how: &How,
     system: &System<'_>,
 ) -> std::result::Result<Assignment, Refusal> {
-    match overheads::edf_fm::assign(tasks, &site.cpus, how.fill, system) {
+    let (tasks, system) = system.books(tasks);
+    match overheads::edf_fm::assign(&tasks, &site.cpus, how.fill, &system) {
         Ok(turns) => Ok(Assignment::Turns(turns)),
         Err(edf_fm::Refusal::Task(index)) => Err(Refusal::Task(index as u32)),
         Err(edf_fm::Refusal::Migratory(place)) => Err(Refusal::Migratory(place)),
@@ -191,12 +182,13 @@ pub fn in_slices(
     how: &How,
     system: &System<'_>,
 ) -> std::result::Result<Assignment, Refusal> {
+    let (tasks, system) = system.books(tasks);
     let settings = edf_wm::Settings {
         fit: how.fit,
         work: how.work,
         ..edf_wm::Settings::default()
     };
-    match overheads::edf_wm::assign(tasks, &site.cpus, &settings, system) {
+    match overheads::edf_wm::assign(&tasks, &site.cpus, &settings, &system) {
         Ok(slices) => Ok(Assignment::Slices(slices)),
         Err(edf_wm::Refusal::Task(index)) => Err(Refusal::Task(index)),
         Err(edf_wm::Refusal::Limit) => Err(Refusal::Limit),
@@ -213,11 +205,12 @@ pub fn in_slots(
     delta: u32,
     system: &System<'_>,
 ) -> std::result::Result<Assignment, Refusal> {
+    let (tasks, system) = system.books(tasks);
     let settings = nps_f::Settings {
         delta,
         ..nps_f::Settings::default()
     };
-    match overheads::nps_f::assign(tasks, &site.in_order(), &settings, system) {
+    match overheads::nps_f::assign(&tasks, &site.in_order(), &settings, &system) {
         Ok(slots) => Ok(Assignment::Slots(slots)),
         Err(nps_f::Refusal::Task(index)) => Err(Refusal::Task(index)),
         Err(nps_f::Refusal::Servers) => Err(Refusal::Servers),
@@ -225,8 +218,8 @@ pub fn in_slots(
     }
 }
 
-/// Whole quanta on any processor for each task, with what every quantum loses: also its timings with these overheads. Whether the
-/// reservations fit is for a test to say.
+/// Whole quanta on any processor for each task, with what every quantum loses: also its timings
+/// with these overheads. Whether the reservations fit is for a test to say.
 pub fn in_quanta(
     tasks: &[Timing],
     cpus: &CpuSet,

@@ -1,13 +1,14 @@
 //! Compares policies over many task sets, and draws what it found.
 
-use crate::{On, workers};
+use crate::{Charged, On, workers};
+use analyze::policies::Accounting;
 use model::watch::Watch;
-use model::{Duration, Error, Platform, Result, files};
+use model::{Duration, Error, Platform, Profile, Result, files};
 use report::Figure;
 use report::schedulability::{self, Crossing, Curve};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use study::{Results, Study, file, presets};
+use study::{Candidate, Results, Study, file, presets};
 
 /// A built-in study.
 #[derive(Clone, Debug, Serialize)]
@@ -46,6 +47,12 @@ pub struct Options {
     pub sets: Option<u32>,
     /// Seed of all random choices.
     pub seed: Option<u64>,
+    /// Other costs: the scheduler's, by the number of tasks of each set.
+    pub charged: Charged,
+    /// How overheads are charged; `None`: as the study says, else as the costs suggest.
+    pub accounting: Option<Accounting>,
+    /// Other policies and tests by their names, separated by commas.
+    pub policies: Option<String>,
     /// Keep results in this directory: counts as they come, then JSON and CSV.
     pub output: Option<PathBuf>,
 }
@@ -68,6 +75,15 @@ pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Results> 
             ));
         }
     }
+    if let Some(names) = &options.policies {
+        study.policies = Candidate::list(names).map_err(|e| e.at("--policy"))?;
+    }
+    let charged = study::Charged {
+        profile: options.charged.profile()?.or(study.charged.profile.take()),
+        statistic: options.charged.statistic.or(study.charged.statistic),
+        accounting: options.accounting.or(study.charged.accounting),
+    };
+    let mut study = study.charging(charged);
     study.sets = options.sets.unwrap_or(study.sets);
     study.seed = options.seed.unwrap_or(study.seed);
     workers()?;
@@ -86,7 +102,7 @@ pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Results> 
 pub fn find(name: &str) -> Result<Study> {
     if name.contains('/') || name.ends_with(".toml") {
         let text = files::read_text(Path::new(name))?;
-        return file::from_toml(&text, find_platform).map_err(|e| e.at(name));
+        return file::from_toml(&text, find_platform, Profile::find).map_err(|e| e.at(name));
     }
     presets::find(name)
 }
@@ -153,10 +169,11 @@ pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBu
         Ok::<(), Error>(())
     };
     let caption = format!(
-        "{}. {} task sets for each of {} caps on the total utilization. {}, {}.",
+        "{}. {} task sets for each of {} caps on the total utilization, {}. {}, {}.",
         results.title,
         results.sets,
         results.shards.len(),
+        results.charged,
         results.provenance.source,
         results.provenance.command
     );

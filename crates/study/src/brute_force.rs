@@ -1,16 +1,19 @@
-//! Brute force (002 §6.3): a set is kept if a simulation of 60 s shows no miss. An upper bound for every hard test.
+//! Brute force (002 §6.3): a set is kept if a simulation of 60 s shows no miss. An upper bound for
+//! every hard test.
 //!
-//! Periodic, synchronous, at WCET; the delay D is charged where it occurs, at every preemption and migration. A set that is
-//! refused is not schedulable; one that is kept may still miss a deadline later, or when its jobs come otherwise. P-EDF has no
-//! need of it: on one processor the test is exact.
+//! Periodic, synchronous, at WCET; the delay D is charged where it occurs, at every preemption and
+//! migration. A set that is refused is not schedulable; one that is kept may still miss a deadline
+//! later, or when its jobs come otherwise. P-EDF has no need of it: on one processor the test is
+//! exact.
 
-use crate::judge::Judge;
-use analyze::NotApplicable;
+use crate::charged::Charged;
+use crate::judge::{Asked, Judge};
+use analyze::Guarantee;
 use analyze::assign;
 use analyze::clustered::Scratch;
 use analyze::partition::Fit;
 use model::watch::Silent;
-use model::{Assignment, CpuSet, Duration, Error, Platform, Result, TaskSet, Timing};
+use model::{Assignment, CpuSet, Duration, Error, Load, Platform, Result, TaskSet, Timing};
 use policy::catalog::Needs;
 use policy::{Setup, Spec};
 use simulate::{Costs, Ending, Scenario};
@@ -24,6 +27,8 @@ pub struct BruteForce {
     platform: Platform,
     /// None under global policies.
     clusters: Option<Vec<CpuSet>>,
+    guarantee: Guarantee,
+    charged: Charged,
 }
 
 impl BruteForce {
@@ -31,7 +36,7 @@ impl BruteForce {
     ///
     /// # Errors
     /// No such policy, or one that is told who runs where otherwise than by clusters.
-    pub fn new(policy: &str, platform: &Platform) -> Result<Self> {
+    pub fn new(policy: &str, platform: &Platform, guarantee: Guarantee, charged: &Charged) -> Result<Self> {
         let spec: Spec = policy.parse()?;
         let clusters = match spec.needs()? {
             Needs::Nothing => None,
@@ -47,6 +52,27 @@ impl BruteForce {
             spec,
             platform: platform.clone(),
             clusters,
+            guarantee,
+            charged: charged.clone(),
+        })
+    }
+
+    /// The delay each time a job goes on, and the overheads of the profile where they are charged.
+    fn costs(&self, set: &TaskSet, delay: Duration) -> Result<Costs> {
+        let overheads = match self.charged.overheads() {
+            Some(profile) => Costs::from_profile(
+                profile,
+                self.spec.info().name,
+                set,
+                &self.platform,
+                Load::Load,
+                self.charged.costs(delay).statistic_for(self.guarantee),
+            )?,
+            None => Costs::default(),
+        };
+        Ok(Costs {
+            cpmd: vec![vec![delay.nanos(); self.platform.resumptions().len()]; set.len()],
+            ..overheads
         })
     }
 
@@ -60,20 +86,16 @@ impl BruteForce {
 }
 
 impl Judge for BruteForce {
-    fn accepts(&self, tasks: &[Timing], _: &mut Scratch) -> Result<bool, NotApplicable> {
-        self.survives(tasks, Duration::ZERO)
-            .map_err(|_| NotApplicable::Precondition("the set can be simulated"))
+    /// A job pays where it is preempted or migrates.
+    fn charges_every_job(&self) -> bool {
+        false
     }
 
-    fn charges_delays(&self) -> bool {
-        true
-    }
-
-    fn survives(&self, tasks: &[Timing], delay: Duration) -> Result<bool> {
-        let Some(assignment) = self.assignment(tasks) else {
+    fn accepts(&self, asked: &Asked<'_>, _: &mut Scratch) -> Result<bool> {
+        let Some(assignment) = self.assignment(asked.drawn) else {
             return Ok(false);
         };
-        let set = TaskSet::from_timings(tasks.to_vec())?;
+        let set = TaskSet::from_timings(asked.drawn.to_vec())?;
         let scenario = Scenario {
             horizon: HORIZON,
             stop_at_miss: true,
@@ -85,10 +107,7 @@ impl Judge for BruteForce {
             assignment: assignment.as_ref(),
             quantum: scenario.quantum,
         })?;
-        let costs = Costs {
-            cpmd: vec![vec![delay.nanos(); self.platform.resumptions().len()]; set.len()],
-            ..Costs::default()
-        };
+        let costs = self.costs(&set, asked.delay)?;
         let (summary, ()) =
             simulate::simulate(plan, &set, &self.platform, &scenario, Some(&costs), &Silent, ())?;
         Ok(summary.ending != Ending::Miss && summary.misses() == 0)

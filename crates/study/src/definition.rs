@@ -1,10 +1,13 @@
-//! What a study is: which task sets, on which platform, under which policies, over which grid (000 §5; 002 §6.2–6.3).
+//! What a study is: which task sets, on which platform, under which policies, over which grid (000
+//! §5; 002 §6.2–6.3).
 
+use crate::charged::Charged;
 use crate::grid::{Cap, Grid};
 use crate::judge::Candidate;
 use analyze::Guarantee;
 use analyze::policies::Accounting;
 use generate::{Amount, Deadlines, Fill, Generator, Periods, Recipe, Utilizations};
+use model::profile::OverheadKind;
 use model::{Duration, Error, Platform, Ratio, Result};
 
 /// A study. Plain data; [`Study::prepare`] checks it.
@@ -42,8 +45,8 @@ pub struct Study {
     pub charge: u32,
     /// What every WCET grows by before D.
     pub overhead: Duration,
-    /// How D is charged: once a job in every WCET, or as `check` does where policies preempt and migrate.
-    pub accounting: Accounting,
+    /// What is charged besides D, and how.
+    pub charged: Charged,
 }
 
 /// The most sets for each cap: their numbers fill the lower half of a stream's number.
@@ -58,9 +61,9 @@ pub(crate) struct Prepared {
     pub caps: Vec<Cap>,
     pub generators: Vec<Generator>,
     pub delays: Vec<Duration>,
-    /// What every WCET grows by, for each delay.
-    pub inflation: Vec<Duration>,
-    /// What of that is there without a delay.
+    /// What is charged for each of them.
+    pub charged: Vec<Duration>,
+    /// What every WCET grows by without a delay.
     pub overhead: Duration,
     pub policies: Vec<Candidate>,
     pub processors: u32,
@@ -134,17 +137,13 @@ impl Study {
                 "at most {MAX_COUNTS}: widen the steps, or split the study"
             )));
         }
-        let inflation = delays
-            .iter()
-            .map(|d| {
-                let charged = d.nanos().saturating_mul(u64::from(self.charge));
-                Duration::from_nanos(charged).saturating_add(self.overhead)
-            })
-            .collect();
-        if self.accounting != Accounting::OneDelay && self.charge != 1 {
+        let times = |d: &Duration| Duration::from_nanos(d.nanos().saturating_mul(u64::from(self.charge)));
+        let charged = delays.iter().map(times).collect();
+        let accounting = self.charged.accounting();
+        if accounting != Accounting::OneDelay && self.charge != 1 {
             return Err(Error::new(format!(
-                "the accounting `{}` counts delays itself, and `charge` asks for {} a job",
-                self.accounting, self.charge
+                "the accounting `{accounting}` counts delays itself, and `charge` asks for {} a job",
+                self.charge
             ))
             .at("charge")
             .remedy("leave out `charge`, or set `accounting = \"one-delay\"`"));
@@ -158,7 +157,7 @@ impl Study {
             .policies
             .iter()
             .map(|name| {
-                Candidate::find(name, &self.platform, self.guarantee, self.accounting)
+                Candidate::find(name, &self.platform, self.guarantee, &self.charged)
                     .map_err(|e| e.at("policies"))
             })
             .collect::<Result<_>>()?;
@@ -175,7 +174,7 @@ impl Study {
             caps,
             generators,
             delays,
-            inflation,
+            charged,
             overhead: self.overhead,
             policies,
             processors,
@@ -198,13 +197,15 @@ impl Study {
     /// What one must know to trust the results, in sentences.
     pub(crate) fn notes(&self, prepared: &Prepared) -> Vec<String> {
         let mut notes: Vec<String> = self.left_out().into_iter().collect();
+        notes.extend(self.overheads(prepared));
         if prepared.delays.iter().all(|d| d.is_zero()) {
             return notes;
         }
-        if self.accounting != Accounting::OneDelay {
+        let accounting = self.charged.accounting();
+        if accounting != Accounting::OneDelay {
             notes.push(format!(
-                "Delays are charged by the accounting `{}`: to policies where they preempt and migrate, to tests once a job.",
-                self.accounting
+                "Delays are charged by the accounting `{accounting}`: to policies where they preempt and migrate, to tests \
+                 once a job."
             ));
         }
         let (count, charged) = match self.charge {
@@ -222,6 +223,39 @@ impl Study {
         notes
     }
 
+    /// What of the profile is charged, in sentences.
+    fn overheads(&self, prepared: &Prepared) -> Vec<String> {
+        let Some(profile) = &self.charged.profile else {
+            return Vec::new();
+        };
+        let (name, accounting) = (&profile.platform, self.charged.accounting());
+        if self.charged.overheads().is_none() {
+            let why = match profile.overheads.is_empty() {
+                true => "it has no others than cache delays, and D stands for these".to_owned(),
+                false => format!("the accounting `{accounting}` knows D alone"),
+            };
+            return vec![format!("No overhead of the profile `{name}` is charged: {why}.")];
+        }
+        let lacking = OverheadKind::ALL
+            .into_iter()
+            .filter(|kind| profile.overheads.iter().all(|curve| curve.kind != *kind));
+        let lacking: Vec<&str> = lacking.map(OverheadKind::name).collect();
+        let mut notes = vec![format!(
+            "The overheads of the profile `{name}` are charged by the number of tasks of each set, beyond the numbers that were \
+             measured by extrapolation{}; D stands for its cache delays.",
+            match lacking.is_empty() {
+                true => String::new(),
+                false => format!("; it has none of these kinds: {}", lacking.join(", ")),
+            }
+        )];
+        let tests = prepared.policies.iter().filter(|p| p.judge().charges_every_job());
+        let tests: Vec<&str> = tests.map(Candidate::label).collect();
+        if !tests.is_empty() {
+            notes.push(format!("{}: tests are charged D alone.", tests.join(", ")));
+        }
+        notes
+    }
+
     /// What the results leave out that the figure of the paper charges, where the study is named
     /// after one.
     fn left_out(&self) -> Option<String> {
@@ -229,9 +263,10 @@ impl Study {
         if !["000", "002"].contains(&paper) {
             return None;
         }
-        let instead = match self.overhead.is_zero() {
-            true => "are left out here".to_owned(),
-            false => format!("are {} a job here, the same under every policy", self.overhead),
+        let instead = match (self.charged.overheads(), self.overhead.is_zero()) {
+            (Some(profile), _) => format!("are those of the profile `{}` here", profile.platform),
+            (None, true) => "are left out here".to_owned(),
+            (None, false) => format!("are {} a job here, the same under every policy", self.overhead),
         };
         Some(format!(
             "Not the figure itself: {} charges the kernel's overheads as measured, which {instead}. Curves lie elsewhere, and \
@@ -240,8 +275,8 @@ impl Study {
         ))
     }
 
-    /// The number of a set under the seed: its cap and its place. So a cap has the same sets in every grid, and the first
-    /// hundred are the same whether a hundred are drawn or a thousand.
+    /// The number of a set under the seed: its cap and its place. So a cap has the same sets in
+    /// every grid, and the first hundred are the same whether a hundred are drawn or a thousand.
     pub fn set_number(cap: Cap, index: u32) -> u64 {
         u64::from(cap.thousandths()) << 32 | u64::from(index)
     }

@@ -2,17 +2,18 @@
 //!
 //! A file names only what differs from the defaults, or from a preset that it is `based_on`.
 
+use crate::charged::Charged;
 use crate::definition::Study;
 use crate::grid::{Cap, Grid};
 use crate::presets;
 use analyze::Guarantee;
 use analyze::policies::Accounting;
 use model::input::{Document, Table, Value};
-use model::{Duration, Error, Platform, Provenance, Ratio, Result};
+use model::{Duration, Error, Platform, Profile, Provenance, Ratio, Result};
 use std::fmt::Write;
 use std::str::FromStr;
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 20] = [
     "name",
     "title",
     "source",
@@ -30,14 +31,20 @@ const KEYS: [&str; 18] = [
     "seed",
     "charge",
     "overhead",
+    "profile",
+    "statistic",
     "accounting",
 ];
 
-/// Reads a study. `platform` finds a platform by its name.
+/// Reads a study. `platform` and `profile` find these by their names.
 ///
 /// # Errors
 /// Anything that is not a study, with line and key.
-pub fn from_toml(text: &str, platform: impl Fn(&str) -> Result<Platform>) -> Result<Study> {
+pub fn from_toml(
+    text: &str,
+    platform: impl Fn(&str) -> Result<Platform>,
+    profile: impl Fn(&str) -> Result<Profile>,
+) -> Result<Study> {
     let document = Document::parse(text)?;
     let root = document.root();
     root.only(&KEYS)?;
@@ -90,7 +97,19 @@ pub fn from_toml(text: &str, platform: impl Fn(&str) -> Result<Platform>) -> Res
         seed: count_or(&root, "seed", base.seed)?,
         charge: count_or(&root, "charge", base.charge)?,
         overhead: parsed_or(&root, "overhead", base.overhead)?,
-        accounting: parsed_or(&root, "accounting", base.accounting)?,
+        charged: base.charged,
+    };
+    let charged = Charged {
+        profile: match root.get("profile") {
+            Some(v) => Some(profile(v.text()?).map_err(|e| v.place(e))?),
+            None => study.charged.profile.clone(),
+        },
+        statistic: optional(&root, "statistic")?.or(study.charged.statistic),
+        accounting: optional(&root, "accounting")?.or(study.charged.accounting),
+    };
+    study = match root.get("title") {
+        Some(_) => Study { charged, ..study },
+        None => study.charging(charged),
     };
     if let Some(v) = root.get("caps") {
         let (from, to, step) = ends::<Ratio>(&v)?;
@@ -115,6 +134,10 @@ fn parsed_or<T: FromStr<Err = Error>>(table: &Table<'_, '_>, key: &str, default:
     table.get(key).map_or(Ok(default), |v| v.parsed())
 }
 
+fn optional<T: FromStr<Err = Error>>(table: &Table<'_, '_>, key: &str) -> Result<Option<T>> {
+    table.get(key).map(|v| v.parsed()).transpose()
+}
+
 /// A whole number that fits into `T`.
 fn count_or<T: TryFrom<u64>>(table: &Table<'_, '_>, key: &str, default: T) -> Result<T> {
     let Some(v) = table.get(key) else {
@@ -127,7 +150,8 @@ fn count_or<T: TryFrom<u64>>(table: &Table<'_, '_>, key: &str, default: T) -> Re
     })
 }
 
-/// Reads `{ from = …, to = …, step = … }`; `to` is `from` and the step is nothing where they are left out.
+/// Reads `{ from = …, to = …, step = … }`; `to` is `from` and the step is nothing where they are
+/// left out.
 fn ends<T: FromStr<Err = Error> + Copy>(value: &Value<'_, '_>) -> Result<(T, T, T)> {
     let table = value.table()?;
     table.only(&["from", "to", "step"])?;
@@ -142,7 +166,8 @@ fn ends<T: FromStr<Err = Error> + Copy>(value: &Value<'_, '_>) -> Result<(T, T, 
 }
 
 impl Study {
-    /// The study as TOML that [`from_toml`] reads back, if its platform has a name that can be found.
+    /// The study as TOML that [`from_toml`] reads back, if its platform has a name that can be
+    /// found.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let policies: Vec<String> = self.policies.iter().map(|p| quoted(p)).collect();
@@ -176,26 +201,53 @@ impl Study {
             self.charge,
             self.overhead,
         );
+        if let Some(profile) = &self.charged.profile {
+            let _ = writeln!(text, "profile = {}", quoted(&profile.platform));
+        }
+        if let Some(statistic) = self.charged.statistic {
+            let _ = writeln!(text, "statistic = \"{statistic}\"");
+        }
         // Left out where it is the default, as files of earlier versions are.
-        if self.accounting != Accounting::OneDelay {
-            let _ = writeln!(text, "accounting = \"{}\"", self.accounting);
+        if self.charged.profile.is_some() || self.charged.accounting() != Accounting::OneDelay {
+            let _ = writeln!(text, "accounting = \"{}\"", self.charged.accounting());
         }
         text
+    }
+
+    /// Is the profile one that is found by its name, or is there none?
+    fn has_known_profile(&self) -> bool {
+        let known = |p: &Profile| Profile::builtin(&p.platform).is_ok_and(|known| known == *p);
+        self.charged.profile.as_ref().is_none_or(known)
+    }
+
+    /// The options that choose its costs, each with a space in front.
+    fn options_of_costs(&self) -> String {
+        let profile = self.charged.profile.as_ref();
+        let profile = profile.map(|p| format!(" --profile {}", p.platform));
+        let statistic = self.charged.statistic.map(|s| format!(" --statistic {s}"));
+        let accounting = self.charged.accounting.map(|a| format!(" --accounting {a}"));
+        [profile, statistic, accounting].into_iter().flatten().collect()
     }
 
     /// Where its results come from. No time and no machine: counts depend on neither.
     pub fn provenance(&self) -> Provenance {
         let preset = presets::find(&self.name).is_ok_and(|p| {
-            Study {
+            let same = Study {
                 sets: self.sets,
                 seed: self.seed,
-                ..p
-            } == *self
+                policies: self.policies.clone(),
+                ..p.charging(self.charged.clone())
+            };
+            same == *self && self.has_known_profile()
         });
         let what = if preset { self.name.as_str() } else { "study.toml" };
         let mut command = format!("warmset study run {what}");
         if preset {
             let _ = write!(command, " --sets {} --seed {}", self.sets, self.seed);
+            if presets::find(&self.name).is_ok_and(|p| p.policies != self.policies) {
+                let _ = write!(command, " --policy {}", self.policies.join(","));
+            }
+            command += &self.options_of_costs();
         }
         Provenance {
             source: format!("warmset {}", env!("CARGO_PKG_VERSION")),

@@ -1,43 +1,46 @@
-//! Who decides a task set in a study: a policy with its packing and tests, or one test of the registry.
-//!
-//! 000 §5 and 002 §6.3: P-EDF and C-EDF pack by worst-fit decreasing; hard clusters pass any of five major tests for G-EDF;
-//! soft ones must not be over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none.
+//! Who decides a task set in a study: a policy with its packing and tests, or one test of the
+//! registry.
 
 use crate::brute_force::BruteForce;
+use crate::charged::Charged;
+use crate::judges::{Catalogued, Clustered, HardClusters, Registered};
 use analyze::clustered::Scratch;
-use analyze::partition::{Fit, Order as Placement, Scratch as PackScratch};
-use analyze::policies::{self, Accounting, Costs};
-use analyze::registry::{self, TestInfo};
-use analyze::uniprocessor::edf;
-use analyze::{Guarantee, NotApplicable};
+use analyze::partition::Fit;
+use analyze::policies::Accounting;
+use analyze::{Guarantee, registry};
 use model::error::nearest;
-use model::{Called, ClusterSpec, Duration, Error, Platform, Result, TaskSet, Timing};
+use model::{Called, ClusterSpec, Duration, Error, Platform, Result, Timing};
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Order, Tests};
 
+/// A task set that a judge is asked about, with a delay D.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The tasks as they were drawn, with the study's overhead.
+    pub drawn: &'a [Timing],
+    /// D.
+    pub delay: Duration,
+    /// The same tasks with D in every WCET (000 §2), for tests that know no overheads.
+    pub inflated: &'a [Timing],
+}
+
 /// Decides task sets.
 pub trait Judge: Send + Sync {
-    /// Is the guarantee shown for this set, which overheads may have inflated?
-    ///
-    /// # Errors
-    /// The test does not apply to such sets.
-    fn accepts(&self, tasks: &[Timing], scratch: &mut Scratch) -> Result<bool, NotApplicable>;
-
-    /// Does it charge delays itself, where they occur? Then it is asked [`Judge::survives`] instead, at every delay.
-    fn charges_delays(&self) -> bool {
-        false
-    }
-
-    /// Is the guarantee shown for a set as it was drawn, with this delay? For those that charge it themselves.
+    /// Is the guarantee shown for this set with this delay?
     ///
     /// # Errors
     /// The set cannot be judged.
-    fn survives(&self, _tasks: &[Timing], _delay: Duration) -> model::Result<bool> {
-        Ok(false)
+    fn accepts(&self, set: &Asked<'_>, scratch: &mut Scratch) -> Result<bool>;
+
+    /// Does every job pay the whole delay? Then no set is accepted that is over-utilized with the
+    /// delay, and a study does not ask about it.
+    fn charges_every_job(&self) -> bool {
+        true
     }
 
-    /// Does longer execution never turn a no into a yes? Then the largest delay is found by bisection; else every delay
-    /// is asked. Say yes only with a proof: packing heuristics have anomalies.
+    /// Does longer execution never turn a no into a yes? Then the largest delay is found by
+    /// bisection; else every delay is asked. Say yes only with a proof: packing heuristics have
+    /// anomalies.
     fn is_monotone(&self) -> bool {
         false
     }
@@ -65,24 +68,21 @@ impl Candidate {
         }
     }
 
-    /// The policy of a name on a platform: any of the catalog, such as `p-edf`, `c-edf:l2` or `p-fp:dm`, with a heuristic behind where it
-    /// packs by EDF (`p-edf:ffd`, `c-edf:l2,bfd`); or a test of the registry such as `GFB`, which is then run on all
-    /// processors. A policy that is named as its only test is that test. `brute-force:g-edf` simulates.
+    /// The policy of a name on a platform: any of the catalog, such as `p-edf`, `c-edf:l2` or
+    /// `p-fp:dm`, with a heuristic behind where it packs by EDF (`p-edf:ffd`, `c-edf:l2,bfd`); or a
+    /// test of the registry such as `GFB`, which is then run on all processors.
+    /// `brute-force:g-edf` simulates.
     ///
     /// # Errors
-    /// No such policy (suggests the nearest), no such cache, a size that does not divide the processors.
-    pub fn find(
-        name: &str,
-        platform: &Platform,
-        guarantee: Guarantee,
-        accounting: Accounting,
-    ) -> Result<Self> {
+    /// No such policy (suggests the nearest), no such cache, a size that does not divide the
+    /// processors.
+    pub fn find(name: &str, platform: &Platform, guarantee: Guarantee, charged: &Charged) -> Result<Self> {
         let name = name.trim();
         if let Some(simulated) = name.strip_prefix("brute-force:") {
             return Ok(Candidate {
                 name: name.to_owned(),
                 label: format!("{}-BF", simulated.to_uppercase().replace([':', ',', '='], "-")),
-                judge: Box::new(BruteForce::new(simulated, platform)?),
+                judge: Box::new(BruteForce::new(simulated, platform, guarantee, charged)?),
             });
         }
         let called: Called = name.parse()?;
@@ -94,6 +94,7 @@ impl Candidate {
             Guarantee::Hard => info.hard,
             Guarantee::Soft => info.soft,
         };
+        let by_check = || Self::of_catalog(&called, &spec, platform, guarantee, charged);
         let clusters = match (tests, spec.needs()?) {
             (Tests::None, _) => {
                 return Err(
@@ -101,22 +102,16 @@ impl Candidate {
                         .remedy("choose another policy or guarantee"),
                 );
             }
+            _ if charged.accounting() != Accounting::OneDelay || info.quantum_driven => return by_check(),
             // The way of 000 §5 and 002 §6.3 is for earliest deadline first.
-            (_, Needs::Nothing) if spec.order()? == Order::Deadlines && !info.quantum_driven => {
-                ClusterSpec::Global
-            }
+            (_, Needs::Nothing) if spec.order()? == Order::Deadlines => ClusterSpec::Global,
             (_, Needs::Clusters(clusters)) if spec.order()? == Order::Deadlines => clusters,
-            // The registered test for as many processors.
-            (Tests::Named(test), _)
-                if called.to_string() == info.name && accounting == Accounting::OneDelay =>
-            {
+            // Making the assignment is the test.
+            (Tests::Named(test), _) if called.to_string() == info.name => {
                 return Self::of_test(test, platform, guarantee);
             }
-            _ => return Self::of_catalog(&called, &spec, platform, guarantee, accounting),
+            _ => return by_check(),
         };
-        if accounting != Accounting::OneDelay {
-            return Self::of_catalog(&called, &spec, platform, guarantee, accounting);
-        }
         let clusters = platform
             .clusters(clusters)
             .map_err(|e| e.at(format!("policy `{called}`")))?;
@@ -124,11 +119,7 @@ impl Candidate {
         let judge: Box<dyn Judge> = if guarantee == Guarantee::Hard && sizes.iter().any(|s| *s > 1) {
             Box::new(HardClusters::new(sizes, fit)?)
         } else {
-            Box::new(Clustered {
-                sizes,
-                fit,
-                guarantee,
-            })
+            Box::new(Clustered::new(sizes, fit, guarantee))
         };
         Ok(Candidate::new(called.to_string(), label(&called), judge))
     }
@@ -139,7 +130,7 @@ impl Candidate {
         spec: &Spec,
         platform: &Platform,
         guarantee: Guarantee,
-        accounting: Accounting,
+        charged: &Charged,
     ) -> Result<Self> {
         if let Some(key) = spec.unjudged() {
             return Err(spec
@@ -151,13 +142,32 @@ impl Candidate {
                 .clusters(clusters)
                 .map_err(|e| e.at(format!("policy `{called}`")))?;
         }
-        let judge = Catalogued {
-            spec: spec.clone(),
-            platform: platform.clone(),
-            guarantee,
-            accounting,
-        };
+        let judge = Catalogued::new(spec.clone(), platform.clone(), guarantee, charged.clone());
         Ok(Candidate::new(called.to_string(), label(called), Box::new(judge)))
+    }
+
+    /// The names in a list such as `p-edf:ffd,c-edf:l2,bfd,GFB`, whose commas also separate
+    /// parameters: a word that names no policy and no test belongs to the policy before it.
+    ///
+    /// # Errors
+    /// None is named.
+    pub fn list(text: &str) -> Result<Vec<String>> {
+        let mut names: Vec<String> = Vec::new();
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let name = word.split(':').next().unwrap_or_default();
+            let known = catalog::find(&name.to_lowercase()).is_some() || registry::find(name).is_ok();
+            match names.last_mut() {
+                Some(last) if last.contains(':') && !known && name != "brute-force" => {
+                    last.push(',');
+                    last.push_str(word);
+                }
+                _ => names.push(word.to_owned()),
+            }
+        }
+        match names.is_empty() {
+            true => Err(Error::new("no policy is named").remedy("give at least one, such as `g-edf`")),
+            false => Ok(names),
+        }
     }
 
     fn of_test(name: &str, platform: &Platform, guarantee: Guarantee) -> Result<Self> {
@@ -180,10 +190,7 @@ impl Candidate {
         Ok(Candidate {
             name: test.name.to_owned(),
             label: test.name.to_owned(),
-            judge: Box::new(Registered {
-                test,
-                m: platform.usable().len() as u32,
-            }),
+            judge: Box::new(Registered::new(test, platform.usable().len() as u32)),
         })
     }
 
@@ -252,176 +259,31 @@ fn with_heuristic(called: &Called, info: &Info) -> Result<(Spec, Fit)> {
     Ok((spec, fit.unwrap_or_default()))
 }
 
-/// A policy of the catalog, judged as `check` does.
-struct Catalogued {
-    spec: Spec,
-    platform: Platform,
-    guarantee: Guarantee,
-    accounting: Accounting,
-}
-
-impl Catalogued {
-    fn decide(&self, tasks: &[Timing], costs: &Costs<'_>) -> Result<Option<bool>> {
-        let set = TaskSet::to_judge(tasks.to_vec())?;
-        policies::decide(&set, &self.platform, &self.spec, self.guarantee, costs)
-    }
-}
-
-impl Judge for Catalogued {
-    fn accepts(&self, tasks: &[Timing], _: &mut Scratch) -> Result<bool, NotApplicable> {
-        let judged = self.decide(tasks, &Costs::NONE).ok().flatten();
-        judged.ok_or(NotApplicable::Precondition(
-            "a test of the policy applies to the set",
-        ))
-    }
-
-    /// One delay a job is in the WCETs; any other accounting has to know the delay by itself.
-    fn charges_delays(&self) -> bool {
-        self.accounting != Accounting::OneDelay
-    }
-
-    fn survives(&self, tasks: &[Timing], delay: Duration) -> model::Result<bool> {
-        let costs = Costs {
-            cpmd: Some(delay),
-            accounting: Some(self.accounting),
-            ..Costs::NONE
-        };
-        let judged = self.decide(tasks, &costs)?;
-        judged.ok_or_else(|| {
-            Error::new("no test of the policy applies to the set")
-                .remedy("choose other policies, or other deadlines")
-        })
-    }
-
-    fn uncovered(&self) -> Option<&'static str> {
-        match self.accounting {
-            Accounting::OneDelay => uncovered(self.spec.info()),
-            Accounting::Paper | Accounting::Warmset => None,
-        }
-    }
-}
-
-/// What a policy does to caches that one delay a job does not cover, in a clause.
-fn uncovered(info: &Info) -> Option<&'static str> {
-    let needs = info.name.parse::<Spec>().and_then(|spec| spec.needs()).ok()?;
-    match needs {
-        Needs::Slices => Some("tasks may be cut into slices on several processors"),
-        Needs::Slots { .. } => Some("servers take turns in every slot"),
-        _ if info.quantum_driven => Some("a job may be preempted at the end of every quantum"),
-        _ => None,
-    }
-}
-
-/// Soft EDF in clusters, and hard P-EDF: P-EDF with clusters of one, G-EDF with one cluster.
-struct Clustered {
-    sizes: Vec<u32>,
-    fit: Fit,
-    guarantee: Guarantee,
-}
-
-impl Judge for Clustered {
-    fn accepts(&self, tasks: &[Timing], scratch: &mut Scratch) -> Result<bool, NotApplicable> {
-        Ok(scratch.is_schedulable(
-            tasks,
-            &self.sizes,
-            Placement::DecreasingUtilization,
-            self.fit,
-            self.guarantee,
-        ))
-    }
-    /// One cluster, soft: every u ≤ 1 and U ≤ m, both of which only grow with execution times.
-    fn is_monotone(&self) -> bool {
-        self.sizes.len() == 1 && self.guarantee == Guarantee::Soft
-    }
-}
-
-/// The five major sufficient tests for G-EDF that 002 §6.3 accepts a hard cluster by, cheapest first. Later tests accept
-/// more, and response-time analysis takes seconds a cluster at nanosecond resolution.
-pub const MAJOR_TESTS: [&str; 5] = ["GFB", "BCL", "BAK", "BCLI", "BAR"];
-
-/// Hard C-EDF and G-EDF in clusters of several processors: packed, then any major test for each cluster.
-struct HardClusters {
-    sizes: Vec<u32>,
-    fit: Fit,
-    tests: Vec<&'static TestInfo>,
-}
-
-impl HardClusters {
-    fn new(sizes: Vec<u32>, fit: Fit) -> Result<Self> {
-        let tests = MAJOR_TESTS
-            .map(registry::find)
-            .into_iter()
-            .collect::<Result<_>>()?;
-        Ok(HardClusters { sizes, fit, tests })
-    }
-
-    fn accepts_cluster(&self, tasks: &[Timing], size: u32) -> Result<bool, NotApplicable> {
-        if tasks.is_empty() {
-            return Ok(true);
-        }
-        if size == 1 {
-            return edf::decide(tasks);
-        }
-        // A test that does not apply accepts nothing; if none applies, that is the answer.
-        let mut refusal = None;
-        let mut applied = false;
-        for test in &self.tests {
-            match test.decide_inflated(tasks, size) {
-                Ok(true) => return Ok(true),
-                Ok(false) => applied = true,
-                Err(why) => refusal = Some(why),
-            }
-        }
-        match refusal {
-            Some(why) if !applied => Err(why),
-            _ => Ok(false),
-        }
-    }
-}
-
-impl Judge for HardClusters {
-    fn accepts(&self, tasks: &[Timing], _: &mut Scratch) -> Result<bool, NotApplicable> {
-        let mut packing = PackScratch::new();
-        let Ok(cluster_of) = packing.pack(tasks, &self.sizes, Placement::DecreasingUtilization, self.fit)
-        else {
-            return Ok(false);
-        };
-        let mut cluster = Vec::with_capacity(tasks.len());
-        for (at, size) in self.sizes.iter().enumerate() {
-            cluster.clear();
-            let mine = cluster_of.iter().zip(tasks).filter(|(c, _)| **c as usize == at);
-            cluster.extend(mine.map(|(_, t)| *t));
-            if !self.accepts_cluster(&cluster, *size)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// One test on all processors.
-struct Registered {
-    test: &'static TestInfo,
-    m: u32,
-}
-
-impl Judge for Registered {
-    fn accepts(&self, tasks: &[Timing], _: &mut Scratch) -> Result<bool, NotApplicable> {
-        self.test.decide_inflated(tasks, self.m)
-    }
-
-    fn uncovered(&self) -> Option<&'static str> {
-        uncovered(catalog::find(self.test.policy)?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn label(name: &str) -> Result<String> {
         let platform = Platform::builtin("xeon-l7455")?;
-        Candidate::find(name, &platform, Guarantee::Soft, Accounting::OneDelay).map(|p| p.label().to_owned())
+        Candidate::find(name, &platform, Guarantee::Soft, &Charged::default()).map(|p| p.label().to_owned())
+    }
+
+    #[test]
+    fn a_list_of_names_is_told_from_parameters() {
+        for (text, wanted) in [
+            ("p-edf,g-edf", vec!["p-edf", "g-edf"]),
+            (
+                "c-edf:l2,bfd, P-EDF:ffd,GFB",
+                vec!["c-edf:l2,bfd", "P-EDF:ffd", "GFB"],
+            ),
+            (
+                "brute-force:g-edf,brute-force:c-edf:l2,q-edf",
+                vec!["brute-force:g-edf", "brute-force:c-edf:l2,q-edf"],
+            ),
+        ] {
+            assert_eq!(Candidate::list(text).unwrap(), wanted);
+        }
+        assert!(Candidate::list(" ,").is_err());
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Experiments over many task sets: schedulability and weighted schedulability (000 §5; 002 §6.2–6.3).
+//! Experiments over many task sets: schedulability and weighted schedulability (000 §5; 002
+//! §6.2–6.3).
 //!
-//! A [`Study`] says which sets, platform, policies and grid; [`run`] judges it in memory, [`run_in`] in a directory that keeps
-//! what was done; [`Results`] hold counts, curves and crossings. [`presets`] are the studies of the papers.
+//! A [`Study`] says which sets, platform, policies and grid; [`run`] judges it in memory,
+//! [`run_in`] in a directory that keeps what was done; [`Results`] hold counts, curves and
+//! crossings. [`presets`] are the studies of the papers.
 //!
 //! ```
 //! let mut study = study::presets::find("ospert10-fig5")?;
@@ -15,19 +17,23 @@
 #![forbid(unsafe_code)]
 
 pub mod brute_force;
+mod charged;
 mod definition;
 pub mod file;
 mod grid;
 mod judge;
+mod judges;
 pub mod presets;
 mod results;
 mod run;
 mod store;
 
 pub use analyze::policies::Accounting;
+pub use charged::{Charged, Told};
 pub use definition::{MAX_SETS, Study};
 pub use grid::{Cap, Grid};
-pub use judge::{Candidate, Judge};
+pub use judge::{Asked, Candidate, Judge};
+pub use judges::MAJOR_TESTS;
 pub use results::{Curve, Results, wilson};
 pub use run::{Shard, run};
 pub use store::{fits_in, load, run_in};

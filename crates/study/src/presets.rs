@@ -7,10 +7,10 @@
 //! order of the policies, and without them it is the reverse: titles, captions and notes say so
 //! ([`Study::notes`]).
 
+use crate::charged::Charged;
 use crate::definition::Study;
 use crate::grid::{Cap, Grid};
 use analyze::Guarantee;
-use analyze::policies::Accounting;
 use generate::{Deadlines, Fill};
 use model::error::nearest;
 use model::{Duration, Error, Platform, Result};
@@ -42,8 +42,28 @@ enum Spacing {
 /// What every title says, as the figures that the presets are named after charge these overheads.
 const WITHOUT: &str = "no kernel overheads";
 
-/// The sets of each cap where nothing else is said: as many as in 002 §6.3 where that takes seconds, fewer where the
-/// sufficient tests for G-EDF take minutes.
+impl Study {
+    /// The same study with other costs; a title that says that there are no overheads says which
+    /// there are.
+    #[must_use]
+    pub fn charging(self, charged: Charged) -> Study {
+        let title = match charged.overheads() {
+            Some(profile) => {
+                let which = format!("kernel overheads of {}", profile.platform);
+                self.title.replace(WITHOUT, &which)
+            }
+            None => self.title,
+        };
+        Study {
+            title,
+            charged,
+            ..self
+        }
+    }
+}
+
+/// The sets of each cap where nothing else is said: as many as in 002 §6.3 where that takes
+/// seconds, fewer where the sufficient tests for G-EDF take minutes.
 const fn default_sets(guarantee: Guarantee) -> u32 {
     match guarantee {
         Guarantee::Soft => 1_000,
@@ -145,7 +165,7 @@ impl Preset {
             seed: 1,
             charge: 1,
             overhead: Duration::ZERO,
-            accounting: Accounting::OneDelay,
+            charged: Charged::default(),
         })
     }
 }
@@ -182,7 +202,8 @@ pub fn find(name: &str) -> Result<Study> {
 mod tests {
     use super::*;
 
-    /// 000 §5, example: u in [0.5, 0.9], p in [3 ms, 33 ms], 24 processors, clusters of two and six.
+    /// 000 §5, example: u in [0.5, 0.9], p in [3 ms, 33 ms], 24 processors, clusters of two and
+    /// six.
     #[test]
     fn fig_5_of_000_has_the_parameters_of_the_paper() {
         let study = find("ospert10-fig5").unwrap();

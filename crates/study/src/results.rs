@@ -1,4 +1,5 @@
-//! What a study found: schedulability S(U, D) and weighted schedulability W(D) (000 §5; 002 §6.2.2).
+//! What a study found: schedulability S(U, D) and weighted schedulability W(D) (000 §5; 002
+//! §6.2.2).
 //!
 //! ```text
 //! W(D) = Σ_{U ∈ Q} U · S(U, D) / Σ_{U ∈ Q} U
@@ -6,6 +7,7 @@
 //!
 //! Counts are integers, so W is an exact ratio; floating point is for the plots only.
 
+use crate::charged::Told;
 use crate::definition::{Prepared, Study};
 use crate::run::{Shard, Shards};
 use model::{Duration, Error, Provenance, Ratio, Result, document};
@@ -55,6 +57,8 @@ pub struct Results {
     pub notes: Vec<String>,
     /// Where it comes from.
     pub provenance: Provenance,
+    /// By what it was charged.
+    pub charged: Told,
     /// Sets for each cap.
     pub sets: u32,
     /// Number of processors.
@@ -84,6 +88,7 @@ impl Results {
             title: study.title.clone(),
             notes: study.notes(prepared),
             provenance: study.provenance(),
+            charged: study.charged.told(study.guarantee),
             sets: study.sets,
             processors: prepared.processors,
             policies: prepared.policies.iter().map(|p| p.label().to_owned()).collect(),
@@ -172,8 +177,8 @@ impl Results {
         self.policies.iter().enumerate().map(curve).collect()
     }
 
-    /// The largest delay of the grid at which `falling` keeps at least what `reference` reaches at the first delay; `None`
-    /// if at none. Decided exactly. Policies by their place.
+    /// The largest delay of the grid at which `falling` keeps at least what `reference` reaches at
+    /// the first delay; `None` if at none. Decided exactly. Policies by their place.
     pub fn keeps_up(&self, falling: usize, reference: usize) -> Option<Duration> {
         let level = self.weighted_at(reference, 0);
         (0..self.delays.len())
@@ -201,6 +206,8 @@ impl Results {
             title: &'a str,
             notes: &'a [String],
             provenance: &'a Provenance,
+            #[serde(flatten)]
+            charged: &'a Told,
             processors: u32,
             sets: u32,
             caps: Vec<f64>,
@@ -219,6 +226,7 @@ impl Results {
             title: &self.title,
             notes: &self.notes,
             provenance: &self.provenance,
+            charged: &self.charged,
             processors: self.processors,
             sets: self.sets,
             caps: self.shards.iter().map(|s| s.cap.to_f64()).collect(),
@@ -232,7 +240,8 @@ impl Results {
     ///
     /// The header is the first line; where the numbers come from stands in the JSON document.
     pub fn to_csv(&self) -> String {
-        let mut text = "policy,cap,delay_us,sets,accepted,schedulability\n".to_owned();
+        let mut text = "policy,cap,delay_us,sets,accepted,schedulability,accounting,profile\n".to_owned();
+        let charged = self.charged.columns();
         for (at, policy) in self.policies.iter().enumerate() {
             for shard in &self.shards {
                 for (delay, accepted) in self.delays.iter().zip(&shard.accepted[at]) {
@@ -240,7 +249,7 @@ impl Results {
                     // Writing to a String cannot fail.
                     let _ = writeln!(
                         text,
-                        "{policy},{},{},{},{accepted},{share}",
+                        "{policy},{},{},{},{accepted},{share},{charged}",
                         shard.cap,
                         delay.as_micros_f64(),
                         self.sets
@@ -253,13 +262,14 @@ impl Results {
 
     /// W(D) as a table of comma-separated values, one row for each delay.
     pub fn to_weighted_csv(&self) -> String {
-        let mut text = format!("delay_us,{}\n", self.policies.join(","));
+        let mut text = format!("delay_us,{},accounting,profile\n", self.policies.join(","));
+        let charged = self.charged.columns();
         for (d, delay) in self.delays.iter().enumerate() {
             let _ = write!(text, "{}", delay.as_micros_f64());
             for policy in 0..self.policies.len() {
                 let _ = write!(text, ",{:.6}", self.weighted_at(policy, d).to_f64());
             }
-            text.push('\n');
+            let _ = writeln!(text, ",{charged}");
         }
         text
     }

@@ -1,16 +1,20 @@
-//! Running a study: one shard for each cap, each set drawn once and judged at every delay by every policy.
+//! Running a study: one shard for each cap, each set drawn once and judged at every delay by every
+//! policy.
 //!
-//! The counts do not depend on the number of threads or on the order of the shards: every set has a stream of random
-//! numbers of its own, and counts are sums.
+//! The counts do not depend on the number of threads or on the order of the shards: every set has a
+//! stream of random numbers of its own, and counts are sums.
 //!
-//! A set with U′ above the number of processors, or a task with e′ > p, can be shown schedulable by no sound test, hard or
-//! soft, and both only grow with D: the delays beyond the last one without such an overload are not asked. Below it a
-//! monotone judge is asked by bisection, any other at every delay.
+//! Where every job pays D, a set with U′ above the number of processors, or a task with e′ > p, can
+//! be shown schedulable by no sound test, hard or soft, and both only grow with D: the delays
+//! beyond the last one without such an overload are not asked. Below it a monotone judge is asked
+//! by bisection, any other at every delay.
 
 use crate::definition::{Prepared, Study};
 use crate::grid::Cap;
+use crate::judge::Asked;
 use crate::results::Results;
 use analyze::clustered::Scratch;
+use analyze::overheads::one_delay;
 use generate::{Generator, Random};
 use model::watch::Watch;
 use model::{Duration, Error, Ratio, Result, Timing, exact};
@@ -44,7 +48,8 @@ pub fn run(study: &Study, watch: &dyn Watch) -> Result<Results> {
     })
 }
 
-/// Runs the shards that are not among `done`, hands each to `keep` as soon as it is complete, and returns all.
+/// Runs the shards that are not among `done`, hands each to `keep` as soon as it is complete, and
+/// returns all.
 pub(crate) fn run_shards(
     study: &Study,
     prepared: &Prepared,
@@ -119,7 +124,9 @@ fn run_shard(study: &Study, prepared: &Prepared, at: usize, watch: &dyn Watch) -
 /// What a thread keeps between sets.
 #[derive(Default)]
 struct Worker {
+    /// As drawn, with the study's overhead.
     tasks: Vec<Timing>,
+    /// With one delay more.
     inflated: Vec<Timing>,
     scratch: Scratch,
 }
@@ -135,35 +142,31 @@ impl Worker {
         accepted: &mut [Vec<u32>],
     ) -> Result<()> {
         generator.draw_into(&mut Random::new(seed, number), &mut self.tasks)?;
+        for task in &mut self.tasks {
+            *task = task.inflated(prepared.overhead);
+        }
         let m = Ratio::whole(u64::from(prepared.processors));
         let possible = first_false(prepared.delays.len(), |at| {
-            self.inflate(prepared.inflation[at]);
-            Ok(self.inflated.iter().all(|t| t.wcet <= t.period)
-                && exact::cmp_sum(self.inflated.iter().map(Timing::utilization), m).is_le())
+            let set = self.charged(prepared.charged[at]).0;
+            Ok(set.inflated.iter().all(|t| t.wcet <= t.period)
+                && exact::cmp_sum(set.inflated.iter().map(Timing::utilization), m).is_le())
         })?;
         for (policy, accepted) in prepared.policies.iter().zip(accepted) {
             let judge = policy.judge();
-            self.inflate(prepared.overhead);
-            if judge.charges_delays() {
-                for (delay, count) in prepared.delays.iter().zip(accepted) {
-                    let kept = judge.survives(&self.inflated, *delay);
-                    *count += u32::from(kept.map_err(|e| e.at(format!("`{}`", policy.name())))?);
-                }
-                continue;
-            }
             let mut accepts = |at: usize| {
-                self.inflate(prepared.inflation[at]);
-                judge.accepts(&self.inflated, &mut self.scratch).map_err(|why| {
-                    Error::new(format!("`{}` {why}", policy.name()))
-                        .at("policies")
-                        .remedy("choose other policies, or other deadlines")
-                })
+                let (set, scratch) = self.charged(prepared.charged[at]);
+                let said = judge.accepts(&set, scratch);
+                said.map_err(|e| e.at(format!("policies: `{}`", policy.name())))
+            };
+            let asked = match judge.charges_every_job() {
+                true => possible,
+                false => accepted.len(),
             };
             if judge.is_monotone() {
-                let end = first_false(possible, &mut accepts)?;
+                let end = first_false(asked, &mut accepts)?;
                 accepted[..end].iter_mut().for_each(|count| *count += 1);
             } else {
-                for (at, count) in accepted[..possible].iter_mut().enumerate() {
+                for (at, count) in accepted[..asked].iter_mut().enumerate() {
                     *count += u32::from(accepts(at)?);
                 }
             }
@@ -171,13 +174,20 @@ impl Worker {
         Ok(())
     }
 
-    fn inflate(&mut self, by: Duration) {
-        self.inflated.clear();
-        self.inflated.extend(self.tasks.iter().map(|t| t.inflated(by)));
+    /// The set with this delay.
+    fn charged(&mut self, delay: Duration) -> (Asked<'_>, &mut Scratch) {
+        one_delay::inflate_into(&self.tasks, delay, &mut self.inflated);
+        let set = Asked {
+            drawn: &self.tasks,
+            delay,
+            inflated: &self.inflated,
+        };
+        (set, &mut self.scratch)
     }
 }
 
-/// The first of `0..len` for which `holds` does not hold, where it holds up to some point and then no more.
+/// The first of `0..len` for which `holds` does not hold, where it holds up to some point and then
+/// no more.
 fn first_false(len: usize, mut holds: impl FnMut(usize) -> Result<bool>) -> Result<usize> {
     let (mut low, mut high) = (0, len);
     while low < high {

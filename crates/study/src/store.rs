@@ -1,8 +1,10 @@
-//! A study in a directory: what it is, the counts of each cap as they come, and the results at the end.
+//! A study in a directory: what it is, the counts of each cap as they come, and the results at the
+//! end.
 //!
-//! `study.toml` and `platform.toml` say which study; `caps/U.json` appears when a cap is complete; `results.json`, `results.csv` and
-//! `weighted.csv` when all are. Whatever is there was written whole. A study that was stopped goes on where it was; the
-//! files are the same as without the stop, byte by byte.
+//! `study.toml` and `platform.toml` say which study; `caps/U.json` appears when a cap is complete;
+//! `results.json`, `results.csv` and `weighted.csv` when all are. Whatever is there was written
+//! whole. A study that was stopped goes on where it was; the files are the same as without the
+//! stop, byte by byte.
 
 use crate::definition::Study;
 use crate::grid::Cap;
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 const DEFINITION: &str = "study.toml";
 const PLATFORM: &str = "platform.toml";
+const PROFILE: &str = "profile.toml";
 const CAPS: &str = "caps";
 
 /// One cap in its file.
@@ -43,18 +46,21 @@ pub fn fits_in(dir: &Path, study: &Study) -> Result<()> {
 }
 
 /// The files that say which study a directory holds.
-fn files_of(study: &Study) -> [(&'static str, String); 2] {
-    [
+fn files_of(study: &Study) -> Vec<(&'static str, String)> {
+    let profile = study.charged.profile.as_ref();
+    let profile = profile.map(|p| (PROFILE, model::profilefile::to_toml(p)));
+    let both = [
         (PLATFORM, model::platformfile::to_toml(&study.platform)),
         (DEFINITION, definition(study)),
-    ]
+    ];
+    profile.into_iter().chain(both).collect()
 }
 
 /// Runs a study in a directory, or what of it is missing there.
 ///
 /// # Errors
-/// The study is not sound; the directory holds another study, or files that are not from one, or cannot be written;
-/// stopped (complete caps are kept).
+/// The study is not sound; the directory holds another study, or files that are not from one, or
+/// cannot be written; stopped (complete caps are kept).
 pub fn run_in(dir: &Path, study: &Study, watch: &dyn Watch) -> Result<Results> {
     let prepared = study.prepare()?;
     for (name, text) in files_of(study) {
@@ -118,12 +124,9 @@ pub fn load(dir: &Path) -> Result<Results> {
     let path = dir.join(DEFINITION);
     let text =
         files::read_text(&path).map_err(|e| e.remedy("name a directory that `warmset study run -o` made"))?;
-    let study = crate::file::from_toml(&text, |_| {
-        let path = dir.join(PLATFORM);
-        let text = files::read_text(&path)?;
-        model::platformfile::from_toml(&text).map_err(|e| e.at(path.display()))
-    })
-    .map_err(|e| e.at(path.display()))?;
+    let platform = |_: &str| read(&dir.join(PLATFORM), model::platformfile::from_toml);
+    let profile = |_: &str| read(&dir.join(PROFILE), model::profilefile::from_toml);
+    let study = crate::file::from_toml(&text, platform, profile).map_err(|e| e.at(path.display()))?;
     let prepared = study.prepare()?;
     let shape = (prepared.policies.len(), prepared.delays.len());
     let mut shards = Vec::new();
@@ -147,7 +150,12 @@ pub fn load(dir: &Path) -> Result<Results> {
     Results::of(&study, &prepared, shards)
 }
 
-/// The definition with its head; part of it is the version, because another one may draw or judge otherwise.
+fn read<T>(path: &Path, from_toml: impl Fn(&str) -> Result<T>) -> Result<T> {
+    from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))
+}
+
+/// The definition with its head; part of it is the version, because another one may draw or judge
+/// otherwise.
 fn definition(study: &Study) -> String {
     let provenance = study.provenance();
     format!(

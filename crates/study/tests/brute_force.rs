@@ -1,7 +1,7 @@
 //! Brute force (002 §6.3) is an upper bound: it keeps whatever a hard test accepts, and more.
 
 use model::watch::Silent;
-use model::{Duration, Platform};
+use model::{Duration, Platform, Profile};
 use study::{Study, file, presets, run};
 
 fn small(policies: &str) -> Study {
@@ -9,7 +9,7 @@ fn small(policies: &str) -> Study {
         "based_on = \"bastoni11-fig6.2b\"\nname = \"small\"\nplatform = \"symmetric:m=4\"\npolicies = [{policies}]\n\
          caps = {{ from = 2, to = 3.5, step = 0.5 }}\ndelays = {{ from = \"0us\", to = \"2ms\", step = \"2ms\" }}\nsets = 6\n"
     );
-    file::from_toml(&text, Platform::find).unwrap()
+    file::from_toml(&text, Platform::find, Profile::find).unwrap()
 }
 
 #[test]
@@ -58,6 +58,7 @@ fn the_curves_of_the_hard_figures_are_there_on_a_coarse_grid() {
     let e = file::from_toml(
         "based_on = \"bastoni11-fig6.2b\"\nname = \"bad\"\npolicies = [\"brute-force:edf-wm\"]\n",
         Platform::find,
+        Profile::find,
     )
     .and_then(|study| run(&study, &Silent))
     .unwrap_err()

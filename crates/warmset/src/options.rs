@@ -1,11 +1,14 @@
 //! Options that mean the same in every verb: one struct each, flattened where a verb takes it.
 
 use crate::console::{Format, for_people, give, look};
+use analyze::policies::Accounting;
 use app::Choice;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::table::{Look, printable};
 use model::{Error, Load, Result, Statistic, document, files};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// `--format`.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -105,11 +108,11 @@ pub struct Charged {
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// With --profile: the delays of an idle machine, or of a machine under load
-    #[arg(long, value_enum, default_value = "load", requires = "profile")]
-    load: LoadArg,
+    #[arg(long, value_parser = loads(), default_value = "load", requires = "profile")]
+    load: Load,
     /// With --profile: which number of a delay [default: maximum; in `check --soft` average]
-    #[arg(long, value_enum, requires = "profile", alias = "charge")]
-    statistic: Option<StatisticArg>,
+    #[arg(long, value_parser = statistics(), requires = "profile", alias = "charge")]
+    statistic: Option<Statistic>,
 }
 
 impl Charged {
@@ -117,7 +120,7 @@ impl Charged {
     pub fn choice(&self) -> app::Charged {
         app::Charged {
             profile: self.profile.clone().map(Choice::Named),
-            load: self.load.into(),
+            load: self.load,
             statistic: self.statistic(),
         }
     }
@@ -132,50 +135,52 @@ impl Charged {
             return String::new();
         };
         match self.load {
-            LoadArg::Idle => format!(" --profile {profile} --load idle"),
-            LoadArg::Load => format!(" --profile {profile}"),
+            Load::Idle => format!(" --profile {profile} --load idle"),
+            Load::Load => format!(" --profile {profile}"),
         }
     }
     /// Which number of a delay, if one is given.
     pub fn statistic(&self) -> Option<Statistic> {
-        self.statistic.map(Into::into)
+        self.statistic
     }
 }
 
-/// `--load`, where one is meant.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum LoadArg {
-    /// Nothing else runs
-    Idle,
-    /// A cache polluter runs on every processor
-    Load,
+/// `--accounting`.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Accounted {
+    /// How overheads are charged: `one-delay` (000 §2), `paper` (as often as 002 §6.1 counts) or
+    /// `warmset` (by piece, and stricter where no deadline may be missed)
+    /// [default: `warmset` with --profile, else `one-delay`]
+    #[arg(long, value_name = "NAME")]
+    pub accounting: Option<Accounting>,
 }
 
-impl From<LoadArg> for Load {
-    fn from(load: LoadArg) -> Self {
-        match load {
-            LoadArg::Idle => Load::Idle,
-            LoadArg::Load => Load::Load,
-        }
-    }
+/// The words of `--load`.
+pub fn loads() -> impl TypedValueParser<Value = Load> {
+    words(Load::ALL.map(|load| {
+        PossibleValue::new(load.name()).help(match load {
+            Load::Idle => "Nothing else runs",
+            Load::Load => "A cache polluter runs on every processor",
+        })
+    }))
 }
 
-/// `--statistic`.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum StatisticArg {
-    /// Mean of the samples, as for soft real time
-    Average,
-    /// Largest sample, as for hard real time
-    Maximum,
+/// The words of `--statistic`.
+pub fn statistics() -> impl TypedValueParser<Value = Statistic> {
+    words(Statistic::ALL.map(|statistic| {
+        PossibleValue::new(statistic.name()).help(match statistic {
+            Statistic::Average => "Mean of the samples, as for soft real time",
+            Statistic::Maximum => "Largest sample, as for hard real time",
+        })
+    }))
 }
 
-impl From<StatisticArg> for Statistic {
-    fn from(statistic: StatisticArg) -> Self {
-        match statistic {
-            StatisticArg::Average => Statistic::Average,
-            StatisticArg::Maximum => Statistic::Maximum,
-        }
-    }
+/// Reads words that `model` parses.
+fn words<T>(values: impl Into<PossibleValuesParser>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = Error> + Clone + Send + Sync + 'static,
+{
+    values.into().try_map(|word| word.parse::<T>())
 }
 
 /// `--seed`.

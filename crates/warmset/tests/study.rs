@@ -84,7 +84,8 @@ fn fig_5_of_000_comes_out() {
     );
     let csv = std::fs::read_to_string(dir.path().join("weighted.csv")).expect("a table");
     assert!(
-        csv.starts_with("delay_us,P-EDF,G-EDF,C-EDF-L2,C-EDF-L3\n0,0.5"),
+        csv.starts_with("delay_us,P-EDF,G-EDF,C-EDF-L2,C-EDF-L3,accounting,profile\n0,0.5")
+            && csv.ends_with(",one-delay,\n"),
         "{csv}"
     );
     // Once more: everything is there, nothing changes, and the table is for people.
@@ -274,4 +275,66 @@ fn a_study_that_leaves_overheads_out_is_marked() {
             "{chart}"
         );
     }
+}
+
+/// The costs of a study are chosen as those of `check`, and told in every result.
+#[test]
+fn profile_accounting_and_policies_are_chosen_as_in_check() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let profile = dir.path().join("board.toml");
+    let point =
+        |tasks: u32| format!("{{ tasks = {tasks}, samples = 9, average = \"90us\", maximum = \"300us\" }}");
+    let text = format!(
+        "version = 1\nplatform = \"board\"\n[[overheads]]\nkind = \"scheduling\"\npoints = [{}, {}]\n",
+        point(1),
+        point(1000)
+    );
+    std::fs::write(&profile, text).expect("written");
+    let results = dir.path().join("results");
+    let run = |accounting: &str| {
+        let mut command =
+            study("run ospert10-fig5 --sets 1 -m 2 --policy p-edf,g-edf,GFB --statistic maximum");
+        command
+            .args(["--accounting", accounting, "--profile"])
+            .arg(&profile);
+        command.arg("-o").arg(&results);
+        command
+    };
+    let out = text_of(&mut run("paper"));
+    assert!(
+        out.starts_with("Soft, uniform heavy, short periods, kernel overheads of board\n"),
+        "{out}"
+    );
+    assert!(out.contains("accounting paper, profile board (maximum)"), "{out}");
+    assert!(out.contains("GFB: tests are charged D alone."), "{out}");
+    let read = |name: &str| std::fs::read_to_string(results.join(name)).expect(name);
+    let json: serde_json::Value = serde_json::from_str(&read("results.json")).expect("JSON");
+    assert_eq!(
+        (&json["accounting"], &json["profile"], &json["statistic"]),
+        (&"paper".into(), &"board".into(), &"maximum".into())
+    );
+    assert!(
+        read("results.csv")
+            .lines()
+            .skip(1)
+            .all(|line| line.ends_with(",paper,board"))
+    );
+    assert!(read("weighted.svg").contains("accounting paper, profile board (maximum)"));
+    assert!(read("profile.toml").contains("scheduling"));
+    // The same command goes on; another accounting is another study.
+    assert_eq!(text_of(&mut run("paper")), out);
+    let sentence = refusal(&mut run("warmset"));
+    assert!(
+        sentence.contains("the directory holds another study"),
+        "{sentence}"
+    );
+    let sentence = refusal(&mut run("twice"));
+    assert!(
+        sentence.contains("write `one-delay`, `paper` or `warmset`"),
+        "{sentence}"
+    );
+}
+
+fn text_of(command: &mut Command) -> String {
+    text(&command.assert().success().get_output().stdout)
 }

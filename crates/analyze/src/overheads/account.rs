@@ -1,14 +1,16 @@
 //! What everything costs in an assignment: every task, every processor or cluster, every overhead.
 //!
-//! 002 §6.1. Clusters: P-, C- and G-EDF and fixed priorities alike. Turns (EDF-fm): a migratory task is charged on each of its
-//! processors for what it brings there: its part of the releases, a timer transfer for each, an IPI where that comes too late, a migration
-//! instead of a preemption when a job begins. Slices (EDF-WM): every slice is released, scheduled and switched to by itself; the processor of the
-//! next slice programs a timer for it, a slice that is handed over late comes with an IPI, and each begins with the delay of the migration
-//! from the processor before, the first one with that from the last.
+//! 002 §6.1. Clusters: P-, C- and G-EDF and fixed priorities alike. Turns (EDF-fm): a migratory
+//! task is charged on each of its processors for what it brings there: its part of the releases, a
+//! timer transfer for each, an IPI where that comes too late, a migration instead of a preemption
+//! when a job begins. Slices (EDF-WM): every slice is released, scheduled and switched to by
+//! itself; the processor of the next slice programs a timer for it, a slice that is handed over
+//! late comes with an IPI, and each begins with the delay of the migration from the processor
+//! before, the first one with that from the last.
 
 use super::accounting::{Resident, inflate};
 use super::kinds::{Lost, Parts};
-use super::{System, quanta, slots};
+use super::{CacheCharge, System, one_delay, quanta, slots};
 use model::assignment::{Clustered, Slices, Turns};
 use model::{Assignment, CpuSet, Duration, Ratio, TaskId, Timing};
 use serde::Serialize;
@@ -16,8 +18,9 @@ use serde::Serialize;
 /// An assignment with what it costs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Accounted {
-    /// Every task with a WCET that holds its overheads, in the order of the set; rounded up to whole nanoseconds. Of a task that takes turns the
-    /// dearer one; of one in slices the sum of its slices.
+    /// Every task with a WCET that holds its overheads, in the order of the set; rounded up to
+    /// whole nanoseconds. Of a task that takes turns the dearer one; of one in slices the sum of
+    /// its slices.
     #[serde(skip)]
     pub inflated: Vec<Timing>,
     /// What one job of each task pays, in the order of the set: exactly what `inflated` has more.
@@ -62,7 +65,8 @@ pub(super) fn share(time: Duration, (part, whole): (u64, u64)) -> Duration {
     Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
-/// A processor or cluster and where its capacity goes. Numbers of processors, for people: verdicts do not rest on them.
+/// A processor or cluster and where its capacity goes. Numbers of processors, for people: verdicts
+/// do not rest on them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Place {
     /// Its processors.
@@ -91,7 +95,18 @@ pub(super) struct Household {
 }
 
 /// What an assignment costs. It is taken as it is: whether it holds is for a test to say.
+///
+/// By the rule of one delay it was made for tasks that contain the delay ([`System::books`]).
 pub fn account(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> Accounted {
+    match (assignment, system.charge) {
+        // A job pays in each quantum, by that rule as well.
+        (Assignment::Quanta(q), _) => quanta::account(tasks, &q.cpus, q.quantum, system),
+        (_, CacheCharge::OneDelay(delay)) => one_delay::account(tasks, assignment, delay),
+        _ => account_in(tasks, assignment, system),
+    }
+}
+
+fn account_in(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> Accounted {
     match assignment {
         Assignment::Clustered(c) => settle(tasks, clusters(tasks, c, system), system),
         Assignment::Turns(t) => settle(tasks, turns(tasks, t, system), system),
@@ -235,8 +250,9 @@ pub(super) fn fixed(task: TaskId, timing: Timing, system: &System<'_>) -> Reside
     Resident::whole(timing, system.beginning(delay), delay)
 }
 
-/// A task on one of two processors on which its jobs take turns. A timer may be transferred as soon as the job before is complete, and
-/// that never misses: up to a period early. If that is too late for a timer, the job is handed over by an IPI.
+/// A task on one of two processors on which its jobs take turns. A timer may be transferred as soon
+/// as the job before is complete, and that never misses: up to a period early. If that is too late
+/// for a timer, the job is handed over by an IPI.
 pub(super) fn migratory(
     task: TaskId,
     timing: Timing,
@@ -284,11 +300,13 @@ fn slices(tasks: &[Timing], assignment: &Slices, system: &System<'_>) -> Vec<Hou
 
 /// The slice of a job that comes at `at`th place, after one of these migrations.
 ///
-/// Its timer is programmed when the slice before is used up, within that one's window; that of the first one when the job before
-/// completes. A slice that is used up at the very end of its window is handed over by an IPI.
+/// Its timer is programmed when the slice before is used up, within that one's window; that of the
+/// first one when the job before completes. A slice that is used up at the very end of its window
+/// is handed over by an IPI.
 ///
-/// Every slice but the first resumes a job that has run elsewhere: it begins with the delay of a migration by any rule. If it is
-/// preempted in the midst of that, what it has to load is still elsewhere: it resumes with the same delay.
+/// Every slice but the first resumes a job that has run elsewhere: it begins with the delay of a
+/// migration by any rule. If it is preempted in the midst of that, what it has to load is still
+/// elsewhere: it resumes with the same delay.
 pub(super) fn sliced(
     task: TaskId,
     timing: Timing,

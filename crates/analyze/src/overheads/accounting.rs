@@ -1,13 +1,17 @@
-//! The accounting of overheads where jobs share processors event by event: what one job of each pays.
+//! The accounting of overheads where jobs share processors event by event: what one job of each
+//! pays.
 //!
-//! 002 §6.1: a job pays two scheduling decisions, two context switches, two cache delays (its own lack of affinity and that of
-//! the job that it preempts) and, where it is released on another processor than the one that runs it, an IPI. Interrupts
-//! of ticks, releases and timer transfers come at most w / T + 1 times in w time units, so that a job that executes for c takes at most
-//! w = c + Σ o (w / T + 1), hence w = (c + Σ o) / (1 − Σ o / T).
+//! 002 §6.1: a job pays two scheduling decisions, two context switches, two cache delays (its own
+//! lack of affinity and that of the job that it preempts) and, where it is released on another
+//! processor than the one that runs it, an IPI. Interrupts of ticks, releases and timer transfers
+//! come at most w / T + 1 times in w time units, so that a job that executes for c takes at most w
+//! = c + Σ o (w / T + 1), hence w = (c + Σ o) / (1 − Σ o / T).
 //!
-//! A hard guarantee also has to bear what the kernel is in the midst of and cannot be interrupted in (002 §4.4): see [`sections`].
+//! A hard guarantee also has to bear what the kernel is in the midst of and cannot be interrupted
+//! in (002 §4.4): see [`sections`].
 //!
-//! Integers throughout: rates in units of 2^-64, rounded up, so that nothing is lost and no cost is no change.
+//! Integers throughout: rates in units of 2^-64, rounded up, so that nothing is lost and no cost is
+//! no change.
 
 use super::kinds::{Kind, Parts};
 use super::{CacheCharge, Overheads, Precedence, System};
@@ -28,7 +32,8 @@ pub(super) struct Resident {
     pub jobs: (u64, u64),
     /// If timers are transferred here for it: how much their distance may differ from its period.
     pub transfers: Option<Duration>,
-    /// How often a job of it waits for an inter-processor interrupt, apart from those of its cluster.
+    /// How often a job of it waits for an inter-processor interrupt, apart from those of its
+    /// cluster.
     pub calls: u64,
 }
 
@@ -48,10 +53,11 @@ impl Resident {
 
 /// How often a job pays for scheduling, context switches and IPIs on `width` processors.
 ///
-/// 002 §6.1 has two, two, and one IPI if there are several processors. For a hard guarantee: a kernel section that has begun when
-/// a job arrives goes on (choose and switch, once more); with several processors both that of the releasing
-/// processor and that of the one that is to run it. And a preempted job that is to go on elsewhere waits until its old processor
-/// has switched away and called (002 §4.4.2 and §6.4.3): choose, switch and IPI, and the choice is made again.
+/// 002 §6.1 has two, two, and one IPI if there are several processors. For a hard guarantee: a
+/// kernel section that has begun when a job arrives goes on (choose and switch, once more); with
+/// several processors both that of the releasing processor and that of the one that is to run it.
+/// And a preempted job that is to go on elsewhere waits until its old processor has switched away
+/// and called (002 §4.4.2 and §6.4.3): choose, switch and IPI, and the choice is made again.
 pub(super) fn sections(width: usize, guarantee: Guarantee) -> (u64, u64, u64) {
     match (guarantee, width > 1) {
         (Guarantee::Soft, false) => (2, 2, 0),
@@ -109,7 +115,8 @@ impl Interrupts {
         }
     }
 
-    /// An interrupt for `part` of `whole` jobs: of q in a row at most q part / whole + 1, or all of them.
+    /// An interrupt for `part` of `whole` jobs: of q in a row at most q part / whole + 1, or all of
+    /// them.
     fn add(
         &mut self,
         kind: Kind,
@@ -146,7 +153,8 @@ impl Interrupts {
             .filter_map(|(rate, kind)| Some(((*kind)?, *rate)))
     }
 
-    /// The time in which a job that executes for `own` is done, in spite of these, and what of it they take, by kind.
+    /// The time in which a job that executes for `own` is done, in spite of these, and what of it
+    /// they take, by kind.
     pub(super) fn stretch(&self, own: Duration) -> (Duration, Parts) {
         let mut parts = self.once;
         let needed = own.saturating_add(parts.total());
@@ -178,7 +186,8 @@ impl Interrupts {
 }
 
 impl Interrupts {
-    /// The longest execution that is done within `time` in spite of these: the inverse of [`Interrupts::stretch`].
+    /// The longest execution that is done within `time` in spite of these: the inverse of
+    /// [`Interrupts::stretch`].
     pub(super) fn shrink(&self, time: Duration) -> Duration {
         let rate: u128 = self.rate.iter().map(|(r, _)| r).sum();
         let left = (u128::from(time.nanos()) * ONE.saturating_sub(rate).min(ONE - 1)) >> 64;
@@ -214,9 +223,11 @@ pub(super) fn own_of(
     parts
 }
 
-/// The execution of each with all overheads, in order, and what of it is for which. The parts add up to the difference.
+/// The execution of each with all overheads, in order, and what of it is for which. The parts add
+/// up to the difference.
 ///
-/// Execution that no time suffices for, because interrupts take all of it, becomes [`Duration::MAX`]: not schedulable by any test.
+/// Execution that no time suffices for, because interrupts take all of it, becomes
+/// [`Duration::MAX`]: not schedulable by any test.
 pub(super) fn inflate(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<(Timing, Parts)> {
     let interrupts = Interrupts::of(residents.iter(), system.overheads);
     let disturbed = disturbed(residents, width, system);
@@ -229,8 +240,9 @@ pub(super) fn inflate(residents: &[Resident], width: usize, system: &System<'_>)
 
 /// D* of each: the longest delay of another job that goes on where a job of this one has completed.
 ///
-/// 002 §6.1 takes any other task of the place. By piece: on one processor only the tasks that this one can preempt; with fixed
-/// priorities only lower ones; and in a cluster with no more tasks than processors nothing, since no job ever waits there.
+/// 002 §6.1 takes any other task of the place. By piece: on one processor only the tasks that this
+/// one can preempt; with fixed priorities only lower ones; and in a cluster with no more tasks than
+/// processors nothing, since no job ever waits there.
 pub(super) fn disturbed(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<Duration> {
     let CacheCharge::ByPiece(precedence) = system.charge else {
         return of_any_other(residents);
@@ -262,9 +274,9 @@ fn of_any_other(residents: &[Resident]) -> Vec<Duration> {
     residents.iter().map(other).collect()
 }
 
-/// The longest delay of those that one can preempt under EDF on one processor: the job that preempts was released after the other
-/// one had started, so that its relative deadline is strictly shorter. A migratory task of EDF-fm preempts every fixed one,
-/// and is preempted by none.
+/// The longest delay of those that one can preempt under EDF on one processor: the job that
+/// preempts was released after the other one had started, so that its relative deadline is strictly
+/// shorter. A migratory task of EDF-fm preempts every fixed one, and is preempted by none.
 fn of_later_deadlines(residents: &[Resident]) -> Vec<Duration> {
     let key = |r: &Resident| (r.jobs.0 == r.jobs.1, r.timing.deadline);
     let mut order: Vec<usize> = (0..residents.len()).collect();

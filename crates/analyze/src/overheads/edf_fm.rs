@@ -1,10 +1,12 @@
 //! EDF-fm with overheads: processors are filled with what tasks take there, all overheads included.
 //!
-//! 002 §4.1 and §6.1. Sequential next fit as in [`crate::semi::edf_fm`]; after each placement all tasks of the processor are accounted for
-//! anew, and a task that does not fit becomes migratory with the largest part of its jobs that does. On its second processor it
-//! costs what it costs there.
+//! 002 §4.1 and §6.1. Sequential next fit as in [`crate::semi::edf_fm`]; after each placement all
+//! tasks of the processor are accounted for anew, and a task that does not fit becomes migratory
+//! with the largest part of its jobs that does. On its second processor it costs what it costs
+//! there.
 //!
-//! A bound on tardiness comes from the same formula, with executions that hold the overheads of the processor.
+//! A bound on tardiness comes from the same formula, with executions that hold the overheads of the
+//! processor.
 
 use super::account::{Accounted, fixed, migratory};
 use super::accounting::{Resident, inflate};
@@ -14,7 +16,8 @@ use crate::semi::edf_fm::{Fill, Refusal, SLIVER, capacity, tardiness_with, turn}
 use model::assignment::{Turn, Turns};
 use model::{Assignment, CpuId, Duration, Ratio, TaskId, Timing, exact};
 
-/// The processors of every task, and which part of the jobs of a migratory one runs on which, with overheads.
+/// The processors of every task, and which part of the jobs of a migratory one runs on which, with
+/// overheads.
 ///
 /// # Errors
 /// The task or the processor that breaks what EDF-fm needs. Deadlines are not looked at.
@@ -67,8 +70,8 @@ impl Site<'_> {
             && exact::cmp_sum(pieces.iter().map(Piece::utilization), self.cap).is_le()
     }
 
-    /// Takes as many of these, one after the other, as it holds; how many. Found by doubling and bisection: whoever comes, the others
-    /// do not cost less.
+    /// Takes as many of these, one after the other, as it holds; how many. Found by doubling and
+    /// bisection: whoever comes, the others do not cost less.
     fn take_from(&mut self, tasks: &[Timing], range: std::ops::Range<usize>) -> usize {
         let before = self.residents.len();
         let (mut fits, mut step, mut beyond) = (0, 1, range.len() + 1);
@@ -170,7 +173,8 @@ fn assign_up_to(
     })
 }
 
-/// The largest execution a period, less than the WCET, whose part of the jobs the processor has room for; zero if there is none.
+/// The largest execution a period, less than the WCET, whose part of the jobs the processor has
+/// room for; zero if there is none.
 fn largest_part(site: &mut Site<'_>, task: TaskId, t: &Timing, between: (CpuId, CpuId)) -> Duration {
     let (mut low, mut high) = (0, t.wcet.nanos().saturating_sub(1));
     while low < high {
@@ -189,7 +193,8 @@ fn largest_part(site: &mut Site<'_>, task: TaskId, t: &Timing, between: (CpuId, 
     Duration::from_nanos(low)
 }
 
-/// A bound on the tardiness of every task with overheads, in the order of the set, rounded up; zero for migratory tasks.
+/// A bound on the tardiness of every task with overheads, in the order of the set, rounded up; zero
+/// for migratory tasks.
 pub fn tardiness_bounds(tasks: &[Timing], turns: &Turns, system: &System<'_>) -> Vec<Duration> {
     let accounted: Accounted = account(tasks, &Assignment::Turns(turns.clone()), system);
     let mut by_task: Vec<Vec<Piece>> = vec![Vec::new(); tasks.len()];

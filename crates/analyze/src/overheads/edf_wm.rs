@@ -1,9 +1,11 @@
-//! EDF-WM with overheads: every placement and every cut accounts for the overheads of all that the processor then has.
+//! EDF-WM with overheads: every placement and every cut accounts for the overheads of all that the
+//! processor then has.
 //!
-//! 002 §4.2 and §6.1. The algorithm is that of [`crate::semi::edf_wm`]; a processor accepts a task if exact EDF holds all of its tasks and
-//! slices with their overheads, and refuses it without a trace else (the rolling back of 002 §6.1). How long a slice can be is
-//! found for the worst case, that it comes from the farthest processor and its timer as early as can be; once the
-//! slices have their order, each is charged for the migration that it really makes.
+//! 002 §4.2 and §6.1. The algorithm is that of [`crate::semi::edf_wm`]; a processor accepts a task
+//! if exact EDF holds all of its tasks and slices with their overheads, and refuses it without a
+//! trace else (the rolling back of 002 §6.1). How long a slice can be is found for the worst case,
+//! that it comes from the farthest processor and its timer as early as can be; once the slices have
+//! their order, each is charged for the migration that it really makes.
 
 use super::System;
 use super::account::{fixed, sliced};
@@ -13,7 +15,8 @@ use crate::uniprocessor::{Work, edf};
 use model::assignment::Slices;
 use model::{CpuId, Duration, Resumption, TaskId, Timing};
 
-/// The slices of every task, in the order of the set, such that every processor holds them with their overheads.
+/// The slices of every task, in the order of the set, such that every processor holds them with
+/// their overheads.
 ///
 /// # Errors
 /// The first task that can be neither placed nor split; the limit of work.
@@ -95,8 +98,8 @@ impl Site<'_> {
     fn trial(&self, task: u32, slice: &Timing) -> Option<Trial> {
         let system = self.books.system;
         let whole = &self.books.tasks[task as usize];
-        // Which of the slices it will be is not known: at worst it is handed over, and its timer comes as early as that of
-        // the first one.
+        // Which of the slices it will be is not known: at worst it is handed over, and its timer
+        // comes as early as that of the first one.
         let first = sliced(TaskId(task), *slice, whole, 0, &self.books.ways, system);
         let later = sliced(TaskId(task), *slice, whole, 1, &self.books.ways, system);
         let resident = Resident {
@@ -170,7 +173,8 @@ impl Host for Site<'_> {
         };
         let longest = trial.others.longest_slice(task, &trial.slice, work);
         let budget = trial.budget(longest, slice);
-        // Cutting takes for granted that the others hold without the slice: that its interrupts have not undone.
+        // Cutting takes for granted that the others hold without the slice: that its interrupts
+        // have not undone.
         if self.books.is_free || budget.is_zero() {
             return budget;
         }

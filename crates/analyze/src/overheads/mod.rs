@@ -1,11 +1,13 @@
 //! Scheduling overheads, as curves over the number of tasks, and how they lengthen WCETs.
 //!
-//! 002 §2.4 (the seven overheads) and §6.1 (accounting). The formulas and their sources stand together in `docs/overheads.md`.
-//! Overheads that a job brings about by itself (scheduling, context switches, cache delay, the interrupt that tells another
-//! processor) lengthen its WCET; interrupts that hit it whatever it does (ticks, releases of others, timer transfers) take their
+//! 002 §2.4 (the seven overheads) and §6.1 (accounting). The formulas and their sources stand
+//! together in `docs/overheads.md`. Overheads that a job brings about by itself (scheduling,
+//! context switches, cache delay, the interrupt that tells another processor) lengthen its WCET;
+//! interrupts that hit it whatever it does (ticks, releases of others, timer transfers) take their
 //! part of the time that it needs.
 //!
-//! [`account`] takes an assignment and says what everything costs in it; [`pack`] makes an assignment that holds with its overheads.
+//! [`account`] takes an assignment and says what everything costs in it; [`pack`] makes an
+//! assignment that holds with its overheads.
 
 mod account;
 mod accounting;
@@ -14,6 +16,7 @@ pub mod edf_wm;
 mod holds;
 mod kinds;
 pub mod nps_f;
+pub mod one_delay;
 mod packing;
 pub mod quanta;
 mod slots;
@@ -70,8 +73,8 @@ impl Overheads {
             && self.tick.is_zero()
     }
 
-    /// The overheads of `policy` at this number of tasks, and the kinds that had to be extrapolated or that the profile does
-    /// not have (which count as zero and must be shown as missing).
+    /// The overheads of `policy` at this number of tasks, and the kinds that had to be extrapolated
+    /// or that the profile does not have (which count as zero and must be shown as missing).
     pub fn read(profile: &Profile, policy: &str, tasks: u32, statistic: Statistic) -> (Overheads, Gaps) {
         let mut gaps = Gaps::default();
         let mut at = |kind: OverheadKind| {

@@ -1,13 +1,16 @@
-//! NPS-F and C-NPS-F with overheads: servers are packed for the worst case, and mapped with what they really cost.
+//! NPS-F and C-NPS-F with overheads: servers are packed for the worst case, and mapped with what
+//! they really cost.
 //!
-//! 002 §4.3 and §6.1. Before the mapping nobody knows which servers will be split: while tasks are packed, every job counts as one that migrates
-//! the farthest that its cluster allows, and every server as handed over in each slot, so that none outgrows its slot later. In the mapping that
-//! pessimism goes: a server that fits as a whole pays for preemptions and its own switch only, a split one for the migration
-//! between its two processors.
+//! 002 §4.3 and §6.1. Before the mapping nobody knows which servers will be split: while tasks are
+//! packed, every job counts as one that migrates the farthest that its cluster allows, and every
+//! server as handed over in each slot, so that none outgrows its slot later. In the mapping that
+//! pessimism goes: a server that fits as a whole pays for preemptions and its own switch only, a
+//! split one for the migration between its two processors.
 //!
-//! Which releases of other servers' tasks interrupt a server follows from the mapping, too. It begins with none; while a server turns out to
-//! have neighbors that it was not sized for, it is sized anew with those and everything is mapped again. What comes out has been
-//! checked as a whole ([`super::holds`]).
+//! Which releases of other servers' tasks interrupt a server follows from the mapping, too. It
+//! begins with none; while a server turns out to have neighbors that it was not sized for, it is
+//! sized anew with those and everything is mapped again. What comes out has been checked as a whole
+//! ([`super::holds`]).
 
 use super::System;
 use super::slots::{self, Server};
@@ -15,8 +18,9 @@ use crate::semi::nps_f::{ONE, Refusal, Settings, exact_length, joined, length, s
 use model::assignment::{Serve, Slots, Timetable};
 use model::{CpuId, Duration, Ratio, Resumption, TaskId, Timing};
 
-/// The servers of every task and their reserves, with overheads; `clusters` are processors in the order of the layout, one list
-/// for NPS-F. Each placement accounts for its server anew: the time grows with the square of the tasks of a server.
+/// The servers of every task and their reserves, with overheads; `clusters` are processors in the
+/// order of the layout, one list for NPS-F. Each placement accounts for its server anew: the time
+/// grows with the square of the tasks of a server.
 ///
 /// # Errors
 /// See [`Refusal`]. Deadlines are not looked at.
@@ -86,7 +90,8 @@ struct Sizing<'a> {
 }
 
 impl Sizing<'_> {
-    /// The reserve of a server on `turns` processors, not below the shortest. `None`: it needs more than a processor.
+    /// The reserve of a server on `turns` processors, not below the shortest. `None`: it needs more
+    /// than a processor.
     fn reserve(&self, server: &Server, foreign: &[TaskId], turns: u64) -> Option<u64> {
         if server.costs.iter().any(|(t, _)| t.wcet > t.period) {
             return None;
@@ -197,8 +202,8 @@ impl Sizing<'_> {
         Ok(servers)
     }
 
-    /// What a server takes of a slot if it is mapped as a whole, and what it uses at worst. `None`: handed over in every slot it would
-    /// outgrow it.
+    /// What a server takes of a slot if it is mapped as a whole, and what it uses at worst. `None`:
+    /// handed over in every slot it would outgrow it.
     fn need(&self, server: &Packed) -> Option<(u64, u64)> {
         if self.system.is_free() {
             let net = length(self.slot, self.settings.delta, server.load);
@@ -267,7 +272,8 @@ impl Sizing<'_> {
                 continue;
             }
             let first = left.min(length.saturating_sub(1)).max(1);
-            // It runs first on the next processor and comes back at the end of the slot: no longer than until then.
+            // It runs first on the next processor and comes back at the end of the slot: no longer
+            // than until then.
             let second = length.saturating_sub(first).max(shortest);
             if second > slot - first {
                 return None;
@@ -279,7 +285,8 @@ impl Sizing<'_> {
     }
 }
 
-/// The ticks that hit a reserve of this length in any number of turns are at most these, and [`ticks_besides`] for each turn.
+/// The ticks that hit a reserve of this length in any number of turns are at most these, and
+/// [`ticks_besides`] for each turn.
 fn ticks_within(length: u64, system: &System<'_>) -> u64 {
     let (tick, period) = (
         system.overheads.tick.nanos(),

@@ -1,7 +1,8 @@
 //! Packing that accounts for overheads: a task that joins a bin makes the others there cost more.
 //!
-//! 002 §6.1, "Bin-packing issues": after each placement the overheads of all tasks of the bin are accounted for anew; if that
-//! over-utilizes it, the placement is rolled back and the next bin is tried.
+//! 002 §6.1, "Bin-packing issues": after each placement the overheads of all tasks of the bin are
+//! accounted for anew; if that over-utilizes it, the placement is rolled back and the next bin is
+//! tried.
 
 use super::accounting::{Resident, inflate};
 use super::{Accounted, System, account};
@@ -22,7 +23,8 @@ pub struct Packed {
     pub accounted: Accounted,
 }
 
-/// Packs a set so that every cluster passes EDF with the overheads of the tasks in it: by the test for the guarantee of `system`.
+/// Packs a set so that every cluster passes EDF with the overheads of the tasks in it: by the test
+/// for the guarantee of `system`.
 ///
 /// # Errors
 /// The index of the first task, in the order of placement, that no cluster takes.
@@ -49,13 +51,14 @@ pub struct Way<'a> {
     pub allowed: Option<&'a Allowed>,
 }
 
-/// Packs a set so that `accepts(its tasks with their overheads, how many processors it has)` is true of every cluster, whatever the
-/// policy. Bins are tried by what executions leave of them, and each placement accounts for its bin anew: with more than some thousand tasks
-/// in a bin this takes long.
+/// Packs a set so that `accepts(its tasks with their overheads, how many processors it has)` is
+/// true of every cluster, whatever the policy. Bins are tried by what executions leave of them, and
+/// each placement accounts for its bin anew: with more than some thousand tasks in a bin this takes
+/// long.
 ///
 /// # Errors
-/// The index of the first task, in the order of placement, that no cluster takes; where there is only one cluster it is asked once, for
-/// all tasks, and the last one is named.
+/// The index of the first task, in the order of placement, that no cluster takes; where there is
+/// only one cluster it is asked once, for all tasks, and the last one is named.
 pub fn pack_with(
     tasks: &[Timing],
     clusters: &[CpuSet],
@@ -74,7 +77,8 @@ pub fn pack_with(
     })
 }
 
-/// [`pack_with`], each task only where it may be, with `accepts(its tasks, these with their overheads, how many processors)`.
+/// [`pack_with`], each task only where it may be, with `accepts(its tasks, these with their
+/// overheads, how many processors)`.
 ///
 /// # Errors
 /// As [`pack_with`].
@@ -85,6 +89,9 @@ pub fn pack_where(
     way: Way<'_>,
     mut accepts: impl FnMut(&[u32], &[Timing], u32) -> bool,
 ) -> Result<Packed, u32> {
+    let given = (tasks, system);
+    let (tasks, system) = system.books(tasks);
+    let (tasks, system) = (&*tasks, &system);
     let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
     let ways: Vec<_> = clusters.iter().map(|c| system.ways(c.iter())).collect();
     let mut residents: Vec<Resident> = Vec::new();
@@ -119,7 +126,7 @@ pub fn pack_where(
         cluster_of,
     };
     let assigned = Assignment::Clustered(assignment.clone());
-    let accounted = account(tasks, &assigned, system);
+    let accounted = account(given.0, &assigned, given.1);
     Ok(Packed {
         assignment,
         accounted,

@@ -1,17 +1,23 @@
-//! Overheads where decisions are taken at quantum boundaries only: PD² and the quantum-driven cache-aware policy.
+//! Overheads where decisions are taken at quantum boundaries only: PD² and the quantum-driven
+//! cache-aware policy.
 //!
-//! 002 §2.4 and §6.1; quantum-driven accounting as surveyed by Brandenburg, "Scheduling and Locking in Multiprocessor Real-Time Operating
-//! Systems" (2011), chapter 3: WCETs are rounded up to quanta after the overheads have shortened what of a quantum is usable. In every quantum
-//! come a tick, a decision, a switch and a cache delay: any of them may be the first on its processor for the job. For a hard guarantee
-//! also the section that the kernel is in at the boundary, and, with several processors, the hand-over: the old processor has to choose
-//! and switch before it calls (002 §4.4.2).
+//! 002 §2.4 and §6.1; quantum-driven accounting as surveyed by Brandenburg, "Scheduling and Locking
+//! in Multiprocessor Real-Time Operating Systems" (2011), chapter 3: WCETs are rounded up to quanta
+//! after the overheads have shortened what of a quantum is usable. In every quantum come a tick, a
+//! decision, a switch and a cache delay: any of them may be the first on its processor for the job.
+//! For a hard guarantee also the section that the kernel is in at the boundary, and, with several
+//! processors, the hand-over: the old processor has to choose and switch before it calls (002
+//! §4.4.2).
 //!
-//! Releases are serviced at boundaries. Either each quantum gives one to every task of the set, or a job is charged for all
-//! that come while it is active: at most p / p′ + 2 of a task of period p′. The smaller charge counts.
+//! Releases are serviced at boundaries. Either each quantum gives one to every task of the set, or
+//! a job is charged for all that come while it is active: at most p / p′ + 2 of a task of period
+//! p′. The smaller charge counts.
 //!
-//! By piece the first quantum of a job loses nothing: its WCET contains the first loading of its working set.
+//! By piece the first quantum of a job loses nothing: its WCET contains the first loading of its
+//! working set.
 //!
-//! A release within a quantum waits for the next boundary: with periods and phases in whole quanta there are none.
+//! A release within a quantum waits for the next boundary: with periods and phases in whole quanta
+//! there are none.
 
 use super::accounting::{Resident, own_of};
 use super::kinds::{Kind, Lost, Parts};
@@ -19,9 +25,11 @@ use super::{Accounted, CacheCharge, Piece, Place, System};
 use crate::verdict::Guarantee;
 use model::{CpuSet, Duration, TaskId, Timing};
 
-/// The tasks with what quanta lose; `inflated`, rounded up to quanta by the test, is what the policy has to reserve.
+/// The tasks with what quanta lose; `inflated`, rounded up to quanta by the test, is what the
+/// policy has to reserve.
 ///
-/// WCETs that no number of quanta holds become [`Duration::MAX`]. A quantum of zero counts as a nanosecond.
+/// WCETs that no number of quanta holds become [`Duration::MAX`]. A quantum of zero counts as a
+/// nanosecond.
 pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &System<'_>) -> Accounted {
     let ways = system.ways(cpus.iter());
     let residents: Vec<Resident> = tasks
@@ -91,7 +99,8 @@ fn each_quantum(resident: &Resident, width: usize, quantum: Duration, system: &S
 
 /// What a job pays that loses `each` in every quantum and `once` besides.
 ///
-/// It takes k = ⌈(e + once) / (Q − each)⌉ quanta; e + once + k · each fills more than k − 1 of them and at most k.
+/// It takes k = ⌈(e + once) / (Q − each)⌉ quanta; e + once + k · each fills more than k − 1 of them
+/// and at most k.
 fn in_quanta(t: &Timing, quantum: Duration, each: &Parts, once: Duration) -> Parts {
     let mut parts = Parts::default();
     let usable = quantum.nanos().max(1).saturating_sub(each.total().nanos());
@@ -109,7 +118,8 @@ fn in_quanta(t: &Timing, quantum: Duration, each: &Parts, once: Duration) -> Par
 
 /// What a job pays that loses `delay` in every quantum but the first.
 ///
-/// It takes k = 1 + ⌈(e − Q) / (Q − delay)⌉ quanta; e + (k − 1) delay fills more than k − 1 of them and at most k.
+/// It takes k = 1 + ⌈(e − Q) / (Q − delay)⌉ quanta; e + (k − 1) delay fills more than k − 1 of them
+/// and at most k.
 fn after_the_first(t: &Timing, quantum: Duration, delay: Duration) -> Parts {
     let quantum = quantum.nanos().max(1);
     let rest = t.wcet.nanos().saturating_sub(quantum);

@@ -1,17 +1,19 @@
 //! What servers in slots cost: NPS-F and C-NPS-F.
 //!
-//! 002 §6.1: server switches reduce the capacity that a server has for its tasks; a split server is handed over by an IPI, and its
-//! tasks resume after a migration between its two processors, the others after a preemption. No timers are transferred (002 §2.4).
+//! 002 §6.1: server switches reduce the capacity that a server has for its tasks; a split server is
+//! handed over by an IPI, and its tasks resume after a migration between its two processors, the
+//! others after a preemption. No timers are transferred (002 §2.4).
 //!
-//! A server is uniprocessor EDF on less than a processor. Within an interval L that is not shorter than its shortest period, its jobs,
-//! and the releases that interrupt it, ask for at most U L with
+//! A server is uniprocessor EDF on less than a processor. Within an interval L that is not shorter
+//! than its shortest period, its jobs, and the releases that interrupt it, ask for at most U L with
 //!
 //! U = Σ c / p + Σ Δrel / p + Σ Δrel / min p,
 //!
-//! the first sum over its own tasks (c: execution with what a job brings about by itself), the others over all tasks whose servers share a
-//! processor with it; the last one is for the release of each that begins the interval. Each of its turns in a slot loses the time to
-//! switch to it and the ticks. What is left of its reserve, x of every slot S, supplies U L if
-//! δ x ≥ U ((δ + 1) S − x) with δ = ⌊min p / S⌋, which is the inflation of NPS-F solved for U (002 §4.3).
+//! the first sum over its own tasks (c: execution with what a job brings about by itself), the
+//! others over all tasks whose servers share a processor with it; the last one is for the release
+//! of each that begins the interval. Each of its turns in a slot loses the time to switch to it and
+//! the ticks. What is left of its reserve, x of every slot S, supplies U L if δ x ≥ U ((δ + 1) S −
+//! x) with δ = ⌊min p / S⌋, which is the inflation of NPS-F solved for U (002 §4.3).
 
 use super::System;
 use super::account::{Accounted, Piece, Place, by_task};
@@ -48,7 +50,8 @@ impl Server {
             })
             .collect();
         let longest = residents.iter().map(|r| r.resuming).max().unwrap_or_default();
-        // A hard guarantee bears a kernel section that has begun, on the releasing processor and on the serving one.
+        // A hard guarantee bears a kernel section that has begun, on the releasing processor and on
+        // the serving one.
         let times = match (system.counts(), is_split) {
             (Guarantee::Soft, false) => (2, 2, 0),
             (Guarantee::Soft, true) => (2, 2, 1),
@@ -95,10 +98,12 @@ impl Server {
     }
 }
 
-/// What a turn of a server loses when it begins: the processor chooses and switches, and the job that goes on reloads its working set.
+/// What a turn of a server loses when it begins: the processor chooses and switches, and the job
+/// that goes on reloads its working set.
 ///
-/// For a hard guarantee the kernel may be in the midst of a section for the server before, and, where a server comes from
-/// another processor, that one has to finish such a section, switch away and call, and the choice is made again (002 §4.4.2).
+/// For a hard guarantee the kernel may be in the midst of a section for the server before, and,
+/// where a server comes from another processor, that one has to finish such a section, switch away
+/// and call, and the choice is made again (002 §4.4.2).
 fn switch(delay: Duration, is_split: bool, system: &System<'_>) -> Parts {
     let (scheduling, switches, calls) = match (system.counts(), is_split) {
         (Guarantee::Soft, false) => (1, 1, 0),
@@ -110,8 +115,8 @@ fn switch(delay: Duration, is_split: bool, system: &System<'_>) -> Parts {
     own_of(&nothing, Duration::ZERO, (scheduling, switches, calls), system)
 }
 
-/// The ticks that hit a turn of this length in a slot, at most: one may have begun before it, and the interval that is looked
-/// at may begin within it.
+/// The ticks that hit a turn of this length in a slot, at most: one may have begun before it, and
+/// the interval that is looked at may begin within it.
 pub(super) fn ticks(length: Duration, system: &System<'_>) -> Duration {
     let (tick, period) = (system.overheads.tick, system.overheads.tick_period);
     if tick.is_zero() {

@@ -1,10 +1,12 @@
-//! What a platform costs a set under one policy: overheads, and the cache delay of every task by the way in which it resumes.
+//! What a platform costs a set under one policy: overheads, and the cache delay of every task by
+//! the way in which it resumes.
 
-use super::Overheads;
+use super::{Overheads, one_delay};
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
-use model::{CpuId, Duration, Platform, Result, Resumption, TaskId};
-use std::sync::Arc;
+use model::{CpuId, Duration, Platform, Result, Resumption, TaskId, Timing};
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
 /// All that accounting has to know besides tasks and assignment.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +17,8 @@ pub struct System<'a> {
     pub overheads: &'a Overheads,
     /// The seventh.
     pub delays: &'a CacheDelays,
-    /// Hard: also the longest that the kernel can be in the midst of something else. Soft: as often as 002 §6.1 counts.
+    /// Hard: also the longest that the kernel can be in the midst of something else. Soft: as often
+    /// as 002 §6.1 counts.
     pub guarantee: Guarantee,
     /// By which rule jobs pay for cache delay.
     pub charge: CacheCharge,
@@ -24,13 +27,17 @@ pub struct System<'a> {
 /// By which rule a job pays for cache delay (`docs/overheads.md`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CacheCharge {
+    /// This delay, a bound for any job, and no other overhead (000 §2): in the WCETs before
+    /// anything is assigned. In quanta each task's own delay in each quantum.
+    OneDelay(Duration),
     /// Its own delay, and the longest one of any other job of its place (002 §6.1).
     Twice,
-    /// The same, and the other overheads as often as 002 §6.1 counts them, also for a hard guarantee: two decisions, two switches,
-    /// and one interrupt between processors. What the kernel is in the midst of when a job arrives is not counted.
+    /// The same, and the other overheads as often as 002 §6.1 counts them, also for a hard
+    /// guarantee: two decisions, two switches, and one interrupt between processors. What the
+    /// kernel is in the midst of when a job arrives is not counted.
     Paper,
-    /// The longest delay of the jobs that can go on where it completes, and its own where it changes processors while it is
-    /// under way. Proven where the other six overheads are zero.
+    /// The longest delay of the jobs that can go on where it completes, and its own where it
+    /// changes processors while it is under way. Proven where the other six overheads are zero.
     ByPiece(Precedence),
 }
 
@@ -42,29 +49,61 @@ pub enum Precedence {
     Edf,
     /// Fixed priorities.
     Fixed(Priority),
-    /// Not known: any job may preempt any other. So it is with release jitter, which lets a job with a longer relative deadline preempt.
+    /// Not known: any job may preempt any other. So it is with release jitter, which lets a job
+    /// with a longer relative deadline preempt.
     Any,
 }
 
-impl System<'_> {
+/// No delays, for sets of any size.
+static NO_DELAYS: LazyLock<CacheDelays> = LazyLock::new(|| CacheDelays::none(0));
+
+impl<'a> System<'a> {
+    /// Nothing costs anything on this platform.
+    pub fn free(platform: &'a Platform) -> Self {
+        System {
+            platform,
+            overheads: &Overheads::NONE,
+            delays: &NO_DELAYS,
+            guarantee: Guarantee::Soft,
+            charge: CacheCharge::Twice,
+        }
+    }
+
+    /// The tasks for which an assignment is made, and what it adds to them. By the rule of one
+    /// delay the tasks contain it, and nothing is left to add.
+    pub fn books<'t>(&self, tasks: &'t [Timing]) -> (Cow<'t, [Timing]>, System<'a>) {
+        match self.charge {
+            CacheCharge::OneDelay(delay) => {
+                let mut inflated = Vec::with_capacity(tasks.len());
+                one_delay::inflate_into(tasks, delay, &mut inflated);
+                (Cow::Owned(inflated), System::free(self.platform))
+            }
+            CacheCharge::Twice | CacheCharge::Paper | CacheCharge::ByPiece(_) => {
+                (Cow::Borrowed(tasks), *self)
+            }
+        }
+    }
+
     /// Does nothing cost anything?
     pub fn is_free(&self) -> bool {
         self.overheads.are_free() && self.delays.are_free()
     }
 
-    /// The guarantee by which kernel sections are counted: for a soft one as in 002 §6.1, for a hard one more.
+    /// The guarantee by which kernel sections are counted: for a soft one as in 002 §6.1, for a
+    /// hard one more.
     pub(super) fn counts(&self) -> Guarantee {
         match self.charge {
             CacheCharge::Paper => Guarantee::Soft,
-            CacheCharge::Twice | CacheCharge::ByPiece(_) => self.guarantee,
+            CacheCharge::OneDelay(_) | CacheCharge::Twice | CacheCharge::ByPiece(_) => self.guarantee,
         }
     }
 
-    /// The delay with which a job begins that has not run before. 002 §6.1 charges one for the lack of affinity. By piece
-    /// nothing is charged: a WCET already contains the first loading of the working set.
+    /// The delay with which a job begins that has not run before. 002 §6.1 charges one for the lack
+    /// of affinity. By piece nothing is charged: a WCET already contains the first loading of the
+    /// working set.
     pub(super) fn beginning(&self, delay: Duration) -> Duration {
         match self.charge {
-            CacheCharge::Twice | CacheCharge::Paper => delay,
+            CacheCharge::OneDelay(_) | CacheCharge::Twice | CacheCharge::Paper => delay,
             CacheCharge::ByPiece(_) => Duration::ZERO,
         }
     }
@@ -134,7 +173,8 @@ impl Map {
     }
 }
 
-/// The cache delay of every task by the kind of resumption: a preemption, or a migration through some cache or memory.
+/// The cache delay of every task by the kind of resumption: a preemption, or a migration through
+/// some cache or memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheDelays {
     map: Arc<Map>,
@@ -190,7 +230,8 @@ impl CacheDelays {
         self.rows.iter().flatten().all(|d| d.is_zero())
     }
 
-    /// The delay of a task that resumes in this way. Zero for a way that the platform does not have.
+    /// The delay of a task that resumes in this way. Zero for a way that the platform does not
+    /// have.
     pub fn delay(&self, task: TaskId, kind: Resumption) -> Duration {
         let at = self.map.kinds.iter().position(|k| *k == kind);
         at.and_then(|at| self.rows.get(task.index())?.get(at))

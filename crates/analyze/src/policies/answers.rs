@@ -1,8 +1,9 @@
 //! What every test and every packing of a policy says: not only the one that decided.
 
+use super::charged::{Case, Pieces};
 use super::members::{BY_DELAYED_RESPONSE, Members};
 use super::place::{self, Packing, clustered};
-use super::question::{Case, Pieces, Question};
+use super::question::Question;
 use super::subject::Way;
 use crate::clustered as cluster_tests;
 use crate::semi::nps_f;
@@ -53,7 +54,8 @@ fn answer(test: &str, says: Decision) -> TestAnswer {
     }
 }
 
-/// The tests for clusters of several processors under a policy, each with what it says of the tasks on `size`.
+/// The tests for clusters of several processors under a policy, each with what it says of the tasks
+/// on `size`.
 fn tests(question: &Question<'_>, members: &Members, size: u32) -> Vec<(&'static str, Decision)> {
     match (question.tests(), question.policy.priority()) {
         (Tests::Priorities, Some(priority)) => members.global_fixed(priority, size),

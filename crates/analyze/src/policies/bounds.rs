@@ -1,14 +1,18 @@
-//! How late every task's jobs can finish: response times and tardiness, exact where a theorem gives them.
+//! How late every task's jobs can finish: response times and tardiness, exact where a theorem gives
+//! them.
 //!
-//! One processor: exact response times under EDF (Spuri 1996) and fixed priorities (Lehoczky 1990). Several: the response-time
-//! analysis of Bertogna and Cirinei 2007 for hard guarantees; for soft ones the smaller of the compliant-vector bound and that of Devi
-//! and Anderson. The cache-aware scheduler: WC. EDF-fm: tardiness of 002 §4.1. EDF-WM: the windows of all slices but the last, and the last one's response there.
-//! All others meet their deadlines, and that is their bound. Times hold for the WCETs with overheads, in the assignment that is shown.
+//! One processor: exact response times under EDF (Spuri 1996) and fixed priorities (Lehoczky 1990).
+//! Several: the response-time analysis of Bertogna and Cirinei 2007 for hard guarantees; for soft
+//! ones the smaller of the compliant-vector bound and that of Devi and Anderson. The cache-aware
+//! scheduler: WC. EDF-fm: tardiness of 002 §4.1. EDF-WM: the windows of all slices but the last,
+//! and the last one's response there. All others meet their deadlines, and that is their bound.
+//! Times hold for the WCETs with overheads, in the assignment that is shown.
 
 use super::answers;
+use super::charged::{Pieces, Point};
 use super::costs::Rule;
 use super::members::{BY_DELAYED_RESPONSE, Members};
-use super::question::{Pieces, Point, Question};
+use super::question::Question;
 use super::subject::Way;
 use crate::carries;
 use crate::global::{gfp_rta, rta};
@@ -48,13 +52,15 @@ pub struct TaskBound {
 
 /// The work of all response times on one processor.
 const RESPONSE_WORK: u64 = 1 << 21;
-/// Larger clusters get no bounds of their own: the analyses look at pairs of tasks, many times, or add up many fractions.
+/// Larger clusters get no bounds of their own: the analyses look at pairs of tasks, many times, or
+/// add up many fractions.
 const MOST_IN_CLUSTER: usize = 200;
 
 /// A response, whether it is exact, and who says so.
 type Said = (Duration, bool, &'static str);
 
-/// The bounds of all tasks for which there is one, in the order of the set; `accepted_by` has the test of each place.
+/// The bounds of all tasks for which there is one, in the order of the set; `accepted_by` has the
+/// test of each place.
 pub(super) fn all(
     question: &Question<'_>,
     assignment: &Assignment,
@@ -70,7 +76,7 @@ pub(super) fn all(
             let case = question.case(Point::GIVEN);
             let (tasks, system) = question.books(&case);
             let late = overheads::edf_fm::tardiness_bounds(&tasks, turns, &system);
-            for ((said, late), t) in said.iter_mut().zip(late).zip(&tasks) {
+            for ((said, late), t) in said.iter_mut().zip(late).zip(tasks.iter()) {
                 *said = Some((t.deadline.saturating_add(late), false, edf_fm::INFO.name));
             }
         }

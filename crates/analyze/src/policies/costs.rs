@@ -1,7 +1,8 @@
 //! What overheads are charged to each task under a policy, and by which rule.
 //!
-//! 000 §2 (one delay, a bound for any job), 002 §6.1 (all seven overheads), 002 §6.4 (cache delay by working set size, and by what
-//! the policy does: preempt, migrate through a shared cache, migrate through memory). A delay measured as negative costs nothing.
+//! 000 §2 (one delay, a bound for any job), 002 §6.1 (all seven overheads), 002 §6.4 (cache delay
+//! by working set size, and by what the policy does: preempt, migrate through a shared cache,
+//! migrate through memory). A delay measured as negative costs nothing.
 
 use super::subject::Subject;
 use crate::overheads::{CacheDelays, Gaps, Overheads};
@@ -20,27 +21,28 @@ use std::str::FromStr;
 pub enum Rule {
     /// e′ = e + D, one cache delay a job, the same bound for all jobs, and nothing else (000 §2).
     OneDelay,
-    /// Cache delays alone, each task with its own: what a job can cause and suffer where its assignment puts it
-    /// (`docs/overheads.md`, "By piece").
+    /// Cache delays alone, each task with its own: what a job can cause and suffer where its
+    /// assignment puts it (`docs/overheads.md`, "By piece").
     ByPiece,
-    /// All seven overheads, cache delay twice a job among them (002 §6.1); for a hard guarantee with the sections in which the kernel
-    /// cannot be interrupted.
+    /// All seven overheads, cache delay twice a job among them (002 §6.1); for a hard guarantee
+    /// with the sections in which the kernel cannot be interrupted.
     AllOverheads,
     /// All seven overheads as often as 002 §6.1 counts them, whatever the guarantee.
     Paper,
 }
 
-/// How overheads are accounted for, by name. In each way preemptions and migrations have their own prices: a task that its
-/// assignment never lets migrate pays no migration.
+/// How overheads are accounted for, by name. In each way preemptions and migrations have their own
+/// prices: a task that its assignment never lets migrate pays no migration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accounting {
     /// e′ = e + D, with D the longest cache delay of any job, and nothing else (000 §2).
     OneDelay,
-    /// The counts of 002 §6.1: two decisions, two switches and one interrupt between processors a job, and the delays D and D*.
+    /// The counts of 002 §6.1: two decisions, two switches and one interrupt between processors a
+    /// job, and the delays D and D*.
     Paper,
-    /// The project's own: by piece where only cache delays are known, else all seven overheads, and for a hard guarantee what
-    /// the kernel cannot be interrupted in as well.
+    /// The project's own: by piece where only cache delays are known, else all seven overheads, and
+    /// for a hard guarantee what the kernel cannot be interrupted in as well.
     Warmset,
 }
 
@@ -77,7 +79,7 @@ impl FromStr for Accounting {
 
 impl Rule {
     /// Are the releases of other tasks charged, which interrupt a job?
-    pub(super) const fn has_interrupts(self) -> bool {
+    pub const fn has_interrupts(self) -> bool {
         matches!(self, Rule::AllOverheads | Rule::Paper)
     }
 
@@ -102,15 +104,18 @@ impl Rule {
 /// What cache delay is charged.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs<'a> {
-    /// The same for every task under every policy; with a profile: for tasks whose working set size is not known.
+    /// The same for every task under every policy; with a profile: for tasks whose working set size
+    /// is not known.
     pub cpmd: Option<Duration>,
     /// By working set size and kind of resumption.
     pub profile: Option<&'a Profile>,
     /// Which of the profile's curves.
     pub load: Load,
-    /// Which number of a curve; `None`: the maximum for a hard guarantee, the average for a soft one.
+    /// Which number of a curve; `None`: the maximum for a hard guarantee, the average for a soft
+    /// one.
     pub statistic: Option<Statistic>,
-    /// How it is charged; `None`: [`Accounting::Warmset`] with a profile, [`Accounting::OneDelay`] without one.
+    /// How it is charged; `None`: [`Accounting::Warmset`] with a profile, [`Accounting::OneDelay`]
+    /// without one.
     pub accounting: Option<Accounting>,
 }
 
@@ -154,13 +159,21 @@ impl Costs<'_> {
         })
     }
 
+    /// How it is charged: as chosen, else as the costs suggest.
+    pub fn accounting(&self) -> Accounting {
+        self.accounting.unwrap_or(match self.profile {
+            Some(_) => Accounting::Warmset,
+            None => Accounting::OneDelay,
+        })
+    }
+
     /// The rule that the accounting comes to: for the project's own by what the profile has.
     pub fn rule(&self) -> Rule {
-        match (self.accounting, self.profile) {
-            (Some(Accounting::OneDelay), _) | (None, None) => Rule::OneDelay,
-            (Some(Accounting::Paper), _) => Rule::Paper,
-            (_, Some(p)) if !p.overheads.is_empty() => Rule::AllOverheads,
-            (_, _) => Rule::ByPiece,
+        match (self.accounting(), self.profile) {
+            (Accounting::OneDelay, _) => Rule::OneDelay,
+            (Accounting::Paper, _) => Rule::Paper,
+            (Accounting::Warmset, Some(p)) if !p.overheads.is_empty() => Rule::AllOverheads,
+            (Accounting::Warmset, _) => Rule::ByPiece,
         }
     }
 
@@ -203,7 +216,8 @@ impl Costs<'_> {
     /// What every task is charged under a policy with these clusters.
     ///
     /// # Errors
-    /// A task without working set size and nothing to charge instead; a delay that the profile does not have.
+    /// A task without working set size and nothing to charge instead; a delay that the profile does
+    /// not have.
     pub(super) fn bill(
         &self,
         set: &TaskSet,
@@ -301,18 +315,8 @@ fn beyond(set: &TaskSet, extrapolated: &[TaskId]) -> Option<String> {
     ))
 }
 
-const fn words(kind: OverheadKind) -> &'static str {
-    match kind {
-        OverheadKind::Release => "release",
-        OverheadKind::Scheduling => "scheduling",
-        OverheadKind::ContextSwitch => "context-switch",
-        OverheadKind::IpiLatency => "IPI latency",
-        OverheadKind::TimerTransfer => "timer transfer",
-        OverheadKind::Tick => "tick",
-    }
-}
-
-/// Which overheads were read beyond what was measured, and which that the policy has are not in the profile.
+/// Which overheads were read beyond what was measured, and which that the policy has are not in the
+/// profile.
 fn gaps_in_words(gaps: &Gaps, policy: &Subject, clusters: &[CpuSet], tasks: usize) -> Vec<String> {
     let list = |kinds: &[OverheadKind]| {
         let matters = |kind: &&OverheadKind| match kind {
@@ -320,7 +324,7 @@ fn gaps_in_words(gaps: &Gaps, policy: &Subject, clusters: &[CpuSet], tasks: usiz
             OverheadKind::TimerTransfer => policy.is_split(),
             _ => true,
         };
-        let names: Vec<&str> = kinds.iter().filter(matters).map(|kind| words(*kind)).collect();
+        let names: Vec<&str> = kinds.iter().filter(matters).map(|kind| kind.words()).collect();
         (!names.is_empty()).then(|| names.join(", "))
     };
     let extrapolated = list(&gaps.extrapolated).map(|names| {

@@ -21,9 +21,10 @@
 //! Work is bounded by the number of assignments that are tried, so that the answer is the same
 //! everywhere.
 
+use super::charged::{Case, Point, STEPS};
 use super::costs::Rule;
 use super::place::Found;
-use super::question::{Case, Point, Question, STEPS};
+use super::question::Question;
 use crate::verdict::Guarantee;
 use model::{Duration, Timing};
 use serde::Serialize;
@@ -45,7 +46,8 @@ pub struct Margin {
 /// How much longer (or shorter) WCETs may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Growth {
-    /// With all WCETs in this many thousandths of those given, rounded up to nanoseconds, the set passes.
+    /// With all WCETs in this many thousandths of those given, rounded up to nanoseconds, the set
+    /// passes.
     pub thousandths: u64,
     /// Does it fail with one thousandth more? If not, the search ended before it found out.
     pub exact: bool,
@@ -65,7 +67,8 @@ impl Growth {
 /// How many different assignments are followed.
 const PACKINGS: usize = 64;
 
-/// The largest x from `from` up to `ceiling`, and whether the next fails; `None` where `from` itself fails.
+/// The largest x from `from` up to `ceiling`, and whether the next fails; `None` where `from`
+/// itself fails.
 fn climb<A>(
     (from, ceiling): (u64, u64),
     probes: u64,
@@ -111,7 +114,8 @@ fn climb<A>(
     Some(turn((passes, reached), probes, |x| find(x).is_some()))
 }
 
-/// By bisection, an x that passes, and whether the next fails, between one that passes and one that does not.
+/// By bisection, an x that passes, and whether the next fails, between one that passes and one that
+/// does not.
 fn turn((mut low, mut high): (u64, u64), probes: u64, passes: impl Fn(u64) -> bool) -> (u64, bool) {
     for _ in 0..probes {
         if high - low <= 1 {
@@ -224,7 +228,8 @@ fn room(t: &Timing, guarantee: Guarantee) -> Duration {
 pub(super) fn largest_cpmd(question: &Question<'_>) -> Option<Margin> {
     let room = |t: &Timing| room(t, question.guarantee).saturating_sub(t.wcet);
     let rooms = question.set.timings().iter().map(room);
-    // By piece some tasks may cause no delay. Beyond the largest room a delay that any job is charged fails.
+    // By piece some tasks may cause no delay. Beyond the largest room a delay that any job is
+    // charged fails.
     let ceiling = match question.bill.rule {
         Rule::ByPiece => rooms.max()?.nanos(),
         Rule::OneDelay | Rule::AllOverheads | Rule::Paper => rooms.min()?.nanos(),
@@ -247,7 +252,8 @@ pub(super) fn largest_cpmd(question: &Question<'_>) -> Option<Margin> {
     })
 }
 
-/// The growth until a yes turns into a no, or the cut until a no turns into a yes; `None` where no cut helps.
+/// The growth until a yes turns into a no, or the cut until a no turns into a yes; `None` where no
+/// cut helps.
 pub(super) fn growth(question: &Question<'_>, holds_now: bool) -> Option<Growth> {
     let at = |thousandths: u64| {
         question.case(Point {
@@ -266,7 +272,8 @@ pub(super) fn growth(question: &Question<'_>, holds_now: bool) -> Option<Growth>
     let by_task = question.set.timings().iter().map(of_task).min()?;
     let total = question.set.utilization_f64();
     let by_all = (question.site.cpus.len() as f64 / total.max(1e-12) * STEPS as f64).ceil();
-    // A float beyond 64 bits becomes the largest integer; rounding up leaves the ceiling safe by one step.
+    // A float beyond 64 bits becomes the largest integer; rounding up leaves the ceiling safe by
+    // one step.
     let ceiling = by_task.min((by_all as u64).saturating_add(1)).max(STEPS);
     let reached = farthest(question, (STEPS, ceiling), at)?;
     Some(Growth {

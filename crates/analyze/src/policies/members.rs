@@ -1,4 +1,5 @@
-//! The tasks of one processor or cluster as its tests take them: with blocking and jitter, fixed priorities by rank.
+//! The tasks of one processor or cluster as its tests take them: with blocking and jitter, fixed
+//! priorities by rank.
 
 use super::question::Question;
 use crate::carries::{self, Carries};
@@ -9,7 +10,8 @@ use crate::verdict::Decision;
 use crate::{clustered, registry};
 use model::{Duration, Extras, Timing};
 
-/// The tasks of one place. Where some task has blocking or jitter, and priorities are fixed, the most urgent comes first.
+/// The tasks of one place. Where some task has blocking or jitter, and priorities are fixed, the
+/// most urgent comes first.
 pub(super) struct Members {
     /// Their indices in the set.
     pub ids: Vec<usize>,
@@ -138,7 +140,8 @@ impl Members {
             .collect()
     }
 
-    /// The tasks with blocking as execution, for soft guarantees. Nothing here has jitter, or it is alone on its processor's queue.
+    /// The tasks with blocking as execution, for soft guarantees. Nothing here has jitter, or it is
+    /// alone on its processor's queue.
     pub fn with_blocking(&self) -> Vec<Timing> {
         let blocking = self.extras.iter().map(|x| x.blocking);
         let all = blocking.chain(std::iter::repeat(Duration::ZERO));

@@ -1,21 +1,26 @@
-//! A task set judged under policies on a platform, with what the platform costs: verdicts, assignments, what is left to spare.
+//! A task set judged under policies on a platform, with what the platform costs: verdicts,
+//! assignments, what is left to spare.
 //!
-//! Three rules of inflation (`docs/overheads.md`). 000 §2: with D a bound of the cache delay of any job, a set is schedulable if it
-//! passes a test with e′ = e + D. 002 §6.1: all seven overheads, by assignment. Between the two, where a profile has cache delays only and
-//! each task has its own: what a job can cause and suffer in its assignment, by piece. Which D depends on what the policy can do
-//! to a job: P-EDF only preempts it, C-EDF also migrates it within the cluster, G-EDF everywhere. Hard guarantees take
-//! the maximum, soft ones the average (002 §6.3).
+//! Three rules of inflation (`docs/overheads.md`). 000 §2: with D a bound of the cache delay of any
+//! job, a set is schedulable if it passes a test with e′ = e + D. 002 §6.1: all seven overheads, by
+//! assignment. Between the two, where a profile has cache delays only and each task has its own:
+//! what a job can cause and suffer in its assignment, by piece. Which D depends on what the policy
+//! can do to a job: P-EDF only preempts it, C-EDF also migrates it within the cluster, G-EDF
+//! everywhere. Hard guarantees take the maximum, soft ones the average (002 §6.3).
 //!
-//! Packing is heuristic: all ways are tried in a fixed order (`place`) and the first that holds is shown.
+//! Packing is heuristic: all ways are tried in a fixed order (`place`) and the first that holds is
+//! shown.
 
 mod answers;
 mod bounds;
+mod charged;
 mod costs;
 mod given;
 mod margin;
 mod members;
 mod picture;
 mod place;
+mod precondition;
 mod question;
 mod rank;
 mod refute;
@@ -34,17 +39,19 @@ pub use subject::{read_list, suggested};
 use crate::overheads;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
+use charged::{Case, Pieces, Point};
 use model::assignmentfile::JudgedTask;
 use model::watch::Watch;
 use model::{Assignment, Duration, Error, Platform, Result, TaskSet, Timing};
 use place::Found;
 use policy::Spec;
 use policy::catalog::{Order, Tests};
-use question::{Case, Pieces, Point, Question};
+use question::Question;
 use serde::Serialize;
 use subject::{Subject, Way};
 
-/// What stands for the test of a policy that was not judged: a precondition fails or a limit is exceeded.
+/// What stands for the test of a policy that was not judged: a precondition fails or a limit is
+/// exceeded.
 pub const NOT_JUDGED: &str = "not judged";
 
 /// What a policy does for the set.
@@ -54,7 +61,8 @@ pub struct PolicyVerdict {
     pub policy: String,
     /// Is the guarantee shown?
     pub schedulable: bool,
-    /// Is it proven that the guarantee cannot be given? Where neither is true, nothing was shown either way.
+    /// Is it proven that the guarantee cannot be given? Where neither is true, nothing was shown
+    /// either way.
     pub refuted: bool,
     /// The test that decided.
     pub decided_by: &'static str,
@@ -66,23 +74,28 @@ pub struct PolicyVerdict {
     pub tests: Vec<TestAnswer>,
     /// Total utilization with the WCETs as given.
     pub utilization: f64,
-    /// Total utilization with overheads; `None` where they depend on an assignment and there is none.
+    /// Total utilization with overheads; `None` where they depend on an assignment and there is
+    /// none.
     pub inflated_utilization: Option<f64>,
     /// What of the platform is lost to each overhead, in the assignment that is shown.
     pub lost: Vec<Loss>,
-    /// The longest cache delay with which a job can resume: by piece in the assignment that is shown, else wherever the policy
-    /// may put it.
+    /// The longest cache delay with which a job can resume: by piece in the assignment that is
+    /// shown, else wherever the policy may put it.
     #[serde(rename = "charged_ns", serialize_with = "model::time::ns::serialize")]
     pub charged: Duration,
-    /// How much cache delay a job of every task may have for the set still to pass; `None`: it fails without any.
+    /// How much cache delay a job of every task may have for the set still to pass; `None`: it
+    /// fails without any.
     pub largest_cpmd: Option<Margin>,
-    /// How much longer WCETs may be for the set still to pass, or how much shorter they must be; `None`: no cut helps.
+    /// How much longer WCETs may be for the set still to pass, or how much shorter they must be;
+    /// `None`: no cut helps.
     pub growth: Option<Growth>,
-    /// Is all charged that the policy does to caches? Not by the rule of one delay where jobs are cut into slices or slots.
+    /// Is all charged that the policy does to caches? Not by the rule of one delay where jobs are
+    /// cut into slices or slots.
     pub cpmd_covered: bool,
     /// Is that so for all assignments that the largest CPMD and the growth rest on, too?
     pub margins_covered: bool,
-    /// What one must know to trust this verdict: readings beyond what was measured, overheads that are not in the profile.
+    /// What one must know to trust this verdict: readings beyond what was measured, overheads that
+    /// are not in the profile.
     pub notes: Vec<String>,
     /// How late the jobs of each task can finish, if the set passes.
     pub tasks: Vec<TaskBound>,
@@ -111,9 +124,8 @@ pub struct Judgment {
     pub utilization: f64,
     /// How overheads lengthen WCETs.
     pub rule: Rule,
-    /// The accounting by name, where one was chosen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accounting: Option<Accounting>,
+    /// The accounting by name.
+    pub accounting: Accounting,
     /// What was charged, in words.
     pub costs: String,
     /// In a plain sentence: which policy comes first, and why.
@@ -132,8 +144,9 @@ impl Judgment {
 /// Judges a set under policies on the usable processors of a platform.
 ///
 /// # Errors
-/// A policy that the platform has no clusters for; a delay that the profile does not have or a task's missing working set size;
-/// a task that may run on no processor that can be used; names what would help. `watch` wants it to end.
+/// A policy that the platform has no clusters for; a delay that the profile does not have or a
+/// task's missing working set size; a task that may run on no processor that can be used; names
+/// what would help. `watch` wants it to end.
 pub fn judge(
     set: &TaskSet,
     platform: &Platform,
@@ -204,15 +217,15 @@ fn judge_all(
         set: JudgedTask::all(set),
         utilization: set.utilization_f64(),
         rule: costs.rule(),
-        accounting: costs.accounting,
+        accounting: costs.accounting(),
         costs: costs.describe(guarantee),
         advice: rank::advise(&verdicts),
         policies: verdicts,
     })
 }
 
-/// Does the policy keep the guarantee, with an assignment that is found for it? The verdict of [`judge`] alone, without what it
-/// explains: for many sets. `None`: it is not judged.
+/// Does the policy keep the guarantee, with an assignment that is found for it? The verdict of
+/// [`judge`] alone, without what it explains: for many sets. `None`: it is not judged.
 ///
 /// # Errors
 /// As [`judge`].

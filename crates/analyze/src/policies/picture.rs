@@ -1,7 +1,8 @@
 //! What of each processor goes to whom, and how much of it to overhead.
 
 use super::answers;
-use super::question::{Case, Pieces, Question};
+use super::charged::{Case, Pieces};
+use super::question::Question;
 use crate::pd2;
 use model::assignment::Slots;
 use model::{Assignment, CpuId, CpuSet, TaskId};
@@ -36,7 +37,8 @@ pub struct Cluster {
 /// Where a part of the platform is lost.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Loss {
-    /// One of the seven overheads (`release`, `cpmd`, …), or `reserve`: what servers or whole quanta take beyond what is needed.
+    /// One of the seven overheads (`release`, `cpmd`, …), or `reserve`: what servers or whole
+    /// quanta take beyond what is needed.
     pub to: &'static str,
     /// In processors.
     pub utilization: f64,

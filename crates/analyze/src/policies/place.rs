@@ -1,11 +1,13 @@
 //! Placing a set: every way of packing that is tried, in its order, and the first that holds.
 //!
-//! Worst, first, best and next fit in decreasing utilization (002 §6.3); by utilization alone, and then, where deadlines are shorter than
-//! periods, with the test of the policy at every placement. Where overheads are accounted for by assignment every placement is
-//! tested with the overheads of all tasks there (002 §6.1).
+//! Worst, first, best and next fit in decreasing utilization (002 §6.3); by utilization alone, and
+//! then, where deadlines are shorter than periods, with the test of the policy at every placement.
+//! Where overheads are accounted for by assignment every placement is tested with the overheads of
+//! all tasks there (002 §6.1).
 
+use super::charged::Case;
 use super::costs::Rule;
-use super::question::{Case, Question};
+use super::question::Question;
 use super::split;
 use crate::overheads::{self, Way};
 use crate::partition::affinity;
@@ -20,7 +22,8 @@ use std::fmt;
 pub(super) const PLACEMENT_WORK: u64 = 1 << 22;
 /// The most for a whole packing; past it no place accepts anything.
 const PACKING_WORK: u64 = 1 << 26;
-/// The most tasks of which clusters of several processors take each by their tests, which look at pairs of tasks.
+/// The most tasks of which clusters of several processors take each by their tests, which look at
+/// pairs of tasks.
 const TESTED_IN_CLUSTERS: usize = 60;
 
 /// An assignment that holds.
@@ -91,38 +94,24 @@ pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Re
     }
     let sizes: Vec<u32> = question.site.clusters.iter().map(|c| c.len() as u32).collect();
     let mut work = Work::of(PACKING_WORK);
-    match (packing.tested, question.bill.rule) {
-        (false, rule) => {
-            let tasks = match rule {
-                Rule::OneDelay => &question.inflated(case),
-                Rule::ByPiece | Rule::AllOverheads | Rule::Paper => &case.tasks,
-            };
-            affinity::pack_allowed(tasks, &sizes, packing.fit, question.allowed.as_ref())
-        }
-        (true, Rule::OneDelay) => {
-            let inflated = question.inflated(case);
-            let mut inside: Vec<Timing> = Vec::new();
-            let allowed = question.allowed.as_ref();
-            affinity::partition_allowed(&inflated, &sizes, packing.fit, allowed, |cluster, ids| {
-                inside.clear();
-                // In the order of the set, so that ties of priority are broken as everywhere.
-                inside.extend(ids.iter().map(|i| inflated[*i as usize]));
-                question.accepts(ids, &inside, sizes[cluster], &mut work)
-            })
-        }
-        (true, Rule::ByPiece | Rule::AllOverheads | Rule::Paper) => overheads::pack_where(
-            &case.tasks,
-            &question.site.clusters,
-            &question.system(case),
-            Way {
-                order: Order::DecreasingUtilization,
-                fit: packing.fit,
-                allowed: question.allowed.as_ref(),
-            },
-            |ids, inside, size| question.accepts(ids, inside, size, &mut work),
-        )
-        .map(|packed| packed.assignment.cluster_of),
+    let allowed = question.allowed.as_ref();
+    let (tasks, system) = question.books(case);
+    if !packing.tested {
+        return affinity::pack_allowed(&tasks, &sizes, packing.fit, allowed);
     }
+    let way = Way {
+        order: Order::DecreasingUtilization,
+        fit: packing.fit,
+        allowed,
+    };
+    let packed = overheads::pack_where(
+        &tasks,
+        &question.site.clusters,
+        &system,
+        way,
+        |ids, inside, size| question.accepts(ids, inside, size, &mut work),
+    );
+    packed.map(|packed| packed.assignment.cluster_of)
 }
 
 /// The first assignment that holds.

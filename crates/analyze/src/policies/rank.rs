@@ -1,16 +1,18 @@
 //! Which policy comes first for a set, and why, in a sentence.
 //!
-//! Those that hold the set come before those that do not; among them those of which all is charged that they do to a job, however it is
-//! assigned, before those of which it is not (their margins say less); among them the one under which WCETs may grow most, with what the policy costs; then the one
-//! that loses less to overheads; then the one that keeps tasks on fewer processors. Of those that do not hold it, the one that needs the
-//! smallest cut comes first.
+//! Those that hold the set come before those that do not; among them those of which all is charged
+//! that they do to a job, however it is assigned, before those of which it is not (their margins
+//! say less); among them the one under which WCETs may grow most, with what the policy costs; then
+//! the one that loses less to overheads; then the one that keeps tasks on fewer processors. Of
+//! those that do not hold it, the one that needs the smallest cut comes first.
 
 use super::{Growth, NOT_JUDGED, PolicyVerdict};
 use model::TaskId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Sorts the best to the front. Stable: policies that count as equal keep the order in which they were asked for.
+/// Sorts the best to the front. Stable: policies that count as equal keep the order in which they
+/// were asked for.
 pub(super) fn sort(verdicts: &mut [PolicyVerdict]) {
     let widths: BTreeMap<String, usize> = verdicts.iter().map(|v| (v.policy.clone(), widest(v))).collect();
     verdicts.sort_by(|a, b| {

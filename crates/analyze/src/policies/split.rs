@@ -1,13 +1,16 @@
-//! Policies with an assignment of their own: EDF-fm, EDF-WM, NPS-F, C-NPS-F; and those in quanta: PD2, the cache-aware scheduler.
+//! Policies with an assignment of their own: EDF-fm, EDF-WM, NPS-F, C-NPS-F; and those in quanta:
+//! PD2, the cache-aware scheduler.
 //!
-//! By 000's rule each is asked about e′ = e + D as the others. That covers what a policy does to caches where a job delays at most one
-//! other, by its release; a job cut into slices (EDF-WM) or slots (NPS-F) is delayed more often, and the verdict says so. A job
-//! in quanta (PD2, ca-edf) is charged a delay in each quantum by each rule, and the assignment has what is to be reserved for
+//! By 000's rule each is asked about e′ = e + D as the others. That covers what a policy does to
+//! caches where a job delays at most one other, by its release; a job cut into slices (EDF-WM) or
+//! slots (NPS-F) is delayed more often, and the verdict says so. A job in quanta (PD2, ca-edf) is
+//! charged a delay in each quantum by each rule, and the assignment has what is to be reserved for
 //! it. The other rules charge what each assignment really causes.
 
+use super::charged::Case;
 use super::costs::Rule;
 use super::place::Found;
-use super::question::{Case, Question};
+use super::question::Question;
 use super::subject::Way;
 use crate::assign::{self, How, Refusal};
 use crate::overheads;
@@ -156,8 +159,8 @@ fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, Stri
     }
 }
 
-/// What is reserved is the WCET with what every quantum loses, by each rule: a job can be preempted, and reload its working
-/// set, at the end of each quantum.
+/// What is reserved is the WCET with what every quantum loses, by each rule: a job can be
+/// preempted, and reload its working set, at the end of each quantum.
 fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Found, String> {
     let cpus: CpuSet = question.site.cpus.iter().copied().collect();
     let (quanta, tasks) = assign::in_quanta(&case.tasks, &cpus, quantum, &question.system(case));
@@ -180,7 +183,8 @@ fn in_quanta(question: &Question<'_>) -> impl Fn(&[Timing], u32) -> Decision {
     move |tasks, m| test.map_or(Ok(false), |test| (test.run)(tasks, m))
 }
 
-/// Do reservations in quanta hold what the tasks need with what every quantum loses, and does the test take them?
+/// Do reservations in quanta hold what the tasks need with what every quantum loses, and does the
+/// test take them?
 pub(super) fn quanta_hold(question: &Question<'_>, case: &Case, given: &Quanta) -> bool {
     let system = question.system(case);
     let needed = overheads::quanta::account(&case.tasks, &given.cpus, given.quantum, &system).inflated;

@@ -132,8 +132,8 @@ fn tests(info: &Info, guarantee: Guarantee) -> Tests {
     }
 }
 
-/// The policies that are judged where none is named: those that rows suggest and that have tests for the guarantee. Where there
-/// is one processor, the partitioned ones alone.
+/// The policies that are judged where none is named: those that rows suggest and that have tests
+/// for the guarantee. Where there is one processor, the partitioned ones alone.
 ///
 /// # Errors
 /// The platform has no usable processor.
@@ -163,7 +163,8 @@ pub fn suggested(platform: &Platform, guarantee: Guarantee) -> Result<Vec<Spec>>
     Ok(suggested)
 }
 
-/// The cache levels that make clusters between single processors and all, each way of clustering once.
+/// The cache levels that make clusters between single processors and all, each way of clustering
+/// once.
 fn levels(platform: &Platform) -> Result<Vec<u8>> {
     let mut made: Vec<Vec<CpuSet>> = vec![
         platform.clusters(ClusterSpec::Partitioned)?,
@@ -185,7 +186,8 @@ fn levels(platform: &Platform) -> Result<Vec<u8>> {
     Ok(levels)
 }
 
-/// Reads a list such as `p-edf,g-edf,c-edf:l2` of policies to judge: each once, by its canonical name.
+/// Reads a list such as `p-edf,g-edf,c-edf:l2` of policies to judge: each once, by its canonical
+/// name.
 ///
 /// # Errors
 /// An unknown policy, a parameter that no test knows, or none at all.

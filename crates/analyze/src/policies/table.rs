@@ -1,4 +1,5 @@
-//! The catalog of policies for people: what `warmset policies` shows and what stands in `docs/policies.md`.
+//! The catalog of policies for people: what `warmset policies` shows and what stands in
+//! `docs/policies.md`.
 
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Order, Tests};

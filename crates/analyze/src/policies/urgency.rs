@@ -1,7 +1,9 @@
-//! Sets with priorities of their own: judged in the order of these, and answered in the order of the set.
+//! Sets with priorities of their own: judged in the order of these, and answered in the order of
+//! the set.
 //!
-//! Every test and packing for given priorities takes the first task for the most urgent one. So a set whose tasks have a
-//! `priority` is brought into that order first, and tasks get their numbers back in the answer.
+//! Every test and packing for given priorities takes the first task for the most urgent one. So a
+//! set whose tasks have a `priority` is brought into that order first, and tasks get their numbers
+//! back in the answer.
 
 use super::PolicyVerdict;
 use super::subject::Subject;
@@ -18,7 +20,8 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// The set in another order; `None`: its own order is that of priorities, or the policy asks for none.
+    /// The set in another order; `None`: its own order is that of priorities, or the policy asks
+    /// for none.
     ///
     /// # Errors
     /// None that a checked set could cause.

@@ -55,10 +55,11 @@ pub fn sentences(results: &Results, profiles: &[&Profile]) -> Vec<String> {
 /// A figure cannot be drawn.
 pub fn section(results: &Results, profiles: &[&Profile], figures: &mut Vec<Figure>) -> Result<Study> {
     let caption = format!(
-        "{} task sets for each of {} caps on the total utilization of {} processors.",
+        "{} task sets for each of {} caps on the total utilization of {} processors, {}.",
         results.sets,
         results.shards.len(),
-        results.processors
+        results.processors,
+        results.charged
     );
     let caption = [&results.notes[..], &[caption]].concat().join(" ");
     let mut shown = Vec::new();

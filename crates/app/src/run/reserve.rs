@@ -11,7 +11,7 @@
 
 use crate::scheduling::Scheduling;
 use analyze::assign::{self, How};
-use analyze::overheads::{self, CacheDelays, Overheads, System};
+use analyze::overheads::{self, Overheads, System};
 use execute::boundary::Boundary;
 use execute::preflight::{self, Finding};
 use machine::Machine;
@@ -131,8 +131,7 @@ fn has_room(given: &Assignment, set: &TaskSet, platform: &Platform, boundary: &B
         Assignment::Clustered(_) | Assignment::Turns(_) => false,
         Assignment::Slices(_) | Assignment::Slots(_) | Assignment::Quanta(_) => {
             let overheads = costing(boundary);
-            let delays = CacheDelays::none(set.len());
-            overheads::holds(set.timings(), given, &system(platform, &overheads, &delays))
+            overheads::holds(set.timings(), given, &system(platform, &overheads))
         }
     }
 }
@@ -146,10 +145,10 @@ fn costing(boundary: &Boundary) -> Overheads {
 }
 
 /// What was measured is all that a boundary costs, whatever the kernel was in the midst of.
-fn system<'a>(platform: &'a Platform, overheads: &'a Overheads, delays: &'a CacheDelays) -> System<'a> {
+fn system<'a>(platform: &'a Platform, overheads: &'a Overheads) -> System<'a> {
     System {
         overheads,
-        ..assign::free(platform, delays)
+        ..System::free(platform)
     }
 }
 
@@ -181,8 +180,7 @@ fn room(
 ) -> Result<Option<Option<Assignment>>> {
     let timings = set.timings();
     let overheads = costing(boundary);
-    let delays = CacheDelays::none(set.len());
-    let system = system(platform, &overheads, &delays);
+    let system = system(platform, &overheads);
     let how_assigned = How {
         fit: how.fit,
         ..How::default()

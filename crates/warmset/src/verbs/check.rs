@@ -4,10 +4,10 @@
 use super::check_table;
 use crate::Answer;
 use crate::console::{Console, Screened};
-use crate::options::{Answered, Charged, On};
+use crate::options::{Accounted, Answered, Charged, On};
 use crate::scheduling_options;
 use analyze::Guarantee;
-use analyze::policies::{Accounting, PolicyVerdict};
+use analyze::policies::PolicyVerdict;
 use app::check::{self, batch};
 use app::output::Output;
 use model::{Assignment, Duration, Error, Result, Statistic};
@@ -27,11 +27,8 @@ pub struct Args {
     /// tasks without `wss`
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     cpmd: Option<Duration>,
-    /// How overheads are charged: `one-delay` (000 §2), `paper` (as often as 002 §6.1 counts) or
-    /// `warmset` (by piece, and stricter where no deadline may be missed)
-    /// [default: `warmset` with --profile, else `one-delay`]
-    #[arg(long, value_name = "NAME")]
-    accounting: Option<Accounting>,
+    #[command(flatten)]
+    accounted: Accounted,
     /// No deadline may be missed [default, unless every task says `soft = true`]
     #[arg(long, conflicts_with = "soft")]
     hard: bool,
@@ -164,7 +161,7 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
         on: args.on.choice(),
         charged: args.charged.choice(),
         cpmd: args.cpmd,
-        accounting: args.accounting,
+        accounting: args.accounted.accounting,
         guarantee: match (args.hard, args.soft) {
             (_, true) => Some(Guarantee::Soft),
             (true, false) => Some(Guarantee::Hard),
@@ -224,7 +221,7 @@ fn to_run(file: &str, args: &Args, guarantee: Guarantee, verdict: &PolicyVerdict
     if let Some(cpmd) = args.cpmd {
         judged += &format!(" --cpmd {cpmd}");
     }
-    if let Some(accounting) = args.accounting {
+    if let Some(accounting) = args.accounted.accounting {
         judged += &format!(" --accounting {accounting}");
     }
     judged += match guarantee {

@@ -42,11 +42,11 @@ pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain:
         }
     ));
     say(&format!("charged: {}", judgment.costs));
-    let chosen = match judgment.accounting {
-        Some(accounting) => format!("{accounting}: "),
-        None => String::new(),
-    };
-    say(&format!("rule: {chosen}{}", judgment.rule.words()));
+    say(&format!(
+        "rule: {}: {}",
+        judgment.accounting,
+        judgment.rule.words()
+    ));
     if let Some(profile) = profile.filter(|p| p.platform != judgment.platform) {
         say(&format!(
             "note: the delays were measured on {}, not on {}",

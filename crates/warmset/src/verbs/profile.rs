@@ -3,12 +3,12 @@
 
 use crate::Answer;
 use crate::console;
-use crate::options::{Answered, LoadArg, StatisticArg, new_file};
+use crate::options::{Answered, loads, new_file, statistics};
 use app::Choice;
 use app::profile::{Into as Target, Row, overhead_name, values};
 use model::schedcat::Meaning;
 use model::table::{Look, Table};
-use model::{Bytes, CpmdCurve, CpmdPoint, Delay, Load, Profile, Result};
+use model::{Bytes, CpmdCurve, CpmdPoint, Delay, Load, Profile, Result, Statistic};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -94,11 +94,11 @@ struct Export {
 #[derive(clap::Args, Debug)]
 struct MeaningArgs {
     /// Which number of the samples the table holds
-    #[arg(long, value_enum)]
-    statistic: StatisticArg,
+    #[arg(long, value_parser = statistics())]
+    statistic: Statistic,
     /// For cache delays: what else ran
-    #[arg(long, value_enum, default_value = "load")]
-    load: LoadArg,
+    #[arg(long, value_parser = loads(), default_value = "load")]
+    load: Load,
     /// For cache delays: the part of the words that are written, from 0 to 1
     #[arg(long, value_name = "RATIO", default_value_t = Profile::DEFAULT_WRITE_RATIO)]
     write_ratio: f64,
@@ -110,8 +110,8 @@ struct MeaningArgs {
 impl From<MeaningArgs> for Meaning {
     fn from(args: MeaningArgs) -> Self {
         Meaning {
-            statistic: args.statistic.into(),
-            load: args.load.into(),
+            statistic: args.statistic,
+            load: args.load,
             write_ratio: args.write_ratio,
             policy: args.policy,
         }

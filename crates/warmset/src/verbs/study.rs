@@ -2,7 +2,7 @@
 
 use crate::Answer;
 use crate::console::{self, Console, Format};
-use crate::options::{On, Printed, directory};
+use crate::options::{Accounted, Charged, On, Printed, directory};
 use app::study::{Options, crossings, curves, plot};
 use model::table::{Look, Table};
 use model::{Duration, Result};
@@ -15,6 +15,7 @@ Examples:
   warmset study run ospert10-fig5 -o fig5
   warmset study run bastoni11-fig6.2a --sets 20 -o light
   warmset study run my-study.toml -o mine
+  warmset study run bastoni11-fig6.4a --profile board.toml --accounting paper -o with-overheads
   warmset study plot fig5 --at 500us
 
 A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D, which of them each \
@@ -42,6 +43,9 @@ enum Action {
 const PLATFORM: &str = "A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file; caps above what it has \
                         are left out [default: what the study says]";
 
+const PROFILE: &str = "What the scheduler costs: a built-in profile or a file, whose overheads are charged by the number of \
+                       tasks; D stands for its cache delays [default: what the study says]";
+
 #[derive(clap::Args, Debug)]
 struct ListArgs {
     #[command(flatten)]
@@ -51,7 +55,8 @@ struct ListArgs {
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example: warmset study run ospert10-fig5 --sets 1000 -o fig5",
-    mut_arg("platform", |platform| platform.help(PLATFORM))
+    mut_arg("platform", |platform| platform.help(PLATFORM)),
+    mut_arg("profile", |profile| profile.help(PROFILE))
 )]
 struct RunArgs {
     /// The name of a built-in study, or a file such as `study.toml`
@@ -62,6 +67,13 @@ struct RunArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     on: On,
+    #[command(flatten)]
+    charged: Charged,
+    #[command(flatten)]
+    accounted: Accounted,
+    /// Policies and tests to compare, such as `p-edf,c-edf:l2,GFB` [default: what the study says]
+    #[arg(long, value_name = "NAMES")]
+    policy: Option<String>,
     /// How many task sets for each cap [default: what the study says]
     #[arg(long, value_name = "N")]
     sets: Option<u32>,
@@ -118,6 +130,9 @@ fn list(args: &ListArgs) -> Result<()> {
 fn run_study(args: &RunArgs) -> Result<()> {
     let options = Options {
         on: args.on.choice(),
+        charged: args.charged.choice(),
+        accounting: args.accounted.accounting,
+        policies: args.policy.clone(),
         sets: args.sets,
         seed: args.seed,
         output: args.output.clone(),
@@ -155,9 +170,10 @@ fn table(results: &Results, look: Look) -> String {
         _ => String::new(),
     };
     let mut text = format!(
-        "{title}\n{} task sets for each of {} caps{at}\n\n",
+        "{title}\n{} task sets for each of {} caps{at}, {}\n\n",
         results.sets,
-        results.shards.len()
+        results.shards.len(),
+        results.charged
     );
     let mut shares = Table::new(0, 0);
     // All columns are at least eight wide, so that tables of several studies look alike.
