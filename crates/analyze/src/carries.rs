@@ -1,22 +1,28 @@
-//! How tests take blocking and release jitter: what each row of the registry carries, and how a set is reduced for it.
+//! How tests take blocking and release jitter: what each row of the registry carries, and how a set
+//! is reduced for it.
 //!
-//! A job arrives, is released within J, and is due D after its arrival; arrivals are p apart. Blocking by less urgent jobs
-//! delays it for at most B while it is among the m most urgent released jobs.
+//! A job arrives, is released within J, and is due D after its arrival; arrivals are p apart.
+//! Blocking by less urgent jobs delays it for at most B while it is among the m most urgent
+//! released jobs.
 //!
-//! **Blocking on several processors: e + B.** While such a job is blocked it counts as executing. Then at every instant the m most
-//! urgent jobs execute, each for at most e + B: a schedule of the policy for the longer executions, in which every job ends
-//! when it ends in truth (the suspension-oblivious accounting of Brandenburg and Anderson 2010). What a test promises for
+//! **Blocking on several processors: e + B.** While such a job is blocked it counts as executing.
+//! Then at every instant the m most urgent jobs execute, each for at most e + B: a schedule of the
+//! policy for the longer executions, in which every job ends when it ends in truth (the
+//! suspension-oblivious accounting of Brandenburg and Anderson 2010). What a test promises for
 //! executions up to e + B holds. This is so for every policy with one priority a job.
 //!
-//! **Jitter, tests for EDF that look at deadlines: (e, D − J, p).** Let a job arrive in the reduced set at a + J. Its deadline is the same
-//! instant, arrivals are p apart, and its release is not later, only maybe earlier. Where D − J ≤ p the job before is done by then (up
-//! to the first miss), so that a job that is ready early is like one that has executed already. The proofs of GFB, BAK, BCL,
-//! BCLI, BAR, LOAD and FFDBF bound the work of others by the jobs whose deadlines lie in a window before the missed one, p apart, and
-//! what a job carries into it by its deadline or by what it must have executed since its arrival: earlier release adds to neither.
+//! **Jitter, tests for EDF that look at deadlines: (e, D − J, p).** Let a job arrive in the reduced
+//! set at a + J. Its deadline is the same instant, arrivals are p apart, and its release is not
+//! later, only maybe earlier. Where D − J ≤ p the job before is done by then (up to the first
+//! miss), so that a job that is ready early is like one that has executed already. The proofs of
+//! GFB, BAK, BCL, BCLI, BAR, LOAD and FFDBF bound the work of others by the jobs whose deadlines
+//! lie in a window before the missed one, p apart, and what a job carries into it by its deadline
+//! or by what it must have executed since its arrival: earlier release adds to neither.
 //!
-//! **Jitter, all other tests: (e, D − J, p − J).** Releases are at least p − J apart, and a job that is done D − J after its release
-//! is in time. For fixed priorities, which look at no deadline, that is a sporadic task of the same priority. For RTA, which lays
-//! jobs out from their releases, it bounds how near two jobs come: one ends at a + D − s at the latest, the next is
+//! **Jitter, all other tests: (e, D − J, p − J).** Releases are at least p − J apart, and a job
+//! that is done D − J after its release is in time. For fixed priorities, which look at no
+//! deadline, that is a sporadic task of the same priority. For RTA, which lays jobs out from their
+//! releases, it bounds how near two jobs come: one ends at a + D − s at the latest, the next is
 //! released at a + p at the earliest, as in the reduced set.
 
 use crate::verdict::{Decision, NotApplicable};
@@ -144,8 +150,9 @@ pub fn reduced<'t>(
 /// Indices of tasks in the order of their priorities, and the tasks in the order of the set.
 pub type Ordered<'t> = (Vec<usize>, Cow<'t, [Timing]>);
 
-/// The tasks as sporadic ones without extras, and their indices in the order of the given deadlines, by which
-/// deadline-monotonic priorities go whatever jitter leaves of them. `Ok(None)`: no test accepts the set.
+/// The tasks as sporadic ones without extras, and their indices in the order of the given
+/// deadlines, by which deadline-monotonic priorities go whatever jitter leaves of them. `Ok(None)`:
+/// no test accepts the set.
 ///
 /// # Errors
 /// Jitter as long as a period.

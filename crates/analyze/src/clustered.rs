@@ -1,11 +1,14 @@
-//! Clustered EDF and its two ends, P-EDF (clusters of one) and G-EDF (one cluster): pack, then test each cluster.
+//! Clustered EDF and its two ends, P-EDF (clusters of one) and G-EDF (one cluster): pack, then test
+//! each cluster.
 //!
-//! 000 §2 and §5; 002 §2.2.3 and §6.3. Clusters are packed by utilization. Hard: a cluster of one processor is decided
-//! exactly ([`crate::uniprocessor::edf`]); a larger one is accepted by any sufficient test for G-EDF of the registry. Soft: tardiness
-//! is bounded iff every task's utilization is at most one and each cluster's at most its processors (Devi and Anderson 2005; 002
-//! §2.2.3), which packing establishes.
+//! 000 §2 and §5; 002 §2.2.3 and §6.3. Clusters are packed by utilization. Hard: a cluster of one
+//! processor is decided exactly ([`crate::uniprocessor::edf`]); a larger one is accepted by any
+//! sufficient test for G-EDF of the registry. Soft: tardiness is bounded iff every task's
+//! utilization is at most one and each cluster's at most its processors (Devi and Anderson 2005;
+//! 002 §2.2.3), which packing establishes.
 //!
-//! Sporadic tasks with arbitrary deadlines; WCETs may be inflated by overheads, also beyond deadlines (not schedulable then).
+//! Sporadic tasks with arbitrary deadlines; WCETs may be inflated by overheads, also beyond
+//! deadlines (not schedulable then).
 
 use crate::partition::{Fit, Order, Scratch as PackScratch};
 use crate::registry::{self, TestInfo};
@@ -18,7 +21,8 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
-    /// The task of this index needs more than one processor (u > 1), or fits in no cluster any more.
+    /// The task of this index needs more than one processor (u > 1), or fits in no cluster any
+    /// more.
     Task(u32),
     /// No test accepts the cluster of this index.
     Cluster(u32),
@@ -33,7 +37,8 @@ pub struct ClusteredVerdict {
     pub schedulable: bool,
     /// For every task the index of its cluster; `None` if a task fits in none.
     pub cluster_of: Option<Vec<u32>>,
-    /// The test that decided: of the accepting ones the last resort among the clusters, of the failing ones the failing one.
+    /// The test that decided: of the accepting ones the last resort among the clusters, of the
+    /// failing ones the failing one.
     pub decided_by: &'static str,
     /// The accepting test of each cluster; empty if a task fits in none.
     pub accepted_by: Vec<Option<&'static str>>,
@@ -59,7 +64,8 @@ pub fn global_tests() -> impl Iterator<Item = &'static TestInfo> {
 
 /// A larger cluster is tested by GFB alone: the other tests look at pairs of tasks.
 pub const THOROUGH_TASKS: usize = 2_000;
-/// A larger cluster is not tested by RTA, which looks at all pairs many times and mostly ends at its limit there.
+/// A larger cluster is not tested by RTA, which looks at all pairs many times and mostly ends at
+/// its limit there.
 pub const ITERATED_TASKS: usize = 500;
 
 /// Is this test for G-EDF asked about a cluster of so many tasks?
@@ -169,7 +175,8 @@ impl Scratch {
         Self::default()
     }
 
-    /// Is the guarantee shown? The answer of [`clustered_edf`] without its reasons, and without allocations to speak of.
+    /// Is the guarantee shown? The answer of [`clustered_edf`] without its reasons, and without
+    /// allocations to speak of.
     pub fn is_schedulable(
         &mut self,
         tasks: &[Timing],
@@ -229,7 +236,8 @@ pub fn clustered_edf(
     }
 }
 
-/// Decides a set whose tasks have their clusters already. `cluster_of` holds an index into `sizes` for every task.
+/// Decides a set whose tasks have their clusters already. `cluster_of` holds an index into `sizes`
+/// for every task.
 pub fn decide_assigned(
     tasks: &[Timing],
     sizes: &[u32],
@@ -322,7 +330,8 @@ mod tests {
         verdict
     }
 
-    /// 002 Fig. 2.6: not schedulable under P-EDF on two processors, with bounded tardiness under G-EDF.
+    /// 002 Fig. 2.6: not schedulable under P-EDF on two processors, with bounded tardiness under
+    /// G-EDF.
     #[test]
     fn fig_2_6_is_soft_schedulable_globally_and_not_partitioned() {
         let set: Vec<_> = FIG_2_6.iter().map(|(e, p)| task(*e, *p)).collect();

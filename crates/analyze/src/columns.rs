@@ -1,9 +1,10 @@
 //! A set as columns of floating-point numbers, for the inner loops of the tests.
 //!
-//! The columns are padded to whole lanes with tasks that never execute. Within [`Columns::are_exact`] all that the tests
-//! compute from them (products of a job count with a WCET or a period, sums over tasks) is integral and below 2^53 (in
-//! single precision 2^24), so it is exact; elsewhere the tests bound the error and decide the close cases in integers.
-//! Narrow numbers are the fast ones: twice as many fit into a register.
+//! The columns are padded to whole lanes with tasks that never execute. Within
+//! [`Columns::are_exact`] all that the tests compute from them (products of a job count with a WCET
+//! or a period, sums over tasks) is integral and below 2^53 (in single precision 2^24), so it is
+//! exact; elsewhere the tests bound the error and decide the close cases in integers. Narrow
+//! numbers are the fast ones: twice as many fit into a register.
 
 use crate::verdict::NotApplicable;
 use model::Timing;
@@ -150,9 +151,9 @@ impl<F: Float> Columns<F> {
 /// Which numbers the times of a set need for the tests to be exact.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Width {
-    /// `f32`: times below 2^20, and each of the lanes sums to less than 2^23, so that halves are exact. A window is at most
-    /// two times long, and a job count errs by less than 2^-22 of it in floating point, so that only a count that is whole
-    /// may come out one less.
+    /// `f32`: times below 2^20, and each of the lanes sums to less than 2^23, so that halves are
+    /// exact. A window is at most two times long, and a job count errs by less than 2^-22 of it in
+    /// floating point, so that only a count that is whole may come out one less.
     Single,
     /// `f64`: times and a sum of as many below 2^50.
     Double,
@@ -191,10 +192,11 @@ impl Width {
 
 const MICROSECOND: u64 = 1_000;
 
-/// The time unit of a set, in nanoseconds: a microsecond if all its times are whole microseconds, else a nanosecond.
+/// The time unit of a set, in nanoseconds: a microsecond if all its times are whole microseconds,
+/// else a nanosecond.
 ///
-/// Tests that round bounds to whole units are safe in either; what they accept differs by less than a unit. Counting in
-/// microseconds keeps numbers narrow.
+/// Tests that round bounds to whole units are safe in either; what they accept differs by less than
+/// a unit. Counting in microseconds keeps numbers narrow.
 pub(crate) fn unit(tasks: &[Timing]) -> u64 {
     let whole = |t: &Timing| {
         [t.wcet, t.period, t.deadline]
@@ -216,17 +218,18 @@ pub(crate) fn min<F: PartialOrd>(a: F, b: F) -> F {
     if a < b { a } else { b }
 }
 
-/// The nearest whole number of a value of at most 2^51 in size (2^22 in single precision); ties to even. Beyond, a number
-/// within one part in 2^51.
+/// The nearest whole number of a value of at most 2^51 in size (2^22 in single precision); ties to
+/// even. Beyond, a number within one part in 2^51.
 ///
-/// `round(x - 0.5)` is the floor of `x`, but one less where `x` is whole and odd: for functions of a job count that are
-/// continuous where the count steps.
+/// `round(x - 0.5)` is the floor of `x`, but one less where `x` is whole and odd: for functions of
+/// a job count that are continuous where the count steps.
 #[inline(always)]
 pub(crate) fn round<F: Float>(x: F) -> F {
     (x + F::SHIFT) - F::SHIFT
 }
 
-/// The sum of a padded column of whole numbers, each lane of which is exact; so is the whole in double precision.
+/// The sum of a padded column of whole numbers, each lane of which is exact; so is the whole in
+/// double precision.
 #[inline]
 pub(crate) fn sum<F: Float>(column: &[F]) -> f64 {
     // Two halves, each added lane by lane: so it becomes vector instructions.
@@ -246,12 +249,13 @@ pub(crate) fn sum<F: Float>(column: &[F]) -> f64 {
     total
 }
 
-/// What a test may spend on comparing each task with each, so that a hostile set cannot keep it for hours.
+/// What a test may spend on comparing each task with each, so that a hostile set cannot keep it for
+/// hours.
 pub(crate) struct Budget(u64);
 
 impl Budget {
-    /// For `tasks` tasks: 2^24 comparisons, which take some hundredths of a second, and four for each pair of tasks, but at
-    /// most 2^28.
+    /// For `tasks` tasks: 2^24 comparisons, which take some hundredths of a second, and four for
+    /// each pair of tasks, but at most 2^28.
     pub fn new(tasks: usize) -> Self {
         let pairs = (tasks as u64).saturating_mul(tasks as u64);
         Budget(pairs.saturating_mul(4).saturating_add(1 << 24).min(1 << 28))
@@ -270,8 +274,8 @@ pub(crate) mod tests {
     use super::*;
     use model::Duration;
 
-    /// A set of up to 36 tasks with times of up to 2^20 − 1 ns, some of them powers of two and equal, neither light nor
-    /// hopeless, and a number of processors.
+    /// A set of up to 36 tasks with times of up to 2^20 − 1 ns, some of them powers of two and
+    /// equal, neither light nor hopeless, and a number of processors.
     pub(crate) fn random_set(seed: u64) -> (Vec<Timing>, u32) {
         let mut state = seed;
         let mut below = |n: u64| {

@@ -1,8 +1,10 @@
-//! Schedulability and tardiness tests: one file a test, each with its paper, theorem, equations and assumptions.
+//! Schedulability and tardiness tests: one file a test, each with its paper, theorem, equations and
+//! assumptions.
 //!
-//! A test is a pure function of the timing of a set and the number of processors. It answers exactly: floating point
-//! decides only what it can prove. A test outside its preconditions says which one fails ([`NotApplicable`]); a set
-//! whose overheads have pushed a WCET above its deadline is simply not schedulable. No test panics or overflows.
+//! A test is a pure function of the timing of a set and the number of processors. It answers
+//! exactly: floating point decides only what it can prove. A test outside its preconditions says
+//! which one fails ([`NotApplicable`]); a set whose overheads have pushed a WCET above its deadline
+//! is simply not schedulable. No test panics or overflows.
 //!
 //! [`registry::ALL`] lists the tests for the command line, the documentation and the test suites.
 

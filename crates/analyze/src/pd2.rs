@@ -1,8 +1,9 @@
 //! PD2: the optimal Pfair algorithm, with WCETs and periods in whole quanta.
 //!
-//! Source: Anderson, Srinivasan, "Mixed Pfair/ERfair scheduling of asynchronous periodic tasks", Journal of Computer and
-//! System Sciences 68 (2004): no deadline is missed if and only if the weights ⌈e/Q⌉/⌊p/Q⌋ sum to at most m and none is
-//! above 1. WCETs are rounded up and periods down to quanta.
+//! Source: Anderson, Srinivasan, "Mixed Pfair/ERfair scheduling of asynchronous periodic tasks",
+//! Journal of Computer and System Sciences 68 (2004): no deadline is missed if and only if the
+//! weights ⌈e/Q⌉/⌊p/Q⌋ sum to at most m and none is above 1. WCETs are rounded up and periods down
+//! to quanta.
 //!
 //! Assumes: sporadic tasks, D = p, released at the start of a quantum.
 
@@ -38,7 +39,8 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     is_schedulable_with(tasks, m, QUANTUM)
 }
 
-/// ⌈e/Q⌉/⌊p/Q⌋; `None` for a period shorter than the quantum. A quantum of zero counts as a nanosecond.
+/// ⌈e/Q⌉/⌊p/Q⌋; `None` for a period shorter than the quantum. A quantum of zero counts as a
+/// nanosecond.
 pub fn weight(task: &Timing, quantum: Duration) -> Option<Ratio> {
     let quantum = quantum.nanos().max(1);
     Ratio::new(task.wcet.nanos().div_ceil(quantum), task.period.nanos() / quantum)

@@ -32,11 +32,12 @@ pub struct TestInfo {
     pub about: &'static str,
     /// Decides a set on `m` processors. `m` of zero schedules nothing.
     pub run: fn(&[Timing], u32) -> Decision,
-    /// Decides a set that overheads have inflated, where that differs: a test that rounds times to whole units takes the
-    /// unit of `run` from the set, but that of an inflated one is fixed, so that a longer overhead never helps by a change
-    /// of unit.
+    /// Decides a set that overheads have inflated, where that differs: a test that rounds times to
+    /// whole units takes the unit of `run` from the set, but that of an inflated one is fixed, so
+    /// that a longer overhead never helps by a change of unit.
     pub run_inflated: Option<fn(&[Timing], u32) -> Decision>,
-    /// Decides a set whose releases fall on multiples of a grid, as do all its times, where that accepts more than `run`.
+    /// Decides a set whose releases fall on multiples of a grid, as do all its times, where that
+    /// accepts more than `run`.
     pub on_grid: Option<OnGrid>,
     /// What it takes of blocking and release jitter, and how.
     pub carries: Carries,
@@ -62,7 +63,8 @@ impl TestInfo {
         }
     }
 
-    /// Decides a set with blocking and jitter, one entry a task, or none at all. WCETs may have been made longer by overheads.
+    /// Decides a set with blocking and jitter, one entry a task, or none at all. WCETs may have
+    /// been made longer by overheads.
     ///
     /// # Errors
     /// The test does not apply to the set, or does not take what it has of these.
@@ -77,7 +79,8 @@ impl TestInfo {
         }
     }
 
-    /// Decides a set as it is given: with blocking and jitter, and with its priorities where the test is for given ones.
+    /// Decides a set as it is given: with blocking and jitter, and with its priorities where the
+    /// test is for given ones.
     ///
     /// # Errors
     /// As [`TestInfo::decide_with`].

@@ -4,7 +4,8 @@ use model::{Duration, Timing};
 use serde::Serialize;
 use std::fmt;
 
-/// The answer of a test: `Ok(true)` guaranteed, `Ok(false)` not shown by this test, `Err` the test does not apply.
+/// The answer of a test: `Ok(true)` guaranteed, `Ok(false)` not shown by this test, `Err` the test
+/// does not apply.
 pub type Decision = Result<bool, NotApplicable>;
 
 /// What an accepting test promises (002 §2.1.2).
@@ -132,7 +133,8 @@ pub fn processors(needed: u32, given: u32) -> Result<(), NotApplicable> {
     Ok(())
 }
 
-/// Can every job alone meet its deadline, and every task alone keep up? Overheads may have made it otherwise.
+/// Can every job alone meet its deadline, and every task alone keep up? Overheads may have made it
+/// otherwise.
 pub fn tasks_are_feasible(tasks: &[Timing]) -> bool {
     tasks
         .iter()

@@ -1,6 +1,7 @@
 //! GEDF_ANY: any of the hard tests for global EDF, the fast ones first.
 //!
-//! Source: 002 §6.2.2: a set counts as schedulable under G-EDF if one of the known sufficient tests accepts it.
+//! Source: 002 §6.2.2: a set counts as schedulable under G-EDF if one of the known sufficient tests
+//! accepts it.
 //!
 //! Assumes: what the tests assume; one that does not apply is passed over.
 

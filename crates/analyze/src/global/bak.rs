@@ -1,12 +1,15 @@
 //! BAK: busy intervals extended downwards, for global EDF.
 //!
-//! Source: Baker, "Multiprocessor EDF and deadline monotonic schedulability analysis", RTSS 2003, in the form
-//! of Bertogna, Cirinei, Lipari, ECRTS 2005, Theorem 5. With λ_k = e_k/D_k, every task k must have Σ_i min(1, β_i) ≤ m·(1 − λ_k) + λ_k, where
-//! β_i = u_i·(1 + (p_i − D_i)/D_k) if u_i ≤ λ_k, and (e_i − λ_k·p_i)/D_k more otherwise.
+//! Source: Baker, "Multiprocessor EDF and deadline monotonic schedulability analysis", RTSS 2003,
+//! in the form of Bertogna, Cirinei, Lipari, ECRTS 2005, Theorem 5. With λ_k = e_k/D_k, every task
+//! k must have Σ_i min(1, β_i) ≤ m·(1 − λ_k) + λ_k, where β_i = u_i·(1 + (p_i − D_i)/D_k) if u_i ≤
+//! λ_k, and (e_i − λ_k·p_i)/D_k more otherwise.
 //!
-//! Multiplied by D_k, as here: Σ_i min(D_k, u_i·(D_k + p_i − D_i) + max(0, e_i − λ_k·p_i)) ≤ m·D_k − (m − 1)·e_k.
+//! Multiplied by D_k, as here: Σ_i min(D_k, u_i·(D_k + p_i − D_i) + max(0, e_i − λ_k·p_i)) ≤ m·D_k
+//! − (m − 1)·e_k.
 //!
-//! Assumes: sporadic tasks, D ≤ p. A total utilization above m breaks the condition by itself, as β_i ≥ u_i.
+//! Assumes: sporadic tasks, D ≤ p. A total utilization above m breaks the condition by itself, as
+//! β_i ≥ u_i.
 
 use crate::carries::Carries;
 use crate::columns::{Budget, Columns, LANES, max, min};
@@ -63,8 +66,9 @@ fn decide(tasks: &[Timing], m: u32, columns: &mut Columns) -> Decision {
         let (wcet, deadline) = (columns.wcet[k], columns.deadline[k]);
         let load = load(columns, deadline, wcet / deadline);
         let bound = f64::from(m) * deadline - f64::from(m - 1) * wcet;
-        // Each term errs by a few units in the last place of u_i·D_k and e_i (where λ_k·p_i is much larger than e_i the
-        // maximum is zero whatever the rounding), the sum by one such unit of itself a term.
+        // Each term errs by a few units in the last place of u_i·D_k and e_i (where λ_k·p_i is much
+        // larger than e_i the maximum is zero whatever the rounding), the sum by one such unit of
+        // itself a term.
         let terms = 16.0 * (utilization * deadline + 8.0 * work) + (columns.n as f64 + 8.0) * load;
         let error = (terms + 8.0 * f64::from(m) * deadline) * f64::EPSILON;
         let holds = if load + error < bound {

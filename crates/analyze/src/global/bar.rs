@@ -1,25 +1,28 @@
 //! BAR: few tasks carry work into a busy interval, for global EDF.
 //!
-//! Source: Baruah, "Techniques for multiprocessor global schedulability analysis", RTSS 2007, Theorem 2,
-//! Equation 8. For every task k and every A ≥ 0, with the window L = A + D_k: Σ_i I1_i + the m − 1 largest of I2_i − I1_i is at most
-//! m·(L − e_k), where I1_i = min(DBF_i(L), L − e_k + 1) and I1_k = min(DBF_k(L) − e_k, A) without, and I2 the same with
-//! DBF'_i(L) = ⌊L/p_i⌋·e_i + min(e_i, L mod p_i) in place of DBF_i, for tasks that carry work in. Only
-//! L ≤ (Σ of the m − 1 largest e + Σ u_i·(p_i − D_i) + m·e_k)/(m − U) matter.
+//! Source: Baruah, "Techniques for multiprocessor global schedulability analysis", RTSS 2007,
+//! Theorem 2, Equation 8. For every task k and every A ≥ 0, with the window L = A + D_k: Σ_i I1_i +
+//! the m − 1 largest of I2_i − I1_i is at most m·(L − e_k), where I1_i = min(DBF_i(L), L − e_k + 1)
+//! and I1_k = min(DBF_k(L) − e_k, A) without, and I2 the same with DBF'_i(L) = ⌊L/p_i⌋·e_i +
+//! min(e_i, L mod p_i) in place of DBF_i, for tasks that carry work in. Only L ≤ (Σ of the m − 1
+//! largest e + Σ u_i·(p_i − D_i) + m·e_k)/(m − U) matter.
 //!
-//! The paper says that only those A matter at which some DBF_i(L) steps. That misses some: in between, the left side may
-//! grow by more than m where several tasks are clipped. Here every A is decided ([`Windows::fits_until`]).
+//! The paper says that only those A matter at which some DBF_i(L) steps. That misses some: in
+//! between, the left side may grow by more than m where several tasks are clipped. Here every A is
+//! decided ([`Windows::fits_until`]).
 //!
-//! Without the clipping at L − e_k + 1 the condition is DBF(L) + (the m − 1 largest DBF'_i − DBF_i) ≤ m·L − (m − 1)·e_k,
-//! whose left side does not depend on k, and which holds up to the next step if it holds at one. It is decided once for
-//! all tasks with D_k ≤ L, by the largest e_k among them, and only the tasks that fail it are looked at one by one.
+//! Without the clipping at L − e_k + 1 the condition is DBF(L) + (the m − 1 largest DBF'_i − DBF_i)
+//! ≤ m·L − (m − 1)·e_k, whose left side does not depend on k, and which holds up to the next step
+//! if it holds at one. It is decided once for all tasks with D_k ≤ L, by the largest e_k among
+//! them, and only the tasks that fail it are looked at one by one.
 //!
 //! The paper has integer time, but the condition holds for releases at any time. A job that misses
 //! in a window of length L waits for a time I > L − e_k, so that the left side, clipped at any y in
-//! (L − e_k, I] in place of L − e_k + 1, reaches m·y. Let L = ℓ + d with ℓ whole and 0 ≤ d < 1, and y
-//! below ℓ − e_k + 1. From ℓ to L no DBF steps, and the left side of the condition grows by at most d
-//! for each of the m − 1 tasks that carry work in and for task k, which is clipped at A, if it is
-//! none of them. It was at most m·(ℓ − e_k) with a later clipping, so that it is at most
-//! m·(L − e_k) < m·y.
+//! (L − e_k, I] in place of L − e_k + 1, reaches m·y. Let L = ℓ + d with ℓ whole and 0 ≤ d < 1, and
+//! y below ℓ − e_k + 1. From ℓ to L no DBF steps, and the left side of the condition grows by at
+//! most d for each of the m − 1 tasks that carry work in and for task k, which is clipped at A, if
+//! it is none of them. It was at most m·(ℓ − e_k) with a later clipping, so that it is at most m·(L
+//! − e_k) < m·y.
 //!
 //! Assumes: sporadic tasks, D ≤ p, U < m. Windows are whole numbers of the unit of the set
 //! (`columns::unit`); a coarser one accepts less.
@@ -50,7 +53,8 @@ pub const INFO: TestInfo = TestInfo {
     carries: Carries::Deadlines,
 };
 
-/// Σ I1 + the m − 1 largest I2 − I1 within m·(L − e_k), for every task and window, in the time unit of the set.
+/// Σ I1 + the m − 1 largest I2 − I1 within m·(L − e_k), for every task and window, in the time unit
+/// of the set.
 ///
 /// # Errors
 /// A deadline beyond its period; a total utilization of exactly m; too many windows.
@@ -60,7 +64,8 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 
 /// As [`is_schedulable`] in whole microseconds, WCETs rounded up and periods and deadlines down.
 ///
-/// A coarser unit accepts less: a set in microseconds must not gain by an overhead that makes it one in nanoseconds.
+/// A coarser unit accepts less: a set in microseconds must not gain by an overhead that makes it
+/// one in nanoseconds.
 ///
 /// # Errors
 /// As [`is_schedulable`].
@@ -152,15 +157,16 @@ impl Sums {
         sums
     }
 
-    /// An upper bound of the windows that matter, more than needed by a rounding error, if the m − 1 largest WCETs sum to
-    /// `carried`.
+    /// An upper bound of the windows that matter, more than needed by a rounding error, if the m −
+    /// 1 largest WCETs sum to `carried`.
     fn last_window(&self, carried: f64) -> f64 {
         let last = (carried + self.early + self.m * self.longest) * (1.0 + 1e-9);
         // Beyond any time there is; the budget ends it before.
         (last / self.spare.max(f64::MIN_POSITIVE)).min(2.0_f64.powi(100))
     }
 
-    /// A bound of all that is computed: it stays within m times the last window and a demand a task, but for the next windows.
+    /// A bound of all that is computed: it stays within m times the last window and a demand a
+    /// task, but for the next windows.
     fn largest_number(&self, tasks: usize) -> f64 {
         let last = self.last_window(self.all.min((self.m - 1.0) * self.longest));
         (last + 1.0) * (self.m + tasks as f64 + 4.0) + 2.0 * self.longest_period
@@ -241,12 +247,14 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
         }
     }
 
-    /// The condition for one task and every window from `first` on and before `following`, between which no DBF steps.
+    /// The condition for one task and every window from `first` on and before `following`, between
+    /// which no DBF steps.
     ///
-    /// Two things tell how far the next window is that could fail. The left side grows at most by one for each task whose
-    /// DBF is clipped (the clipping moves with the window) and each of the m − 1 that carry work in, the right side by m.
-    /// And the left side is convex up to the next window at which a minimum bends ([`Windows::next_bend`]), so that it is
-    /// largest there. `scratch` holds the demands at `first`, and again on return.
+    /// Two things tell how far the next window is that could fail. The left side grows at most by
+    /// one for each task whose DBF is clipped (the clipping moves with the window) and each of the
+    /// m − 1 that carry work in, the right side by m. And the left side is convex up to the next
+    /// window at which a minimum bends ([`Windows::next_bend`]), so that it is largest there.
+    /// `scratch` holds the demands at `first`, and again on return.
     fn fits_until(
         &self,
         k: usize,
@@ -388,8 +396,8 @@ impl<T: PrimInt + std::iter::Sum> Scratch<T> {
         self.largest_at_most(count)
     }
 
-    /// At least the sum of the `count` largest differences, and no more if `least` is the last of them: each is at most
-    /// that and what it is above.
+    /// At least the sum of the `count` largest differences, and no more if `least` is the last of
+    /// them: each is at most that and what it is above.
     fn largest_at_most(&self, count: usize) -> T {
         let above = self.difference.iter().map(|d| (*d - self.least).max(T::zero()));
         above.sum::<T>() + self.least * T::from(count).unwrap_or_else(T::max_value)

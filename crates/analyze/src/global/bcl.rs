@@ -1,13 +1,14 @@
 //! BCL: bounded interference by deadline, for global EDF.
 //!
-//! Source: Bertogna, Cirinei, Lipari, "Improved schedulability analysis of EDF on multiprocessor platforms", ECRTS 2005,
-//! the test for EDF. With N_i = ⌊(D_k − D_i)/p_i⌋ + 1 jobs of task i whose release and deadline lie in the window of a job
-//! of task k, W_i = N_i·e_i + min(e_i, max(0, D_k − N_i·p_i)) and S_k = D_k − e_k, every task k must have
-//! Σ_{i≠k} min(W_i, S_k) < m·S_k, or equality and some i with 0 < W_i ≤ S_k.
+//! Source: Bertogna, Cirinei, Lipari, "Improved schedulability analysis of EDF on multiprocessor
+//! platforms", ECRTS 2005, the test for EDF. With N_i = ⌊(D_k − D_i)/p_i⌋ + 1 jobs of task i whose
+//! release and deadline lie in the window of a job of task k, W_i = N_i·e_i + min(e_i, max(0, D_k −
+//! N_i·p_i)) and S_k = D_k − e_k, every task k must have Σ_{i≠k} min(W_i, S_k) < m·S_k, or equality
+//! and some i with 0 < W_i ≤ S_k.
 //!
-//! Assumes: sporadic tasks, D ≤ p, released at any time: a job that misses waits for longer than S_k, and that
-//! Σ min(W_i, y) ≥ m·y for all y just above S_k is what both conditions exclude. All quantities are whole nanoseconds:
-//! the test needs no fractions.
+//! Assumes: sporadic tasks, D ≤ p, released at any time: a job that misses waits for longer than
+//! S_k, and that Σ min(W_i, y) ≥ m·y for all y just above S_k is what both conditions exclude. All
+//! quantities are whole nanoseconds: the test needs no fractions.
 
 use crate::carries::Carries;
 use crate::columns::{Budget, Columns, LANES, max, min, round};
@@ -63,8 +64,8 @@ fn decide(tasks: &[Timing], m: u32, columns: &Columns) -> Decision {
     Ok(true)
 }
 
-/// A bound of the interference that costs no loop: W_i ≤ u_i·D_k + e_i·(1 − u_i), as W_i in a window of length L is
-/// largest against u_i·L where a job has just completed.
+/// A bound of the interference that costs no loop: W_i ≤ u_i·D_k + e_i·(1 − u_i), as W_i in a
+/// window of length L is largest against u_i·L where a job has just completed.
 struct Filter {
     utilization: f64,
     carried: f64,
@@ -96,8 +97,8 @@ fn keeps_deadline(tasks: &[Timing], m: u32, columns: &Columns, k: usize) -> bool
     let slack = deadline - columns.wcet[k];
     let interference = interference(columns, deadline, slack) - min(columns.wcet[k], slack);
     let bound = f64::from(m) * slack;
-    // Beyond, every W_i is within a few parts in 2^50 of the window, also where rounding moved a job count by one: W_i is
-    // continuous in the length of the window.
+    // Beyond, every W_i is within a few parts in 2^50 of the window, also where rounding moved a
+    // job count by one: W_i is continuous in the length of the window.
     let error = if columns.are_exact {
         0.0
     } else {
@@ -152,7 +153,8 @@ fn keeps_deadline_exactly(tasks: &[Timing], m: u32, k: usize) -> bool {
     sum < bound || (sum == bound && some_fits)
 }
 
-/// W_i: the most work of a task in a window that ends at a deadline of task k and of one of its own jobs.
+/// W_i: the most work of a task in a window that ends at a deadline of task k and of one of its own
+/// jobs.
 fn work_in(t: &Timing, window: u64) -> u128 {
     let (wcet, period, deadline) = (t.wcet.nanos(), t.period.nanos(), t.deadline.nanos());
     let jobs = match window.checked_sub(deadline) {

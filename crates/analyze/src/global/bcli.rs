@@ -2,9 +2,9 @@
 //!
 //! Source: Bertogna, Cirinei, Lipari, "Schedulability analysis of global scheduling algorithms on
 //! multiprocessor platforms", IEEE TPDS 20 (2009), the iterative test for EDF. From slacks s_i = 0
-//! on, every task k gets W_i = ⌊D_k/p_i⌋·e_i + min(e_i, max(0, D_k mod p_i − s_i)) and a new slack by
-//! Σ_{i≠k} min(W_i, S_k) with S_k = D_k − e_k, until every task has a slack or none changes. Slacks
-//! only grow, so the order of the updates does not matter.
+//! on, every task k gets W_i = ⌊D_k/p_i⌋·e_i + min(e_i, max(0, D_k mod p_i − s_i)) and a new slack
+//! by Σ_{i≠k} min(W_i, S_k) with S_k = D_k − e_k, until every task has a slack or none changes.
+//! Slacks only grow, so the order of the updates does not matter.
 //!
 //! The paper has integer time: s_k = S_k − ⌊Σ min(W_i, S_k + 1)/m⌋ if that is not negative. This
 //! proves nothing for a release between two ticks. Here releases may fall anywhere. Suppose that a
@@ -13,10 +13,10 @@
 //! W_i of higher priority in [r, t). The job waits for longer than R_k − e_k in [r, t), for a time
 //! I, with all m processors busy. A task interferes at most for I, and no two jobs of it at once,
 //! so that for every y ≤ I: Σ min(W_i, y) ≥ m·y.
-//! - Σ min(W_i, S_k) < m·S_k: with s_k = S_k − Σ min(W_i, S_k)/m some y in (S_k − s_k, S_k] is within
-//!   I, and Σ min(W_i, S_k) ≥ Σ min(W_i, y) ≥ m·y > m·(S_k − s_k) is a contradiction.
-//! - Σ min(W_i, S_k) = m·S_k: s_k = 0 and I > S_k. For y just above S_k the sum has grown by y − S_k
-//!   for each W_i > S_k, so that fewer than m of these are a contradiction. m of them are none.
+//! - Σ min(W_i, S_k) < m·S_k: with s_k = S_k − Σ min(W_i, S_k)/m some y in (S_k − s_k, S_k] is
+//!   within I, and Σ min(W_i, S_k) ≥ Σ min(W_i, y) ≥ m·y > m·(S_k − s_k) is a contradiction.
+//! - Σ min(W_i, S_k) = m·S_k: s_k = 0 and I > S_k. For y just above S_k the sum has grown by y −
+//!   S_k for each W_i > S_k, so that fewer than m of these are a contradiction. m of them are none.
 //! - Otherwise task k has no slack.
 //!
 //! A slack is rounded down to whole nanoseconds, which is safe: the proof needs a lower bound only.
@@ -135,7 +135,8 @@ enum Rounding {
     OnGrid,
 }
 
-/// How the slacks of all tasks give that of one: once in floating point that is exact, once in wide integers.
+/// How the slacks of all tasks give that of one: once in floating point that is exact, once in wide
+/// integers.
 trait Slacks {
     type Time: Copy + Default + PartialOrd;
     /// What one call of [`Slacks::of`] costs.
@@ -165,9 +166,9 @@ fn search<S: Slacks>(slacks: &mut S, sought: Sought) -> Result<Option<bool>, Not
 /// How many sweeps from above come before the first from below.
 const SWEEPS_FROM_ABOVE: usize = 3;
 
-/// Closes in on the least fixed point of the slacks from below, as published, and from above: a task that has no slack
-/// even by slacks that are too large will never have one. Most sets are rejected so in little more than one sweep,
-/// where from below it takes ten.
+/// Closes in on the least fixed point of the slacks from below, as published, and from above: a
+/// task that has no slack even by slacks that are too large will never have one. Most sets are
+/// rejected so in little more than one sweep, where from below it takes ten.
 fn iterate<S: Slacks>(slacks: &mut S, from_above: Rounding, from_below: Rounding) -> Decision {
     let mut budget = Budget::new(slacks.len());
     let n = slacks.len();
@@ -178,7 +179,8 @@ fn iterate<S: Slacks>(slacks: &mut S, from_above: Rounding, from_below: Rounding
         if !is_settled {
             is_settled = true;
             for step in 0..n {
-                // Down and up again: the short deadlines, which fail most easily, come next to each other.
+                // Down and up again: the short deadlines, which fail most easily, come next to each
+                // other.
                 let k = if sweep % 2 == 0 { step } else { n - 1 - step };
                 budget.spend(slacks.cost())?;
                 match slacks.of(k, &above, from_above) {

@@ -1,13 +1,15 @@
 //! FFDBF: the forced-forward demand bound function against slower processors, for global EDF.
 //!
-//! Source: Baruah, Bonifaci, Marchetti-Spaccamela, Stiller, "Improved multiprocessor global schedulability analysis",
-//! Real-Time Systems 46 (2010). For a speed σ, task i demands in an interval of length t
-//! with q = ⌊t/p_i⌋, r = t mod p_i: FF_i(t, σ) = q·e_i, and e_i more if r ≥ D_i, or e_i − (D_i − r)·σ more if
-//! D_i > r ≥ D_i − e_i/σ. A set is schedulable if some σ ≥ δ_max has Σ FF_i(t, σ) ≤ (m − (m − 1)·σ)·t for all t.
+//! Source: Baruah, Bonifaci, Marchetti-Spaccamela, Stiller, "Improved multiprocessor global
+//! schedulability analysis", Real-Time Systems 46 (2010). For a speed σ, task i demands in an
+//! interval of length t with q = ⌊t/p_i⌋, r = t mod p_i: FF_i(t, σ) = q·e_i, and e_i more if r ≥
+//! D_i, or e_i − (D_i − r)·σ more if D_i > r ≥ D_i − e_i/σ. A set is schedulable if some σ ≥ δ_max
+//! has Σ FF_i(t, σ) ≤ (m − (m − 1)·σ)·t for all t.
 //!
-//! The speeds tried are δ_max and the multiples of 1/50 above it, up to (m − U)/(m − 1) − ε with ε = 1/10 and at most 1.
-//! The sum grows with a slope of a sum of σ up to each t = D_i + j·p_i and is flat behind, so only these t matter; and as
-//! FF_i(t, σ) ≤ e_i + u_i·(t − D_i), only those before Σ(e_i − u_i·D_i)/(m − (m − 1)·σ − U): none for implicit deadlines.
+//! The speeds tried are δ_max and the multiples of 1/50 above it, up to (m − U)/(m − 1) − ε with ε
+//! = 1/10 and at most 1. The sum grows with a slope of a sum of σ up to each t = D_i + j·p_i and is
+//! flat behind, so only these t matter; and as FF_i(t, σ) ≤ e_i + u_i·(t − D_i), only those before
+//! Σ(e_i − u_i·D_i)/(m − (m − 1)·σ − U): none for implicit deadlines.
 //!
 //! Assumes: sporadic tasks, D ≤ p, at least two processors.
 
@@ -98,7 +100,8 @@ fn leaves_epsilon(tasks: &[Timing], m: u32, sigma: Ratio) -> bool {
     sum.cmp_whole(i128::from(m)).is_le()
 }
 
-/// Σ FF_i(t, σ) ≤ (m − (m − 1)·σ)·t for all t, given that the right side grows faster than U by ε at least.
+/// Σ FF_i(t, σ) ≤ (m − (m − 1)·σ)·t for all t, given that the right side grows faster than U by ε
+/// at least.
 fn fits(tasks: &[Timing], m: u32, sigma: Ratio, budget: &mut Budget) -> Decision {
     let (mut utilization, mut ahead) = (0.0, 0.0);
     for t in tasks {

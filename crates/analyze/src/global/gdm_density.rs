@@ -1,8 +1,9 @@
 //! GDM-DENSITY: the density bound for global deadline-monotonic priorities.
 //!
-//! Source: Bertogna, Cirinei, Lipari, "New schedulability tests for real-time task sets scheduled by deadline monotonic on
-//! multiprocessors", OPODIS 2005, Theorem 5: Σ δ_i ≤ m/2·(1 − δ_max) + δ_max with δ = e/D. With deadlines equal to periods it is
-//! their utilization bound for rate-monotonic priorities.
+//! Source: Bertogna, Cirinei, Lipari, "New schedulability tests for real-time task sets scheduled
+//! by deadline monotonic on multiprocessors", OPODIS 2005, Theorem 5: Σ δ_i ≤ m/2·(1 − δ_max) +
+//! δ_max with δ = e/D. With deadlines equal to periods it is their utilization bound for
+//! rate-monotonic priorities.
 //!
 //! Multiplied by two, as here: 2·Σ δ_i + (m − 2)·δ_max ≤ m.
 //!

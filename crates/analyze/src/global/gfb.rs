@@ -1,10 +1,12 @@
 //! GFB: the density bound for global EDF.
 //!
-//! Source: Goossens, Funk, Baruah, "Priority-driven scheduling of periodic task systems on multiprocessors", Real-Time
-//! Systems 25 (2003), Theorem 5: with implicit deadlines, U ≤ m − (m − 1)·u_max. For constrained deadlines the densities
-//! δ = e/D take the place of the utilizations (Bertogna, Cirinei, Lipari, ECRTS 2005).
+//! Source: Goossens, Funk, Baruah, "Priority-driven scheduling of periodic task systems on
+//! multiprocessors", Real-Time Systems 25 (2003), Theorem 5: with implicit deadlines, U ≤ m − (m −
+//! 1)·u_max. For constrained deadlines the densities δ = e/D take the place of the utilizations
+//! (Bertogna, Cirinei, Lipari, ECRTS 2005).
 //!
-//! Assumes: sporadic tasks, D ≤ p. A density above 1 and a total utilization above m break the condition by themselves.
+//! Assumes: sporadic tasks, D ≤ p. A density above 1 and a total utilization above m break the
+//! condition by themselves.
 
 use crate::carries::Carries;
 use crate::registry::TestInfo;
@@ -45,7 +47,8 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
         constrained_deadlines(tasks)?;
     }
     let total = sum + f64::from(m.saturating_sub(1)) * max;
-    // A density is off by at most 3 u (two conversions, one division), each of the additions by one u; u = 2^-53.
+    // A density is off by at most 3 u (two conversions, one division), each of the additions by one
+    // u; u = 2^-53.
     let error = total * (tasks.len() as f64 + 16.0) * f64::EPSILON;
     Ok(if total + error < f64::from(m) {
         true

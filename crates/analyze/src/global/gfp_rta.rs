@@ -1,27 +1,28 @@
-//! GFP-RTA and GDM-RTA: response times by bounded interference under global fixed priorities, with limited carry-in.
+//! GFP-RTA and GDM-RTA: response times by bounded interference under global fixed priorities, with
+//! limited carry-in.
 //!
 //! Source: Bertogna, Cirinei, "Response-time analysis for globally scheduled symmetric
 //! multiprocessor platforms", RTSS 2007, the analysis for fixed priorities; Guan, Stigge, Yi, Yu,
-//! "New response time bounds for fixed priority multiprocessor scheduling", RTSS 2009, Equations 5–9
-//! and 12, which lets at most m − 1 tasks carry work into the interval that is looked at. Of a higher
-//! task i, an interval of length R holds at most NC_i = ⌊R/p_i⌋·e_i + min(e_i, R mod p_i) if no work
-//! is carried in, else CI_i = ⌊y/p_i⌋·e_i + e_i + min(e_i, max(0, y mod p_i − (p_i − R_i))),
-//! y = max(0, R − e_i). Ω(R, z) is the sum of all min(NC_i, z) and of the m − 1 largest
+//! "New response time bounds for fixed priority multiprocessor scheduling", RTSS 2009, Equations
+//! 5–9 and 12, which lets at most m − 1 tasks carry work into the interval that is looked at. Of a
+//! higher task i, an interval of length R holds at most NC_i = ⌊R/p_i⌋·e_i + min(e_i, R mod p_i) if
+//! no work is carried in, else CI_i = ⌊y/p_i⌋·e_i + e_i + min(e_i, max(0, y mod p_i − (p_i −
+//! R_i))), y = max(0, R − e_i). Ω(R, z) is the sum of all min(NC_i, z) and of the m − 1 largest
 //! min(CI_i, z) − min(NC_i, z). In the order of priority, the response time of task k is at most
 //! R_k = e_k + x for the least whole x ≥ 0 with Ω(R_k, z) < m·z for all z just above x.
 //!
-//! The papers have integer time: e_i − 1 in CI_i, and R = e_k + ⌊Ω(R, R − e_k + 1)/m⌋. Here releases
-//! may fall anywhere:
-//! - Suppose that a job of task k, released at r, is not done at r + R_k. Let t be the least time up
-//!   to which, going back from r, all processors execute higher tasks. Right before t at most m − 1
-//!   of these have work, so at most as many carry work in. In [t, t + R_k) the job executes for less
-//!   than e_k, so that all processors execute higher tasks for a time I > x = R_k − e_k, and
+//! The papers have integer time: e_i − 1 in CI_i, and R = e_k + ⌊Ω(R, R − e_k + 1)/m⌋. Here
+//! releases may fall anywhere:
+//! - Suppose that a job of task k, released at r, is not done at r + R_k. Let t be the least time
+//!   up to which, going back from r, all processors execute higher tasks. Right before t at most m
+//!   − 1 of these have work, so at most as many carry work in. In [t, t + R_k) the job executes for
+//!   less than e_k, so that all processors execute higher tasks for a time I > x = R_k − e_k, and
 //!   Ω(R_k, z) ≥ m·z for every z ≤ I (proven as for [RTA](super::rta)). As all times are whole,
 //!   Ω(R_k, z) < m·z just above x if Ω(R_k, x) ≤ m·x and Ω(R_k, x + 1/2) < m·(x + 1/2).
 //! - A task that carries in, its job released a before t, brings min(e_i, max(0, R_i − a)) and what
 //!   its releases from p_i − a on bring. The second grows no faster than the first falls, so that
-//!   the most is at a = R_i − e_i: e_i and NC_i for R − e_i − (p_i − R_i), which is CI_i. The job has
-//!   executed before t, for any time above zero: no tick can be taken off.
+//!   the most is at a = R_i − e_i: e_i and NC_i for R − e_i − (p_i − R_i), which is CI_i. The job
+//!   has executed before t, for any time above zero: no tick can be taken off.
 //!
 //! It is never worse than the analysis of 2007, which lets every task carry in.
 //!
@@ -91,7 +92,8 @@ pub fn is_schedulable(tasks: &[Timing], m: u32, priority: Priority) -> Decision 
     response_bounds(tasks, m, priority).map(|bounds| bounds.is_some())
 }
 
-/// A bound of the response time of every task, in the order of `tasks`, if the set is schedulable by this test.
+/// A bound of the response time of every task, in the order of `tasks`, if the set is schedulable
+/// by this test.
 ///
 /// # Errors
 /// As [`is_schedulable`].
@@ -168,8 +170,9 @@ fn respond(
         let Some(least) = work.exceeds(interference, m) else {
             return Ok(Some(wcet + interference));
         };
-        // Work does not fall as the interval grows, so that no solution is below the least one for the work of this
-        // interval. All below that one are none: Ω(R, z) − m·z is zero at zero and, for each choice of tasks, concave.
+        // Work does not fall as the interval grows, so that no solution is below the least one for
+        // the work of this interval. All below that one are none: Ω(R, z) − m·z is zero at zero
+        // and, for each choice of tasks, concave.
         let (mut low, mut high) = (interference, least);
         if high <= most && work.exceeds(high, m).is_some() {
             budget.spend(cost)?;
@@ -271,7 +274,8 @@ mod tests {
         assert_eq!(bounds.iter().map(|b| b.nanos()).collect::<Vec<_>>(), [1, 3, 10]);
     }
 
-    /// The interference of both is the same up to 8 ms: a step of a nanosecond a time would end at the limit of work.
+    /// The interference of both is the same up to 8 ms: a step of a nanosecond a time would end at
+    /// the limit of work.
     #[test]
     fn as_many_heavy_tasks_as_processors_are_passed_in_few_steps() {
         let ms = 1_000_000;

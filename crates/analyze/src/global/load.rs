@@ -1,11 +1,12 @@
 //! LOAD: the demand-based load of a set against what global EDF can carry.
 //!
-//! Source: Baker, Baruah, "An analysis of global EDF schedulability for arbitrary-deadline sporadic task systems",
-//! Real-Time Systems 43 (2009), Corollary 2: with μ = m − (m − 1)·δ_max,
-//! LOAD ≤ max{μ − (⌈μ⌉ − 1)·δ_max, (⌈μ⌉ − 1) − (⌈μ⌉ − 2)·δ_max}.
-//! LOAD = sup_t Σ DBF_i(t)/t from above, to within ε = 1/10, by Fisher, Baker, Baruah, RTCSA 2006: U itself if no density
-//! exceeds its utilization; else the largest of U + ε and the approximate demand Σ_i A_i(t)/t at t = D_i + j·p_i for
-//! j ≤ k_i = ⌈n·u_i/ε − D_i/p_i⌉, where A_i is DBF_i before D_i + k_i·p_i and the line e_i + u_i·(t − D_i) from there on.
+//! Source: Baker, Baruah, "An analysis of global EDF schedulability for arbitrary-deadline sporadic
+//! task systems", Real-Time Systems 43 (2009), Corollary 2: with μ = m − (m − 1)·δ_max, LOAD ≤
+//! max{μ − (⌈μ⌉ − 1)·δ_max, (⌈μ⌉ − 1) − (⌈μ⌉ − 2)·δ_max}. LOAD = sup_t Σ DBF_i(t)/t from above, to
+//! within ε = 1/10, by Fisher, Baker, Baruah, RTCSA 2006: U itself if no density exceeds its
+//! utilization; else the largest of U + ε and the approximate demand Σ_i A_i(t)/t at t = D_i +
+//! j·p_i for j ≤ k_i = ⌈n·u_i/ε − D_i/p_i⌉, where A_i is DBF_i before D_i + k_i·p_i and the line
+//! e_i + u_i·(t − D_i) from there on.
 //!
 //! Assumes: sporadic tasks, deadlines of any length; the density is e/min(D, p).
 
@@ -132,7 +133,8 @@ impl Bound {
     fn carries_demand(self, tasks: &[Timing]) -> Decision {
         let mut budget = Budget::new(tasks.len());
         let steps: Vec<u64> = tasks.iter().map(|t| steps_before_line(t, tasks.len())).collect();
-        // A_i(t) ≤ e_i + u_i·(t − D_i), so that from Σ(e_i − u_i·D_i)/(bound − U) on nothing is beyond the bound.
+        // A_i(t) ≤ e_i + u_i·(t − D_i), so that from Σ(e_i − u_i·D_i)/(bound − U) on nothing is
+        // beyond the bound.
         let (mut utilization, mut ahead) = (0.0, 0.0);
         for t in tasks {
             let (wcet, u) = (t.wcet.nanos() as f64, t.utilization().to_f64());

@@ -1,9 +1,10 @@
 //! Packing with a test per bin: a bin takes a task if its tasks with that one pass the test.
 //!
-//! With constrained deadlines, utilization packs what no processor can hold and spreads what one could; an exact test
-//! per placement (002 §2.2.2: "uniprocessor scheduling algorithms … on each processor") does neither. The test may be anything:
-//! packing that accounts for overheads (002 §6.1) inflates all of a bin's tasks and refuses without a trace, which is the
-//! paper's rolling back to the last assignment.
+//! With constrained deadlines, utilization packs what no processor can hold and spreads what one
+//! could; an exact test per placement (002 §2.2.2: "uniprocessor scheduling algorithms … on each
+//! processor") does neither. The test may be anything: packing that accounts for overheads (002
+//! §6.1) inflates all of a bin's tasks and refuses without a trace, which is the paper's rolling
+//! back to the last assignment.
 
 use super::loads::{Loads, scaled};
 use super::pack::NOWHERE;
@@ -37,7 +38,8 @@ impl Acceptance {
     }
 }
 
-/// The processor of every task, each processor passing `acceptance`; or the task that no processor takes.
+/// The processor of every task, each processor passing `acceptance`; or the task that no processor
+/// takes.
 ///
 /// A processor on which the test hits its limit of work refuses.
 ///
@@ -54,7 +56,8 @@ pub fn partition(
     partition_by(tasks, processors, order, fit, decide)
 }
 
-/// [`partition`], or no, or that the work of all placements together is beyond the limit of one test.
+/// [`partition`], or no, or that the work of all placements together is beyond the limit of one
+/// test.
 pub fn decide_partition(
     tasks: &[Timing],
     processors: u32,
@@ -89,8 +92,9 @@ fn partition_by(
 
 /// The bin of every task, where a bin takes a task if `accepts(bin, its tasks with that one)`.
 ///
-/// The tasks are given by index, ascending. Bins are tried in the order of the heuristic by what utilization leaves of their
-/// `sizes` (processors); a bin that would be over-utilized is not asked.
+/// The tasks are given by index, ascending. Bins are tried in the order of the heuristic by what
+/// utilization leaves of their `sizes` (processors); a bin that would be over-utilized is not
+/// asked.
 ///
 /// # Errors
 /// The index of the first task, in the order of placement, that no bin takes.
@@ -106,7 +110,8 @@ pub fn partition_with(
     partition_placed(tasks, sizes, placement, fit, |bin, ids, _| accepts(bin, ids))
 }
 
-/// [`partition_with`] in a given order of placement, where `accepts(bin, its tasks with the new one, the new one)`.
+/// [`partition_with`] in a given order of placement, where `accepts(bin, its tasks with the new
+/// one, the new one)`.
 ///
 /// # Errors
 /// As [`partition_with`].

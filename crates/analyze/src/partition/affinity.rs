@@ -1,7 +1,9 @@
-//! Which clusters each task may be in: tasks that are kept to some processors (`cpus` in task files).
+//! Which clusters each task may be in: tasks that are kept to some processors (`cpus` in task
+//! files).
 //!
-//! A cluster takes a task only if the task may run on all of it: schedulers move tasks freely within a cluster, and what its
-//! tests promise rests on that. Tasks that may go to fewer clusters are placed first, so that others do not take their place.
+//! A cluster takes a task only if the task may run on all of it: schedulers move tasks freely
+//! within a cluster, and what its tests promise rests on that. Tasks that may go to fewer clusters
+//! are placed first, so that others do not take their place.
 
 use super::accept::partition_placed;
 use super::{Fit, Order, Scratch};
@@ -14,7 +16,8 @@ pub struct Allowed {
     rows: Vec<Vec<bool>>,
 }
 
-/// The clusters of every task; `Ok(None)`: every task may go everywhere. Inside: why the tasks cannot be placed so.
+/// The clusters of every task; `Ok(None)`: every task may go everywhere. Inside: why the tasks
+/// cannot be placed so.
 ///
 /// # Errors
 /// A task may run on none of the processors that can be used.
@@ -78,7 +81,8 @@ impl Allowed {
         self.rows[task as usize][cluster]
     }
 
-    /// The tasks in the order of placement: those with fewer clusters first, then by decreasing utilization.
+    /// The tasks in the order of placement: those with fewer clusters first, then by decreasing
+    /// utilization.
     fn placement(&self, tasks: &[Timing]) -> Vec<u32> {
         let mut placement = Vec::new();
         Order::DecreasingUtilization.sort(tasks, &mut placement);
@@ -87,7 +91,8 @@ impl Allowed {
     }
 }
 
-/// The bin of every task: as [`super::accept::partition_with`] in decreasing utilization, each task only where it may be.
+/// The bin of every task: as [`super::accept::partition_with`] in decreasing utilization, each task
+/// only where it may be.
 ///
 /// # Errors
 /// The index of the first task, in the order of placement, that no bin takes.
@@ -106,7 +111,8 @@ pub fn partition_allowed(
     }
 }
 
-/// The bin of every task by utilization alone, in decreasing utilization, each task only where it may be.
+/// The bin of every task by utilization alone, in decreasing utilization, each task only where it
+/// may be.
 ///
 /// # Errors
 /// As [`partition_allowed`].

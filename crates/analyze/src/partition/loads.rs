@@ -1,8 +1,9 @@
 //! The loads of bins: sums of utilizations in fixed point, with exact addition where it decides.
 //!
-//! Kept is what a bin has left, in units of 2^-64 of a processor; utilizations are rounded down, so it is above the true value by
-//! less than one unit a task. Whether a task fits is exact: sums within that error of the capacity are added as ratios. Which bin
-//! has more left is a choice, not a verdict: bins within that error of each other count as equal, so that true ties always do.
+//! Kept is what a bin has left, in units of 2^-64 of a processor; utilizations are rounded down, so
+//! it is above the true value by less than one unit a task. Whether a task fits is exact: sums
+//! within that error of the capacity are added as ratios. Which bin has more left is a choice, not
+//! a verdict: bins within that error of each other count as equal, so that true ties always do.
 
 use model::{Ratio, Timing, exact};
 use std::cmp::Ordering;
@@ -14,7 +15,8 @@ pub(super) fn scaled(t: &Timing) -> u128 {
 
 /// What bins of given capacities have left.
 ///
-/// Invariant: `left[b]` is at least the true value, and above it by less than `count[b]` units, or zero once a bin is known to be full.
+/// Invariant: `left[b]` is at least the true value, and above it by less than `count[b]` units, or
+/// zero once a bin is known to be full.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Loads {
     size: Vec<u32>,
@@ -43,7 +45,8 @@ impl Loads {
         self.most = self.most.max(self.count[bin]);
     }
 
-    /// Does the bin hold the task, too? Exact. `members` yields the tasks in the bin, for the exact sum.
+    /// Does the bin hold the task, too? Exact. `members` yields the tasks in the bin, for the exact
+    /// sum.
     pub(super) fn fits<I>(
         &mut self,
         bin: usize,
@@ -84,7 +87,8 @@ impl Loads {
         bins.iter().position(|left| *left >= enough).map(|at| from + at)
     }
 
-    /// The lowest of the bins with most left, if it may hold a task of this size, not counting `except`.
+    /// The lowest of the bins with most left, if it may hold a task of this size, not counting
+    /// `except`.
     pub(super) fn emptiest(&self, scaled: u128, except: &[usize]) -> Option<usize> {
         let most = if except.is_empty() {
             self.left.iter().max().copied()?
@@ -99,7 +103,8 @@ impl Loads {
         }
     }
 
-    /// The lowest of the bins with least left that may hold a task of this size, not counting `except`.
+    /// The lowest of the bins with least left that may hold a task of this size, not counting
+    /// `except`.
     pub(super) fn fullest(&self, scaled: u128, except: &[usize]) -> Option<usize> {
         let enough = scaled.max(1);
         let least = if except.is_empty() {

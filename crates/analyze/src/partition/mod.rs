@@ -1,8 +1,9 @@
 //! Bin packing of tasks onto processors or clusters.
 //!
-//! 002 §2.2.2 (the heuristics), 000 §2 (clusters as bins), 002 §6.3 (worst-fit decreasing). A bin is a cluster of some
-//! processors; its load is compared exactly. Conventions, so that assignments are the same everywhere: equal keys keep the order of
-//! the set (stable sort), equal loads go to the lowest bin.
+//! 002 §2.2.2 (the heuristics), 000 §2 (clusters as bins), 002 §6.3 (worst-fit decreasing). A bin
+//! is a cluster of some processors; its load is compared exactly. Conventions, so that assignments
+//! are the same everywhere: equal keys keep the order of the set (stable sort), equal loads go to
+//! the lowest bin.
 //!
 //! [`pack`] packs by utilization alone. [`accept`] packs with an exact test per processor.
 
@@ -13,7 +14,8 @@ pub mod pack;
 pub mod pedf;
 pub mod pfp;
 
-/// The most tasks for which a test decides every placement by the exact test of the whole processor.
+/// The most tasks for which a test decides every placement by the exact test of the whole
+/// processor.
 pub const EXACT_PLACEMENTS: usize = 5_000;
 
 /// What a larger set is told.
@@ -88,7 +90,8 @@ impl FromStr for Fit {
 }
 
 impl Order {
-    /// The tasks' indices in the order of placement, into `order`. Stable; keys are compared exactly.
+    /// The tasks' indices in the order of placement, into `order`. Stable; keys are compared
+    /// exactly.
     pub fn sort(self, tasks: &[Timing], order: &mut Vec<u32>) {
         order.clear();
         order.extend(0..tasks.len() as u32);

@@ -1,13 +1,16 @@
-//! Packing by utilization: a bin takes a task as long as the sum of utilizations is at most its number of processors.
+//! Packing by utilization: a bin takes a task as long as the sum of utilizations is at most its
+//! number of processors.
 //!
-//! 000 §5 and 002 §6.3 use worst fit in decreasing utilization. Exact: a bin is never over-utilized, not by one nanosecond, and never
-//! refuses a task that fits. Tasks with a utilization above one fit nowhere.
+//! 000 §5 and 002 §6.3 use worst fit in decreasing utilization. Exact: a bin is never
+//! over-utilized, not by one nanosecond, and never refuses a task that fits. Tasks with a
+//! utilization above one fit nowhere.
 
 use super::loads::{Loads, scaled};
 use super::{Fit, Order};
 use model::Timing;
 
-/// What packing needs besides its input; kept between calls, it makes them free of allocations but for sorting.
+/// What packing needs besides its input; kept between calls, it makes them free of allocations but
+/// for sorting.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     order: Vec<u32>,

@@ -1,7 +1,9 @@
-//! The tests of P-EDF: partition in decreasing utilization, then exact uniprocessor EDF per processor.
+//! The tests of P-EDF: partition in decreasing utilization, then exact uniprocessor EDF per
+//! processor.
 //!
-//! 002 §2.2.3 and §6.3; 000 §5. Packing is by utilization, so that the assignment is the one of the heuristic and not of the test;
-//! packing with the test per placement is [`super::partition`]. A rejected set may be schedulable with another partition.
+//! 002 §2.2.3 and §6.3; 000 §5. Packing is by utilization, so that the assignment is the one of the
+//! heuristic and not of the test; packing with the test per placement is [`super::partition`]. A
+//! rejected set may be schedulable with another partition.
 
 use super::{Fit, Order, Scratch};
 use crate::carries::Carries;

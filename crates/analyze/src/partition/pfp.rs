@@ -1,8 +1,8 @@
 //! The tests of partitioned fixed priorities: first fit, with exact response times per placement.
 //!
-//! 002 §2.2.1 and §2.2.2. Utilization alone says little under fixed priorities, so that a processor takes a task only if the
-//! response times of all its tasks with that one stay within their deadlines. A rejected set may be schedulable with
-//! another partition.
+//! 002 §2.2.1 and §2.2.2. Utilization alone says little under fixed priorities, so that a processor
+//! takes a task only if the response times of all its tasks with that one stay within their
+//! deadlines. A rejected set may be schedulable with another partition.
 
 use super::{Acceptance, EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS, decide_partition};
 use crate::carries::Carries;
@@ -97,7 +97,8 @@ mod tests {
         assert_eq!((DM.run)(&set, 0), Ok(false));
     }
 
-    /// A deadline below the longest period but of the rarest task: only deadline-monotonic priorities hold it.
+    /// A deadline below the longest period but of the rarest task: only deadline-monotonic
+    /// priorities hold it.
     #[test]
     fn short_deadlines_go_first_under_deadline_monotonic_priorities() {
         let ms = Duration::from_millis;

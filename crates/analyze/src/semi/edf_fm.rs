@@ -1,18 +1,22 @@
-//! EDF-fm: soft real time; at most m − 1 tasks migrate, between two processors each, at job boundaries.
+//! EDF-fm: soft real time; at most m − 1 tasks migrate, between two processors each, at job
+//! boundaries.
 //!
-//! 002 §4.1; Anderson, Bud, Devi 2005 and 2008. Implicit deadlines. Tasks are placed by sequential next fit; one that does not
-//! fit becomes migratory and takes what is left and the rest from the next processor. Migratory jobs go first, EDF within
-//! each class. The utilizations of the migratory tasks of a processor sum to at most one, so that they never miss; fixed
-//! tasks are tardy by a bounded time.
+//! 002 §4.1; Anderson, Bud, Devi 2005 and 2008. Implicit deadlines. Tasks are placed by sequential
+//! next fit; one that does not fit becomes migratory and takes what is left and the rest from the
+//! next processor. Migratory jobs go first, EDF within each class. The utilizations of the
+//! migratory tasks of a processor sum to at most one, so that they never miss; fixed tasks are
+//! tardy by a bounded time.
 //!
-//! Shares are whole nanoseconds a period, rounded down on the first processor: less than one nanosecond a period is given
-//! away.
+//! Shares are whole nanoseconds a period, rounded down on the first processor: less than one
+//! nanosecond a period is given away.
 //!
-//! The bound on tardiness (derived in `docs/tardiness.md`, in the form of the 2008 paper, with the slack of a processor that
-//! is not full) has a precondition: of any q consecutive jobs of a migratory task at most q f + 1 run on a processor that has the part f
-//! of them, on both of its processors. The policy deals its jobs out so (`policy::plan::Turns`). In t time units the
-//! task then takes at most s t + e (f + 1) here. A job of T with period p is then late by at most
-//! (Σ e (f + 1) − p (1 − S − V)) / (1 − S), where S is the sum of the migratory shares and V that of the fixed utilizations.
+//! The bound on tardiness (derived in `docs/tardiness.md`, in the form of the 2008 paper, with the
+//! slack of a processor that is not full) has a precondition: of any q consecutive jobs of a
+//! migratory task at most q f + 1 run on a processor that has the part f of them, on both of its
+//! processors. The policy deals its jobs out so (`policy::plan::Turns`). In t time units the task
+//! then takes at most s t + e (f + 1) here. A job of T with period p is then late by at most (Σ e
+//! (f + 1) − p (1 − S − V)) / (1 − S), where S is the sum of the migratory shares and V that of the
+//! fixed utilizations.
 
 use crate::carries::Carries;
 use crate::registry::TestInfo;
@@ -32,7 +36,8 @@ pub enum Fill {
     /// All of it: only the last one has capacity left.
     #[default]
     Full,
-    /// As little as spreads the set evenly: the larger of U / m and the largest utilization (002 §4.1, light systems).
+    /// As little as spreads the set evenly: the larger of U / m and the largest utilization (002
+    /// §4.1, light systems).
     Spread,
 }
 
@@ -47,7 +52,8 @@ pub enum Refusal {
 
 /// The processors of every task, and which part of the jobs of a migratory one runs on which.
 ///
-/// The share of a processor in task T is u `part` / `whole`, a whole number of nanoseconds a period.
+/// The share of a processor in task T is u `part` / `whole`, a whole number of nanoseconds a
+/// period.
 ///
 /// # Errors
 /// The task or the processor that breaks what EDF-fm needs. Deadlines are not looked at.
@@ -55,7 +61,8 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Ref
     let usual = capacity(tasks, cpus.len(), fill);
     let mut turns: Vec<Turn> = Vec::with_capacity(tasks.len());
     let mut current = 0;
-    // What is on the current processor, as time a period; and the total utilization of its migratory tasks.
+    // What is on the current processor, as time a period; and the total utilization of its
+    // migratory tasks.
     let mut inside = Inside::default();
     let mut migratory: Vec<Ratio> = Vec::new();
     for (index, t) in tasks.iter().enumerate() {
@@ -102,7 +109,8 @@ pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Ref
     })
 }
 
-/// The shares of a processor, with their sum in floating point, so that most tasks are decided without adding all of them.
+/// The shares of a processor, with their sum in floating point, so that most tasks are decided
+/// without adding all of them.
 #[derive(Default)]
 struct Inside {
     shares: Vec<Ratio>,
@@ -144,7 +152,8 @@ pub(crate) fn turn(first: CpuId, second: CpuId, time: Duration, wcet: Duration) 
     }
 }
 
-/// The largest whole time a period that `inside` leaves of `cap`; shorter than the WCET, since the task did not fit.
+/// The largest whole time a period that `inside` leaves of `cap`; shorter than the WCET, since the
+/// task did not fit.
 fn time_left(inside: &[Ratio], cap: Ratio, period: Duration) -> Duration {
     // In units of 2^-64, at least and at most; mostly both give the same whole time.
     let scale = |r: &Ratio| (u128::from(r.num()) << 64) / u128::from(r.den());
@@ -177,7 +186,8 @@ pub(crate) fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
     Ratio::new(cap, UNIT).unwrap_or(Ratio::ONE)
 }
 
-/// A bound on the tardiness of every task, in the order of the set, rounded up; zero for migratory tasks.
+/// A bound on the tardiness of every task, in the order of the set, rounded up; zero for migratory
+/// tasks.
 pub fn tardiness_bounds(tasks: &[Timing], turns: &Turns) -> Vec<Duration> {
     tardiness_with(tasks, turns, |task, _| tasks[task].wcet)
 }

@@ -1,20 +1,23 @@
-//! EDF-WM: hard real time; a task that no processor takes is cut into slices, each with a window of its own.
+//! EDF-WM: hard real time; a task that no processor takes is cut into slices, each with a window of
+//! its own.
 //!
-//! 002 §4.2; Kato, Yamasaki, Ishikawa 2009. Sporadic tasks with arbitrary deadlines. Tasks are packed by any heuristic with
-//! exact EDF per processor. A task that fits nowhere is split over the fewest processors m′ ≥ 2: every slice gets the window
-//! ⌊min(D, p) / m′⌋, released when the window before ends, and the longest execution that the demand bound of its processor
-//! admits; the m′ longest are taken, longest first, and the last is cut to what is missing. All jobs of a processor, whole
-//! or slices, run by EDF.
+//! 002 §4.2; Kato, Yamasaki, Ishikawa 2009. Sporadic tasks with arbitrary deadlines. Tasks are
+//! packed by any heuristic with exact EDF per processor. A task that fits nowhere is split over the
+//! fewest processors m′ ≥ 2: every slice gets the window ⌊min(D, p) / m′⌋, released when the window
+//! before ends, and the longest execution that the demand bound of its processor admits; the m′
+//! longest are taken, longest first, and the last is cut to what is missing. All jobs of a
+//! processor, whole or slices, run by EDF.
 //!
-//! The windows are ours where D > p: with windows of ⌊D / m′⌋ a job could end after the release of its successor, whose first slice
-//! then comes late and still has to end by its window, so that its processor has more to do at once than its demand bound
-//! says. 002 limits itself to D = p.
+//! The windows are ours where D > p: with windows of ⌊D / m′⌋ a job could end after the release of
+//! its successor, whose first slice then comes late and still has to end by its window, so that its
+//! processor has more to do at once than its demand bound says. 002 limits itself to D = p.
 //!
-//! Exact integers: the longest slice is found by one pass of QPA that cuts it where the demand bound is exceeded
-//! ([`edf::longest_last`]). Work is counted, so that the same set always gets the same answer: a slice is the longest that
-//! [`STEPS`] prove (where a processor would be full to the last nanosecond, the demand of very long intervals
-//! decides, and a slice that leaves it a little more is taken instead); a placement that as many do not decide is refused; and
-//! the whole assignment ends with [`Refusal::Limit`] past [`Settings::work`].
+//! Exact integers: the longest slice is found by one pass of QPA that cuts it where the demand
+//! bound is exceeded ([`edf::longest_last`]). Work is counted, so that the same set always gets the
+//! same answer: a slice is the longest that [`STEPS`] prove (where a processor would be full to the
+//! last nanosecond, the demand of very long intervals decides, and a slice that leaves it a little
+//! more is taken instead); a placement that as many do not decide is refused; and the whole
+//! assignment ends with [`Refusal::Limit`] past [`Settings::work`].
 
 use crate::carries::Carries;
 use crate::partition::{EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS};
@@ -67,7 +70,8 @@ pub const LIMIT: NotApplicable =
 
 const ONE: u128 = 1 << 64;
 
-/// A task or slice with its utilization in units of 2^-64, rounded down and up. The WCET is within deadline and period.
+/// A task or slice with its utilization in units of 2^-64, rounded down and up. The WCET is within
+/// deadline and period.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub timing: Timing,
@@ -100,7 +104,8 @@ pub(crate) struct Position {
     pub before: usize,
 }
 
-/// One processor that accepts tasks and slices: as they are, or with overheads ([`crate::overheads`]). Tasks are given by index.
+/// One processor that accepts tasks and slices: as they are, or with overheads
+/// ([`crate::overheads`]). Tasks are given by index.
 pub(crate) trait Host {
     /// Its total utilization, in units of 2^-64, rounded down.
     fn load(&self) -> u128;
@@ -112,7 +117,8 @@ pub(crate) trait Host {
     fn add(&mut self, task: u32, item: &Item);
     /// No slice in this window can be longer. Not below [`Host::longest_slice`].
     fn slice_at_most(&self, task: u32, slice: &Timing) -> Duration;
-    /// The longest execution in this window, at most `slice.wcet`, that fits and that the work allowed proves to fit.
+    /// The longest execution in this window, at most `slice.wcet`, that fits and that the work
+    /// allowed proves to fit.
     fn longest_slice(&mut self, task: u32, slice: &Timing, work: &mut Work) -> Duration;
     /// Takes a slice that is not longer. `None`: it cannot be one.
     fn add_slice(&mut self, task: u32, slice: Timing, position: Position) -> Option<()>;
@@ -131,7 +137,8 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
-    /// One that has accepted these, whose WCETs are within deadlines and periods; `None` if one is not.
+    /// One that has accepted these, whose WCETs are within deadlines and periods; `None` if one is
+    /// not.
     pub(crate) fn with(tasks: &[Timing]) -> Option<Self> {
         let mut processor = Processor::default();
         for t in tasks {
@@ -226,7 +233,8 @@ impl Host for Processor {
             if let Ok(longest) = work.lend(limit, |w| edf::longest_last(&mut self.tasks, w)) {
                 break longest;
             }
-            // Too near to a full processor: leave it more time, at first 2^-20 of it, then ever more.
+            // Too near to a full processor: leave it more time, at first 2^-20 of it, then ever
+            // more.
             idle <<= 4;
             let left = ONE.saturating_sub(self.high).saturating_sub(idle);
             let spare = Duration::from_nanos(u64::try_from(share_of(left, slice.period)).unwrap_or(u64::MAX));
@@ -315,9 +323,11 @@ pub(crate) fn assign_to<H: Host>(
     })
 }
 
-/// The window of each of so many slices: an equal part of the deadline or the period, whichever is shorter.
+/// The window of each of so many slices: an equal part of the deadline or the period, whichever is
+/// shorter.
 ///
-/// A job that ends after the next release would delay the first slice of the next job, which its processor does not expect.
+/// A job that ends after the next release would delay the first slice of the next job, which its
+/// processor does not expect.
 fn window(t: &Timing, slices: usize) -> Duration {
     Duration::from_nanos(t.deadline.min(t.period).nanos() / slices as u64)
 }
@@ -350,7 +360,8 @@ fn choose<H: Host>(
     }
 }
 
-/// A processor by how long a slice on it may be: proven, or an upper bound. Longer ones first, then lower numbers.
+/// A processor by how long a slice on it may be: proven, or an upper bound. Longer ones first, then
+/// lower numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Offer {
     slice: Duration,
@@ -386,7 +397,8 @@ fn split<H: Host>(
     None
 }
 
-/// The `count` longest slices in this window, longest first, if none is below `shortest` and they hold `wcet` together.
+/// The `count` longest slices in this window, longest first, if none is below `shortest` and they
+/// hold `wcet` together.
 ///
 /// Upper bounds go first: a processor's slice is computed only if it may be among the longest.
 fn longest_slices<H: Host>(
@@ -438,8 +450,8 @@ fn longest_slices<H: Host>(
     (parts.len() == count && enough).then_some(parts)
 }
 
-/// Cuts the last slice to what is missing. If that is below the shortest, it is lengthened, and the first gives what it can
-/// spare, so that no more than needed is reserved.
+/// Cuts the last slice to what is missing. If that is below the shortest, it is lengthened, and the
+/// first gives what it can spare, so that no more than needed is reserved.
 fn cut(
     mut parts: Vec<(usize, Duration)>,
     wcet: Duration,

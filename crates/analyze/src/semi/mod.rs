@@ -1,7 +1,8 @@
 //! Semi-partitioned EDF: most tasks stay on a processor, a few migrate as planned (002 chapter 4).
 //!
-//! EDF-fm migrates between jobs ([`edf_fm`]), EDF-WM within jobs at fixed times ([`edf_wm`]), NPS-F moves servers of tasks
-//! within a repeating slot ([`nps_f`]). Each gives its assignment as plain data of the model, in whole nanoseconds.
+//! EDF-fm migrates between jobs ([`edf_fm`]), EDF-WM within jobs at fixed times ([`edf_wm`]), NPS-F
+//! moves servers of tasks within a repeating slot ([`nps_f`]). Each gives its assignment as plain
+//! data of the model, in whole nanoseconds.
 
 pub mod edf_fm;
 pub mod edf_wm;

@@ -1,14 +1,17 @@
-//! NPS-F and its clustered variant C-NPS-F: hard real time; tasks in servers, servers in a slot that repeats.
+//! NPS-F and its clustered variant C-NPS-F: hard real time; tasks in servers, servers in a slot
+//! that repeats.
 //!
-//! 002 §4.3; Bletsas, Andersson 2009 and 2011. Implicit deadlines. First fit puts tasks into servers of capacity one; a
-//! server of utilization U is inflated to I(δ, U) = (δ + 1) U / (U + δ) and runs for I S of every slot of length
-//! S = min p / δ, by EDF within. Servers are laid out processor after processor; one that crosses the end of a processor
-//! goes on at the start of the next one's slot, where it runs first. Feasible iff Σ I ≤ m. C-NPS-F keeps each server within
-//! a cluster and counts Σ I per cluster while it packs (002 §4.3: the layout is considered in the first step).
+//! 002 §4.3; Bletsas, Andersson 2009 and 2011. Implicit deadlines. First fit puts tasks into
+//! servers of capacity one; a server of utilization U is inflated to I(δ, U) = (δ + 1) U / (U + δ)
+//! and runs for I S of every slot of length S = min p / δ, by EDF within. Servers are laid out
+//! processor after processor; one that crosses the end of a processor goes on at the start of the
+//! next one's slot, where it runs first. Feasible iff Σ I ≤ m. C-NPS-F keeps each server within a
+//! cluster and counts Σ I per cluster while it packs (002 §4.3: the layout is considered in the
+//! first step).
 //!
-//! The slot is rounded down and reserves are rounded up to whole nanoseconds: a set within rounding of the bound is
-//! refused. No reserve is shorter than [`Settings::shortest`], and no turn of one is shorter than
-//! [`Settings::turn`].
+//! The slot is rounded down and reserves are rounded up to whole nanoseconds: a set within rounding
+//! of the bound is refused. No reserve is shorter than [`Settings::shortest`], and no turn of one
+//! is shorter than [`Settings::turn`].
 
 use crate::carries::Carries;
 use crate::partition::Order;
@@ -50,11 +53,13 @@ pub enum Refusal {
     Task(u32),
     /// The servers need more than the processors have.
     Servers,
-    /// δ is zero or above 65535, there is no task, or the slot is shorter than the shortest reserve.
+    /// δ is zero or above 65535, there is no task, or the slot is shorter than the shortest
+    /// reserve.
     Slot,
 }
 
-/// Utilizations in units of 2^-44, rounded up: S (δ + 1) u stays below 2^128 for any slot and δ < 2^16.
+/// Utilizations in units of 2^-44, rounded up: S (δ + 1) u stays below 2^128 for any slot and δ <
+/// 2^16.
 pub(crate) const ONE: u64 = 1 << 44;
 
 pub(crate) fn scaled(t: &Timing) -> u64 {
@@ -63,10 +68,11 @@ pub(crate) fn scaled(t: &Timing) -> u64 {
     (u128::from(e) * u128::from(ONE)).div_ceil(u128::from(p)) as u64
 }
 
-/// The load of a server that one task of `u` joins, in units of [`ONE`]; `None` where that is more than one processor.
+/// The load of a server that one task of `u` joins, in units of [`ONE`]; `None` where that is more
+/// than one processor.
 ///
-/// Loads are above the true sum by less than a unit a member. Only where that decides are the `count` `utilizations`, the
-/// newcomer's among them, added exactly.
+/// Loads are above the true sum by less than a unit a member. Only where that decides are the
+/// `count` `utilizations`, the newcomer's among them, added exactly.
 pub(crate) fn joined(
     load: u64,
     u: u64,
@@ -95,8 +101,8 @@ pub(crate) fn length(slot: Duration, delta: u32, u: u64) -> u64 {
     inflated.div_ceil(u128::from(u) + delta * u128::from(ONE)).min(s) as u64
 }
 
-/// [`length`] of the true utilization of `count` members. `u` is above it by less than one unit a member; only where that
-/// matters is it added exactly.
+/// [`length`] of the true utilization of `count` members. `u` is above it by less than one unit a
+/// member; only where that matters is it added exactly.
 pub(crate) fn exact_length(
     slot: Duration,
     delta: u32,
@@ -109,7 +115,8 @@ pub(crate) fn exact_length(
     let quotient = above / below;
     let rest = above - quotient * below;
     let high = (quotient + u128::from(rest > 0)).min(s) as u64;
-    // I(δ, u) grows by less than (δ + 1) / δ a u, so that the quotient grows by less than this much of its remainder.
+    // I(δ, u) grows by less than (δ + 1) / δ a u, so that the quotient grows by less than this much
+    // of its remainder.
     let error = (s * (d + 1) * (d + 1) / d.max(1) + 1) * u128::from(count);
     if rest == 0 || rest > error {
         return high;
@@ -121,7 +128,8 @@ pub(crate) fn exact_length(
     length.ceil().to_integer().to_u64().unwrap_or(high).min(high)
 }
 
-/// The servers of every task and their reserves; `clusters` are processors in the order of the layout, one list for NPS-F.
+/// The servers of every task and their reserves; `clusters` are processors in the order of the
+/// layout, one list for NPS-F.
 ///
 /// # Errors
 /// See [`Refusal`]. Deadlines are not looked at.
@@ -142,8 +150,8 @@ pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) ->
     })
 }
 
-/// The slot and the server of every task; every turn of a server is given to `serve` with its processor, by place in the
-/// layout of all clusters. Of these it needs only the sizes.
+/// The slot and the server of every task; every turn of a server is given to `serve` with its
+/// processor, by place in the layout of all clusters. Of these it needs only the sizes.
 fn lay_out(
     tasks: &[Timing],
     sizes: &[usize],
@@ -209,7 +217,8 @@ fn lay_out(
     Ok((slot, server_of))
 }
 
-/// First fit into servers. With several clusters the sum of reserves of each is watched, too; with one the layout shows it.
+/// First fit into servers. With several clusters the sum of reserves of each is watched, too; with
+/// one the layout shows it.
 struct Packing<'a> {
     slot: Duration,
     settings: &'a Settings,
@@ -218,8 +227,9 @@ struct Packing<'a> {
     loads: Vec<u64>,
     counts: Vec<u32>,
     cluster_of: Vec<usize>,
-    /// Any two servers together hold more than one processor's worth, or they would be one: 2 m + 1 are too many for m.
-    /// In clusters a full one may force a new server elsewhere, so that there the room decides.
+    /// Any two servers together hold more than one processor's worth, or they would be one: 2 m + 1
+    /// are too many for m. In clusters a full one may force a new server elsewhere, so that there
+    /// the room decides.
     most: usize,
 }
 
@@ -228,7 +238,8 @@ impl Packing<'_> {
         length(self.slot, self.settings.delta, load).max(self.settings.shortest.nanos())
     }
 
-    /// The server that a task joins; `members` are the utilizations in a server that it would join, with its own.
+    /// The server that a task joins; `members` are the utilizations in a server that it would join,
+    /// with its own.
     fn place<M: Iterator<Item = Ratio> + Clone>(
         &mut self,
         u: u64,
@@ -305,7 +316,8 @@ impl<F: FnMut(usize, Serve)> Layout<F> {
         let here = length.min(self.slot - self.start);
         self.serve(server, here)?;
         if here < length {
-            // It runs first on the next processor and comes back at the end of the slot: no longer than until then.
+            // It runs first on the next processor and comes back at the end of the slot: no longer
+            // than until then.
             let there = (length - here).max(self.shortest);
             if there > self.slot - here {
                 return None;

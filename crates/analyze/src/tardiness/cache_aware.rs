@@ -1,15 +1,19 @@
-//! WC: the tardiness bound of the cache-aware scheduler (`ca-edf`), whose priorities are window-constrained.
+//! WC: the tardiness bound of the cache-aware scheduler (`ca-edf`), whose priorities are
+//! window-constrained.
 //!
-//! Source: 003 §2 and §3.1: a job may be promoted at any time from its release on, which moves its priority point to the
-//! current time; once tardy, it is scheduled by its deadline, before all jobs that are not tardy. So points stay between
-//! release and deadline (φ = ψ = 0 in the words of Leontyev and Anderson), and tardiness is bounded for any set of utilization at
-//! most m. The bound is derived in `docs/tardiness.md`: Λ = m − 1 and A_k = Σ_{i≠k} e_i − e_k + σ, plus m·Q if the period
-//! of k is no whole number of quanta Q; from there on as in `lag`, plus Q for releases within a quantum. σ is what phantom tasks
-//! may take at once beyond their share: half of the longest period, or nothing if the set leaves nothing to them.
+//! Source: 003 §2 and §3.1: a job may be promoted at any time from its release on, which moves its
+//! priority point to the current time; once tardy, it is scheduled by its deadline, before all jobs
+//! that are not tardy. So points stay between release and deadline (φ = ψ = 0 in the words of
+//! Leontyev and Anderson), and tardiness is bounded for any set of utilization at most m. The bound
+//! is derived in `docs/tardiness.md`: Λ = m − 1 and A_k = Σ_{i≠k} e_i − e_k + σ, plus m·Q if the
+//! period of k is no whole number of quanta Q; from there on as in `lag`, plus Q for releases
+//! within a quantum. σ is what phantom tasks may take at once beyond their share: half of the
+//! longest period, or nothing if the set leaves nothing to them.
 //!
-//! Assumes: sporadic tasks, D = p; WCETs count in whole quanta, rounded up, and periods rounded down, as a processor that
-//! falls idle within a quantum stays so until its end. Phantom tasks as `ca-edf` makes them: on top of a set in whole quanta at most
-//! the capacity that is left, one of them with a period of the set.
+//! Assumes: sporadic tasks, D = p; WCETs count in whole quanta, rounded up, and periods rounded
+//! down, as a processor that falls idle within a quantum stays so until its end. Phantom tasks as
+//! `ca-edf` makes them: on top of a set in whole quanta at most the capacity that is left, one of
+//! them with a period of the set.
 
 use super::lag;
 use crate::carries::Carries;
@@ -63,8 +67,8 @@ fn utilization(tasks: &[Timing], m: u32, quantum: Duration) -> Option<Ordering> 
     Some(exact::cmp_sum(shares, Ratio::whole(u64::from(m))))
 }
 
-/// A bound of the tardiness of every task with quanta of this length; none if there is no bound. A quantum of zero counts
-/// as a nanosecond.
+/// A bound of the tardiness of every task with quanta of this length; none if there is no bound. A
+/// quantum of zero counts as a nanosecond.
 ///
 /// # Errors
 /// A deadline other than the period.
@@ -127,8 +131,9 @@ mod tests {
 
     #[test]
     fn what_phantoms_take_at_once_counts_where_there_are_any() {
-        // 003, Fig. 2: U = 3/2 on two processors; 4 of 8 quanta. Λ = 1, A = 7 − 2·e + 4, x = (2 + 9)/(2 − 1/2) = 22/3,
-        // E + V·x = 2 + 11/3: for e = 1, ⌈(17/3 + 9)/2⌉ + 1 + 1, for e = 2, ⌈(17/3 + 7)/2⌉ + 2 + 1.
+        // 003, Fig. 2: U = 3/2 on two processors; 4 of 8 quanta. Λ = 1, A = 7 − 2·e + 4, x = (2 +
+        // 9)/(2 − 1/2) = 22/3, E + V·x = 2 + 11/3: for e = 1, ⌈(17/3 + 9)/2⌉ + 1 + 1, for e = 2,
+        // ⌈(17/3 + 7)/2⌉ + 2 + 1.
         let set = [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| task(e * 1_000, p * 1_000));
         let bounds = tardiness_bounds(&set, 2, QUANTUM).unwrap().unwrap();
         assert_eq!(bounds, [10, 10, 10, 10, 10].map(Duration::from_millis));

@@ -1,11 +1,11 @@
 //! The response-time bound of compliant vectors for global EDF, exact.
 //!
-//! Source: Erickson, Devi, Baruah, "Improved tardiness bounds for global EDF", ECRTS 2010; in the form of
-//! Erickson, Anderson, "Fair lateness scheduling", ECRTS 2012: with Y_i = D_i − min D, S_i =
-//! e_i·max(0, 1 − Y_i/p_i), and s the solution of Σ S_i + (the sum of the ⌈U⌉ − 1 largest of
-//! e_i − e_i·u_i/m − S_i + u_i·s) = m·s, no response time of task i exceeds Y_i + s − e_i/m + e_i.
-//! The left side is piecewise linear, convex and less steep than m·s, so Newton's method from below reaches s in finitely
-//! many steps; it runs in exact fractions.
+//! Source: Erickson, Devi, Baruah, "Improved tardiness bounds for global EDF", ECRTS 2010; in the
+//! form of Erickson, Anderson, "Fair lateness scheduling", ECRTS 2012: with Y_i = D_i − min D, S_i
+//! = e_i·max(0, 1 − Y_i/p_i), and s the solution of Σ S_i + (the sum of the ⌈U⌉ − 1 largest of e_i
+//! − e_i·u_i/m − S_i + u_i·s) = m·s, no response time of task i exceeds Y_i + s − e_i/m + e_i. The
+//! left side is piecewise linear, convex and less steep than m·s, so Newton's method from below
+//! reaches s in finitely many steps; it runs in exact fractions.
 //!
 //! Assumes: sporadic tasks, deadlines of any length, U ≤ m, u ≤ 1.
 
@@ -49,7 +49,8 @@ pub fn response_bounds(tasks: &[Timing], m: u32) -> Result<Option<Vec<Duration>>
     Ok(Some(tasks.iter().map(bound).collect()))
 }
 
-/// A fraction that is not reduced: with many different periods, finding what its parts share takes longer than all else.
+/// A fraction that is not reduced: with many different periods, finding what its parts share takes
+/// longer than all else.
 struct Fraction {
     num: BigInt,
     den: BigInt,
@@ -158,8 +159,8 @@ fn solve(lines: &[Line], chosen: usize, m: u32) -> Fraction {
     }
 }
 
-/// The lines that are highest at s; where two meet, the steeper one, which counts from there on. Floating point chooses where it
-/// is clear.
+/// The lines that are highest at s; where two meet, the steeper one, which counts from there on.
+/// Floating point chooses where it is clear.
 fn top(lines: &[Line], chosen: usize, m: u32, s: &Fraction) -> Vec<usize> {
     let about_s = s.to_f64();
     let mut order: Vec<(f64, usize)> = lines
@@ -220,7 +221,8 @@ mod tests {
 
     #[test]
     fn three_equal_tasks_on_two_processors() {
-        // Y = 0, S_i = 2, ⌈U⌉ − 1 = 1: 6 + (2 − 2·(2/3)/2 − 2 + 2/3·s) = 2·s, so s = (16/3)/(4/3) = 4 and R = 4 − 1 + 2.
+        // Y = 0, S_i = 2, ⌈U⌉ − 1 = 1: 6 + (2 − 2·(2/3)/2 − 2 + 2/3·s) = 2·s, so s = (16/3)/(4/3) =
+        // 4 and R = 4 − 1 + 2.
         let t = Timing::implicit(Duration::from_nanos(2), Duration::from_nanos(3));
         assert_eq!(
             response_bounds(&[t; 3], 2),

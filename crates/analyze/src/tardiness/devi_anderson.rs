@@ -1,8 +1,9 @@
 //! DA: the tardiness bound of Devi and Anderson for global EDF.
 //!
-//! Source: Devi, Anderson, "Tardiness bounds under global EDF scheduling on a multiprocessor", Real-Time Systems 38 (2008),
-//! with the improvement Λ = ⌈U⌉ − 1 of Devi, dissertation (UNC 2006), Corollary 4.11. Task k is never later than x + e_k with x = (the sum of the Λ largest e − the least e) / (m − the sum of the Λ − 1 largest u), and nothing is
-//! tardy on one processor.
+//! Source: Devi, Anderson, "Tardiness bounds under global EDF scheduling on a multiprocessor",
+//! Real-Time Systems 38 (2008), with the improvement Λ = ⌈U⌉ − 1 of Devi, dissertation (UNC 2006),
+//! Corollary 4.11. Task k is never later than x + e_k with x = (the sum of the Λ largest e − the
+//! least e) / (m − the sum of the Λ − 1 largest u), and nothing is tardy on one processor.
 //!
 //! Assumes: sporadic tasks, D = p, U ≤ m, u ≤ 1; full preemption.
 
@@ -90,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_full_system_has_a_bound_and_an_overfull_one_none() {
-        // Λ = 1, x = (2 − 2)/2 = 0: each of three tasks of utilization 2/3 is at most its own WCET late.
+        // Λ = 1, x = (2 − 2)/2 = 0: each of three tasks of utilization 2/3 is at most its own WCET
+        // late.
         let tasks = [task(2, 3); 3];
         assert_eq!(
             tardiness_bounds(&tasks, 2),

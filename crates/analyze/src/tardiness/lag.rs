@@ -1,9 +1,10 @@
-//! The bound that both tardiness bounds for window-constrained priorities come down to: from what one interval may leave undone.
+//! The bound that both tardiness bounds for window-constrained priorities come down to: from what
+//! one interval may leave undone.
 //!
-//! Source: `docs/tardiness.md`, where it is derived: if Λ tasks at most have work left over at the start of the interval that
-//! leads to a tardy job, and A_k is the work that may stand in the way of a job of task k in addition, then no job of task
-//! k is later than (E + V·x + A_k)/m + e_k with x = max(0, (E + max A)/(m − V)); E is the sum of the Λ largest e, V that of
-//! the Λ largest u.
+//! Source: `docs/tardiness.md`, where it is derived: if Λ tasks at most have work left over at the
+//! start of the interval that leads to a tardy job, and A_k is the work that may stand in the way
+//! of a job of task k in addition, then no job of task k is later than (E + V·x + A_k)/m + e_k with
+//! x = max(0, (E + max A)/(m − V)); E is the sum of the Λ largest e, V that of the Λ largest u.
 //!
 //! Assumes: D = p, u ≤ 1, Λ < m.
 
@@ -12,7 +13,8 @@ use num_bigint::{BigInt, BigUint};
 use num_integer::Integer;
 use num_traits::ToPrimitive;
 
-/// A bound of the tardiness of every task, rounded up, in the units of its arguments; at most 2^64 − 1.
+/// A bound of the tardiness of every task, rounded up, in the units of its arguments; at most 2^64
+/// − 1.
 ///
 /// `tasks` are pairs of e and p, `allowances` the A_k, which may be negative.
 pub(super) fn tardiness_bounds(tasks: &[(u64, u64)], m: u32, lambda: usize, allowances: &[i128]) -> Vec<u64> {

@@ -1,16 +1,19 @@
 //! A tardiness bound for global scheduling by priorities that move within windows.
 //!
-//! At every instant each ready job has a priority point, no earlier than its release less φ_i and no later than its deadline
-//! plus ψ_i; the m jobs with the earliest points run. Points may move at any time. Global EDF is the case that the point stays
-//! on the deadline, first in, first out that it stays on the release.
+//! At every instant each ready job has a priority point, no earlier than its release less φ_i and
+//! no later than its deadline plus ψ_i; the m jobs with the earliest points run. Points may move at
+//! any time. Global EDF is the case that the point stays on the deadline, first in, first out that
+//! it stays on the release.
 //!
-//! Source: Leontyev, Anderson, "Generalized tardiness bounds for global multiprocessor scheduling", RTSS 2007 and Real-Time
-//! Systems 44 (2010), show that tardiness is bounded then, if the set is not over-utilized. The bound here is derived in
-//! `docs/tardiness.md` in the manner of theirs, and need not be the same number:
-//! Λ = ⌈U⌉ − 1, A_k = (m − 1)·ρ_k − e_k + Σ_{i≠k} (⌈(C_k + φ_i)/p_i⌉ + 1)·e_i, ρ_k = ψ_k + max_{i≠k} φ_i, C_k = max_{i≠k} (ψ_k + φ_i + p_i + ψ_i);
-//! from there on as in `lag`.
+//! Source: Leontyev, Anderson, "Generalized tardiness bounds for global multiprocessor scheduling",
+//! RTSS 2007 and Real-Time Systems 44 (2010), show that tardiness is bounded then, if the set is
+//! not over-utilized. The bound here is derived in `docs/tardiness.md` in the manner of theirs, and
+//! need not be the same number: Λ = ⌈U⌉ − 1, A_k = (m − 1)·ρ_k − e_k + Σ_{i≠k} (⌈(C_k + φ_i)/p_i⌉ +
+//! 1)·e_i, ρ_k = ψ_k + max_{i≠k} φ_i, C_k = max_{i≠k} (ψ_k + φ_i + p_i + ψ_i); from there on as in
+//! `lag`.
 //!
-//! Assumes: sporadic tasks, D = p, U ≤ m, u ≤ 1; full preemption, no processor idle while a job waits.
+//! Assumes: sporadic tasks, D = p, U ≤ m, u ≤ 1; full preemption, no processor idle while a job
+//! waits.
 
 use super::{is_bounded, lag, whole_below_utilization};
 use crate::columns::Budget;
@@ -27,8 +30,8 @@ pub struct Window {
     pub after: Duration,
 }
 
-/// A bound of the tardiness of every task, rounded up to a nanosecond; none if it is unbounded. A task without a window
-/// keeps its points between release and deadline.
+/// A bound of the tardiness of every task, rounded up to a nanosecond; none if it is unbounded. A
+/// task without a window keeps its points between release and deadline.
 ///
 /// # Errors
 /// A deadline other than the period; too many different windows.
@@ -144,7 +147,8 @@ mod tests {
 
     #[test]
     fn three_equal_tasks_on_two_processors() {
-        // Λ = 1, C = 3, A = 0 − 2 + 2·(⌈3/3⌉ + 1)·2 = 6, x = (2 + 6)/(2 − 2/3) = 6; (2 + 4 + 6)/2 + 2.
+        // Λ = 1, C = 3, A = 0 − 2 + 2·(⌈3/3⌉ + 1)·2 = 6, x = (2 + 6)/(2 − 2/3) = 6; (2 + 4 + 6)/2 +
+        // 2.
         let bounds = tardiness_bounds(&[task(2, 3); 3], 2, &[]).unwrap().unwrap();
         assert_eq!(bounds, [Duration::from_nanos(8); 3]);
     }
@@ -157,7 +161,8 @@ mod tests {
             after: Duration::from_nanos(4),
         }; 3];
         let bounds = tardiness_bounds(&tasks, 2, &wide).unwrap().unwrap();
-        // ρ = 5, C = 4 + 1 + 3 + 4 = 12, A = 5 − 2 + 2·(⌈13/3⌉ + 1)·2 = 27, x = 29/(4/3) = 21.75; (2 + 14.5 + 27)/2 + 2.
+        // ρ = 5, C = 4 + 1 + 3 + 4 = 12, A = 5 − 2 + 2·(⌈13/3⌉ + 1)·2 = 27, x = 29/(4/3) = 21.75;
+        // (2 + 14.5 + 27)/2 + 2.
         assert_eq!(bounds, [Duration::from_nanos(24); 3]);
         assert_eq!(tardiness_bounds(&[task(2, 3); 4], 2, &wide), Ok(None));
     }

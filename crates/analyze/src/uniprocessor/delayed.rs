@@ -1,20 +1,24 @@
-//! One processor with blocking and release jitter: EDF by demand and by response times, fixed priorities by response times.
+//! One processor with blocking and release jitter: EDF by demand and by response times, fixed
+//! priorities by response times.
 //!
-//! A job arrives, is released at most J later, and is due D after its arrival; periods separate arrivals. Sections of less
-//! urgent jobs keep it from the processor for at most B. Sources:
+//! A job arrives, is released at most J later, and is due D after its arrival; periods separate
+//! arrivals. Sections of less urgent jobs keep it from the processor for at most B. Sources:
 //!
-//! - EDF: Baker 1991 ("Stack-based scheduling of realtime processes", Real-Time Systems 3) for blocking, Spuri 1996 (INRIA
-//!   RR-2772) for both: for every t, B(t) + Σ_{D_i − J_i ≤ t} (⌊(t − D_i + J_i)/p_i⌋ + 1) e_i ≤ t, and U ≤ 1. B(t) is the
-//!   blocking of the tasks whose D − J is the largest within t: a section that delays a more urgent task delays them, too, or
-//!   belongs to a job that is due within t and is counted.
-//! - EDF response times: Spuri 1996, as in [`super::edf_response`], with ⌈(t + J_j)/p_j⌉ jobs released within t and B(t).
-//! - Fixed priorities: Audsley, Burns, Richardson, Tindell, Wellings 1993 ("Applying new scheduling theory to static priority
-//!   pre-emptive scheduling"); arbitrary deadlines: Tindell, Burns, Wellings 1994. Job q of the busy period ends at the least
-//!   w = (q + 1) e + B + Σ ⌈(w + J_j)/p_j⌉ e_j, and R = max_q (J + w − q p), as long as w > (q + 1) p − J.
+//! - EDF: Baker 1991 ("Stack-based scheduling of realtime processes", Real-Time Systems 3) for
+//!   blocking, Spuri 1996 (INRIA RR-2772) for both: for every t, B(t) + Σ_{D_i − J_i ≤ t} (⌊(t −
+//!   D_i + J_i)/p_i⌋ + 1) e_i ≤ t, and U ≤ 1. B(t) is the blocking of the tasks whose D − J is the
+//!   largest within t: a section that delays a more urgent task delays them, too, or belongs to a
+//!   job that is due within t and is counted.
+//! - EDF response times: Spuri 1996, as in [`super::edf_response`], with ⌈(t + J_j)/p_j⌉ jobs
+//!   released within t and B(t).
+//! - Fixed priorities: Audsley, Burns, Richardson, Tindell, Wellings 1993 ("Applying new scheduling
+//!   theory to static priority pre-emptive scheduling"); arbitrary deadlines: Tindell, Burns,
+//!   Wellings 1994. Job q of the busy period ends at the least w = (q + 1) e + B + Σ ⌈(w +
+//!   J_j)/p_j⌉ e_j, and R = max_q (J + w − q p), as long as w > (q + 1) p − J.
 //!
-//! Every task's blocking is that of one section, once in a busy period: the priority ceiling protocol, the stack resource
-//! policy and sections that cannot be preempted see to that. A yes is sound. Without blocking a no is exact, too; with it, the
-//! section may never come when it hurts.
+//! Every task's blocking is that of one section, once in a busy period: the priority ceiling
+//! protocol, the stack resource policy and sections that cannot be preempted see to that. A yes is
+//! sound. Without blocking a no is exact, too; with it, the section may never come when it hurts.
 
 use super::edf::{busy_period_from, decide_within as decide_plain_within, demand, violation_bound_from};
 use super::fixed_priority::Response;
@@ -25,7 +29,8 @@ use std::cmp::Ordering;
 
 /// The task with its deadline counted from the latest release: (e, D − J, p).
 ///
-/// Under EDF its jobs keep their absolute deadlines; they only may be released up to J before their arrivals in this set.
+/// Under EDF its jobs keep their absolute deadlines; they only may be released up to J before their
+/// arrivals in this set.
 pub fn from_latest_release(task: &Timing, extras: &Extras) -> Timing {
     Timing {
         deadline: task.deadline.saturating_sub(extras.jitter),
@@ -63,7 +68,8 @@ pub fn decide_edf(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Decis
     if !decide_plain_within(&tasks, work)? {
         return Ok(false);
     }
-    // Blocking changes only at deadlines: each stretch between two of them has one B, and is searched by itself.
+    // Blocking changes only at deadlines: each stretch between two of them has one B, and is
+    // searched by itself.
     let mut begin = 0;
     while begin < shifted.len() {
         let from = shifted[begin].0.deadline;
@@ -95,7 +101,8 @@ fn stretch_holds(tasks: &[Timing], blocking: u128, (first, last): (u128, u128), 
         if !work.spend(2 * tasks.len() as u64) {
             return Err(LIMIT);
         }
-        // h steps at deadlines alone: if the latest step up to t passes, so does all from there to t.
+        // h steps at deadlines alone: if the latest step up to t passes, so does all from there to
+        // t.
         let Some(step) = latest_step(tasks, t).filter(|step| *step >= first) else {
             // Nothing steps within the stretch: its beginning decides.
             return Ok(blocking + demand(tasks, first) <= first);
@@ -120,8 +127,9 @@ fn latest_step(tasks: &[Timing], t: u128) -> Option<u128> {
     tasks.iter().filter_map(of).max()
 }
 
-/// The worst response time of every task under EDF, from the arrival; `None` where the processor is over-utilized, or past
-/// the limit of work. Deadlines may be missed. A full processor that starts late never catches up: `None` as well.
+/// The worst response time of every task under EDF, from the arrival; `None` where the processor is
+/// over-utilized, or past the limit of work. Deadlines may be missed. A full processor that starts
+/// late never catches up: `None` as well.
 pub fn edf_response_times(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Option<Vec<Duration>> {
     let is_plain = extras.iter().all(Extras::is_none);
     let most_load = if is_plain { Ordering::Equal } else { Ordering::Less };
@@ -175,7 +183,8 @@ impl Shifted<'_> {
         Some(worst)
     }
 
-    /// L(a): when the job of `task` whose latest release is at `a` finishes in its deadline busy period.
+    /// L(a): when the job of `task` whose latest release is at `a` finishes in its deadline busy
+    /// period.
     fn finish(&self, task: usize, a: u128, work: &mut Work) -> Option<u128> {
         let own = &self.tasks[task];
         let due = a + u128::from(own.deadline.nanos());
@@ -223,7 +232,8 @@ pub(super) fn released_within(t: u128, period: u64, jitter: u64) -> u128 {
     div(t + u128::from(jitter) + u128::from(period) - 1, period)
 }
 
-/// Decides fixed priorities on one processor, the first task the most urgent. `extras` has one entry a task.
+/// Decides fixed priorities on one processor, the first task the most urgent. `extras` has one
+/// entry a task.
 ///
 /// # Errors
 /// [`LIMIT`].
@@ -241,7 +251,8 @@ pub fn decide_fixed(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Dec
     Ok(true)
 }
 
-/// The worst response time of every task under fixed priorities, from the arrival; the first task is the most urgent.
+/// The worst response time of every task under fixed priorities, from the arrival; the first task
+/// is the most urgent.
 pub fn fixed_response_times(tasks: &[Timing], extras: &[Extras]) -> Vec<Response> {
     let mut work = Work::new();
     (0..tasks.len())
@@ -254,8 +265,9 @@ const LONG: u128 = 64;
 
 /// The least common multiple of the periods, where it is a time.
 ///
-/// A full processor that begins late is busy for ever. Yet no job responds later than the one a hyperperiod H before it: H more
-/// of time ask for H U ≤ H more of work, so that where w solves the equation of job q, w + H suffices for job q + H/p.
+/// A full processor that begins late is busy for ever. Yet no job responds later than the one a
+/// hyperperiod H before it: H more of time ask for H U ≤ H more of work, so that where w solves the
+/// equation of job q, w + H suffices for job q + H/p.
 fn hyperperiod(tasks: &[Timing]) -> Option<u128> {
     let mut all: u64 = 1;
     for t in tasks {

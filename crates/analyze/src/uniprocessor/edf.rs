@@ -1,11 +1,14 @@
-//! EDF on one processor, exactly: utilization, and the demand bound by quick processor-demand analysis (QPA).
+//! EDF on one processor, exactly: utilization, and the demand bound by quick processor-demand
+//! analysis (QPA).
 //!
-//! 002 §2.2.1 (U ≤ 1 decides where no deadline is shorter than its period: Liu and Layland 1973); otherwise the demand
-//! bound h(t) ≤ t for all t (Baruah, Rosier, Howell 1990), checked backwards from a bound on the first violation
-//! (Zhang, Burns 2009: Theorems 2–5). Preemptive, sporadic or synchronous periodic, independent tasks; arbitrary deadlines.
+//! 002 §2.2.1 (U ≤ 1 decides where no deadline is shorter than its period: Liu and Layland 1973);
+//! otherwise the demand bound h(t) ≤ t for all t (Baruah, Rosier, Howell 1990), checked backwards
+//! from a bound on the first violation (Zhang, Burns 2009: Theorems 2–5). Preemptive, sporadic or
+//! synchronous periodic, independent tasks; arbitrary deadlines.
 //!
-//! All in integers. The bound L on the first violation only has to be an upper bound, so it is computed in 64-bit fixed
-//! point, rounded up; where U is too near 1 for that, L is the synchronous busy period.
+//! All in integers. The bound L on the first violation only has to be an upper bound, so it is
+//! computed in 64-bit fixed point, rounded up; where U is too near 1 for that, L is the synchronous
+//! busy period.
 
 use super::delayed::released_within;
 use super::{LIMIT, Work, div};
@@ -44,7 +47,8 @@ pub fn decide_by_demand_within(tasks: &[Timing], work: &mut Work) -> Decision {
     if let Some(bound) = violation_bound(tasks) {
         return search(tasks, bound, work);
     }
-    // The busy period may be endless for our purposes; most overloads show before the longest deadline.
+    // The busy period may be endless for our purposes; most overloads show before the longest
+    // deadline.
     let longest = tasks.iter().map(|t| t.deadline.nanos()).max().unwrap_or(0);
     if search(tasks, u128::from(longest), work) == Ok(false) {
         return Ok(false);
@@ -55,11 +59,13 @@ pub fn decide_by_demand_within(tasks: &[Timing], work: &mut Work) -> Decision {
     }
 }
 
-/// The longest WCET of the last task, at most the one that it has, with which EDF meets every deadline; it is left there.
+/// The longest WCET of the last task, at most the one that it has, with which EDF meets every
+/// deadline; it is left there.
 ///
-/// The others must be schedulable without it, U ≤ 1 with it, and its WCET within its deadline. One pass of QPA instead of a
-/// bisection over many (Zhang, Burns, Baruah 2011, sensitivity): where the demand exceeds t, the WCET is cut to what t admits.
-/// What was checked above t holds for every shorter WCET, so that the pass goes on downwards from there.
+/// The others must be schedulable without it, U ≤ 1 with it, and its WCET within its deadline. One
+/// pass of QPA instead of a bisection over many (Zhang, Burns, Baruah 2011, sensitivity): where the
+/// demand exceeds t, the WCET is cut to what t admits. What was checked above t holds for every
+/// shorter WCET, so that the pass goes on downwards from there.
 ///
 /// # Errors
 /// [`LIMIT`]; the WCET that is left is then an upper bound only.
@@ -70,7 +76,8 @@ pub fn longest_last(tasks: &mut [Timing], work: &mut Work) -> Result<Duration, N
     if tasks.iter().all(|t| t.deadline >= t.period) {
         return Ok(last.wcet);
     }
-    // Early deadlines cut most: what follows then starts from a busy period that is not needlessly long.
+    // Early deadlines cut most: what follows then starts from a busy period that is not needlessly
+    // long.
     let window = u128::from(last.deadline.nanos());
     let early: Vec<u128> = tasks
         .iter()
@@ -120,7 +127,8 @@ pub fn longest_last(tasks: &mut [Timing], work: &mut Work) -> Result<Duration, N
 /// At how many early deadlines [`longest_last`] looks first.
 const EARLY: usize = 16;
 
-/// Cuts the WCET of the last task to what the demand of the others by `t` leaves; the demand that remains.
+/// Cuts the WCET of the last task to what the demand of the others by `t` leaves; the demand that
+/// remains.
 fn cut_last(tasks: &mut [Timing], t: u128) -> u128 {
     let Some((last, others)) = tasks.split_last_mut() else {
         return 0;
@@ -137,7 +145,8 @@ fn cut_last(tasks: &mut [Timing], t: u128) -> u128 {
     others + jobs * u128::from(last.wcet.nanos())
 }
 
-/// QPA: is h(t) ≤ t for all t ≤ `bound`? Downwards; between h(t) and t there is no violation, because h is monotone.
+/// QPA: is h(t) ≤ t for all t ≤ `bound`? Downwards; between h(t) and t there is no violation,
+/// because h is monotone.
 fn search(tasks: &[Timing], bound: u128, work: &mut Work) -> Decision {
     let first_deadline = tasks
         .iter()
@@ -195,8 +204,8 @@ fn last_deadline_before(tasks: &[Timing], t: u128) -> Option<u128> {
         .max()
 }
 
-/// An upper bound on the first t with h(t) > t: max(max(Dᵢ − pᵢ), Σ (pᵢ − Dᵢ) uᵢ / (1 − U)); `None` where 1 − U is
-/// below the resolution of the fixed point, or the bound beyond 2^100.
+/// An upper bound on the first t with h(t) > t: max(max(Dᵢ − pᵢ), Σ (pᵢ − Dᵢ) uᵢ / (1 − U)); `None`
+/// where 1 − U is below the resolution of the fixed point, or the bound beyond 2^100.
 fn violation_bound(tasks: &[Timing]) -> Option<u128> {
     violation_bound_from(tasks, 0)
 }
@@ -232,12 +241,14 @@ pub(super) fn violation_bound_from(tasks: &[Timing], blocking: u128) -> Option<u
     (bound >> 100 == 0).then_some(bound)
 }
 
-/// The length of the synchronous busy period, the least w > 0 with w = Σ ⌈w / pᵢ⌉ eᵢ; `None` past the limit of work.
+/// The length of the synchronous busy period, the least w > 0 with w = Σ ⌈w / pᵢ⌉ eᵢ; `None` past
+/// the limit of work.
 pub(super) fn busy_period(tasks: &[Timing], work: &mut Work) -> Option<u128> {
     busy_period_from(tasks, &[], 0, work)
 }
 
-/// The same with release jitter (by task; empty: none) and blocking: the least w > 0 with w = B + Σ ⌈(w + Jᵢ) / pᵢ⌉ eᵢ.
+/// The same with release jitter (by task; empty: none) and blocking: the least w > 0 with w = B + Σ
+/// ⌈(w + Jᵢ) / pᵢ⌉ eᵢ.
 pub(super) fn busy_period_from(
     tasks: &[Timing],
     jitters: &[u64],

@@ -1,22 +1,22 @@
 //! Worst-case response times under EDF on one processor, exactly.
 //!
-//! Spuri 1996, "Analysis of deadline scheduled real-time systems" (INRIA RR-2772), §3; 002 §2.2.1 on EDF. The worst response of a task
-//! is found in a deadline busy period: all other tasks are released together, one job of the task itself `a` later. Its
-//! length L(a) is the least t with
+//! Spuri 1996, "Analysis of deadline scheduled real-time systems" (INRIA RR-2772), §3; 002 §2.2.1
+//! on EDF. The worst response of a task is found in a deadline busy period: all other tasks are
+//! released together, one job of the task itself `a` later. Its length L(a) is the least t with
 //!
 //! ```text
 //! t = (1 + ⌊a/p_i⌋) e_i + Σ_{j≠i, D_j ≤ a + D_i} min(⌈t/p_j⌉, 1 + ⌊(a + D_i − D_j)/p_j⌋) e_j
 //! ```
 //!
-//! and the response is the largest L(a) − a over all a ≥ 0 within the longest busy period for which a + D_i is some job's
-//! deadline. Preemptive, sporadic or synchronous periodic, independent tasks; arbitrary deadlines; U ≤ 1. Equal deadlines count
-//! against the task.
+//! and the response is the largest L(a) − a over all a ≥ 0 within the longest busy period for which
+//! a + D_i is some job's deadline. Preemptive, sporadic or synchronous periodic, independent tasks;
+//! arbitrary deadlines; U ≤ 1. Equal deadlines count against the task.
 
 use super::{Work, div};
 use model::{Duration, Ratio, Timing, exact};
 
-/// The worst-case response time of every task, in the order of `tasks`; none if it is unbounded (U > 1) or the work
-/// that is allowed does not suffice.
+/// The worst-case response time of every task, in the order of `tasks`; none if it is unbounded,
+/// for U > 1, or the work that is allowed does not suffice.
 pub fn response_times(tasks: &[Timing], work: &mut Work) -> Option<Vec<Duration>> {
     if exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::ONE).is_gt() {
         return None;
@@ -31,7 +31,8 @@ fn response_time(tasks: &[Timing], task: usize, busy: u128, work: &mut Work) -> 
     let own = tasks.get(task)?;
     let deadline = u128::from(own.deadline.nanos());
     let mut worst = u128::from(own.wcet.nanos());
-    // What is beyond the deadline of every job in the busy period cannot delay a job released in it.
+    // What is beyond the deadline of every job in the busy period cannot delay a job released in
+    // it.
     for other in tasks {
         let period = u128::from(other.period.nanos().max(1));
         let first = u128::from(other.deadline.nanos());

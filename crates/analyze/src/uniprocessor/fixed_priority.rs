@@ -1,9 +1,11 @@
-//! Fixed priorities on one processor: exact response times, and the bounds of Liu–Layland and of Bini et al.
+//! Fixed priorities on one processor: exact response times, and the bounds of Liu–Layland and of
+//! Bini et al.
 //!
-//! 002 §2.2.1. Response times for arbitrary deadlines: Lehoczky 1990 (every job of the level-i busy period); the iteration
-//! of Joseph and Pandya 1986. Bounds: Liu, Layland 1973, U ≤ n (2^(1/n) − 1); Bini, Buttazzo, Buttazzo 2003, Π (uᵢ + 1) ≤ 2.
-//! Preemptive, sporadic or synchronous periodic, independent tasks. The bounds assume rate-monotonic priorities and
-//! deadlines not shorter than periods.
+//! 002 §2.2.1. Response times for arbitrary deadlines: Lehoczky 1990 (every job of the level-i busy
+//! period); the iteration of Joseph and Pandya 1986. Bounds: Liu, Layland 1973, U ≤ n (2^(1/n) −
+//! 1); Bini, Buttazzo, Buttazzo 2003, Π (uᵢ + 1) ≤ 2. Preemptive, sporadic or synchronous periodic,
+//! independent tasks. The bounds assume rate-monotonic priorities and deadlines not shorter than
+//! periods.
 
 use super::{LIMIT, Work, div};
 use crate::verdict::Decision;
@@ -39,7 +41,8 @@ fn respond(task: &Timing, higher: &[Timing], work: &mut Work) -> Response {
     );
     let mut worst = 0;
     let mut finish = 0;
-    // Job q of the level-i busy period is released at q p and finishes at the least w with w = (q + 1) e + interference.
+    // Job q of the level-i busy period is released at q p and finishes at the least w with w = (q +
+    // 1) e + interference.
     for q in 0u128.. {
         let mut w = (finish + e).max((q + 1) * e);
         loop {
@@ -109,7 +112,8 @@ pub fn decide_within(tasks: &[Timing], priority: Priority, work: &mut Work) -> D
 /// The most tasks for which a product within rounding of its bound is multiplied out exactly.
 pub const EXACT_PRODUCT_TASKS: usize = 200;
 
-/// Is U ≤ n (2^(1/n) − 1)? A no says nothing about the set. Asks for deadlines not shorter than periods.
+/// Is U ≤ n (2^(1/n) − 1)? A no says nothing about the set. Asks for deadlines not shorter than
+/// periods.
 pub fn liu_layland(tasks: &[Timing]) -> Decision {
     if tasks.iter().any(|t| t.deadline < t.period) {
         return Ok(false);
@@ -181,8 +185,8 @@ mod tests {
         assert_eq!(decide(&set, Priority::RateMonotonic), Ok(false));
     }
 
-    /// Lehoczky 1990, the example of arbitrary deadlines: T1 = (26, 70), T2 = (62, 100), D2 = 118: the first job of T2
-    /// responds in 114, the longest response, 118, is the fifth job's.
+    /// Lehoczky 1990, the example of arbitrary deadlines: T1 = (26, 70), T2 = (62, 100), D2 = 118:
+    /// the first job of T2 responds in 114, the longest response, 118, is the fifth job's.
     #[test]
     fn arbitrary_deadlines_look_at_every_job_of_the_busy_period() {
         let set = [task(26, 70, 70), task(62, 100, 118)];

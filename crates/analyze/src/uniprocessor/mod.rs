@@ -1,7 +1,9 @@
-//! One processor: exact tests for EDF and for fixed priorities, and the classical utilization bounds.
+//! One processor: exact tests for EDF and for fixed priorities, and the classical utilization
+//! bounds.
 //!
-//! Exact tests for deadlines other than the period are pseudo-polynomial: their work is counted, and a set on which it
-//! exceeds [`WORK_LIMIT`] is answered with [`LIMIT`], never a guess and never an endless loop.
+//! Exact tests for deadlines other than the period are pseudo-polynomial: their work is counted,
+//! and a set on which it exceeds [`WORK_LIMIT`] is answered with [`LIMIT`], never a guess and never
+//! an endless loop.
 
 pub mod delayed;
 pub mod edf;
@@ -14,10 +16,12 @@ use crate::verdict::NotApplicable;
 pub const LIMIT: NotApplicable =
     NotApplicable::Limit("the deciding interval holds more jobs than 200 million evaluations cover");
 
-/// The most evaluations of one task's demand or interference that one decision may take: some seconds.
+/// The most evaluations of one task's demand or interference that one decision may take: some
+/// seconds.
 pub const WORK_LIMIT: u64 = 200_000_000;
 
-/// Counts evaluations of one task's demand or interference, so that no decision takes longer than its limit.
+/// Counts evaluations of one task's demand or interference, so that no decision takes longer than
+/// its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     left: u64,

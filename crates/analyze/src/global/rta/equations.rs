@@ -37,10 +37,11 @@ pub(super) trait Analysis {
     fn difference(a: Self::Time, b: Self::Time) -> Self::Time;
     /// Makes ready for [`Analysis::survey`] with task k: the E_i, which do not depend on R.
     fn begin(&mut self, k: usize, slacks: &[Self::Time]);
-    /// Σ_{i≠k} min(E_i, V_i(R), clip) at R = e_k + `interference`, and by how much its terms still grow with R before their
-    /// job or E_i ends; remembers that of each. Both in half units.
+    /// Σ_{i≠k} min(E_i, V_i(R), clip) at R = e_k + `interference`, and by how much its terms still
+    /// grow with R before their job or E_i ends; remembers that of each. Both in half units.
     fn survey(&mut self, interference: Self::Time, clip: Clip) -> (u128, u128);
-    /// By how much the terms that were surveyed last grow at least while R grows by `by`, which is within D_k; in half units.
+    /// By how much the terms that were surveyed last grow at least while R grows by `by`, which is
+    /// within D_k; in half units.
     fn growth(&mut self, by: u64) -> u128;
 }
 

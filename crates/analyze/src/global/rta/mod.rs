@@ -1,27 +1,26 @@
 //! RTA: response times by bounded interference, with slack, for global EDF.
 //!
 //! Source: Bertogna, Cirinei, "Response-time analysis for globally scheduled symmetric
-//! multiprocessor platforms", RTSS 2007, the analysis for EDF with the iteration over slacks. In the
-//! integer time of the paper the response time of task k is the least R ≥ e_k with
-//! R = e_k + ⌊Σ_{i≠k} min(E_i, V_i(R), R − e_k + 1)/m⌋, where
-//! E_i = ⌊D_k/p_i⌋·e_i + min(e_i, max(0, D_k mod p_i − s_i)) is what EDF lets task i interfere with
-//! and V_i(R) = ⌊L/p_i⌋·e_i + min(e_i, L mod p_i), L = R + D_i − e_i − s_i, what fits any window of
-//! length R. If R ≤ D_k then s_k = D_k − R. At most [`ROUNDS`] rounds over all tasks in their order,
-//! from slacks of zero on.
+//! multiprocessor platforms", RTSS 2007, the analysis for EDF with the iteration over slacks. In
+//! the integer time of the paper the response time of task k is the least R ≥ e_k with R = e_k +
+//! ⌊Σ_{i≠k} min(E_i, V_i(R), R − e_k + 1)/m⌋, where E_i = ⌊D_k/p_i⌋·e_i + min(e_i, max(0, D_k mod
+//! p_i − s_i)) is what EDF lets task i interfere with and V_i(R) = ⌊L/p_i⌋·e_i + min(e_i, L mod
+//! p_i), L = R + D_i − e_i − s_i, what fits any window of length R. If R ≤ D_k then s_k = D_k − R.
+//! At most [`ROUNDS`] rounds over all tasks in their order, from slacks of zero on.
 //!
-//! Releases on ticks are what makes "+ 1" right: a job that is late is late by a tick. Here releases
-//! may fall anywhere. Suppose that a schedule exceeds some bound R_k = D_k − s_k, and take the first
-//! time t at which it does, by a job of task k released at r = t − R_k. Until t no job runs beyond
-//! its bound, so task i executes at most B_i = min(E_i, V_i(R_k)) of higher priority in [r, t), and
-//! the job before of task k is done (D ≤ p). The job has executed for less than e_k, so it waits in
-//! [r, t) for a time I > x = R_k − e_k, with all m processors busy. A task interferes at most for I
-//! and no two jobs of it at once, so that Σ min(B_i, y) ≥ m·y for every y ≤ I, among them all that
-//! are just above x. That is a contradiction if Σ min(B_i, y) < m·y for all y in (x, x + ε). Equality
-//! at x itself does no harm where fewer than m tasks have B_i > x.
+//! Releases on ticks are what makes "+ 1" right: a job that is late is late by a tick. Here
+//! releases may fall anywhere. Suppose that a schedule exceeds some bound R_k = D_k − s_k, and take
+//! the first time t at which it does, by a job of task k released at r = t − R_k. Until t no job
+//! runs beyond its bound, so task i executes at most B_i = min(E_i, V_i(R_k)) of higher priority in
+//! [r, t), and the job before of task k is done (D ≤ p). The job has executed for less than e_k, so
+//! it waits in [r, t) for a time I > x = R_k − e_k, with all m processors busy. A task interferes
+//! at most for I and no two jobs of it at once, so that Σ min(B_i, y) ≥ m·y for every y ≤ I, among
+//! them all that are just above x. That is a contradiction if Σ min(B_i, y) < m·y for all y in (x,
+//! x + ε). Equality at x itself does no harm where fewer than m tasks have B_i > x.
 //!
-//! Any R_k with that property is a bound, so that whole ones may be looked for: R_k = e_k + x with the
-//! least whole x that has Σ min(B_i, x) < m·x, or equality and fewer than m tasks with B_i > x. As
-//! all B_i are whole then, equality is decided by Σ min(B_i, x + 1/2) < m·(x + 1/2).
+//! Any R_k with that property is a bound, so that whole ones may be looked for: R_k = e_k + x with
+//! the least whole x that has Σ min(B_i, x) < m·x, or equality and fewer than m tasks with B_i > x.
+//! As all B_i are whole then, equality is decided by Σ min(B_i, x + 1/2) < m·(x + 1/2).
 //!
 //! The unit is the nanosecond. Where all times are whole microseconds two coarser searches mostly
 //! decide before, in narrower numbers: bounds in whole microseconds are larger, those for releases
@@ -193,7 +192,8 @@ fn search<A: Analysis>(
     Ok((!may_pass).then_some(false))
 }
 
-/// Does every task pass in the first round? If R = D_k has the property, there is a least R that has it.
+/// Does every task pass in the first round? If R = D_k has the property, there is a least R that
+/// has it.
 fn passes_at_once<A: Analysis>(analysis: &mut A, releases: Releases, budget: &mut Budget) -> Decision {
     let slacks = analysis.zeros();
     for k in 0..analysis.len() {
@@ -245,8 +245,9 @@ fn obstacle<A: Analysis>(analysis: &mut A, interference: A::Time, releases: Rele
     }
 }
 
-/// The interference that every task has at least under slacks that are too large and releases on whole units, or none if
-/// a task fails even so: most rejected sets are rejected here. What is found is where the rounds may start from.
+/// The interference that every task has at least under slacks that are too large and releases on
+/// whole units, or none if a task fails even so: most rejected sets are rejected here. What is
+/// found is where the rounds may start from.
 fn least_interference<A: Analysis>(
     analysis: &mut A,
     tasks: &[Timing],
@@ -282,8 +283,8 @@ fn least_interference<A: Analysis>(
     Ok(Some(least))
 }
 
-/// The rounds as published, each task from an interference that it has at least; the interference of every task, if
-/// one round passes them all.
+/// The rounds as published, each task from an interference that it has at least; the interference
+/// of every task, if one round passes them all.
 fn rounds<A: Analysis>(
     analysis: &mut A,
     least: &[A::Time],
@@ -317,7 +318,8 @@ fn rounds<A: Analysis>(
     Ok(None)
 }
 
-/// The least interference that solves the equation of task k, from one that is no larger; none beyond D_k − e_k.
+/// The least interference that solves the equation of task k, from one that is no larger; none
+/// beyond D_k − e_k.
 fn respond<A: Analysis>(
     analysis: &mut A,
     k: usize,
@@ -345,11 +347,11 @@ fn respond<A: Analysis>(
 /// A step from an interference x that is no larger than the least solution: x itself if it is one,
 /// else as far ahead as there is none for certain.
 ///
-/// An [`obstacle`] is that a sum reaches m·x + b for some b. The sum does not fall as x grows, so that
-/// no solution is below (sum − b)/m. Where the sum grows nearly as fast as m·x that is a short step.
-/// At x + d the sum is at least S(d) = sum + Σ min(d, by how much the term still grows), and there is
-/// no solution if S(d) ≥ m·(x + d) + b. S is concave, so that it is above its chord from 0 to any d:
-/// there is none before the chord has fallen below m·(x + d) + b.
+/// An [`obstacle`] is that a sum reaches m·x + b for some b. The sum does not fall as x grows, so
+/// that no solution is below (sum − b)/m. Where the sum grows nearly as fast as m·x that is a short
+/// step. At x + d the sum is at least S(d) = sum + Σ min(d, by how much the term still grows), and
+/// there is no solution if S(d) ≥ m·(x + d) + b. S is concave, so that it is above its chord from 0
+/// to any d: there is none before the chord has fallen below m·(x + d) + b.
 fn step<A: Analysis>(
     analysis: &mut A,
     from: A::Time,
@@ -363,7 +365,8 @@ fn step<A: Analysis>(
     let Some(Obstacle { ahead, sum, room }) = obstacle(analysis, from, releases) else {
         return Ok(from);
     };
-    // S is at most the sum and all rooms, so that it has fallen behind at this d; beyond D_k nothing matters.
+    // S is at most the sum and all rooms, so that it has fallen behind at this d; beyond D_k
+    // nothing matters.
     let span = u128::from(A::to_whole(most) - x + 1);
     let mut chord = divide(ahead + room, 2 * m).min(span);
     let far = loop {
