@@ -35,27 +35,27 @@
 //! What each transition is there, in `execute::domain` as it stands. The duty to release the next
 //! job travels apart from the task, so every engine counts released jobs beside the life.
 //!
-//! - [`Life::new`], [`Life::away`] – `Row::new`.
-//! - [`Life::awaits`] – the conditions before each `begin` in `Core::release`, `arrive`, `finish`
+//! - [`Life::new`], [`Life::away`] – `TaskState::new`.
+//! - [`Life::awaits`] – the conditions before each `begin` in `Domain::release`, `arrive`, `finish`
 //!   and `take_over`, with `arrived` as the count.
-//! - [`Life::begin`] – `Core::begin`. The demand is `None`; the budget is as `Ground::enforcement`
-//!   and `Fixed::budgeted` say.
-//! - [`Life::job`] – `Ground::job`.
-//! - [`Life::ready`] – `slice_left` in `Core::ready`.
-//! - [`Life::start`] – `place` in `Ground::put_on`; `started` and `last` in `show_start`.
-//! - [`Life::stop`] – `place = NONE` in `Ground::vacate`, where the job had not finished.
-//! - [`Life::execute`] – `Ground::account`, with what the thread's clock says.
-//! - [`Life::look_at`] – `Ground::set_limit`. [`Limits::timers`] has `SHORTEST` and `NEARLY`.
-//! - [`Life::reached`] – the conditions in `Core::take_limits`.
-//! - [`Life::exhaust`], [`Life::push`] – `Event::Exhausted` in `Core::take_limits`; `part` in
-//!   `Ground::push`.
-//! - [`Life::work_done`] – `behind` in `Ground::work_done`.
-//! - [`Life::complete`] – `current` and `number` in `Core::finish`. For a program that knows
+//! - [`Life::begin`] – `Domain::begin`. The demand is `None`; the budget is as `Books::enforcement`
+//!   and `Parameters::budgeted` say.
+//! - [`Life::job`] – `Books::job`.
+//! - [`Life::ready`] – `slice_left` in `Domain::ready`.
+//! - [`Life::start`] – `place` in `Books::put_on`; `started` and `last` in `show_start`.
+//! - [`Life::stop`] – `place = NONE` in `Books::preempt`, where the job had not finished.
+//! - [`Life::execute`] – `Books::account`, with what the thread's clock says.
+//! - [`Life::look_at`] – `Books::set_limit`. [`Limits::timers`] has `SHORTEST` and `NEARLY`.
+//! - [`Life::reached`] – the conditions in `Domain::take_limits`.
+//! - [`Life::exhaust`], [`Life::push`] – `Event::Exhausted` in `Domain::take_limits`; `part` in
+//!   `Books::push`.
+//! - [`Life::work_done`] – `behind` in `Books::take_work_done`.
+//! - [`Life::complete`] – `current` and `number` in `Domain::finish`. For a program that knows
 //!   nothing of jobs also where its budget is used up: it leaves nothing to its next job.
-//! - [`Life::cut`] – `behind` in `Ground::cut`, then `Core::finish`.
-//! - [`Life::hand_over`], [`Life::receive`] – `Ground::hand_over`; `Mail::Task` in
-//!   `Core::take_mail`.
-//! - [`Life::receive_anew`] – `Core::give` and `Ground::own`, from one stage of a run to the next.
+//! - [`Life::cut`] – `behind` in `Books::cut`, then `Domain::finish`.
+//! - [`Life::hand_over`], [`Life::receive`] – `Books::hand_over`; `Mail::Task` in
+//!   `Domain::take_mail`.
+//! - [`Life::receive_anew`] – `Domain::give` and `Books::own`, from one stage of a run to the next.
 //!
 //! What is not of the job but of its thread stays with the engine: `accounted`, `affinity`,
 //! `raised`, `left`, `gated`, `working`, `done`; and what is measured: `prompt`, `called`. A life
