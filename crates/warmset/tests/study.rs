@@ -319,7 +319,8 @@ fn profile_accounting_and_policies_are_chosen_as_in_check() {
             .skip(1)
             .all(|line| line.ends_with(",paper,board"))
     );
-    assert!(read("weighted.svg").contains("accounting paper, profile board (maximum)"));
+    let picture = read("weighted.svg");
+    assert!(picture.contains("accounting `paper`") && picture.contains("profile `board`"));
     assert!(read("profile.toml").contains("scheduling"));
     // The same command goes on; another accounting is another study.
     assert_eq!(text_of(&mut run("paper")), out);
