@@ -1,3 +1,5 @@
+//! A team without threads: how posts are laid out, and that no finished job is overlooked.
+
 use super::*;
 use std::sync::atomic::fence;
 use std::time::Duration;

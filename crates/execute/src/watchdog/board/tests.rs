@@ -1,3 +1,5 @@
+//! What a run has made is taken away, and processes are not mistaken for others.
+
 use super::*;
 use std::process::{Command, Stdio};
 
