@@ -93,7 +93,9 @@ fn switches_are_those_that_the_kernel_tells_as_text() -> Outcome {
         .iter()
         .filter(|s| of_thread(s.prev, s.next))
         .collect();
-    assert!(told.len() >= 900, "{}", told.len());
+    // Who comes to an idle processor is not recorded everywhere, in either way; who leaves is.
+    let leaves = told.iter().filter(|t| t.2 == thread).count();
+    assert!(leaves >= 500, "{leaves}");
     // The recording began before the text, and ended later.
     let behind = read.iter().position(|s| same(s, &told[0]));
     let read = &read[behind.unwrap()..][..told.len()];
@@ -134,7 +136,8 @@ fn events_of_several_tracepoints_come_in_the_order_of_time() -> Outcome {
         .filter(|r| r.point == 1 && r.values[0] == thread)
         .collect();
     assert!(woken.len() >= 200, "{}", woken.len());
-    // The timer that wakes it expires before, and it comes to a processor behind.
+    // The timer that wakes it expires before, and it leaves a processor behind. (That it comes to
+    // an idle one is not recorded everywhere.)
     let mut explained = 0;
     for waking in &woken {
         let at = recorded.all.iter().position(|r| r == *waking).unwrap();
@@ -142,14 +145,14 @@ fn events_of_several_tracepoints_come_in_the_order_of_time() -> Outcome {
             .iter()
             .rev()
             .find(|r| r.point == 2 && r.cpu == waking.cpu);
-        let comes = recorded.all[at..]
+        let leaves = recorded.all[at..]
             .iter()
-            .find(|r| r.point == 0 && r.values[1] == thread);
-        assert!(comes.is_none_or(|r| r.time >= waking.time));
+            .find(|r| r.point == 0 && r.values[0] == thread);
+        assert!(leaves.is_none_or(|r| r.time >= waking.time));
         // `now` is of the same clock.
         let near =
             |r: &&machine::tracefs::Record| waking.time.abs_diff(r.values[1].cast_unsigned()) < 10_000_000;
-        explained += u32::from(timer.filter(near).is_some() && comes.is_some());
+        explained += u32::from(timer.filter(near).is_some() && leaves.is_some());
     }
     assert!(explained >= 150, "{explained} of {}", woken.len());
     Ok(())
