@@ -1,7 +1,8 @@
 //! A program that is a task of `warmset run`: counts, and says of every hundredth job how it went.
 //!
-//! `cargo build --example counter -p warmset-task`, then `workload = { program = ["target/debug/examples/counter"] }`; or, to
-//! join from outside, give the path of the socket and the name of the task.
+//! `cargo build --example counter -p warmset-task`, then `workload = { program =
+//! ["target/debug/examples/counter"] }`; or, to join from outside, give the path of the socket and
+//! the name of the task.
 
 use std::hint::black_box;
 

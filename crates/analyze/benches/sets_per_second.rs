@@ -83,7 +83,10 @@ const PEERS: &[(&str, &str, &str, &str)] = &[
 ];
 
 fn main() {
-    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let chosen: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
     let batches = [sets(12), sets(18)];
     println!(
         "{:<8} {:>10} {:>5} {:>14} {:>10} {:>5} {:>14}   bound by",
@@ -93,7 +96,9 @@ fn main() {
         if !chosen.is_empty() && !chosen.iter().any(|c| c.eq_ignore_ascii_case(name)) {
             continue;
         }
-        let Ok(test) = registry::find(name) else { continue };
+        let Ok(test) = registry::find(name) else {
+            continue;
+        };
         let [a, b] = [&batches[0], &batches[1]].map(|batch| measure(batch, test.run));
         println!(
             "{name:<8} {:>10} {:>5} {peer_12:>14} {:>10} {:>5} {peer_18:>14}   {bound}",

@@ -87,8 +87,9 @@ pub fn assign_with(
         return Ok(Err(Refusal::KeptApart(why)));
     }
     let timings = set.timings();
-    let site =
-        |clusters: ClusterSpec| -> Result<Site> { Ok(Site::of(platform, platform.clusters(clusters)?)) };
+    let site = |clusters: ClusterSpec| -> Result<Site> {
+        Ok(Site::of(platform, platform.clusters(clusters)?))
+    };
     let made = match needs {
         Needs::Nothing => return Ok(Ok(None)),
         Needs::Clusters(clusters) => {
@@ -228,7 +229,8 @@ pub fn in_quanta(
 ) -> (Quanta, Vec<Timing>) {
     let inflated = overheads::quanta::account(tasks, cpus, quantum, system).inflated;
     let length = quantum.nanos().max(1);
-    let whole = |t: &Timing| Duration::from_nanos(t.wcet.nanos().div_ceil(length).saturating_mul(length));
+    let whole =
+        |t: &Timing| Duration::from_nanos(t.wcet.nanos().div_ceil(length).saturating_mul(length));
     let quanta = Quanta {
         cpus: cpus.clone(),
         quantum,

@@ -63,7 +63,9 @@ impl Carries {
             Carries::Nothing => "Blocking and release jitter: refused.",
             Carries::Blocking => "Blocking B: e + B in the place of e. Release jitter: refused.",
             Carries::Deadlines => "Blocking B and release jitter J: it decides (e + B, D − J, p).",
-            Carries::Sporadic => "Blocking B and release jitter J: it decides (e + B, D − J, p − J).",
+            Carries::Sporadic => {
+                "Blocking B and release jitter J: it decides (e + B, D − J, p − J)."
+            }
             Carries::Own(_) => "Blocking and release jitter: in its own analysis.",
         }
     }
@@ -116,7 +118,9 @@ pub fn reduced<'t>(
         return Ok(Some(Cow::Borrowed(tasks)));
     }
     let shorter_period = match carries {
-        Carries::Nothing | Carries::Own(_) => return none(extras).map(|()| Some(Cow::Borrowed(tasks))),
+        Carries::Nothing | Carries::Own(_) => {
+            return none(extras).map(|()| Some(Cow::Borrowed(tasks)));
+        }
         Carries::Blocking => {
             no_jitter(extras)?;
             false
@@ -137,7 +141,11 @@ pub fn reduced<'t>(
                 "release jitter is shorter than the period",
             ));
         }
-        let less = if shorter_period { x.jitter } else { Duration::ZERO };
+        let less = if shorter_period {
+            x.jitter
+        } else {
+            Duration::ZERO
+        };
         out.push(Timing {
             wcet,
             deadline: t.deadline.saturating_sub(x.jitter),
@@ -156,7 +164,10 @@ pub type Ordered<'t> = (Vec<usize>, Cow<'t, [Timing]>);
 ///
 /// # Errors
 /// Jitter as long as a period.
-pub fn by_deadline<'t>(tasks: &'t [Timing], extras: &[Extras]) -> Result<Option<Ordered<'t>>, NotApplicable> {
+pub fn by_deadline<'t>(
+    tasks: &'t [Timing],
+    extras: &[Extras],
+) -> Result<Option<Ordered<'t>>, NotApplicable> {
     let Some(reduced) = reduced(Carries::Sporadic, tasks, extras)? else {
         return Ok(None);
     };

@@ -322,9 +322,21 @@ mod tests {
     const FIG_2_6: [(u64, u64); 4] = [(2, 3), (3, 8), (1, 7), (5, 7)];
 
     fn judge(set: &[Timing], sizes: &[u32], guarantee: Guarantee) -> ClusteredVerdict {
-        let verdict = clustered_edf(set, sizes, Order::DecreasingUtilization, Fit::Worst, guarantee);
+        let verdict = clustered_edf(
+            set,
+            sizes,
+            Order::DecreasingUtilization,
+            Fit::Worst,
+            guarantee,
+        );
         assert_eq!(
-            Scratch::new().is_schedulable(set, sizes, Order::DecreasingUtilization, Fit::Worst, guarantee),
+            Scratch::new().is_schedulable(
+                set,
+                sizes,
+                Order::DecreasingUtilization,
+                Fit::Worst,
+                guarantee
+            ),
             verdict.schedulable
         );
         verdict

@@ -125,10 +125,15 @@ impl<F: Float> Columns<F> {
         let unit = unit.max(1);
         let mut all = 0_u64;
         for t in tasks {
-            let (mut wcet, mut period, mut deadline) = (t.wcet.nanos(), t.period.nanos(), t.deadline.nanos());
+            let (mut wcet, mut period, mut deadline) =
+                (t.wcet.nanos(), t.period.nanos(), t.deadline.nanos());
             if unit == MICROSECOND {
                 // A constant divisor is a multiplication.
-                (wcet, period, deadline) = (wcet / MICROSECOND, period / MICROSECOND, deadline / MICROSECOND);
+                (wcet, period, deadline) = (
+                    wcet / MICROSECOND,
+                    period / MICROSECOND,
+                    deadline / MICROSECOND,
+                );
             } else if unit > 1 {
                 (wcet, period, deadline) = (wcet / unit, period / unit, deadline / unit);
             }
@@ -203,7 +208,11 @@ pub(crate) fn unit(tasks: &[Timing]) -> u64 {
             .iter()
             .all(|d| d.nanos().is_multiple_of(MICROSECOND))
     };
-    if tasks.iter().all(whole) { MICROSECOND } else { 1 }
+    if tasks.iter().all(whole) {
+        MICROSECOND
+    } else {
+        1
+    }
 }
 
 /// The larger, without the care for NaN that costs `f64::max` its speed.

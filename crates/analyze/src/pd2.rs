@@ -43,7 +43,10 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 /// nanosecond.
 pub fn weight(task: &Timing, quantum: Duration) -> Option<Ratio> {
     let quantum = quantum.nanos().max(1);
-    Ratio::new(task.wcet.nanos().div_ceil(quantum), task.period.nanos() / quantum)
+    Ratio::new(
+        task.wcet.nanos().div_ceil(quantum),
+        task.period.nanos() / quantum,
+    )
 }
 
 /// Σ ⌈e/Q⌉/⌊p/Q⌋ ≤ m and no weight above 1. A quantum of zero counts as a nanosecond.
@@ -67,7 +70,10 @@ mod tests {
     use super::*;
 
     fn task(wcet_us: u64, period_us: u64) -> Timing {
-        Timing::implicit(Duration::from_micros(wcet_us), Duration::from_micros(period_us))
+        Timing::implicit(
+            Duration::from_micros(wcet_us),
+            Duration::from_micros(period_us),
+        )
     }
 
     #[test]

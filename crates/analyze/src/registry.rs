@@ -85,7 +85,8 @@ impl TestInfo {
     /// # Errors
     /// As [`TestInfo::decide_with`].
     pub fn decide_set(&self, set: &TaskSet, m: u32) -> Decision {
-        let ordered = (self.policy == "g-fp" && set.has_priorities()).then(|| carries::by_priority(set));
+        let ordered =
+            (self.policy == "g-fp" && set.has_priorities()).then(|| carries::by_priority(set));
         let (tasks, extras) = match &ordered {
             Some((tasks, extras)) => (&tasks[..], &extras[..]),
             None => (set.timings(), set.extras()),
@@ -221,8 +222,7 @@ pub fn page() -> String {
         page += &format!("\n## {}\n\n{}\n\nSource: {}.\n", t.name, t.about, t.source);
         page += &format!("\n{}\n", t.carries.sentence());
         if t.on_grid.is_some() {
-            page +=
-                "\nWith `--grid`: the test in integer time, as published. See \"Releases at any time\".\n";
+            page += "\nWith `--grid`: the test in integer time, as published. See \"Releases at any time\".\n";
         }
         if t.run_inflated.is_some() {
             page += "\nRounding: BAR counts in whole microseconds where all times of a set are, else in nanoseconds. A set \

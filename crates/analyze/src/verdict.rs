@@ -85,7 +85,10 @@ impl fmt::Display for NotApplicable {
                 )
             }
             NotApplicable::TooFewProcessors { needed, given } => {
-                write!(f, "needs at least {needed} processors, and there are {given}")
+                write!(
+                    f,
+                    "needs at least {needed} processors, and there are {given}"
+                )
             }
             NotApplicable::Precondition(clause) => write!(f, "needs that {clause}"),
             NotApplicable::NotTaken(what) => write!(f, "does not take {what}"),

@@ -45,7 +45,10 @@ fn every_hard_test_agrees_with_its_formula() {
         }
     }
     // The sample is worth something only if every test says both.
-    assert!(yes.iter().chain(&no).all(|n| *n > 50), "{HARD:?} {yes:?} {no:?}");
+    assert!(
+        yes.iter().chain(&no).all(|n| *n > 50),
+        "{HARD:?} {yes:?} {no:?}"
+    );
 }
 
 /// Bounds are whole nanoseconds also where all times are whole microseconds and a coarser search
@@ -143,7 +146,11 @@ fn times_beyond_2_to_53_agree_with_the_formulas() {
         let small: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
         let bcli = registry::find("BCLI").unwrap();
         let (fine, coarse) = ((bcli.run)(&timings, m as u32), (bcli.run)(&small, m as u32));
-        assert_eq!(fine.clone().ok(), edf::decide("BCLI", &large, m), "{tasks:?} {m}");
+        assert_eq!(
+            fine.clone().ok(),
+            edf::decide("BCLI", &large, m),
+            "{tasks:?} {m}"
+        );
         // A coarser unit accepts less.
         assert!(coarse != Ok(true) || fine == Ok(true), "{tasks:?} {m}");
         // Windows of every length are decided, one bend after the other: there are too many to try
@@ -163,7 +170,8 @@ fn no_accepted_set_misses_and_no_bound_is_exceeded() {
     for seed in 0..count(2_000) {
         let (tasks, m) = random_set(seed);
         let timings: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
-        let bounded = is_feasible(&tasks) && reference::total(&tasks, Task::u) <= reference::whole(m);
+        let bounded =
+            is_feasible(&tasks) && reference::total(&tasks, Task::u) <= reference::whole(m);
         if !bounded {
             continue;
         }
@@ -185,7 +193,9 @@ fn no_accepted_set_misses_and_no_bound_is_exceeded() {
             .ok()
             .flatten();
         let vectors = compliant_vector::response_bounds(&timings, m as u32).unwrap();
-        let tardiness = devi_anderson::tardiness_bounds(&timings, m as u32).ok().flatten();
+        let tardiness = devi_anderson::tardiness_bounds(&timings, m as u32)
+            .ok()
+            .flatten();
         let tardiness = tardiness.map(|bounds| {
             timings
                 .iter()
@@ -193,7 +203,11 @@ fn no_accepted_set_misses_and_no_bound_is_exceeded() {
                 .map(|(t, b)| t.deadline + b)
                 .collect::<Vec<_>>()
         });
-        for (bounds, name) in [(responses, "RTA"), (vectors, "compliant"), (tardiness, "DA")] {
+        for (bounds, name) in [
+            (responses, "RTA"),
+            (vectors, "compliant"),
+            (tardiness, "DA"),
+        ] {
             for (bound, response) in bounds.iter().flatten().zip(&worst) {
                 assert!(
                     *response <= i128::from(bound.nanos()),
@@ -213,8 +227,8 @@ fn soft_bounds_agree_with_their_formulas() {
         let (tasks, m) = random_set(seed);
         let timings: Vec<_> = tasks.iter().map(|t| t.timing(1)).collect();
         let is_implicit = tasks.iter().all(|t| t.d == t.p);
-        let bounded =
-            tasks.iter().all(|t| t.e <= t.p) && reference::total(&tasks, Task::u) <= reference::whole(m);
+        let bounded = tasks.iter().all(|t| t.e <= t.p)
+            && reference::total(&tasks, Task::u) <= reference::whole(m);
         if is_implicit {
             let ours = devi_anderson::tardiness_bounds(&timings, m as u32).unwrap();
             assert_eq!(ours.is_some(), bounded);

@@ -94,7 +94,8 @@ fn every_policy_with_tests_is_judged() {
         ];
         for (guarantee, tests) in rows {
             let only = std::slice::from_ref(&spec);
-            let judged = policies::judge(&set, &platform, only, guarantee, &Costs::NONE, &Silent).unwrap();
+            let judged =
+                policies::judge(&set, &platform, only, guarantee, &Costs::NONE, &Silent).unwrap();
             let verdict = &judged.policies[0];
             assert_eq!(
                 verdict.schedulable,
@@ -102,7 +103,8 @@ fn every_policy_with_tests_is_judged() {
                 "{word} {guarantee}: {}",
                 verdict.reason
             );
-            let decided = policies::decide(&set, &platform, &spec, guarantee, &Costs::NONE).unwrap();
+            let decided =
+                policies::decide(&set, &platform, &spec, guarantee, &Costs::NONE).unwrap();
             assert_eq!(
                 decided,
                 (tests != Tests::None).then_some(true),
@@ -140,7 +142,8 @@ fn without_costs_every_accounting_gives_the_same_verdict() {
                         ..Costs::NONE
                     };
                     let only = std::slice::from_ref(&spec);
-                    let judged = policies::judge(&set, &platform, only, guarantee, &costs, &Silent).unwrap();
+                    let judged =
+                        policies::judge(&set, &platform, only, guarantee, &costs, &Silent).unwrap();
                     let v = judged.policies.into_iter().next().unwrap();
                     (v.schedulable, v.decided_by, v.assignment)
                 };
@@ -190,11 +193,16 @@ fn who_never_migrates_never_pays_a_migration() {
             ..Costs::NONE
         };
         let only = ["p-edf".parse().unwrap()];
-        let judged = policies::judge(&set, &platform, &only, Guarantee::Hard, &costs, &Silent).unwrap();
+        let judged =
+            policies::judge(&set, &platform, &only, Guarantee::Hard, &costs, &Silent).unwrap();
         judged.policies[0].inflated_utilization
     };
     for accounting in Accounting::ALL {
-        assert_eq!(charged(1, accounting), charged(20, accounting), "{accounting}");
+        assert_eq!(
+            charged(1, accounting),
+            charged(20, accounting),
+            "{accounting}"
+        );
     }
 }
 

@@ -25,7 +25,10 @@ fn verdicts_agree() {
             let ours = test.decide_on_grid(set.set.timings(), set.m, Duration::from_micros(1));
             compared += 1;
             if ours != Ok(verdict.as_bool().unwrap()) {
-                different.push(format!("{name} of set {}: {ours:?}, SchedCAT {verdict}", set.id));
+                different.push(format!(
+                    "{name} of set {}: {ours:?}, SchedCAT {verdict}",
+                    set.id
+                ));
             }
         }
     }
@@ -73,7 +76,10 @@ fn no_hard_test_accepts_a_set_that_misses() {
         for test in registry::ALL {
             if test.policy == "g-edf" && test.guarantee == analyze::Guarantee::Hard {
                 let (tasks, micro) = (set.set.timings(), Duration::from_micros(1));
-                for says in [(test.run)(tasks, set.m), test.decide_on_grid(tasks, set.m, micro)] {
+                for says in [
+                    (test.run)(tasks, set.m),
+                    test.decide_on_grid(tasks, set.m, micro),
+                ] {
                     assert_ne!(says, Ok(true), "{} of {}", test.name, set.id);
                 }
             }
@@ -130,7 +136,11 @@ fn bounds_of_compliant_vectors_agree_but_for_a_lost_sign() {
             if ours == theirs {
                 equal += 1;
             } else {
-                assert!(ours < 0 && theirs == -ours, "set {}: {ours} {theirs}", set.id);
+                assert!(
+                    ours < 0 && theirs == -ours,
+                    "set {}: {ours} {theirs}",
+                    set.id
+                );
                 signs += 1;
             }
         }

@@ -164,7 +164,8 @@ fn simulate(tasks: &[Task], m: usize, rule: Rule, pattern: Pattern) -> Outcome {
     }
     for (task, job) in current.iter().enumerate() {
         let open = jobs[task].get(job.number);
-        outcome.missed |= open.is_some_and(|(arrival, _)| arrival + tasks[task].deadline <= horizon);
+        outcome.missed |=
+            open.is_some_and(|(arrival, _)| arrival + tasks[task].deadline <= horizon);
     }
     outcome
 }
@@ -199,7 +200,9 @@ fn blocking(tasks: &[Task], rule: Rule) -> Vec<u64> {
             Rule::Fixed => *j > i,
             Rule::Monotonic => (tasks[*j].deadline, *j) > (tasks[i].deadline, i),
         };
-        let sections = (0..tasks.len()).filter(less_urgent).map(|j| tasks[j].section);
+        let sections = (0..tasks.len())
+            .filter(less_urgent)
+            .map(|j| tasks[j].section);
         sections.max().unwrap_or(0).saturating_sub(1)
     };
     (0..tasks.len()).map(of).collect()
@@ -215,7 +218,11 @@ fn random_set(random: &mut Random, m: u64, with_sections: bool, constrained: boo
         let most_early = (longest - wcet) / m;
         let deadline = longest - random.among(0, most_early);
         let jitter = random.among(0, deadline - wcet) * random.among(0, 1);
-        let section = if with_sections { random.among(0, wcet) } else { 0 };
+        let section = if with_sections {
+            random.among(0, wcet)
+        } else {
+            0
+        };
         Task {
             wcet,
             period,
@@ -290,7 +297,10 @@ fn one_processor_keeps_what_is_accepted_under_edf() {
         assert!(bounds.is_some() || is_full, "{seed} {set:?}");
         let bounds = bounds.unwrap_or_else(|| set.iter().map(|t| ticks(t.deadline)).collect());
         assert!(
-            bounds.iter().zip(&set).all(|(r, t)| *r <= ticks(t.deadline)),
+            bounds
+                .iter()
+                .zip(&set)
+                .all(|(r, t)| *r <= ticks(t.deadline)),
             "{seed} {set:?} {bounds:?}"
         );
         for pattern in patterns(seed) {
@@ -435,7 +445,9 @@ fn several_processors_keep_what_is_accepted_with_the_blocking_that_occurs() {
             for pattern in patterns(seed) {
                 let outcome = simulate(&set, 2, rule, pattern);
                 let extras = extras(&set, &outcome.blocked);
-                let says = |t: &&&registry::TestInfo| t.decide_with(&timings(&set), &extras, 2) == Ok(true);
+                let says = |t: &&&registry::TestInfo| {
+                    t.decide_with(&timings(&set), &extras, 2) == Ok(true)
+                };
                 let tests = registry::ALL.iter();
                 let hard: Vec<_> = tests
                     .filter(|t| t.policy == policy && t.guarantee == Guarantee::Hard)
@@ -466,7 +478,12 @@ fn every_test_carries_or_refuses() {
     };
     for test in registry::ALL {
         let plain = test.decide_inflated(&set, 2);
-        assert_eq!(test.decide_with(&set, &with(0, 0), 2), plain, "{}", test.name);
+        assert_eq!(
+            test.decide_with(&set, &with(0, 0), 2),
+            plain,
+            "{}",
+            test.name
+        );
         assert_eq!(test.decide_with(&set, &[], 2), plain, "{}", test.name);
         let jitter = test.decide_with(&set, &with(0, 1), 2);
         let blocking = test.decide_with(&set, &with(1, 0), 2);

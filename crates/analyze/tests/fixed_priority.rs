@@ -99,14 +99,23 @@ fn no_accepted_set_misses_and_no_bound_is_exceeded() {
         }
         // Sets with a task that needs a whole processor would never be done.
         let worst = simulator::g_fp(&tasks, m as usize, 240);
-        assert!(!simulator::misses(&tasks, &worst), "{tasks:?} {m} {worst:?}");
+        assert!(
+            !simulator::misses(&tasks, &worst),
+            "{tasks:?} {m} {worst:?}"
+        );
         by_density += usize::from(density);
         if let Ok(Some(bounds)) = bounds {
             accepted += 1;
             for (bound, response) in bounds.iter().zip(&worst) {
-                assert!(*response <= i128::from(bound.nanos()), "{tasks:?} {m} {worst:?}");
+                assert!(
+                    *response <= i128::from(bound.nanos()),
+                    "{tasks:?} {m} {worst:?}"
+                );
             }
         }
     }
-    assert!(accepted > 500 && by_density > 100, "{accepted} {by_density}");
+    assert!(
+        accepted > 500 && by_density > 100,
+        "{accepted} {by_density}"
+    );
 }

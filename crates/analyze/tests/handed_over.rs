@@ -10,7 +10,9 @@ use analyze::policies::{Costs, Judgment, PolicyVerdict, read_list};
 use model::assignmentfile::AssignmentFile;
 use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
 use model::watch::Silent;
-use model::{Assignment, Bytes, Details, Duration, Load, Platform, Profile, Statistic, TaskSet, Timing};
+use model::{
+    Assignment, Bytes, Details, Duration, Load, Platform, Profile, Statistic, TaskSet, Timing,
+};
 use policy::{Setup, Spec};
 use simulate::{Scenario, Summary};
 use testing::platforms::pairs;
@@ -116,7 +118,8 @@ fn simulated(
     let plan = spec.plan(&setup).unwrap();
     let name = spec.info().name;
     let costs =
-        simulate::Costs::from_profile(profile, name, set, platform, Load::Load, Statistic::Maximum).unwrap();
+        simulate::Costs::from_profile(profile, name, set, platform, Load::Load, Statistic::Maximum)
+            .unwrap();
     let scenario = Scenario {
         horizon: ms(200),
         ..Scenario::default()
@@ -162,7 +165,11 @@ fn play(policy: &str, guarantee: Guarantee, micros: u64, sets: u64) -> Outcome {
         let set = scaled(&small, growth.thousandths);
         let judgment = judge(&set, &platform, policy, guarantee, &profile);
         let verdict = &judgment.policies[0];
-        assert!(verdict.schedulable, "{policy}, set {number}: {}", verdict.reason);
+        assert!(
+            verdict.schedulable,
+            "{policy}, set {number}: {}",
+            verdict.reason
+        );
         outcome.accepted += 1;
         let answer = serde_json::to_string(&judgment).unwrap();
         let file = AssignmentFile::from_json(&answer, "answer.json").unwrap();

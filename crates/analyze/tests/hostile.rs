@@ -43,7 +43,10 @@ const PRIMES: [u64; 6] = [
 fn coprime_periods_near_two_to_sixty_are_decided_to_the_nanosecond() {
     // Half of each of the first four, within a nanosecond: U is 2 less or more than 2·10^-18.
     for extra in [0, 1] {
-        let tasks: Vec<Timing> = PRIMES[..4].iter().map(|p| task(p / 2 + extra, *p, *p)).collect();
+        let tasks: Vec<Timing> = PRIMES[..4]
+            .iter()
+            .map(|p| task(p / 2 + extra, *p, *p))
+            .collect();
         // U ≤ m − (m − 1)·u_max at m = 3 is 2 against 3 − 2·(1/2) = 2.
         assert_eq!(answer("GFB", &tasks, 3), Ok(extra == 0));
         assert_eq!(answer("BAK", &tasks, 3), Ok(extra == 0));
@@ -59,7 +62,9 @@ fn a_full_system_is_decided_and_one_nanosecond_more_refused() {
     assert_eq!(answer("DA", &full, 4), Ok(true));
     assert_eq!(
         answer("BAR", &full, 4),
-        Err(NotApplicable::Precondition("the total utilization is below m"))
+        Err(NotApplicable::Precondition(
+            "the total utilization is below m"
+        ))
     );
     let mut over = full.clone();
     over.push(task(1, u64::MAX, u64::MAX));
@@ -123,9 +128,15 @@ fn every_test_decides_a_million_different_tasks_or_names_its_limit() {
     }
     assert_eq!(answer("EDF-FM", &light, 1_024), Ok(true));
     let wcs = cache_aware::tardiness_bounds(&light, 1_024, Duration::from_micros(100));
-    assert_eq!(wcs.map(|bounds| bounds.map(|b| b.len())), Ok(Some(1_000_000)));
+    assert_eq!(
+        wcs.map(|bounds| bounds.map(|b| b.len())),
+        Ok(Some(1_000_000))
+    );
     let windows = window_constrained::tardiness_bounds(&light, 1_024, &[]);
-    assert_eq!(windows.map(|bounds| bounds.map(|b| b.len())), Ok(Some(1_000_000)));
+    assert_eq!(
+        windows.map(|bounds| bounds.map(|b| b.len())),
+        Ok(Some(1_000_000))
+    );
 }
 
 /// The exact tests of one processor share one limit of work among all processors.
@@ -154,8 +165,16 @@ fn bounds_of_two_thousand_coprime_periods_are_computed_exactly() {
             task(period / 16, period, period)
         })
         .collect();
-    assert!(compliant_vector::response_bounds(&tasks, 128).unwrap().is_some());
-    assert!(devi_anderson::tardiness_bounds(&tasks, 128).unwrap().is_some());
+    assert!(
+        compliant_vector::response_bounds(&tasks, 128)
+            .unwrap()
+            .is_some()
+    );
+    assert!(
+        devi_anderson::tardiness_bounds(&tasks, 128)
+            .unwrap()
+            .is_some()
+    );
     assert!(
         window_constrained::tardiness_bounds(&tasks, 128, &[])
             .unwrap()
@@ -220,7 +239,11 @@ fn a_hundred_thousand_different_tasks_are_compared_within_the_limit_of_pairs() {
         compliant_vector::response_bounds(&tasks, 512),
         Err(NotApplicable::Limit("2,000 tasks"))
     );
-    assert!(devi_anderson::tardiness_bounds(&tasks, 512).unwrap().is_some());
+    assert!(
+        devi_anderson::tardiness_bounds(&tasks, 512)
+            .unwrap()
+            .is_some()
+    );
 }
 
 proptest! {

@@ -19,8 +19,8 @@ use analyze::uniprocessor::fixed_priority::{self, Priority};
 use model::assignment::Clustered;
 use model::watch::Silent;
 use model::{
-    Assignment, Bytes, ClusterSpec, CpuId, CpuSet, Details, Duration, Platform, Ratio, Resumption, TaskSet,
-    Timing,
+    Assignment, Bytes, ClusterSpec, CpuId, CpuSet, Details, Duration, Platform, Ratio, Resumption,
+    TaskSet, Timing,
 };
 use policy::{Setup, Spec};
 use simulate::{Costs, Execution, Releases, Scenario, Summary, TaskSummary};
@@ -123,7 +123,11 @@ impl Case {
     fn stretched(&self, per_mille: u64, policy: usize) -> Vec<Timing> {
         let stretch = |t: &Timing| Timing {
             wcet: us((t.wcet.nanos() * per_mille / 1_000_000).max(10)),
-            deadline: if POLICIES[policy].2 { t.deadline } else { t.period },
+            deadline: if POLICIES[policy].2 {
+                t.deadline
+            } else {
+                t.period
+            },
             ..*t
         };
         self.tasks.iter().map(stretch).collect()
@@ -221,7 +225,14 @@ fn by_edf(tasks: &[Timing], size: u32) -> bool {
 
 fn p_edf(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
     let clusters = case.platform.clusters(ClusterSpec::Partitioned).ok()?;
-    let packed = pack(tasks, &clusters, system, Order::DecreasingUtilization, Fit::Worst).ok()?;
+    let packed = pack(
+        tasks,
+        &clusters,
+        system,
+        Order::DecreasingUtilization,
+        Fit::Worst,
+    )
+    .ok()?;
     in_time(tasks, Some(Assignment::Clustered(packed.assignment)))
 }
 fn c_edf(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
@@ -246,9 +257,13 @@ fn g_edf_soft(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Acce
     })
 }
 fn p_rm(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
-    in_clusters(case, tasks, system, ClusterSpec::Partitioned, |inside, _| {
-        fixed_priority::decide(inside, Priority::RateMonotonic) == Ok(true)
-    })
+    in_clusters(
+        case,
+        tasks,
+        system,
+        ClusterSpec::Partitioned,
+        |inside, _| fixed_priority::decide(inside, Priority::RateMonotonic) == Ok(true),
+    )
 }
 fn g_fp(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
     in_clusters(case, tasks, system, ClusterSpec::Global, |inside, m| {
@@ -273,12 +288,23 @@ fn edf_fm(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted
 }
 fn edf_wm(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
     let cpus = case.platform.in_cache_order();
-    let slices = overheads::edf_wm::assign(tasks, &cpus, &edf_wm::Settings::default(), system).ok()?;
+    let slices =
+        overheads::edf_wm::assign(tasks, &cpus, &edf_wm::Settings::default(), system).ok()?;
     in_time(tasks, Some(Assignment::Slices(slices)))
 }
-fn in_slots(case: &Case, tasks: &[Timing], system: &System<'_>, spec: ClusterSpec) -> Option<Accepted> {
+fn in_slots(
+    case: &Case,
+    tasks: &[Timing],
+    system: &System<'_>,
+    spec: ClusterSpec,
+) -> Option<Accepted> {
     let cpus = case.platform.in_cache_order();
-    let of = |cluster: &CpuSet| cpus.iter().copied().filter(|c| cluster.contains(*c)).collect();
+    let of = |cluster: &CpuSet| {
+        cpus.iter()
+            .copied()
+            .filter(|c| cluster.contains(*c))
+            .collect()
+    };
     let clusters: Vec<Vec<CpuId>> = case.platform.clusters(spec).ok()?.iter().map(of).collect();
     let settings = nps_f::Settings {
         delta: case.delta,
@@ -312,7 +338,9 @@ fn in_whole_quanta(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option
 fn cache_aware_soft(case: &Case, tasks: &[Timing], system: &System<'_>) -> Option<Accepted> {
     let m = case.platform.usable().len() as u32;
     let planned = quanta::account(tasks, &case.platform.usable(), pd2::QUANTUM, system).inflated;
-    if tasks.iter().any(|t| t.period.nanos() % 1_000_000 != 0) || planned.iter().any(|t| t.wcet > t.period) {
+    if tasks.iter().any(|t| t.period.nanos() % 1_000_000 != 0)
+        || planned.iter().any(|t| t.wcet > t.period)
+    {
         return None;
     }
     let tardiness = cache_aware::tardiness_bounds(&planned, m, pd2::QUANTUM).ok()??;
@@ -357,8 +385,16 @@ fn run(case: &Case, policy: &str, tasks: &[Timing], accepted: &Accepted) -> Summ
         scenario.releases = Releases::Periodic;
     }
     let costs = case.costs();
-    let (summary, ()) =
-        simulate::simulate(plan, &set, &case.platform, &scenario, Some(&costs), &Silent, ()).unwrap();
+    let (summary, ()) = simulate::simulate(
+        plan,
+        &set,
+        &case.platform,
+        &scenario,
+        Some(&costs),
+        &Silent,
+        (),
+    )
+    .unwrap();
     summary
 }
 
@@ -421,7 +457,12 @@ fn play(index: usize, sets: u64, charged: impl Fn(&Case) -> (Overheads, CacheDel
             true => seen.misses > 0,
             false => seen.tardiness_max > *bound,
         };
-        if let Some(task) = summary.tasks.iter().zip(&accepted.tardiness).position(is_late) {
+        if let Some(task) = summary
+            .tasks
+            .iter()
+            .zip(&accepted.tardiness)
+            .position(is_late)
+        {
             outcome.broken = Some(format!(
                 "{policy}, set {number}: T{} late by {} with a bound of {}, m = {}\n{:?}\n{tasks:?}\nphases {:?}\ndelays {:?}\n{:?}\n{:?}",
                 task + 1,
@@ -462,7 +503,11 @@ fn what_is_accepted_with_overheads_keeps_its_guarantee() {
             "{policy}: {} sets, {} with tasks or servers on several processors, {} tardy within bounds",
             outcome.accepted, outcome.split, outcome.tardy
         );
-        assert!(outcome.broken.is_none(), "{}", outcome.broken.unwrap_or_default());
+        assert!(
+            outcome.broken.is_none(),
+            "{}",
+            outcome.broken.unwrap_or_default()
+        );
         assert!(
             outcome.accepted > sets / 8,
             "{policy}: hardly any set is accepted"
@@ -492,7 +537,10 @@ fn what_is_accepted_without_overheads_does_not() {
 
 fn is_split(assignment: Option<&Assignment>) -> bool {
     match assignment {
-        Some(Assignment::Turns(turns)) => turns.tasks.iter().any(model::assignment::Turn::is_migratory),
+        Some(Assignment::Turns(turns)) => turns
+            .tasks
+            .iter()
+            .any(model::assignment::Turn::is_migratory),
         Some(Assignment::Slices(slices)) => slices.tasks.iter().any(|s| s.len() > 1),
         Some(Assignment::Slots(slots)) => {
             let served = slots

@@ -5,7 +5,9 @@
 //! an established QPA.
 
 use analyze::partition::{Acceptance, Fit, Order, Scratch, partition};
-use analyze::uniprocessor::fixed_priority::{Priority, Response, hyperbolic, liu_layland, response_times};
+use analyze::uniprocessor::fixed_priority::{
+    Priority, Response, hyperbolic, liu_layland, response_times,
+};
 use analyze::uniprocessor::{edf, fixed_priority};
 use model::{Duration, Timing};
 use num_bigint::BigInt;
@@ -35,16 +37,29 @@ fn all_296_sets_have_the_assignments_and_verdicts_of_the_sample() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|t| task(micros(&t["wcet"]), micros(&t["period"]), micros(&t["deadline"])))
+            .map(|t| {
+                task(
+                    micros(&t["wcet"]),
+                    micros(&t["period"]),
+                    micros(&t["deadline"]),
+                )
+            })
             .collect();
         let sizes = vec![1; m as usize];
         for (name, fit) in FITS {
             let mut scratch = Scratch::new();
             let assigned = scratch.pack(&tasks, &sizes, Order::DecreasingUtilization, fit);
-            let verdict = |suffix: &str| expected["verdicts"][format!("PEDF-{name}-{suffix}")].as_bool();
-            assert_eq!(Some(assigned.is_ok()), verdict("fits"), "{name}, set {}", id);
+            let verdict =
+                |suffix: &str| expected["verdicts"][format!("PEDF-{name}-{suffix}")].as_bool();
+            assert_eq!(
+                Some(assigned.is_ok()),
+                verdict("fits"),
+                "{name}, set {}",
+                id
+            );
             // -1 marks a task that found no place.
-            let given: Vec<i64> = serde_json::from_value(expected["pedf"][name]["assign"].clone()).unwrap();
+            let given: Vec<i64> =
+                serde_json::from_value(expected["pedf"][name]["assign"].clone()).unwrap();
             match assigned {
                 Ok(bins) => assert!(
                     bins.iter().map(|b| i64::from(*b)).eq(given.iter().copied()),
@@ -54,7 +69,12 @@ fn all_296_sets_have_the_assignments_and_verdicts_of_the_sample() {
                 Err(task) => assert_eq!(given[task as usize], -1, "{name}, set {}", id),
             }
             let test = analyze::registry::find(&format!("PEDF-{name}")).unwrap();
-            assert_eq!((test.run)(&tasks, m).ok(), verdict("QPA"), "{name}, set {}", id);
+            assert_eq!(
+                (test.run)(&tasks, m).ok(),
+                verdict("QPA"),
+                "{name}, set {}",
+                id
+            );
             compared += 1;
         }
     }

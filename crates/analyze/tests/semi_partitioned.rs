@@ -114,7 +114,10 @@ fn example_4_2_1_slices_of_edf_wm() {
         .map(|s| (s.cpu.0, s.budget.nanos(), s.window.nanos()))
         .collect();
     // 0.5; 3/7 rounded down; what is missing to 1.
-    assert_eq!(split, [(2, 500_000, UNIT), (1, 428_571, UNIT), (0, 71_429, UNIT)]);
+    assert_eq!(
+        split,
+        [(2, 500_000, UNIT), (1, 428_571, UNIT), (0, 71_429, UNIT)]
+    );
 }
 
 #[test]
@@ -262,7 +265,9 @@ fn served(slots: &Slots, server: u32) -> Result<u64, String> {
         .collect();
     spans.sort_unstable();
     if spans.windows(2).any(|w| w[1].0 < w[0].1) {
-        return Err(format!("server {server} on two processors at once: {spans:?}"));
+        return Err(format!(
+            "server {server} on two processors at once: {spans:?}"
+        ));
     }
     Ok(spans.iter().map(|(start, end)| end - start).sum())
 }

@@ -149,7 +149,8 @@ fn semi_partitioned_tests_accept_no_set_that_misses() {
     for case in cases().chain((0..count()).map(Case::heavy)) {
         let cpus = processors(case.m);
         if accepts(&case, "EDF-WM") {
-            let found = edf_wm::assign(case.timings(), &cpus, &edf_wm::Settings::default()).unwrap();
+            let found =
+                edf_wm::assign(case.timings(), &cpus, &edf_wm::Settings::default()).unwrap();
             slices += usize::from(found.tasks.iter().any(|s| s.len() > 1));
             case.assert_no_miss("EDF-WM", "edf-wm", Some(&Assignment::Slices(found)));
         }
@@ -197,7 +198,10 @@ fn tardiness_under_global_edf_stays_within_its_bounds() {
             }
         }
     }
-    assert!(bounded > count() / 2 && closest > 0.0, "{bounded} {closest}");
+    assert!(
+        bounded > count() / 2 && closest > 0.0,
+        "{bounded} {closest}"
+    );
 }
 
 #[test]
@@ -225,7 +229,8 @@ fn tardiness_of_fixed_tasks_stays_within_the_bound_of_edf_fm() {
 fn tardiness_under_the_cache_aware_scheduler_stays_within_its_bound() {
     let (mut bounded, mut tardy, mut closest) = (0, 0, 0.0_f64);
     for case in cases().filter(Case::is_implicit) {
-        let bounds = cache_aware::tardiness_bounds(case.timings(), case.m, cache_aware::QUANTUM).unwrap();
+        let bounds =
+            cache_aware::tardiness_bounds(case.timings(), case.m, cache_aware::QUANTUM).unwrap();
         assert_eq!(bounds.is_some(), accepts(&case, "WC"));
         let Some(bounds) = bounds else { continue };
         for cache in ["256KiB", "1MiB", "64MiB"] {

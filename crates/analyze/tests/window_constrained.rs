@@ -145,7 +145,10 @@ fn no_choice_of_promotions_exceeds_the_bound_of_the_cache_aware_scheduler() {
                 // One quantum of the bound is for releases within a quantum, of which there are
                 // none here.
                 let bound = i128::from(bound.nanos()) - 1;
-                assert!(*worst <= bound, "{tasks:?} {m} {adversary:?}: {worst} {bound}");
+                assert!(
+                    *worst <= bound,
+                    "{tasks:?} {m} {adversary:?}: {worst} {bound}"
+                );
                 closest = closest.max(*worst as f64 / bound.max(1) as f64);
             }
         }

@@ -7,7 +7,8 @@ use analyze::overheads::{CacheCharge, CacheDelays, Kind, Precedence, System, acc
 use analyze::policies::{self, Accounting, Costs};
 use model::watch::Silent;
 use model::{
-    Assignment, Bytes, Details, Duration, Platform, Profile, Statistic, TaskId, TaskSet, Timing, profilefile,
+    Assignment, Bytes, Details, Duration, Platform, Profile, Statistic, TaskId, TaskSet, Timing,
+    profilefile,
 };
 use policy::catalog::{self, Priority};
 use policy::{Spec, catalog::Tests};
@@ -182,7 +183,8 @@ fn the_three_ways_differ_with_costs() {
             ..Costs::NONE
         };
         let only = std::slice::from_ref(&spec);
-        let judged = policies::judge(&set, &platform, only, Guarantee::Hard, &costs, &Silent).unwrap();
+        let judged =
+            policies::judge(&set, &platform, only, Guarantee::Hard, &costs, &Silent).unwrap();
         let first = TaskId(0).index();
         (
             judged.policies[0].inflated_utilization,

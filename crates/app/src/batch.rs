@@ -33,7 +33,11 @@ pub fn run(
     if let Some(bytes) = length {
         watch.begin(what, bytes);
     }
-    let place = if batch == "-" { "standard input" } else { batch };
+    let place = if batch == "-" {
+        "standard input"
+    } else {
+        batch
+    };
     let lines = std::thread::scope(|scope| {
         let (send, receive) = sync_channel(2);
         std::thread::Builder::new()
@@ -99,7 +103,11 @@ fn read_lines(source: Box<dyn Read + Send>, chunks: &SyncSender<Chunk>) {
             && (chunk.lines.is_empty() || !reader.buffer().is_empty())
         {
             let mut line = Vec::new();
-            match reader.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line) {
+            match reader
+                .by_ref()
+                .take(MOST_BYTES)
+                .read_until(b'\n', &mut line)
+            {
                 Ok(0) => at_end = true,
                 Ok(length) if length as u64 == MOST_BYTES => {
                     chunk.failure = Some(
@@ -163,7 +171,9 @@ fn answer_all(
         let _ = output.write(text.as_bytes())?;
         if let Some((index, e)) = failure {
             watch.finish();
-            return Err(e.at(format!("line {}", chunk.first + index as u64)).at(place));
+            return Err(e
+                .at(format!("line {}", chunk.first + index as u64))
+                .at(place));
         }
         watch.advance(chunk.lines.iter().map(|l| l.len() as u64).sum());
         if watch.stopped() {
@@ -177,7 +187,10 @@ fn answer_all(
 }
 
 /// The answer to one line, with its newline; none for a blank one.
-fn answer_line(line: &[u8], answer: impl Fn(&BatchSet) -> Result<String>) -> Result<Option<String>> {
+fn answer_line(
+    line: &[u8],
+    answer: impl Fn(&BatchSet) -> Result<String>,
+) -> Result<Option<String>> {
     let text = std::str::from_utf8(line).map_err(|e| {
         Error::new("the line is not UTF-8 text")
             .at(format!("column {}", e.valid_up_to() + 1))

@@ -30,7 +30,10 @@ pub fn about(name: &str) -> Option<&'static str> {
 }
 
 fn task(name: String, wcet_ms: u64, period_ms: u64, wss: Bytes, soft: bool) -> (Timing, Details) {
-    let timing = Timing::implicit(Duration::from_millis(wcet_ms), Duration::from_millis(period_ms));
+    let timing = Timing::implicit(
+        Duration::from_millis(wcet_ms),
+        Duration::from_millis(period_ms),
+    );
     let details = Details {
         wss: Some(wss),
         soft,
@@ -88,7 +91,10 @@ mod tests {
             taskfile::from_toml(control_file).unwrap(),
             control(2).unwrap().set
         );
-        assert_eq!(taskfile::from_toml(video_file).unwrap(), video(2).unwrap().set);
+        assert_eq!(
+            taskfile::from_toml(video_file).unwrap(),
+            video(2).unwrap().set
+        );
     }
 
     #[test]

@@ -107,11 +107,11 @@ pub fn prepare(options: &Options) -> Result<Drawing<'_>> {
 pub fn one_set(sets: u64) -> Result<()> {
     match sets {
         0 | 1 => Ok(()),
-        _ => Err(
-            Error::new(format!("a task file holds one set, and {sets} were asked for"))
-                .at("--sets")
-                .remedy("write batch lines with `--format jsonl`"),
-        ),
+        _ => Err(Error::new(format!(
+            "a task file holds one set, and {sets} were asked for"
+        ))
+        .at("--sets")
+        .remedy("write batch lines with `--format jsonl`")),
     }
 }
 
@@ -167,7 +167,10 @@ impl Options {
                 total,
                 range: self.range.as_deref().map_or(Ok(Range::ALL), str::parse)?,
             },
-            (_, Some(tasks), None) => Amount::Tasks { utilizations, tasks },
+            (_, Some(tasks), None) => Amount::Tasks {
+                utilizations,
+                tasks,
+            },
             _ if self.until.is_some() => Amount::UntilRefused { utilizations },
             _ => {
                 return Err(Error::new("nothing says how many tasks a set has")
@@ -185,7 +188,10 @@ impl Options {
     ///
     /// `None`: each set its own.
     fn processors(&self) -> Result<Option<u32>> {
-        let needed = self.cap.or(self.total).map(|u| u.num().div_ceil(u.den()).max(1));
+        let needed = self
+            .cap
+            .or(self.total)
+            .map(|u| u.num().div_ceil(u.den()).max(1));
         let given = self.on.given()?.map(|p| p.usable().len() as u64);
         if self.until.is_some() && given.is_none() {
             return Err(Error::new("a test is asked with a number of processors")
@@ -223,7 +229,12 @@ impl Options {
         words.join(" ")
     }
 
-    fn write_lines(&self, source: &Source, output: &mut Output<'_>, watch: &dyn Watch) -> Result<()> {
+    fn write_lines(
+        &self,
+        source: &Source,
+        output: &mut Output<'_>,
+        watch: &dyn Watch,
+    ) -> Result<()> {
         workers()?;
         watch.begin("drawing task sets", self.sets);
         let end = self.first + self.sets;
@@ -277,7 +288,10 @@ fn with_provenance(line: String, options: &Options, source: &Source) -> Result<S
     };
     let text = serde_json::to_string(&provenance)
         .map_err(|e| Error::new(format!("the provenance cannot be written as JSON: {e}")))?;
-    Ok(format!("{},\"provenance\":{text}}}", line.trim_end_matches('}')))
+    Ok(format!(
+        "{},\"provenance\":{text}}}",
+        line.trim_end_matches('}')
+    ))
 }
 
 /// What sets are drawn from.
@@ -295,8 +309,12 @@ impl Source {
         match self.m {
             Some(m) => Ok(m),
             None => {
-                let total =
-                    |m: u64| exact::cmp_sum(set.timings().iter().map(Timing::utilization), Ratio::whole(m));
+                let total = |m: u64| {
+                    exact::cmp_sum(
+                        set.timings().iter().map(Timing::utilization),
+                        Ratio::whole(m),
+                    )
+                };
                 possible((1..).find(|m| total(*m).is_le()).unwrap_or(1))
             }
         }

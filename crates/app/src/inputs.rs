@@ -47,7 +47,8 @@ impl Tasks {
     /// # Errors
     /// The file cannot be read, or is no task file; the error names it.
     pub fn read(path: &Path) -> Result<Self> {
-        let set = taskfile::from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))?;
+        let set =
+            taskfile::from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()))?;
         Ok(Tasks {
             place: path.display().to_string(),
             set,

@@ -20,7 +20,10 @@ impl<'a> Output<'a> {
     /// # Errors
     /// It cannot be written there.
     pub fn file(path: &Path) -> Result<Self> {
-        Ok(Output::File(path.to_owned(), Box::new(Aside::create(path)?)))
+        Ok(Output::File(
+            path.to_owned(),
+            Box::new(Aside::create(path)?),
+        ))
     }
 
     /// The file of this name, or standard output that `writer` writes to.

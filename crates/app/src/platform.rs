@@ -39,9 +39,11 @@ impl Described {
             Some("svg") => report::platform::svg(self.platform()),
             Some("toml") => platformfile::to_toml(self.platform()),
             _ => {
-                return Err(Error::new("neither a picture nor a description by its name")
-                    .at(path.display())
-                    .remedy("end the name in `.svg` or `.toml`"));
+                return Err(
+                    Error::new("neither a picture nor a description by its name")
+                        .at(path.display())
+                        .remedy("end the name in `.svg` or `.toml`"),
+                );
             }
         };
         files::write(path, text)

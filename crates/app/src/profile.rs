@@ -42,7 +42,10 @@ pub fn values(profile: &Profile, wss: Option<Bytes>, tasks: Option<u32>) -> Valu
 fn rows(profile: &Profile, wss: Option<Bytes>, tasks: Option<u32>) -> Vec<Row> {
     let both = [Statistic::Average, Statistic::Maximum];
     let mut rows = Vec::new();
-    for (wss, curve) in wss.iter().flat_map(|w| profile.cpmd.iter().map(move |c| (*w, c))) {
+    for (wss, curve) in wss
+        .iter()
+        .flat_map(|w| profile.cpmd.iter().map(move |c| (*w, c)))
+    {
         for statistic in both {
             rows.extend(curve.at(wss, statistic).map(|r| Row {
                 curve: format!(

@@ -51,8 +51,9 @@ pub fn make(options: &Options, watch: &dyn Watch) -> Result<Written> {
         (None, Some(dir), None) => Some(dir.join("index.html")),
         (None, _, Some(_)) => None,
         (None, None, None) => {
-            return Err(Error::new("nowhere to write to")
-                .remedy("name the page with `-o FILE`, or a directory for figures with `--figures DIR`"));
+            return Err(Error::new("nowhere to write to").remedy(
+                "name the page with `-o FILE`, or a directory for figures with `--figures DIR`",
+            ));
         }
     };
     let mut made = pages::make(&material, watch)?;
@@ -104,21 +105,22 @@ fn file_name(id: &str) -> String {
 }
 
 fn material(options: &Options) -> Result<Material> {
-    let mut material =
-        match &options.dir {
-            Some(file) if file.is_file() => {
-                return Err(Error::new("this is a file, and a report is made from a directory")
+    let mut material = match &options.dir {
+        Some(file) if file.is_file() => {
+            return Err(Error::new("this is a file, and a report is made from a directory")
                 .at(file.display())
                 .remedy("name the directory that it is in; a profile alone is shown with `--profile FILE`"));
-            }
-            Some(dir) if !dir.is_dir() => {
-                return Err(Error::new("there is no such directory")
-                    .at(dir.display())
-                    .remedy("name the directory that `warmset tour` or `warmset measure cpmd -o` wrote"));
-            }
-            Some(dir) => pages::read(dir)?,
-            None => Material::default(),
-        };
+        }
+        Some(dir) if !dir.is_dir() => {
+            return Err(Error::new("there is no such directory")
+                .at(dir.display())
+                .remedy(
+                    "name the directory that `warmset tour` or `warmset measure cpmd -o` wrote",
+                ));
+        }
+        Some(dir) => pages::read(dir)?,
+        None => Material::default(),
+    };
     if let Some(profile) = &options.profile {
         material.profile = Some(profile.profile()?);
         material.platform = match profile {
@@ -129,12 +131,14 @@ fn material(options: &Options) -> Result<Material> {
     }
     if material.profile.is_none() && material.platform.is_none() {
         let error = match &options.dir {
-            Some(dir) => Error::new(format!("there is no {} to report on", pages::PROFILE)).at(dir.display()),
+            Some(dir) => {
+                Error::new(format!("there is no {} to report on", pages::PROFILE)).at(dir.display())
+            }
             None => Error::new("there is nothing to report on"),
         };
-        return Err(
-            error.remedy("measure with `warmset measure cpmd -o DIR`, or name a profile with `--profile`")
-        );
+        return Err(error.remedy(
+            "measure with `warmset measure cpmd -o DIR`, or name a profile with `--profile`",
+        ));
     }
     Ok(material)
 }

@@ -32,7 +32,11 @@ pub struct List {
 pub fn list() -> List {
     let studies = presets::list()
         .into_iter()
-        .map(|(name, title, source)| Row { name, title, source });
+        .map(|(name, title, source)| Row {
+            name,
+            title,
+            source,
+        });
     List {
         studies: studies.collect(),
     }
@@ -154,7 +158,9 @@ pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBu
     // What is not there is said before anything is drawn.
     let shortest = [results.delays.first().copied().unwrap_or_default()];
     let at = if at.is_empty() { &shortest[..] } else { at };
-    let places = at.iter().map(|delay| Ok((*delay, place_of(results, *delay)?)));
+    let places = at
+        .iter()
+        .map(|delay| Ok((*delay, place_of(results, *delay)?)));
     let places: Vec<(Duration, usize)> = places.collect::<Result<_>>()?;
     let mut written = Vec::new();
     let mut write = |mut figure: Figure| {
@@ -192,7 +198,11 @@ pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBu
     for (delay, place) in places {
         write(schedulability::by_utilization(
             &format!("schedulability-{delay}"),
-            &format!("{}, at D = {}", results.title, report::words::duration(delay)),
+            &format!(
+                "{}, at D = {}",
+                results.title,
+                report::words::duration(delay)
+            ),
             results.processors,
             &curves(results, false, place),
             &caption,
@@ -206,14 +216,18 @@ pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBu
 /// # Errors
 /// The study has no such delay.
 fn place_of(results: &Results, delay: Duration) -> Result<usize> {
-    results.delays.iter().position(|d| *d == delay).ok_or_else(|| {
-        Error::new(format!("the study has no delay of {delay}"))
-            .at("--at")
-            .remedy(match (results.delays.first(), results.delays.last()) {
-                (Some(first), Some(last)) => {
-                    format!("it has {} from {first} to {last}", results.delays.len())
-                }
-                _ => "run it with more delays".to_owned(),
-            })
-    })
+    results
+        .delays
+        .iter()
+        .position(|d| *d == delay)
+        .ok_or_else(|| {
+            Error::new(format!("the study has no delay of {delay}"))
+                .at("--at")
+                .remedy(match (results.delays.first(), results.delays.last()) {
+                    (Some(first), Some(last)) => {
+                        format!("it has {} from {first} to {last}", results.delays.len())
+                    }
+                    _ => "run it with more delays".to_owned(),
+                })
+        })
 }

@@ -9,7 +9,9 @@ use crate::pages::{self, studies};
 use crate::{Choice, On, examples, workers};
 use measure::plan::{Options as Measured, Plan};
 use model::watch::{Silent, Watch};
-use model::{ClusterSpec, Duration, Error, Platform, Profile, Result, files, platformfile, taskfile};
+use model::{
+    ClusterSpec, Duration, Error, Platform, Profile, Result, files, platformfile, taskfile,
+};
 use report::findings;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -73,9 +75,11 @@ impl Found {
 /// Another platform, and no profile.
 pub fn possible(options: &Options) -> Result<()> {
     match options.on != On::ThisMachine && options.profile.is_none() {
-        true => Err(Error::new("this machine cannot be measured for another platform")
-            .at("--platform")
-            .remedy("add `--profile NAME` with what that platform costs")),
+        true => Err(
+            Error::new("this machine cannot be measured for another platform")
+                .at("--platform")
+                .remedy("add `--profile NAME` with what that platform costs"),
+        ),
         false => Ok(()),
     }
 }
@@ -154,7 +158,11 @@ impl Tour<'_> {
         self.say("1/5  Looking at the machine");
         let platform = &self.platform;
         files::write(&self.dir(pages::PLATFORM), platformfile::to_toml(platform))?;
-        self.say(&format!("     {}: {}", platform.description, platform.summary()));
+        self.say(&format!(
+            "     {}: {}",
+            platform.description,
+            platform.summary()
+        ));
         Ok(())
     }
 
@@ -168,11 +176,16 @@ impl Tour<'_> {
                         _ => &profile.platform,
                     }
                 ));
-                files::write(&self.dir(pages::PROFILE), model::profilefile::to_toml(profile))?;
+                files::write(
+                    &self.dir(pages::PROFILE),
+                    model::profilefile::to_toml(profile),
+                )?;
                 profile.clone()
             }
             None => {
-                self.say("2/5  Measuring cache delays, about a minute: better leave the machine alone");
+                self.say(
+                    "2/5  Measuring cache delays, about a minute: better leave the machine alone",
+                );
                 let options = Measured {
                     out: self.options.output.clone(),
                     quick: true,
@@ -228,7 +241,10 @@ impl Tour<'_> {
             let results = study::run_in(&dir, &study, self.watch)?;
             self.watch.finish();
             for sentence in studies::sentences(&results, &[profile]).iter().take(2) {
-                self.say(&format!("     {} processors: {sentence}", results.processors));
+                self.say(&format!(
+                    "     {} processors: {sentence}",
+                    results.processors
+                ));
             }
             self.go_on()?;
         }
@@ -268,8 +284,13 @@ fn here(paper: &Study, platform: &Platform) -> Result<Study> {
     let mut policies = vec!["p-edf".to_owned(), "g-edf".to_owned()];
     for level in platform.data_levels() {
         // Only levels whose clusters lie between one processor and all say something new.
-        let clusters = platform.clusters(ClusterSpec::Level(level)).unwrap_or_default();
-        if clusters.len() > 1 && clusters.len() < m && clusters.iter().all(|c| c.len() == clusters[0].len()) {
+        let clusters = platform
+            .clusters(ClusterSpec::Level(level))
+            .unwrap_or_default();
+        if clusters.len() > 1
+            && clusters.len() < m
+            && clusters.iter().all(|c| c.len() == clusters[0].len())
+        {
             policies.push(format!("c-edf:l{level}"));
         }
     }

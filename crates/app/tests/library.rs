@@ -40,7 +40,9 @@ fn the_example_runs_for_real() -> Outcome {
     if let Some(why) = ran.strip_prefix("not run: ") {
         return Err(NotRun::because(why));
     }
-    let jobs = ran.strip_prefix("for real: ").and_then(|r| r.split(' ').next());
+    let jobs = ran
+        .strip_prefix("for real: ")
+        .and_then(|r| r.split(' ').next());
     let jobs: u64 = jobs.and_then(|j| j.parse().ok()).expect("a number of jobs");
     // A second has twenty periods; a machine that stands still may miss some.
     assert!((1..=21).contains(&jobs), "{ran}");

@@ -72,7 +72,11 @@ pub extern "C" fn warmset_colors() -> c_uint {
 /// The heap of a color; none, with a message, where it is beyond the last one.
 fn heap_of(color: c_uint) -> Option<usize> {
     let colors = heap::colors() as c_uint;
-    let colors = if colors == 0 { warmset_colors() } else { colors };
+    let colors = if colors == 0 {
+        warmset_colors()
+    } else {
+        colors
+    };
     if colors == 0 {
         // Why was said when it was tried.
         // SAFETY: this thread's own.
@@ -130,7 +134,9 @@ fn known(at: *mut c_void) -> *mut u8 {
     if !raw::owns(at.cast()) {
         failed(
             EINVAL,
-            &format!("{at:p} was given back to a colored heap, and is from none: the program is ended"),
+            &format!(
+                "{at:p} was given back to a colored heap, and is from none: the program is ended"
+            ),
         );
         // SAFETY: ends the process.
         unsafe { abort() };
@@ -144,7 +150,11 @@ fn known(at: *mut c_void) -> *mut u8 {
 /// # Safety
 /// As for realloc(3).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warmset_realloc(at: *mut c_void, size: usize, color: c_uint) -> *mut c_void {
+pub unsafe extern "C" fn warmset_realloc(
+    at: *mut c_void,
+    size: usize,
+    color: c_uint,
+) -> *mut c_void {
     if at.is_null() {
         return warmset_malloc(size, color);
     }

@@ -104,7 +104,10 @@ fn the_library_has_a_name_with_its_version_and_pkg_config_says_where_it_is() -> 
         "{told}"
     );
     assert!(told.contains("-Wl,-rpath,${libdir}"), "{told}");
-    let read = Command::new("readelf").arg("-d").arg(lib.join(&name)).output();
+    let read = Command::new("readelf")
+        .arg("-d")
+        .arg(lib.join(&name))
+        .output();
     let read = read.map_err(|e| NotRun::because(format!("no `readelf`: {e}")))?;
     let text = String::from_utf8_lossy(&read.stdout);
     assert!(text.contains(&format!("soname: [{name}]")), "{text}");

@@ -77,7 +77,9 @@ fn note(book: &Book, first: (u64, u64)) {
     let mut said = book.lock().unwrap_or_else(PoisonError::into_inner);
     said.ends.push(kernel::monotonic());
     said.preempted += preemptions().saturating_sub(first.0);
-    said.executed += machine::clock::thread_time().nanos().saturating_sub(first.1);
+    said.executed += machine::clock::thread_time()
+        .nanos()
+        .saturating_sub(first.1);
 }
 
 struct Job {
@@ -104,7 +106,10 @@ struct Rest {
 
 impl Rest {
     fn start(cpus: &[CpuId]) -> Self {
-        let (stop, got) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, got) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
         let of = |cpu: &CpuId| {
             let (cpu, stop, got) = (*cpu, Arc::clone(&stop), Arc::clone(&got));
             std::thread::spawn(move || {

@@ -99,7 +99,9 @@ fn engine(platform: &Platform, tasks: usize, period: Duration, early: Duration) 
         assignment: None,
         quantum: PERIOD,
     })?;
-    let works: Vec<Box<dyn Work>> = (0..tasks).map(|_| Box::new(Touch) as Box<dyn Work>).collect();
+    let works: Vec<Box<dyn Work>> = (0..tasks)
+        .map(|_| Box::new(Touch) as Box<dyn Work>)
+        .collect();
     let settings = Settings {
         horizon: LENGTH,
         early,
@@ -160,7 +162,11 @@ impl Compilers {
             );
             let mut shell = Command::new("sh");
             shell.args(["-c", &script]).current_dir(&dir);
-            shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+            shell
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .ok()
         };
         let children = (0..count).map(run).collect::<Option<Vec<Child>>>()?;
         Some(Compilers(children, dir))
@@ -218,7 +224,9 @@ fn bench() -> Result<()> {
             if let Some(times) = has_peer.then(|| cyclictest(cpu)).flatten() {
                 peer.push(figures(&times));
             }
-            ours.push(figures(&engine(&platform, 1, PERIOD, Duration::ZERO)?.latencies));
+            ours.push(figures(
+                &engine(&platform, 1, PERIOD, Duration::ZERO)?.latencies,
+            ));
             early.push(figures(&engine(&platform, 1, PERIOD, EARLY)?.latencies));
         }
         println!("{load}, and how many times what the first line has:");
@@ -241,7 +249,10 @@ fn bench() -> Result<()> {
         thoughts.push(figures(&outcome.thoughts));
         calls.push(figures(&outcome.calls));
     }
-    println!("one decision of g-edf with 50 tasks on {} processors", all.len());
+    println!(
+        "one decision of g-edf with 50 tasks on {} processors",
+        all.len()
+    );
     told("take note, decide, write the trace", &thoughts, None);
     told("that, and the system calls to carry it out", &steps, None);
     told("from there to a job on another processor", &calls, None);

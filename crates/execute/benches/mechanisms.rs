@@ -121,7 +121,13 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn burst(&self, way: Way, cpu: CpuId, times: &mut Vec<u64>, board: &Board) -> std::io::Result<()> {
+    fn burst(
+        &self,
+        way: Way,
+        cpu: CpuId,
+        times: &mut Vec<u64>,
+        board: &Board,
+    ) -> std::io::Result<()> {
         self.begin(way, cpu)?;
         let word = AtomicU32::new(0);
         let first = if way == Way::Stop { 2 } else { 0 };
@@ -143,7 +149,13 @@ impl Bench<'_> {
         self.pause(way)
     }
 
-    fn run(&self, dispatcher: CpuId, cpu: CpuId, where_to: &str, board: &Board) -> std::io::Result<()> {
+    fn run(
+        &self,
+        dispatcher: CpuId,
+        cpu: CpuId,
+        where_to: &str,
+        board: &Board,
+    ) -> std::io::Result<()> {
         let thread = Thread::current();
         thread.pin(dispatcher)?;
         let ways = [

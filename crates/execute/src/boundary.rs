@@ -129,8 +129,9 @@ pub fn measure(platform: &Platform) -> Result<Boundary> {
 /// What is lost at each boundary, of gaps by server; `moving`: every server goes on elsewhere at
 /// once.
 fn losses(gaps: &[Vec<(u64, u64)>], origin: u64, moving: bool) -> Vec<u64> {
-    let near =
-        |reading: u64, boundary: u64| reading + BEFORE >= boundary && reading < boundary + TURN.nanos() / 2;
+    let near = |reading: u64, boundary: u64| {
+        reading + BEFORE >= boundary && reading < boundary + TURN.nanos() / 2
+    };
     let mut losses = Vec::new();
     for number in 1..LENGTH.nanos() / TURN.nanos() {
         let boundary = origin + number * TURN.nanos();
@@ -149,7 +150,11 @@ fn losses(gaps: &[Vec<(u64, u64)>], origin: u64, moving: bool) -> Vec<u64> {
                 .flatten()
                 .map(|g| g.0)
                 .find(|from| near(*from, boundary));
-            let came = gaps.iter().flatten().map(|g| g.1).find(|to| near(*to, boundary));
+            let came = gaps
+                .iter()
+                .flatten()
+                .map(|g| g.1)
+                .find(|to| near(*to, boundary));
             losses.extend(left.zip(came).map(|(left, came)| came.saturating_sub(left)));
         }
     }
@@ -159,7 +164,8 @@ fn losses(gaps: &[Vec<(u64, u64)>], origin: u64, moving: bool) -> Vec<u64> {
 fn summary(losses: &[u64]) -> Option<Boundary> {
     let mut sorted = losses.to_vec();
     sorted.sort_unstable();
-    let at = |part: usize| sorted.get((sorted.len() * part / 100).min(sorted.len().saturating_sub(1)));
+    let at =
+        |part: usize| sorted.get((sorted.len() * part / 100).min(sorted.len().saturating_sub(1)));
     Some(Boundary {
         median: Duration::from_nanos(*at(50)?),
         p99: Duration::from_nanos(*at(99)?),
@@ -187,7 +193,10 @@ mod tests {
         assert_eq!(losses(&[a, b], 10 * MS, true), [50_000, 30_000, 30_000]);
         // One processor: A leaves at 2 ms and comes back at 4 ms, B the other way round.
         let a = vec![(12 * MS + 10_000, 14 * MS + 70_000)];
-        let b = vec![(10 * MS, 12 * MS + 30_000), (14 * MS + 20_000, 16 * MS + 40_000)];
+        let b = vec![
+            (10 * MS, 12 * MS + 30_000),
+            (14 * MS + 20_000, 16 * MS + 40_000),
+        ];
         assert_eq!(losses(&[a, b], 10 * MS, false), [20_000, 50_000]);
     }
 
@@ -198,7 +207,11 @@ mod tests {
             let slots = timetables(&cpus, cpus.len().max(2));
             let turns = slots.timetables[0].turns.len();
             for at in 0..turns {
-                let mut served: Vec<u32> = slots.timetables.iter().map(|t| t.turns[at].server).collect();
+                let mut served: Vec<u32> = slots
+                    .timetables
+                    .iter()
+                    .map(|t| t.turns[at].server)
+                    .collect();
                 served.sort_unstable();
                 served.dedup();
                 assert_eq!(served.len(), cpus.len());

@@ -56,8 +56,8 @@ impl Store for Colored {
         if self.memory.access() != partition::ledger::Access::Full {
             return &mut [];
         }
-        // SAFETY: within the memory, which begins at a page; any bytes are a line; the only writer is this value, and it is
-        // borrowed.
+        // SAFETY: within the memory, which begins at a page; any bytes are a line; the only writer
+        // is this value, and it is borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.memory.base().cast::<Line>(), self.lines) }
     }
 }
@@ -67,7 +67,11 @@ impl Store for Colored {
 const SKIP: usize = 3 * PAGE;
 
 /// Does `body` on colored pages in this thread's stack, where its provider has some.
-pub(crate) fn on_its_stack<T>(provider: Option<&Arc<dyn Provider>>, who: Who, body: impl FnOnce() -> T) -> T {
+pub(crate) fn on_its_stack<T>(
+    provider: Option<&Arc<dyn Provider>>,
+    who: Who,
+    body: impl FnOnce() -> T,
+) -> T {
     let Some(memory) = provider.and_then(|p| p.stack(who)) else {
         return body();
     };
@@ -77,20 +81,25 @@ pub(crate) fn on_its_stack<T>(provider: Option<&Arc<dyn Provider>>, who: Who, bo
         return body();
     };
     let size = memory.size().min(room) / PAGE * PAGE;
-    // SAFETY: pages of this thread's own stack, below all that it has used: nothing in them is needed.
+    // SAFETY: pages of this thread's own stack, below all that it has used: nothing in them is
+    // needed.
     let placed = unsafe { memory.place(size, (top - size) as *mut u8) };
     if !placed {
         return body();
     }
     let done = deeper(body);
-    // Stacks are used again by later threads, which are to have no colors unless they are given some.
-    // SAFETY: the pages that were placed, below all frames that are left; nothing in them is needed.
+    // Stacks are used again by later threads, which are to have no colors unless they are given
+    // some. SAFETY: the pages that were placed, below all frames that are left; nothing in them is
+    // needed.
     let ordinary = unsafe {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED;
         let place = (top - size) as *mut std::ffi::c_void;
         rustix::mm::mmap_anonymous(place, size, ProtFlags::READ | ProtFlags::WRITE, flags)
     };
-    debug_assert!(ordinary.is_ok(), "it takes the place of mappings that are there");
+    debug_assert!(
+        ordinary.is_ok(),
+        "it takes the place of mappings that are there"
+    );
     done
 }
 
@@ -143,9 +152,14 @@ mod tests {
     #[test]
     fn a_working_set_is_walked_in_the_memory_that_was_given() {
         let (_server, mut client) = client(2);
-        let memory = Arc::new(client.map_pages(&Colors::first(1), Bytes::from_kib(100)).unwrap());
+        let memory = Arc::new(
+            client
+                .map_pages(&Colors::first(1), Bytes::from_kib(100))
+                .unwrap(),
+        );
         let store = Colored::new(Arc::clone(&memory), 1000);
-        let mut walk = workload::walk::Walk::over(Box::new(store), 1.0, model::Pattern::Sequential, 1);
+        let mut walk =
+            workload::walk::Walk::over(Box::new(store), 1.0, model::Pattern::Sequential, 1);
         workload::Units::units(&mut walk, 1000, &std::sync::atomic::AtomicBool::new(false));
         // Each line says where the next one is, and that it was written once.
         let line = |at: usize| &memory.bytes()[at * 64..at * 64 + 8];

@@ -132,8 +132,9 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     /// this place. The caller holds the domain's lock.
     pub fn step(&mut self, team: &Team<B::Host>, here: Place) {
         let now = self.books.begin(here);
-        let over =
-            now >= self.books.horizon || team.ending.load(Ordering::Acquire) || team.is_stage_over(now);
+        let over = now >= self.books.horizon
+            || team.ending.load(Ordering::Acquire)
+            || team.is_stage_over(now);
         let decisions = self.books.decisions;
         self.take_mail(team);
         self.take_finished(team);
@@ -218,7 +219,8 @@ impl<P: Policy, B: Backend> Domain<P, B> {
             self.books.note_prompt(task);
         }
         let policy = &self.policy;
-        self.books.settle(|place| policy.is_deliberately_idle(place.0));
+        self.books
+            .settle(|place| policy.is_deliberately_idle(place.0));
     }
 
     /// Jobs that had finished when they were to be preempted: they were not preempted.

@@ -43,7 +43,9 @@ pub struct Efforts(Arc<Mutex<Vec<(String, Effort)>>>);
 impl std::fmt::Debug for Efforts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_list().entries(all.iter().map(|(name, _)| name)).finish()
+        f.debug_list()
+            .entries(all.iter().map(|(name, _)| name))
+            .finish()
     }
 }
 
@@ -111,16 +113,19 @@ impl RunningEfforts {
                 .spawn(move || {
                     let end = |executed: Duration, rounds: u64, ended| {
                         let name = name.clone();
-                        done.lock().unwrap_or_else(PoisonError::into_inner).push(Done {
-                            name,
-                            executed,
-                            rounds,
-                            ended,
-                        });
+                        done.lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push(Done {
+                                name,
+                                executed,
+                                rounds,
+                                ended,
+                            });
                     };
                     match effort {
                         Effort::Work(work) => {
-                            let work = AssertUnwindSafe(|| work_on(&team, work, &cpus, horizon, &name));
+                            let work =
+                                AssertUnwindSafe(|| work_on(&team, work, &cpus, horizon, &name));
                             match catch_unwind(work) {
                                 Ok((executed, rounds)) => end(executed, rounds, None),
                                 // What it says of itself went to standard error.
@@ -143,9 +148,9 @@ impl RunningEfforts {
                         }
                     }
                 });
-            started.threads.push(
-                thread.map_err(|e| Error::new(format!("cannot start a thread for best-effort work: {e}")))?,
-            );
+            started.threads.push(thread.map_err(|e| {
+                Error::new(format!("cannot start a thread for best-effort work: {e}"))
+            })?);
         }
         Ok(started)
     }
@@ -157,14 +162,20 @@ impl RunningEfforts {
 
     /// What came of all of them that have ended, by name.
     pub fn done(&self) -> Vec<Done> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut done = self
+            .done
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         done.sort_by(|a, b| a.name.cmp(&b.name));
         done
     }
 }
 
 fn is_over(team: &ThreadTeam, horizon: Instant) -> bool {
-    team.host.stop.load(Ordering::Acquire) || team.ending.load(Ordering::Acquire) || team.now() >= horizon
+    team.host.stop.load(Ordering::Acquire)
+        || team.ending.load(Ordering::Acquire)
+        || team.now() >= horizon
 }
 
 /// Waits for the first release. False: the run is over before.
@@ -192,7 +203,8 @@ fn work_on(
 ) -> (Duration, u64) {
     if let Err(e) = Thread::current().confine(cpus) {
         team.fail(
-            Error::new(format!("cannot be kept on its processors: {e}")).at(format!("best effort {name}")),
+            Error::new(format!("cannot be kept on its processors: {e}"))
+                .at(format!("best effort {name}")),
         );
     }
     if !await_release(team, horizon) {
@@ -242,13 +254,21 @@ fn run(
     let cpus = cpus.to_vec();
     before.apply(&mut command, move || Thread::current().confine(&cpus));
     let process = {
-        let mut hired = team.host.hired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hired = team
+            .host
+            .hired
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let child = command.spawn().map_err(|e| failed("start", &e))?;
         hired.push(child.id() as i32);
         child.id() as i32
     };
     let came = see_to(team, process, horizon, mark, owner);
-    let mut hired = team.host.hired.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut hired = team
+        .host
+        .hired
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     hired.retain(|other| *other != process);
     Ok(came)
 }

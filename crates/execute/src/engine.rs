@@ -163,7 +163,10 @@ pub fn run<S: Sink>(
 ///
 /// # Errors
 /// As [`run`]; plans for different processors; more than [`TURNS`] turns.
-#[allow(clippy::too_many_arguments, reason = "what a run takes, and the plans' turn")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "what a run takes, and the plans' turn"
+)]
 pub fn run_in_turn<S: Sink>(
     plans: &[AnyPlan],
     turn: Option<Duration>,
@@ -177,7 +180,10 @@ pub fn run_in_turn<S: Sink>(
     let make = |index: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
         make(plans[index].clone(), common, site, producers)
     };
-    let cpus = plans.iter().map(|plan| plan.clone().visit(Processors)).collect();
+    let cpus = plans
+        .iter()
+        .map(|plan| plan.clone().visit(Processors))
+        .collect();
     let works = works.into_iter().map(Into::into).collect();
     run_stages(cpus, make, turn, set, works, settings, watch, sink, flush)
 }
@@ -262,7 +268,8 @@ fn run_stages<S: Sink>(
 ) -> Result<Outcome> {
     if works.len() != set.len() {
         return Err(
-            Error::new(format!("{} works for {} tasks", works.len(), set.len())).remedy("give one each"),
+            Error::new(format!("{} works for {} tasks", works.len(), set.len()))
+                .remedy("give one each"),
         );
     }
     if settings.horizon.is_zero() {
@@ -284,7 +291,8 @@ fn run_stages<S: Sink>(
             "{killed} processes were left of a run that was killed, and are ended now"
         ));
     }
-    let has_programs = works.iter().any(Performer::is_program) || settings.best_effort.has_programs();
+    let has_programs =
+        works.iter().any(Performer::is_program) || settings.best_effort.has_programs();
     let watchdog = Watchdog::start_with(settings.patience, has_programs.then(group).flatten())?;
     let board = watchdog.board();
     let noted = has_programs.then(|| Noted::new(board.number(), board.group()));
@@ -318,7 +326,10 @@ fn run_stages<S: Sink>(
     }
     let ended = engine.supervise(settings, &watchdog, watch, sink, flush);
     let mut outcome = engine.end(ended, sink)?;
-    outcome.switches = recording.map(Recording::end).transpose()?.map(Switches::from);
+    outcome.switches = recording
+        .map(Recording::end)
+        .transpose()?
+        .map(Switches::from);
     Ok(outcome)
 }
 
@@ -328,8 +339,11 @@ fn record(settings: &Settings, made: &Made) -> Result<Option<Recording>> {
         return Ok(None);
     }
     if let Some(instance) = tracefs::instance() {
-        made.will_make(&instance)
-            .map_err(|e| Error::new(format!("the kernel's record of switches cannot be noted: {e}")))?;
+        made.will_make(&instance).map_err(|e| {
+            Error::new(format!(
+                "the kernel's record of switches cannot be noted: {e}"
+            ))
+        })?;
     }
     Recording::begin(&[SWITCHES]).map(Some)
 }
@@ -341,7 +355,11 @@ fn group() -> Option<Group> {
 }
 
 /// How many turns a run has, and how long one is.
-fn turns(cpus: &[Vec<Vec<CpuId>>], turn: Option<Duration>, horizon: Duration) -> Result<(u32, Duration)> {
+fn turns(
+    cpus: &[Vec<Vec<CpuId>>],
+    turn: Option<Duration>,
+    horizon: Duration,
+) -> Result<(u32, Duration)> {
     let of = |domains: &Vec<Vec<CpuId>>| {
         let mut all: Vec<CpuId> = domains.iter().flatten().copied().collect();
         all.sort_unstable();
@@ -351,8 +369,10 @@ fn turns(cpus: &[Vec<Vec<CpuId>>], turn: Option<Duration>, horizon: Duration) ->
         return Err(Error::new("no policy is given").remedy("give one"));
     };
     if cpus.iter().any(|domains| of(domains) != first) {
-        return Err(Error::new("the policies do not schedule the same processors")
-            .remedy("give policies that use all of them"));
+        return Err(
+            Error::new("the policies do not schedule the same processors")
+                .remedy("give policies that use all of them"),
+        );
     }
     match turn {
         None => Ok((1, horizon)),

@@ -1,10 +1,13 @@
-//! What the engine asks of the kernel: priorities, affinities and clocks of its threads, futexes, signals to one thread.
+//! What the engine asks of the kernel: priorities, affinities and clocks of its threads, futexes,
+//! signals to one thread.
 //!
-//! Plain calls with plain answers; what they mean together is in [`crate::domain`]. Linux 5.10 and later, any processor.
+//! Plain calls with plain answers; what they mean together is in [`crate::domain`]. Linux 5.10 and
+//! later, any processor.
 //!
-//! Priorities, all of `SCHED_FIFO`: the watchdog and who notes standstills above the dispatchers, these above [`LISTENER`] and [`RUN`] (a job that was chosen), this
-//! above [`SENTINEL`] and [`WAIT`] (a job that was chosen before and is not now). Below threaded interrupt handlers (50), so that
-//! disks and networks live.
+//! Priorities, all of `SCHED_FIFO`: the watchdog and who notes standstills above the dispatchers,
+//! these above [`LISTENER`] and [`RUN`] (a job that was chosen), this above [`SENTINEL`] and
+//! [`WAIT`] (a job that was chosen before and is not now). Below threaded interrupt handlers (50),
+//! so that disks and networks live.
 
 use machine::realtime::{self, Priority};
 use model::{CpuId, Duration};
@@ -24,7 +27,8 @@ pub const DISPATCHER: Priority = realtime::HIGHEST;
 pub const LISTENER: i32 = 96;
 /// The priority of a job that was chosen.
 pub const RUN: i32 = 40;
-/// The priority of sentinels: a sentinel runs where the program that was chosen does not want its processor.
+/// The priority of sentinels: a sentinel runs where the program that was chosen does not want its
+/// processor.
 pub const SENTINEL: i32 = 39;
 /// The priority of a job that was preempted.
 pub const WAIT: i32 = 38;
@@ -54,8 +58,8 @@ impl Thread {
         self.schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
     }
 
-    /// Gives it a priority that what it starts inherits, and of `SCHED_RR`: threads of one program share its processor, so that
-    /// one that spins for another gets what it waits for.
+    /// Gives it a priority that what it starts inherits, and of `SCHED_RR`: threads of one program
+    /// share its processor, so that one that spins for another gets what it waits for.
     ///
     /// # Errors
     /// No right, or no such thread.
@@ -68,7 +72,8 @@ impl Thread {
     /// # Errors
     /// No such thread.
     pub fn lower(self) -> io::Result<()> {
-        // Without the right to it the mark "children start unprivileged" cannot be taken off again: then it stays.
+        // Without the right to it the mark "children start unprivileged" cannot be taken off again:
+        // then it stays.
         self.schedule(libc::SCHED_OTHER, 0)
             .or_else(|_| self.schedule(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0))
     }
@@ -99,7 +104,8 @@ impl Thread {
         self.confine(&[cpu])
     }
 
-    /// Lets it run on these processors only. It has left every other one when this returns. Takes no memory.
+    /// Lets it run on these processors only. It has left every other one when this returns. Takes
+    /// no memory.
     ///
     /// # Errors
     /// No such thread or processor.
@@ -159,17 +165,22 @@ impl Thread {
     }
 }
 
-/// Sends a signal to a process. It fails only where the process has gone or is somebody else's: then
-/// nobody is told. A signal of 0, or a number that is no process's, sends nothing.
+/// Sends a signal to a process. It fails only where the process has gone or is somebody else's:
+/// then nobody is told. A signal of 0, or a number that is no process's, sends nothing.
 pub fn kill(process: i32, signal: i32) {
-    if let (Some(process), Some(signal)) = (Pid::from_raw(process.max(0)), Signal::from_named_raw(signal)) {
+    if let (Some(process), Some(signal)) = (
+        Pid::from_raw(process.max(0)),
+        Signal::from_named_raw(signal),
+    ) {
         let _ = rustix::process::kill_process(process, signal);
     }
 }
 
 /// As [`kill`], to all processes of a group.
 pub fn kill_group(group: i32, signal: i32) {
-    if let (Some(group), Some(signal)) = (Pid::from_raw(group.max(0)), Signal::from_named_raw(signal)) {
+    if let (Some(group), Some(signal)) =
+        (Pid::from_raw(group.max(0)), Signal::from_named_raw(signal))
+    {
         let _ = rustix::process::kill_process_group(group, signal);
     }
 }
@@ -203,10 +214,12 @@ fn timespec(ns: u64) -> Timespec {
     }
 }
 
-/// Sleeps while the word is `seen`, until it is woken, or until a moment of [`monotonic`]. May come back early.
+/// Sleeps while the word is `seen`, until it is woken, or until a moment of [`monotonic`]. May come
+/// back early.
 pub fn futex_wait(word: &AtomicU32, seen: u32, until: Option<u64>) {
     let time = until.map(timespec);
-    // Every failure (the word changed, a signal came, the time is over) means the same to callers: look again.
+    // Every failure (the word changed, a signal came, the time is over) means the same to callers:
+    // look again.
     let _ = futex::wait_bitset(word, Flags::PRIVATE, seen, time.as_ref(), NonZeroU32::MAX);
 }
 
@@ -216,7 +229,8 @@ pub fn futex_wake(word: &AtomicU32) {
     let _ = futex::wake(word, Flags::PRIVATE, i32::MAX as u32);
 }
 
-/// Waits until one of these descriptors is ready, or for so long, in nanoseconds. May come back early.
+/// Waits until one of these descriptors is ready, or for so long, in nanoseconds. May come back
+/// early.
 pub fn poll(descriptors: &mut [PollFd<'_>], length: Option<u64>) {
     let time = length.map(timespec);
     // Every failure means the same to callers: look again.

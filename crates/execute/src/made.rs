@@ -217,7 +217,11 @@ impl Made {
         self.will_make(&first)?;
         // By way of the directory: a socket has room for short paths only.
         let dir = File::open(parent)?;
-        let short = format!("/proc/self/fd/{}/{}", dir.as_raw_fd(), name_in(&first).display());
+        let short = format!(
+            "/proc/self/fd/{}/{}",
+            dir.as_raw_fd(),
+            name_in(&first).display()
+        );
         let made = make(Path::new(&short)).and_then(|made| {
             use std::os::unix::fs::PermissionsExt;
             std::fs::set_permissions(&first, std::fs::Permissions::from_mode(0o600))?;
@@ -327,7 +331,10 @@ mod tests {
         assert_eq!(names(dir.path()), ["fifo", "file", "socket"]);
         // A run that is there keeps what it has, also from others.
         take_away_leftovers_in(records.path());
-        assert_eq!((names(dir.path()).len(), names(records.path()).len()), (3, 1));
+        assert_eq!(
+            (names(dir.path()).len(), names(records.path()).len()),
+            (3, 1)
+        );
         drop(made);
         assert_eq!(names(dir.path()), ["file"]);
         assert!(names(records.path()).is_empty());

@@ -209,7 +209,8 @@ impl Backend for MemoryBackend {
 
     fn take(&mut self, task: TaskId, known: MemoryTask) -> Result<()> {
         if self.tasks[task.index()].owned {
-            self.machine().note(format!("T{} is taken twice", task.0 + 1));
+            self.machine()
+                .note(format!("T{} is taken twice", task.0 + 1));
         }
         self.tasks[task.index()] = MemoryTask {
             owned: true,

@@ -157,7 +157,9 @@ pub fn lacks_rights(machine: &Machine) -> bool {
 /// There is one.
 pub fn permit(findings: &[Finding]) -> Result<()> {
     match findings.iter().find(|f| f.level == Level::Refuse) {
-        Some(f) => Err(Error::new(f.seen.clone()).at(f.name).remedy(f.remedy.clone())),
+        Some(f) => Err(Error::new(f.seen.clone())
+            .at(f.name)
+            .remedy(f.remedy.clone())),
         None => Ok(()),
     }
 }

@@ -148,7 +148,9 @@ impl<P: Policy + Send + 'static, B: ForDomain> Domains<P, B> {
                 first_domain: site.domain,
                 cpus: planned.cpus,
                 parameters: Arc::clone(&common.parameters),
-                tasks: (0..tasks).map(|t| TaskState::new(owned(TaskId(t)))).collect(),
+                tasks: (0..tasks)
+                    .map(|t| TaskState::new(owned(TaskId(t))))
+                    .collect(),
                 horizon: common.horizon,
                 enforcement: common.enforcement,
                 quantum: common.quantum,
@@ -163,7 +165,11 @@ impl<P: Policy + Send + 'static, B: ForDomain> Domains<P, B> {
         if let Some(domain) = domains.first() {
             open(domain).spare.extend(producers);
         }
-        Domains { domains, site, route }
+        Domains {
+            domains,
+            site,
+            route,
+        }
     }
 }
 

@@ -34,7 +34,11 @@ pub(crate) struct Post {
 /// The posts and inboxes of a run, for the domains of its plans. Stages take turns with them: what
 /// a stage leaves is there again when its plan's next turn comes. `cpus`: by plan, the processors
 /// of its domains; every plan has the same processors. `turns`: how many stages the run has.
-pub(crate) fn lay_out<T>(cpus: &[Vec<Vec<CpuId>>], turns: u32, tasks: usize) -> (Vec<Post>, Vec<Inbox<T>>) {
+pub(crate) fn lay_out<T>(
+    cpus: &[Vec<Vec<CpuId>>],
+    turns: u32,
+    tasks: usize,
+) -> (Vec<Post>, Vec<Inbox<T>>) {
     let slots: Vec<CpuId> = cpus[0].iter().flatten().copied().collect();
     let sets = (cpus.len().max(2) as u32).min(turns);
     let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
@@ -168,7 +172,9 @@ impl<H: Host> Team<H> {
     }
 
     fn succession(&self) -> MutexGuard<'_, Succession<H>> {
-        self.succession.lock().unwrap_or_else(PoisonError::into_inner)
+        self.succession
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The stage that rules ends at this time of the run. False: all of its dispatchers have left

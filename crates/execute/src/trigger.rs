@@ -77,7 +77,9 @@ impl Triggers {
             let open = |t| Source::open(t).map_err(|e| e.at(format!("task {}", set.name(task))));
             trigger.map(open).transpose()
         };
-        Ok(Triggers(Arc::new(set.ids().map(of).collect::<Result<_>>()?)))
+        Ok(Triggers(Arc::new(
+            set.ids().map(of).collect::<Result<_>>()?,
+        )))
     }
 
     /// Makes FIFOs and sockets where there are none.
@@ -146,7 +148,9 @@ impl Source {
     fn fifo(path: &Path) -> Result<Self> {
         let (fd, path) = match std::fs::symlink_metadata(path) {
             Ok(_) => (open_fifo(path)?.into(), None),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => (OnceLock::new(), Some(path.to_path_buf())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                (OnceLock::new(), Some(path.to_path_buf()))
+            }
             Err(e) => return Err(no_fifo(path, "find", &e)),
         };
         Ok(Source {
@@ -279,7 +283,10 @@ fn no_fifo(path: &Path, doing: &str, e: &io::Error) -> Error {
 fn open_fifo(path: &Path) -> Result<OwnedFd> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = File::options();
-    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK);
     // Only a FIFO is opened: to open something else may do something.
     let kind = std::fs::metadata(path)
         .map_err(|e| no_fifo(path, "find", &e))?
@@ -308,7 +315,8 @@ fn kind_of(fd: BorrowedFd<'_>) -> std::result::Result<Kind, &'static str> {
         FileType::Directory => Err("is a directory"),
         FileType::BlockDevice => Err("is a block device, which is always readable"),
         _ => {
-            let what = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+            let what =
+                std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
             match what.to_str() {
                 Some("anon_inode:[eventfd]" | "anon_inode:[timerfd]") => Ok(Kind::Counter),
                 _ => Ok(Kind::Reads),

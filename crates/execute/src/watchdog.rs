@@ -124,15 +124,16 @@ impl Watchdog {
     /// As [`Watchdog::start`].
     pub fn start_with(patience: Patience, group: Option<Group>) -> Result<Self> {
         let failed = |e: io::Error| {
-            Error::new(format!("cannot start the watchdog: {e}")).remedy(crate::remedies::MORE_THREADS)
+            Error::new(format!("cannot start the watchdog: {e}"))
+                .remedy(crate::remedies::MORE_THREADS)
         };
         let shared = Arc::new(Shared::map().map_err(failed)?);
         let board = BoardRef(shared, group.map(Arc::new));
         // No two runs of a machine have the same.
         board.run.store(kernel::monotonic(), Ordering::Release);
         let parent = std::process::id() as i32;
-        // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory only: no lock that another
-        // thread may hold at this moment is touched.
+        // SAFETY: the child does nothing but `watch`, which makes system calls on its own memory
+        // only: no lock that another thread may hold at this moment is touched.
         match unsafe { sys::process::fork() }.map_err(failed)? {
             None => {
                 watch(&board, parent, patience);
@@ -161,7 +162,9 @@ impl Watchdog {
                             return Err(Error::new(format!(
                                 "the watchdog has no right to its priority: {e}"
                             ))
-                            .remedy("run as root, or `sudo setcap cap_sys_nice+ep` on the program"));
+                            .remedy(
+                                "run as root, or `sudo setcap cap_sys_nice+ep` on the program",
+                            ));
                         }
                     }
                 }
@@ -194,8 +197,10 @@ fn has_ended(child: i32) -> bool {
     let Some(child) = Pid::from_raw(child) else {
         return true;
     };
-    let options =
-        WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let options = WaitIdOptions::EXITED
+        | WaitIdOptions::STOPPED
+        | WaitIdOptions::NOHANG
+        | WaitIdOptions::NOWAIT;
     // That it cannot be waited for says that it has gone.
     rustix::process::waitid(WaitId::Pid(child), options).map_or(true, |status| status.is_some())
 }
@@ -203,7 +208,8 @@ fn has_ended(child: i32) -> bool {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.board.over.store(1, Ordering::Release);
-        // Our own child, waited for here only; it looks at `over` every few milliseconds, and the signal speeds it up.
+        // Our own child, waited for here only; it looks at `over` every few milliseconds, and the
+        // signal speeds it up.
         kernel::kill(self.child, libc::SIGKILL);
         kernel::wait_for(self.child);
         // Threads that do not come back may keep the board for longer.
@@ -249,7 +255,8 @@ fn watch(board: &Board, parent: i32, patience: Patience) {
         next += STEP;
         kernel::sleep_until(next);
         if kernel::parent() != parent {
-            // The engine has gone, and all of its threads with it; not what its programs have started.
+            // The engine has gone, and all of its threads with it; not what its programs have
+            // started.
             for _ in 0..3 {
                 // Who was born to a raised thread meanwhile is found the next time.
                 board.lower_programs();

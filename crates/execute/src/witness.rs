@@ -183,7 +183,9 @@ pub fn compare(switches: &Switches, told: &Told, run: &Run<'_>) -> Testimony {
                 let off = Duration::from_nanos(off).rounded();
                 find(
                     interval,
-                    format!("the kernel saw its thread there, the trace knows nothing of {off} of that"),
+                    format!(
+                        "the kernel saw its thread there, the trace knows nothing of {off} of that"
+                    ),
                 );
             }
         }
@@ -192,7 +194,8 @@ pub fn compare(switches: &Switches, told: &Told, run: &Run<'_>) -> Testimony {
             if interval.to.saturating_sub(interval.from) > allowed && overlap(interval, seen) == 0 {
                 find(
                     interval,
-                    "the trace says that its job was there, the kernel never saw its thread".to_owned(),
+                    "the trace says that its job was there, the kernel never saw its thread"
+                        .to_owned(),
                 );
             }
         }
@@ -236,7 +239,11 @@ fn seen(
     told: &[Vec<Interval>],
     findings: &mut Vec<Disagreement>,
 ) -> (Vec<Vec<Interval>>, usize) {
-    let with_number = run.threads.iter().enumerate().filter(|(_, thread)| **thread != 0);
+    let with_number = run
+        .threads
+        .iter()
+        .enumerate()
+        .filter(|(_, thread)| **thread != 0);
     let task_of: HashMap<i32, usize> = with_number.map(|(task, thread)| (*thread, task)).collect();
     let mut all = vec![Vec::new(); run.threads.len()];
     let mut since: Vec<Option<(u64, u32)>> = vec![None; run.threads.len()];
@@ -293,7 +300,9 @@ fn seen(
 /// does not.
 fn told_start(told: &[Interval], cpu: u32, first: u64, end: u64) -> u64 {
     let before = told[..told.partition_point(|t| t.from < end)].iter().rev();
-    let here = before.take_while(|t| t.from >= first).find(|t| t.cpu == cpu);
+    let here = before
+        .take_while(|t| t.from >= first)
+        .find(|t| t.cpu == cpu);
     here.map_or(first, |t| t.from)
 }
 
@@ -303,8 +312,11 @@ fn overlap(interval: &Interval, others: &[Interval]) -> u64 {
     let first = others.partition_point(|o| o.to <= interval.from);
     let within = others[first..].iter().take_while(|o| o.from < interval.to);
     let same = within.filter(|o| o.cpu == interval.cpu);
-    same.map(|o| o.to.min(interval.to).saturating_sub(o.from.max(interval.from)))
-        .sum()
+    same.map(|o| {
+        o.to.min(interval.to)
+            .saturating_sub(o.from.max(interval.from))
+    })
+    .sum()
 }
 
 #[cfg(test)]
@@ -316,9 +328,15 @@ mod tests {
     /// T2 from 3 to 5 ms.
     fn told() -> Told {
         let mut told = Told::new(3);
-        let event = |kind: fn(Instant, CpuId, TaskId, u64) -> Event, ms: u64, cpu: u32, task: u32| {
-            kind(Instant::from_nanos(ms * 1_000_000), CpuId(cpu), TaskId(task), 0)
-        };
+        let event =
+            |kind: fn(Instant, CpuId, TaskId, u64) -> Event, ms: u64, cpu: u32, task: u32| {
+                kind(
+                    Instant::from_nanos(ms * 1_000_000),
+                    CpuId(cpu),
+                    TaskId(task),
+                    0,
+                )
+            };
         let done = |ms: u64, cpu: u32, task: u32| {
             let at = Instant::from_nanos(ms * 1_000_000);
             Event::completion(at, CpuId(cpu), TaskId(task), 0, Duration::ZERO)
@@ -328,7 +346,13 @@ mod tests {
             event(Event::preemption, 3, 0, 0),
             event(Event::start, 3, 0, 1),
             done(5, 0, 1),
-            Event::resumption(Instant::from_nanos(5_000_000), CpuId(0), CpuId(1), TaskId(0), 0),
+            Event::resumption(
+                Instant::from_nanos(5_000_000),
+                CpuId(0),
+                CpuId(1),
+                TaskId(0),
+                0,
+            ),
             done(7, 1, 0),
         ] {
             told.record(e);
@@ -382,7 +406,11 @@ mod tests {
     fn a_thread_whose_coming_is_not_recorded_came_when_the_trace_says_if_that_may_be() {
         let whole = [(1_000, 0, 0, 71), (3_000, 0, 71, 72), (5_000, 0, 72, 0)];
         let t = testimony(&[&whole[..], &[(4_000, 1, 99, 0), (7_030, 1, 71, 0)]].concat());
-        assert_eq!((t.disagreements, t.unrecorded, t.max_ns), (0, 1, 30_000), "{t:?}");
+        assert_eq!(
+            (t.disagreements, t.unrecorded, t.max_ns),
+            (0, 1, 30_000),
+            "{t:?}"
+        );
         // Somebody else was there until later: what the trace says cannot be.
         let t = testimony(&[&whole[..], &[(6_900, 1, 99, 0), (7_030, 1, 71, 0)]].concat());
         assert_eq!((t.unrecorded, t.max_ns), (1, 30_000), "{t:?}");

@@ -48,7 +48,10 @@ fn without_enforcement_jobs_go_on(live: &Live) {
     let ran = run(live, Enforcement::Off);
     assert_eq!(ran.statistics.tasks[0].cut, 0);
     assert_eq!(
-        executed(&ran).iter().filter(|(_, time)| *time >= ms(12)).count(),
+        executed(&ran)
+            .iter()
+            .filter(|(_, time)| *time >= ms(12))
+            .count(),
         10
     );
 }
@@ -68,7 +71,12 @@ fn exact_budgets_cut_jobs_short_and_their_successors_do_the_rest(live: &Live) {
 fn budgets_by_quanta_end_at_their_boundaries(live: &Live) {
     let ran = run(live, Enforcement::PerQuantum);
     let cut = |e: &&trace::Event| e.kind == EventKind::BudgetExhausted;
-    let cuts: Vec<u64> = ran.events.iter().filter(cut).map(|e| e.time.nanos()).collect();
+    let cuts: Vec<u64> = ran
+        .events
+        .iter()
+        .filter(cut)
+        .map(|e| e.time.nanos())
+        .collect();
     assert!(cuts.len() >= 10, "{}", cuts.len());
     let late = 2 * ran.outcome.latest.nanos() + 2_000_000;
     assert!(cuts.iter().all(|t| t % 4_000_000 <= late), "{cuts:?}");

@@ -173,7 +173,10 @@ fn decides_as_the_simulator(live: &Live, policy: &'static str) -> Completion {
             .unwrap_or(decided.len().min(expected.len() - 1));
         // The order is certain while all comes within half of what events are apart. A machine that
         // was slower than that before this says nothing about the engine.
-        let late = pairs().take(first).map(|(d, e)| d.1.saturating_sub(e.1)).max();
+        let late = pairs()
+            .take(first)
+            .map(|(d, e)| d.1.saturating_sub(e.1))
+            .max();
         let until = decided
             .get(first)
             .map_or(u64::MAX, |d| d.1.max(expected[first].1));

@@ -74,7 +74,8 @@ fn one_domain_decides_while_the_lock_of_another_is_held(live: &Live) {
         ..Settings::default()
     };
     let mut sink = VecSink::default();
-    let outcome = execute::run_plan(plan, &set, works, &settings, &Silent, &mut sink, |_| ()).unwrap();
+    let outcome =
+        execute::run_plan(plan, &set, works, &settings, &Silent, &mut sink, |_| ()).unwrap();
     assert_eq!(outcome.lost, 0);
     let (begun, ended) = held.get().expect("the decision was never held up");
     let (begun, ended) = (begun - outcome.origin, ended - outcome.origin);

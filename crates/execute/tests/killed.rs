@@ -42,7 +42,8 @@ fn made(path: &Path) -> (TaskSet, String) {
     let with_number = set().timings().to_vec().into_iter().enumerate();
     let tasks = with_number.map(|(index, timing)| {
         let details = Details {
-            trigger: (index == 0).then(|| Trigger::Fifo(beside(path, "fifo").to_str().unwrap().to_owned())),
+            trigger: (index == 0)
+                .then(|| Trigger::Fifo(beside(path, "fifo").to_str().unwrap().to_owned())),
             ..Details::named(format!("T{}", index + 1))
         };
         (timing, details)
@@ -133,7 +134,15 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
         Some(("processes", most)) => few_processes(most.parse().unwrap()),
         _ => {}
     }
-    match execute::run(plan, &set, works, &settings, &Silent, &mut sink, FileSink::flush) {
+    match execute::run(
+        plan,
+        &set,
+        works,
+        &settings,
+        &Silent,
+        &mut sink,
+        FileSink::flush,
+    ) {
         Ok(_) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("{e}");
@@ -143,7 +152,8 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
 }
 
 /// Starts thirty processes, each of which the engine has to look after.
-const FORKS: &str = "n=0; while [ $n -lt 30 ]; do n=$((n+1)); sleep 60 & done; while :; do sleep 0.01; done";
+const FORKS: &str =
+    "n=0; while [ $n -lt 30 ]; do n=$((n+1)); sleep 60 & done; while :; do sleep 0.01; done";
 
 fn limit(resource: libc::__rlimit_resource_t, most: u64) {
     let most = libc::rlimit {
@@ -278,7 +288,8 @@ impl Begun {
         let pid = self.pid();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
         let named = |child: &&str| {
-            std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|comm| comm.trim() == name)
+            std::fs::read_to_string(format!("/proc/{child}/comm"))
+                .is_ok_and(|comm| comm.trim() == name)
         };
         let mut found = children.split_whitespace().filter(named);
         found.next().unwrap().parse().unwrap()
@@ -293,7 +304,12 @@ impl Begun {
     /// Those that are alive, a stopped one among them.
     fn alive(&self) -> Vec<i32> {
         let mut all = self.there();
-        all.retain(|process| Path::new("/proc").join(process.to_string()).join("exe").exists());
+        all.retain(|process| {
+            Path::new("/proc")
+                .join(process.to_string())
+                .join("exe")
+                .exists()
+        });
         all
     }
 
@@ -495,7 +511,10 @@ impl Group {
                 .lines()
                 .find_map(|l| l.split_once(prefix).map(|(_, path)| path))?;
             let mount = Path::new(mount).join(path.trim_start_matches('/'));
-            Some((mount.join(format!("warmset-test-{}", std::process::id())), file))
+            Some((
+                mount.join(format!("warmset-test-{}", std::process::id())),
+                file,
+            ))
         };
         let (path, file) = of(":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes")
             .or_else(|| of("0::", "/sys/fs/cgroup", "memory.max"))

@@ -23,7 +23,11 @@ fn partitioned_edf_keeps_its_rules_and_every_job_is_done(live: &Live) {
 }
 
 fn global_edf_keeps_its_rules(live: &Live) {
-    let run = live.run("g-edf", &[(4, 20), (6, 30), (3, 15), (8, 40), (10, 60)], ms(1500));
+    let run = live.run(
+        "g-edf",
+        &[(4, 20), (6, 30), (3, 15), (8, 40), (10, 60)],
+        ms(1500),
+    );
     run.is_sound();
     assert!(run.statistics.jobs > 200);
 }
@@ -37,7 +41,10 @@ fn jobs_execute_for_no_longer_than_the_trace_leaves_room_for(live: &Live) {
         let run = live.run_set(policy, &set, assignment.clone(), ms(1000), 70);
         run.is_sound();
         // Every job completes with an amount that was compared.
-        let completed = run.events.iter().filter(|e| e.kind == EventKind::Completion);
+        let completed = run
+            .events
+            .iter()
+            .filter(|e| e.kind == EventKind::Completion);
         assert!(completed.clone().all(|e| e.argument > 0));
         assert_eq!(run.verdict.unseen.count, completed.count() as u64);
         println!("{policy}: {:?}", run.verdict.unseen);
@@ -89,7 +96,12 @@ fn what_a_processor_could_not_do_while_it_stood_still_is_not_counted(live: &Live
             .unwrap()
     });
     let stood = |e: &&trace::Event| e.kind == EventKind::Standstill && e.cpu() == Some(cpu);
-    let longest = ran.events.iter().filter(stood).map(trace::Event::length).max();
+    let longest = ran
+        .events
+        .iter()
+        .filter(stood)
+        .map(trace::Event::length)
+        .max();
     assert!(longest.is_some_and(|l| l >= ms(60)), "{longest:?}");
     // With the tolerance of all tests, and none for the gap.
     let header = live.header("p-edf", &set, assignment).unwrap();
@@ -278,13 +290,18 @@ fn a_server_changes_processors_in_every_slot_under_nps_f(live: &Live) {
     let t2 = &run.statistics.tasks[1];
     // 48 ms in pieces of 10 ms, each on the other processor.
     assert_eq!(t2.jobs, 10);
-    assert!(t2.migrations.values().sum::<u64>() >= 40, "{}", run.statistics);
+    assert!(
+        t2.migrations.values().sum::<u64>() >= 40,
+        "{}",
+        run.statistics
+    );
 }
 
 /// All at one moment of the clock, each at its phase; a moment that has passed is refused.
 fn tasks_are_released_at_the_moment_that_is_asked_for(live: &Live) {
     let set = phased(&[(2, 20, 0), (2, 20, 5), (2, 20, 7)]);
-    let works = || -> Vec<Box<dyn Work>> { set.ids().map(|_| Box::new(SpinFor(ms(1))) as _).collect() };
+    let works =
+        || -> Vec<Box<dyn Work>> { set.ids().map(|_| Box::new(SpinFor(ms(1))) as _).collect() };
     let at = execute::kernel::monotonic() + 1_000_000_000;
     let settings = |at: u64| Settings {
         horizon: ms(200),
@@ -301,7 +318,10 @@ fn tasks_are_released_at_the_moment_that_is_asked_for(live: &Live) {
         let release = of.find(|e| e.kind == EventKind::Release).unwrap();
         release.deadline().nanos() - ms(20).nanos()
     };
-    assert_eq!([first(0), first(1), first(2)], [0, ms(5).nanos(), ms(7).nanos()]);
+    assert_eq!(
+        [first(0), first(1), first(2)],
+        [0, ms(5).nanos(), ms(7).nanos()]
+    );
     let past = live.run_works("g-edf", &set, None, works(), &settings(at));
     let e = past.err().map(|e| e.to_string()).unwrap_or_default();
     assert!(e.contains("too late for the moment of release"), "{e}");
@@ -349,7 +369,9 @@ fn best_effort_work_fills_the_rest(live: &Live) {
         ]),
         ..Settings::default()
     };
-    let run = live.run_works("g-edf", &set, None, works, &settings).unwrap();
+    let run = live
+        .run_works("g-edf", &set, None, works, &settings)
+        .unwrap();
     run.is_sound();
     assert_eq!(
         run.statistics.tasks.iter().map(|t| t.released).sum::<u64>(),

@@ -77,7 +77,10 @@ mod spinners {
                 text += &format!("{index} {} {} {}\n", s.from, s.to, s.cpu);
             }
         }
-        File::create(file).unwrap().write_all(text.as_bytes()).unwrap();
+        File::create(file)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
     }
 
     /// `spinners THREADS FILE MILLISECONDS`
@@ -86,7 +89,11 @@ mod spinners {
             panic!()
         };
         let length: u64 = length.parse().unwrap();
-        spin(threads.parse().unwrap(), Path::new(file), length * 1_000_000);
+        spin(
+            threads.parse().unwrap(),
+            Path::new(file),
+            length * 1_000_000,
+        );
     }
 
     /// What they noted, by thread.
@@ -146,7 +153,10 @@ fn noted_what_happened(ran: &Ran, notes: &[Vec<u64>], period: u64) {
         others.any(|e| e.time == at)
     };
     let went_on = |kind| of(kind).filter(|e| !passing(e.time)).count() as u64;
-    let seen = (went_on(EventKind::Resumption), went_on(EventKind::Migration));
+    let seen = (
+        went_on(EventKind::Resumption),
+        went_on(EventKind::Migration),
+    );
     let last = &notes[notes.len() - 1];
     // The last job may have gone on after it was noted.
     let missing = last[4].abs_diff(seen.0) + last[5].abs_diff(seen.1);
@@ -159,7 +169,12 @@ fn preempted_and_noted(live: &Live, policies: &[&str], turn: Option<Duration>) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("notes");
     let this = std::env::current_exe().unwrap();
-    let command = [this.to_str().unwrap(), "program", "noter", file.to_str().unwrap()];
+    let command = [
+        this.to_str().unwrap(),
+        "program",
+        "noter",
+        file.to_str().unwrap(),
+    ];
     // The others leave it 2.2 ms at a time, and it takes 3 ms.
     let set = set_of(&[(8, 25), (1, 3), (1, 3)]);
     let other = || spin(Duration::from_micros(800));
@@ -172,14 +187,19 @@ fn preempted_and_noted(live: &Live, policies: &[&str], turn: Option<Duration>) {
         horizon: ms(1500),
         ..Settings::default()
     };
-    let ran = live.run_in_turn(&plans, turn, &set, works, &settings).unwrap();
+    let ran = live
+        .run_in_turn(&plans, turn, &set, works, &settings)
+        .unwrap();
     ran.is_sound();
     let notes = noter::read(&file);
     assert!(notes.len() >= 55, "{}", notes.len());
     noted_what_happened(&ran, &notes, 25_000_000);
     // It was preempted by the others, and saw for how long.
     assert!(notes.last().unwrap()[4] > 20 && notes.iter().any(|n| n[6] > 100_000));
-    let switches = ran.events.iter().filter(|e| e.kind == EventKind::PolicySwitch);
+    let switches = ran
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::PolicySwitch);
     assert_eq!(switches.count(), turn.map_or(0, |_| 2));
     assert_eq!(ran.outcome.programs[0].how, How::Told);
     nobody_is_left();
@@ -255,7 +275,14 @@ fn the_example_in_c_runs(live: &Live) -> Completion {
         rights: Rights::default(),
         output: Some(std::fs::File::create(&log).unwrap()),
     };
-    let ran = run(live, "g-edf", &set, vec![Performer::Program(launch)], ms(1200)).unwrap();
+    let ran = run(
+        live,
+        "g-edf",
+        &set,
+        vec![Performer::Program(launch)],
+        ms(1200),
+    )
+    .unwrap();
     ran.is_sound();
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(
@@ -276,7 +303,8 @@ fn a_program_that_never_asks_for_a_job_is_refused(live: &Live) {
         .err()
         .unwrap();
     assert!(
-        e.to_string().contains("ended before it asked for its first job"),
+        e.to_string()
+            .contains("ended before it asked for its first job"),
         "{e}"
     );
     nobody_is_left();
@@ -336,7 +364,14 @@ fn nobody_is_left() {
 
 fn a_program_that_never_sleeps_gets_its_budget_in_every_period(live: &Live) {
     let set = set_of(&[(4, 20), (2, 20)]);
-    let ran = run(live, "p-edf", &set, vec![shell(FOREVER), spin(ms(1))], ms(1000)).unwrap();
+    let ran = run(
+        live,
+        "p-edf",
+        &set,
+        vec![shell(FOREVER), spin(ms(1))],
+        ms(1000),
+    )
+    .unwrap();
     ran.is_sound();
     let t1 = &ran.statistics.tasks[0];
     assert_eq!(t1.jobs, 50);
@@ -398,7 +433,9 @@ fn a_program_of_many_threads_is_never_on_two_processors(live: &Live) {
     // whichever is free.
     let set = set_of(&[(90, 100), (5, 13), (5, 17)]);
     let words = ["program", "spinners", "5", file.to_str().unwrap(), "2500"];
-    let command: Vec<&str> = std::iter::once(this.to_str().unwrap()).chain(words).collect();
+    let command: Vec<&str> = std::iter::once(this.to_str().unwrap())
+        .chain(words)
+        .collect();
     let ran = run(
         live,
         "g-edf",
@@ -437,7 +474,12 @@ fn a_program_of_many_threads_is_never_on_two_processors(live: &Live) {
         let whole = e.kind == EventKind::Completion && !e.flags.has(Flags::CUT);
         whole && e.task == TaskId(0) && (3..20).contains(&e.job)
     };
-    let early: Vec<String> = ran.events.iter().filter(early).map(ToString::to_string).collect();
+    let early: Vec<String> = ran
+        .events
+        .iter()
+        .filter(early)
+        .map(ToString::to_string)
+        .collect();
     assert!(early.is_empty(), "{early:?}");
     nobody_is_left();
 }
@@ -448,7 +490,14 @@ fn all_that_a_program_starts_is_part_of_it_and_ends_with_it(live: &Live) {
     // stays.
     let script = "setsid sh -c 'trap \"\" TERM; while :; do :; done' & (sh -c 'while :; do :; done' &) ; \
                   trap '' TERM; while :; do :; done";
-    let ran = run(live, "p-edf", &set, vec![shell(script), spin(ms(1))], ms(1000)).unwrap();
+    let ran = run(
+        live,
+        "p-edf",
+        &set,
+        vec![shell(script), spin(ms(1))],
+        ms(1000),
+    )
+    .unwrap();
     ran.is_sound();
     let t1 = &ran.statistics.tasks[0];
     // All of them together have one budget.
@@ -466,7 +515,14 @@ fn all_that_a_program_starts_is_part_of_it_and_ends_with_it(live: &Live) {
 
 fn a_program_that_ends_has_no_more_work(live: &Live) {
     let set = set_of(&[(10, 20), (2, 20)]);
-    let ran = run(live, "g-edf", &set, vec![shell("exit 0"), spin(ms(1))], ms(500)).unwrap();
+    let ran = run(
+        live,
+        "g-edf",
+        &set,
+        vec![shell("exit 0"), spin(ms(1))],
+        ms(500),
+    )
+    .unwrap();
     ran.is_sound();
     assert_eq!(ran.outcome.programs[0].how, How::Exited(0));
     assert_eq!(ran.statistics.tasks[0].jobs, 25);
@@ -521,10 +577,15 @@ fn a_program_that_fails_ends_the_run_and_is_named(live: &Live) {
     for (program, cause) in [
         (shell("exit 3"), "ended with status 3"),
         (shell("kill -SEGV $$"), "was ended by signal 11 (SIGSEGV"),
-        (launch(&["./no-such-program"]), "cannot start `./no-such-program`"),
+        (
+            launch(&["./no-such-program"]),
+            "cannot start `./no-such-program`",
+        ),
         (launch(&["/etc/passwd"]), "cannot start `/etc/passwd`"),
     ] {
-        let e = run(live, "g-edf", &set, vec![program], ms(5000)).err().unwrap();
+        let e = run(live, "g-edf", &set, vec![program], ms(5000))
+            .err()
+            .unwrap();
         let text = e.to_string();
         assert!(text.contains("task T1") && text.contains(cause), "{text}");
         nobody_is_left();

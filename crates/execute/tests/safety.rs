@@ -70,7 +70,13 @@ fn a_panic_in_a_workload_ends_the_run_and_names_the_task(live: &Live) {
     let guard = Guard::new();
     let set = set_of(&[(2, 20), (2, 20)]);
     let e = live
-        .run_works("g-edf", &set, None, vec![spin(50), Box::new(Panics)], &settings())
+        .run_works(
+            "g-edf",
+            &set,
+            None,
+            vec![spin(50), Box::new(Panics)],
+            &settings(),
+        )
         .err()
         .unwrap()
         .to_string();
@@ -113,7 +119,10 @@ fn a_task_that_never_yields_does_not_keep_others_from_running_and_is_put_away(li
     assert!(ran.verdict.is_clean(), "{:?}", ran.verdict);
     let done = |task: usize| ran.statistics.tasks[task].jobs;
     assert_eq!((done(0), done(1)), (45, 2));
-    assert!(ran.statistics.tasks[1].misses > 35, "the jobs behind it are late");
+    assert!(
+        ran.statistics.tasks[1].misses > 35,
+        "the jobs behind it are late"
+    );
     guard.all_is_quiet();
 }
 
@@ -141,11 +150,16 @@ fn a_task_that_does_not_come_back_lets_go_of_what_it_holds(live: &Live) {
         ..settings()
     };
     let works: Vec<Box<dyn Work>> = vec![Box::new(HoldsALock)];
-    let ran = live.run_works("g-edf", &set, None, works, &settings).unwrap();
+    let ran = live
+        .run_works("g-edf", &set, None, works, &settings)
+        .unwrap();
     assert_eq!(ran.outcome.stuck, [model::TaskId(0)]);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while LOCK.try_lock().is_err() {
-        assert!(std::time::Instant::now() < until, "the lock is held for good");
+        assert!(
+            std::time::Instant::now() < until,
+            "the lock is held for good"
+        );
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     guard.all_is_quiet();
@@ -184,7 +198,15 @@ fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
     };
     let mut sink = VecSink::default();
     let watch = model::watch::Silent;
-    let run = execute::run_plan(plan, &set, vec![spin(50)], &settings(), &watch, &mut sink, |_| ());
+    let run = execute::run_plan(
+        plan,
+        &set,
+        vec![spin(50)],
+        &settings(),
+        &watch,
+        &mut sink,
+        |_| (),
+    );
     let e = run.err().unwrap().to_string();
     WANTED.store(false, Ordering::Relaxed);
     assert!(
@@ -223,7 +245,15 @@ fn a_run_is_over_soon_after_its_horizon_whatever_happens(live: &Live) {
         ..settings()
     };
     let (mut sink, watch) = (VecSink::default(), model::watch::Silent);
-    let run = execute::run_plan(plan, &set, vec![spin(50)], &settings, &watch, &mut sink, |_| ());
+    let run = execute::run_plan(
+        plan,
+        &set,
+        vec![spin(50)],
+        &settings,
+        &watch,
+        &mut sink,
+        |_| (),
+    );
     ENDED.store(true, Ordering::Relaxed);
     let e = run.err().unwrap().to_string();
     assert!(e.contains("was not over 300ms after its horizon"), "{e}");
@@ -367,7 +397,10 @@ fn without_works_for_all_tasks_or_without_time_nothing_begins(live: &Live) {
             horizon,
             ..settings()
         };
-        assert!(live.run_works("g-edf", &set, None, works, &settings).is_err());
+        assert!(
+            live.run_works("g-edf", &set, None, works, &settings)
+                .is_err()
+        );
     }
 }
 

@@ -25,7 +25,9 @@ fn works(set: &TaskSet) -> Vec<Box<dyn Work>> {
 fn every_policy_takes_over_from_every_other(live: &Live) {
     const POLICIES: [&str; 5] = ["g-edf", "p-edf", "edf-fm", "nps-f", "pd2"];
     // A way that goes once from each to each.
-    const WAY: [usize; 21] = [0, 1, 2, 3, 4, 0, 2, 4, 1, 3, 0, 4, 3, 2, 1, 4, 2, 0, 3, 1, 0];
+    const WAY: [usize; 21] = [
+        0, 1, 2, 3, 4, 0, 2, 4, 1, 3, 0, 4, 3, 2, 1, 4, 2, 0, 3, 1, 0,
+    ];
     let mut pairs: Vec<(usize, usize)> = WAY.windows(2).map(|w| (w[0], w[1])).collect();
     pairs.sort_unstable();
     pairs.dedup();
@@ -34,7 +36,12 @@ fn every_policy_takes_over_from_every_other(live: &Live) {
     let set = set_of(&[(24, 40), (18, 60), (3, 15), (48, 120)]);
     let policies: Vec<(&str, Option<Assignment>)> = WAY
         .iter()
-        .map(|at| (POLICIES[*at], live.assign(&POLICIES[*at].parse().unwrap(), &set)))
+        .map(|at| {
+            (
+                POLICIES[*at],
+                live.assign(&POLICIES[*at].parse().unwrap(), &set),
+            )
+        })
         .collect();
     let turn = ms(500);
     let horizon = Duration::from_nanos(turn.nanos() * WAY.len() as u64);
@@ -46,11 +53,16 @@ fn every_policy_takes_over_from_every_other(live: &Live) {
         .run_in_turn(&policies, Some(turn), &set, works(&set), &settings)
         .unwrap();
     run.is_sound();
-    let switches = run.events.iter().filter(|e| e.kind == EventKind::PolicySwitch);
+    let switches = run
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::PolicySwitch);
     let order: Vec<u64> = switches.map(|e| e.argument).collect();
     assert_eq!(order, (1..WAY.len() as u64).collect::<Vec<u64>>());
     for (id, task) in set.ids().zip(&run.statistics.tasks) {
-        let due = horizon.nanos().div_ceil(set.timings()[id.index()].period.nanos());
+        let due = horizon
+            .nanos()
+            .div_ceil(set.timings()[id.index()].period.nanos());
         assert_eq!(task.released, due, "no release is lost");
         // At the end the latest may be under way.
         assert!(
@@ -89,8 +101,14 @@ fn parts_of_split_jobs_are_carried_over(live: &Live) {
         .run_in_turn(&policies, Some(ms(507)), &set, works(&set), &settings)
         .unwrap();
     run.is_sound();
-    let switches = run.events.iter().filter(|e| e.kind == EventKind::PolicySwitch);
-    assert_eq!(switches.map(|e| e.argument).collect::<Vec<u64>>(), [1, 0, 1, 0]);
+    let switches = run
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::PolicySwitch);
+    assert_eq!(
+        switches.map(|e| e.argument).collect::<Vec<u64>>(),
+        [1, 0, 1, 0]
+    );
     for task in &run.statistics.tasks {
         assert_eq!(
             (task.released, task.jobs >= 123),
@@ -168,8 +186,15 @@ fn a_supervisor_that_comes_after_the_horizon_makes_no_stage(live: &Live) {
     )
     .unwrap();
     assert_eq!(outcome.ending, Ending::Horizon);
-    let switches = sink.events.iter().filter(|e| e.kind == EventKind::PolicySwitch);
-    assert_eq!(switches.count(), 0, "nobody was there to make a policy ready");
+    let switches = sink
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::PolicySwitch);
+    assert_eq!(
+        switches.count(),
+        0,
+        "nobody was there to make a policy ready"
+    );
     assert!(outcome.end >= model::Instant::ZERO + settings.horizon);
 }
 
@@ -177,7 +202,13 @@ fn a_supervisor_that_comes_after_the_horizon_makes_no_stage(live: &Live) {
 fn turns_that_are_too_short_are_refused(live: &Live) {
     let set = set_of(&[(1, 20)]);
     let settings = Settings::default();
-    let run = live.run_in_turn(&[("g-edf", None)], Some(ms(50)), &set, works(&set), &settings);
+    let run = live.run_in_turn(
+        &[("g-edf", None)],
+        Some(ms(50)),
+        &set,
+        works(&set),
+        &settings,
+    );
     let e = run.err().map(|e| e.to_string()).unwrap_or_default();
     assert!(e.contains("50ms"), "{e}");
 }

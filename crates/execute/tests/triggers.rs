@@ -50,7 +50,13 @@ fn releases(ran: &Ran, set: &TaskSet, task: u32) -> Vec<u64> {
         .collect()
 }
 
-fn run(live: &Live, policies: &[&str], set: &TaskSet, works: Vec<Performer>, length: Duration) -> Ran {
+fn run(
+    live: &Live,
+    policies: &[&str],
+    set: &TaskSet,
+    works: Vec<Performer>,
+    length: Duration,
+) -> Ran {
     let settings = Settings {
         horizon: length,
         triggers: Triggers::open(set).unwrap(),
@@ -61,11 +67,16 @@ fn run(live: &Live, policies: &[&str], set: &TaskSet, works: Vec<Performer>, len
         .map(|p| (*p, live.assign(&p.parse().unwrap(), set)))
         .collect();
     let turn = (policies.len() > 1).then_some(ms(500));
-    live.run_in_turn(&with, turn, set, works, &settings).unwrap()
+    live.run_in_turn(&with, turn, set, works, &settings)
+        .unwrap()
 }
 
 fn apart(releases: &[u64]) -> u64 {
-    releases.windows(2).map(|w| w[1] - w[0]).min().unwrap_or(u64::MAX)
+    releases
+        .windows(2)
+        .map(|w| w[1] - w[0])
+        .min()
+        .unwrap_or(u64::MAX)
 }
 
 /// An `eventfd` as it is passed to a run, and to write to.
@@ -121,7 +132,11 @@ fn the_duty_to_release_goes_with_the_jobs_of_a_split_task(live: &Live) {
     let Some(Assignment::Turns(turns)) = live.assign(&policy, &support::set_of(&timings)) else {
         panic!("no turns")
     };
-    let split = turns.tasks.iter().position(|t| t.first != t.second).unwrap();
+    let split = turns
+        .tasks
+        .iter()
+        .position(|t| t.first != t.second)
+        .unwrap();
     let (trigger, mut counter) = counter();
     let tasks = timings.iter().enumerate().map(|(index, (wcet, period))| {
         let details = Details {
@@ -162,7 +177,13 @@ fn triggers_go_on_across_policies(live: &Live) {
     let (trigger, mut counter) = counter();
     let set = sporadic(&[(trigger, 20)], 25);
     counter.write_all(&1000u64.to_ne_bytes()).unwrap();
-    let ran = run(live, &["g-edf", "p-edf", "edf-wm"], &set, spins(&set), ms(1600));
+    let ran = run(
+        live,
+        &["g-edf", "p-edf", "edf-wm"],
+        &set,
+        spins(&set),
+        ms(1600),
+    );
     ran.is_sound();
     let sporadic = releases(&ran, &set, 0);
     let expected: Vec<u64> = (0..80).map(|n| 20 * n).collect();
@@ -186,7 +207,10 @@ fn all_kinds_of_tasks_can_be_triggered(live: &Live) {
             it_interval: every,
             it_value: every,
         };
-        assert_eq!(libc::timerfd_settime(timer, 0, &times, std::ptr::null_mut()), 0);
+        assert_eq!(
+            libc::timerfd_settime(timer, 0, &times, std::ptr::null_mut()),
+            0
+        );
         timer
     };
     let set = sporadic(
@@ -244,7 +268,10 @@ fn all_kinds_of_tasks_can_be_triggered(live: &Live) {
         assert!(apart(&all) >= 20, "{all:?}");
     }
     let by_timer = releases(&ran, &set, 2);
-    assert!(apart(&by_timer) >= 20 && by_timer.len() >= 35, "{by_timer:?}");
+    assert!(
+        apart(&by_timer) >= 20 && by_timer.len() >= 35,
+        "{by_timer:?}"
+    );
     assert_eq!(noter::read(&notes).len(), 8);
     // A program with a budget has a job for each, cut when the budget is used up. The first may end
     // by waiting for the disk that the shell comes from.

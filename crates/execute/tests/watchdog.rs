@@ -233,7 +233,8 @@ fn a_watchdog_that_was_killed_is_missed_and_one_whose_engine_was_killed_ends(_: 
     let process = i32::from_ne_bytes(text.try_into().unwrap());
     let end = kernel::monotonic() + LIMIT.nanos();
     // SAFETY: asks for the end of that process, without waiting for it.
-    let has_ended = || unsafe { libc::waitpid(process, std::ptr::null_mut(), libc::WNOHANG) == process };
+    let has_ended =
+        || unsafe { libc::waitpid(process, std::ptr::null_mut(), libc::WNOHANG) == process };
     while !has_ended() {
         assert!(kernel::monotonic() < end, "the watchdog lives on");
         std::thread::sleep(std::time::Duration::from_millis(5));

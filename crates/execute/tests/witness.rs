@@ -34,7 +34,11 @@ fn threads_ran_when_and_where_the_trace_says(live: &Live) -> Completion {
 ///
 /// # Errors
 /// There is no witness here.
-fn of_one_run(live: &Live, set: &model::TaskSet, policy: &str) -> model::Result<Result<(), String>> {
+fn of_one_run(
+    live: &Live,
+    set: &model::TaskSet,
+    policy: &str,
+) -> model::Result<Result<(), String>> {
     let recording = Recording::begin(&[SWITCHES])?;
     let assignment = live.assign(&policy.parse().unwrap(), set);
     let ran = live.run_set(policy, set, assignment, ms(1000), 70);

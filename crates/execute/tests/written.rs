@@ -124,7 +124,9 @@ fn is_as_before(process: i32, home: &Processors) -> bool {
 /// A guest and its child are as they were; then they go.
 fn goes_on_as_it_was(mut guest: Child, home: &Processors) {
     let process = guest.id() as i32;
-    assert!(waited(|| family(process).iter().all(|p| is_as_before(*p, home))));
+    assert!(waited(|| family(process)
+        .iter()
+        .all(|p| is_as_before(*p, home))));
     assert_eq!(family(process).len(), 2, "it and its child");
     let mut told = String::new();
     std::io::BufRead::read_line(
@@ -151,7 +153,9 @@ fn a_guest_goes_on_as_it_was_before_it_came(live: &Live) {
         horizon: ms(500),
         ..Settings::default()
     };
-    let ran = live.run_works("g-edf", &set, None, works, &settings).unwrap();
+    let ran = live
+        .run_works("g-edf", &set, None, works, &settings)
+        .unwrap();
     ran.is_sound();
     assert_eq!(ran.statistics.tasks[0].jobs, 20);
     goes_on_as_it_was(guest, &home);
@@ -172,7 +176,9 @@ fn a_guest_that_leaves_within_a_job_is_let_go_and_the_run_goes_on(live: &Live) {
         horizon: ms(1500),
         ..Settings::default()
     };
-    let ran = live.run_works("g-edf", &set, None, works, &settings).unwrap();
+    let ran = live
+        .run_works("g-edf", &set, None, works, &settings)
+        .unwrap();
     ran.is_sound();
     assert_eq!(ran.outcome.programs[0].how, How::Left);
     // It has nothing to do in the jobs behind that, and no job of the others is lost.
@@ -198,8 +204,9 @@ fn a_guest_goes_on_when_its_engine_is_killed(_: &Live) {
     // It has done jobs.
     assert!(waited(|| family(process).len() == 2));
     sleep(200);
+    let group = -(engine.id() as i32);
     // SAFETY: a group of our own making, whose first process nobody has waited for.
-    assert_eq!(unsafe { libc::kill(-(engine.id() as i32), libc::SIGKILL) }, 0);
+    assert_eq!(unsafe { libc::kill(group, libc::SIGKILL) }, 0);
     engine.wait().unwrap();
     goes_on_as_it_was(guest, &home);
     assert!(
@@ -219,7 +226,8 @@ fn engine(socket: &Path) {
         horizon: Duration::from_secs(60),
         ..Settings::default()
     };
-    live.run_works("g-edf", &set, None, works, &settings).unwrap();
+    live.run_works("g-edf", &set, None, works, &settings)
+        .unwrap();
 }
 
 /// Spins, and notes for how long it was off its processor.

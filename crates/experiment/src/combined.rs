@@ -198,7 +198,13 @@ struct Pair<'a, C> {
 
 impl<C: Clock> Pair<'_, C> {
     /// One sample at a rate, with the filter in memory of its own or of the product's colors.
-    fn sample(&mut self, rate: f64, run: usize, view: &mut View, partitioned: bool) -> Result<Sample> {
+    fn sample(
+        &mut self,
+        rate: f64,
+        run: usize,
+        view: &mut View,
+        partitioned: bool,
+    ) -> Result<Sample> {
         let tick = self.tick;
         let mut filter = Filter::new(bytemuck::cast_slice_mut(view.bytes()), self.coefficients)?;
         let period = (1e9 / rate / tick) as u64;
@@ -291,7 +297,8 @@ fn measure<C: Clock>(
                 seen.runs = run;
                 break 'runs;
             }
-            seen.samples.push(pair.sample(rate, run, &mut partitioned, true)?);
+            seen.samples
+                .push(pair.sample(rate, run, &mut partitioned, true)?);
             seen.samples
                 .push(pair.sample(rate, run, &mut unpartitioned, false)?);
             watch.advance(1);
@@ -360,7 +367,15 @@ mod tests {
         let mut product = Product::new(&mut b).unwrap();
         let clock = machine::clock::Monotonic;
         let blind = Witness::blind();
-        let all = periods(clock, &mut filter, &mut product, u64::MAX, 50, u64::MAX, blind);
+        let all = periods(
+            clock,
+            &mut filter,
+            &mut product,
+            u64::MAX,
+            50,
+            u64::MAX,
+            blind,
+        );
         assert_eq!((all.steps, all.periods, all.interrupted), (50, 1, 0));
         assert!(all.filter <= all.real);
         let none = periods(clock, &mut filter, &mut product, 0, 50, 2_000_000, blind);

@@ -74,7 +74,12 @@ pub struct Flood<'a> {
 impl<'a> Flood<'a> {
     /// For a task with its data in some colors, its code and stack in the `rest`; `watched` are the
     /// sentinel's. Nothing where no memory was made that can only be read.
-    pub fn new(ground: &'a mut Ground<'_>, data: &Colors, rest: &Colors, watched: &Colors) -> Option<Self> {
+    pub fn new(
+        ground: &'a mut Ground<'_>,
+        data: &Colors,
+        rest: &Colors,
+        watched: &Colors,
+    ) -> Option<Self> {
         let everywhere = ground.everywhere(data, watched);
         let beside_all = ground.beside(data, watched, &data.union(rest));
         let beside_data = ground.beside(data, watched, data);
@@ -106,7 +111,8 @@ impl<'a> Flood<'a> {
                 write(self.memory.bytes(), &self.beside_all, &mut each);
                 read(self.readable.bytes(), &self.rivals, each);
             }
-            Scenario::Alone | Scenario::Waiting | Scenario::FirstLevel | Scenario::Translations => {}
+            Scenario::Alone | Scenario::Waiting | Scenario::FirstLevel | Scenario::Translations => {
+            }
         }
     }
 }
@@ -237,6 +243,9 @@ mod tests {
         steps.step();
         let longest = steps.longest();
         steps.step();
-        assert!(longest >= 2_000_000 && steps.longest() >= longest, "{longest}");
+        assert!(
+            longest >= 2_000_000 && steps.longest() >= longest,
+            "{longest}"
+        );
     }
 }

@@ -65,7 +65,12 @@ impl<'a> Ground<'a> {
         pages.truncate(pages.len() / 2);
         let ways = self.palette.cache.ways as usize;
         for color in self.others(&own.union(sentinel)).iter() {
-            pages.extend(self.flood.of(&Colors::from_iter([color])).into_iter().take(ways));
+            pages.extend(
+                self.flood
+                    .of(&Colors::from_iter([color]))
+                    .into_iter()
+                    .take(ways),
+            );
         }
         pages
     }
@@ -165,7 +170,9 @@ impl Sentinel {
     /// How long reading it takes, line after line, in ticks.
     pub fn time<C: Clock>(&mut self, clock: C) -> u64 {
         let pages = self.view.bytes().chunks_exact(PAGE);
-        pages.map(|page| probe::time(clock, Page::under(page))).sum()
+        pages
+            .map(|page| probe::time(clock, Page::under(page)))
+            .sum()
     }
 }
 
@@ -195,7 +202,10 @@ mod tests {
 
     #[test]
     fn calm_is_near_to_the_faster_ones() {
-        assert_eq!(calm(&[100, 900, 100, 100, 900, 900, 100, 900], 1.05, 1), 105);
+        assert_eq!(
+            calm(&[100, 900, 100, 100, 900, 900, 100, 900], 1.05, 1),
+            105
+        );
         assert_eq!(calm(&[10, 10, 10, 10], 1.05, 26), 62, "a clock that steps");
         assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);

@@ -115,7 +115,10 @@ pub struct Seen {
     /// How many runs, and activations of a scenario in each.
     pub runs: (usize, usize),
     /// How long a flood lasts.
-    #[serde(rename = "flood_lasts_ns", serialize_with = "model::time::ns::serialize")]
+    #[serde(
+        rename = "flood_lasts_ns",
+        serialize_with = "model::time::ns::serialize"
+    )]
     pub flood_lasts: Duration,
     /// How much of it is in large pages.
     pub flood_large: Bytes,
@@ -164,8 +167,10 @@ fn row_of(task: Task, size: usize, runs: usize, samples: &[Sample]) -> Result<Ro
         .filter(|(_, least)| least.is_finite())
         .collect();
     if least.is_empty() {
-        return Err(Error::new("every activation alone was interrupted or disturbed")
-            .remedy("run it again when the machine is idle"));
+        return Err(
+            Error::new("every activation alone was interrupted or disturbed")
+                .remedy("run it again when the machine is idle"),
+        );
     }
     // Runs in which nothing of a scenario counts say nothing of it.
     let over_runs = |value: &dyn Fn(usize, usize) -> f64| {
@@ -188,7 +193,10 @@ fn row_of(task: Task, size: usize, runs: usize, samples: &[Sample]) -> Result<Ro
         unpredictability: over_runs(&|run, scenario| of(run, scenario).fold(0.0, f64::max)),
         typical: over_runs(&|run, scenario| median(of(run, scenario))),
         interrupted: samples.iter().filter(|s| s.interrupted).count() as u64,
-        disturbed: samples.iter().filter(|s| s.disturbed && !s.interrupted).count() as u64,
+        disturbed: samples
+            .iter()
+            .filter(|s| s.disturbed && !s.interrupted)
+            .count() as u64,
         held: samples
             .iter()
             .filter(|s| s.held && !s.disturbed && !s.interrupted)
@@ -225,7 +233,10 @@ mod tests {
         let mut samples = Vec::new();
         for run in 0..3 {
             samples.extend([sample(run, 0, 100.0), sample(run, 0, 110.0)]);
-            samples.extend([sample(run, 1, 150.0), sample(run, 1, 200.0 + 100.0 * run as f64)]);
+            samples.extend([
+                sample(run, 1, 150.0),
+                sample(run, 1, 200.0 + 100.0 * run as f64),
+            ]);
         }
         // Left out, however long it is.
         samples.push(Sample {
@@ -254,7 +265,13 @@ mod tests {
             "nothing is said of what was not seen"
         );
         assert_eq!(
-            (row.interrupted, row.disturbed, row.held, row.emptied, row.counted),
+            (
+                row.interrupted,
+                row.disturbed,
+                row.held,
+                row.emptied,
+                row.counted
+            ),
             (1, 1, 1, 1, 12)
         );
         assert_eq!(row.wss, Bytes::from_kib(8));

@@ -114,7 +114,13 @@ pub fn run(ground: &mut Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch)
 /// Computes from a step on until the slice has passed or the work is done; gives the next step and
 /// the ticks it took.
 #[inline(never)]
-fn slice<C: Clock>(clock: C, product: &mut Product<'_>, from: usize, end: usize, ticks: u64) -> (usize, u64) {
+fn slice<C: Clock>(
+    clock: C,
+    product: &mut Product<'_>,
+    from: usize,
+    end: usize,
+    ticks: u64,
+) -> (usize, u64) {
     let start = clock.stamp();
     let mut step = from;
     while step < end {
@@ -191,8 +197,9 @@ fn measure<C: Clock>(
     let mut memory = ground
         .pool
         .take(&data, bytes.div_ceil(partition::geometry::PAGE))?;
-    let mut flood = Flood::new(ground, &data, &rest, &Colors::new())
-        .ok_or_else(|| Error::new("no memory was made that can only be read: a defect of this program"))?;
+    let mut flood = Flood::new(ground, &data, &rest, &Colors::new()).ok_or_else(|| {
+        Error::new("no memory was made that can only be read: a defect of this program")
+    })?;
     let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
     let tick = calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6;
     let never = u64::MAX;
@@ -227,9 +234,10 @@ fn measure<C: Clock>(
                     break 'runs;
                 }
                 let ticks = (length.nanos() as f64 / tick) as u64;
-                let (took, again) = products(clock, &mut product, number * STEPS, ticks, witness, || {
-                    flood.run(which, || {});
-                })?;
+                let (took, again) =
+                    products(clock, &mut product, number * STEPS, ticks, witness, || {
+                        flood.run(which, || {});
+                    })?;
                 seen.again += again;
                 seen.samples.push(Sample {
                     slice: length,
@@ -262,7 +270,9 @@ fn row_of(slice: Duration, samples: &[Sample]) -> Row {
         slice,
         unpredictability: std::array::from_fn(|s| of(s).fold(0.0, f64::max) / least),
         typical: std::array::from_fn(|s| median(of(s)) / least),
-        an_interruption_ns: std::array::from_fn(|s| (median(of(s)) - median(of(0))) / interruptions),
+        an_interruption_ns: std::array::from_fn(|s| {
+            (median(of(s)) - median(of(0))) / interruptions
+        }),
     }
 }
 
@@ -288,7 +298,10 @@ mod tests {
             sample(1, 2, 2_000_000.0),
         ];
         let row = row_of(slice, &samples);
-        assert_eq!((row.unpredictability[0], row.unpredictability[1]), (1.1, 3.0));
+        assert_eq!(
+            (row.unpredictability[0], row.unpredictability[1]),
+            (1.1, 3.0)
+        );
         assert_eq!(row.typical[1], 2.0);
         assert_eq!(
             row.an_interruption_ns[1], 100_000.0,
@@ -304,7 +317,10 @@ mod tests {
         assert_eq!(slice(clock, &mut product, 5, 40, 0).0, 6, "at least a step");
         assert_eq!(slice(clock, &mut product, 5, 40, u64::MAX).0, 40);
         let mut floods = 0;
-        let (took, again) = products(clock, &mut product, 100, 0, Witness::blind(), || floods += 1).unwrap();
+        let (took, again) = products(clock, &mut product, 100, 0, Witness::blind(), || {
+            floods += 1
+        })
+        .unwrap();
         assert_eq!((floods, again), (100, 0));
         assert!(took > 0);
     }

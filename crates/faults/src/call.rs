@@ -249,7 +249,10 @@ mod tests {
     #[test]
     fn every_error_of_every_kind_has_a_number() {
         for kind in KINDS {
-            assert!(kind.errors.iter().all(|name| error(name).is_some()), "{kind:?}");
+            assert!(
+                kind.errors.iter().all(|name| error(name).is_some()),
+                "{kind:?}"
+            );
             assert_eq!(find(kind.name).map(|k| k.name), Some(kind.name));
         }
     }

@@ -122,7 +122,10 @@ fn numbers(path: &str) -> Vec<i32> {
 
 /// All processes.
 pub fn everybody() -> Vec<Process> {
-    numbers("/proc").into_iter().filter_map(Process::find).collect()
+    numbers("/proc")
+        .into_iter()
+        .filter_map(Process::find)
+        .collect()
 }
 
 /// Descendants of `root` but for `except` and theirs, the eldest first.

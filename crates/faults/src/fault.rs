@@ -84,7 +84,9 @@ impl FromStr for Signal {
             None => (false, after),
         };
         let micros = time.strip_suffix("us").and_then(|n| n.parse().ok());
-        let number: i32 = number.parse().map_err(|_| format!("`{number}` is no signal"))?;
+        let number: i32 = number
+            .parse()
+            .map_err(|_| format!("`{number}` is no signal"))?;
         if !(1..=64).contains(&number) {
             return Err(format!("`{number}` is no signal"));
         }
@@ -136,7 +138,9 @@ impl FromStr for Call {
             _ => (&words[..], false),
         };
         let ["call", kind, nth, error] = words[..] else {
-            return Err(format!("`{text}` is not `call KIND NUMBER ERROR [onwards]`"));
+            return Err(format!(
+                "`{text}` is not `call KIND NUMBER ERROR [onwards]`"
+            ));
         };
         Ok(Call {
             kind: call::find(kind).ok_or_else(|| format!("`{kind}` is no kind of call"))?,
@@ -229,7 +233,10 @@ impl fmt::Display for Fault {
 impl FromStr for Fault {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is no number"));
+        let number = |text: &str| {
+            text.parse::<u64>()
+                .map_err(|_| format!("`{text}` is no number"))
+        };
         let words: Vec<&str> = text.split(' ').collect();
         Ok(match words[..] {
             ["none"] => Fault::None,

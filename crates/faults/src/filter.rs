@@ -35,7 +35,12 @@ pub struct Filter {
 impl Filter {
     /// Asks about these calls.
     pub fn new(calls: &[libc::c_long]) -> io::Result<Self> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         Ok(Filter {
             program: program(calls),
             ours,
@@ -193,7 +198,9 @@ impl Answers {
         };
         if let Some(file) = &file {
             let text = file.to_string_lossy();
-            let is_setting = ["/proc/", "/sys/", "/dev/"].iter().any(|d| text.starts_with(d));
+            let is_setting = ["/proc/", "/sys/", "/dev/"]
+                .iter()
+                .any(|d| text.starts_with(d));
             let fit = match self.fault.kind.on {
                 On::Anything => true,
                 On::File => text.starts_with('/') && !is_setting,

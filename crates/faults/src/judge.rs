@@ -44,7 +44,12 @@ const NOT_RESTORED: &str = "could not restore the setting";
 const LOADER: &str = "error while loading shared libraries";
 
 /// What of status and words is not as promised: the kind, and what exactly.
-pub fn words(scenario: &Scenario, fault: &Fault, lived: &Lived, stderr: &str) -> Vec<(&'static str, String)> {
+pub fn words(
+    scenario: &Scenario,
+    fault: &Fault,
+    lived: &Lived,
+    stderr: &str,
+) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     let mut lines = stderr.lines();
     let panics = lines.find(|line| line.contains("panicked") || line.contains("fatal runtime"));
@@ -90,7 +95,9 @@ fn of_code(
         0 | 1 => None,
         2 if lived.silenced => None,
         // A machine that stands still ends a run to which nothing was done, which says so.
-        2 if *fault == Fault::None && !stderr.contains(STANDSTILL) => unfit("nothing was done to it"),
+        2 if *fault == Fault::None && !stderr.contains(STANDSTILL) => {
+            unfit("nothing was done to it")
+        }
         2 if stderr.lines().any(|line| line.starts_with("warmset: ")) => None,
         2 => Some(("no sentence", "status 2 without a word".to_owned())),
         130 if to_engine(libc::SIGINT) => None,
@@ -105,7 +112,9 @@ fn of_code(
 /// May a record of a setting stay, for the next command to restore it? Where the command could not,
 /// and was killed or has said so.
 pub fn may_leave_setting(lived: &Lived, stderr: &str) -> bool {
-    let killed = lived.status.is_some_and(|s| s.terminating_signal().is_some());
+    let killed = lived
+        .status
+        .is_some_and(|s| s.terminating_signal().is_some());
     killed || stderr.contains(NOT_RESTORED)
 }
 
@@ -124,7 +133,10 @@ fn is_of_memory(fault: &Fault) -> bool {
 
 fn may_die(fault: &Fault, lived: &Lived, stderr: &str, signal: i32) -> bool {
     let to_engine = [Target::Engine, Target::Group];
-    if to_engine.iter().any(|to| lived.sent.contains(&(signal, *to))) {
+    if to_engine
+        .iter()
+        .any(|to| lived.sent.contains(&(signal, *to)))
+    {
         return true;
     }
     let of_memory = is_of_memory(fault);

@@ -132,10 +132,14 @@ pub fn live(
     life.end_all();
     done?;
     if let Some(Err(e)) = life.words.take().map(|pipe| room.keep_words(pipe)) {
-        life.lived.wrong.push(("harness", format!("nothing heard: {e}")));
+        life.lived
+            .wrong
+            .push(("harness", format!("nothing heard: {e}")));
     }
     let left = room::left_instance(life.engine);
-    life.lived.wrong.extend(left.map(|path| ("instance left", path)));
+    life.lived
+        .wrong
+        .extend(left.map(|path| ("instance left", path)));
     life.lived.silenced = life.answers.as_ref().is_some_and(|a| a.silenced);
     life.lived.calls = life.answers.as_ref().map_or(0, |a| a.made);
     if let Some(answers) = &life.answers {
@@ -174,7 +178,9 @@ impl<'a> Life<'a> {
                 .transpose()
                 .map_err(text)?,
         });
-        let (mut command, words) = room.command(line, fault, Arc::clone(&start)).map_err(text)?;
+        let (mut command, words) = room
+            .command(line, fault, Arc::clone(&start))
+            .map_err(text)?;
         let began = Instant::now();
         // Its exit is waited for with that of all others.
         let engine = command.spawn().map_err(text)?.id() as i32;
@@ -251,7 +257,9 @@ impl<'a> Life<'a> {
             self.wait();
             self.bury();
             if let Err(e) = self.start_outsiders(room) {
-                self.lived.wrong.push(("harness", format!("no outsider: {e}")));
+                self.lived
+                    .wrong
+                    .push(("harness", format!("no outsider: {e}")));
             }
             self.let_go_on();
             let now = Instant::now();
@@ -287,7 +295,9 @@ impl<'a> Life<'a> {
         }
         for (pid, outsider) in self.outsiders.clone() {
             let told = Process::find(pid).map_or(String::new(), |p| p.details());
-            self.lived.wrong.push(("outsider waits", format!("{outsider:?}")));
+            self.lived
+                .wrong
+                .push(("outsider waits", format!("{outsider:?}")));
             self.lived.notes += &told;
         }
     }
@@ -362,7 +372,9 @@ impl<'a> Life<'a> {
                 }
                 if status.exit_status() != Some(0) && !by_us {
                     let text = format!("{outsider:?}: {status:?}");
-                    self.lived.wrong.push(("outsider not let go as it came", text));
+                    self.lived
+                        .wrong
+                        .push(("outsider not let go as it came", text));
                 }
             }
         }
@@ -458,7 +470,10 @@ impl<'a> Life<'a> {
                 continue;
             }
             let life = self.began.elapsed().as_secs_f64();
-            self.lived.notes += &format!("{life:.4} s: signal {} to {} ({pid})\n", signal.number, signal.to);
+            self.lived.notes += &format!(
+                "{life:.4} s: signal {} to {} ({pid})\n",
+                signal.number, signal.to
+            );
             self.lived.sent.push((signal.number, signal.to));
             self.lived.reached = true;
             self.last_sent = Instant::now();
@@ -469,7 +484,9 @@ impl<'a> Life<'a> {
 
     /// What was stopped for long, and what nobody watches that could end it, goes on again.
     fn let_go_on(&mut self) {
-        let over = self.stopped && self.last_sent.elapsed() > self.let_go_on_after && self.pending.is_empty();
+        let over = self.stopped
+            && self.last_sent.elapsed() > self.let_go_on_after
+            && self.pending.is_empty();
         if !over {
             return;
         }
@@ -490,7 +507,9 @@ impl<'a> Life<'a> {
         }
         let outsiders = self.outsiders.keys().filter_map(|pid| Process::find(*pid));
         // A run holds its programs by stopping them, and ends them however they are.
-        let others = family.iter().filter(|p| dog.is_none() && p.pid != self.engine);
+        let others = family
+            .iter()
+            .filter(|p| dog.is_none() && p.pid != self.engine);
         let ours = engine.into_iter().chain(dog).chain(others).cloned();
         let all: Vec<Process> = ours.chain(outsiders).collect();
         for process in all.iter().filter(|p| p.is_stopped()) {

@@ -192,7 +192,8 @@ impl Bench {
         let warmset = warmset(common.warmset.as_deref())?;
         let version = version(&warmset).map_err(|e| format!("`{}`: {e}", warmset.display()))?;
         let harness = Harness::new(&warmset, &common.keep, stop)?;
-        let record = Record::open(harness.keep()).map_err(|e| format!("cannot keep results: {e}"))?;
+        let record =
+            Record::open(harness.keep()).map_err(|e| format!("cannot keep results: {e}"))?;
         record
             .is_of(&version)
             .map_err(|e| format!("`{}`: {e}", common.keep.display()))?;
@@ -210,7 +211,10 @@ impl Bench {
         if self.record.knows(key) {
             return Ok(None);
         }
-        if self.until.is_some_and(|until| self.harness.elapsed() > until) {
+        if self
+            .until
+            .is_some_and(|until| self.harness.elapsed() > until)
+        {
             return Err(Over::Time);
         }
         let report = self.once(key, trial)?;
@@ -228,12 +232,18 @@ impl Bench {
         let kept = self.record.add(key, &report);
         kept.map_err(|e| Over::Broken(format!("cannot keep results: {e}")))?;
         self.wrong += u32::from(!report.wrong.is_empty());
-        let missed = if report.reached { "" } else { ", over before it" };
+        let missed = if report.reached {
+            ""
+        } else {
+            ", over before it"
+        };
         let calls = match trial.fault {
             Fault::Call(_) => format!(", {} calls", report.calls),
             _ => String::new(),
         };
-        let Report { outcome, seconds, .. } = &report;
+        let Report {
+            outcome, seconds, ..
+        } = &report;
         println!("{key}\t{trial}\t{outcome}{missed}{calls}, {seconds:.1} s");
         for (kind, what) in &report.wrong {
             println!("    {kind}: {what}");
@@ -280,7 +290,11 @@ fn version(warmset: &Path) -> std::io::Result<String> {
 
 fn random(args: &Random) -> Result<ExitCode, String> {
     let mut bench = Bench::new(&args.common)?;
-    let Numbers { seed, number, count } = args.numbers;
+    let Numbers {
+        seed,
+        number,
+        count,
+    } = args.numbers;
     // What cannot be run here is drawn all the same: numbers mean the same on every machine.
     let plan = Plan::new(seed, |_| true);
     let mut over = None;
@@ -383,7 +397,12 @@ fn one(args: &One) -> Result<ExitCode, String> {
     let mut bench = Bench::new(&args.common)?;
     for time in 0..args.times {
         for trial in &args.trials {
-            let key = format!("{trial} ({} of {}, {})", time + 1, args.times, std::process::id());
+            let key = format!(
+                "{trial} ({} of {}, {})",
+                time + 1,
+                args.times,
+                std::process::id()
+            );
             match bench.carry_out(&key, trial) {
                 Ok(None) => {}
                 Ok(Some(report)) => println!("{}", report.details),

@@ -158,7 +158,10 @@ impl Draws {
     }
 
     fn call(&mut self, scenario: &Scenario) -> Fault {
-        let kinds: Vec<_> = call::KINDS.iter().filter(|kind| scenario.makes(kind)).collect();
+        let kinds: Vec<_> = call::KINDS
+            .iter()
+            .filter(|kind| scenario.makes(kind))
+            .collect();
         let kind = *self.of(&kinds);
         let error = *self.of(kind.errors);
         Fault::Call(Call {
@@ -278,7 +281,11 @@ mod tests {
         for number in 0..2000 {
             let trial = one.trial(number);
             assert_eq!(trial, other.trial(number));
-            assert_eq!(trial.to_string().parse::<Trial>().unwrap(), trial, "{trial}");
+            assert_eq!(
+                trial.to_string().parse::<Trial>().unwrap(),
+                trial,
+                "{trial}"
+            );
         }
         assert_ne!(one.trial(1), Plan::new(8, |_| true).trial(1));
     }

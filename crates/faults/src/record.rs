@@ -195,7 +195,10 @@ impl Record {
         let mut groups: BTreeMap<(&str, String), Vec<&Row>> = BTreeMap::new();
         for row in &self.rows {
             for (kind, what) in &row.wrong {
-                groups.entry((kind, without_numbers(what))).or_default().push(row);
+                groups
+                    .entry((kind, without_numbers(what)))
+                    .or_default()
+                    .push(row);
             }
         }
         let mut groups: Vec<_> = groups.into_iter().collect();
@@ -221,7 +224,9 @@ mod tests {
     use super::*;
 
     fn report(trial: &str, wrong: &[(&str, &str)]) -> Report {
-        let wrong = wrong.iter().map(|(k, t)| ((*k).to_owned(), (*t).to_owned()));
+        let wrong = wrong
+            .iter()
+            .map(|(k, t)| ((*k).to_owned(), (*t).to_owned()));
         Report {
             trial: trial.parse().unwrap(),
             outcome: "ran".to_owned(),

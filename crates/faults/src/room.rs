@@ -98,12 +98,21 @@ impl Room {
     /// An empty directory for a command, with what it writes in `disk` bytes of memory, if any.
     pub fn prepare(&self, disk: Option<u64>) -> Result<(), String> {
         self.clear();
-        step("make a directory", fs::DirBuilder::new().mode(0o755).create(WORK))?;
+        step(
+            "make a directory",
+            fs::DirBuilder::new().mode(0o755).create(WORK),
+        )?;
         let out = Path::new(WORK).join(OUT);
         step("make a directory", fs::create_dir(&out))?;
         if let Some(bytes) = disk {
             let size = std::ffi::CString::new(format!("size={bytes}")).expect("no zero byte");
-            let made = mount("faults-disk", &out, "tmpfs", MountFlags::empty(), size.as_c_str());
+            let made = mount(
+                "faults-disk",
+                &out,
+                "tmpfs",
+                MountFlags::empty(),
+                size.as_c_str(),
+            );
             step("mount a small disk", made)?;
         }
         Ok(())
@@ -167,7 +176,10 @@ impl Room {
     /// Nothing of a trial is left.
     pub fn clear(&self) {
         // Only the trial before may have had a disk of its own.
-        let _ = unmount(Path::new(WORK).join(OUT), rustix::mount::UnmountFlags::DETACH);
+        let _ = unmount(
+            Path::new(WORK).join(OUT),
+            rustix::mount::UnmountFlags::DETACH,
+        );
         for path in OWN {
             for (entry, _) in listing(Path::new(path)) {
                 let path = Path::new(&entry);
@@ -195,7 +207,8 @@ impl Room {
 fn has_tracefs() -> bool {
     let there = || Path::new(TRACEFS).join("instances").is_dir();
     // Where the kernel has none, scenarios that need it are left out, which is told.
-    there() || mount("faults", TRACEFS, "tracefs", MountFlags::empty(), None).is_ok_and(|()| there())
+    there()
+        || mount("faults", TRACEFS, "tracefs", MountFlags::empty(), None).is_ok_and(|()| there())
 }
 
 /// The instance of the kernel's tracing that the command of this number has made and left. It is
@@ -215,7 +228,9 @@ fn listing(path: &Path) -> Vec<(String, char)> {
     let mut dirs = vec![path.to_owned()];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
             let letter = match () {
                 () if kind.is_dir() => 'd',
                 () if kind.is_file() => 'f',

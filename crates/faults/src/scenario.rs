@@ -284,7 +284,9 @@ impl Scenario {
                 ..Line::default()
             },
             Scenario::Simulate => Line {
-                words: words("simulate tasks.toml --platform symmetric:m=2 --for 60s --trace out/run.wtrace"),
+                words: words(
+                    "simulate tasks.toml --platform symmetric:m=2 --for 60s --trace out/run.wtrace",
+                ),
                 files: vec![("tasks.toml", TASKS.to_owned())],
                 ..Line::default()
             },
@@ -330,7 +332,8 @@ fn batch() -> String {
 /// Its child has a session of its own and no environment.
 const PROGRAM: &str = "env -i setsid sh -c 'while :; do :; done' & while :; do :; done";
 /// Its child is deaf to SIGTERM as well.
-const DEAF: &str = "env -i setsid sh -c 'trap \"\" TERM; while :; do :; done' & while :; do :; done";
+const DEAF: &str =
+    "env -i setsid sh -c 'trap \"\" TERM; while :; do :; done' & while :; do :; done";
 
 /// The policy, with the first word that it cannot do without.
 fn spec(name: &str) -> String {
@@ -377,7 +380,11 @@ fn run(policy: &str, feature: Feature, helper: &Path) -> Line {
         line.outsiders = vec![Outsider::AsksFifo("a.fifo"), Outsider::AsksSocket("b.sock")];
     }
     if feature.has(Feature::Programs) {
-        let script = if feature == Feature::Deaf { DEAF } else { PROGRAM };
+        let script = if feature == Feature::Deaf {
+            DEAF
+        } else {
+            PROGRAM
+        };
         let exec = format!("workload = {{ exec = [\"sh\", \"-c\", {script:?}] }}");
         task("c", "2ms", "40ms", &exec);
         let on = "workload = { exec = [\"sh\", \"-c\", \"while :; do :; done\"], \
@@ -442,7 +449,14 @@ mod tests {
 
     #[test]
     fn what_is_no_scenario_is_refused() {
-        for text in ["", "run", "run:g-edf", "run:none:plain", "run:g-edf:none", "walk"] {
+        for text in [
+            "",
+            "run",
+            "run:g-edf",
+            "run:none:plain",
+            "run:g-edf:none",
+            "walk",
+        ] {
             assert!(text.parse::<Scenario>().is_err(), "{text}");
         }
     }

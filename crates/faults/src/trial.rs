@@ -195,7 +195,10 @@ impl Harness {
         command.args(words).env_clear().current_dir("/");
         let file = std::fs::File::create(Path::new(SAID).join(name));
         let file = file.map_err(|e| e.to_string())?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file);
         let mut child = command.spawn().map_err(|e| e.to_string())?;
         let until = Instant::now() + READING;
         loop {
@@ -240,7 +243,9 @@ fn may_stay(trial: &Trial, lived: &Lived, path: &str, kind: char) -> bool {
     let Some(name) = path.strip_prefix(&in_work(OUT)) else {
         return false;
     };
-    let killed = lived.status.is_none_or(|s| s.terminating_signal().is_some());
+    let killed = lived
+        .status
+        .is_none_or(|s| s.terminating_signal().is_some());
     let keeps = killed && trial.scenario.keeps_parts();
     match kind {
         'd' => true,

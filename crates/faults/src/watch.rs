@@ -143,7 +143,9 @@ impl Machine {
                 .filter(|it| !urgent.contains_key(it))
                 .collect(),
             urgent,
-            ours: [this, bystander.pid()].map(|pid| (pid, scheduling(pid))).into(),
+            ours: [this, bystander.pid()]
+                .map(|pid| (pid, scheduling(pid)))
+                .into(),
             files: room.files(),
         }
     }

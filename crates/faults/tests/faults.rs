@@ -56,7 +56,9 @@ fn main() -> ExitCode {
     testing::run_alone(vec![
         testing::trial("signals_leave_nothing", || nothing_is_left(SIGNALS)),
         testing::trial("failing_calls_leave_nothing", || nothing_is_left(CALLS)),
-        testing::trial("limits_and_full_disks_leave_nothing", || nothing_is_left(LIMITS)),
+        testing::trial("limits_and_full_disks_leave_nothing", || {
+            nothing_is_left(LIMITS)
+        }),
         testing::trial("a_run_to_which_nothing_is_done_is_found_sound", sound),
         testing::trial("a_call_fails_where_it_was_asked_to", a_call_fails),
         testing::trial("what_a_command_leaves_is_found", what_is_left_is_found),
@@ -134,7 +136,11 @@ fn sound() -> Outcome {
     let tried = faults(dir.path(), &warmset(), &all);
     assert!(tried.status.success(), "{}", text(&tried));
     let said = text(&tried);
-    assert_eq!(said.matches("\tran, over before it").count(), all.len(), "{said}");
+    assert_eq!(
+        said.matches("\tran, over before it").count(),
+        all.len(),
+        "{said}"
+    );
     Ok(())
 }
 
@@ -149,7 +155,11 @@ fn a_call_fails() -> Outcome {
         "{said}"
     );
     let none = faults(dir.path(), &warmset(), &["check: call name 1000 ENOSPC"]);
-    assert!(text(&none).contains("\tran, over before it"), "{}", text(&none));
+    assert!(
+        text(&none).contains("\tran, over before it"),
+        "{}",
+        text(&none)
+    );
     Ok(())
 }
 
@@ -202,8 +212,16 @@ fn what_is_left_is_found() -> Outcome {
     finds("sleep 1000 & exit 0", "study: none", left);
     finds("env -i setsid -f sleep 1000", "study: none", left);
     finds("touch core", "study: none", "file left: /tmp/work/core (f)");
-    finds("touch /dev/shm/x /run/y", "study: none", "file left: /run/y (f)");
-    finds("mkfifo out/p", "study: none", "file left: /tmp/work/out/p (p)");
+    finds(
+        "touch /dev/shm/x /run/y",
+        "study: none",
+        "file left: /run/y (f)",
+    );
+    finds(
+        "mkfifo out/p",
+        "study: none",
+        "file left: /tmp/work/out/p (p)",
+    );
     finds(
         "touch out/a.12.part",
         "study: none",

@@ -29,7 +29,10 @@ fn sets(c: &mut Criterion) {
         ("uniform-heavy, cap 24", cap("uniform-heavy", 24)),
         ("uniform-light, cap 24", cap("uniform-light", 24)),
         ("exponential-light, cap 12", cap("exponential-light", 12)),
-        ("uunifast-discard, 48 tasks, 12", total(Method::UunifastDiscard)),
+        (
+            "uunifast-discard, 48 tasks, 12",
+            total(Method::UunifastDiscard),
+        ),
         ("randfixedsum, 48 tasks, 12", total(Method::RandFixedSum)),
     ] {
         let recipe = Recipe {

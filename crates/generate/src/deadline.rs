@@ -32,8 +32,20 @@ pub enum Deadlines {
 
 const NAMED: [(&str, Deadlines); 3] = [
     ("implicit", Deadlines::Implicit),
-    ("constrained", Deadlines::Constrained { low: 0.0, high: 1.0 }),
-    ("arbitrary", Deadlines::Arbitrary { low: 0.0, high: 2.0 }),
+    (
+        "constrained",
+        Deadlines::Constrained {
+            low: 0.0,
+            high: 1.0,
+        },
+    ),
+    (
+        "arbitrary",
+        Deadlines::Arbitrary {
+            low: 0.0,
+            high: 2.0,
+        },
+    ),
 ];
 
 /// The largest part of the way from the WCET to the period.
@@ -49,7 +61,9 @@ impl Deadlines {
     pub(crate) fn draw(&self, wcet: Duration, period: Duration, random: &mut Random) -> Duration {
         let (low, high) = match *self {
             Deadlines::Implicit => return period,
-            Deadlines::Constrained { low, high } | Deadlines::Arbitrary { low, high } => (low, high),
+            Deadlines::Constrained { low, high } | Deadlines::Arbitrary { low, high } => {
+                (low, high)
+            }
         };
         let way = (period.saturating_sub(wcet).nanos() / 1_000) as f64;
         let part = libm::round(random.between(low, high) * way) as u64;
@@ -69,7 +83,9 @@ impl FromStr for Deadlines {
                 .split_once('-')
                 .and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)))
                 .filter(|(low, high)| *low >= 0.0 && low <= high && within(*low, *high))
-                .ok_or_else(|| Error::new(format!("`{range}` is no range for deadlines")).remedy(remedy))
+                .ok_or_else(|| {
+                    Error::new(format!("`{range}` is no range for deadlines")).remedy(remedy)
+                })
         };
         if let Some(text) = after(text, "constrained") {
             let (low, high) = range(

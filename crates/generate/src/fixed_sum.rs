@@ -84,10 +84,10 @@ impl FixedSum {
     /// No tasks, more than [`MAX_TASKS`], or a total that so many tasks in the range cannot have.
     pub fn new(tasks: u32, total: f64, range: Range) -> Result<Self> {
         if tasks == 0 || tasks > MAX_TASKS {
-            return Err(
-                Error::new(format!("{tasks} tasks are not possible with `randfixedsum`"))
-                    .remedy(format!("give 1 to {MAX_TASKS} tasks")),
-            );
+            return Err(Error::new(format!(
+                "{tasks} tasks are not possible with `randfixedsum`"
+            ))
+            .remedy(format!("give 1 to {MAX_TASKS} tasks")));
         }
         let n = f64::from(tasks);
         if !(total > 0.0 && total >= n * range.low() && total <= n * range.high()) {

@@ -50,15 +50,15 @@ impl Span {
             check(value).map_err(|e| e.at(format!("the {what} of {}", text())))?;
         }
         if low > high {
-            return Err(
-                Error::new(format!("{} is no range of periods", text())).remedy("put the shorter one first")
-            );
+            return Err(Error::new(format!("{} is no range of periods", text()))
+                .remedy("put the shorter one first"));
         }
         if !low.nanos().is_multiple_of(step.nanos()) || !high.nanos().is_multiple_of(step.nanos()) {
-            return Err(
-                Error::new(format!("the ends of {} are no multiples of the step", text()))
-                    .remedy("choose a step that divides both ends"),
-            );
+            return Err(Error::new(format!(
+                "the ends of {} are no multiples of the step",
+                text()
+            ))
+            .remedy("choose a step that divides both ends"));
         }
         Ok(Span { low, high, step })
     }
@@ -96,9 +96,8 @@ fn check(value: Duration) -> Result<()> {
         );
     }
     if value > LONGEST {
-        return Err(
-            Error::new(format!("{value} is longer than a day")).remedy("periods are drawn up to 86400s")
-        );
+        return Err(Error::new(format!("{value} is longer than a day"))
+            .remedy("periods are drawn up to 86400s"));
     }
     Ok(())
 }
@@ -201,11 +200,16 @@ fn span_of(text: &str) -> Result<Span> {
         None => (text, None),
     };
     let (low, high) = ends.split_once('-').ok_or_else(|| {
-        Error::new(format!("`{text}` is no range of periods"))
-            .remedy("write LOW-HIGH with units, such as `5ms-20ms`, and a step behind a slash if need be")
+        Error::new(format!("`{text}` is no range of periods")).remedy(
+            "write LOW-HIGH with units, such as `5ms-20ms`, and a step behind a slash if need be",
+        )
     })?;
     let (low, high) = (low.parse()?, high.parse()?);
-    Span::new(low, high, step.unwrap_or_else(|| Span::default_step(low, high)))
+    Span::new(
+        low,
+        high,
+        step.unwrap_or_else(|| Span::default_step(low, high)),
+    )
 }
 
 impl fmt::Display for Periods {

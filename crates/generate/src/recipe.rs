@@ -163,8 +163,10 @@ impl Recipe {
                         fixed_sum = Some(FixedSum::new(*tasks, total.to_f64(), *range)?);
                     }
                     Method::UunifastDiscard if *range != Range::ALL => {
-                        return Err(Error::new("`uunifast-discard` knows no range of utilizations")
-                            .remedy("leave the range out, or choose `randfixedsum`"));
+                        return Err(Error::new(
+                            "`uunifast-discard` knows no range of utilizations",
+                        )
+                        .remedy("leave the range out, or choose `randfixedsum`"));
                     }
                     Method::UunifastDiscard if *total > Ratio::whole(u64::from(*tasks)) => {
                         return Err(Error::new(format!(
@@ -188,21 +190,26 @@ impl Recipe {
 fn check_tasks(tasks: u32) -> Result<()> {
     match tasks as usize {
         0 => Err(Error::new("a set of no tasks was asked for").remedy("give at least one task")),
-        n if n > TaskSet::MAX_TASKS => Err(Error::new(format!("{n} tasks are more than a set may have"))
-            .remedy(format!("give at most {}", TaskSet::MAX_TASKS))),
+        n if n > TaskSet::MAX_TASKS => Err(Error::new(format!(
+            "{n} tasks are more than a set may have"
+        ))
+        .remedy(format!("give at most {}", TaskSet::MAX_TASKS))),
         _ => Ok(()),
     }
 }
 
 fn check_total(total: Ratio) -> Result<()> {
     if total.num() == 0 {
-        return Err(Error::new("a total utilization of zero was asked for").remedy("give a positive one"));
+        return Err(
+            Error::new("a total utilization of zero was asked for").remedy("give a positive one")
+        );
     }
     if total > Ratio::whole(u64::from(MAX_PROCESSORS)) {
-        return Err(
-            Error::new(format!("a total utilization of {} was asked for", decimal(total)))
-                .remedy(format!("give at most {MAX_PROCESSORS}")),
-        );
+        return Err(Error::new(format!(
+            "a total utilization of {} was asked for",
+            decimal(total)
+        ))
+        .remedy(format!("give at most {MAX_PROCESSORS}")));
     }
     Ok(())
 }
@@ -241,16 +248,23 @@ impl Generator {
                 cap,
                 fill,
             } => self.until_cap(random, timings, utilizations, *cap, *fill),
-            Amount::Tasks { utilizations, tasks } => {
+            Amount::Tasks {
+                utilizations,
+                tasks,
+            } => {
                 timings.extend((0..*tasks).map(|_| self.task(random, utilizations)));
                 Ok(())
             }
             Amount::Total {
-                method, tasks, total, ..
+                method,
+                tasks,
+                total,
+                ..
             } => self.with_total(random, timings, *method, *tasks as usize, *total),
-            Amount::UntilRefused { .. } => {
-                Err(Error::new("this recipe adds tasks until a test refuses them").remedy("name the test"))
-            }
+            Amount::UntilRefused { .. } => Err(Error::new(
+                "this recipe adds tasks until a test refuses them",
+            )
+            .remedy("name the test")),
         }
     }
 
@@ -340,7 +354,14 @@ impl Generator {
     }
 
     /// Adds `task` with the longest WCET that keeps the total within the cap, if that is positive.
-    fn fill_up(&self, random: &mut Random, timings: &mut Vec<Timing>, task: Timing, total: f64, cap: Ratio) {
+    fn fill_up(
+        &self,
+        random: &mut Random,
+        timings: &mut Vec<Timing>,
+        task: Timing,
+        total: f64,
+        cap: Ratio,
+    ) {
         let within = |us: u64, timings: &mut Vec<Timing>| {
             timings.push(Timing::implicit(Duration::from_micros(us), task.period));
             let order = compare(

@@ -20,7 +20,10 @@ pub(crate) fn unknown<'a>(
         Some(near) => error.remedy(format!("did you mean `{near}`?")),
         None => error.remedy(format!(
             "write {}, or {custom}",
-            names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+            names
+                .map(|n| format!("`{n}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
         )),
     }
 }

@@ -37,12 +37,18 @@ pub struct Range {
 
 impl Range {
     /// Every utilization that a task can have.
-    pub const ALL: Range = Range { low: 0.0, high: 1.0 };
+    pub const ALL: Range = Range {
+        low: 0.0,
+        high: 1.0,
+    };
     const LIGHT_MODE: Range = Range {
         low: 0.001,
         high: 0.5,
     };
-    const HEAVY_MODE: Range = Range { low: 0.5, high: 0.9 };
+    const HEAVY_MODE: Range = Range {
+        low: 0.5,
+        high: 0.9,
+    };
 
     /// A range.
     ///
@@ -52,8 +58,10 @@ impl Range {
         if low >= 0.0 && low <= high && high > 0.0 && high <= 1.0 {
             Ok(Range { low, high })
         } else {
-            Err(Error::new(format!("`{low}-{high}` is no range of utilizations"))
-                .remedy("give LOW-HIGH with 0 <= LOW <= HIGH <= 1, such as `0.2-0.6`"))
+            Err(
+                Error::new(format!("`{low}-{high}` is no range of utilizations"))
+                    .remedy("give LOW-HIGH with 0 <= LOW <= HIGH <= 1, such as `0.2-0.6`"),
+            )
         }
     }
     /// The lower end.
@@ -74,9 +82,18 @@ const NAMED: [(&str, Utilizations); 10] = [
     ("bimodal-light", bimodal(1)),
     ("bimodal-medium", bimodal(3)),
     ("bimodal-heavy", bimodal(5)),
-    ("exponential-light", Utilizations::Exponential { mean: 0.10 }),
-    ("exponential-medium", Utilizations::Exponential { mean: 0.25 }),
-    ("exponential-heavy", Utilizations::Exponential { mean: 0.50 }),
+    (
+        "exponential-light",
+        Utilizations::Exponential { mean: 0.10 },
+    ),
+    (
+        "exponential-medium",
+        Utilizations::Exponential { mean: 0.25 },
+    ),
+    (
+        "exponential-heavy",
+        Utilizations::Exponential { mean: 0.50 },
+    ),
     ("rtcsa13", uniform(0.1, 0.7)),
 ];
 
@@ -124,7 +141,9 @@ impl Utilizations {
     pub(crate) fn draw(&self, random: &mut Random) -> (f64, Range) {
         let range = match *self {
             Utilizations::Uniform(range) => range,
-            Utilizations::Bimodal { heavy } if random.below(heavy.den()) < heavy.num() => Range::HEAVY_MODE,
+            Utilizations::Bimodal { heavy } if random.below(heavy.den()) < heavy.num() => {
+                Range::HEAVY_MODE
+            }
             Utilizations::Bimodal { .. } => Range::LIGHT_MODE,
             Utilizations::Exponential { mean } => loop {
                 let u = -mean * libm::log(random.positive_unit());
@@ -223,7 +242,8 @@ mod tests {
             assert_eq!((heavy.num(), heavy.den()), (ninths, 9), "{name}");
         }
         for (name, wanted) in [("light", 0.10), ("medium", 0.25), ("heavy", 0.50)] {
-            let Utilizations::Exponential { mean } = format!("exponential-{name}").parse().unwrap() else {
+            let Utilizations::Exponential { mean } = format!("exponential-{name}").parse().unwrap()
+            else {
                 panic!("{name}")
             };
             assert_eq!(mean, wanted);
@@ -232,7 +252,9 @@ mod tests {
 
     #[test]
     fn names_and_numbers_read_and_write() {
-        for name in Utilizations::names().chain(["uniform:0.2-0.6", "bimodal:1/4", "exponential:0.3"]) {
+        for name in
+            Utilizations::names().chain(["uniform:0.2-0.6", "bimodal:1/4", "exponential:0.3"])
+        {
             assert_eq!(name.parse::<Utilizations>().unwrap().to_string(), name);
         }
         for (text, message) in [

@@ -42,7 +42,13 @@ fn tasks(utilizations: &str, periods: &str, deadlines: Deadlines, count: u32) ->
         periods: periods.parse().unwrap(),
         deadlines,
     };
-    recipe.prepare().unwrap().draw(7, 0).unwrap().timings().to_vec()
+    recipe
+        .prepare()
+        .unwrap()
+        .draw(7, 0)
+        .unwrap()
+        .timings()
+        .to_vec()
 }
 
 const SAMPLES: u32 = 20_000;
@@ -72,11 +78,16 @@ fn uniform_utilizations_follow_their_distribution() {
 
 #[test]
 fn bimodal_utilizations_follow_their_distribution() {
-    for (name, heavy) in [("light", 1.0 / 9.0), ("medium", 3.0 / 9.0), ("heavy", 5.0 / 9.0)] {
+    for (name, heavy) in [
+        ("light", 1.0 / 9.0),
+        ("medium", 3.0 / 9.0),
+        ("heavy", 5.0 / 9.0),
+    ] {
         let drawn = utilizations(&format!("bimodal-{name}"));
         assert!(drawn.iter().all(|u| (0.001..=0.9).contains(u)), "{name}");
         assert_follows(name, drawn, |u| {
-            (1.0 - heavy) * ((u - 0.001) / 0.499).clamp(0.0, 1.0) + heavy * ((u - 0.5) / 0.4).clamp(0.0, 1.0)
+            (1.0 - heavy) * ((u - 0.001) / 0.499).clamp(0.0, 1.0)
+                + heavy * ((u - 0.5) / 0.4).clamp(0.0, 1.0)
         });
     }
 }
@@ -89,7 +100,10 @@ fn exponential_utilizations_follow_their_distribution_cut_at_one() {
         assert!(drawn.iter().all(|u| (0.0..=1.0).contains(u)), "{name}");
         let distribution: Utilizations = name.parse().unwrap();
         let average = drawn.iter().sum::<f64>() / drawn.len() as f64;
-        assert!((average - distribution.mean()).abs() < 0.005, "{name}: {average}");
+        assert!(
+            (average - distribution.mean()).abs() < 0.005,
+            "{name}: {average}"
+        );
         let all = 1.0 - (-1.0_f64 / mean).exp();
         assert_follows(&name, drawn, |u| (1.0 - (-u / mean).exp()) / all);
     }
@@ -140,7 +154,8 @@ fn log_uniform_periods_have_uniform_logarithms() {
 
 #[test]
 fn deadlines_are_a_uniform_part_of_the_way_to_the_period() {
-    let part = |t: &Timing| (t.deadline - t.wcet).nanos() as f64 / (t.period - t.wcet).nanos() as f64;
+    let part =
+        |t: &Timing| (t.deadline - t.wcet).nanos() as f64 / (t.period - t.wcet).nanos() as f64;
     for (kind, low, high) in [
         ("constrained", 0.0, 1.0),
         ("constrained:0.5-1", 0.5, 1.0),
@@ -247,7 +262,10 @@ fn randfixedsum_keeps_its_range_and_its_corners() {
         let prepared = FixedSum::new(10, total, range).unwrap();
         let mut x = [0.0; 10];
         prepared.draw(&mut Random::new(1, 1), &mut x);
-        assert!((x.iter().sum::<f64>() - total).abs() < 1e-9, "{total}: {x:?}");
+        assert!(
+            (x.iter().sum::<f64>() - total).abs() < 1e-9,
+            "{total}: {x:?}"
+        );
         assert!(x.iter().all(|u| (0.1..=0.4).contains(u)), "{total}: {x:?}");
     }
     // Densities here are far below the smallest floating-point number.
@@ -314,7 +332,10 @@ fn the_total_reaches_for_the_cap_and_never_passes_it() {
     };
     let (drop, scale) = (generator(Fill::Drop), generator(Fill::Scale));
     for number in 0..200 {
-        let (dropped, scaled) = (drop.draw(1, number).unwrap(), scale.draw(1, number).unwrap());
+        let (dropped, scaled) = (
+            drop.draw(1, number).unwrap(),
+            scale.draw(1, number).unwrap(),
+        );
         let cap = "7.25".parse().unwrap();
         assert!(dropped.cmp_utilization(cap).is_le());
         assert!(dropped.utilization_f64() > 7.25 - 0.9);
@@ -337,11 +358,16 @@ fn tasks_are_added_until_a_test_refuses_them() {
         deadlines: Deadlines::Implicit,
     };
     let generator = recipe.prepare().unwrap();
-    let fits = |tasks: &[Timing]| tasks.iter().map(|t| t.utilization().to_f64()).sum::<f64>() <= 3.0;
+    let fits =
+        |tasks: &[Timing]| tasks.iter().map(|t| t.utilization().to_f64()).sum::<f64>() <= 3.0;
     let set = generator.draw_until(1, 0, fits).unwrap();
     assert!(fits(set.timings()) && set.utilization_f64() > 3.0 - 0.7);
     for t in set.timings() {
-        assert!([25, 50, 100, 200].map(Duration::from_millis).contains(&t.period));
+        assert!(
+            [25, 50, 100, 200]
+                .map(Duration::from_millis)
+                .contains(&t.period)
+        );
     }
     assert!(generator.draw_until(1, 0, |_| false).is_err());
     assert!(generator.draw(1, 0).is_err());

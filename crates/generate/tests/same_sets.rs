@@ -36,7 +36,11 @@ fn sets_are_pinned() {
     let lines: Vec<String> = [
         recipe(cap("uniform-heavy", "3", Fill::Drop), "short", "implicit"),
         recipe(cap("uniform-heavy", "3", Fill::Scale), "short", "implicit"),
-        recipe(cap("bimodal-medium", "2", Fill::Drop), "moderate", "constrained"),
+        recipe(
+            cap("bimodal-medium", "2", Fill::Drop),
+            "moderate",
+            "constrained",
+        ),
         recipe(
             cap("exponential-heavy", "2", Fill::Drop),
             "log-uniform:1ms-1s",
@@ -58,7 +62,8 @@ fn a_thousand_sets_are_pinned_by_their_hash() {
         let generator = recipe.prepare().unwrap();
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for number in 0..1_000 {
-            let line = to_batch_line(&number.into(), 24, &generator.draw(1, number).unwrap()).unwrap();
+            let line =
+                to_batch_line(&number.into(), 24, &generator.draw(1, number).unwrap()).unwrap();
             for byte in line.bytes() {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
             }
@@ -66,13 +71,21 @@ fn a_thousand_sets_are_pinned_by_their_hash() {
         format!("{hash:016x}")
     };
     let hashes: Vec<String> = [
-        recipe(cap("uniform-medium", "12", Fill::Drop), "moderate", "implicit"),
+        recipe(
+            cap("uniform-medium", "12", Fill::Drop),
+            "moderate",
+            "implicit",
+        ),
         recipe(
             cap("exponential-light", "6", Fill::Scale),
             "log-uniform:1ms-1s",
             "constrained",
         ),
-        recipe(total(Method::UunifastDiscard, 20, "8"), "short", "arbitrary"),
+        recipe(
+            total(Method::UunifastDiscard, 20, "8"),
+            "short",
+            "arbitrary",
+        ),
         recipe(total(Method::RandFixedSum, 20, "16"), "long", "implicit"),
     ]
     .iter()
@@ -83,9 +96,13 @@ fn a_thousand_sets_are_pinned_by_their_hash() {
 
 #[test]
 fn another_seed_or_number_gives_another_set() {
-    let generator = recipe(cap("uniform-medium", "4", Fill::Drop), "moderate", "implicit")
-        .prepare()
-        .unwrap();
+    let generator = recipe(
+        cap("uniform-medium", "4", Fill::Drop),
+        "moderate",
+        "implicit",
+    )
+    .prepare()
+    .unwrap();
     let set = |seed, number| generator.draw(seed, number).unwrap();
     assert_eq!(set(1, 1), set(1, 1));
     assert_ne!(set(1, 1), set(1, 2));
@@ -100,7 +117,10 @@ fn recipes_that_cannot_be_are_refused() {
             "raise the cap to at least 0.9",
         ),
         (cap("uniform-heavy", "0", Fill::Drop), "give a positive one"),
-        (cap("uniform-heavy", "100000", Fill::Drop), "give at most 8192"),
+        (
+            cap("uniform-heavy", "100000", Fill::Drop),
+            "give at most 8192",
+        ),
         (
             total(Method::RandFixedSum, 2, "2.5"),
             "cannot have a total of 2.5",
@@ -109,7 +129,10 @@ fn recipes_that_cannot_be_are_refused() {
             total(Method::UunifastDiscard, 2, "2.5"),
             "cannot have a total utilization of 2.5",
         ),
-        (total(Method::UunifastDiscard, 0, "2.5"), "at least one task"),
+        (
+            total(Method::UunifastDiscard, 0, "2.5"),
+            "at least one task",
+        ),
         (
             Amount::Total {
                 method: Method::UunifastDiscard,
@@ -127,7 +150,11 @@ fn recipes_that_cannot_be_are_refused() {
         assert!(e.contains(message), "{e}");
     }
     // More tasks of a microsecond than the total has room for.
-    let crowd = recipe(total(Method::RandFixedSum, 100, "0.001"), "short", "implicit");
+    let crowd = recipe(
+        total(Method::RandFixedSum, 100, "0.001"),
+        "short",
+        "implicit",
+    );
     let e = crowd.prepare().unwrap().draw(1, 0).unwrap_err().to_string();
     assert!(e.contains("give fewer tasks"), "{e}");
 }

@@ -100,7 +100,9 @@ fn bench(criterion: &mut Criterion) {
         group.bench_function(format!("replace in 1000/{name}"), |b| {
             b.iter(|| replace(of, &mut held, &mut state));
         });
-        group.throughput(Throughput::Elements(50_000)).sample_size(20);
+        group
+            .throughput(Throughput::Elements(50_000))
+            .sample_size(20);
         group.bench_function(format!("across threads/{name}"), |b| b.iter(|| across(of)));
         group.finish();
     }

@@ -12,7 +12,10 @@ static HEAP: Colored = Colored;
 
 fn main() -> model::Result<()> {
     let attached = heap::attach(&Options::from_env()?)?;
-    println!("{} colors, of page colors {}", attached.heaps, attached.colors);
+    println!(
+        "{} colors, of page colors {}",
+        attached.heaps, attached.colors
+    );
     // The global allocator takes color 0.
     let words: Vec<String> = (0..3).map(|i| i.to_string()).collect();
     // This table has the last one.

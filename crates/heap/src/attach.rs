@@ -216,14 +216,17 @@ fn fetched(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> Result<()> {
         }
     }
     for (place, (tile, file)) in &taken {
+        let file = file.as_raw_fd();
         // SAFETY: the allocator asked for memory at these addresses, which are its own and unused.
-        if failed.is_none() && !unsafe { sys::file_at(at.add(place * SLOT), SLOT, file.as_raw_fd()) } {
+        if failed.is_none() && !unsafe { sys::file_at(at.add(place * SLOT), SLOT, file) } {
             failed = Some(
                 Error::new(format!(
                     "cannot map colored memory: {}",
                     std::io::Error::last_os_error()
                 ))
-                .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB"),
+                .remedy(
+                    "raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB",
+                ),
             );
         }
         tiles[*place] = *tile;
@@ -241,7 +244,9 @@ fn fetched(at: *mut u8, colors: &[u16], tiles: &mut [u32]) -> Result<()> {
 fn give_back(tiles: &[u32]) {
     outside(|| {
         let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(server) = server.as_mut() else { return };
+        let Some(server) = server.as_mut() else {
+            return;
+        };
         let given = server.connection().and_then(|c| c.return_tiles(tiles));
         if let Err(e) = given {
             // They return when this process ends.

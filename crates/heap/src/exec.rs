@@ -255,7 +255,10 @@ fn segments(connection: &mut Connection, plan: &Plan) -> usize {
     let most = (plan.segments.get() / TILE as u64) as usize;
     match connection.ask(&Request::List {}) {
         Ok(Answer::List { summary }) => {
-            let free = plan.colors.iter().filter_map(|c| summary.pages.get(c.index()));
+            let free = plan
+                .colors
+                .iter()
+                .filter_map(|c| summary.pages.get(c.index()));
             let least = free.map(|pages| pages.0).min().unwrap_or(0) as usize / TILE_PAGES;
             most.min(least * plan.colors.len() / 2)
         }

@@ -66,7 +66,10 @@ impl Heap {
     pub unsafe fn dealloc(self, at: NonNull<u8>) {
         // SAFETY: the caller's.
         let known = unsafe { heap::release(at.as_ptr()) };
-        assert!(known, "memory was given back to a heap that it did not come from");
+        assert!(
+            known,
+            "memory was given back to a heap that it did not come from"
+        );
     }
 
     /// Another size, in its place if it can be; `None`, and nothing changed, where no more can be
@@ -75,7 +78,12 @@ impl Heap {
     /// # Safety
     /// As [`Heap::dealloc`] for the old address, which is given back when another comes.
     #[inline]
-    pub unsafe fn realloc(self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
+    pub unsafe fn realloc(
+        self,
+        at: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
         // SAFETY: the caller's.
         NonNull::new(unsafe { heap::reallocate(at.as_ptr(), size, layout.align()) })
     }

@@ -145,7 +145,8 @@ pub fn process(pid: u32, entries: &[u8], frames: &HashMap<u64, Color>) -> Report
             continue;
         };
         // Zeroed data follows its file without a name.
-        object = path.starts_with('/') && !path.starts_with("/memfd:") || (path.is_empty() && object);
+        object =
+            path.starts_with('/') && !path.starts_with("/memfd:") || (path.is_empty() && object);
         library = path.ends_with(LIBRARY_NAME) || (path.is_empty() && library);
         if rights.starts_with("---") {
             continue;
@@ -221,7 +222,9 @@ fn pages(pagemap: &File, start: u64, end: u64) -> impl Iterator<Item = (u64, u64
             .chunks_exact(8)
             .map(|b| u64::from_ne_bytes(std::array::from_fn(|i| b[i])))
             .collect();
-        let numbered = (first..).zip(entries).filter(|(_, entry)| entry & PRESENT != 0);
+        let numbered = (first..)
+            .zip(entries)
+            .filter(|(_, entry)| entry & PRESENT != 0);
         numbered.map(move |(number, entry)| (number * page, entry & FRAME))
     })
 }
@@ -233,7 +236,10 @@ mod tests {
     #[test]
     fn lines_of_maps_are_read() {
         let line = "7f00-8f00 r-xp 00000000 08:01 77                         /usr/lib/a b.so";
-        assert_eq!(parse(line), Some((0x7f00, 0x8f00, "r-xp", "/usr/lib/a b.so")));
+        assert_eq!(
+            parse(line),
+            Some((0x7f00, 0x8f00, "r-xp", "/usr/lib/a b.so"))
+        );
         assert_eq!(
             parse("1000-2000 rw-p 0 00:00 0"),
             Some((0x1000, 0x2000, "rw-p", ""))

@@ -55,7 +55,11 @@ fn compiled(dir: &tempfile::TempDir, source: &str) -> Result<PathBuf, NotRun> {
     let status = std::process::Command::new("c++")
         .args(["-O1", "-pthread", "-o"])
         .arg(&program)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source))
+        .arg(
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests")
+                .join(source),
+        )
         .status()
         .unwrap();
     assert!(status.success());
@@ -78,7 +82,12 @@ fn shell(tiles: usize, plan: &Plan, script: &str) -> Ran {
 }
 
 fn a_program_is_colored_and_its_frames_say_so() -> Outcome {
-    let ran = run(256, &plan(), "sort", &["/proc/self/status", "-o", "/dev/null"]);
+    let ran = run(
+        256,
+        &plan(),
+        "sort",
+        &["/proc/self/status", "-o", "/dev/null"],
+    );
     assert!(ran.status.success(), "{:?}", ran.status);
     let report = &ran.reports[0];
     assert_eq!(report.name, "sort");
@@ -89,7 +98,12 @@ fn a_program_is_colored_and_its_frames_say_so() -> Outcome {
     assert!(stack >= 64, "{report:?}");
     let (code, of) = pages(report, "code");
     assert!(code * 10 >= of * 7, "{report:?}");
-    let colors = &report.rows.iter().find(|r| r.part == "heap").unwrap().colors;
+    let colors = &report
+        .rows
+        .iter()
+        .find(|r| r.part == "heap")
+        .unwrap()
+        .colors;
     assert!(colors.iter().all(|c| *c < Color(COLORS)));
     Ok(())
 }
@@ -100,7 +114,11 @@ fn programs_compute_what_they_compute() {
         &plan(),
         "test \"$(seq 100000 | sort -rn | head -1)\" = 100000",
     );
-    shell(512, &plan(), "test \"$(printf 'a b\\n' | sed s/a/c/)\" = 'c b'");
+    shell(
+        512,
+        &plan(),
+        "test \"$(printf 'a b\\n' | sed s/a/c/)\" = 'c b'",
+    );
 }
 
 /// Shells end by `_exit`, which passes by what the C library does at the end.
@@ -179,10 +197,17 @@ fn threads_can_have_a_color_each() -> Outcome {
             ..plan()
         };
         let said = file.to_str().unwrap();
-        let ran = run(EACH, &plan, program.to_str().unwrap(), &[threads, "24", said]);
+        let ran = run(
+            EACH,
+            &plan,
+            program.to_str().unwrap(),
+            &[threads, "24", said],
+        );
         assert!(ran.status.success(), "{:?}", ran.status);
         let text = std::fs::read_to_string(&file).unwrap();
-        text.split_whitespace().map(|n| n.parse().unwrap()).collect()
+        text.split_whitespace()
+            .map(|n| n.parse().unwrap())
+            .collect()
     };
     // In MiB. Where threads have no color of their own, one may have all of both.
     assert_eq!(by_thread(false, "1"), [24]);
@@ -294,7 +319,9 @@ fn a_compiler_works() -> Outcome {
 
 fn what_no_library_can_be_loaded_into_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let e = exec::check(Path::new("no-such-program")).unwrap_err().to_string();
+    let e = exec::check(Path::new("no-such-program"))
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("there is no program"), "{e}");
     let text = dir.path().join("text");
     std::fs::write(&text, "hello").unwrap();
@@ -323,7 +350,12 @@ fn what_ordinary_programs_do_works() -> Outcome {
     for by_task in [false, true] {
         let plan = Plan { by_task, ..plan() };
         let ran = run(700, &plan, program.to_str().unwrap(), &[]);
-        assert_eq!(ran.status.code(), Some(0), "by task: {by_task}, {:?}", ran.status);
+        assert_eq!(
+            ran.status.code(),
+            Some(0),
+            "by task: {by_task}, {:?}",
+            ran.status
+        );
     }
     Ok(())
 }

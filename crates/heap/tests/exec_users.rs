@@ -95,7 +95,10 @@ fn connect(arguments: &[String]) {
 
 /// Tries to become the owner of what a path means; says with what it succeeded.
 fn take_over(arguments: &[String]) {
-    for path in arguments.iter().flat_map(|path| Path::new(path).ancestors()) {
+    for path in arguments
+        .iter()
+        .flat_map(|path| Path::new(path).ancestors())
+    {
         let say = |what: &str, done: bool| {
             if done {
                 println!("{what} {}", path.display());
@@ -120,7 +123,10 @@ fn take_over(arguments: &[String]) {
         }
         say("moved", std::fs::rename(path, &beside).is_ok());
         let open = std::fs::Permissions::from_mode(0o777);
-        say("opened to all", std::fs::set_permissions(path, open).is_ok());
+        say(
+            "opened to all",
+            std::fs::set_permissions(path, open).is_ok(),
+        );
     }
     println!("tried");
 }
@@ -171,7 +177,11 @@ impl Supervised {
         let script = format!("echo $$; read go; {script}");
         // SAFETY: a call without arguments.
         let own = unsafe { libc::geteuid() };
-        let mut supervisor = as_user(own, "supervise", &[server.socket.to_str().unwrap(), &script]);
+        let mut supervisor = as_user(
+            own,
+            "supervise",
+            &[server.socket.to_str().unwrap(), &script],
+        );
         let to = supervisor.stdin.take().unwrap();
         let mut from = BufReader::new(supervisor.stdout.take().unwrap());
         let mut number = String::new();
@@ -307,7 +317,10 @@ fn a_memory_server_of_another_user_is_refused() -> Outcome {
     let e = exec::run(&server.3, &plan(), Path::new("true"), &[])
         .unwrap_err()
         .to_string();
-    assert!(e.contains("run by user 54321") && e.contains("socket"), "{e}");
+    assert!(
+        e.contains("run by user 54321") && e.contains("socket"),
+        "{e}"
+    );
     assert_eq!(heard(server), "0 bytes\n");
     let server = listener_of(OTHER);
     let options = heap::Options {
@@ -351,7 +364,10 @@ impl Steps {
     fn wait(&self, number: usize) {
         let file = self.dir.path().join(format!("ended.{number}"));
         while !file.exists() {
-            assert!(!self.run.is_finished(), "the program ended before step {number}");
+            assert!(
+                !self.run.is_finished(),
+                "the program ended before step {number}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -379,7 +395,9 @@ const BEGIN: u32 = 5;
 fn answer(socket: &Path, secret: &[u8], kind: u32, list: &[u8]) -> Vec<u8> {
     let body = [secret, &kind.to_ne_bytes(), list].concat();
     let mut stream = UnixStream::connect(socket).unwrap();
-    stream.write_all(&(body.len() as u32).to_ne_bytes()).unwrap();
+    stream
+        .write_all(&(body.len() as u32).to_ne_bytes())
+        .unwrap();
     // It may be cut off before it has sent all.
     let _ = stream.write_all(&body);
     let mut answer = Vec::new();
@@ -434,8 +452,15 @@ fn a_program_that_gives_up_its_rights_goes_on_without_colors() -> Outcome {
     let out = std::fs::read_to_string(err.with_extension("out")).unwrap();
     assert_eq!(out, "100000\n");
     // The shell of root is colored, the programs of the other user are not known.
-    let names: Vec<&str> = ran.reports.iter().map(|report| report.name.as_str()).collect();
-    assert!(names.contains(&"sh") && !names.contains(&"sort"), "{names:?}");
+    let names: Vec<&str> = ran
+        .reports
+        .iter()
+        .map(|report| report.name.as_str())
+        .collect();
+    assert!(
+        names.contains(&"sh") && !names.contains(&"sort"),
+        "{names:?}"
+    );
     Ok(())
 }
 

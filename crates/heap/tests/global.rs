@@ -83,8 +83,9 @@ fn tasks_have_their_color() {
 /// and their spans are taken up. Everything that was written is there.
 fn threads_exchange_memory() {
     let rounds = 40_000_u64;
-    let (senders, receivers): (Vec<_>, Vec<_>) =
-        (0..4).map(|_| mpsc::sync_channel::<(u64, Vec<u8>)>(64)).unzip();
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..4)
+        .map(|_| mpsc::sync_channel::<(u64, Vec<u8>)>(64))
+        .unzip();
     let threads: Vec<_> = receivers
         .into_iter()
         .enumerate()
@@ -94,7 +95,9 @@ fn threads_exchange_memory() {
                 let mut state = me as u64 + 1;
                 let mut table: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
                 for round in 0..rounds / 4 {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
                     let size = match state >> 60 {
                         0 => (state >> 30 & 0xffff) as usize,
                         _ => (state >> 30 & 0x1ff) as usize,
@@ -191,7 +194,9 @@ fn memory_runs_out_with_an_error() {
     assert!(most.len() >= 4, "{} blocks", most.len());
     let number = most.len();
     drop(most);
-    let again: Vec<Vec<u8>> = (0..number).map(|_| Vec::with_capacity(256 * 1024)).collect();
+    let again: Vec<Vec<u8>> = (0..number)
+        .map(|_| Vec::with_capacity(256 * 1024))
+        .collect();
     drop(again);
     assert!(heap::trim() > 0);
 }

@@ -96,7 +96,10 @@ fn give_back(heap: Heap, held: &mut Vec<(usize, Layout)>) {
     for (i, (at, layout)) in held.iter().enumerate() {
         // SAFETY: memory of this size, that this test took.
         let bytes = unsafe { std::slice::from_raw_parts(*at as *const u8, layout.size()) };
-        assert!(bytes.iter().all(|b| *b == i as u8), "{layout:?} was overwritten");
+        assert!(
+            bytes.iter().all(|b| *b == i as u8),
+            "{layout:?} was overwritten"
+        );
     }
     for (at, _) in held.drain(..) {
         // SAFETY: as above; nobody uses it any more.
@@ -128,7 +131,8 @@ fn what_cannot_be_had_is_refused_and_the_rest_goes_on() {
     let heap = Heap::color(0).unwrap();
     for size in [1 << 30, 1 << 40, isize::MAX as usize - 4096] {
         assert!(
-            heap.alloc(Layout::from_size_align(size, 16).unwrap()).is_none(),
+            heap.alloc(Layout::from_size_align(size, 16).unwrap())
+                .is_none(),
             "{size}"
         );
     }

@@ -192,7 +192,10 @@ impl Life {
         self.deadline = job.deadline.nanos();
         self.demand = match job.demand {
             Some(demand) if self.carried == 0 => demand.nanos(),
-            Some(demand) => demand.nanos().saturating_add(self.carried).min(LONGEST.nanos()),
+            Some(demand) => demand
+                .nanos()
+                .saturating_add(self.carried)
+                .min(LONGEST.nanos()),
             None => u64::MAX,
         };
         self.budget = job.budget.map_or(u64::MAX, Duration::nanos);
@@ -206,7 +209,11 @@ impl Life {
     /// The current part can run from now on, for `slice`; `None`: as long as it needs.
     #[inline(always)]
     pub fn ready(&mut self, slice: Option<Duration>) {
-        debug_assert_eq!(self.state, State::Held, "a part becomes ready that is not held");
+        debug_assert_eq!(
+            self.state,
+            State::Held,
+            "a part becomes ready that is not held"
+        );
         self.slice_end = match slice {
             Some(slice) => self.executed.saturating_add(slice.nanos()),
             None => u64::MAX,
@@ -330,7 +337,10 @@ impl Life {
     /// Gives the task, with its current job if there is one, to another domain. It runs nowhere.
     #[must_use = "the task is lost if nobody receives it"]
     pub fn hand_over(&mut self) -> Handed {
-        debug_assert!(self.state != State::Running, "a part is handed over that runs");
+        debug_assert!(
+            self.state != State::Running,
+            "a part is handed over that runs"
+        );
         debug_assert!(
             self.state != State::Away,
             "a task is handed over that is not here"

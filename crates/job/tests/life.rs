@@ -23,7 +23,11 @@ struct Given {
 }
 
 fn given() -> impl Strategy<Value = Given> {
-    (0..40u64, 1..60u64, vec(1..20u64, 0..4)).prop_map(|(gap, demand, slices)| Given { gap, demand, slices })
+    (0..40u64, 1..60u64, vec(1..20u64, 0..4)).prop_map(|(gap, demand, slices)| Given {
+        gap,
+        demand,
+        slices,
+    })
 }
 
 fn enforcements() -> impl Strategy<Value = Enforcement> {
@@ -63,7 +67,12 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(jobs: &'a [Given], turns: &'a [(u64, u64)], enforcement: Enforcement, late: u64) -> Self {
+    fn new(
+        jobs: &'a [Given],
+        turns: &'a [(u64, u64)],
+        enforcement: Enforcement,
+        late: u64,
+    ) -> Self {
         Engine {
             life: Life::new(),
             limits: Limits::new(true, enforcement, ns(QUANTUM)),
@@ -379,7 +388,9 @@ impl World {
         if self.letters.is_empty() {
             return;
         }
-        let (to, task, letter) = self.letters.swap_remove(usize::from(which) % self.letters.len());
+        let (to, task, letter) = self
+            .letters
+            .swap_remove(usize::from(which) % self.letters.len());
         let life = &mut self.domains[to][task];
         let was_current = letter.is_current();
         match anew {

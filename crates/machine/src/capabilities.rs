@@ -52,7 +52,12 @@ pub struct Capability {
 }
 
 impl Capability {
-    fn new(name: &'static str, state: State, seen: impl Into<String>, remedy: impl Into<String>) -> Self {
+    fn new(
+        name: &'static str,
+        state: State,
+        seen: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Capability {
             name,
             state,
@@ -105,7 +110,8 @@ impl Rights {
         }
     }
     fn has(&self, capability: u32) -> bool {
-        self.effective.is_some_and(|bits| bits >> capability & 1 == 1)
+        self.effective
+            .is_some_and(|bits| bits >> capability & 1 == 1)
     }
     /// The soft limit of a line of `/proc/self/limits`, `u64::MAX` where unlimited.
     fn limit(&self, name: &str) -> Option<u64> {
@@ -170,7 +176,9 @@ fn realtime(tree: &Tree, probes: &Probes, rights: &Rights) -> Capability {
                 _ => Capability::new(name, State::No, seen, grant),
             }
         }
-        Outcome::Untried => Capability::new(name, State::Unknown, format!("not tried; {right}"), ""),
+        Outcome::Untried => {
+            Capability::new(name, State::Unknown, format!("not tried; {right}"), "")
+        }
     }
 }
 
@@ -185,7 +193,9 @@ fn share_of_time(tree: &Tree) -> Share {
     let period: Option<i64> = tree.value("/proc/sys/kernel/sched_rt_period_us");
     match (runtime, period) {
         (Some(runtime), Some(period)) if runtime >= 0 && period > 0 && runtime < period => Share {
-            text: format!("{runtime} of every {period} us for real-time threads (sched_rt_runtime_us)"),
+            text: format!(
+                "{runtime} of every {period} us for real-time threads (sched_rt_runtime_us)"
+            ),
             remedy: String::new(),
         },
         (Some(_), Some(_)) => Share {
@@ -220,7 +230,10 @@ fn locking(tree: &Tree, probes: &Probes, rights: &Rights) -> Capability {
         Outcome::Worked => {
             let seen = format!("mlock works ({right})");
             // A locked page stays in memory but may be moved within it.
-            match tree.text("/proc/sys/vm/compact_unevictable_allowed").as_deref() {
+            match tree
+                .text("/proc/sys/vm/compact_unevictable_allowed")
+                .as_deref()
+            {
                 Some("0") => Capability::new(name, State::Yes, seen, ""),
                 Some(_) => Capability::new(
                     name,
@@ -237,14 +250,18 @@ fn locking(tree: &Tree, probes: &Probes, rights: &Rights) -> Capability {
             format!("mlock is refused ({}); {right}", errno(number)),
             grant,
         ),
-        Outcome::Untried => Capability::new(name, State::Unknown, format!("not tried; {right}"), ""),
+        Outcome::Untried => {
+            Capability::new(name, State::Unknown, format!("not tried; {right}"), "")
+        }
     }
 }
 
 /// Does the kernel know this kind of file system? `None` where it does not tell.
 fn knows_filesystem(tree: &Tree, name: &str) -> Option<bool> {
-    tree.text("/proc/filesystems")
-        .map(|text| text.lines().any(|l| l.split_whitespace().last() == Some(name)))
+    tree.text("/proc/filesystems").map(|text| {
+        text.lines()
+            .any(|l| l.split_whitespace().last() == Some(name))
+    })
 }
 
 fn tracefs(tree: &Tree, rights: &Rights) -> Capability {
@@ -255,7 +272,12 @@ fn tracefs(tree: &Tree, rights: &Rights) -> Capability {
             .is_some_and(|n| !n.is_empty())
         {
             return match tree.exists(&format!("{dir}/events/sched/sched_switch")) {
-                true => Capability::new(name, State::Yes, format!("{dir} with the scheduler's events"), ""),
+                true => Capability::new(
+                    name,
+                    State::Yes,
+                    format!("{dir} with the scheduler's events"),
+                    "",
+                ),
                 false => Capability::new(
                     name,
                     State::Limited,
@@ -346,12 +368,17 @@ fn counters(tree: &Tree, probes: &Probes, virtual_machine: bool) -> Capability {
         true => {
             "ask the hypervisor's owner for a virtual performance-monitoring unit, or measure on the bare machine"
         }
-        false => "the kernel found no performance-monitoring unit: see its log and the firmware's settings",
+        false => {
+            "the kernel found no performance-monitoring unit: see its log and the firmware's settings"
+        }
     };
     match (&probes.hardware_counter, &probes.software_counter) {
-        (Outcome::Worked, _) => {
-            Capability::new(name, State::Yes, format!("cycles are counted ({paranoid})"), "")
-        }
+        (Outcome::Worked, _) => Capability::new(
+            name,
+            State::Yes,
+            format!("cycles are counted ({paranoid})"),
+            "",
+        ),
         (Outcome::Refused(libc::EACCES | libc::EPERM), _) => Capability::new(
             name,
             State::No,
@@ -373,7 +400,9 @@ fn counters(tree: &Tree, probes: &Probes, virtual_machine: bool) -> Capability {
             format!("no counter opens ({})", errno(*number)),
             "boot a kernel with CONFIG_PERF_EVENTS",
         ),
-        (Outcome::Untried, _) => Capability::new(name, State::Unknown, format!("not tried ({paranoid})"), ""),
+        (Outcome::Untried, _) => {
+            Capability::new(name, State::Unknown, format!("not tried ({paranoid})"), "")
+        }
     }
 }
 
@@ -405,7 +434,10 @@ fn pagemap(probes: &Probes, virtual_machine: bool) -> Capability {
 fn resctrl(tree: &Tree) -> Capability {
     let name = "resctrl";
     if tree.exists("/sys/fs/resctrl/schemata") {
-        let what = tree.names("/sys/fs/resctrl/info").unwrap_or_default().join(", ");
+        let what = tree
+            .names("/sys/fs/resctrl/info")
+            .unwrap_or_default()
+            .join(", ");
         return Capability::new(name, State::Yes, format!("mounted ({what})"), "");
     }
     match knows_filesystem(tree, "resctrl") {

@@ -74,7 +74,11 @@ pub fn bandwidth(tree: &Tree) -> Option<(String, Duration, Duration)> {
         .filter(|(_, _, period)| *period > 0)
         .map(|(file, quota, period)| {
             let quota = u64::try_from(quota).unwrap_or(u64::MAX);
-            (file, Duration::from_micros(quota), Duration::from_micros(period))
+            (
+                file,
+                Duration::from_micros(quota),
+                Duration::from_micros(period),
+            )
         })
 }
 
@@ -85,7 +89,8 @@ pub fn memory_limit(tree: &Tree) -> Option<(String, Bytes)> {
     let of = |dir: &str| -> Option<(String, i64, u64)> {
         let files = ["memory.max", "memory.limit_in_bytes"];
         let mut read = files.iter().map(|name| format!("{dir}/{name}"));
-        let (file, limit) = read.find_map(|file| Some((file.clone(), tree.value::<u64>(&file)?)))?;
+        let (file, limit) =
+            read.find_map(|file| Some((file.clone(), tree.value::<u64>(&file)?)))?;
         let limit = i64::try_from(limit.min(NONE)).ok()?;
         (limit.unsigned_abs() < NONE).then_some((file, limit, 1))
     };
@@ -98,14 +103,21 @@ pub fn memory_limit(tree: &Tree) -> Option<(String, Bytes)> {
 pub fn memory_left(tree: &Tree) -> Option<(String, Bytes)> {
     let of = |dir: &str| -> Option<(String, i64, u64)> {
         let first = |names: [&str; 2]| -> Option<u64> {
-            names.iter().find_map(|name| tree.value(&format!("{dir}/{name}")))
+            names
+                .iter()
+                .find_map(|name| tree.value(&format!("{dir}/{name}")))
         };
         let limit = first(["memory.max", "memory.limit_in_bytes"])?;
         let used = first(["memory.current", "memory.usage_in_bytes"])?;
         let stat = tree.text(&format!("{dir}/memory.stat")).unwrap_or_default();
         let field = |name: &str| -> Option<u64> {
-            stat.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+            stat.lines().find_map(|line| {
+                line.strip_prefix(name)?
+                    .strip_prefix(' ')?
+                    .trim()
+                    .parse()
+                    .ok()
+            })
         };
         let files = field("total_inactive_file")
             .or_else(|| field("inactive_file"))

@@ -137,11 +137,11 @@ fn counter_of(cpuinfo: &str) -> Result<Tsc> {
         .unwrap_or_default();
     for wanted in ["constant_tsc", "nonstop_tsc", "rdtscp"] {
         if !flags.split_whitespace().any(|flag| flag == wanted) {
-            return Err(
-                Error::new(format!("the time-stamp counter cannot be trusted: no `{wanted}`"))
-                    .at("/proc/cpuinfo")
-                    .remedy("the system's monotonic clock is used instead"),
-            );
+            return Err(Error::new(format!(
+                "the time-stamp counter cannot be trusted: no `{wanted}`"
+            ))
+            .at("/proc/cpuinfo")
+            .remedy("the system's monotonic clock is used instead"));
         }
     }
     Ok(Tsc(()))
@@ -215,16 +215,23 @@ impl Calibration {
         Ok(calibration)
     }
 
-    fn refine_from(&mut self, start: (Stamp, u64, u64), end: (Stamp, u64, u64), name: &str) -> Result<()> {
+    fn refine_from(
+        &mut self,
+        start: (Stamp, u64, u64),
+        end: (Stamp, u64, u64),
+        name: &str,
+    ) -> Result<()> {
         self.ticks = end.0.saturating_sub(start.0);
         self.nanos = end.1.saturating_sub(start.1);
         if self.ticks == 0 || self.nanos == 0 {
-            return Err(Error::new(format!("the {name} stands still or runs backwards"))
-                .remedy("see `dmesg | grep -i tsc` for what the kernel thinks of it"));
+            return Err(
+                Error::new(format!("the {name} stands still or runs backwards"))
+                    .remedy("see `dmesg | grep -i tsc` for what the kernel thinks of it"),
+            );
         }
         let uncertain = u128::from(start.2.saturating_add(end.2)) / 2 + 1;
-        self.error_ppm =
-            u64::try_from((uncertain * 1_000_000).div_ceil(u128::from(self.nanos))).unwrap_or(u64::MAX);
+        self.error_ppm = u64::try_from((uncertain * 1_000_000).div_ceil(u128::from(self.nanos)))
+            .unwrap_or(u64::MAX);
         Ok(())
     }
 
@@ -256,7 +263,8 @@ impl Calibration {
 
     /// Ticks per second, in Hz.
     pub fn frequency(&self) -> u64 {
-        u64::try_from(u128::from(self.ticks) * 1_000_000_000 / u128::from(self.nanos)).unwrap_or(u64::MAX)
+        u64::try_from(u128::from(self.ticks) * 1_000_000_000 / u128::from(self.nanos))
+            .unwrap_or(u64::MAX)
     }
 }
 
@@ -311,7 +319,10 @@ mod tests {
             c.refine_from((5, 0, 1), (5, 10, 1), "test").is_err(),
             "stands still"
         );
-        assert!(c.refine_from((5, 0, 1), (4, 10, 1), "test").is_err(), "backwards");
+        assert!(
+            c.refine_from((5, 0, 1), (4, 10, 1), "test").is_err(),
+            "backwards"
+        );
     }
 
     #[test]
@@ -319,7 +330,10 @@ mod tests {
         let c = Calibration::of(Monotonic, Duration::from_millis(5)).unwrap();
         let second = c.duration(1_000_000_000).nanos();
         let bound = 1_000 * c.error_ppm + 1;
-        assert!(second.abs_diff(1_000_000_000) <= bound, "{second} within {bound}");
+        assert!(
+            second.abs_diff(1_000_000_000) <= bound,
+            "{second} within {bound}"
+        );
     }
 
     #[test]

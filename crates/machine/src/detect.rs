@@ -54,12 +54,14 @@ pub fn detect(root: &Path, probes: &Probes) -> Result<Machine> {
     let mut platform = topology::platform(&tree, probes)?;
     let facts = facts(&tree, probes, config.as_ref());
     let hypervisor = facts.iter().find(|f| f.name == "hypervisor");
-    let virtual_machine = hypervisor.is_some_and(|f| f.value.as_deref().is_some_and(|v| v != "none"));
+    let virtual_machine =
+        hypervisor.is_some_and(|f| f.value.as_deref().is_some_and(|v| v != "none"));
     let model = facts
         .iter()
         .find(|f| f.name == "model")
         .and_then(|f| f.value.clone());
-    platform.description = model.unwrap_or_else(|| "a machine that does not tell its model".to_owned());
+    platform.description =
+        model.unwrap_or_else(|| "a machine that does not tell its model".to_owned());
     Ok(Machine {
         capabilities: capabilities(&tree, probes, config.as_ref(), virtual_machine),
         platform,

@@ -189,8 +189,12 @@ fn preemption(tree: &Tree, config: Option<&Config>) -> Fact {
         }
         return match default {
             // The switch can have been turned since the start: only debugfs tells.
-            Some((mode, source)) => Fact::of(name, format!("{mode} at the start (PREEMPT_DYNAMIC)"), source)
-                .remedy("to see the mode in force: as root, `mount -t debugfs none /sys/kernel/debug`"),
+            Some((mode, source)) => Fact::of(
+                name,
+                format!("{mode} at the start (PREEMPT_DYNAMIC)"),
+                source,
+            )
+            .remedy("to see the mode in force: as root, `mount -t debugfs none /sys/kernel/debug`"),
             None => Fact::unknown(
                 name,
                 "PREEMPT_DYNAMIC in the kernel version",
@@ -203,7 +207,9 @@ fn preemption(tree: &Tree, config: Option<&Config>) -> Fact {
     }
     match default {
         Some((mode, source)) => Fact::of(name, mode, source),
-        None if !version.is_empty() => Fact::of(name, "none or voluntary", "kernel version names no PREEMPT"),
+        None if !version.is_empty() => {
+            Fact::of(name, "none or voluntary", "kernel version names no PREEMPT")
+        }
         None => Fact::unknown(name, "/proc/sys/kernel/version", "mount procfs on /proc"),
     }
 }
@@ -215,7 +221,11 @@ fn tick_rate(tree: &Tree, probes: &Probes, config: Option<&Config>) -> Fact {
         (None, Some(tick)) if !tick.is_zero() => {
             // Rates such as 300 Hz do not divide a second in nanoseconds.
             let hz = (1_000_000_000 + tick.nanos() / 2) / tick.nanos();
-            Fact::of(name, format!("{hz} Hz"), "resolution of CLOCK_MONOTONIC_COARSE")
+            Fact::of(
+                name,
+                format!("{hz} Hz"),
+                "resolution of CLOCK_MONOTONIC_COARSE",
+            )
         }
         _ => Fact::unknown(
             name,
@@ -228,7 +238,9 @@ fn tick_rate(tree: &Tree, probes: &Probes, config: Option<&Config>) -> Fact {
             .cpus("/sys/devices/system/cpu/nohz_full")
             .filter(|c| !c.is_empty());
         match (full, config) {
-            (Some(cpus), _) => value.push_str(&format!(", none on {cpus} while one task runs (nohz_full)")),
+            (Some(cpus), _) => {
+                value.push_str(&format!(", none on {cpus} while one task runs (nohz_full)"))
+            }
             (None, Some(c)) if c.has("NO_HZ_IDLE") || c.has("NO_HZ_FULL") => {
                 value.push_str(", none while idle")
             }
@@ -245,7 +257,9 @@ fn governor(tree: &Tree) -> Fact {
     for policy in tree.numbered(base, "policy") {
         let dir = format!("{base}/policy{policy}");
         if let Some(governor) = tree.text(&format!("{dir}/scaling_governor")) {
-            let cpus = tree.text(&format!("{dir}/affected_cpus")).unwrap_or_default();
+            let cpus = tree
+                .text(&format!("{dir}/affected_cpus"))
+                .unwrap_or_default();
             let cpus: CpuSet = cpus.replace(' ', ",").parse().unwrap_or_default();
             let known = of.entry(governor).or_default();
             *known = known.union(&cpus);

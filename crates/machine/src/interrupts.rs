@@ -36,7 +36,9 @@ impl Witness {
             seen = witness.interrupted();
         }
         witness.disarm();
-        Witness { works: quiet && seen }
+        Witness {
+            works: quiet && seen,
+        }
     }
 
     /// A witness that sees nothing.

@@ -53,7 +53,10 @@ fn check_free_in(tree: &Tree, size: Bytes) -> Result<()> {
     }
     let info = tree.text("/proc/meminfo").unwrap_or_default();
     let available = info.lines().find_map(|line| {
-        let kib = line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?;
+        let kib = line
+            .strip_prefix("MemAvailable:")?
+            .trim()
+            .strip_suffix("kB")?;
         kib.trim().parse().ok().map(Bytes::from_kib)
     });
     match available {
@@ -117,7 +120,11 @@ impl Area {
             {
                 within = range.contains(&start);
             } else if within && let Some(rest) = line.strip_prefix("AnonHugePages:") {
-                kib += rest.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);
+                kib += rest
+                    .trim()
+                    .trim_end_matches(" kB")
+                    .parse::<u64>()
+                    .unwrap_or(0);
             }
         }
         Bytes::from_kib(kib)
@@ -212,7 +219,10 @@ mod tests {
         // SAFETY: within the mapping.
         unsafe { area.base().add(LARGE / 8 - 1).write_volatile(7) };
         let large = area.in_large_pages();
-        assert!(large == Bytes::new(0) || large == Bytes::from_mib(2), "{large}");
+        assert!(
+            large == Bytes::new(0) || large == Bytes::from_mib(2),
+            "{large}"
+        );
     }
 
     #[test]
@@ -234,14 +244,22 @@ mod tests {
             "proc/self/mountinfo",
             "30 25 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n",
         );
-        write("proc/meminfo", "MemTotal: 999999 kB\nMemAvailable:   204800 kB\n");
+        write(
+            "proc/meminfo",
+            "MemTotal: 999999 kB\nMemAvailable:   204800 kB\n",
+        );
         write("sys/fs/cgroup/a/memory.max", "67108864\n");
         write("sys/fs/cgroup/a/memory.current", "33554432\n");
-        write("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 16777216\n");
+        write(
+            "sys/fs/cgroup/a/memory.stat",
+            "anon 1\ninactive_file 16777216\n",
+        );
         write("sys/fs/cgroup/a/b/memory.max", "max\n");
         let tree = Tree::new(root.path());
         assert!(check_free_in(&tree, Bytes::from_mib(48)).is_ok());
-        let e = check_free_in(&tree, Bytes::from_mib(49)).unwrap_err().to_string();
+        let e = check_free_in(&tree, Bytes::from_mib(49))
+            .unwrap_err()
+            .to_string();
         assert!(
             e.contains("48MiB are left for the control group") && e.contains("/a"),
             "{e}"

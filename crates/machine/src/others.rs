@@ -62,7 +62,11 @@ const PF_KTHREAD: u64 = 0x0020_0000;
 /// All real-time threads but those of the kernel and of the process `this`.
 pub fn others(tree: &Tree, this: u32) -> Vec<Other> {
     let mut all = Vec::new();
-    for process in tree.numbered("/proc", "").into_iter().filter(|p| *p != this) {
+    for process in tree
+        .numbered("/proc", "")
+        .into_iter()
+        .filter(|p| *p != this)
+    {
         for thread in tree.numbered(&format!("/proc/{process}/task"), "") {
             let at = format!("/proc/{process}/task/{thread}");
             // What has gone meanwhile disturbs nobody.
@@ -72,7 +76,9 @@ pub fn others(tree: &Tree, this: u32) -> Vec<Other> {
             };
             let status = tree.text(&format!("{at}/status"));
             let list = status.as_deref().and_then(|text| {
-                let line = text.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
+                let line = text
+                    .lines()
+                    .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
                 line.trim().parse().ok()
             });
             all.push(Other {
@@ -93,7 +99,13 @@ fn of_stat(text: &str) -> Option<(&str, u32, Class)> {
     // The name, in parentheses, may hold anything.
     let (head, fields) = text.rsplit_once(')')?;
     let name = head.split_once('(')?.1;
-    let field = |number: usize| fields.split_whitespace().nth(number - 3)?.parse::<u64>().ok();
+    let field = |number: usize| {
+        fields
+            .split_whitespace()
+            .nth(number - 3)?
+            .parse::<u64>()
+            .ok()
+    };
     if field(9)? & PF_KTHREAD != 0 {
         return None;
     }

@@ -29,7 +29,8 @@ impl Process {
     /// Has it ended? One that nobody has waited for yet has. Of another number space nothing is
     /// known: then the answer is no.
     pub fn has_ended(self) -> bool {
-        space() == Some(self.space) && Identity::of_living(self.identity.process) != Some(self.identity)
+        space() == Some(self.space)
+            && Identity::of_living(self.identity.process) != Some(self.identity)
     }
 }
 
@@ -51,7 +52,9 @@ impl FromStr for Process {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let mut parts = text.split('-').map(|part| part.parse::<u64>().map_err(drop));
+        let mut parts = text
+            .split('-')
+            .map(|part| part.parse::<u64>().map_err(drop));
         let mut number = || parts.next().ok_or(())?;
         let process = Process {
             space: number()?,

@@ -28,10 +28,15 @@ pub fn shortage() -> Option<model::Error> {
         _ => io::Error::from_raw_os_error(SHORT.swap(0, Ordering::Relaxed)),
     };
     let remedy = match e.raw_os_error() {
-        Some(libc::EMFILE) => "give it more with `ulimit -n`, or let programs start fewer processes",
+        Some(libc::EMFILE) => {
+            "give it more with `ulimit -n`, or let programs start fewer processes"
+        }
         _ => "see `sysctl fs.file-nr` and how much memory is left",
     };
-    Some(model::Error::new(format!("cannot look after the processes of programs: {e}")).remedy(remedy))
+    Some(
+        model::Error::new(format!("cannot look after the processes of programs: {e}"))
+            .remedy(remedy),
+    )
 }
 
 /// Could something in `/proc` not be opened since [`shortage`] was asked?
@@ -123,7 +128,11 @@ pub fn children(process: i32, thread: i32, mut each: impl FnMut(i32)) {
         offset += got as u64;
         for byte in &buffer[..got] {
             match byte {
-                b'0'..=b'9' => number = number.saturating_mul(10).saturating_add(i32::from(byte - b'0')),
+                b'0'..=b'9' => {
+                    number = number
+                        .saturating_mul(10)
+                        .saturating_add(i32::from(byte - b'0'))
+                }
                 _ if number != 0 => each(std::mem::take(&mut number)),
                 _ => {}
             }
@@ -214,7 +223,9 @@ fn stat(process: i32) -> Option<Stat> {
 fn stat_of(text: &[u8]) -> Option<Stat> {
     // The name, in parentheses, may hold anything; what follows the last one is fields.
     let name = text.iter().rposition(|b| *b == b')')?;
-    let mut fields = text[name + 1..].split(|b| *b == b' ').filter(|f| !f.is_empty());
+    let mut fields = text[name + 1..]
+        .split(|b| *b == b' ')
+        .filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;
     let mut number = |skipped: usize| {
         std::str::from_utf8(fields.nth(skipped)?)
@@ -336,7 +347,10 @@ mod tests {
         assert_eq!(of_child, [pid]);
         // The kernel lets go of the parent a little before the environment of the new program can
         // be read.
-        while std::fs::read(format!("/proc/{pid}/environ")).unwrap().is_empty() {
+        while std::fs::read(format!("/proc/{pid}/environ"))
+            .unwrap()
+            .is_empty()
+        {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         assert!(has_in_environment(pid, b"WARMSET_TEST=a mark of a test\0"));

@@ -106,8 +106,9 @@ impl Drop for Raised {
         let (policy, priority) = self.before;
         // Without the right to it the mark "children start unprivileged" cannot be taken off again:
         // then it stays.
-        let done = sys::scheduling::set(self.thread.0, policy, priority)
-            .or_else(|_| sys::scheduling::set(self.thread.0, policy | libc::SCHED_RESET_ON_FORK, priority));
+        let done = sys::scheduling::set(self.thread.0, policy, priority).or_else(|_| {
+            sys::scheduling::set(self.thread.0, policy | libc::SCHED_RESET_ON_FORK, priority)
+        });
         debug_assert!(done.is_ok(), "lowering a priority needs no right");
     }
 }
@@ -117,8 +118,11 @@ impl Drop for Raised {
 /// # Errors
 /// The kernel knows more processors than this program can name.
 pub fn affinity() -> Result<CpuSet> {
-    let set = rustix::thread::sched_getaffinity(None)
-        .map_err(|e| Error::new(format!("cannot ask for the processors of this process: {e}")))?;
+    let set = rustix::thread::sched_getaffinity(None).map_err(|e| {
+        Error::new(format!(
+            "cannot ask for the processors of this process: {e}"
+        ))
+    })?;
     Ok((0..rustix::thread::CpuSet::MAX_CPU)
         .filter(|cpu| set.is_set(*cpu))
         .map(|cpu| CpuId(cpu as u32))
@@ -206,7 +210,8 @@ pub fn sleep(length: Duration) {
         tv_sec: (length.nanos() / 1_000_000_000) as i64,
         tv_nsec: (length.nanos() % 1_000_000_000).max(1) as _,
     };
-    while let NanosleepRelativeResult::Interrupted(rest) = clock_nanosleep_relative(ClockId::Monotonic, &left)
+    while let NanosleepRelativeResult::Interrupted(rest) =
+        clock_nanosleep_relative(ClockId::Monotonic, &left)
     {
         left = rest;
     }

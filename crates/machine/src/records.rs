@@ -83,13 +83,16 @@ impl Records {
             _ => {}
         }
         let there = std::fs::symlink_metadata(&dir).map_err(failed)?;
-        let is_own =
-            there.is_dir() && there.uid() == rustix::process::geteuid().as_raw() && there.mode() & 0o022 == 0;
+        let is_own = there.is_dir()
+            && there.uid() == rustix::process::geteuid().as_raw()
+            && there.mode() & 0o022 == 0;
         match is_own {
             true => Ok(Records(dir)),
-            false => Err(Error::new("records of what is changed would not be safe here")
-                .at(dir.display())
-                .remedy("let it be a directory of this user that nobody else may write to")),
+            false => Err(
+                Error::new("records of what is changed would not be safe here")
+                    .at(dir.display())
+                    .remedy("let it be a directory of this user that nobody else may write to"),
+            ),
         }
     }
 

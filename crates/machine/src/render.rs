@@ -27,7 +27,8 @@ pub fn platform_text(platform: &Platform) -> String {
 pub fn machine_text(machine: &Machine) -> String {
     let mut out = platform_text(&machine.platform);
     out.push('\n');
-    let width = |names: &mut dyn Iterator<Item = &'static str>| names.map(str::len).max().unwrap_or(0);
+    let width =
+        |names: &mut dyn Iterator<Item = &'static str>| names.map(str::len).max().unwrap_or(0);
     let names = width(&mut machine.facts.iter().map(|f| f.name));
     for fact in &machine.facts {
         push_fact(&mut out, fact, names);

@@ -52,8 +52,7 @@ impl Guard {
     /// It waits for its input: whatever ends this process, its input ends. Where no shell is, there
     /// is no guard.
     fn post(path: &Path, before: &str, record: &Record) -> Option<Self> {
-        const WAIT: &str =
-            "trap '' INT TERM HUP; read -r done || { printf '%s' \"$1\" > \"$2\" && rm -f \"$3\"; }";
+        const WAIT: &str = "trap '' INT TERM HUP; read -r done || { printf '%s' \"$1\" > \"$2\" && rm -f \"$3\"; }";
         let mut shell = Command::new("/bin/sh");
         shell
             .args(["-c", WAIT, "warmset-guard", before])
@@ -119,7 +118,8 @@ impl Settings {
     /// # Errors
     /// The file cannot be read or written; nothing is changed then.
     pub fn write(&mut self, path: &Path, value: &str) -> Result<()> {
-        let before = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read the setting", &e))?;
+        let before =
+            std::fs::read_to_string(path).map_err(|e| Error::io(path, "read the setting", &e))?;
         let before = before.trim_end().to_owned();
         if before == value {
             return Ok(());
@@ -167,9 +167,13 @@ impl Settings {
             Some(records) => records,
             None => self.records.insert(Records::of_this_user()?),
         };
-        let path = std::path::absolute(path).map_err(|e| Error::io(path, "name the setting", &e))?;
+        let path =
+            std::path::absolute(path).map_err(|e| Error::io(path, "name the setting", &e))?;
         let path = path.display().to_string();
-        records.write(KIND, &[&[path.as_str(), before][..], value.as_slice()].concat())
+        records.write(
+            KIND,
+            &[&[path.as_str(), before][..], value.as_slice()].concat(),
+        )
     }
 
     /// What is changed, by name, as it should be told to the user and kept with the results.
@@ -303,7 +307,11 @@ mod tests {
         }
         std::fs::write(file, "1\n").unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([&format!("settings::tests::{test}"), "--exact", "--nocapture"])
+            .args([
+                &format!("settings::tests::{test}"),
+                "--exact",
+                "--nocapture",
+            ])
             .env(FILE, file)
             .stdout(Stdio::piped())
             .process_group(0)
@@ -353,7 +361,10 @@ mod tests {
     fn what_is_killed_with_its_group_is_restored_by_its_guard() {
         let dir = scratch();
         let file = dir.path().join("value");
-        let mut child = changed_by_another("what_is_killed_with_its_group_is_restored_by_its_guard", &file);
+        let mut child = changed_by_another(
+            "what_is_killed_with_its_group_is_restored_by_its_guard",
+            &file,
+        );
         // Nor does it end by what ends programs one by one.
         let guard = guard_of(&child);
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -418,7 +429,10 @@ mod tests {
         let mut settings = recorded(dir.path());
         settings.restore(&file, "L3:0=ff\nMB:0=100\n").unwrap();
         drop(settings);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "L3:0=ff\nMB:0=100\n");
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap(),
+            "L3:0=ff\nMB:0=100\n"
+        );
         let records = Records::at(dir.path().join("records")).unwrap();
         assert!(
             std::fs::read_dir(dir.path().join("records"))

@@ -26,15 +26,21 @@ pub fn within<'scope, T: Send + 'scope>(
 ///
 /// # Errors
 /// No thread is to be had; the processor cannot be used; what is done fails, or panics.
-pub fn on_processor<T: Send>(cpu: CpuId, name: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub fn on_processor<T: Send>(
+    cpu: CpuId,
+    name: &str,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = within(scope, name, || {
             realtime::pin(&CpuSet::from_iter([cpu]))?;
             work()
         })?;
-        thread
-            .join()
-            .unwrap_or_else(|_| Err(Error::new(format!("{name} broke off: a defect of this program"))))
+        thread.join().unwrap_or_else(|_| {
+            Err(Error::new(format!(
+                "{name} broke off: a defect of this program"
+            )))
+        })
     })
 }
 

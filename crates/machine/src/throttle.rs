@@ -113,10 +113,19 @@ mod tests {
     #[test]
     fn fair_servers_are_read_where_they_are_shown() {
         let (_dir, tree) = tree(&[
-            ("sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000\n"),
-            ("sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000\n"),
+            (
+                "sys/kernel/debug/sched/fair_server/cpu0/runtime",
+                "50000000\n",
+            ),
+            (
+                "sys/kernel/debug/sched/fair_server/cpu0/period",
+                "1000000000\n",
+            ),
             ("sys/kernel/debug/sched/fair_server/cpu1/runtime", "0\n"),
-            ("sys/kernel/debug/sched/fair_server/cpu1/period", "1000000000\n"),
+            (
+                "sys/kernel/debug/sched/fair_server/cpu1/period",
+                "1000000000\n",
+            ),
             ("sys/kernel/debug/sched/fair_server/cpu2/runtime", "1\n"),
         ]);
         let found: Vec<(u32, u64)> = fair_servers(&tree)
@@ -124,11 +133,25 @@ mod tests {
             .map(|s| (s.cpu.0, s.runtime.nanos()))
             .collect();
         assert_eq!(found, [(0, 50_000_000), (1, 0)]);
-        let by_release =
-            ["6.12.0", "6.18.44-fc", "6.11.9", "5.10", "7.0-rc1", "unknown"].map(has_fair_servers);
+        let by_release = [
+            "6.12.0",
+            "6.18.44-fc",
+            "6.11.9",
+            "5.10",
+            "7.0-rc1",
+            "unknown",
+        ]
+        .map(has_fair_servers);
         assert_eq!(
             by_release,
-            [Some(true), Some(true), Some(false), Some(false), Some(true), None]
+            [
+                Some(true),
+                Some(true),
+                Some(false),
+                Some(false),
+                Some(true),
+                None
+            ]
         );
     }
 }

@@ -77,11 +77,13 @@ fn processors_of(tree: &Tree, notes: &mut Vec<String>) -> Result<(CpuSet, CpuSet
             .map(CpuId)
             .collect();
         if all.is_empty() {
-            return Err(Error::new("no processor is described")
-                .at(CPU)
-                .remedy("mount sysfs on /sys, or describe the machine in a file (`--platform board.toml`)"));
+            return Err(Error::new("no processor is described").at(CPU).remedy(
+                "mount sysfs on /sys, or describe the machine in a file (`--platform board.toml`)",
+            ));
         }
-        notes.push(format!("{CPU} names no processor: they are from /proc/cpuinfo"));
+        notes.push(format!(
+            "{CPU} names no processor: they are from /proc/cpuinfo"
+        ));
         return Ok((all.clone(), all));
     }
     let online = match tree.cpus(&format!("{CPU}/online")) {
@@ -110,13 +112,15 @@ fn usable_of(tree: &Tree, probes: &Probes, online: &CpuSet, notes: &mut Vec<Stri
         Some(mask) => {
             let barred = listed(online, |cpu| !mask.contains(cpu));
             if !barred.is_empty() {
-                notes.push(format!("the affinity mask of this process leaves out {barred}"));
+                notes.push(format!(
+                    "the affinity mask of this process leaves out {barred}"
+                ));
             }
             usable = usable.intersection(&mask);
         }
-        None => {
-            notes.push("the affinity mask of this process is unknown: every online processor counts".into())
-        }
+        None => notes.push(
+            "the affinity mask of this process is unknown: every online processor counts".into(),
+        ),
     }
     if let Some((path, cpus)) = cgroup::cpuset(tree) {
         let barred = listed(online, |cpu| !cpus.contains(cpu));
@@ -144,7 +148,9 @@ fn nodes_of(tree: &Tree, notes: &mut Vec<String>) -> Vec<(u32, CpuSet)> {
     let mut nodes = Vec::new();
     for node in tree.numbered(NODE, "node") {
         match tree.cpus(&format!("{NODE}/node{node}/cpulist")) {
-            Some(cpus) if cpus.is_empty() => notes.push(format!("node {node} has memory but no processors")),
+            Some(cpus) if cpus.is_empty() => {
+                notes.push(format!("node {node} has memory but no processors"))
+            }
             Some(cpus) => nodes.push((node, cpus)),
             None => notes.push(format!("the processors of node {node} are unknown")),
         }
@@ -160,8 +166,9 @@ fn nodes_of(tree: &Tree, notes: &mut Vec<String>) -> Vec<(u32, CpuSet)> {
 /// Cores are told apart by their siblings: on Arm boards the numbers of cores repeat from cluster
 /// to cluster.
 fn places_of(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> BTreeMap<CpuId, (u32, u32)> {
-    let number =
-        |cpu: CpuId, file: &str| -> Option<i64> { tree.value(&format!("{CPU}/cpu{cpu}/topology/{file}")) };
+    let number = |cpu: CpuId, file: &str| -> Option<i64> {
+        tree.value(&format!("{CPU}/cpu{cpu}/topology/{file}"))
+    };
     let (mut no_socket, mut no_core) = (CpuSet::new(), CpuSet::new());
     let mut found: Vec<(CpuId, u32, Option<u32>, CpuSet)> = Vec::new();
     for cpu in online.iter() {
@@ -197,7 +204,10 @@ fn places_of(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> BTreeMap<
     // The numbers of the kernel are kept where they tell cores apart.
     let mut of_core: BTreeMap<(u32, Option<u32>), BTreeSet<&CpuSet>> = BTreeMap::new();
     for (_, socket, core, siblings) in &found {
-        of_core.entry((*socket, *core)).or_default().insert(siblings);
+        of_core
+            .entry((*socket, *core))
+            .or_default()
+            .insert(siblings);
     }
     let distinct = of_core
         .iter()
@@ -259,7 +269,10 @@ fn caches_of(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> Vec<Cache
     }
     if !unshared.is_empty() {
         let list: Vec<String> = unshared.into_iter().collect();
-        notes.push(format!("who shares the {} is unknown: left out", list.join(", ")));
+        notes.push(format!(
+            "who shares the {} is unknown: left out",
+            list.join(", ")
+        ));
     }
     let mut unknown: BTreeMap<String, CpuSet> = BTreeMap::new();
     for cache in caches.iter().filter(|c| c.size.is_none()) {
@@ -353,7 +366,12 @@ fn page_sizes_of(tree: &Tree, probes: &Probes, notes: &mut Vec<String>) -> Vec<B
         .names("/sys/kernel/mm/hugepages")
         .unwrap_or_default()
         .iter()
-        .filter_map(|name| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok())
+        .filter_map(|name| {
+            name.strip_prefix("hugepages-")?
+                .strip_suffix("kB")?
+                .parse()
+                .ok()
+        })
         .map(Bytes::from_kib)
         .collect();
     match probes.page_size {

@@ -104,7 +104,10 @@ fn a_witness_that_works_sees_ticks_and_not_everything() -> Outcome {
     // While it spins there are ticks, far fewer than looks. How soon the first one comes depends on
     // who else runs.
     let (mut seen, mut looks) = (0u64, 0u64);
-    let (least, most) = (monotonic_raw() + 200_000_000, monotonic_raw() + 20_000_000_000);
+    let (least, most) = (
+        monotonic_raw() + 200_000_000,
+        monotonic_raw() + 20_000_000_000,
+    );
     while monotonic_raw() < least || (seen == 0 && monotonic_raw() < most) {
         witness.arm();
         for _ in 0..1000 {

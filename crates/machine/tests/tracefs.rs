@@ -50,7 +50,13 @@ fn switch_of(line: &str) -> Option<(u32, u64, i32, i32)> {
     let cpu = head.rsplit_once('[')?.1.split_once(']')?.0;
     let (prev, next) = what.rsplit_once(" ==> ")?;
     let number = |text: &str, key: &str| -> Option<i32> {
-        text.rsplit_once(key)?.1.split(' ').next()?.trim().parse().ok()
+        text.rsplit_once(key)?
+            .1
+            .split(' ')
+            .next()?
+            .trim()
+            .parse()
+            .ok()
     };
     let time = seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?;
     Some((
@@ -150,8 +156,9 @@ fn events_of_several_tracepoints_come_in_the_order_of_time() -> Outcome {
             .find(|r| r.point == 0 && r.values[0] == thread);
         assert!(leaves.is_none_or(|r| r.time >= waking.time));
         // `now` is of the same clock.
-        let near =
-            |r: &&machine::tracefs::Record| waking.time.abs_diff(r.values[1].cast_unsigned()) < 10_000_000;
+        let near = |r: &&machine::tracefs::Record| {
+            waking.time.abs_diff(r.values[1].cast_unsigned()) < 10_000_000
+        };
         explained += u32::from(timer.filter(near).is_some() && leaves.is_some());
     }
     assert!(explained >= 150, "{explained} of {}", woken.len());
@@ -177,7 +184,10 @@ fn a_tracepoint_that_the_kernel_lacks_is_named_and_nothing_left() -> Outcome {
     };
     assert!(!Recording::knows(&lacking) && Recording::knows(&SWITCHES));
     let e = Recording::begin(&[lacking]).unwrap_err().to_string();
-    assert!(e.contains("no_such_thing") && e.contains("run as root"), "{e}");
+    assert!(
+        e.contains("no_such_thing") && e.contains("run as root"),
+        "{e}"
+    );
     let wrong = Tracepoint {
         fields: &["prev_comm"],
         ..SWITCHES

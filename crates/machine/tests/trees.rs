@@ -112,11 +112,20 @@ fn every_saved_machine_is_read_and_shown() {
 #[test]
 fn a_split_l3_makes_migrations_through_memory_within_a_socket() {
     let platform = machine("desktop-split-l3-ryzen-3900x").platform;
-    let kinds: Vec<String> = platform.resumptions().iter().map(Resumption::to_string).collect();
+    let kinds: Vec<String> = platform
+        .resumptions()
+        .iter()
+        .map(Resumption::to_string)
+        .collect();
     // Level 1 is between the two threads of a core.
     assert_eq!(
         kinds,
-        ["preemption", "L1-migration", "L3-migration", "memory-migration"]
+        [
+            "preemption",
+            "L1-migration",
+            "L3-migration",
+            "memory-migration"
+        ]
     );
 }
 
@@ -172,8 +181,11 @@ fn offline_processors_are_listed_and_not_used() {
 #[test]
 fn repeated_core_numbers_do_not_merge_cores() {
     let platform = machine("board-big-little-hikey960").platform;
-    let cores: std::collections::BTreeSet<(u32, u32)> =
-        platform.processors.iter().map(|p| (p.socket, p.core)).collect();
+    let cores: std::collections::BTreeSet<(u32, u32)> = platform
+        .processors
+        .iter()
+        .map(|p| (p.socket, p.core))
+        .collect();
     assert_eq!(cores.len(), 8);
 }
 
@@ -188,7 +200,13 @@ fn what_no_file_says_is_unknown_and_noted() {
             .iter()
             .any(|n| n.contains("no caches are described"))
     );
-    for name in ["kernel", "preemption", "tick rate", "governor", "clock source"] {
+    for name in [
+        "kernel",
+        "preemption",
+        "tick rate",
+        "governor",
+        "clock source",
+    ] {
         assert_eq!(machine.fact(name), None, "{name}");
     }
     for fact in machine.facts.iter().filter(|f| f.value.is_none()) {
@@ -213,7 +231,9 @@ fn whatever_lacks_has_its_remedy() {
 #[test]
 fn an_empty_tree_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let e = detect(dir.path(), &Probes::default()).unwrap_err().to_string();
+    let e = detect(dir.path(), &Probes::default())
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         e,
         "/sys/devices/system/cpu: no processor is described; mount sysfs on /sys, or describe the machine in a file (`--platform board.toml`)"

@@ -134,7 +134,9 @@ impl<'a, C: Clock> Session<'a, C> {
             warnings.push(format!("processors may have slept while idle: {e}"));
         }
         let locked = realtime::lock_memory()
-            .map_err(|e| warnings.push(format!("measured with memory that can be swapped out: {e}")))
+            .map_err(|e| {
+                warnings.push(format!("measured with memory that can be swapped out: {e}"))
+            })
             .ok();
         let governors = system::governors(&plan.cpus);
         if governors.iter().any(|g| g != "performance") {
@@ -156,7 +158,8 @@ impl<'a, C: Clock> Session<'a, C> {
         };
         if !rig.witness.works() {
             warnings.push(
-                "interrupts are not seen on this machine: short ones may be among the delays".to_owned(),
+                "interrupts are not seen on this machine: short ones may be among the delays"
+                    .to_owned(),
             );
         }
         for warning in &warnings {
@@ -183,7 +186,12 @@ impl<'a, C: Clock> Session<'a, C> {
         let kernel = system::kernel();
         let (mut journal, mut records) = Journal::open(self.plan, self.platform, &kernel)?;
         let blocks = self.plan.blocks();
-        if records.len() > blocks.len() || records.iter().zip(&blocks).any(|(r, b)| r.number != b.number) {
+        if records.len() > blocks.len()
+            || records
+                .iter()
+                .zip(&blocks)
+                .any(|(r, b)| r.number != b.number)
+        {
             return Err(Error::new("the journal has blocks that the plan has not")
                 .at(self.plan.out.display())
                 .remedy("remove the journal to begin anew"));
@@ -206,7 +214,8 @@ impl<'a, C: Clock> Session<'a, C> {
             .iter()
             .map(|block| self.expected(block).nanos() / 1_000_000 + 1)
             .collect();
-        self.watch.begin("measuring cache delays", steps.iter().sum());
+        self.watch
+            .begin("measuring cache delays", steps.iter().sum());
         self.watch.advance(steps.iter().take(resumed).sum());
         let overhead = Duration::from_nanos(clock::monotonic_raw().saturating_sub(self.started));
         let mut stopped = false;
@@ -266,7 +275,11 @@ impl<'a, C: Clock> Session<'a, C> {
         Duration::from_nanos(samples * (self.plan.max_preemption.nanos() / 2 + walks + 100_000))
     }
 
-    fn block(&mut self, block: &Block, polluters: Option<&Polluters>) -> Result<Option<BlockRecord>> {
+    fn block(
+        &mut self,
+        block: &Block,
+        polluters: Option<&Polluters>,
+    ) -> Result<Option<BlockRecord>> {
         let began = clock::monotonic_raw();
         let (start, draws) = self.plan.draws(block, &self.destinations);
         // New memory for every block: how its pages lie in the caches is a matter of luck, and
@@ -318,7 +331,14 @@ impl<'a, C: Clock> Session<'a, C> {
 }
 
 fn row_of(taken: Taken) -> (disturb::Evidence, Row) {
-    let times = [taken.asked, taken.preempted, taken.cold, taken.warm, taken.post].map(Duration::nanos);
+    let times = [
+        taken.asked,
+        taken.preempted,
+        taken.cold,
+        taken.warm,
+        taken.post,
+    ]
+    .map(Duration::nanos);
     (taken.evidence, Row(taken.from, taken.to, times, None))
 }
 

@@ -91,7 +91,8 @@ impl Destinations {
             let mut next = vec![0.0; n];
             for (from, here) in stay.iter().enumerate() {
                 for (kind, targets) in self.reach[from].iter().enumerate() {
-                    let part = here * self.probability_of_kind(from, kind) / targets.len().max(1) as f64;
+                    let part =
+                        here * self.probability_of_kind(from, kind) / targets.len().max(1) as f64;
                     for to in targets {
                         next[*to] += part;
                     }
@@ -105,14 +106,20 @@ impl Destinations {
     /// Moves the weights until every kind has its share. Where the shape of the machine forbids it,
     /// as near as it gets.
     fn balance(&mut self) {
-        let everywhere = self.reach.iter().all(|kinds| kinds.iter().all(|c| !c.is_empty()));
+        let everywhere = self
+            .reach
+            .iter()
+            .all(|kinds| kinds.iter().all(|c| !c.is_empty()));
         if everywhere {
             return;
         }
         let target = 1.0 / self.kinds.len() as f64;
         for _ in 0..200 {
             let shares = self.shares();
-            if shares.iter().all(|share| (share / target - 1.0).abs() < 1e-3) {
+            if shares
+                .iter()
+                .all(|share| (share / target - 1.0).abs() < 1e-3)
+            {
                 return;
             }
             for (weight, share) in self.weights.iter_mut().zip(shares) {
@@ -199,7 +206,11 @@ mod tests {
         for _ in 0..40_000 {
             let to = destinations.next(from, &mut rng);
             let kind = platform.resumption(from, to);
-            counts[destinations.kinds().iter().position(|k| *k == kind).unwrap()] += 1;
+            counts[destinations
+                .kinds()
+                .iter()
+                .position(|k| *k == kind)
+                .unwrap()] += 1;
             from = to;
         }
         for count in &counts {

@@ -80,7 +80,11 @@ fn per_line(ns: u64, lines: u64) -> u64 {
 }
 
 impl Phase {
-    fn of<'a>(passes: impl Iterator<Item = &'a Pass> + Clone, lines: &[u64], uncached_line: u64) -> Self {
+    fn of<'a>(
+        passes: impl Iterator<Item = &'a Pass> + Clone,
+        lines: &[u64],
+        uncached_line: u64,
+    ) -> Self {
         let mut each: Vec<u64> = passes
             .clone()
             .flat_map(|p| {
@@ -173,7 +177,10 @@ pub fn judge(samples: &[Evidence], lines: &[u64]) -> Vec<Option<Discard>> {
     samples
         .iter()
         .map(|sample| {
-            let walks = [warm.cause(&sample.warm, lines), post.cause(&sample.post, lines)];
+            let walks = [
+                warm.cause(&sample.warm, lines),
+                post.cause(&sample.post, lines),
+            ];
             if !sample.on_processor {
                 Some(Discard::Processor)
             } else if sample.switched {

@@ -59,29 +59,32 @@ impl BlockRecord {
         };
         let (line_before, line_after) = (mean(&self.before), mean(&self.after));
         let (block, platform) = (*block, platform.clone());
-        self.samples.iter().map(move |Row(from, to, times, discarded)| {
-            let [asked, preempted, cold, warm, post] = times.map(Duration::from_nanos);
-            Sample {
-                block: block.number,
-                load: block.load,
-                wss: block.wss,
-                write_ratio: block.write_ratio.as_f64(),
-                from: *from,
-                to: *to,
-                resumption: platform.resumption(*from, *to),
-                asked,
-                preempted,
-                cold,
-                warm,
-                post,
-                delay: Delay::from_nanos(
-                    i64::try_from(i128::from(post.nanos()) - i128::from(warm.nanos())).unwrap_or(i64::MAX),
-                ),
-                discarded: *discarded,
-                line_before,
-                line_after,
-            }
-        })
+        self.samples
+            .iter()
+            .map(move |Row(from, to, times, discarded)| {
+                let [asked, preempted, cold, warm, post] = times.map(Duration::from_nanos);
+                Sample {
+                    block: block.number,
+                    load: block.load,
+                    wss: block.wss,
+                    write_ratio: block.write_ratio.as_f64(),
+                    from: *from,
+                    to: *to,
+                    resumption: platform.resumption(*from, *to),
+                    asked,
+                    preempted,
+                    cold,
+                    warm,
+                    post,
+                    delay: Delay::from_nanos(
+                        i64::try_from(i128::from(post.nanos()) - i128::from(warm.nanos()))
+                            .unwrap_or(i64::MAX),
+                    ),
+                    discarded: *discarded,
+                    line_before,
+                    line_after,
+                }
+            })
     }
 }
 
@@ -111,7 +114,11 @@ impl Journal {
     /// The directory is not writable; there is an interrupted measurement and the plan does not
     /// resume; there is none and it does; it is of another plan, machine or kernel; another process
     /// measures there.
-    pub fn open(plan: &Plan, platform: &Platform, kernel: &str) -> Result<(Self, Vec<BlockRecord>)> {
+    pub fn open(
+        plan: &Plan,
+        platform: &Platform,
+        kernel: &str,
+    ) -> Result<(Self, Vec<BlockRecord>)> {
         let path = plan.out.join(NAME);
         let header = Header {
             version: 1,
@@ -128,14 +135,16 @@ impl Journal {
         };
         model::files::make_dir(&plan.out)?;
         match (path.symlink_metadata().is_ok(), plan.resume) {
-            (false, true) => Err(Error::new("there is no interrupted measurement to go on with")
-                .at(plan.out.display())
-                .remedy("leave out `--resume` to begin one")),
-            (true, false) if lock(&open(&path)?).is_ok() => {
-                Err(Error::new("an interrupted measurement is in this directory")
-                    .at(path.display())
-                    .remedy("go on with it with `--resume`, or remove the file to begin anew"))
-            }
+            (false, true) => Err(
+                Error::new("there is no interrupted measurement to go on with")
+                    .at(plan.out.display())
+                    .remedy("leave out `--resume` to begin one"),
+            ),
+            (true, false) if lock(&open(&path)?).is_ok() => Err(Error::new(
+                "an interrupted measurement is in this directory",
+            )
+            .at(path.display())
+            .remedy("go on with it with `--resume`, or remove the file to begin anew")),
             (true, _) => Journal::resume(path, &header),
             (false, false) => Journal::begin(path, &header).map(|journal| (journal, Vec::new())),
         }
@@ -148,7 +157,11 @@ impl Journal {
             .write(true)
             .open(&path)
             .map_err(|e| Error::io(&path, "write the journal of the measurement", &e))?;
-        let mut journal = Journal { path, file, good: 0 };
+        let mut journal = Journal {
+            path,
+            file,
+            good: 0,
+        };
         journal.lock()?;
         if let Err(e) = journal.append(header) {
             // An empty journal is of no use to anyone; if it cannot be removed, the error to tell
@@ -196,7 +209,9 @@ impl Journal {
                         difference(&theirs, header)
                     ))
                     .at(journal.path.display())
-                    .remedy("give the same options to go on with it, or remove the file to begin anew"));
+                    .remedy(
+                        "give the same options to go on with it, or remove the file to begin anew",
+                    ));
                 }
             } else {
                 blocks.push(serde_json::from_str(&line).map_err(bad)?);
@@ -237,7 +252,11 @@ impl Journal {
         if let Err(e) = self.file.write_all(&line) {
             // What was whole stays whole.
             self.cut()?;
-            return Err(Error::io(&self.path, "write the journal of the measurement", &e));
+            return Err(Error::io(
+                &self.path,
+                "write the journal of the measurement",
+                &e,
+            ));
         }
         self.good += line.len() as u64;
         Ok(())
@@ -248,8 +267,9 @@ impl Journal {
     /// # Errors
     /// The disk is full or failed; the blocks before stay, and the measurement can be resumed.
     pub fn add(&mut self, block: &BlockRecord) -> Result<()> {
-        self.append(block)
-            .map_err(|e| e.remedy("free space, then go on with `--resume`: what was measured is kept"))
+        self.append(block).map_err(|e| {
+            e.remedy("free space, then go on with `--resume`: what was measured is kept")
+        })
     }
 
     /// Removes it: the results are complete.
@@ -257,7 +277,8 @@ impl Journal {
     /// # Errors
     /// It cannot be removed.
     pub fn remove(self) -> Result<()> {
-        std::fs::remove_file(&self.path).map_err(|e| Error::io(&self.path, "remove the journal", &e))
+        std::fs::remove_file(&self.path)
+            .map_err(|e| Error::io(&self.path, "remove the journal", &e))
     }
 }
 
@@ -330,7 +351,12 @@ mod tests {
             steal: 0.0,
             samples: vec![
                 Row(CpuId(0), CpuId(0), [1000, 2000, 30, 20, 25], None),
-                Row(CpuId(0), CpuId(3), [1000, 2000, 30, 20, 15], Some(Discard::Gap)),
+                Row(
+                    CpuId(0),
+                    CpuId(3),
+                    [1000, 2000, 30, 20, 15],
+                    Some(Discard::Gap),
+                ),
             ],
         }
     }
@@ -358,7 +384,8 @@ mod tests {
     #[test]
     fn a_journal_goes_on_where_it_ended() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut journal, before) = Journal::open(&plan(dir.path(), false, 1), &platform(), "6.18").unwrap();
+        let (mut journal, before) =
+            Journal::open(&plan(dir.path(), false, 1), &platform(), "6.18").unwrap();
         assert!(before.is_empty());
         journal.add(&record(0)).unwrap();
         journal.add(&record(1)).unwrap();
@@ -367,11 +394,13 @@ mod tests {
         let path = dir.path().join(NAME);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"number\":2,\"bef").unwrap();
-        let (mut journal, before) = Journal::open(&plan(dir.path(), true, 1), &platform(), "6.18").unwrap();
+        let (mut journal, before) =
+            Journal::open(&plan(dir.path(), true, 1), &platform(), "6.18").unwrap();
         assert_eq!(before, [record(0), record(1)]);
         journal.add(&record(2)).unwrap();
         drop(journal);
-        let (journal, before) = Journal::open(&plan(dir.path(), true, 1), &platform(), "6.18").unwrap();
+        let (journal, before) =
+            Journal::open(&plan(dir.path(), true, 1), &platform(), "6.18").unwrap();
         assert_eq!(before.len(), 3);
         journal.remove().unwrap();
         assert!(!path.exists());
@@ -386,7 +415,10 @@ mod tests {
         let refused = |result: Result<()>| result.unwrap_err().to_string();
         assert!(refused(open(true, 1, "6.18")).contains("no interrupted measurement"));
         open(false, 1, "6.18").unwrap();
-        assert!(refused(open(false, 1, "6.18")).contains("an interrupted measurement is in this directory"));
+        assert!(
+            refused(open(false, 1, "6.18"))
+                .contains("an interrupted measurement is in this directory")
+        );
         assert!(refused(open(true, 2, "6.18")).contains("another seed"));
         assert!(refused(open(true, 1, "6.19")).contains("another kernel"));
         open(true, 1, "6.18").unwrap();
@@ -408,7 +440,10 @@ mod tests {
         assert_eq!(samples[0].delay.nanos(), 5);
         assert_eq!(samples[1].delay.nanos(), -5);
         assert_eq!(samples[1].discarded, Some(Discard::Gap));
-        assert_eq!(samples[1].resumption, platform().resumption(CpuId(0), CpuId(3)));
+        assert_eq!(
+            samples[1].resumption,
+            platform().resumption(CpuId(0), CpuId(3))
+        );
         assert_eq!(samples[0].line_before.nanos(), 70);
         assert_eq!(samples[0].wss, block.wss);
     }

@@ -165,7 +165,8 @@ fn answer(ball: &AtomicU64) {
             None | Some(END) => return,
             Some(value) => {
                 // The asker may have ended meanwhile; its end must stay.
-                let _ = ball.compare_exchange(value, value + 1, Ordering::AcqRel, Ordering::Relaxed);
+                let _ =
+                    ball.compare_exchange(value, value + 1, Ordering::AcqRel, Ordering::Relaxed);
             }
         }
     }
@@ -182,7 +183,9 @@ mod tests {
         assert_eq!(pairs.len(), MAX_PAIRS);
         for kind in platform.resumptions().into_iter().skip(1) {
             assert!(
-                pairs.iter().any(|(a, b)| platform.resumption(*a, *b) == kind),
+                pairs
+                    .iter()
+                    .any(|(a, b)| platform.resumption(*a, *b) == kind),
                 "{kind}"
             );
         }

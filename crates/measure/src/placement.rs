@@ -56,7 +56,10 @@ pub fn classify(blocks: &[BlockRecord]) -> Vec<Option<Discard>> {
                 if let (Some(before), Some(after)) = (before, after) {
                     moved |= !alike(before, after);
                 }
-                apart |= [before, after].into_iter().flatten().any(|t| !alike(t, *usual));
+                apart |= [before, after]
+                    .into_iter()
+                    .flatten()
+                    .any(|t| !alike(t, *usual));
             }
             match (moved, apart) {
                 (true, _) => Some(Discard::Moved),

@@ -132,13 +132,14 @@ impl Plan {
         }
         // The quick one shares a fixed number of samples among the kinds, so that machines with
         // many kinds stay quick.
-        let samples = options
-            .samples
-            .unwrap_or(if options.quick { 850 / kinds.max(1) } else { 1000 });
+        let samples = options.samples.unwrap_or(if options.quick {
+            850 / kinds.max(1)
+        } else {
+            1000
+        });
         if samples == 0 {
-            return Err(
-                Error::new("no samples are asked for").remedy("give `--samples` a number of at least 1")
-            );
+            return Err(Error::new("no samples are asked for")
+                .remedy("give `--samples` a number of at least 1"));
         }
         let max_preemption = options
             .max_preemption
@@ -196,7 +197,8 @@ impl Plan {
         let mut blocks = Vec::new();
         for number in 0..rounds {
             let mut round: Vec<Block> = Vec::new();
-            let left_out = |wss: &Bytes| self.thin && *wss > LARGEST && !number.is_multiple_of(THIN);
+            let left_out =
+                |wss: &Bytes| self.thin && *wss > LARGEST && !number.is_multiple_of(THIN);
             for wss in self.wss.iter().filter(|wss| !left_out(wss)) {
                 for write_ratio in &self.write_ratios {
                     for load in &self.loads {
@@ -229,7 +231,9 @@ impl Plan {
         rng.set_stream(u64::from(block.number) + 1);
         let start = destinations.start(&mut rng);
         let mut from = start;
-        let count = self.per_block.saturating_mul(destinations.kinds().len() as u32);
+        let count = self
+            .per_block
+            .saturating_mul(destinations.kinds().len() as u32);
         let draws = (0..=count)
             .map(|_| {
                 from = destinations.next(from, &mut rng);
@@ -264,7 +268,8 @@ fn processors(asked: Option<&CpuSet>, platform: &Platform) -> Result<CpuSet> {
             Some(p) if !p.online => "is offline",
             Some(_) => "is not permitted to this process",
         };
-        return Err(Error::new(format!("processor {missing} {why}")).remedy(format!("choose among {usable}")));
+        return Err(Error::new(format!("processor {missing} {why}"))
+            .remedy(format!("choose among {usable}")));
     }
     Ok(asked.clone())
 }
@@ -273,7 +278,12 @@ fn processors(asked: Option<&CpuSet>, platform: &Platform) -> Result<CpuSet> {
 ///
 /// Quick: both up to twice the level-2 cache. Else: powers of two up to the last level, at most
 /// [`LARGEST`], and every cache's own size that fits into a quarter of the memory.
-fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool, memory: Option<Bytes>) -> Vec<Bytes> {
+fn working_sets(
+    platform: &Platform,
+    cpus: &CpuSet,
+    quick: bool,
+    memory: Option<Bytes>,
+) -> Vec<Bytes> {
     let caches: Vec<(u8, Bytes)> = platform
         .data_levels()
         .into_iter()
@@ -306,10 +316,9 @@ fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool, memory: Option<
         false => memory.map_or(limit, |all| limit.max(Bytes::new(all.get() / 4))),
     };
     sizes.extend(
-        caches
-            .iter()
-            .map(|(_, size)| *size)
-            .filter(|size| *size <= room && size.get().is_multiple_of(GRAIN.get()) && size.get() > 0),
+        caches.iter().map(|(_, size)| *size).filter(|size| {
+            *size <= room && size.get().is_multiple_of(GRAIN.get()) && size.get() > 0
+        }),
     );
     sizes.sort_unstable();
     sizes.dedup();
@@ -318,8 +327,10 @@ fn working_sets(platform: &Platform, cpus: &CpuSet, quick: bool, memory: Option<
 
 fn check_working_set(size: Bytes) -> Result<()> {
     if size.get() == 0 || !size.get().is_multiple_of(GRAIN.get()) {
-        return Err(Error::new(format!("a working set of {size} cannot be measured"))
-            .remedy(format!("give whole multiples of {GRAIN}")));
+        return Err(
+            Error::new(format!("a working set of {size} cannot be measured"))
+                .remedy(format!("give whole multiples of {GRAIN}")),
+        );
     }
     let free = available_memory();
     // The larger half stays for the polluters and the rest of the system.
@@ -436,8 +447,13 @@ mod tests {
         for p in &mut platform.processors {
             p.usable = false;
         }
-        let e = Plan::of(&Options::default(), &platform).unwrap_err().to_string();
-        assert!(e.contains("no processor of `xeon-l7455` may be used"), "{e}");
+        let e = Plan::of(&Options::default(), &platform)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("no processor of `xeon-l7455` may be used"),
+            "{e}"
+        );
         let none = Options {
             samples: Some(0),
             ..Options::default()

@@ -102,7 +102,11 @@ impl Polluters {
             return;
         }
         if running {
-            let _gate = self.shared.gate.lock().unwrap_or_else(PoisonError::into_inner);
+            let _gate = self
+                .shared
+                .gate
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             self.shared.changed.notify_all();
         } else {
             self.wait_until_parked();
@@ -122,7 +126,11 @@ impl Drop for Polluters {
     fn drop(&mut self) {
         self.shared.end.store(true, Ordering::Release);
         {
-            let _gate = self.shared.gate.lock().unwrap_or_else(PoisonError::into_inner);
+            let _gate = self
+                .shared
+                .gate
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             self.shared.changed.notify_all();
         }
         for thread in self.threads.drain(..) {
@@ -140,7 +148,10 @@ fn pollute(area: &Area, shared: &Shared) {
             let mut gate = shared.gate.lock().unwrap_or_else(PoisonError::into_inner);
             shared.parked.fetch_add(1, Ordering::Release);
             while !shared.running.load(Ordering::Acquire) && !shared.end.load(Ordering::Acquire) {
-                gate = shared.changed.wait(gate).unwrap_or_else(PoisonError::into_inner);
+                gate = shared
+                    .changed
+                    .wait(gate)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
             shared.parked.fetch_sub(1, Ordering::Release);
             if shared.end.load(Ordering::Acquire) {

@@ -32,7 +32,9 @@ impl WriteRatio {
 
     /// One word in `period`; `None` if there is no walk for it.
     pub fn one_in(period: u32) -> Option<Self> {
-        Self::PERIODS.contains(&period).then_some(WriteRatio { period })
+        Self::PERIODS
+            .contains(&period)
+            .then_some(WriteRatio { period })
     }
     /// One word in so many is written; zero: none.
     pub fn period(self) -> u32 {
@@ -104,7 +106,10 @@ mod tests {
         {
             assert_eq!(ratio.to_string(), text);
             assert_eq!(text.parse::<WriteRatio>().unwrap(), ratio);
-            assert_eq!(ratio.as_f64().to_string().parse::<WriteRatio>().unwrap(), ratio);
+            assert_eq!(
+                ratio.as_f64().to_string().parse::<WriteRatio>().unwrap(),
+                ratio
+            );
         }
         for text in ["1/3", "2", "-1", "1/0", "0.3", "", "a/b", "NaN", "1/256"] {
             let e = text.parse::<WriteRatio>().unwrap_err().to_string();

@@ -69,11 +69,16 @@ pub fn curves(samples: &[Sample], seed: u64) -> Vec<CpmdCurve> {
             deviation: statistics::deviation(&delays),
             maximum: delays.iter().max().copied().filter(|_| enough),
             percentiles: statistics::percentiles(&delays),
-            average_interval: statistics::mean_interval(&delays, &blocks, seed.wrapping_add(number)),
+            average_interval: statistics::mean_interval(
+                &delays,
+                &blocks,
+                seed.wrapping_add(number),
+            ),
         };
         match curves.last_mut() {
             Some(curve)
-                if (curve.resumption, curve.load, curve.write_ratio) == (*resumption, *load, write_ratio) =>
+                if (curve.resumption, curve.load, curve.write_ratio)
+                    == (*resumption, *load, write_ratio) =>
             {
                 curve.points.push(point);
             }
@@ -130,7 +135,8 @@ pub(crate) mod tests {
         let mut samples: Vec<Sample> = [1, 2, 3, 4, 5, 99]
             .map(|d| sample(Resumption::Preemption, Load::Idle, d))
             .to_vec();
-        samples.extend([10, 20, 30, 40, 50].map(|d| sample(Resumption::Migration(3), Load::Idle, d)));
+        samples
+            .extend([10, 20, 30, 40, 50].map(|d| sample(Resumption::Migration(3), Load::Idle, d)));
         assert_eq!(compared(&samples), [(Bytes::from_kib(16), 5)].into());
         let curves = curves(&samples, 1);
         assert_eq!(curves.len(), 2);

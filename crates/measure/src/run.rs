@@ -99,7 +99,12 @@ impl<C: Clock> Rig<C> {
                 .join()
                 .unwrap_or_else(|_| Err(Error::new("the measuring thread ended early")))
         })?;
-        Ok(raws.map(|raws| raws.iter().skip(1).map(|raw| self.taken(raw, blocks)).collect()))
+        Ok(raws.map(|raws| {
+            raws.iter()
+                .skip(1)
+                .map(|raw| self.taken(raw, blocks))
+                .collect()
+        }))
     }
 
     fn thread(

@@ -188,7 +188,8 @@ pub fn write(path: &Path, samples: &[Sample], about: &[(String, String)]) -> Res
         .set_key_value_metadata(Some(about))
         .build();
     let mut aside = model::files::Aside::create(path)?;
-    let mut file = SerializedFileWriter::new(&mut aside, schema, Arc::new(properties)).map_err(failed)?;
+    let mut file =
+        SerializedFileWriter::new(&mut aside, schema, Arc::new(properties)).map_err(failed)?;
     for group in samples.chunks(ROW_GROUP) {
         let mut rows = file.next_row_group().map_err(failed)?;
         write_group(&mut rows, group).map_err(failed)?;
@@ -316,13 +317,16 @@ fn check_count(rows: i64) -> Result<()> {
 
 /// The sample of a row. The outer error is of the format, the inner one of a value.
 fn sample_of(row: &Row) -> Result<Result<Sample>, ParquetError> {
-    let (load, resumption, discarded) = (row.get_string(1)?, row.get_string(6)?, row.get_string(13)?);
+    let (load, resumption, discarded) =
+        (row.get_string(1)?, row.get_string(6)?, row.get_string(13)?);
     let unsigned = |column: usize| -> Result<u64, ParquetError> {
-        u64::try_from(row.get_long(column)?).map_err(|_| ParquetError::General("a negative time".to_owned()))
+        u64::try_from(row.get_long(column)?)
+            .map_err(|_| ParquetError::General("a negative time".to_owned()))
     };
     let duration = |column: usize| unsigned(column).map(Duration::from_nanos);
     let number = |column: usize| -> Result<u32, ParquetError> {
-        u32::try_from(row.get_int(column)?).map_err(|_| ParquetError::General("a negative number".to_owned()))
+        u32::try_from(row.get_int(column)?)
+            .map_err(|_| ParquetError::General("a negative number".to_owned()))
     };
     let load: Load = match load.parse() {
         Ok(load) => load,
@@ -370,7 +374,12 @@ mod tests {
             (0u32..9999, any::<bool>(), 1u64..1 << 40, 0.0f64..=1.0),
             (0u32..512, 0u32..512, 0u8..4),
             (time.clone(), time.clone(), time.clone(), time.clone(), time),
-            (any::<i32>(), 0usize..=Discard::ALL.len(), 0u64..1000, 0u64..1000),
+            (
+                any::<i32>(),
+                0usize..=Discard::ALL.len(),
+                0u64..1000,
+                0u64..1000,
+            ),
         )
             .prop_map(|(a, b, c, d)| Sample {
                 block: a.0,
@@ -411,7 +420,12 @@ mod tests {
     fn other_files_are_refused_in_one_sentence() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("samples.parquet");
-        assert!(read(&path).unwrap_err().to_string().contains("check the path"));
+        assert!(
+            read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("check the path")
+        );
         std::fs::write(&path, b"no parquet at all").unwrap();
         let e = read(&path).unwrap_err().to_string();
         assert!(e.contains("these are no samples"), "{e}");

@@ -27,9 +27,12 @@ pub fn deviation(samples: &[Delay]) -> Option<Duration> {
         return None;
     }
     let mean = samples.iter().map(|d| d.nanos() as f64).sum::<f64>() / n as f64;
-    let squares: f64 = samples.iter().map(|d| (d.nanos() as f64 - mean).powi(2)).sum();
+    let squares: f64 = samples
+        .iter()
+        .map(|d| (d.nanos() as f64 - mean).powi(2))
+        .sum();
     Some(Duration::from_nanos(
-        (squares / (n - 1) as f64).sqrt().round() as u64
+        (squares / (n - 1) as f64).sqrt().round() as u64,
     ))
 }
 
@@ -125,7 +128,10 @@ mod tests {
         let d = delays(&[2, 4, 4, 4, 5, 5, 7, 9]);
         assert_eq!(mean(&d).unwrap().nanos(), 5);
         assert_eq!(deviation(&d).unwrap().nanos(), 2);
-        let large: Vec<Delay> = d.iter().map(|x| Delay::from_nanos(x.nanos() * 1000)).collect();
+        let large: Vec<Delay> = d
+            .iter()
+            .map(|x| Delay::from_nanos(x.nanos() * 1000))
+            .collect();
         assert_eq!(deviation(&large).unwrap().nanos(), 2138);
         assert_eq!(
             mean(&delays(&[-3, -4])).unwrap().nanos(),
@@ -133,16 +139,29 @@ mod tests {
             "−3.5 rounds away from zero"
         );
         assert!(
-            mean(&[]).is_none() && deviation(&d[..1]).is_none() && mean_interval(&d[..1], &[0], 1).is_none()
+            mean(&[]).is_none()
+                && deviation(&d[..1]).is_none()
+                && mean_interval(&d[..1], &[0], 1).is_none()
         );
     }
 
     #[test]
     fn percentiles_are_told_only_where_samples_support_them() {
         let d: Vec<Delay> = (1..=5000).map(Delay::from_nanos).collect();
-        let told: Vec<(f64, i64)> = percentiles(&d).iter().map(|(p, v)| (*p, v.nanos())).collect();
-        assert_eq!(told, [(50.0, 2500), (90.0, 4500), (99.0, 4950), (99.9, 4995)]);
-        let names = |n: usize| percentiles(&d[..n]).iter().map(|(p, _)| *p).collect::<Vec<_>>();
+        let told: Vec<(f64, i64)> = percentiles(&d)
+            .iter()
+            .map(|(p, v)| (*p, v.nanos()))
+            .collect();
+        assert_eq!(
+            told,
+            [(50.0, 2500), (90.0, 4500), (99.0, 4950), (99.9, 4995)]
+        );
+        let names = |n: usize| {
+            percentiles(&d[..n])
+                .iter()
+                .map(|(p, _)| *p)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(names(4999), [50.0, 90.0, 99.0]);
         assert_eq!(names(499), [50.0, 90.0]);
         assert_eq!(names(49), [50.0]);
@@ -152,7 +171,8 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_mean_and_narrows_with_samples() {
-        let spread = |n: i64| -> Vec<Delay> { (0..n).map(|i| Delay::from_nanos(i * 7919 % 1000)).collect() };
+        let spread =
+            |n: i64| -> Vec<Delay> { (0..n).map(|i| Delay::from_nanos(i * 7919 % 1000)).collect() };
         let width = |n| {
             let d = spread(n);
             let (low, high) = mean_interval(&d, &vec![0; d.len()], 3).unwrap();

@@ -192,8 +192,11 @@ mod tests {
         let mut samples: Vec<_> = (0..60)
             .map(|d| sample(Resumption::Preemption, Load::Idle, 100 + d % 7))
             .collect();
-        samples.extend((0..60).map(|d| sample(Resumption::Migration(3), Load::Idle, 12_000 + 10 * d)));
-        samples.extend((0..60).map(|d| sample(Resumption::Migration(3), Load::Load, 152_000 + 100 * d)));
+        samples
+            .extend((0..60).map(|d| sample(Resumption::Migration(3), Load::Idle, 12_000 + 10 * d)));
+        samples.extend(
+            (0..60).map(|d| sample(Resumption::Migration(3), Load::Load, 152_000 + 100 * d)),
+        );
         samples[0].discarded = Some(Discard::Interrupted);
         samples[70].discarded = Some(Discard::Moved);
         let mut profile = Profile::new("test", Provenance::default());

@@ -69,7 +69,10 @@ impl Usage {
             }
             // user nice system idle iowait irq softirq steal (proc(5)); guest time is in user
             // already.
-            let t: Vec<f64> = words.map(|w| w.parse().unwrap_or(0.0) / ticks).take(8).collect();
+            let t: Vec<f64> = words
+                .map(|w| w.parse().unwrap_or(0.0) / ticks)
+                .take(8)
+                .collect();
             if let [user, nice, system, idle, iowait, irq, softirq, steal] = t[..] {
                 let busy = user + nice + system + irq + softirq;
                 usage.busy += busy;

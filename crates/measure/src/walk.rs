@@ -111,7 +111,12 @@ pub fn walk_of<C: Clock>(ratio: WriteRatio) -> Walk<C> {
 }
 
 #[inline(never)]
-fn walk<C: Clock, const PERIOD: usize>(set: &mut WorkingSet, clock: C, witness: Witness, trace: &mut Trace) {
+fn walk<C: Clock, const PERIOD: usize>(
+    set: &mut WorkingSet,
+    clock: C,
+    witness: Witness,
+    trace: &mut Trace,
+) {
     let blocks = set.blocks();
     let mut interrupted = 0;
     let mut at = set.area.base();
@@ -213,7 +218,14 @@ mod tests {
 
     #[test]
     fn blocks_cover_the_set_once() {
-        for (kib, blocks) in [(4, 1), (48, 12), (256, 64), (260, 33), (3072, 64), (4096, 64)] {
+        for (kib, blocks) in [
+            (4, 1),
+            (48, 12),
+            (256, 64),
+            (260, 33),
+            (3072, 64),
+            (4096, 64),
+        ] {
             let set = WorkingSet::of(Area::map(Bytes::from_kib(kib)).unwrap());
             assert_eq!(set.blocks(), blocks, "{kib} KiB");
             let lines: usize = (0..set.blocks()).map(|b| set.lines_of(b)).sum();

@@ -184,10 +184,10 @@ impl Quanta {
             let timing = set.timings()[id.index()];
             let refuse = |why: String| {
                 let name = set.name(id);
-                Err(
-                    Error::new(format!("the assignment reserves {reserved} for {name}, {why}"))
-                        .remedy("make the assignment for this set"),
-                )
+                Err(Error::new(format!(
+                    "the assignment reserves {reserved} for {name}, {why}"
+                ))
+                .remedy("make the assignment for this set"))
             };
             if *reserved < timing.wcet {
                 return refuse(format!("and its WCET is {}", timing.wcet));
@@ -196,7 +196,10 @@ impl Quanta {
                 return refuse(format!("and its period is {}", timing.period));
             }
             if !reserved.nanos().is_multiple_of(self.quantum.nanos()) {
-                return refuse(format!("which is no whole number of quanta of {}", self.quantum));
+                return refuse(format!(
+                    "which is no whole number of quanta of {}",
+                    self.quantum
+                ));
             }
             Ok(Timing {
                 wcet: *reserved,

@@ -179,7 +179,9 @@ impl Answer {
     fn fits(&self, set: &TaskSet) -> Result<()> {
         let remedy = "ask `warmset check` about this set";
         let Some(judged) = &self.set else {
-            return Err(Error::new("the answer does not say for which tasks it was given").remedy(remedy));
+            return Err(
+                Error::new("the answer does not say for which tasks it was given").remedy(remedy),
+            );
         };
         if judged.len() != set.len() {
             return Err(Error::new(format!(
@@ -189,7 +191,11 @@ impl Answer {
             ))
             .remedy(remedy));
         }
-        match judged.iter().zip(&JudgedTask::all(set)).find(|(a, b)| a != b) {
+        match judged
+            .iter()
+            .zip(&JudgedTask::all(set))
+            .find(|(a, b)| a != b)
+        {
             None => Ok(()),
             Some((then, now)) if then.name != now.name => Err(Error::new(format!(
                 "the answer is for another set: it has the task {} where the set has {}",
@@ -241,7 +247,10 @@ mod tests {
                 panic!("no quanta")
             };
             assert_eq!(quanta.reserved, [Duration::from_millis(4)]);
-            assert_eq!(quanta.timings(&set(3)).unwrap()[0].wcet, Duration::from_millis(4));
+            assert_eq!(
+                quanta.timings(&set(3)).unwrap()[0].wcet,
+                Duration::from_millis(4)
+            );
         }
         for (policy, tasks, cause) in [
             (
@@ -281,7 +290,10 @@ mod tests {
             assert!(e.to_string().starts_with(cause), "{e}");
         }
         let old = AssignmentFile::from_json(r#"{"policies": []}"#, "a.json").unwrap();
-        let e = old.assignment("pd2", &set(3), read).unwrap_err().to_string();
+        let e = old
+            .assignment("pd2", &set(3), read)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("does not say for which tasks"), "{e}");
     }
 
@@ -290,7 +302,10 @@ mod tests {
         let quanta = |reserved: &[u64]| crate::assignment::Quanta {
             cpus: "0-1".parse().unwrap(),
             quantum: Duration::from_millis(1),
-            reserved: reserved.iter().map(|us| Duration::from_micros(*us)).collect(),
+            reserved: reserved
+                .iter()
+                .map(|us| Duration::from_micros(*us))
+                .collect(),
         };
         for (reserved, cause) in [
             (vec![], "for 0 tasks, and the set has 1"),

@@ -88,7 +88,12 @@ impl Platform {
         }
         match PLATFORMS.iter().find(|b| b.name == name) {
             Some(builtin) => Ok((builtin.make)()),
-            None => Err(unknown("platform", name, names(), "a file such as `board.toml`")),
+            None => Err(unknown(
+                "platform",
+                name,
+                names(),
+                "a file such as `board.toml`",
+            )),
         }
     }
 }
@@ -110,7 +115,10 @@ pub(crate) fn unknown(
         Some(near) => format!("did you mean `{near}`? "),
         None => String::new(),
     };
-    let all = known.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let all = known
+        .map(|n| format!("`{n}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     Error::new(format!("there is no built-in {what} `{written}`"))
         .remedy(format!("{meant}built in are {all}; {or} works too"))
 }
@@ -126,7 +134,14 @@ fn xeon_l7455() -> Platform {
         }
     }
     for id in 0..24 {
-        shape.cache(1, CacheKind::Data, 32, 8, 64, CpuSet::from_iter([CpuId(id)]));
+        shape.cache(
+            1,
+            CacheKind::Data,
+            32,
+            8,
+            64,
+            CpuSet::from_iter([CpuId(id)]),
+        );
         shape.cache(
             1,
             CacheKind::Instruction,
@@ -161,7 +176,8 @@ fn core_i7() -> Platform {
         shape.cache(2, CacheKind::Unified, 256, 8, 64, own);
     }
     shape.cache(3, CacheKind::Unified, 8 * 1024, 16, 64, CpuSet::first(4));
-    shape.note("hyper-threading is there and was disabled in the experiments: one processor a core");
+    shape
+        .note("hyper-threading is there and was disabled in the experiments: one processor a core");
     shape.finish()
 }
 
@@ -246,7 +262,10 @@ struct Shape {
 
 impl Shape {
     fn new(name: &'static str) -> Self {
-        let about = PLATFORMS.iter().find(|b| b.name == name).map_or("", |b| b.about);
+        let about = PLATFORMS
+            .iter()
+            .find(|b| b.name == name)
+            .map_or("", |b| b.about);
         Shape {
             platform: Platform {
                 name: name.to_owned(),
@@ -272,7 +291,15 @@ impl Shape {
     }
 
     /// A cache of `kib` KiB; its number of sets follows from the rest.
-    fn cache(&mut self, level: u8, kind: CacheKind, kib: u32, ways: u32, line: u32, shared_by: CpuSet) {
+    fn cache(
+        &mut self,
+        level: u8,
+        kind: CacheKind,
+        kib: u32,
+        ways: u32,
+        line: u32,
+        shared_by: CpuSet,
+    ) {
         self.platform.caches.push(Cache {
             level,
             kind,
@@ -307,7 +334,12 @@ mod tests {
             for cache in &platform.caches {
                 let parts = [cache.ways, cache.line, cache.sets].map(|n| u64::from(n.unwrap()));
                 let size = cache.size.unwrap().get();
-                assert_eq!(parts.iter().product::<u64>(), size, "{}: {cache:?}", builtin.name);
+                assert_eq!(
+                    parts.iter().product::<u64>(),
+                    size,
+                    "{}: {cache:?}",
+                    builtin.name
+                );
             }
         }
     }
@@ -316,7 +348,13 @@ mod tests {
     #[test]
     fn the_xeon_has_the_clusters_of_the_paper() {
         let xeon = Platform::builtin("xeon-l7455").unwrap();
-        let sizes = |spec| -> Vec<usize> { xeon.clusters(spec).unwrap().iter().map(CpuSet::len).collect() };
+        let sizes = |spec| -> Vec<usize> {
+            xeon.clusters(spec)
+                .unwrap()
+                .iter()
+                .map(CpuSet::len)
+                .collect()
+        };
         assert_eq!(sizes(ClusterSpec::Level(1)), vec![1; 24]);
         assert_eq!(sizes(ClusterSpec::Level(2)), vec![2; 12]);
         assert_eq!(sizes(ClusterSpec::Level(3)), vec![6; 4]);
@@ -329,8 +367,14 @@ mod tests {
                 Resumption::Memory
             ]
         );
-        assert_eq!(xeon.resumption(CpuId(1), CpuId(5)), Resumption::Migration(2));
-        assert_eq!(xeon.resumption(CpuId(1), CpuId(9)), Resumption::Migration(3));
+        assert_eq!(
+            xeon.resumption(CpuId(1), CpuId(5)),
+            Resumption::Migration(2)
+        );
+        assert_eq!(
+            xeon.resumption(CpuId(1), CpuId(9)),
+            Resumption::Migration(3)
+        );
         assert_eq!(xeon.resumption(CpuId(1), CpuId(2)), Resumption::Memory);
     }
 

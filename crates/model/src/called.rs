@@ -39,7 +39,9 @@ impl Called {
 
     /// All parameters in the order in which they are written: a word, or a key with its value.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.parameters.iter().map(|(k, v)| (k.as_str(), v.as_deref()))
+        self.parameters
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_deref()))
     }
 
     /// The value of a parameter.
@@ -55,7 +57,11 @@ impl Called {
     ///
     /// # Errors
     /// It is there and is not one of these.
-    pub fn parsed<T: FromStr<Err: fmt::Display>>(&self, key: &str, known: &str) -> Result<Option<T>> {
+    pub fn parsed<T: FromStr<Err: fmt::Display>>(
+        &self,
+        key: &str,
+        known: &str,
+    ) -> Result<Option<T>> {
         self.value(key)
             .map(|text| {
                 text.parse().map_err(|e| {
@@ -216,7 +222,10 @@ mod tests {
     #[test]
     fn clusters_that_are_not_clear_are_refused() {
         for text in ["c-edf:l2,l3", "c-edf:l2,size=4", "c-edf:size=many"] {
-            assert!(text.parse::<Called>().unwrap().clusters().is_err(), "{text}");
+            assert!(
+                text.parse::<Called>().unwrap().clusters().is_err(),
+                "{text}"
+            );
         }
         let none: Called = "c-edf".parse().unwrap();
         assert_eq!(

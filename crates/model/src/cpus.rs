@@ -102,7 +102,12 @@ impl FromStr for CpuSet {
                 .remedy("write numbers and ranges, such as `0-3,8`")
         };
         let mut set = CpuSet::new();
-        for part in text.trim().split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        for part in text
+            .trim()
+            .split(',')
+            .map(str::trim)
+            .filter(|p| !p.is_empty())
+        {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let low: u32 = low.trim().parse().map_err(|_| bad())?;
             let high: u32 = high.trim().parse().map_err(|_| bad())?;

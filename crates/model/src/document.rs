@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn what_acts_on_a_terminal_is_escaped_and_reads_back() {
-        let content = std::collections::BTreeMap::from([("name", "\u{1b}[2J\u{9b}\u{7f}\u{202e}ä\n")]);
+        let content =
+            std::collections::BTreeMap::from([("name", "\u{1b}[2J\u{9b}\u{7f}\u{202e}ä\n")]);
         for text in [compact(&content).unwrap(), pretty(&content).unwrap()] {
             assert!(
                 !text.trim_end().contains(|c| is_hidden(c) && c != '\n'),

@@ -39,7 +39,9 @@ impl Error {
             K::IsADirectory => "name a file, not a directory",
             K::NotADirectory => "a part of the path is a file: choose another path",
             K::InvalidData => "the file must be UTF-8 text",
-            K::FileTooLarge => "raise the limit on the size of files (`ulimit -f`), or choose another path",
+            K::FileTooLarge => {
+                "raise the limit on the size of files (`ulimit -f`), or choose another path"
+            }
             K::OutOfMemory => "free memory, or raise the limit on it (`ulimit -v`)",
             _ => "",
         };
@@ -113,7 +115,10 @@ impl std::error::Error for Error {}
 const LONGEST_MEANT: usize = 200;
 
 /// The candidate nearest to what was written, if it is near enough to be meant.
-pub fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(
+    written: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     // What is longer than any candidate by far is near none, and comparing takes time with its
     // length.
     let written: String = written
@@ -151,8 +156,14 @@ mod tests {
         let e = Error::new(format!("unknown key `{}`", "k\u{1b}[2J".repeat(100_000)))
             .at("a\u{7}b.toml")
             .to_string();
-        assert!(e.starts_with("a\\u{7}b.toml: unknown key `k\\u{1b}[2J"), "{e}");
-        assert!(e.chars().count() < 400 && !e.contains(char::is_control), "{e}");
+        assert!(
+            e.starts_with("a\\u{7}b.toml: unknown key `k\\u{1b}[2J"),
+            "{e}"
+        );
+        assert!(
+            e.chars().count() < 400 && !e.contains(char::is_control),
+            "{e}"
+        );
     }
 
     #[test]

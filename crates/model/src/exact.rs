@@ -28,7 +28,11 @@ impl Ratio {
 
     /// `num / den`, or `None` when `den` is zero.
     pub const fn new(num: u64, den: u64) -> Option<Self> {
-        if den == 0 { None } else { Some(Ratio { num, den }) }
+        if den == 0 {
+            None
+        } else {
+            Some(Ratio { num, den })
+        }
     }
     /// A whole number.
     pub const fn whole(n: u64) -> Self {
@@ -65,7 +69,8 @@ impl PartialOrd for Ratio {
 }
 impl Ord for Ratio {
     fn cmp(&self, other: &Self) -> Ordering {
-        (u128::from(self.num) * u128::from(other.den)).cmp(&(u128::from(other.num) * u128::from(self.den)))
+        (u128::from(self.num) * u128::from(other.den))
+            .cmp(&(u128::from(other.num) * u128::from(self.den)))
     }
 }
 impl fmt::Display for Ratio {
@@ -98,7 +103,11 @@ impl FromStr for Ratio {
             .ok()
             .and_then(|places| 10_u64.checked_pow(places))
             .ok_or_else(bad)?;
-        let part = if fraction.is_empty() { 0 } else { digits(fraction)? };
+        let part = if fraction.is_empty() {
+            0
+        } else {
+            digits(fraction)?
+        };
         let num = digits(whole)?
             .checked_mul(den)
             .and_then(|n| n.checked_add(part))
@@ -165,8 +174,8 @@ pub fn cmp_sum_exactly(ratios: impl Iterator<Item = Ratio> + Clone, bound: Ratio
     let scaled = u128::from(rest) << 64;
     let bound_low = (u128::from(whole) << 64) + scaled / u128::from(bound.den);
     let bound_inexact = scaled % u128::from(bound.den) != 0;
-    // sum in
-    // [low, low + inexact), bound in [bound_low, bound_low + 1), each closed where nothing was lost.
+    // sum in [low, low + inexact), bound in [bound_low, bound_low + 1), each closed where nothing
+    // was lost.
     if inexact == 0 && !bound_inexact {
         return low.cmp(&bound_low);
     }
@@ -333,7 +342,10 @@ mod tests {
         let near = [ratio(1, 2), ratio(p / 2, p)];
         assert_eq!(cmp_sum(near.iter().copied(), Ratio::ONE), Ordering::Less);
         let above = [ratio(1, 2), ratio(p / 2 + 1, p)];
-        assert_eq!(cmp_sum(above.iter().copied(), Ratio::ONE), Ordering::Greater);
+        assert_eq!(
+            cmp_sum(above.iter().copied(), Ratio::ONE),
+            Ordering::Greater
+        );
     }
 
     #[test]
@@ -347,10 +359,18 @@ mod tests {
             ratio(5, 1),
         ];
         for mask in 1_u32..32 {
-            let chosen: Vec<Ratio> = (0..5).filter(|i| mask >> i & 1 == 1).map(|i| pieces[i]).collect();
+            let chosen: Vec<Ratio> = (0..5)
+                .filter(|i| mask >> i & 1 == 1)
+                .map(|i| pieces[i])
+                .collect();
             let exact: BigRational = chosen.iter().map(|r| r.to_big()).sum();
             assert_eq!(sum(chosen.iter().copied()), exact);
-            for bound in [Ratio::ONE, ratio(13, 21), ratio(p - 1, p), ratio(u64::MAX, 3)] {
+            for bound in [
+                Ratio::ONE,
+                ratio(13, 21),
+                ratio(p - 1, p),
+                ratio(u64::MAX, 3),
+            ] {
                 let expected = exact.cmp(&bound.to_big());
                 assert_eq!(cmp_sum(chosen.iter().copied(), bound), expected);
                 assert_eq!(cmp_sum_exactly(chosen.iter().copied(), bound), expected);

@@ -48,8 +48,10 @@ pub fn read_text(path: &Path) -> Result<String> {
 pub fn can_be_written(path: &Path) -> Result<()> {
     let dir = path.parent().filter(|d| !d.as_os_str().is_empty());
     if let Some(dir) = dir.filter(|d| !d.is_dir()) {
-        return Err(Error::new(format!("there is no directory `{}`", dir.display()))
-            .remedy("make it first, or correct the path"));
+        return Err(
+            Error::new(format!("there is no directory `{}`", dir.display()))
+                .remedy("make it first, or correct the path"),
+        );
     }
     if path.is_dir() {
         return Err(Error::new("this is a directory").remedy("name a file in it"));
@@ -98,7 +100,9 @@ mod tests {
         write(Path::new("/dev/null"), "text").unwrap();
         assert!(is_device("/dev/null"));
         if is_device("/dev/full") {
-            let e = write(Path::new("/dev/full"), "text").unwrap_err().to_string();
+            let e = write(Path::new("/dev/full"), "text")
+                .unwrap_err()
+                .to_string();
             assert!(e.starts_with("/dev/full: cannot write the file"), "{e}");
             assert!(is_device("/dev/full"));
         }
@@ -166,7 +170,10 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         write(&path, "new").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 
@@ -213,7 +220,9 @@ mod tests {
         std::os::unix::fs::symlink("a/new", dir.path().join("ahead")).unwrap();
         write(&dir.path().join("ahead"), "3").unwrap();
         assert_eq!(fs::read(dir.path().join("a/new")).unwrap(), b"3");
-        let e = make_dir(&dir.path().join("a/c/file")).unwrap_err().to_string();
+        let e = make_dir(&dir.path().join("a/c/file"))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("cannot make the directory"), "{e}");
         assert_eq!(names(dir.path()), ["a", "ahead", "short"]);
     }

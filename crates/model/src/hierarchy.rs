@@ -81,7 +81,12 @@ impl Hierarchy {
             members.map(|p| p.id).collect()
         };
         let distinct = |key: &dyn Fn(&Processor) -> (u32, u32)| -> BTreeSet<(u32, u32)> {
-            platform.processors.iter().filter(|p| p.online).map(key).collect()
+            platform
+                .processors
+                .iter()
+                .filter(|p| p.online)
+                .map(key)
+                .collect()
         };
         let mut parts: Vec<(Part, CpuSet)> = Vec::new();
         for (socket, _) in distinct(&|p| (p.socket, 0)) {
@@ -98,7 +103,10 @@ impl Hierarchy {
             parts.push((Part::Core(core), cpus));
         }
         for cache in &platform.caches {
-            parts.push((Part::Cache(cache.clone()), cache.shared_by.intersection(&online)));
+            parts.push((
+                Part::Cache(cache.clone()),
+                cache.shared_by.intersection(&online),
+            ));
         }
         for p in platform.processors.iter().filter(|p| p.online) {
             parts.push((Part::Processor(p.clone()), CpuSet::from_iter([p.id])));
@@ -284,7 +292,10 @@ impl Platform {
         let distinct = |key: &dyn Fn(&Processor) -> (u32, u32)| -> usize {
             online.iter().map(|p| key(p)).collect::<BTreeSet<_>>().len()
         };
-        let (cores, sockets) = (distinct(&|p| (p.socket, p.core)), distinct(&|p| (p.socket, 0)));
+        let (cores, sockets) = (
+            distinct(&|p| (p.socket, p.core)),
+            distinct(&|p| (p.socket, 0)),
+        );
         let nodes = distinct(&|p| (p.node, 0));
         let mut parts = vec![format!(
             "{} on {} in {}",

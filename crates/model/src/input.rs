@@ -77,7 +77,11 @@ pub const MAX_TABLES: usize = 500_000;
 /// It has more than [`MAX_DOCUMENT`] bytes, or more than [`MAX_TABLES`] brackets, braces and dots,
 /// wherever they stand.
 pub fn check_size(text: &str) -> Result<()> {
-    let tables = || text.bytes().filter(|b| matches!(b, b'[' | b'{' | b'.')).count();
+    let tables = || {
+        text.bytes()
+            .filter(|b| matches!(b, b'[' | b'{' | b'.'))
+            .count()
+    };
     let cause = if text.len() > MAX_DOCUMENT {
         format!("the text is larger than {} MiB", MAX_DOCUMENT >> 20)
     } else if tables() > MAX_TABLES {
@@ -218,11 +222,18 @@ impl<'d, 'i> Value<'d, 'i> {
     }
     /// Puts the line and the key in front of an error.
     pub fn place(&self, error: Error) -> Error {
-        error.at(format!("line {}, `{}`", self.lines.at(self.span.start), self.key))
+        error.at(format!(
+            "line {}, `{}`",
+            self.lines.at(self.span.start),
+            self.key
+        ))
     }
     fn wrong_kind(&self, wanted: &str, example: &str) -> Error {
-        self.error(format!("expected {wanted}, found {}", self.value.type_str()))
-            .remedy(format!("write {example}"))
+        self.error(format!(
+            "expected {wanted}, found {}",
+            self.value.type_str()
+        ))
+        .remedy(format!("write {example}"))
     }
     /// As text.
     ///
@@ -269,7 +280,12 @@ impl<'d, 'i> Value<'d, 'i> {
         let text = match self.value {
             DeValue::Integer(n) if n.radix() == 10 => n.as_str().replace('_', ""),
             DeValue::String(s) => s.to_string(),
-            _ => return Err(self.wrong_kind("a whole number", "a number without quotes, sign and fraction")),
+            _ => {
+                return Err(self.wrong_kind(
+                    "a whole number",
+                    "a number without quotes, sign and fraction",
+                ));
+            }
         };
         text.parse::<u64>().map_err(|_| {
             self.error(format!("`{text}` is not a whole number"))

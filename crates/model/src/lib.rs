@@ -46,7 +46,8 @@ pub use profile::{CpmdCurve, CpmdPoint, Profile};
 pub use provenance::Provenance;
 pub use size::Bytes;
 pub use task::{
-    BestEffort, Beyond, Details, Extras, Pattern, Rights, TaskId, TaskSet, Timing, Trigger, Workload,
+    BestEffort, Beyond, Details, Extras, Pattern, Rights, TaskId, TaskSet, Timing, Trigger,
+    Workload,
 };
 pub use time::{Delay, Duration, Instant};
 pub use words::{Load, Overhead, OverheadKind, Statistic};

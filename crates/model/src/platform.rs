@@ -141,8 +141,9 @@ impl FromStr for Resumption {
                 .and_then(|t| t.parse().ok())
                 .map(Resumption::Migration)
                 .ok_or_else(|| {
-                    Error::new(format!("`{text}` is no way to resume"))
-                        .remedy("write `preemption`, `L2-migration`, `L3-migration` or `memory-migration`")
+                    Error::new(format!("`{text}` is no way to resume")).remedy(
+                        "write `preemption`, `L2-migration`, `L3-migration` or `memory-migration`",
+                    )
                 }),
         }
     }
@@ -214,11 +215,15 @@ impl Platform {
     pub fn check(&self) -> Result<()> {
         let all: CpuSet = self.processors.iter().map(|p| p.id).collect();
         if all.is_empty() {
-            return Err(Error::new("the platform has no processors").remedy("describe at least one"));
+            return Err(
+                Error::new("the platform has no processors").remedy("describe at least one")
+            );
         }
         if let Some(pair) = self.processors.windows(2).find(|w| w[0].id >= w[1].id) {
-            return Err(Error::new(format!("processor {} is described twice", pair[1].id))
-                .remedy("describe each processor once"));
+            return Err(
+                Error::new(format!("processor {} is described twice", pair[1].id))
+                    .remedy("describe each processor once"),
+            );
         }
         for (index, cache) in self.caches.iter().enumerate() {
             let name = cache.label();
@@ -262,9 +267,9 @@ impl Platform {
 
     /// The cache of a level that serves data to this processor.
     pub fn data_cache(&self, level: u8, cpu: CpuId) -> Option<&Cache> {
-        self.caches
-            .iter()
-            .find(|c| c.level == level && c.kind != CacheKind::Instruction && c.shared_by.contains(cpu))
+        self.caches.iter().find(|c| {
+            c.level == level && c.kind != CacheKind::Instruction && c.shared_by.contains(cpu)
+        })
     }
 
     /// The levels of caches that hold data, ascending.
@@ -288,7 +293,9 @@ impl Platform {
         self.caches
             .iter()
             .filter(|c| {
-                c.kind != CacheKind::Instruction && c.shared_by.contains(from) && c.shared_by.contains(to)
+                c.kind != CacheKind::Instruction
+                    && c.shared_by.contains(from)
+                    && c.shared_by.contains(to)
             })
             .map(|c| c.level)
             .min()
@@ -342,8 +349,10 @@ impl Platform {
     pub fn clusters(&self, spec: ClusterSpec) -> Result<Vec<CpuSet>> {
         let usable = self.usable();
         if usable.is_empty() {
-            return Err(Error::new(format!("no processor of `{}` may be used", self.name))
-                .remedy("widen the affinity mask or the cpuset of this process"));
+            return Err(
+                Error::new(format!("no processor of `{}` may be used", self.name))
+                    .remedy("widen the affinity mask or the cpuset of this process"),
+            );
         }
         let ordered = self.in_cache_order();
         let m = ordered.len();
@@ -353,10 +362,10 @@ impl Platform {
             ClusterSpec::Size(size) => {
                 let size = size as usize;
                 if size == 0 || !m.is_multiple_of(size) {
-                    return Err(
-                        Error::new(format!("clusters of {size} do not divide {m} processors"))
-                            .remedy(format!("choose a divisor of {m}")),
-                    );
+                    return Err(Error::new(format!(
+                        "clusters of {size} do not divide {m} processors"
+                    ))
+                    .remedy(format!("choose a divisor of {m}")));
                 }
                 size
             }

@@ -22,7 +22,9 @@ const KEYS: [&str; 7] = [
     "processors",
     "caches",
 ];
-const PROCESSOR_KEYS: [&str; 7] = ["id", "core", "socket", "node", "online", "usable", "capacity"];
+const PROCESSOR_KEYS: [&str; 7] = [
+    "id", "core", "socket", "node", "online", "usable", "capacity",
+];
 const CACHE_KEYS: [&str; 7] = ["level", "kind", "size", "ways", "line", "sets", "shared_by"];
 
 /// The version of the format that this program writes and reads.
@@ -47,7 +49,8 @@ impl Platform {
 /// # Errors
 /// Anything that is not a platform of this version, with line and key.
 pub fn from_toml(text: &str) -> Result<Platform> {
-    let document = Document::parse(text).map_err(|e| e.remedy("see `docs/platforms.md` for the format"))?;
+    let document =
+        Document::parse(text).map_err(|e| e.remedy("see `docs/platforms.md` for the format"))?;
     let root = document.root();
     // The version comes first: another one may well have other keys.
     let version = root.need("version")?;
@@ -58,8 +61,9 @@ pub fn from_toml(text: &str) -> Result<Platform> {
             .remedy(format!("this program reads version {VERSION}")));
     }
     root.only(&KEYS)?;
-    let texts =
-        |key: &str| -> Result<Vec<Value<'_, '_>>> { root.get(key).map_or(Ok(Vec::new()), |v| v.list()) };
+    let texts = |key: &str| -> Result<Vec<Value<'_, '_>>> {
+        root.get(key).map_or(Ok(Vec::new()), |v| v.list())
+    };
     let mut platform = Platform {
         name: root.need("name")?.text()?.to_owned(),
         description: match root.get("description") {
@@ -89,7 +93,11 @@ pub fn from_toml(text: &str) -> Result<Platform> {
     Ok(platform)
 }
 
-fn processors_of(value: &Value<'_, '_>, table: &Table<'_, '_>, out: &mut Vec<Processor>) -> Result<()> {
+fn processors_of(
+    value: &Value<'_, '_>,
+    table: &Table<'_, '_>,
+    out: &mut Vec<Processor>,
+) -> Result<()> {
     table.only(&PROCESSOR_KEYS)?;
     let id = table.need("id")?;
     let ids: CpuSet = id.list_of_processors()?;
@@ -128,7 +136,11 @@ fn caches_of(table: &Table<'_, '_>, out: &mut Vec<Cache>) -> Result<()> {
         level: u8::try_from(level.whole()?)
             .ok()
             .filter(|l| (1..=9).contains(l))
-            .ok_or_else(|| level.error("no such level").remedy("levels count from 1 to 9"))?,
+            .ok_or_else(|| {
+                level
+                    .error("no such level")
+                    .remedy("levels count from 1 to 9")
+            })?,
         kind: match kind.text()? {
             "data" => CacheKind::Data,
             "instruction" => CacheKind::Instruction,
@@ -183,7 +195,11 @@ fn write_platform(out: &mut String, platform: &Platform) -> std::fmt::Result {
     writeln!(out, "name = {}", quoted(&platform.name))?;
     writeln!(out, "description = {}", quoted(&platform.description))?;
     if !platform.page_sizes.is_empty() {
-        let sizes: Vec<String> = platform.page_sizes.iter().map(|s| format!("\"{s}\"")).collect();
+        let sizes: Vec<String> = platform
+            .page_sizes
+            .iter()
+            .map(|s| format!("\"{s}\""))
+            .collect();
         writeln!(out, "page_sizes = [{}]", sizes.join(", "))?;
     }
     if !platform.notes.is_empty() {
@@ -195,7 +211,11 @@ fn write_platform(out: &mut String, platform: &Platform) -> std::fmt::Result {
     }
     for p in &platform.processors {
         writeln!(out, "\n[[processors]]")?;
-        writeln!(out, "id = {}\ncore = {}\nsocket = {}", p.id, p.core, p.socket)?;
+        writeln!(
+            out,
+            "id = {}\ncore = {}\nsocket = {}",
+            p.id, p.core, p.socket
+        )?;
         if p.node != 0 {
             writeln!(out, "node = {}", p.node)?;
         }
@@ -228,11 +248,19 @@ fn write_platform(out: &mut String, platform: &Platform) -> std::fmt::Result {
             CacheKind::Instruction => "instruction",
             CacheKind::Unified => "unified",
         };
-        writeln!(out, "\n[[caches]]\nlevel = {}\nkind = \"{kind}\"", cache.level)?;
+        writeln!(
+            out,
+            "\n[[caches]]\nlevel = {}\nkind = \"{kind}\"",
+            cache.level
+        )?;
         if let Some(size) = cache.size {
             writeln!(out, "size = \"{size}\"")?;
         }
-        for (key, value) in [("ways", cache.ways), ("line", cache.line), ("sets", cache.sets)] {
+        for (key, value) in [
+            ("ways", cache.ways),
+            ("line", cache.line),
+            ("sets", cache.sets),
+        ] {
             if let Some(value) = value {
                 writeln!(out, "{key} = {value}")?;
             }
@@ -336,7 +364,9 @@ shared_by = ["0-3", "4-5"]
             format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nshared_by = 1"),
             format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nshared_by = \"\""),
             format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nshared_by = [0, 0]"),
-            format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nsize = \"0KiB\"\nshared_by = 0"),
+            format!(
+                "{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nsize = \"0KiB\"\nshared_by = 0"
+            ),
         ]
         .iter()
         .map(|text| from_toml(text).unwrap_err().to_string())

@@ -246,7 +246,12 @@ impl Profile {
     }
 
     /// The curve for a way to resume under a load, at the write ratio nearest to the wanted one.
-    pub fn cpmd_curve(&self, resumption: Resumption, load: Load, write_ratio: f64) -> Option<&CpmdCurve> {
+    pub fn cpmd_curve(
+        &self,
+        resumption: Resumption,
+        load: Load,
+        write_ratio: f64,
+    ) -> Option<&CpmdCurve> {
         self.cpmd
             .iter()
             .filter(|c| c.resumption == resumption && c.load == load)

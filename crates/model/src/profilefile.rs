@@ -54,7 +54,9 @@ impl Profile {
     /// There is none: names the nearest one and all there are.
     pub fn builtin(name: &str) -> Result<Profile> {
         match PROFILES.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => from_toml(text).map_err(|e| e.at(format!("built-in profile `{name}`"))),
+            Some((_, text)) => {
+                from_toml(text).map_err(|e| e.at(format!("built-in profile `{name}`")))
+            }
             None => Err(builtin::unknown(
                 "profile",
                 name,
@@ -82,7 +84,8 @@ impl Profile {
 /// # Errors
 /// Anything that is not a profile of this version, with line and key.
 pub fn from_toml(text: &str) -> Result<Profile> {
-    let document = Document::parse(text).map_err(|e| e.remedy("see `docs/profiles.md` for the format"))?;
+    let document =
+        Document::parse(text).map_err(|e| e.remedy("see `docs/profiles.md` for the format"))?;
     let root = document.root();
     // The version comes first: another one may well have other keys.
     let version = root.need("version")?;
@@ -112,7 +115,8 @@ pub fn from_toml(text: &str) -> Result<Profile> {
     for value in list(&root, "cpmd")? {
         let curve = cpmd_of(&value.table()?)?;
         if profile.cpmd.iter().any(|c| {
-            (c.resumption, c.load) == (curve.resumption, curve.load) && c.write_ratio == curve.write_ratio
+            (c.resumption, c.load) == (curve.resumption, curve.load)
+                && c.write_ratio == curve.write_ratio
         }) {
             return Err(value
                 .error(format!(
@@ -188,7 +192,10 @@ fn cpmd_of(table: &Table<'_, '_>) -> Result<CpmdCurve> {
         let point = cpmd_point_of(&value, &value.table()?)?;
         if points.last().is_some_and(|last| last.wss >= point.wss) {
             return Err(value
-                .error(format!("{} does not come after the size before it", point.wss))
+                .error(format!(
+                    "{} does not come after the size before it",
+                    point.wss
+                ))
                 .remedy("give the points in ascending order, each size once"));
         }
         points.push(point);
@@ -211,7 +218,9 @@ fn cpmd_point_of(value: &Value<'_, '_>, table: &Table<'_, '_>) -> Result<CpmdPoi
                 .remedy("write such as `[99.0, \"12us\"]`"));
         };
         let percent = percent.number()?;
-        if !(0.0..=100.0).contains(&percent) || percentiles.last().is_some_and(|(p, _)| *p >= percent) {
+        if !(0.0..=100.0).contains(&percent)
+            || percentiles.last().is_some_and(|(p, _)| *p >= percent)
+        {
             return Err(pair
                 .error("percentiles must ascend from 0 to 100")
                 .remedy("write such as `[[50.0, \"3us\"], [99.0, \"12us\"]]`"));
@@ -261,8 +270,11 @@ fn overhead_of(table: &Table<'_, '_>) -> Result<OverheadCurve> {
         let average: Option<Duration> = parsed(&point_table, "average")?;
         let maximum: Option<Duration> = parsed(&point_table, "maximum")?;
         let point = OverheadPoint {
-            tasks: u32::try_from(tasks.whole()?)
-                .map_err(|_| tasks.error("too many tasks").remedy("give a number below 2^32"))?,
+            tasks: u32::try_from(tasks.whole()?).map_err(|_| {
+                tasks
+                    .error("too many tasks")
+                    .remedy("give a number below 2^32")
+            })?,
             samples: samples_of(&point_table)?,
             average,
             maximum,
@@ -291,11 +303,18 @@ fn samples_of(table: &Table<'_, '_>) -> Result<u64> {
     table.get("samples").map_or(Ok(0), |v| v.whole())
 }
 
-fn parsed<T: std::str::FromStr<Err = Error>>(table: &Table<'_, '_>, key: &str) -> Result<Option<T>> {
+fn parsed<T: std::str::FromStr<Err = Error>>(
+    table: &Table<'_, '_>,
+    key: &str,
+) -> Result<Option<T>> {
     table.get(key).map(|v| v.parsed()).transpose()
 }
 
-fn check_statistics(value: &Value<'_, '_>, average: Option<Delay>, maximum: Option<Delay>) -> Result<()> {
+fn check_statistics(
+    value: &Value<'_, '_>,
+    average: Option<Delay>,
+    maximum: Option<Delay>,
+) -> Result<()> {
     match (average, maximum) {
         (None, None) => Err(value.error("a point without a value").remedy(format!(
             "give `{}`, `{}` or both",
@@ -303,7 +322,9 @@ fn check_statistics(value: &Value<'_, '_>, average: Option<Delay>, maximum: Opti
             Statistic::Maximum
         ))),
         (Some(average), Some(maximum)) if average > maximum => Err(value
-            .error(format!("the average {average} is above the maximum {maximum}"))
+            .error(format!(
+                "the average {average} is above the maximum {maximum}"
+            ))
             .remedy("correct one of them")),
         _ => Ok(()),
     }
@@ -354,7 +375,11 @@ fn write_profile(out: &mut String, profile: &Profile) -> std::fmt::Result {
     }
     for curve in &profile.cpmd {
         writeln!(out, "\n[[cpmd]]")?;
-        writeln!(out, "resumption = {}", quoted(&curve.resumption.to_string()))?;
+        writeln!(
+            out,
+            "resumption = {}",
+            quoted(&curve.resumption.to_string())
+        )?;
         writeln!(out, "load = {}", quoted(&curve.load.to_string()))?;
         writeln!(out, "write_ratio = {}", float(curve.write_ratio))?;
         writeln!(out, "points = [")?;

@@ -139,7 +139,10 @@ fn phases_of(thread: &Object, start: usize) -> Read<Vec<(Duration, Duration)>> {
                     text: format!("phase `{}`: {}", p.name.as_str(), why.text),
                     ..why
                 }),
-                _ => remark(p.range.start, format!("phase `{}` is no object", p.name.as_str())),
+                _ => remark(
+                    p.range.start,
+                    format!("phase `{}` is no object", p.name.as_str()),
+                ),
             })
             .collect::<Read<_>>()?,
         Some((p, _)) => return remark(p.range.start, "`phases` is no object"),
@@ -176,7 +179,9 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
     let timing = Timing {
         wcet: wcet.max(budget),
         period,
-        deadline: number("dl-deadline")?.filter(|d| !d.is_zero()).unwrap_or(period),
+        deadline: number("dl-deadline")?
+            .filter(|d| !d.is_zero())
+            .unwrap_or(period),
     };
     if let Err(e) = check_timing(&timing) {
         return remark(start, e.to_string());
@@ -203,7 +208,9 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
     });
     let instances = match get(thread, "instance").map(|p| (p, value_of(&p.value))) {
         None => 1,
-        Some((_, Some(n))) if n.fract() == 0.0 && (1.0..=MOST_INSTANCES as f64).contains(&n) => n as u64,
+        Some((_, Some(n))) if n.fract() == 0.0 && (1.0..=MOST_INSTANCES as f64).contains(&n) => {
+            n as u64
+        }
         Some((p, _)) => {
             return remark(
                 p.range.start,
@@ -329,15 +336,23 @@ fn phase(keys: &Object, start: usize) -> Read<(Duration, Duration)> {
                 None => return remark(at, format!("`{key}` is too long")),
             },
             "timer" if period.is_some() => {
-                return remark(at, format!("event `{key}`: it waits for more than one timer"));
+                return remark(
+                    at,
+                    format!("event `{key}`: it waits for more than one timer"),
+                );
             }
-            "timer" => match property.value.as_object().and_then(|timer| get(timer, "period")) {
+            "timer" => match property
+                .value
+                .as_object()
+                .and_then(|timer| get(timer, "period"))
+            {
                 Some(of) => period = Some(micros(of)?).filter(|p| !p.is_zero()),
                 None => return remark(at, format!("`{key}` has no period")),
             },
             "sleep" if value_of(&property.value) == Some(0.0) => {}
             "sleep" => {
-                let why = "it sleeps, and without a timer alone its period depends on how long it runs";
+                let why =
+                    "it sleeps, and without a timer alone its period depends on how long it runs";
                 return remark(at, format!("event `{key}`: {why}"));
             }
             "exec" | "period" | "deadline" => {
@@ -355,7 +370,11 @@ fn phase(keys: &Object, start: usize) -> Read<(Duration, Duration)> {
 
 /// The property of this name; of several the last one.
 fn get<'o, 'a>(object: &'o Object<'a>, key: &str) -> Option<&'o ObjectProp<'a>> {
-    object.properties.iter().rev().find(|p| p.name.as_str() == key)
+    object
+        .properties
+        .iter()
+        .rev()
+        .find(|p| p.name.as_str() == key)
 }
 
 fn value_of(node: &Node) -> Option<f64> {
@@ -368,10 +387,12 @@ fn micros(property: &ObjectProp) -> Read<Duration> {
     const MOST: f64 = 9_007_199_254_740_992.0;
     let (key, at) = (property.name.as_str(), property.range.start);
     match value_of(&property.value) {
-        Some(us) if us.fract() == 0.0 && (0.0..MOST).contains(&us) => match (us as u64).checked_mul(1000) {
-            Some(ns) => Ok(Duration::from_nanos(ns)),
-            None => remark(at, format!("`{key}` is too long")),
-        },
+        Some(us) if us.fract() == 0.0 && (0.0..MOST).contains(&us) => {
+            match (us as u64).checked_mul(1000) {
+                Some(ns) => Ok(Duration::from_nanos(ns)),
+                None => remark(at, format!("`{key}` is too long")),
+            }
+        }
         _ => remark(at, format!("`{key}` is no number of microseconds")),
     }
 }

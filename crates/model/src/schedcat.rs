@@ -155,7 +155,9 @@ fn import_cpmd(out: &mut Profile, table: &Table, meaning: &Meaning) -> Result<Ve
             continue;
         };
         let index = match out.cpmd.iter().position(|c| {
-            c.resumption == *resumption && c.load == meaning.load && c.write_ratio == meaning.write_ratio
+            c.resumption == *resumption
+                && c.load == meaning.load
+                && c.write_ratio == meaning.write_ratio
         }) {
             Some(index) => index,
             None => {
@@ -255,7 +257,9 @@ pub fn export_cpmd(profile: &Profile, meaning: &Meaning) -> Result<(String, Vec<
             "the profile of `{}` has no {} cache delays ({}, write ratio {})",
             profile.platform, meaning.statistic, meaning.load, meaning.write_ratio
         ))
-        .remedy("choose another load, statistic or write ratio: `warmset profile show` lists them")),
+        .remedy(
+            "choose another load, statistic or write ratio: `warmset profile show` lists them",
+        )),
     }
 }
 
@@ -290,7 +294,9 @@ pub fn export_overheads(profile: &Profile, meaning: &Meaning) -> Result<(String,
             ))
         })
         .collect();
-    let text = write_table(TASK_COUNT, &columns, &mut left_out, |tasks| Ok(tasks.to_string()))?;
+    let text = write_table(TASK_COUNT, &columns, &mut left_out, |tasks| {
+        Ok(tasks.to_string())
+    })?;
     match text {
         Some(text) => Ok((text, left_out)),
         None => Err(Error::new(format!(
@@ -308,7 +314,10 @@ fn write_table(
     left_out: &mut Vec<String>,
     argument: impl Fn(u64) -> Result<String>,
 ) -> Result<Option<String>> {
-    let columns: Vec<_> = columns.iter().filter(|(_, points)| !points.is_empty()).collect();
+    let columns: Vec<_> = columns
+        .iter()
+        .filter(|(_, points)| !points.is_empty())
+        .collect();
     let all: BTreeSet<u64> = columns
         .iter()
         .flat_map(|(_, points)| points.iter().map(|p| p.0))
@@ -364,7 +373,11 @@ fn nanos(text: &str) -> Option<i64> {
     if (whole.is_empty() && fraction.is_empty()) || !plain(whole) || !plain(fraction) {
         return None;
     }
-    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let whole: i64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
     let (kept, cut) = fraction.split_at(fraction.len().min(3));
     let thousandths: i64 = format!("{kept:0<3}").parse().ok()?;
     let more = i64::from(!negative && cut.bytes().any(|b| b != b'0'));
@@ -397,7 +410,9 @@ impl Table {
             })
             .filter(|row| row.cells.iter().any(|cell| !cell.is_empty()));
         let Some(header) = lines.next() else {
-            return Err(Error::new("the table is empty").remedy("give a header and at least one row"));
+            return Err(
+                Error::new("the table is empty").remedy("give a header and at least one row")
+            );
         };
         let names = header.cells;
         for (index, name) in names.iter().enumerate() {
@@ -409,15 +424,19 @@ impl Table {
         }
         let rows: Vec<Row> = lines.collect();
         if rows.is_empty() {
-            return Err(Error::new("the table has no rows").remedy("give at least one below the header"));
+            return Err(
+                Error::new("the table has no rows").remedy("give at least one below the header")
+            );
         }
         for row in &rows {
             if row.cells.len() != names.len() {
-                return Err(
-                    Error::new(format!("{} cells under {} columns", row.cells.len(), names.len()))
-                        .at(format!("line {}", row.line))
-                        .remedy("give every row one cell a column"),
-                );
+                return Err(Error::new(format!(
+                    "{} cells under {} columns",
+                    row.cells.len(),
+                    names.len()
+                ))
+                .at(format!("line {}", row.line))
+                .remedy("give every row one cell a column"));
             }
         }
         Ok(Table { names, rows })

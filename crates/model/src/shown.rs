@@ -60,7 +60,13 @@ fn escape_but(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
 pub fn sentence(text: &str) -> String {
     let flat: String = text
         .chars()
-        .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c })
+        .map(|c| {
+            if matches!(c, '\n' | '\r' | '\t') {
+                ' '
+            } else {
+                c
+            }
+        })
         .collect();
     let mut out = String::with_capacity(flat.len().min(4 * MOST_IN_ALL));
     let mut rest = flat.as_str();
@@ -106,7 +112,10 @@ mod tests {
 
     #[test]
     fn what_acts_on_a_terminal_is_shown_instead() {
-        assert_eq!(escaped("a\u{1b}[31mb\n\u{9b}2J"), "a\\u{1b}[31mb\\n\\u{9b}2J");
+        assert_eq!(
+            escaped("a\u{1b}[31mb\n\u{9b}2J"),
+            "a\\u{1b}[31mb\\n\\u{9b}2J"
+        );
         assert_eq!(escaped("x\u{202e}y"), "x\\u{202e}y");
         assert_eq!(escaped_lines("a\n\tb\r\n"), "a\n\tb\\r\n");
         assert!(matches!(escaped("Größe 5 µs …"), Cow::Borrowed(_)));
@@ -117,7 +126,10 @@ mod tests {
         let long = "x".repeat(5000);
         for (text, quote) in [
             (format!("unknown key `{long}` there"), '`'),
-            (format!("invalid type: string \"{long}\", expected a number"), '"'),
+            (
+                format!("invalid type: string \"{long}\", expected a number"),
+                '"',
+            ),
             (format!("invalid value '{long}' for '--seed <S>'"), '\''),
         ] {
             let sentence = sentence(&text);
@@ -130,7 +142,10 @@ mod tests {
             );
         }
         assert_eq!(sentence("it's `a` and it's b"), "it's `a` and it's b");
-        assert_eq!(sentence(&format!("{long}: a")).chars().count(), MOST_QUOTED + 2);
+        assert_eq!(
+            sentence(&format!("{long}: a")).chars().count(),
+            MOST_QUOTED + 2
+        );
         assert_eq!(sentence(&"a b".repeat(5000)).chars().count(), MOST_IN_ALL);
         assert_eq!(sentence("`a\u{1b}`\nb `"), "`a\\u{1b}` b `");
     }

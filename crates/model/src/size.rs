@@ -74,7 +74,8 @@ impl FromStr for Bytes {
             .and_then(|n| n.checked_mul(1024u64.pow(power)))
             .map(Bytes)
             .ok_or_else(|| {
-                Error::new(format!("`{text}` is too large")).remedy("sizes must stay below 2^64 bytes")
+                Error::new(format!("`{text}` is too large"))
+                    .remedy("sizes must stay below 2^64 bytes")
             })
     }
 }
@@ -111,7 +112,11 @@ mod tests {
             ("48K", 48 << 10, "48KiB"),
         ] {
             let size: Bytes = text.parse().unwrap();
-            assert_eq!((size.get(), size.to_string().as_str()), (bytes, again), "{text}");
+            assert_eq!(
+                (size.get(), size.to_string().as_str()),
+                (bytes, again),
+                "{text}"
+            );
         }
         for text in [
             "",

@@ -43,7 +43,9 @@ pub fn printable(text: &str, look: Look) -> String {
     while let Some(at) = rest.find('\x1b').filter(|_| look.color) {
         out.push_str(&escaped_lines(&rest[..at]));
         rest = &rest[at..];
-        let own = [GREEN, RED, PLAIN].into_iter().find(|own| rest.starts_with(own));
+        let own = [GREEN, RED, PLAIN]
+            .into_iter()
+            .find(|own| rest.starts_with(own));
         let length = own.map_or(1, str::len);
         match own {
             Some(own) => out.push_str(own),
@@ -136,7 +138,9 @@ impl Table {
                 for (place, column) in block.iter().enumerate() {
                     let gap = if place > 0 { GAP } else { 0 };
                     line.push_str(&" ".repeat(gap));
-                    let Some(cell) = row.get(*column) else { continue };
+                    let Some(cell) = row.get(*column) else {
+                        continue;
+                    };
                     let shown = shortened(&cell.text, widths[*column]);
                     let pad = " ".repeat(widths[*column].saturating_sub(shown.chars().count()));
                     let painted = cell.tone.paint(&shown, look);
@@ -211,7 +215,11 @@ fn blocks(widths: &[usize], indent: usize, width: Option<usize>) -> Vec<Vec<usiz
 /// The text, ending in `…` where it has more characters than `width`.
 pub fn shortened(text: &str, width: usize) -> String {
     match text.chars().count() > width {
-        true => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        true => text
+            .chars()
+            .take(width.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
         false => text.to_owned(),
     }
 }
@@ -285,10 +293,16 @@ mod tests {
         for look in [look, Look::PLAIN] {
             let text = table.text(look);
             assert!(text.contains("a\\u{1b}[2J\\u{9b}1m\\nb  "), "{text}");
-            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
+            assert!(
+                !text.contains(|c: char| c.is_control() && c != '\n'),
+                "{text}"
+            );
         }
         let text = format!("{} x\x1b[5m\x07y\n", Tone::Bad.paint("no", look));
-        assert_eq!(printable(&text, look), "\x1b[31mno\x1b[0m x\\u{1b}[5m\\u{7}y\n");
+        assert_eq!(
+            printable(&text, look),
+            "\x1b[31mno\x1b[0m x\\u{1b}[5m\\u{7}y\n"
+        );
         assert_eq!(
             printable(&text, Look::PLAIN),
             "\\u{1b}[31mno\\u{1b}[0m x\\u{1b}[5m\\u{7}y\n"
@@ -310,7 +324,10 @@ mod tests {
             width: Some(40),
             color: true,
         };
-        assert_eq!(table.text(look), "policy  holds\ng-edf      \x1b[31mno\x1b[0m\n");
+        assert_eq!(
+            table.text(look),
+            "policy  holds\ng-edf      \x1b[31mno\x1b[0m\n"
+        );
         assert_eq!(table.text(Look::PLAIN), "policy  holds\ng-edf      no\n");
     }
 }

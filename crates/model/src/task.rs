@@ -363,11 +363,14 @@ impl TaskSet {
     /// # Errors
     /// Two of one name.
     pub fn with_best_effort(mut self, best_effort: Vec<BestEffort>) -> Result<Self> {
-        let mut seen: std::collections::HashSet<String> = self.ids().map(|id| self.name(id)).collect();
+        let mut seen: std::collections::HashSet<String> =
+            self.ids().map(|id| self.name(id)).collect();
         for work in &best_effort {
             if !seen.insert(work.name.clone()) {
-                return Err(Error::new(format!("the name `{}` is given twice", work.name))
-                    .remedy("give each its own name"));
+                return Err(
+                    Error::new(format!("the name `{}` is given twice", work.name))
+                        .remedy("give each its own name"),
+                );
             }
         }
         self.best_effort = best_effort;
@@ -455,8 +458,13 @@ impl TaskSet {
 fn check_count(count: usize) -> Result<()> {
     match count {
         0 => Err(Error::new("there are no tasks").remedy("give at least one")),
-        n if n > TaskSet::MAX_TASKS => Err(Error::new(format!("{n} tasks are more than a set may have"))
-            .remedy(format!("split it: at most {} tasks a set", TaskSet::MAX_TASKS))),
+        n if n > TaskSet::MAX_TASKS => Err(Error::new(format!(
+            "{n} tasks are more than a set may have"
+        ))
+        .remedy(format!(
+            "split it: at most {} tasks a set",
+            TaskSet::MAX_TASKS
+        ))),
         _ => Ok(()),
     }
 }
@@ -477,7 +485,11 @@ pub(crate) fn check_timing(t: &Timing) -> Result<()> {
 
 /// What must hold even of a task that is only judged.
 fn check_positive(t: &Timing) -> Result<()> {
-    for (key, value) in [("wcet", t.wcet), ("period", t.period), ("deadline", t.deadline)] {
+    for (key, value) in [
+        ("wcet", t.wcet),
+        ("period", t.period),
+        ("deadline", t.deadline),
+    ] {
         if value.is_zero() {
             return Err(Error::new(format!("the {key} is zero"))
                 .at(key)

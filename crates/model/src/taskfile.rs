@@ -19,8 +19,8 @@ mod batch;
 pub use batch::{BatchSet, MAX_PROCESSORS, from_batch_line, to_batch_line};
 
 const TASK_KEYS: [&str; 15] = [
-    "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload", "colors", "trigger",
-    "cpus", "priority", "blocking", "jitter",
+    "name", "wcet", "period", "deadline", "wss", "group", "phase", "soft", "workload", "colors",
+    "trigger", "cpus", "priority", "blocking", "jitter",
 ];
 
 /// Reads a task set from TOML.
@@ -99,7 +99,11 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
     })?;
     let name = match table.get("name") {
         Some(v) => match v.text()? {
-            "" => return Err(v.error("the name is empty").remedy("leave it out, or give one")),
+            "" => {
+                return Err(v
+                    .error("the name is empty")
+                    .remedy("leave it out, or give one"));
+            }
             name => name.to_owned(),
         },
         None => format!("T{}", index + 1),
@@ -121,11 +125,20 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
             .map(|v| v.boolean())
             .transpose()?
             .unwrap_or(false),
-        workload: table.get("workload").map(|v| workload::read(&v)).transpose()?,
+        workload: table
+            .get("workload")
+            .map(|v| workload::read(&v))
+            .transpose()?,
         colors: table.get("colors").map(|v| colors_of(&v)).transpose()?,
-        trigger: table.get("trigger").map(|v| trigger::read(&v)).transpose()?,
+        trigger: table
+            .get("trigger")
+            .map(|v| trigger::read(&v))
+            .transpose()?,
         cpus: table.get("cpus").map(|v| placing::cpus(&v)).transpose()?,
-        priority: table.get("priority").map(|v| placing::priority(&v)).transpose()?,
+        priority: table
+            .get("priority")
+            .map(|v| placing::priority(&v))
+            .transpose()?,
         extras: placing::extras(table)?,
     };
     Ok((timing, details))
@@ -261,7 +274,11 @@ jitter = "1ms"
 
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
-        let one = |body: &str| from_toml(&format!("[[task]]\n{body}")).unwrap_err().to_string();
+        let one = |body: &str| {
+            from_toml(&format!("[[task]]\n{body}"))
+                .unwrap_err()
+                .to_string()
+        };
         for (body, message) in [
             (
                 "wcett = \"1ms\"\nperiod = \"2ms\"",

@@ -263,7 +263,10 @@ mod tests {
         let e = "busy".parse::<Load>().unwrap_err().to_string();
         assert_eq!(e, "unknown load `busy`; write `idle` or `load`");
         let e = "median".parse::<Statistic>().unwrap_err().to_string();
-        assert_eq!(e, "unknown statistic `median`; write `average` or `maximum`");
+        assert_eq!(
+            e,
+            "unknown statistic `median`; write `average` or `maximum`"
+        );
         let e = "cpmd".parse::<OverheadKind>().unwrap_err().to_string();
         assert!(
             e.starts_with("unknown overhead `cpmd`; known are `release`, `scheduling`, "),

@@ -17,7 +17,10 @@ fn a_hundred_thousand_tasks_are_read() {
 
 #[test]
 fn one_task_too_many_is_refused() {
-    let timing = model::Timing::implicit(model::Duration::from_nanos(1), model::Duration::from_millis(1));
+    let timing = model::Timing::implicit(
+        model::Duration::from_nanos(1),
+        model::Duration::from_millis(1),
+    );
     let e = model::TaskSet::from_timings(vec![timing; model::TaskSet::MAX_TASKS + 1]).unwrap_err();
     assert_eq!(
         e.to_string(),

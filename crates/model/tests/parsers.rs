@@ -34,7 +34,10 @@ fn toml_like() -> impl Strategy<Value = String> {
         entries
             .into_iter()
             .fold(String::new(), |text, (opens, key, value)| {
-                format!("{text}{}{key} = {value}\n", if opens { "[[task]]\n" } else { "" })
+                format!(
+                    "{text}{}{key} = {value}\n",
+                    if opens { "[[task]]\n" } else { "" }
+                )
             })
     })
 }

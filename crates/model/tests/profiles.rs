@@ -65,7 +65,8 @@ fn the_xeon_holds_tables_a1_to_a4_of_002_in_full() {
         for (column, resumption) in RESUMPTIONS.into_iter().enumerate() {
             let points = &curve(&profile, resumption, load).points;
             assert_eq!(points.len(), 14);
-            for (point, ((wss, maximum), (again, average))) in points.iter().zip(maxima.iter().zip(&averages))
+            for (point, ((wss, maximum), (again, average))) in
+                points.iter().zip(maxima.iter().zip(&averages))
             {
                 assert_eq!((point.wss, point.wss), (*wss, *again));
                 assert_eq!(point.samples, 5_000);
@@ -134,12 +135,13 @@ fn cpmd_points() -> impl Strategy<Value = Vec<CpmdPoint>> {
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
-    let overhead = (1..10_000u32, 0..1_000_000u64, 0..1_000_000u64).prop_map(|(tasks, a, b)| OverheadPoint {
-        tasks,
-        samples: u64::from(tasks),
-        average: Some(Duration::from_nanos(a.min(b))),
-        maximum: Some(Duration::from_nanos(a.max(b))),
-    });
+    let overhead =
+        (1..10_000u32, 0..1_000_000u64, 0..1_000_000u64).prop_map(|(tasks, a, b)| OverheadPoint {
+            tasks,
+            samples: u64::from(tasks),
+            average: Some(Duration::from_nanos(a.min(b))),
+            maximum: Some(Duration::from_nanos(a.max(b))),
+        });
     (
         "\\PC*",
         "[ -~\\n\"\\\\]*",
@@ -256,7 +258,10 @@ fn overheads_are_imported_by_number_of_tasks() {
     assert_eq!(switch.points[0].average, Some(Duration::from_nanos(6_730)));
     // Monotone: the dip at four tasks does not count.
     let reading = switch.at(4, Statistic::Average).unwrap();
-    assert_eq!((reading.value.nanos(), reading.extrapolated), (6_730, false));
+    assert_eq!(
+        (reading.value.nanos(), reading.extrapolated),
+        (6_730, false)
+    );
     assert_eq!(switch.at(4, Statistic::Maximum), None);
     // The maxima of a second table join the averages.
     let maxima = "TASK-COUNT,CXS\n2,10\n4,20\n";
@@ -345,7 +350,8 @@ fn the_time_between_ticks_is_read_and_written() {
     assert_eq!(without.tick_period, None);
     let zero = model::profilefile::from_toml(&text.replace("4ms", "0ms")).unwrap_err();
     assert!(
-        zero.to_string().contains("the time between two ticks is zero"),
+        zero.to_string()
+            .contains("the time between two ticks is zero"),
         "{zero}"
     );
 }

@@ -38,9 +38,9 @@ impl Shared {
             tmp,
             secret,
         };
-        shared
-            .by_other("true")
-            .map_err(|why| NotRun::because(format!("no process can be another user's here: {why}")))?;
+        shared.by_other("true").map_err(|why| {
+            NotRun::because(format!("no process can be another user's here: {why}"))
+        })?;
         Ok(shared)
     }
 
@@ -107,7 +107,8 @@ fn a_link_of_another_user_is_refused_wherever_it_stands() -> Outcome {
         for refused in [
             files::write(&path, "text").unwrap_err(),
             files::begin(&path).map(drop).unwrap_err(),
-            files::can_be_written(&path).map_or_else(|e| e, |()| panic!("{} is taken", path.display())),
+            files::can_be_written(&path)
+                .map_or_else(|e| e, |()| panic!("{} is taken", path.display())),
         ] {
             let sentence = refused.to_string();
             if !sentence.contains("there is no directory") {

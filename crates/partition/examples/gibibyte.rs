@@ -24,7 +24,10 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let usage = || Error::new("name the server's socket, and how many MiB to take");
     let socket = arguments.next().ok_or_else(usage)?;
-    let mib = arguments.next().and_then(|a| a.parse().ok()).ok_or_else(usage)?;
+    let mib = arguments
+        .next()
+        .and_then(|a| a.parse().ok())
+        .ok_or_else(usage)?;
     let size = Bytes::from_mib(mib);
     tile::allow_files(size);
 
@@ -94,8 +97,14 @@ fn palette() -> Result<Palette> {
     let platform = machine::this_machine()?.platform;
     let none = || Error::new("no cache of this machine has colors");
     let cpu = platform.usable().lowest().ok_or_else(none)?;
-    let has = |level: &u8| Geometry::of(&platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok());
-    let level = platform.data_levels().into_iter().find(has).ok_or_else(none)?;
+    let has = |level: &u8| {
+        Geometry::of(&platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok())
+    };
+    let level = platform
+        .data_levels()
+        .into_iter()
+        .find(has)
+        .ok_or_else(none)?;
     partition::find(&platform, level, cpu, &Silent)?.sure()
 }
 

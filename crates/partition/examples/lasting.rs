@@ -12,11 +12,14 @@ use std::time::{Duration, Instant};
 
 fn frames(palette: &Palette) -> Vec<Option<u64>> {
     let pages = (0..palette.colors()).flat_map(|c| palette.members(Color(c)));
-    FrameNumbers::of_this_process().map_or_else(Vec::new, |numbers| numbers.of(&pages.collect::<Vec<_>>()))
+    FrameNumbers::of_this_process()
+        .map_or_else(Vec::new, |numbers| numbers.of(&pages.collect::<Vec<_>>()))
 }
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args().skip(1).filter_map(|a| a.parse::<u64>().ok());
+    let mut arguments = std::env::args()
+        .skip(1)
+        .filter_map(|a| a.parse::<u64>().ok());
     let minutes = arguments.next().unwrap_or(2);
     let gib = arguments.next().unwrap_or(1);
     let platform = machine::this_machine()?.platform;
@@ -27,7 +30,9 @@ fn main() -> Result<()> {
     let level = platform
         .data_levels()
         .into_iter()
-        .find(|level| Geometry::of(&platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok()))
+        .find(|level| {
+            Geometry::of(&platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok())
+        })
         .ok_or_else(|| Error::new("no cache of this machine has colors"))?;
     let palette = partition::find(&platform, level, cpu, &Silent)?.sure()?;
     machine::realtime::pin(&CpuSet::from_iter([cpu]))?;

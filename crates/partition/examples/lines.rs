@@ -14,13 +14,20 @@ use partition::{Color, Palette, find};
 use std::time::{Duration, Instant};
 
 fn main() -> Result<()> {
-    let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(20);
+    let seconds = std::env::args()
+        .nth(1)
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(20);
     let platform = machine::this_machine()?.platform;
     let cpu = platform
         .usable()
         .lowest()
         .ok_or_else(|| Error::new("no processor"))?;
-    let found = |level| find(&platform, level, cpu, &Silent).and_then(Palette::sure).ok();
+    let found = |level| {
+        find(&platform, level, cpu, &Silent)
+            .and_then(Palette::sure)
+            .ok()
+    };
     let palette = platform
         .data_levels()
         .into_iter()
@@ -38,7 +45,9 @@ fn measure<C: Clock>(clock: C, palette: &Palette, seconds: u64) -> Result<()> {
     const BELOW: usize = 16;
     let cache = &palette.cache;
     let mut pages = Vec::new();
-    let members: Vec<_> = (0..palette.colors()).map(|c| palette.members(Color(c))).collect();
+    let members: Vec<_> = (0..palette.colors())
+        .map(|c| palette.members(Color(c)))
+        .collect();
     let mut sets: Vec<Vec<PageId>> = vec![Vec::new(); members.len()];
     // Color after color, one page of each: what stands together must not drive each other out.
     for place in 0..members.iter().map(Vec::len).max().unwrap_or(0) {

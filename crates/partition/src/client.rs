@@ -156,10 +156,12 @@ impl Connection {
                 Answer::Tiles { tiles, more, owner } => {
                     let files = self.lines.files();
                     if files.len() != tiles.len() {
-                        return Err(
-                            Error::new(format!("{} of {} files arrived", files.len(), tiles.len()))
-                                .remedy("raise the number of open files: `ulimit -n`"),
-                        );
+                        return Err(Error::new(format!(
+                            "{} of {} files arrived",
+                            files.len(),
+                            tiles.len()
+                        ))
+                        .remedy("raise the number of open files: `ulimit -n`"));
                     }
                     taken.extend(tiles.into_iter().zip(files));
                     if !more {
@@ -205,7 +207,12 @@ impl Connection {
     ///
     /// # Errors
     /// The server refuses; no room in the address space.
-    pub fn map_read_only(&mut self, colors: &Colors, size: Bytes, contents: &[u8]) -> Result<Memory> {
+    pub fn map_read_only(
+        &mut self,
+        colors: &Colors,
+        size: Bytes,
+        contents: &[u8],
+    ) -> Result<Memory> {
         self.map_as(colors, size, Some(contents), Layout::Tiles)
     }
 
@@ -217,9 +224,13 @@ impl Connection {
         contents: Option<&[u8]>,
         layout: Layout,
     ) -> Result<Memory> {
-        let pages = usize::try_from(size.get()).unwrap_or(usize::MAX).div_ceil(PAGE);
+        let pages = usize::try_from(size.get())
+            .unwrap_or(usize::MAX)
+            .div_ceil(PAGE);
         if colors.is_empty() || pages == 0 {
-            return Err(Error::new("no memory or no colors are asked for").remedy("name a size and colors"));
+            return Err(
+                Error::new("no memory or no colors are asked for").remedy("name a size and colors")
+            );
         }
         let access = match contents {
             Some(_) => Access::ReadOnly,
@@ -246,7 +257,8 @@ impl Connection {
                 }
                 Err(e) => {
                     // All or nothing.
-                    let tiles: Vec<TileId> = taken.iter().flat_map(|t| &t.1).map(|(id, _)| *id).collect();
+                    let tiles: Vec<TileId> =
+                        taken.iter().flat_map(|t| &t.1).map(|(id, _)| *id).collect();
                     drop(taken);
                     self.return_tiles(&tiles)?;
                     return Err(e);
@@ -282,7 +294,9 @@ impl Connection {
     /// One of them was not taken over this connection; the server is gone.
     pub fn return_tiles(&mut self, tiles: &[TileId]) -> Result<()> {
         for part in tiles.chunks(4096) {
-            match self.ask(&Request::GiveBack { tiles: part.to_vec() })? {
+            match self.ask(&Request::GiveBack {
+                tiles: part.to_vec(),
+            })? {
                 Answer::Done => {}
                 other => return Err(unexpected(&other)),
             }
@@ -306,6 +320,8 @@ fn gone(e: &std::io::Error) -> Error {
 }
 
 fn unexpected(answer: &Answer) -> Error {
-    Error::new(format!("the memory server answered something else: {answer:?}"))
-        .remedy("use the same version on both sides")
+    Error::new(format!(
+        "the memory server answered something else: {answer:?}"
+    ))
+    .remedy("use the same version on both sides")
 }

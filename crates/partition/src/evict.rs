@@ -133,7 +133,10 @@ mod tests {
         let candidates: Vec<PageId> = (1..1280).collect();
         let set = reduce(&mut fake, &mut random(), 0, &candidates, 16, &|| false).unwrap();
         assert_eq!(set.len(), 16);
-        assert!(set.iter().all(|p| fake.colors[*p as usize] == fake.colors[0]));
+        assert!(
+            set.iter()
+                .all(|p| fake.colors[*p as usize] == fake.colors[0])
+        );
         assert!(fake.asked < 2000, "{} measurements", fake.asked);
     }
 

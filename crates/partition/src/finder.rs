@@ -141,7 +141,10 @@ fn in_pools<C: Clock>(
             watch,
         ) {
             Ok(palette) => {
-                if best.as_ref().is_none_or(|b| b.confidence < palette.confidence) {
+                if best
+                    .as_ref()
+                    .is_none_or(|b| b.confidence < palette.confidence)
+                {
                     best = Some(palette);
                 }
             }
@@ -201,9 +204,13 @@ fn find_with<C: Clock>(
     let found_any = Cell::new(false);
     let late = || {
         hopeful.set(hopeful.get() || found_any.get());
-        late() || (lines == Lines::Few && began.elapsed() >= if found_any.get() { TRY_ON } else { TRY })
+        late()
+            || (lines == Lines::Few
+                && began.elapsed() >= if found_any.get() { TRY_ON } else { TRY })
     };
-    let area = Area::map(Bytes::new((pool_pages(cache) * times_the_pool * PAGE) as u64))?;
+    let area = Area::map(Bytes::new(
+        (pool_pages(cache) * times_the_pool * PAGE) as u64,
+    ))?;
     let found = {
         let pool = pages(&area);
         // Twice what lower levels hold, so that nothing of a page is left there.

@@ -70,7 +70,8 @@ impl<'a> Page<'a> {
             let range = words.next().and_then(|r| r.split_once('-'));
             let parse = |text: &str| usize::from_str_radix(text, 16).ok();
             let within = range.is_some_and(|(start, end)| {
-                parse(start).is_some_and(|s| s <= address) && parse(end).is_some_and(|e| address < e)
+                parse(start).is_some_and(|s| s <= address)
+                    && parse(end).is_some_and(|e| address < e)
             });
             within && words.next() == Some("r-xp")
         });
@@ -163,7 +164,11 @@ mod tests {
         let area = Area::map(Bytes::from_kib(16)).unwrap();
         let pages = pages(&area);
         assert_eq!(pages.len(), 4);
-        assert!(pages.windows(2).all(|w| w[1].address() - w[0].address() == PAGE));
+        assert!(
+            pages
+                .windows(2)
+                .all(|w| w[1].address() - w[0].address() == PAGE)
+        );
         assert_eq!(pages[3].read(0), 1, "mapping wrote the first word");
     }
 
@@ -176,7 +181,10 @@ mod tests {
         assert!(offset < PAGE);
         assert_eq!(page.read(offset), 7);
         let code = values_and_code_lie_in_pages as fn() as usize;
-        assert_eq!(Page::of_code(code).map(Page::address), Some(code & !(PAGE - 1)));
+        assert_eq!(
+            Page::of_code(code).map(Page::address),
+            Some(code & !(PAGE - 1))
+        );
         assert!(
             Page::of_code(&raw const value as usize).is_none(),
             "data is no code"

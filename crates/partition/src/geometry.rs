@@ -36,8 +36,10 @@ impl Geometry {
     /// than can be.
     pub fn of(platform: &Platform, level: u8, cpu: CpuId) -> Result<Self> {
         let cache = platform.data_cache(level, cpu).ok_or_else(|| {
-            Error::new(format!("processor {cpu} has no level-{level} data cache"))
-                .remedy(format!("levels of this machine: {:?}", platform.data_levels()))
+            Error::new(format!("processor {cpu} has no level-{level} data cache")).remedy(format!(
+                "levels of this machine: {:?}",
+                platform.data_levels()
+            ))
         })?;
         Self::of_cache(cache)
     }

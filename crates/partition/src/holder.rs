@@ -56,8 +56,12 @@ impl FromStr for Holder {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
         let bad = || {
-            Error::new(format!("`{text}` names nobody that colors can be granted to"))
-                .remedy("write `pid:NUMBER`, `uid:NUMBER` or `group:NAME` (letters, digits, `-`, `_`, `.`)")
+            Error::new(format!(
+                "`{text}` names nobody that colors can be granted to"
+            ))
+            .remedy(
+                "write `pid:NUMBER`, `uid:NUMBER` or `group:NAME` (letters, digits, `-`, `_`, `.`)",
+            )
         };
         let (kind, name) = text.split_once(':').ok_or_else(bad)?;
         let number = || name.parse::<u32>().map_err(|_| bad());
@@ -83,7 +87,9 @@ impl Serialize for Holder {
 }
 impl<'de> Deserialize<'de> for Holder {
     fn deserialize<D: Deserializer<'de>>(d: D) -> std::result::Result<Self, D::Error> {
-        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(d)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 

@@ -31,7 +31,11 @@ impl Large {
         let area = Area::map_large(size)?;
         let colors = palette.sort(&pages(&area), on, watch)?;
         let large = area.in_large_pages();
-        Ok(Large { area, colors, large })
+        Ok(Large {
+            area,
+            colors,
+            large,
+        })
     }
 
     /// How much there is.

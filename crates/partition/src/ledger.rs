@@ -245,18 +245,26 @@ impl Ledger {
                 "color {color} is not granted to this process{}",
                 access.suffix()
             ))
-            .remedy(format!("it may use {}", shown(&self.colors_of(client, access)))));
+            .remedy(format!(
+                "it may use {}",
+                shown(&self.colors_of(client, access))
+            )));
         };
         let tiles = pages.div_ceil(TILE_PAGES as u64);
         let wanted = tiles.saturating_mul(TILE_PAGES as u64);
         let held = self.pages_under(grant);
-        if grant.pages.is_some_and(|most| held.saturating_add(wanted) > most) {
+        if grant
+            .pages
+            .is_some_and(|most| held.saturating_add(wanted) > most)
+        {
             return Err(Error::new(format!(
                 "{wanted} pages more than the {held} held would exceed the quota of {} of {}",
                 grant.pages.unwrap_or(0),
                 grant.holder
             ))
-            .remedy("give memory back and unmap it everywhere, or ask the operator for a larger quota"));
+            .remedy(
+                "give memory back and unmap it everywhere, or ask the operator for a larger quota",
+            ));
         }
         let charge = Charge {
             holder: Some(grant.holder.clone()),
@@ -299,8 +307,15 @@ impl Ledger {
             for violation in &self.violations {
                 *by_user.entry(violation.peer.uid).or_default() += 1;
             }
-            let most = by_user.into_iter().max_by_key(|(_, n)| *n).map(|(uid, _)| uid);
-            if let Some(oldest) = self.violations.iter().position(|v| Some(v.peer.uid) == most) {
+            let most = by_user
+                .into_iter()
+                .max_by_key(|(_, n)| *n)
+                .map(|(uid, _)| uid);
+            if let Some(oldest) = self
+                .violations
+                .iter()
+                .position(|v| Some(v.peer.uid) == most)
+            {
                 self.violations.remove(oldest);
             }
         }
@@ -316,7 +331,10 @@ impl Ledger {
     fn is_same(&self, holder: ClientId, client: ClientId) -> bool {
         holder == client
             || self.absent.contains(&holder)
-                && self.clients.get(&holder).is_some_and(|peer| peer.began != 0)
+                && self
+                    .clients
+                    .get(&holder)
+                    .is_some_and(|peer| peer.began != 0)
                 && self.clients.get(&holder) == self.clients.get(&client)
     }
 

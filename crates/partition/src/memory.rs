@@ -113,7 +113,11 @@ impl Memory {
         Ok(Memory {
             map: reserved.keep(),
             colors,
-            tiles: tiles.iter().flat_map(|(_, own)| own).map(|(id, _)| *id).collect(),
+            tiles: tiles
+                .iter()
+                .flat_map(|(_, own)| own)
+                .map(|(id, _)| *id)
+                .collect(),
             access,
             layout,
         })
@@ -148,7 +152,9 @@ impl Memory {
         while placed < pages {
             // One mapping at a time: a tile's pages lie together, those of page by page do not.
             let same = |page: usize| (self.colors[page], page / TILE_PAGES);
-            let run = (placed..pages).take_while(|p| same(*p) == same(placed)).count();
+            let run = (placed..pages)
+                .take_while(|p| same(*p) == same(placed))
+                .count();
             let run = if self.layout == Layout::Pages { 1 } else { run };
             // SAFETY: the place is the caller's, and this value, which is consumed, nobody else's.
             let moved = unsafe { self.map.move_front(run * PAGE, to.add(placed * PAGE)) };

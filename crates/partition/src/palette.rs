@@ -116,9 +116,14 @@ impl Palette {
     /// Pages of a color that the search left: more than the cache has ways. Empty beyond the last
     /// color.
     pub fn members(&self, color: Color) -> Vec<Page<'_>> {
-        self.members.get(color.index()).map_or_else(Vec::new, |pages| {
-            pages.iter().map(|p| Page::of(&self.area, *p as usize)).collect()
-        })
+        self.members
+            .get(color.index())
+            .map_or_else(Vec::new, |pages| {
+                pages
+                    .iter()
+                    .map(|p| Page::of(&self.area, *p as usize))
+                    .collect()
+            })
     }
 
     /// Sorts pages by color, on all of these processors at once; `None` where measurements did not
@@ -129,7 +134,12 @@ impl Palette {
     ///
     /// # Errors
     /// A processor cannot be used; the user stopped it.
-    pub fn sort(&self, targets: &[Page<'_>], on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Option<Color>>> {
+    pub fn sort(
+        &self,
+        targets: &[Page<'_>],
+        on: &CpuSet,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Option<Color>>> {
         watch.begin(
             "sorting by color",
             targets.len() as u64 * u64::from(self.colors()),
@@ -168,8 +178,9 @@ impl Palette {
             workers?
                 .into_iter()
                 .map(|w| {
-                    w.join()
-                        .unwrap_or_else(|_| Err(Error::new("sorting broke off: a defect of this program")))
+                    w.join().unwrap_or_else(|_| {
+                        Err(Error::new("sorting broke off: a defect of this program"))
+                    })
                 })
                 .collect::<Result<Vec<_>>>()
         })?;
@@ -190,7 +201,12 @@ impl Palette {
             .collect()
     }
 
-    fn sort_part<C: Clock>(&self, clock: C, part: &[Page<'_>], watch: &dyn Watch) -> Vec<Option<Color>> {
+    fn sort_part<C: Clock>(
+        &self,
+        clock: C,
+        part: &[Page<'_>],
+        watch: &dyn Watch,
+    ) -> Vec<Option<Color>> {
         let mut all = pages(&self.area);
         let own = self.area.base() as usize..self.area.base() as usize + self.area.size();
         // A page of the eviction sets keeps its number, so that it is not among those that shall

@@ -37,8 +37,10 @@ impl FromStr for Scheme {
             "s1" => Ok(Scheme::S1),
             "s2" => Ok(Scheme::S2),
             "s3" => Ok(Scheme::S3),
-            other => Err(Error::new(format!("`{other}` is no way to give colors to tasks"))
-                .remedy("write `named`, `auto`, `s1`, `s2` or `s3`")),
+            other => Err(
+                Error::new(format!("`{other}` is no way to give colors to tasks"))
+                    .remedy("write `named`, `auto`, `s1`, `s2` or `s3`"),
+            ),
         }
     }
 }
@@ -108,8 +110,9 @@ pub fn plan(set: &TaskSet, scheme: Scheme, supply: &Supply) -> Result<Plan> {
         .collect();
     let named = |id: TaskId| set.details(id).and_then(|d| d.colors.clone());
     if scheme == Scheme::Named && set.ids().all(|id| named(id).is_none()) {
-        return Err(Error::new("no task of the set names colors")
-            .remedy("give a task some (`colors = \"0-3\"`), or let them be chosen: `--colors auto`"));
+        return Err(Error::new("no task of the set names colors").remedy(
+            "give a task some (`colors = \"0-3\"`), or let them be chosen: `--colors auto`",
+        ));
     }
     for id in set.ids() {
         let Some(colors) = named(id) else { continue };
@@ -134,7 +137,10 @@ pub fn plan(set: &TaskSet, scheme: Scheme, supply: &Supply) -> Result<Plan> {
         }
     }
     let (colors, system) = match scheme {
-        Scheme::Named => (walkers.iter().map(|(id, _)| named(*id)).collect(), Colors::new()),
+        Scheme::Named => (
+            walkers.iter().map(|(id, _)| named(*id)).collect(),
+            Colors::new(),
+        ),
         Scheme::Auto => automatic(&walkers, named, supply)?,
         Scheme::S1 | Scheme::S2 | Scheme::S3 => scenario(walkers.len(), scheme, &supply.colors)?,
     };
@@ -146,11 +152,16 @@ pub fn plan(set: &TaskSet, scheme: Scheme, supply: &Supply) -> Result<Plan> {
     let tasks = given
         .iter()
         .map(|(id, wss, colors)| {
-            let others = given.iter().filter(|(other, ..)| other != id).map(|(.., c)| c);
+            let others = given
+                .iter()
+                .filter(|(other, ..)| other != id)
+                .map(|(.., c)| c);
             Share {
                 task: *id,
                 colors: colors.clone(),
-                exclusive: others.chain([&system]).all(|c| colors.intersection(c).is_empty()),
+                exclusive: others
+                    .chain([&system])
+                    .all(|c| colors.intersection(c).is_empty()),
                 fits: wss.get() <= supply.of_one.get().saturating_mul(colors.len() as u64),
             }
         })
@@ -170,7 +181,10 @@ fn automatic(
     supply: &Supply,
 ) -> Result<Given> {
     let mut given: Vec<Option<Colors>> = walkers.iter().map(|(id, _)| named(*id)).collect();
-    let taken = given.iter().flatten().fold(Colors::new(), |all, c| all.union(c));
+    let taken = given
+        .iter()
+        .flatten()
+        .fold(Colors::new(), |all, c| all.union(c));
     let mut free: Vec<Color> = supply.colors.difference(&taken).iter().collect();
     let none_left = || {
         Error::new("no color is left for the system and the tasks that name none")
@@ -180,7 +194,11 @@ fn automatic(
     let mut open: Vec<(usize, usize)> = (0..walkers.len())
         .filter(|place| given[*place].is_none())
         .map(|place| {
-            let colors = walkers[place].1.get().div_ceil(supply.of_one.get().max(1)).max(1);
+            let colors = walkers[place]
+                .1
+                .get()
+                .div_ceil(supply.of_one.get().max(1))
+                .max(1);
             (usize::try_from(colors).unwrap_or(usize::MAX), place)
         })
         .collect();
@@ -299,8 +317,16 @@ mod tests {
         assert_eq!(shown(&p), ["3-6!", "1-2!", "0!"]);
         assert_eq!(p.system.to_string(), "15");
         // 8 colors: one is the system's, one is kept for who does not fit.
-        let p = plan(&set(&[(256, ""), (256, ""), (128, "")]), Scheme::Auto, &supply(8)).unwrap();
-        assert_eq!(shown(&p), ["2-5!", "6", "0-1!"].map(|s| s.replace("6", "6!")));
+        let p = plan(
+            &set(&[(256, ""), (256, ""), (128, "")]),
+            Scheme::Auto,
+            &supply(8),
+        )
+        .unwrap();
+        assert_eq!(
+            shown(&p),
+            ["2-5!", "6", "0-1!"].map(|s| s.replace("6", "6!"))
+        );
         assert!(!p.tasks[1].fits);
         let p = plan(
             &set(&[(512, ""), (512, ""), (64, "3-4")]),
@@ -336,8 +362,13 @@ mod tests {
         let p = plan(&tasks, Scheme::S3, &supply(8)).unwrap();
         assert_eq!(shown(&p), ["0,4", "0,4", "0,4"]);
         assert_eq!(p.system.to_string(), "3,7");
-        let e = plan(&tasks, Scheme::S1, &supply(3)).unwrap_err().to_string();
-        assert!(e.contains("4 super colors are wanted, and there are 3"), "{e}");
+        let e = plan(&tasks, Scheme::S1, &supply(3))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("4 super colors are wanted, and there are 3"),
+            "{e}"
+        );
     }
 
     #[test]
@@ -355,8 +386,16 @@ mod tests {
             ),
             (set(&[(0, "2")]), Scheme::Auto, "no working set"),
             (set(&[(64, "2")]), Scheme::S1, "`s1` names them for all"),
-            (set(&[(64, "0-7"), (64, "")]), Scheme::Auto, "no color is left"),
-            (set(&[(64, "0-6"), (64, "")]), Scheme::Auto, "no color is left"),
+            (
+                set(&[(64, "0-7"), (64, "")]),
+                Scheme::Auto,
+                "no color is left",
+            ),
+            (
+                set(&[(64, "0-6"), (64, "")]),
+                Scheme::Auto,
+                "no color is left",
+            ),
         ] {
             let e = plan(&tasks, scheme, &supply(8)).unwrap_err().to_string();
             assert!(e.contains(cause), "{e}");

@@ -276,7 +276,10 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused_and_nothing_is_lost() {
         let pool = pool(32, 4);
-        let e = pool.take(&"0-1".parse().unwrap(), 17).unwrap_err().to_string();
+        let e = pool
+            .take(&"0-1".parse().unwrap(), 17)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("too few pages"), "{e}");
         assert!(pool.take(&Colors::new(), 1).is_err());
         assert!(pool.take(&"9".parse().unwrap(), 1).is_err());

@@ -195,7 +195,11 @@ pub fn calibrate<C: Clock>(
         for next in 1..pages.len() {
             read_lines(pages[(victim + next) % pages.len()], lines);
         }
-        time_lines(clock, pages[(victim + pages.len() - 1) % pages.len()], lines);
+        time_lines(
+            clock,
+            pages[(victim + pages.len() - 1) % pages.len()],
+            lines,
+        );
         misses.push(time_lines(clock, pages[victim], lines));
     }
     hits.sort_unstable();
@@ -361,7 +365,11 @@ pub mod fake {
                 .iter()
                 .filter(|p| self.colors[**p as usize] == color ^ 1)
                 .count();
-            if near >= self.ways { self.neighbor } else { 100 }
+            if near >= self.ways {
+                self.neighbor
+            } else {
+                100
+            }
         }
     }
 
@@ -405,8 +413,16 @@ mod tests {
     fn every_line_is_timed_once() {
         let mut order = ORDER;
         order.sort_unstable();
-        assert!(order.iter().enumerate().all(|(i, o)| usize::from(*o) == i * LINE));
-        let ascending = ORDER.windows(2).filter(|w| w[1] == w[0] + LINE as u16).count();
+        assert!(
+            order
+                .iter()
+                .enumerate()
+                .all(|(i, o)| usize::from(*o) == i * LINE)
+        );
+        let ascending = ORDER
+            .windows(2)
+            .filter(|w| w[1] == w[0] + LINE as u16)
+            .count();
         assert!(ascending < 4, "a prefetcher would follow {ORDER:?}");
         let mut few = FEW;
         few.sort_unstable();
@@ -426,7 +442,11 @@ mod tests {
         };
         assert_eq!(times.threshold(), 150);
         assert_eq!(times.suspicious(), 125);
-        assert_eq!(Times { miss: 900, ..times }.threshold(), 160, "near to the hits");
+        assert_eq!(
+            Times { miss: 900, ..times }.threshold(),
+            160,
+            "near to the hits"
+        );
         assert!(times.ratio() > LEAST_RATIO);
     }
 }

@@ -60,7 +60,10 @@ mod tests {
     #[test]
     fn a_process_is_there_until_it_ends() {
         assert!(!Process::open(std::process::id()).unwrap().has_ended());
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let process = Process::open(child.id()).unwrap();
         assert_eq!(process.began(), began(child.id()).unwrap());
         child.kill().unwrap();

@@ -86,9 +86,10 @@ impl Request {
     /// Is it for the operator alone?
     pub fn is_operators(&self) -> bool {
         match self {
-            Request::Colors {} | Request::Take { .. } | Request::Wrote { .. } | Request::GiveBack { .. } => {
-                false
-            }
+            Request::Colors {}
+            | Request::Take { .. }
+            | Request::Wrote { .. }
+            | Request::GiveBack { .. } => false,
             Request::Grant { .. }
             | Request::TakeBack { .. }
             | Request::Join { .. }
@@ -144,8 +145,9 @@ pub fn parse(line: &[u8]) -> Result<Request> {
     if line.len() > MAX_LINE {
         return Err(too_long());
     }
-    let request: Request = serde_json::from_slice(line)
-        .map_err(|e| Error::new(format!("this is no request: {e}")).remedy("send one JSON object a line"))?;
+    let request: Request = serde_json::from_slice(line).map_err(|e| {
+        Error::new(format!("this is no request: {e}")).remedy("send one JSON object a line")
+    })?;
     if let Request::Join { group, .. } = &request {
         format!("group:{group}").parse::<Holder>()?;
     }
@@ -157,19 +159,24 @@ pub fn parse(line: &[u8]) -> Result<Request> {
 
 /// The error of a line that does not end.
 pub fn too_long() -> Error {
-    Error::new(format!("the line is longer than {MAX_LINE} bytes")).remedy("name fewer tiles at once")
+    Error::new(format!("the line is longer than {MAX_LINE} bytes"))
+        .remedy("name fewer tiles at once")
 }
 
 /// The error of a line that was begun and not ended for so long.
 pub fn unfinished(patience: std::time::Duration) -> Error {
-    Error::new(format!("a line was not ended within {} s", patience.as_secs()))
-        .remedy("send each line at once, with its end")
+    Error::new(format!(
+        "a line was not ended within {} s",
+        patience.as_secs()
+    ))
+    .remedy("send each line at once, with its end")
 }
 
 /// The error of a line with more files than it may have.
 pub fn too_many_files(most: usize) -> Error {
-    Error::new(format!("a line came with more open files than {most}"))
-        .remedy("send the file that fills the pages, and no other, with the line that asks for them")
+    Error::new(format!("a line came with more open files than {most}")).remedy(
+        "send the file that fills the pages, and no other, with the line that asks for them",
+    )
 }
 
 /// Writes a message as a line.

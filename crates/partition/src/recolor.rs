@@ -134,7 +134,8 @@ impl Connection {
     /// As [`Connection::recolor`]; the region is still mapped as that left it.
     pub unsafe fn uncolor(&mut self, region: Recolored) -> Result<()> {
         let size = region.colors.len() * PAGE;
-        let mut fresh = Mapping::private(size, Use::Write).map_err(|e| failed("map ordinary memory", &e))?;
+        let mut fresh =
+            Mapping::private(size, Use::Write).map_err(|e| failed("map ordinary memory", &e))?;
         // SAFETY: both are as large, and nobody writes to the region, as the caller promises.
         unsafe {
             std::ptr::copy_nonoverlapping(region.base, fresh.base(), size);
@@ -145,7 +146,10 @@ impl Connection {
     }
 
     /// Takes tiles of several colors, all or none.
-    fn take_all(&mut self, wanted: &BTreeMap<Color, usize>) -> Result<BTreeMap<Color, Vec<Received>>> {
+    fn take_all(
+        &mut self,
+        wanted: &BTreeMap<Color, usize>,
+    ) -> Result<BTreeMap<Color, Vec<Received>>> {
         let mut taken = BTreeMap::new();
         for (color, tiles) in wanted {
             match self.take(*color, *tiles, Access::Full, None) {
@@ -179,7 +183,9 @@ unsafe fn put(
     let mut aside = Reserved::new(pages * PAGE).map_err(none)?;
     for run in runs {
         let Some((_, file)) = tiles.get(&run.color).and_then(|own| own.get(run.tile)) else {
-            return Err(none(Error::new("the memory server gave less than was asked for")));
+            return Err(none(Error::new(
+                "the memory server gave less than was asked for",
+            )));
         };
         aside
             .put(run.at * PAGE, run.pages, file, run.first, Access::Full)

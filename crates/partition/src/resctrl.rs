@@ -35,7 +35,8 @@ pub struct Ways {
 }
 
 fn read(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, "read the partition", &e))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::io(path, "read the partition", &e))?;
     Ok(text.trim().to_owned())
 }
 
@@ -158,7 +159,11 @@ impl Ways {
         }
         let mask = ways.bitmap();
         let mask = mask.trim_start_matches("0x");
-        let caches: Vec<String> = self.caches.iter().map(|id| format!("{id}={mask}")).collect();
+        let caches: Vec<String> = self
+            .caches
+            .iter()
+            .map(|id| format!("{id}={mask}"))
+            .collect();
         Ok(format!("{}:{}\n", self.resource, caches.join(";")))
     }
 }
@@ -195,7 +200,11 @@ pub fn together(sets: &[Colors]) -> Vec<Colors> {
         }
     }
     sets.iter()
-        .map(|set| set.iter().filter_map(|way| new.get(&way).copied()).collect())
+        .map(|set| {
+            set.iter()
+                .filter_map(|way| new.get(&way).copied())
+                .collect()
+        })
         .collect()
 }
 
@@ -245,7 +254,9 @@ mod tests {
         for wrong in ["0,2", "9-11", ""] {
             assert!(ways.give("a", &colors(wrong), &[]).is_err(), "{wrong}");
         }
-        let e = Ways::open(&dir.path().join("info")).unwrap_err().to_string();
+        let e = Ways::open(&dir.path().join("info"))
+            .unwrap_err()
+            .to_string();
         assert!(
             e.contains("no hardware partitions") && e.contains("page colors"),
             "{e}"

@@ -56,12 +56,16 @@ pub struct Curve {
 impl Curve {
     /// The ratio at a number of pages.
     pub fn ratio_at(&self, pages: u32) -> Option<f64> {
-        self.points.iter().find(|p| p.pages == pages).map(|p| p.ratio)
+        self.points
+            .iter()
+            .find(|p| p.pages == pages)
+            .map(|p| p.ratio)
     }
     /// Do same-colored pages drive each other out at associativity + 1, and not at half of it?
     pub fn acts(&self) -> bool {
         let ways = self.cache.ways;
-        self.ratio_at(ways + 1).is_some_and(|r| r >= ACTS) && self.ratio_at(ways / 2).is_none_or(|r| r < ACTS)
+        self.ratio_at(ways + 1).is_some_and(|r| r >= ACTS)
+            && self.ratio_at(ways / 2).is_none_or(|r| r < ACTS)
     }
 }
 
@@ -76,13 +80,20 @@ pub fn curve(palette: &Palette, repeats: usize, watch: &dyn Watch) -> Result<Cur
             machine::realtime::pin(&CpuSet::from_iter([palette.cpu]))?;
             with_clock!(clock => measure(clock, palette, repeats, watch))
         });
-        measured
-            .join()
-            .unwrap_or_else(|_| Err(Error::new("the self-test broke off: a defect of this program")))
+        measured.join().unwrap_or_else(|_| {
+            Err(Error::new(
+                "the self-test broke off: a defect of this program",
+            ))
+        })
     })
 }
 
-fn measure<C: Clock>(clock: C, palette: &Palette, repeats: usize, watch: &dyn Watch) -> Result<Curve> {
+fn measure<C: Clock>(
+    clock: C,
+    palette: &Palette,
+    repeats: usize,
+    watch: &dyn Watch,
+) -> Result<Curve> {
     let calibration = Calibration::of(clock, Duration::from_millis(20))?;
     let ways = palette.cache.ways;
     let number = palette.colors();
@@ -102,8 +113,9 @@ fn measure<C: Clock>(clock: C, palette: &Palette, repeats: usize, watch: &dyn Wa
         &format!("self-test of the {}", palette.cache.name()),
         (repeats * most) as u64,
     );
-    let nanos =
-        |ticks: u64, accesses: usize| calibration.duration(ticks).nanos() as f64 / accesses.max(1) as f64;
+    let nanos = |ticks: u64, accesses: usize| {
+        calibration.duration(ticks).nanos() as f64 / accesses.max(1) as f64
+    };
     let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); most + 1];
     for repeat in 0..repeats {
         // Another color each time: one bad color must show.

@@ -144,7 +144,9 @@ impl Server {
             connections: Connections::default(),
             relay: Relay::default(),
         };
-        Server { core: Arc::new(core) }
+        Server {
+            core: Arc::new(core),
+        }
     }
 
     /// Takes over from a server before: its rights, and what is out. Colors have the numbers that
@@ -165,7 +167,10 @@ impl Server {
         );
         std::mem::swap(&mut ledger, &mut books.ledger);
         books.ledger.restore(&ledger.rights())?;
-        books.tiles = own.into_iter().map(|(id, tile)| (id + after, tile)).collect();
+        books.tiles = own
+            .into_iter()
+            .map(|(id, tile)| (id + after, tile))
+            .collect();
         for (pid, began) in &before.began {
             books.ledger.identify(*pid, *began);
             if let Some(process) = Process::open(*pid).filter(|p| p.began() == *began) {
@@ -228,7 +233,12 @@ impl Server {
     ///
     /// # Errors
     /// Colors that had to be found anew are not found; a processor cannot be used.
-    pub fn look_again(&self, upkeep: &Upkeep, next: &mut TileId, watch: &dyn Watch) -> Result<Found> {
+    pub fn look_again(
+        &self,
+        upkeep: &Upkeep,
+        next: &mut TileId,
+        watch: &dyn Watch,
+    ) -> Result<Found> {
         self.core.look_again(upkeep, next, watch)
     }
 
@@ -237,7 +247,8 @@ impl Server {
     /// # Errors
     /// The system has no more sockets or threads.
     pub fn attach(self: &Arc<Self>) -> Result<Connection> {
-        let failed = |e: std::io::Error| Error::new(format!("cannot reach the memory server within: {e}"));
+        let failed =
+            |e: std::io::Error| Error::new(format!("cannot reach the memory server within: {e}"));
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let open = self.core.connections.open_own(Arc::new(theirs));
         // The server lives as long as somebody may ask it.

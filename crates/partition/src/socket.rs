@@ -191,7 +191,12 @@ impl Lines {
         let mut ancillary = RecvAncillaryBuffer::new(&mut ancillary.0[..space]);
         let received = retry_on_intr(|| {
             let mut parts = [IoSliceMut::new(&mut bytes)];
-            recvmsg(&*self.stream, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+            recvmsg(
+                &*self.stream,
+                &mut parts,
+                &mut ancillary,
+                RecvFlags::CMSG_CLOEXEC,
+            )
         })?;
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(files) = message {
@@ -200,7 +205,10 @@ impl Lines {
         }
         // A client that may open no more files finds out by their number, and says more about it.
         if received.flags.contains(ReturnFlags::CTRUNC) && self.most < TILES_AT_ONCE {
-            return Err(IoError::new(ErrorKind::InvalidData, too_many_files(self.most)));
+            return Err(IoError::new(
+                ErrorKind::InvalidData,
+                too_many_files(self.most),
+            ));
         }
         self.bytes.extend(&bytes[..received.bytes]);
         Ok(received.bytes)
@@ -267,7 +275,8 @@ mod tests {
     fn a_line_that_comes_byte_by_byte_is_not_waited_for() {
         let (a, b) = UnixStream::pair().unwrap();
         // Who would wait for the rest all the same is told that nothing came.
-        b.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        b.set_read_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
         let mut lines = Lines::with_at_most(1, Arc::new(b)).within(Duration::ZERO);
         send(&a, b"whole\nx", &[]).unwrap();
         assert_eq!(lines.next_line().unwrap().unwrap(), b"whole");
@@ -295,7 +304,8 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         // This process keeps the connection open, as a child that inherited it would.
         let flags = rustix::net::SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
         let address = SocketAddrUnix::new(&path).unwrap();
         // SAFETY: the child connects by a system call on memory that was prepared, and ends.
         let child = match unsafe { sys::process::fork() }.unwrap() {

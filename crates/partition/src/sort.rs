@@ -128,13 +128,15 @@ impl<J: Judge> Duel<'_, J> {
         let alike = own as f64 >= ALIKE * median(of_own.swap_remove(best)) as f64;
         let unlike = |ticks: u64| ticks as f64 <= UNLIKE * own as f64;
         // Turn by turn as well: in times when all looks driven out, medians differ by chance.
-        let ahead = (0..suspects.len()).filter(|place| *place != best).all(|place| {
-            unlike(medians[place])
-                && by_suspect[place]
-                    .iter()
-                    .zip(&by_suspect[best])
-                    .all(|(other, best)| other < best)
-        });
+        let ahead = (0..suspects.len())
+            .filter(|place| *place != best)
+            .all(|place| {
+                unlike(medians[place])
+                    && by_suspect[place]
+                        .iter()
+                        .zip(&by_suspect[best])
+                        .all(|(other, best)| other < best)
+            });
         let alone = by_others.is_empty() || unlike(median(by_others));
         (alike && ahead && alone).then(|| suspects[best])
     }
@@ -223,7 +225,10 @@ mod tests {
         let pages: Vec<PageId> = (0..1000).collect();
         let found = sort(&mut fake, &pages, &sets, 18, |_| true);
         for (page, color) in found.iter().enumerate() {
-            assert_eq!(color.map(|c| c.0), Some(fake.colors[page]).filter(|c| *c < 31));
+            assert_eq!(
+                color.map(|c| c.0),
+                Some(fake.colors[page]).filter(|c| *c < 31)
+            );
         }
     }
 

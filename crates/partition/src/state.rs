@@ -93,7 +93,8 @@ impl State {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_string(self).map_err(|e| Error::new(format!("cannot be written: {e}")))?;
+        let text = serde_json::to_string(self)
+            .map_err(|e| Error::new(format!("cannot be written: {e}")))?;
         files::write(path, text)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
             .map_err(|e| Error::io(path, "keep the state from others", &e))
@@ -109,7 +110,11 @@ impl State {
         let own = std::process::id();
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         for entry in processes {
-            let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse::<u32>().ok()) else {
+            let Some(pid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|n| n.parse::<u32>().ok())
+            else {
                 continue;
             };
             let (Ok(maps), Ok(about)) = (
@@ -137,7 +142,11 @@ impl State {
                         uid: about.uid(),
                         began: Process::open(pid).map_or(0, |process| process.began()),
                     },
-                    access: if writable { Access::Full } else { Access::ReadOnly },
+                    access: if writable {
+                        Access::Full
+                    } else {
+                        Access::ReadOnly
+                    },
                     file,
                 });
             }
@@ -172,7 +181,12 @@ fn mapping(line: &str) -> Option<(&str, bool, u64)> {
 ///
 /// # Errors
 /// Pages cannot be sorted; the user stopped it.
-pub fn rename_colors(palette: &mut Palette, out: &[Out], on: &CpuSet, watch: &dyn Watch) -> Result<bool> {
+pub fn rename_colors(
+    palette: &mut Palette,
+    out: &[Out],
+    on: &CpuSet,
+    watch: &dyn Watch,
+) -> Result<bool> {
     /// Tiles of each color that are asked.
     const WITNESSES: usize = 3;
     if out.is_empty() || palette.how == How::FrameNumbers {
@@ -233,9 +247,15 @@ mod tests {
     #[test]
     fn a_mapping_of_a_tile_is_told_from_others() {
         let line = "7f5e3a000000-7f5e3a010000 rw-s 00000000 00:01 4711       /memfd:warmset-color (deleted)";
-        assert_eq!(mapping(line), Some(("7f5e3a000000-7f5e3a010000", true, 4711)));
+        assert_eq!(
+            mapping(line),
+            Some(("7f5e3a000000-7f5e3a010000", true, 4711))
+        );
         let line = "7f5e3a000000-7f5e3a010000 r--s 00000000 00:01 4711       /memfd:warmset-color (deleted)";
-        assert_eq!(mapping(line), Some(("7f5e3a000000-7f5e3a010000", false, 4711)));
+        assert_eq!(
+            mapping(line),
+            Some(("7f5e3a000000-7f5e3a010000", false, 4711))
+        );
         for other in [
             "7f5e3a000000-7f5e3a010000 rw-p 00000000 00:00 0 ",
             "7f5e3a000000-7f5e3a010000 rw-s 00000000 00:01 7 /memfd:warmset-contents (deleted)",
@@ -252,7 +272,11 @@ mod tests {
         assert_eq!(numbers([], 3), [0, 1, 2].map(Color));
         // Every number is given once, whatever was seen.
         let mut all = numbers(
-            [(Color(2), Color(0)), (Color(2), Color(1)), (Color(9), Color(9))],
+            [
+                (Color(2), Color(0)),
+                (Color(2), Color(1)),
+                (Color(9), Color(9)),
+            ],
             3,
         );
         all.sort();

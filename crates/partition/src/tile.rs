@@ -77,7 +77,9 @@ fn failed(doing: &str, e: impl std::fmt::Display) -> Error {
 }
 
 /// A tile has its size for good, and stays without further seals.
-const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+const SEALS: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::SEAL);
 
 impl Tile {
     /// A file of fresh zeroed pages, all present. Its color is what the caller says: [`make`] makes
@@ -184,8 +186,9 @@ impl Tile {
 
     fn over(color: Color, file: File) -> Result<Self> {
         let map = sys::memory::Mapping::file(&file, TILE, Use::Write, false).map_err(|e| {
-            failed("map a tile", e)
-                .remedy("raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB")
+            failed("map a tile", e).remedy(
+                "raise the number of mappings: `sysctl vm.max_map_count`, 1 for each 64 KiB",
+            )
         })?;
         // Before anything is in it: a huge page has all colors.
         map.prefer_large_pages(false);
@@ -271,7 +274,9 @@ impl Tile {
     /// Fills it from its beginning. Only for tiles that nobody maps yet.
     pub fn fill(&mut self, bytes: &[u8]) {
         // SAFETY: within the mapping, which this value owns.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base(), bytes.len().min(TILE)) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base(), bytes.len().min(TILE))
+        };
     }
 
     /// Is every byte zero?

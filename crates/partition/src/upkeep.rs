@@ -82,8 +82,13 @@ impl Upkeep {
         let tiles: Vec<&Tile> = tiles.collect();
         let pages: Vec<_> = tiles.iter().flat_map(|tile| tile.pages()).collect();
         let seen = self.palette().sort(&pages, &self.on, watch)?;
-        let is_true = |(tile, seen): (&&Tile, &[Option<Color>])| verdict(seen) == Verdict::Has(tile.color);
-        Ok(tiles.iter().zip(seen.chunks(TILE_PAGES)).map(is_true).collect())
+        let is_true =
+            |(tile, seen): (&&Tile, &[Option<Color>])| verdict(seen) == Verdict::Has(tile.color);
+        Ok(tiles
+            .iter()
+            .zip(seen.chunks(TILE_PAGES))
+            .map(is_true)
+            .collect())
     }
 
     fn palette(&self) -> std::sync::MutexGuard<'_, Palette> {
@@ -143,7 +148,9 @@ impl Core {
                     }
                 }
                 Err(_) if watch.stopped() => return,
-                Err(e) => watch.note(&format!("note: what is known could not be asked again: {e}")),
+                Err(e) => watch.note(&format!(
+                    "note: what is known could not be asked again: {e}"
+                )),
             }
         }
     }
@@ -153,7 +160,12 @@ impl Core {
     ///
     /// # Errors
     /// Colors that had to be found anew are not found; a processor cannot be used.
-    pub(crate) fn look_again(&self, upkeep: &Upkeep, next: &mut TileId, watch: &dyn Watch) -> Result<Found> {
+    pub(crate) fn look_again(
+        &self,
+        upkeep: &Upkeep,
+        next: &mut TileId,
+        watch: &dyn Watch,
+    ) -> Result<Found> {
         let mut found = Found {
             broken: self.broken_sets(upkeep)?,
             ..Found::default()
@@ -165,7 +177,10 @@ impl Core {
                 let ids: Vec<TileId> = self.books().tiles.keys().copied().collect();
                 let from = ids.partition_point(|id| id < next);
                 asked.extend(ids.iter().cycle().skip(from).take(SAMPLE.min(ids.len())));
-                *next = ids.get((from + SAMPLE) % ids.len().max(1)).copied().unwrap_or(0);
+                *next = ids
+                    .get((from + SAMPLE) % ids.len().max(1))
+                    .copied()
+                    .unwrap_or(0);
             }
         } else {
             watch.note(&format!(
@@ -193,7 +208,9 @@ impl Core {
     /// Colors whose eviction sets fail.
     fn broken_sets(&self, upkeep: &Upkeep) -> Result<Vec<Color>> {
         let palette = upkeep.palette();
-        on_processor(palette.cpu, "asking for colors", || Ok(palette.verify().broken))
+        on_processor(palette.cpu, "asking for colors", || {
+            Ok(palette.verify().broken)
+        })
     }
 
     /// Tiles whose frames are others than they were.
@@ -214,7 +231,12 @@ impl Core {
         if palette.how == How::Timing {
             let mut seen = Vec::new();
             let mut asked = vec![0; usize::from(self.colors)];
-            let all: Vec<(TileId, Color)> = self.books().tiles.iter().map(|(id, t)| (*id, t.color)).collect();
+            let all: Vec<(TileId, Color)> = self
+                .books()
+                .tiles
+                .iter()
+                .map(|(id, t)| (*id, t.color))
+                .collect();
             for (id, color) in all {
                 if asked.get(color.index()).is_none_or(|n| *n >= WITNESSES) {
                     continue;
@@ -233,14 +255,22 @@ impl Core {
     }
 
     /// Tiles that have another color than the books say, or several.
-    fn judge(&self, upkeep: &Upkeep, ids: &[TileId], watch: &dyn Watch) -> Result<Vec<(TileId, Verdict)>> {
+    fn judge(
+        &self,
+        upkeep: &Upkeep,
+        ids: &[TileId],
+        watch: &dyn Watch,
+    ) -> Result<Vec<(TileId, Verdict)>> {
         let mut suspects = Vec::new();
         let known: Vec<(TileId, Arc<Mapping>)> = {
             let mut books = self.books();
             let mapping = |id: &TileId| Some((*id, books.tiles.get_mut(id)?.mapping()));
             ids.iter().filter_map(mapping).collect()
         };
-        let pages: Vec<_> = known.iter().flat_map(|(_, mapping)| mapping.pages()).collect();
+        let pages: Vec<_> = known
+            .iter()
+            .flat_map(|(_, mapping)| mapping.pages())
+            .collect();
         if pages.is_empty() {
             return Ok(suspects);
         }
@@ -252,7 +282,9 @@ impl Core {
                 continue;
             };
             match verdict(pages) {
-                Verdict::Has(color) if color == tile.color => tile.note_frames(self.numbers.as_ref()),
+                Verdict::Has(color) if color == tile.color => {
+                    tile.note_frames(self.numbers.as_ref())
+                }
                 Verdict::Open => {}
                 other if tile.untrue && other == Verdict::Mixed => {}
                 other => suspects.push((*id, other)),
@@ -264,9 +296,13 @@ impl Core {
     fn mend(&self, id: TileId, seen: Verdict, found: &mut Found, watch: &dyn Watch) {
         let mut books = self.books();
         let Books { ledger, tiles, .. } = &mut *books;
-        let Some(tile) = tiles.get_mut(&id) else { return };
+        let Some(tile) = tiles.get_mut(&id) else {
+            return;
+        };
         let holder = ledger.holder_of(id);
-        let of = holder.map_or_else(String::new, |peer| format!(", which process {} holds,", peer.pid));
+        let of = holder.map_or_else(String::new, |peer| {
+            format!(", which process {} holds,", peer.pid)
+        });
         match (seen, holder) {
             (Verdict::Has(color), _) => {
                 watch.note(&format!(

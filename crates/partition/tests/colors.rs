@@ -42,7 +42,11 @@ fn cannot_tell(error: &Error) -> NotRun {
 /// The palette of the first level that has colors, or why there is none.
 fn palette() -> Result<Palette, NotRun> {
     let machine = machine::this_machine().unwrap();
-    let cpu = machine.platform.usable().lowest().expect("a processor to run on");
+    let cpu = machine
+        .platform
+        .usable()
+        .lowest()
+        .expect("a processor to run on");
     let mut why = NotRun::because("no cache of this machine has colors");
     for level in machine.platform.data_levels() {
         if !partition::Geometry::of(&machine.platform, level, cpu)
@@ -69,7 +73,11 @@ testing::tests!(alone:
 
 /// How many pages do not have the color that is said, or the first sorting gives, neither in a
 /// sorting nor in another one: others on the machine make one err.
-fn differing(palette: &Palette, pages: &[Page<'_>], said: impl Fn(usize) -> Option<Color>) -> usize {
+fn differing(
+    palette: &Palette,
+    pages: &[Page<'_>],
+    said: impl Fn(usize) -> Option<Color>,
+) -> usize {
     let on = CpuSet::from_iter([palette.cpu]);
     let sort = || palette.sort(pages, &on, &Silent).unwrap();
     let (first, second, third) = (sort(), sort(), sort());
@@ -78,7 +86,8 @@ fn differing(palette: &Palette, pages: &[Page<'_>], said: impl Fn(usize) -> Opti
             Some(color) => (Some(color), [first[*page], second[*page]]),
             None => (first[*page], [second[*page], third[*page]]),
         };
-        let other = |color: Option<Color>| color.is_some() && expected.is_some() && color != expected;
+        let other =
+            |color: Option<Color>| color.is_some() && expected.is_some() && color != expected;
         others.into_iter().all(other)
     };
     (0..pages.len()).filter(differs).count()
@@ -92,13 +101,18 @@ fn colors_agree_with_themselves_and_act() -> Outcome {
     let one = CpuSet::from_iter([palette.cpu]);
     let (mut all, mut placed, mut other) = (0, 0, 0);
     for color in (0..palette.colors()).map(Color) {
-        let sorted = palette.sort(&palette.members(color), &one, &Silent).unwrap();
+        let sorted = palette
+            .sort(&palette.members(color), &one, &Silent)
+            .unwrap();
         all += sorted.len();
         placed += sorted.iter().flatten().count();
         other += sorted.iter().flatten().filter(|c| **c != color).count();
     }
     assert!(other * 50 <= all, "{other} of {all} are of another color");
-    assert!(placed * 10 >= all * 8, "only {placed} of {all} have a color");
+    assert!(
+        placed * 10 >= all * 8,
+        "only {placed} of {all} have a color"
+    );
 
     // Sorting again gives the same colors.
     let area = machine::memory::Area::map(Bytes::from_mib(2)).unwrap();
@@ -163,7 +177,11 @@ fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off() -> Outcome {
             libc::madvise(others.base().cast(), others.size(), libc::MADV_DONTNEED);
             let done = libc::fallocate(file.as_raw_fd(), punch, 0, tile::TILE as libc::off_t);
             for page in 0..others.size() / 4096 {
-                others.base().cast::<u8>().add(page * 4096).write_volatile(1);
+                others
+                    .base()
+                    .cast::<u8>()
+                    .add(page * 4096)
+                    .write_volatile(1);
             }
             done
         };

@@ -158,7 +158,10 @@ impl Kept {
                 iov_base: map,
                 iov_len: TILE,
             };
-            assert_eq!(libc::vmsplice(writer.as_raw_fd(), &part, 1, 0), TILE as isize);
+            assert_eq!(
+                libc::vmsplice(writer.as_raw_fd(), &part, 1, 0),
+                TILE as isize
+            );
             libc::munmap(map, TILE);
         }
         Kept(OwnedFd::from(reader).into())
@@ -442,7 +445,10 @@ fn a_user_who_holds_all_that_he_can_keeps_nobody_out() -> Outcome {
     // Who asks now has come after all of them.
     let clients = server.summary().clients;
     for user in &USERS[..3] {
-        let own = clients.iter().filter(|client| client.peer.uid == *user).count();
+        let own = clients
+            .iter()
+            .filter(|client| client.peer.uid == *user)
+            .count();
         assert!(own <= MOST_OF_USER, "user {user} has {own} connections");
     }
     // One on each connection, and a few that this process has anyway.
@@ -484,7 +490,10 @@ fn what_is_given_back_and_still_used_counts_against_the_quota() -> Outcome {
     place.server.grant(Holder::Uid(USERS[0]), "0", Some(32));
     let mut hoarder = place.start(USERS[0], "hoarder");
     let said = hoarder.says("hoards");
-    assert!(said.starts_with("32 ") && said.contains("quota of 32"), "{said}");
+    assert!(
+        said.starts_with("32 ") && said.contains("quota of 32"),
+        "{said}"
+    );
     hoarder.end();
     Ok(())
 }
@@ -522,13 +531,19 @@ fn three_hostile_users_and_an_ordinary_one() -> Outcome {
     // All that was not broken is free again, and nothing of the ordinary user's was.
     let summary = server.summary();
     let all = 64 * TILE_PAGES as u64;
-    let whole = |color: usize| server.summary().pages[color].0 + server.summary().struck[color] == all;
+    let whole =
+        |color: usize| server.summary().pages[color].0 + server.summary().struck[color] == all;
     let settled = (0..200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         (0..4).all(whole)
     });
     assert!(settled, "{summary:?}");
-    assert!(summary.spoiled.iter().all(|s| s.holder != Holder::Uid(USERS[3])));
+    assert!(
+        summary
+            .spoiled
+            .iter()
+            .all(|s| s.holder != Holder::Uid(USERS[3]))
+    );
     Ok(())
 }
 

@@ -108,7 +108,9 @@ fn clients_that_are_killed_lose_nothing_and_share_nothing() -> Outcome {
                         std::thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
                         child.kill().unwrap();
                         child.wait().unwrap();
-                        complaints.extend(lines.filter(|l| l.starts_with("found") || l.starts_with("lost")));
+                        complaints.extend(
+                            lines.filter(|l| l.starts_with("found") || l.starts_with("lost")),
+                        );
                         if number > 0 && number.is_multiple_of(1000) {
                             eprintln!("{number} killed");
                         }
@@ -116,7 +118,10 @@ fn clients_that_are_killed_lose_nothing_and_share_nothing() -> Outcome {
                 })
             })
             .collect();
-        runners.into_iter().flat_map(|r| r.join().unwrap()).collect()
+        runners
+            .into_iter()
+            .flat_map(|r| r.join().unwrap())
+            .collect()
     });
     assert!(complaints.is_empty(), "{complaints:?}");
     let all = all - server.wait_for_all(all);

@@ -44,7 +44,9 @@ fn client(socket: &Path) {
 }
 
 /// Starts a client of this server that holds two tiles, and waits until it does.
-fn holding(server: &running::Running) -> (std::process::Child, impl Iterator<Item = String> + use<>) {
+fn holding(
+    server: &running::Running,
+) -> (std::process::Child, impl Iterator<Item = String> + use<>) {
     use std::io::{BufRead, BufReader};
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
         .args([
@@ -68,7 +70,9 @@ fn what_a_process_had_returns_though_it_ended_while_the_next_server_began() {
     let dir = tempfile::tempdir().unwrap();
     let kept = dir.path().join("state");
     let mut server = Server::new(2, claimed(2, 4));
-    server.keep_rights(kept.clone(), "a cache".to_owned()).unwrap();
+    server
+        .keep_rights(kept.clone(), "a cache".to_owned())
+        .unwrap();
     let first = running::Running::of(server);
     first.grant_me("0-1");
     let (mut child, _said) = holding(&first);
@@ -103,7 +107,9 @@ fn grants_and_memory_outlive_a_server_and_return_to_the_next() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let kept = dir.path().join("state");
     let mut server = Server::new(2, claimed(2, 4));
-    server.keep_rights(kept.clone(), "a cache".to_owned()).unwrap();
+    server
+        .keep_rights(kept.clone(), "a cache".to_owned())
+        .unwrap();
     let first = running::Running::of(server);
     first.grant_me("0-1");
     let (mut child, mut said) = holding(&first);
@@ -142,7 +148,12 @@ fn grants_and_memory_outlive_a_server_and_return_to_the_next() -> Outcome {
         colors: colors("1").into(),
         access: Access::Full,
     });
-    assert!(refused.unwrap_err().to_string().contains(&child.id().to_string()));
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains(&child.id().to_string())
+    );
     writeln!(tell, "restarted").unwrap();
     assert!(said.any(|line| line.contains("returned")));
     // Tiles that the second server could open are its own now, and zero; others went back to the

@@ -18,10 +18,15 @@ fn a_client_gets_zeroed_memory_of_what_was_granted_and_nothing_else() {
     let mut client = server.connect();
     assert_eq!(client.colors().unwrap(), (Colors::new(), 4));
     let one: Colors = "1".parse().unwrap();
-    let e = client.map(&one, Bytes::from_kib(64)).unwrap_err().to_string();
+    let e = client
+        .map(&one, Bytes::from_kib(64))
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("color 1 is not granted"), "{e}");
     server.grant_me("1-2");
-    let memory = client.map(&"1-2".parse().unwrap(), Bytes::from_kib(100)).unwrap();
+    let memory = client
+        .map(&"1-2".parse().unwrap(), Bytes::from_kib(100))
+        .unwrap();
     assert_eq!(memory.size(), 2 * TILE);
     assert_eq!(memory.color_of(0), Some(Color(1)));
     assert_eq!(memory.color_of(TILE_PAGES), Some(Color(2)));
@@ -34,11 +39,19 @@ fn a_client_gets_zeroed_memory_of_what_was_granted_and_nothing_else() {
     }
     client.give_back(memory).unwrap();
     assert_eq!(server.pages(), (16 * TILE_PAGES as u64, 0, 0));
-    let again = client.map(&"1-2".parse().unwrap(), Bytes::from_kib(512)).unwrap();
+    let again = client
+        .map(&"1-2".parse().unwrap(), Bytes::from_kib(512))
+        .unwrap();
     // SAFETY: as above.
     let bytes = unsafe { std::slice::from_raw_parts(again.base(), again.size()) };
-    assert!(bytes.iter().all(|b| *b == 0), "what was written before shows");
-    let e = client.map(&one, Bytes::from_kib(64)).unwrap_err().to_string();
+    assert!(
+        bytes.iter().all(|b| *b == 0),
+        "what was written before shows"
+    );
+    let e = client
+        .map(&one, Bytes::from_kib(64))
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("are free"), "{e}");
 }
 
@@ -51,7 +64,9 @@ fn pages_follow_each_other_in_all_colors_alike() {
         .map_pages(&"0-2".parse().unwrap(), Bytes::from_kib(4 * 49))
         .unwrap();
     assert_eq!(memory.size(), 49 * 4096);
-    let seen: Vec<u16> = (0..49).filter_map(|p| Some(memory.color_of(p)?.0)).collect();
+    let seen: Vec<u16> = (0..49)
+        .filter_map(|p| Some(memory.color_of(p)?.0))
+        .collect();
     assert!(
         seen.iter()
             .enumerate()
@@ -81,7 +96,9 @@ fn a_region_is_recolored_in_place_with_its_contents_and_back() {
     // A color that was not granted, and more than there is: nothing changes.
     for wrong in [[Color(2); 20], [Color(1); 20]] {
         // SAFETY: as above; nobody writes meanwhile.
-        let e = unsafe { client.recolor(base, &wrong) }.unwrap_err().to_string();
+        let e = unsafe { client.recolor(base, &wrong) }
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("not granted") || e.contains("are free"), "{e}");
     }
     assert_eq!(server.pages().1, 0);
@@ -109,7 +126,9 @@ fn memory_of_a_dead_client_stays_away_while_a_child_maps_it() {
     server.grant_me("0");
     let all = 2 * TILE_PAGES as u64;
     let mut client = server.connect();
-    let memory = client.map(&"0".parse().unwrap(), Bytes::from_kib(64)).unwrap();
+    let memory = client
+        .map(&"0".parse().unwrap(), Bytes::from_kib(64))
+        .unwrap();
     // SAFETY: the child only waits and ends, without running anything of this process.
     let child = unsafe {
         let child = libc::fork();
@@ -165,7 +184,9 @@ fn memory_outlives_the_server() {
     let server = Running::start(1, claimed(1, 2));
     server.grant_me("0");
     let mut client = server.connect();
-    let memory = client.map(&"0".parse().unwrap(), Bytes::from_kib(128)).unwrap();
+    let memory = client
+        .map(&"0".parse().unwrap(), Bytes::from_kib(128))
+        .unwrap();
     // SAFETY: within the memory, which is this test's alone.
     unsafe { memory.base().add(70_000).write(7) };
     drop(server);
@@ -201,7 +222,8 @@ fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
                     let mut client = server.connect();
                     for _ in 0..random.random_range(1..4) {
                         let color = Colors::from_iter([Color(random.random_range(0..8))]);
-                        let Ok(memory) = client.map(&color, Bytes::from_kib(random.random_range(1..200)))
+                        let Ok(memory) =
+                            client.map(&color, Bytes::from_kib(random.random_range(1..200)))
                         else {
                             continue;
                         };
@@ -220,7 +242,9 @@ fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
                         std::thread::yield_now();
                         for word in (0..memory.size() / 8).step_by(61) {
                             // SAFETY: as above.
-                            if unsafe { memory.base().cast::<u64>().add(word).read_volatile() } != mark {
+                            if unsafe { memory.base().cast::<u64>().add(word).read_volatile() }
+                                != mark
+                            {
                                 clash.store(true, Ordering::Relaxed);
                             }
                         }
@@ -233,6 +257,9 @@ fn clients_that_die_at_random_lose_nothing_and_share_nothing() {
             });
         }
     });
-    assert!(!clash.load(Ordering::Relaxed), "memory was shared, or not zeroed");
+    assert!(
+        !clash.load(Ordering::Relaxed),
+        "memory was shared, or not zeroed"
+    );
     server.wait_for_all(all);
 }

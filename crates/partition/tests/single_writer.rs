@@ -37,7 +37,11 @@ fn other_task(socket: &Path) {
     // the next line.
     unsafe {
         assert_eq!(
-            libc::mprotect(memory.base().cast(), TILE, libc::PROT_READ | libc::PROT_WRITE),
+            libc::mprotect(
+                memory.base().cast(),
+                TILE,
+                libc::PROT_READ | libc::PROT_WRITE
+            ),
             -1
         );
         second.write_volatile(1);
@@ -80,10 +84,15 @@ fn a_write_of_another_task_is_prevented_and_reported() {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{said}{complained}");
+    assert_eq!(
+        output.status.signal(),
+        Some(libc::SIGSEGV),
+        "{said}{complained}"
+    );
     assert!(said.contains("read") && !said.contains("written"), "{said}");
-    let expected =
-        format!("a write to a page of color 2, which belongs to {owner}: this process may only read it");
+    let expected = format!(
+        "a write to a page of color 2, which belongs to {owner}: this process may only read it"
+    );
     assert!(complained.contains(&expected), "{complained}");
     let reported = || {
         server

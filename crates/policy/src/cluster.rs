@@ -131,7 +131,13 @@ struct Seat {
 impl<R: Rank> Cluster<R> {
     /// A cluster of `places` processors for a set of `tasks` tasks. `quantum`: decide only at its
     /// multiples.
-    pub fn new(rank: R, near: Nearness, places: usize, tasks: usize, quantum: Option<Duration>) -> Self {
+    pub fn new(
+        rank: R,
+        near: Nearness,
+        places: usize,
+        tasks: usize,
+        quantum: Option<Duration>,
+    ) -> Self {
         let nowhere = Seat {
             place: NONE,
             last: NONE,
@@ -180,7 +186,10 @@ impl<R: Rank> Cluster<R> {
     #[inline(always)]
     fn occupy(&mut self, key: u128, place: u32, out: &mut impl Decisions) {
         let task = task_of(key);
-        debug_assert!(self.is_told_apart(key), "two jobs have one priority and one tie");
+        debug_assert!(
+            self.is_told_apart(key),
+            "two jobs have one priority and one tie"
+        );
         self.free.remove(place);
         self.free_count -= 1;
         self.seats[task.index()] = Seat { place, last: place };
@@ -351,7 +360,8 @@ impl<R: Rank> Cluster<R> {
         }
         for index in 0..count {
             let returns = index < returning;
-            let key = self.order[select_unpredictable(returns, index, count - 1 + returning - index)];
+            let key =
+                self.order[select_unpredictable(returns, index, count - 1 + returning - index)];
             let last = self.seats[task_of(key).index()].last;
             let nearest = self.near.nearest(&self.free, last).unwrap_or(last);
             self.occupy(key, select_unpredictable(returns, last, nearest), out);

@@ -160,7 +160,9 @@ impl Nearness {
                     for (place, to) in cpus.iter().enumerate() {
                         match platform.resumption(*from, *to) {
                             Resumption::Preemption => ring.insert(place as u32),
-                            Resumption::Migration(nearest) if nearest <= *level => ring.insert(place as u32),
+                            Resumption::Migration(nearest) if nearest <= *level => {
+                                ring.insert(place as u32)
+                            }
                             _ => {}
                         }
                     }
@@ -176,7 +178,10 @@ impl Nearness {
             let row = |place: usize| {
                 let rings = around[place].iter().map(|ring| ring.first);
                 let all = std::iter::repeat(u64::MAX);
-                std::iter::once(1 << place).chain(rings).chain(all).take(levels)
+                std::iter::once(1 << place)
+                    .chain(rings)
+                    .chain(all)
+                    .take(levels)
             };
             let rows = (0..cpus.len()).flat_map(row);
             rows.chain(std::iter::repeat_n(u64::MAX, levels)).collect()

@@ -4,7 +4,9 @@
 use crate::cluster::{Cluster, Rank};
 use crate::place::Nearness;
 use model::assignment::Clustered;
-use model::{Assignment, CpuId, CpuSet, Duration, Error, Platform, Result, TaskId, TaskSet, Timing};
+use model::{
+    Assignment, CpuId, CpuSet, Duration, Error, Platform, Result, TaskId, TaskSet, Timing,
+};
 
 /// What a policy is built from.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +74,8 @@ impl Turns {
         if self.first == self.second {
             return self.first;
         }
-        let dealt = |jobs: u64| (u128::from(jobs) * u128::from(self.part)).div_ceil(u128::from(self.whole));
+        let dealt =
+            |jobs: u64| (u128::from(jobs) * u128::from(self.part)).div_ceil(u128::from(self.whole));
         if dealt(number.saturating_add(1)) > dealt(number) {
             self.first
         } else {
@@ -155,7 +158,11 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// No usable processor; an assignment of another kind.
-    pub fn global<R: Rank + Clone>(&self, rank: &R, quantum: Option<Duration>) -> Result<Plan<Cluster<R>>> {
+    pub fn global<R: Rank + Clone>(
+        &self,
+        rank: &R,
+        quantum: Option<Duration>,
+    ) -> Result<Plan<Cluster<R>>> {
         let usable = self.platform.usable();
         match self.assignment {
             None => {}
@@ -190,7 +197,10 @@ impl Setup<'_> {
         let tasks = self.set.len();
         let clusters = assignment.clusters.len();
         if assignment.cluster_of.len() != tasks
-            || assignment.cluster_of.iter().any(|c| *c as usize >= clusters)
+            || assignment
+                .cluster_of
+                .iter()
+                .any(|c| *c as usize >= clusters)
         {
             return Err(Error::new(format!(
                 "the assignment of {} tasks to {clusters} clusters does not fit a set of {tasks} tasks",
@@ -218,7 +228,9 @@ impl Setup<'_> {
         let refuse = |cause: String, remedy: &str| Err(Error::new(cause).remedy(remedy));
         match self.assignment {
             None => Ok(self.set.timings().to_vec()),
-            Some(Assignment::Clustered(c)) if c.clusters.as_slice() == std::slice::from_ref(&usable) => {
+            Some(Assignment::Clustered(c))
+                if c.clusters.as_slice() == std::slice::from_ref(&usable) =>
+            {
                 Ok(self.set.timings().to_vec())
             }
             Some(Assignment::Quanta(quanta)) => {
@@ -255,12 +267,18 @@ impl Setup<'_> {
     /// None was given, or one of another kind.
     pub fn clusters_given(&self, policy: &str, partitioned: bool) -> Result<&Clustered> {
         match self.assignment {
-            Some(Assignment::Clustered(c)) if !partitioned || c.clusters.iter().all(|s| s.len() == 1) => {
+            Some(Assignment::Clustered(c))
+                if !partitioned || c.clusters.iter().all(|s| s.len() == 1) =>
+            {
                 Ok(c)
             }
             _ => Err(Error::new(format!(
                 "`{policy}` needs an assignment of tasks to {}",
-                if partitioned { "processors" } else { "clusters" }
+                if partitioned {
+                    "processors"
+                } else {
+                    "clusters"
+                }
             ))
             .remedy("partition the set first")),
         }

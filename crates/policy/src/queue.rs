@@ -82,7 +82,10 @@ impl Queue {
     /// Puts a job in; the task of the key has none in here yet.
     #[inline]
     pub fn push(&mut self, key: u128) {
-        debug_assert!(!self.contains(task_of(key)), "a task has one ready job at a time");
+        debug_assert!(
+            !self.contains(task_of(key)),
+            "a task has one ready job at a time"
+        );
         let entry = match self.free.pop() {
             Some(entry) => entry,
             None => self.grow(),
@@ -96,7 +99,8 @@ impl Queue {
     fn grow(&mut self) -> u32 {
         let width = self.tree.width() as u32;
         self.tree.grow();
-        self.free.extend((width + 1..self.tree.width() as u32).rev());
+        self.free
+            .extend((width + 1..self.tree.width() as u32).rev());
         width
     }
 

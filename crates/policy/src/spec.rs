@@ -134,9 +134,9 @@ impl Spec {
         (self.info.canonical)(self)?.parse()
     }
 
-    /// The policy of a name by its canonical form, without the parameters that change no assignment:
-    /// those that no test knows, such as `quantum`. The length of a quantum stands in the assignment
-    /// itself, and the policy compares it.
+    /// The policy of a name by its canonical form, without the parameters that change no
+    /// assignment: those that no test knows, such as `quantum`. The length of a quantum stands in
+    /// the assignment itself, and the policy compares it.
     ///
     /// # Errors
     /// No such policy; a parameter without meaning.
@@ -147,7 +147,9 @@ impl Spec {
             .parameters()
             .filter(|(key, _)| !spec.info.unjudged.contains(key));
         let mut kept: Vec<String> = kept
-            .map(|(key, value)| value.map_or_else(|| key.to_owned(), |value| format!("{key}={value}")))
+            .map(|(key, value)| {
+                value.map_or_else(|| key.to_owned(), |value| format!("{key}={value}"))
+            })
             .collect();
         kept.sort_unstable();
         let named = match kept.is_empty() {
@@ -201,7 +203,10 @@ mod tests {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
         let spec: Spec = "g-edf:quantum=1ms".parse().unwrap();
-        assert_eq!(spec.duration("quantum").unwrap(), Some(Duration::from_millis(1)));
+        assert_eq!(
+            spec.duration("quantum").unwrap(),
+            Some(Duration::from_millis(1))
+        );
     }
 
     #[test]
@@ -250,7 +255,10 @@ mod tests {
         for (text, cause) in [
             ("g-edf,pedf", "unknown policy `pedf`; did you mean `p-edf`?"),
             ("g-edf,", "unknown policy ``"),
-            ("c-edf:l2,pedf", "policy `c-edf`: `pedf` is no parameter of it"),
+            (
+                "c-edf:l2,pedf",
+                "policy `c-edf`: `pedf` is no parameter of it",
+            ),
             ("g-edf,quantum=1ms", "unknown policy `quantum=1ms`"),
         ] {
             let e = list(text).unwrap_err().to_string();

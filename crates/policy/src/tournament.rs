@@ -221,7 +221,11 @@ impl Tournament {
     pub fn until(entries: usize, last: u64) -> Self {
         let bits = usize::BITS - entries.saturating_sub(1).leading_zeros();
         let is_narrow = bits < 32 && last < u64::MAX >> bits;
-        let (narrow, wide) = if is_narrow { (entries, 1) } else { (1, entries) };
+        let (narrow, wide) = if is_narrow {
+            (entries, 1)
+        } else {
+            (1, entries)
+        };
         let mut tournament = Tournament {
             narrow: Tree::new(narrow),
             wide: Tree::new(wide),

@@ -71,7 +71,11 @@ pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
         caption += " Below a bar stand the names of pieces that are too narrow for them.";
     }
     if bars.len() > shown.len() {
-        caption += &format!(" The first {} of {} bars are drawn.", shown.len(), bars.len());
+        caption += &format!(
+            " The first {} of {} bars are drawn.",
+            shown.len(),
+            bars.len()
+        );
     }
     Ok(Figure {
         id: id.to_owned(),
@@ -137,7 +141,11 @@ impl Layout {
 
 /// What a piece says where somebody points at it.
 fn tip(share: &Share) -> String {
-    let mut text = format!("{}: utilization {}", share.name, words::three(share.utilization));
+    let mut text = format!(
+        "{}: utilization {}",
+        share.name,
+        words::three(share.utilization)
+    );
     if share.overhead > 0.0 {
         text += &format!(", and {} of overheads", words::three(share.overhead));
     }
@@ -145,7 +153,11 @@ fn tip(share: &Share) -> String {
 }
 
 fn load(bar: &Bar) -> f64 {
-    bar.shares.iter().map(|s| s.utilization + s.overhead).sum::<f64>() / f64::from(bar.capacity.max(1))
+    bar.shares
+        .iter()
+        .map(|s| s.utilization + s.overhead)
+        .sum::<f64>()
+        / f64::from(bar.capacity.max(1))
 }
 
 fn name(bar: &Bar) -> String {
@@ -307,7 +319,10 @@ fn draw(
     sheet.dash("4 3");
     let (x, bottom) = (tenths(layout.left + layout.full), tenths(end + 6.0));
     let rule = Ink::Gray.color().stroke_width(tenths(1.0) as u32);
-    root.draw(&PathElement::new(vec![(x, tenths(TOP - 4.0)), (x, bottom)], rule))?;
+    root.draw(&PathElement::new(
+        vec![(x, tenths(TOP - 4.0)), (x, bottom)],
+        rule,
+    ))?;
     sheet.dash("");
     root.draw_text(
         "all of its time",

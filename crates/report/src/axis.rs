@@ -2,7 +2,9 @@
 
 use crate::words;
 use model::{Bytes, Delay};
-use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::coord::ranged1d::{
+    KeyPointHint, KeyPointWeight, NoDefaultFormatting, Ranged, ValueFormatter,
+};
 use std::ops::Range;
 
 /// How values lie along an axis.
@@ -61,7 +63,11 @@ impl Axis {
         // Some room above the data, for the names of marked sizes.
         let high = (high.max(low) * (high.max(low) / low).powf(0.09)).max(low * 10.0);
         let decades = (high / low).log10();
-        let parts: &[f64] = if decades < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let parts: &[f64] = if decades < 2.0 {
+            &[1.0, 2.0, 5.0]
+        } else {
+            &[1.0]
+        };
         let mut ticks = Vec::new();
         let mut at = low;
         while at <= high {
@@ -101,7 +107,11 @@ impl Axis {
     /// Times in nanoseconds, evenly spaced, all ticks in one unit: that of the largest.
     pub fn times(label: &str, range: Range<f64>) -> Axis {
         let mut axis = Axis::linear(label, range, |_| String::new());
-        let largest = axis.ticks.iter().map(|(at, _)| at.abs()).fold(0.0, f64::max);
+        let largest = axis
+            .ticks
+            .iter()
+            .map(|(at, _)| at.abs())
+            .fold(0.0, f64::max);
         // A tick is a sum of steps in floating point and may lie a little below its unit.
         let (scale, unit) = words::time_unit(largest * (1.0 + 1e-9));
         for (at, name) in &mut axis.ticks {
@@ -197,7 +207,9 @@ mod tests {
         let delays = Axis::delays("", 110.0, 39_559_550.0);
         assert_eq!(
             names(&delays),
-            ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms"]
+            [
+                "100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms"
+            ]
         );
         let few = Axis::delays("", 3_000.0, 20_000.0);
         assert_eq!(names(&few), ["1 µs", "2 µs", "5 µs", "10 µs", "20 µs"]);

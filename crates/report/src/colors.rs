@@ -138,7 +138,9 @@ mod tests {
                 .map(|n| (n, if n > 4 { 30.0 } else { 6.0 }, 6.0))
                 .collect(),
         };
-        let figure = figure("colors", std::slice::from_ref(&curve)).unwrap().unwrap();
+        let figure = figure("colors", std::slice::from_ref(&curve))
+            .unwrap()
+            .unwrap();
         let svg = figure.to_svg();
         assert!(svg.contains("4 ways") && svg.contains("pages of one color"));
         assert!(

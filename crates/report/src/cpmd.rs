@@ -59,7 +59,11 @@ fn values(curve: &CpmdCurve, statistic: Statistic) -> Vec<(f64, f64, Option<f64>
         .filter_map(|p| {
             let value = p.value(statistic)?.nanos() as f64;
             let deviation = p.deviation.filter(|_| statistic == Statistic::Average);
-            Some((p.wss.get() as f64, value, deviation.map(|d| d.nanos() as f64)))
+            Some((
+                p.wss.get() as f64,
+                value,
+                deviation.map(|d| d.nanos() as f64),
+            ))
         })
         .collect()
 }
@@ -91,7 +95,9 @@ pub fn figure(
     caches: &[(Bytes, String)],
     cells: &[Cell],
 ) -> Result<Option<Figure>> {
-    sketch(id, profile, caches, cells).map(|s| s.draw()).transpose()
+    sketch(id, profile, caches, cells)
+        .map(|s| s.draw())
+        .transpose()
 }
 
 /// The kind of a curve, by its place among all, and its points: size, delay, half of the interval.
@@ -154,7 +160,12 @@ fn axes(all: &[(f64, f64, Option<f64>)]) -> (Axis, Axis, usize) {
 }
 
 /// The figure as data.
-pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[Cell]) -> Option<Sketch> {
+pub fn sketch(
+    id: &str,
+    profile: &Profile,
+    caches: &[(Bytes, String)],
+    cells: &[Cell],
+) -> Option<Sketch> {
     let kinds = resumptions(profile);
     let data = |(statistic, load): Cell| {
         let kinds = kinds.clone();
@@ -171,7 +182,11 @@ pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[
         .copied()
         .filter(|c| data(*c).next().is_some())
         .collect();
-    let all: Vec<(f64, f64, Option<f64>)> = cells.iter().flat_map(|c| data(*c)).flat_map(|d| d.2).collect();
+    let all: Vec<(f64, f64, Option<f64>)> = cells
+        .iter()
+        .flat_map(|c| data(*c))
+        .flat_map(|d| d.2)
+        .collect();
     if all.is_empty() {
         return None;
     }
@@ -214,7 +229,10 @@ pub fn sketch(id: &str, profile: &Profile, caches: &[(Bytes, String)], cells: &[
     );
     Some(Sketch {
         id: id.to_owned(),
-        title: format!("Cache-related delay by working set size: {}", profile.platform),
+        title: format!(
+            "Cache-related delay by working set size: {}",
+            profile.platform
+        ),
         description: String::new(),
         caption,
         remark: String::new(),
@@ -243,7 +261,14 @@ pub fn cell_name((statistic, load): Cell) -> String {
     }
 }
 
-fn caption(cells: &[Cell], kinds: usize, at_floor: usize, all: usize, floor: f64, caches: bool) -> String {
+fn caption(
+    cells: &[Cell],
+    kinds: usize,
+    at_floor: usize,
+    all: usize,
+    floor: f64,
+    caches: bool,
+) -> String {
     let mut caption = String::from("Both axes are logarithmic");
     if cells.len() > 1 {
         caption += " and the same in all panels";
@@ -278,7 +303,11 @@ fn describe(profile: &Profile, cell: Cell, kinds: &[Resumption]) -> String {
         .filter_map(|kind| {
             let curve = curve(profile, *kind, cell.1)?;
             let point = curve.points.iter().find(|p| p.wss == wss)?;
-            Some(format!("{} {}", name(*kind), words::time(point.value(cell.0)?)))
+            Some(format!(
+                "{} {}",
+                name(*kind),
+                words::time(point.value(cell.0)?)
+            ))
         })
         .collect();
     if values.is_empty() {

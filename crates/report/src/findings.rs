@@ -26,7 +26,10 @@ fn under(load: Load) -> &'static str {
 
 /// The point of a curve at a size.
 fn point(profile: &Profile, kind: Resumption, load: Load, wss: Bytes) -> Option<&CpmdPoint> {
-    curve(profile, kind, load)?.points.iter().find(|p| p.wss == wss)
+    curve(profile, kind, load)?
+        .points
+        .iter()
+        .find(|p| p.wss == wss)
 }
 
 /// What a profile says about losing a warm cache; `place` names the machine as the subject of a
@@ -50,7 +53,8 @@ pub fn cpmd(profile: &Profile, place: &str) -> Vec<String> {
     if measured.len() == 1 {
         all.push(match measured[0] {
             Load::Idle => {
-                "Nothing was measured under load: expect more where other programs use the caches.".to_owned()
+                "Nothing was measured under load: expect more where other programs use the caches."
+                    .to_owned()
             }
             Load::Load => "Nothing was measured in an idle system.".to_owned(),
         });
@@ -59,7 +63,10 @@ pub fn cpmd(profile: &Profile, place: &str) -> Vec<String> {
         all.extend(migration(profile, *kind, wss, &measured));
     }
     if kinds == [Resumption::Preemption] {
-        all.push("Only preemptions were measured: a task has no other processor to migrate to.".to_owned());
+        all.push(
+            "Only preemptions were measured: a task has no other processor to migrate to."
+                .to_owned(),
+        );
     }
     all.extend(where_it_resumes(profile, &kinds));
     all.extend(largest(profile, wss, &measured));
@@ -235,7 +242,8 @@ fn where_it_resumes(profile: &Profile, kinds: &[Resumption]) -> Option<String> {
             continue;
         }
         for kind in kinds.iter().filter(|k| **k != Resumption::Preemption) {
-            let Some(moved) = point(profile, *kind, Load::Load, base.wss).and_then(|p| p.average) else {
+            let Some(moved) = point(profile, *kind, Load::Load, base.wss).and_then(|p| p.average)
+            else {
                 continue;
             };
             let excess = moved.nanos() as f64 / average - 1.0;

@@ -176,7 +176,12 @@ pub fn page(data: &ReportData) -> String {
         contents.push(("next", "What to try next"));
         body += "<section id=\"next\"><h2>What to try next</h2>\n";
         for (command, about) in &data.next {
-            let _ = write!(body, "<p>{}</p>\n<pre>{}</pre>\n", escape(about), escape(command));
+            let _ = write!(
+                body,
+                "<p>{}</p>\n<pre>{}</pre>\n",
+                escape(about),
+                escape(command)
+            );
         }
         body += "</section>\n";
     }
@@ -184,7 +189,12 @@ pub fn page(data: &ReportData) -> String {
         contents.push(("provenance", "Where it comes from"));
         body += "<section id=\"provenance\"><h2>Where it comes from</h2>\n";
         for (title, from) in &data.provenance {
-            let _ = write!(body, "<h3>{}</h3>\n{}", escape(title), facts(&provenance(from)));
+            let _ = write!(
+                body,
+                "<h3>{}</h3>\n{}",
+                escape(title),
+                facts(&provenance(from))
+            );
         }
         body += "</section>\n";
     }
@@ -192,7 +202,11 @@ pub fn page(data: &ReportData) -> String {
         .iter()
         .map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>"))
         .collect();
-    let (title, lead, program) = (escape(&data.title), escape(&data.lead), escape(&data.program));
+    let (title, lead, program) = (
+        escape(&data.title),
+        escape(&data.lead),
+        escape(&data.program),
+    );
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
@@ -224,7 +238,8 @@ fn found(data: &ReportData) -> String {
         body += &table(caption, header, rows);
     }
     if !data.warnings.is_empty() {
-        body += "<div class=\"warnings\" role=\"note\"><strong>What could spoil the numbers</strong>\n";
+        body +=
+            "<div class=\"warnings\" role=\"note\"><strong>What could spoil the numbers</strong>\n";
         body += &sentences(&data.warnings, "");
         body += "</div>\n";
     }
@@ -320,7 +335,12 @@ fn quality_text(quality: &Quality) -> String {
     } else {
         text += ":</p>\n<ul>\n";
         for (cause, n) in causes {
-            let _ = writeln!(text, "<li>{} because {}</li>", words::grouped(*n), held(cause));
+            let _ = writeln!(
+                text,
+                "<li>{} because {}</li>",
+                words::grouped(*n),
+                held(cause)
+            );
         }
         text += "</ul>\n";
     }
@@ -364,7 +384,11 @@ fn judged(part: &Judged) -> String {
     }
     text += &figures(&part.figures);
     if !part.command.is_empty() {
-        let _ = writeln!(text, "<p>Ask again:</p>\n<pre>{}</pre>", escape(&part.command));
+        let _ = writeln!(
+            text,
+            "<p>Ask again:</p>\n<pre>{}</pre>",
+            escape(&part.command)
+        );
     }
     text
 }
@@ -429,7 +453,11 @@ fn task_table(title: &str, tasks: &Tasks) -> String {
     caption += ", and how long after its release a job is done at the latest (≤: a bound that need not \
          be reached)";
     let numeric = markup::numeric(header.len(), &tasks.rows);
-    let rows: String = tasks.rows.iter().map(|r| markup::row(r, &numeric)).collect();
+    let rows: String = tasks
+        .rows
+        .iter()
+        .map(|r| markup::row(r, &numeric))
+        .collect();
     let by: String = tasks
         .policies
         .iter()
@@ -477,7 +505,11 @@ fn provenance(from: &Provenance) -> Vec<(String, String)> {
             .iter()
             .map(|(name, value)| (name.clone(), value.clone())),
     );
-    all.extend(from.warnings.iter().map(|w| ("warning".to_owned(), w.clone())));
+    all.extend(
+        from.warnings
+            .iter()
+            .map(|w| ("warning".to_owned(), w.clone())),
+    );
     all.retain(|(_, value)| !value.is_empty());
     all
 }

@@ -155,7 +155,11 @@ const LINE: f64 = 16.0;
 fn draw_remark(root: &Area, lines: &[String], top: f64) -> Result<(), DrawError> {
     let style = text(SMALL, Ink::Gray, HPos::Left, VPos::Center);
     lines.iter().zip(0..).try_for_each(|(line, index)| {
-        root.draw_text(line, &style, at(EDGE, top + (f64::from(index) + 0.5) * LINE))
+        root.draw_text(
+            line,
+            &style,
+            at(EDGE, top + (f64::from(index) + 0.5) * LINE),
+        )
     })
 }
 
@@ -365,7 +369,8 @@ mod tests {
     fn a_title_that_is_too_long_is_broken_between_words() {
         assert_eq!(wrapped("", TEXT * BOLD, 100.0), [""; 0]);
         assert_eq!(wrapped("Short", TEXT * BOLD, 100.0), ["Short"]);
-        let title = "Hard, uniform light, moderate periods, no kernel overheads, brute force, at D = 500us";
+        let title =
+            "Hard, uniform light, moderate periods, no kernel overheads, brute force, at D = 500us";
         let lines = wrapped(title, TEXT * BOLD, 454.0);
         assert!(lines.len() == 2, "{lines:?}");
         assert!(lines.iter().all(|l| text_width(l, TEXT) * BOLD <= 454.0));

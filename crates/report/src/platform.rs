@@ -117,8 +117,12 @@ fn node_of(group: &Group, asymmetric: bool) -> Node {
     let mut processor: Option<&Processor> = None;
     for part in &group.parts {
         match part {
-            Part::Socket(_) | Part::Node(_) => levels.push((Look::Place, vec![describe(part, false)])),
-            Part::Cache(c) if c.level > 1 => levels.push((Look::Cache, vec![describe(part, false)])),
+            Part::Socket(_) | Part::Node(_) => {
+                levels.push((Look::Place, vec![describe(part, false)]))
+            }
+            Part::Cache(c) if c.level > 1 => {
+                levels.push((Look::Cache, vec![describe(part, false)]))
+            }
             Part::Cache(_) => core.push(describe(part, false)),
             // The core's own name stands first.
             Part::Core(_) => core.insert(0, describe(part, false)),
@@ -132,7 +136,11 @@ fn node_of(group: &Group, asymmetric: bool) -> Node {
         }
         levels.push((Look::Core, core));
     }
-    let mut children: Vec<Node> = group.children.iter().map(|g| node_of(g, asymmetric)).collect();
+    let mut children: Vec<Node> = group
+        .children
+        .iter()
+        .map(|g| node_of(g, asymmetric))
+        .collect();
     if let Some(p) = processor {
         children.push(Node {
             labels: vec![format!("P{}", p.id)],
@@ -293,12 +301,21 @@ struct Drawing {
 
 impl Drawing {
     fn boxes(&mut self, nodes: &[Node], layout: &Layout, (x, y): (f64, f64), depth: usize) {
-        for ((node, inner), [left, top, w, h]) in nodes.iter().zip(&layout.inner).zip(&layout.places) {
+        for ((node, inner), [left, top, w, h]) in
+            nodes.iter().zip(&layout.inner).zip(&layout.places)
+        {
             self.one(node, inner, (x + left, y + top), (*w, *h), depth);
         }
     }
 
-    fn one(&mut self, node: &Node, inner: &Layout, (x, y): (f64, f64), (w, h): (f64, f64), depth: usize) {
+    fn one(
+        &mut self,
+        node: &Node,
+        inner: &Layout,
+        (x, y): (f64, f64),
+        (w, h): (f64, f64),
+        depth: usize,
+    ) {
         let corners = [(x, y), (x + w, y), (x + w, y + h), (x, y + h)].map(place);
         // Light and dark by turns, so that nesting reads without the outlines too.
         let turn = if depth.is_multiple_of(2) {
@@ -341,10 +358,21 @@ impl Drawing {
         }
         // What is in it stands in the middle: labels may be wider.
         let left = x + ((w - inner.width) / 2.0).max(GAP);
-        self.boxes(&node.children, inner, (left, y + GAP + node.head()), depth + 1);
+        self.boxes(
+            &node.children,
+            inner,
+            (left, y + GAP + node.head()),
+            depth + 1,
+        );
     }
 
-    fn text(&mut self, text: &str, at: (f64, f64), side: Side, (size, ink, bold): (f64, Ink, bool)) {
+    fn text(
+        &mut self,
+        text: &str,
+        at: (f64, f64),
+        side: Side,
+        (size, ink, bold): (f64, Ink, bool),
+    ) {
         self.shapes.push(Shape::Text {
             text: text.to_owned(),
             at: place(at),
@@ -379,7 +407,10 @@ mod tests {
     #[test]
     fn every_online_processor_has_its_box_and_all_boxes_lie_within_the_figure() {
         let names = model::builtin::PLATFORMS.map(|b| b.name);
-        for name in names.into_iter().chain(["symmetric:m=8", "symmetric:m=257"]) {
+        for name in names
+            .into_iter()
+            .chain(["symmetric:m=8", "symmetric:m=257"])
+        {
             let mut platform = Platform::builtin(name).unwrap();
             if let Some(last) = platform.processors.last_mut().filter(|p| p.id.0 > 0) {
                 last.online = false;

@@ -52,15 +52,18 @@ impl Figure {
         for shape in &self.shapes {
             canvas.draw(shape);
         }
-        canvas
-            .pixmap
-            .encode_png()
-            .map_err(|e| Error::new(format!("the figure `{}` cannot be written as PNG: {e}", self.id)))
+        canvas.pixmap.encode_png().map_err(|e| {
+            Error::new(format!(
+                "the figure `{}` cannot be written as PNG: {e}",
+                self.id
+            ))
+        })
     }
 }
 
 fn face(bytes: &'static [u8]) -> Result<Face<'static>> {
-    Face::parse(bytes, 0).map_err(|e| Error::new(format!("the font of this program cannot be read: {e}")))
+    Face::parse(bytes, 0)
+        .map_err(|e| Error::new(format!("the font of this program cannot be read: {e}")))
 }
 
 struct Fonts {
@@ -77,7 +80,12 @@ struct Canvas {
 fn brush(p: Paint) -> tiny_skia::Paint<'static> {
     let c = p.ink.color();
     let mut paint = tiny_skia::Paint::default();
-    paint.set_color_rgba8(c.0, c.1, c.2, (p.opacity.clamp(0.0, 1.0) * 255.0).round() as u8);
+    paint.set_color_rgba8(
+        c.0,
+        c.1,
+        c.2,
+        (p.opacity.clamp(0.0, 1.0) * 255.0).round() as u8,
+    );
     paint.anti_alias = true;
     paint
 }
@@ -115,8 +123,13 @@ fn stroke(width: u32, dash: &str) -> Stroke {
 impl Canvas {
     fn fill(&mut self, path: Option<Path>, paint: Paint) {
         if let Some(path) = path {
-            self.pixmap
-                .fill_path(&path, &brush(paint), FillRule::Winding, self.to_pixels, None);
+            self.pixmap.fill_path(
+                &path,
+                &brush(paint),
+                FillRule::Winding,
+                self.to_pixels,
+                None,
+            );
         }
     }
     fn line(&mut self, path: Option<Path>, paint: Paint, stroke: &Stroke) {
@@ -178,7 +191,8 @@ impl Canvas {
                 paint,
                 outline,
             } => {
-                let circle = PathBuilder::from_circle(center.0 as f32, center.1 as f32, *radius as f32);
+                let circle =
+                    PathBuilder::from_circle(center.0 as f32, center.1 as f32, *radius as f32);
                 match outline {
                     None => self.fill(circle, *paint),
                     Some(width) => self.line(circle, *paint, &stroke(*width, "")),
@@ -215,7 +229,9 @@ impl Canvas {
                 } else {
                     Transform::identity()
                 };
-                if let Some(outline) = outline.transform(turned.post_translate(at.0 as f32, at.1 as f32)) {
+                if let Some(outline) =
+                    outline.transform(turned.post_translate(at.0 as f32, at.1 as f32))
+                {
                     self.letters(outline, *ink, *halo);
                 }
             }

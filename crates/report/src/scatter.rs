@@ -130,7 +130,11 @@ pub fn sketch(id: &str, cells: &[Samples]) -> Option<Sketch> {
     let inside = |p: &&Point| bounds.holds(p);
     let outside = kept().filter(|p| !inside(p)).count();
     let largest = kept().map(|p| p.1).fold(f64::MIN, f64::max);
-    let thinnest = cells.iter().map(|c| c.1.len().div_ceil(MOST)).max().unwrap_or(1);
+    let thinnest = cells
+        .iter()
+        .map(|c| c.1.len().div_ceil(MOST))
+        .max()
+        .unwrap_or(1);
     let mut medians = false;
 
     let panels: Vec<Panel> = cells
@@ -247,10 +251,16 @@ fn crosses(cells: &[Cell], bounds: &Bounds) -> String {
 /// Says by what samples were discarded for the placement of the virtual machine: `placed` of them,
 /// of which `below` lie below the dots.
 fn placement(cells: &[Cell], (placed, below): (u64, u64)) -> String {
-    let of_placed = cells.iter().flat_map(|c| &c.0.discarded).filter(|d| d.placement);
+    let of_placed = cells
+        .iter()
+        .flat_map(|c| &c.0.discarded)
+        .filter(|d| d.placement);
     let there = quantile(of_placed.map(|d| d.line.nanos() as f64), 0.5);
     let here = quantile(
-        cells.iter().flat_map(|c| &c.0.lines).map(|l| l.nanos() as f64),
+        cells
+            .iter()
+            .flat_map(|c| &c.0.lines)
+            .map(|l| l.nanos() as f64),
         0.5,
     );
     let (Some(there), Some(here)) = (there, here) else {
@@ -385,8 +395,16 @@ mod tests {
         kept.extend([(9_000, 10_000), (20, 90_000)]);
         let sketch = sketch("f", &[cell(kept, vec![(50_000, 10_000), (30, 10_001)])]).unwrap();
         let panel = &sketch.panels[0];
-        assert!((1_999e3..2_050e3).contains(&panel.x.high), "{}", panel.x.high);
-        assert!((10_049.0..10_500.0).contains(&panel.y.high), "{}", panel.y.high);
+        assert!(
+            (1_999e3..2_050e3).contains(&panel.x.high),
+            "{}",
+            panel.x.high
+        );
+        assert!(
+            (10_049.0..10_500.0).contains(&panel.y.high),
+            "{}",
+            panel.y.high
+        );
         assert!(
             sketch.caption.contains("2 samples lie outside of the axes"),
             "{}",
@@ -410,8 +428,16 @@ mod tests {
 
     #[test]
     fn no_samples_make_no_figure_and_one_makes_one() {
-        assert!(figure("f", &[cell(vec![], vec![(1, 1)])]).unwrap().is_none());
-        assert!(figure("f", &[cell(vec![(0, 0)], vec![])]).unwrap().is_some());
+        assert!(
+            figure("f", &[cell(vec![], vec![(1, 1)])])
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            figure("f", &[cell(vec![(0, 0)], vec![])])
+                .unwrap()
+                .is_some()
+        );
     }
 
     #[test]

@@ -58,10 +58,23 @@ pub fn crossing(falling: &Curve, reference: &Curve) -> Option<Crossing> {
 ///
 /// # Errors
 /// As [`Sketch::draw`].
-pub fn by_utilization(id: &str, title: &str, m: u32, curves: &[Curve], caption: &str) -> Result<Figure> {
-    let x = Axis::linear("total utilization U", 0.0..f64::from(m.max(1)), words::plain);
+pub fn by_utilization(
+    id: &str,
+    title: &str,
+    m: u32,
+    curves: &[Curve],
+    caption: &str,
+) -> Result<Figure> {
+    let x = Axis::linear(
+        "total utilization U",
+        0.0..f64::from(m.max(1)),
+        words::plain,
+    );
     let description = describe(curves, |curve| {
-        let half = curve.points.windows(2).find(|w| w[0].1 >= 0.5 && w[1].1 < 0.5)?;
+        let half = curve
+            .points
+            .windows(2)
+            .find(|w| w[0].1 >= 0.5 && w[1].1 < 0.5)?;
         Some(format!(
             "falls below one half at a utilization of about {}",
             words::three(half[1].0)
@@ -192,13 +205,20 @@ fn chart(
     let look = |index: usize, curve: &Curve| {
         let look = Look::of_policy(&curve.policy);
         // Two policies of one family must not look alike.
-        match curves[..index].iter().any(|c| Look::of_policy(&c.policy) == look) {
+        match curves[..index]
+            .iter()
+            .any(|c| Look::of_policy(&c.policy) == look)
+        {
             true => Look::nth(index + 4),
             false => look,
         }
     };
     let mut layers = Vec::new();
-    for (index, curve) in curves.iter().enumerate().filter(|(_, c)| !c.band.is_empty()) {
+    for (index, curve) in curves
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| !c.band.is_empty())
+    {
         layers.push(Layer::Band {
             look: look(index, curve),
             ends: curve.band.clone(),
@@ -214,7 +234,12 @@ fn chart(
     for (index, curve) in curves.iter().enumerate() {
         // Few enough marks to see the curve: about a dozen, offset from series to series.
         let every = curve.points.len().div_ceil(12).max(1);
-        let points = curve.points.iter().skip(index % every).step_by(every).copied();
+        let points = curve
+            .points
+            .iter()
+            .skip(index % every)
+            .step_by(every)
+            .copied();
         layers.push(Layer::Marks {
             look: look(index, curve),
             points: points.collect(),
@@ -281,7 +306,10 @@ mod tests {
             Shape::Polygon { points, paint } => (paint.opacity < 1.0).then_some(points.len()),
             _ => None,
         };
-        assert_eq!(figure.shapes.iter().filter_map(light).collect::<Vec<_>>(), [4]);
+        assert_eq!(
+            figure.shapes.iter().filter_map(light).collect::<Vec<_>>(),
+            [4]
+        );
         let said = |s: &Shape| matches!(s, Shape::Text { text, .. } if text.contains("95 %"));
         assert!(
             figure.shapes.iter().any(said),

@@ -69,7 +69,10 @@ pub fn figure(id: &str, title: &str, view: &View, rows: Rows, width: f64, remark
         id: id.to_owned(),
         title: title.to_owned(),
         description: describe(view),
-        caption: [caption(view), remark.to_owned()].join(" ").trim_end().to_owned(),
+        caption: [caption(view), remark.to_owned()]
+            .join(" ")
+            .trim_end()
+            .to_owned(),
         width,
         height,
         shapes: drawing.shapes,
@@ -86,7 +89,13 @@ fn describe(view: &View) -> String {
         .iter()
         .filter(|m| m.kind == MarkKind::Miss)
         .take(12)
-        .map(|m| format!("{} at {}", view.names[m.task.index()], words::moment(m.time)))
+        .map(|m| {
+            format!(
+                "{} at {}",
+                view.names[m.task.index()],
+                words::moment(m.time)
+            )
+        })
         .collect();
     let missed = match misses.len() {
         0 => "no deadline is missed".to_owned(),
@@ -148,9 +157,15 @@ impl<'v> Canvas<'v> {
         tasks.dedup();
         let labels: Vec<String> = match rows {
             Rows::Processors => view.processors.iter().map(|c| format!("P{c}")).collect(),
-            Rows::Tasks => tasks.iter().map(|t| view.names[t.index()].clone()).collect(),
+            Rows::Tasks => tasks
+                .iter()
+                .map(|t| view.names[t.index()].clone())
+                .collect(),
         };
-        let widest = labels.iter().map(|l| text_width(l, TEXT)).fold(0.0, f64::max);
+        let widest = labels
+            .iter()
+            .map(|l| text_width(l, TEXT))
+            .fold(0.0, f64::max);
         Canvas {
             view,
             rows,
@@ -183,7 +198,12 @@ impl<'v> Canvas<'v> {
     fn fill_of(&self, cpu: CpuId, task: TaskId) -> Fill {
         let place = match self.rows {
             Rows::Processors => self.tasks.binary_search(&task).unwrap_or(0),
-            Rows::Tasks => self.view.processors.iter().position(|c| *c == cpu).unwrap_or(0),
+            Rows::Tasks => self
+                .view
+                .processors
+                .iter()
+                .position(|c| *c == cpu)
+                .unwrap_or(0),
         };
         nth_fill(place)
     }
@@ -191,7 +211,10 @@ impl<'v> Canvas<'v> {
     fn row_label(&self, row: usize) -> String {
         match self.rows {
             Rows::Processors => self.view.processors.get(row).map(|c| format!("P{c}")),
-            Rows::Tasks => self.tasks.get(row).map(|t| self.view.names[t.index()].clone()),
+            Rows::Tasks => self
+                .tasks
+                .get(row)
+                .map(|t| self.view.names[t.index()].clone()),
         }
         .unwrap_or_default()
     }

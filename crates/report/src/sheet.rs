@@ -6,8 +6,8 @@
 use crate::style::Ink;
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
-    BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind, FontStyle,
-    FontTransform,
+    BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
+    FontStyle, FontTransform,
 };
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -228,7 +228,12 @@ impl DrawingBackend for Backend {
     fn draw_pixel(&mut self, point: BackendCoord, color: BackendColor) -> Drawn {
         self.draw_rect(point, (point.0 + 1, point.1 + 1), &color, true)
     }
-    fn draw_line<S: BackendStyle>(&mut self, from: BackendCoord, to: BackendCoord, style: &S) -> Drawn {
+    fn draw_line<S: BackendStyle>(
+        &mut self,
+        from: BackendCoord,
+        to: BackendCoord,
+        style: &S,
+    ) -> Drawn {
         self.draw_path([from, to], style)
     }
     fn draw_rect<S: BackendStyle>(
@@ -287,7 +292,12 @@ impl DrawingBackend for Backend {
         });
         Ok(())
     }
-    fn draw_text<T: BackendTextStyle>(&mut self, text: &str, style: &T, pos: BackendCoord) -> Drawn {
+    fn draw_text<T: BackendTextStyle>(
+        &mut self,
+        text: &str,
+        style: &T,
+        pos: BackendCoord,
+    ) -> Drawn {
         let size = style.size() / TENTHS;
         let anchor = style.anchor();
         // From where the text is anchored down to its base line; the same in every renderer, unlike

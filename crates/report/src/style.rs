@@ -202,7 +202,11 @@ mod tests {
             assert_eq!(row.0 as usize, index, "{:?}", row.0);
             assert_eq!(row.0.row().0, row.0);
             let c = row.0.color();
-            assert_eq!(Ink::of((c.0, c.1, c.2)), Some(row.0), "two inks share a color");
+            assert_eq!(
+                Ink::of((c.0, c.1, c.2)),
+                Some(row.0),
+                "two inks share a color"
+            );
         }
     }
 
@@ -249,7 +253,10 @@ mod tests {
                 Ink::Black | Ink::Gray => 4.5,
                 _ => 3.0,
             };
-            assert!(contrast(light, INKS[0].2) >= least, "{ink:?} on light paper");
+            assert!(
+                contrast(light, INKS[0].2) >= least,
+                "{ink:?} on light paper"
+            );
             assert!(contrast(dark, INKS[0].3) >= least, "{ink:?} on dark paper");
             // Dots are not painted in full: what is left of their ink must still stand out.
             let dots = mixed(dark, INKS[0].3, DARK_DOTS);

@@ -126,7 +126,12 @@ fn write_shape(svg: &mut String, shape: &Shape) {
             )
         }
         Shape::Polygon { points, paint } => {
-            writeln!(svg, "<polygon points=\"{}\" {}/>", places(points), filled(*paint))
+            writeln!(
+                svg,
+                "<polygon points=\"{}\" {}/>",
+                places(points),
+                filled(*paint)
+            )
         }
         Shape::Tip { points, text } => writeln!(
             svg,
@@ -183,7 +188,11 @@ fn write_shape(svg: &mut String, shape: &Shape) {
             halo,
         } => {
             let mut place = if *upwards {
-                format!("transform=\"translate({} {}) rotate(-90)\"", px(at.0), px(at.1))
+                format!(
+                    "transform=\"translate({} {}) rotate(-90)\"",
+                    px(at.0),
+                    px(at.1)
+                )
             } else {
                 format!("x=\"{}\" y=\"{}\"", px(at.0), px(at.1))
             };

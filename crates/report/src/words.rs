@@ -23,8 +23,15 @@ pub fn three(value: f64) -> String {
         v if v < 99.95 => 1,
         _ => 0,
     };
-    let text = format!("{value:.*}", usize::try_from(decimals.clamp(0, 6)).unwrap_or(0));
-    match text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+    let text = format!(
+        "{value:.*}",
+        usize::try_from(decimals.clamp(0, 6)).unwrap_or(0)
+    );
+    match text
+        .trim_start_matches('-')
+        .chars()
+        .all(|c| c == '0' || c == '.')
+    {
         true => "0".to_owned(),
         false => text.replace('-', "−"),
     }

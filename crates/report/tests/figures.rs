@@ -51,8 +51,18 @@ fn cut(figure: &Figure) -> Vec<String> {
         };
         let (x, y) = (f64::from(at.0) / 10.0, f64::from(at.1) / 10.0);
         let (left, right, top, bottom) = match upwards {
-            false => (x - back, x - back + length, y - size * 0.76, y + size * 0.22),
-            true => (x - size * 0.76, x + size * 0.22, y + back - length, y + back),
+            false => (
+                x - back,
+                x - back + length,
+                y - size * 0.76,
+                y + size * 0.22,
+            ),
+            true => (
+                x - size * 0.76,
+                x + size * 0.22,
+                y + back - length,
+                y + back,
+            ),
         };
         let inside = left >= 0.0 && top >= 0.0 && right <= figure.width && bottom <= figure.height;
         (!inside).then(|| {
@@ -84,7 +94,11 @@ fn weighted(longest: f64, title: &str) -> Figure {
         points: vec![(0.0, 0.9), (longest, end)],
         band: vec![(0.0, 0.85, 0.95), (longest, end - 0.05, end + 0.05)],
     };
-    let curves = [curve("P-EDF", 0.5), curve("G-EDF", 0.4), curve("C-EDF-L2", 0.6)];
+    let curves = [
+        curve("P-EDF", 0.5),
+        curve("G-EDF", 0.4),
+        curve("C-EDF-L2", 0.6),
+    ];
     schedulability::weighted("weighted", title, &curves, None, "").unwrap()
 }
 
@@ -192,9 +206,12 @@ fn smear() -> View {
 fn nothing_is_cut_at_the_edges_of_any_figure() {
     let xeon = Platform::builtin("xeon-l7455").unwrap();
     let profile = Profile::builtin("xeon-l7455").unwrap();
-    let long =
-        "A study whose title has many more words than there is room for in a single line above the axes";
-    let mut figures = vec![weighted(1e6, "W"), weighted(5e6, "W"), weighted(9.999e5, long)];
+    let long = "A study whose title has many more words than there is room for in a single line above the axes";
+    let mut figures = vec![
+        weighted(1e6, "W"),
+        weighted(5e6, "W"),
+        weighted(9.999e5, long),
+    ];
     figures.push(weighted(9e9, "W"));
     let curve = Curve {
         policy: "G-EDF".to_owned(),
@@ -254,7 +271,10 @@ fn nothing_is_cut_at_the_edges_of_any_figure() {
 fn a_millisecond_at_the_end_of_an_axis_is_written_as_one() {
     let figure = weighted(1e6, "W");
     let said = texts(&figure);
-    assert!(said.contains(&"1 ms") && said.contains(&"0.2 ms"), "{said:?}");
+    assert!(
+        said.contains(&"1 ms") && said.contains(&"0.2 ms"),
+        "{said:?}"
+    );
     assert!(!said.iter().any(|t| t.contains("1000")), "{said:?}");
 }
 
@@ -378,7 +398,8 @@ fn a_legend_of_more_tasks_than_looks_counts_the_others() {
 
 #[test]
 fn a_remark_stands_in_the_picture_and_in_its_caption() {
-    let remark = "Drawn from 0 ms to 4 ms only: more would lie too close. `--from` draws another part.";
+    let remark =
+        "Drawn from 0 ms to 4 ms only: more would lie too close. `--from` draws another part.";
     let figure = schedule::figure("s", "t", &smear(), Rows::Tasks, 470.0, remark);
     assert!(figure.caption.ends_with(remark));
     // There is no type for commands in a picture.

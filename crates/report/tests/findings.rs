@@ -108,7 +108,12 @@ fn negative_delays() {
         curve(
             Resumption::Memory,
             Load::Idle,
-            vec![point(256, Some(90_000), Some((80_000, 99_000)), Some(120_000))]
+            vec![point(
+                256,
+                Some(90_000),
+                Some((80_000, 99_000)),
+                Some(120_000)
+            )]
         ),
         curve(
             Resumption::Memory,
@@ -201,8 +206,10 @@ fn where_global_stops_being_better() {
         vec![point(64, Some(900), None, None)],
     )]);
     let said = |g: &Curve| {
-        findings::global_or_partitioned(g, &partitioned, &[&xeon, &small], |name| format!("`{name}`"))
-            .join("\n")
+        findings::global_or_partitioned(g, &partitioned, &[&xeon, &small], |name| {
+            format!("`{name}`")
+        })
+        .join("\n")
     };
     insta::assert_snapshot!([said(&crosses), said(&never), said(&below)].join("\n--\n"));
 }

@@ -265,7 +265,9 @@ impl Entry {
         what: &str,
         ours: impl Fn(&Answers) -> Option<bool> + Send + Sync + 'static,
     ) -> Self {
-        self.value(what, PaperValue::Holds, "", move |a| ours(a).map(Ours::Holds))
+        self.value(what, PaperValue::Holds, "", move |a| {
+            ours(a).map(Ours::Holds)
+        })
     }
 
     /// Adds a number that the paper shows in a picture only.

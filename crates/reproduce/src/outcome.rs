@@ -71,7 +71,13 @@ pub fn compare(entry: &Entry, answers: &Answers) -> Vec<Row> {
             PaperValue::Elsewhere(value) => (Some(value), None),
             PaperValue::Holds | PaperValue::NotPrinted => (None, None),
         };
-        let agrees = |yes| if yes { Verdict::Agrees } else { Verdict::Differs };
+        let agrees = |yes| {
+            if yes {
+                Verdict::Agrees
+            } else {
+                Verdict::Differs
+            }
+        };
         let verdict = match (&value.paper, number, holds) {
             (_, None, None) => Verdict::NotRun,
             (PaperValue::Number { value, within }, Some(ours), _) => {
@@ -128,6 +134,9 @@ mod tests {
             NotRun,
         ];
         assert_eq!(verdicts, expected);
-        assert_eq!((rows[2].place.as_str(), rows[3].place.as_str()), ("§9", "§10"));
+        assert_eq!(
+            (rows[2].place.as_str(), rows[3].place.as_str()),
+            ("§9", "§10")
+        );
     }
 }

@@ -32,7 +32,11 @@ impl Answers {
         let names: Vec<&str> = lines.next()?.split(',').collect();
         let row = |line: &str| {
             let cells = line.split(',').map(str::to_owned);
-            names.iter().map(|name| (*name).to_owned()).zip(cells).collect()
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .zip(cells)
+                .collect()
         };
         Some(lines.map(row).collect())
     }
@@ -59,7 +63,8 @@ pub fn misses(step: usize, name: &'static str) -> impl Fn(&Answers) -> Option<f6
 /// --jobs`.
 pub fn missed_deadlines(a: &Answers, file: &str, name: &str) -> Option<Vec<f64>> {
     let late = |row: &&BTreeMap<String, String>| row["task"] == name && row["tardiness_ns"] != "0";
-    let deadline = |row: &BTreeMap<String, String>| Some(row["deadline_ns"].parse::<f64>().ok()? / 1e6);
+    let deadline =
+        |row: &BTreeMap<String, String>| Some(row["deadline_ns"].parse::<f64>().ok()? / 1e6);
     a.table(file)?.iter().filter(late).map(deadline).collect()
 }
 
@@ -88,7 +93,9 @@ pub fn co_scheduled(a: &Answers, file: &str, quanta: usize) -> Option<Vec<Vec<St
     let mut seen = Vec::with_capacity(quanta);
     for quantum in 0..quanta {
         let begin = quantum as u64 * 1_000_000;
-        while let Some(row) = rows.next_if(|r| r["time_ns"].parse::<u64>().is_ok_and(|t| t <= begin)) {
+        while let Some(row) =
+            rows.next_if(|r| r["time_ns"].parse::<u64>().is_ok_and(|t| t <= begin))
+        {
             let processor = row["processor"].clone();
             match row["event"].as_str() {
                 "start" | "resumption" | "migration" => {

@@ -82,16 +82,24 @@ fn entries_are_well_formed() {
                 .any(|k| kind.starts_with(k)),
             "{id}"
         );
-        assert!(!entry.title.is_empty() && !entry.title.contains('\n'), "{id}");
+        assert!(
+            !entry.title.is_empty() && !entry.title.contains('\n'),
+            "{id}"
+        );
         assert!(!entry.place.is_empty(), "{id}");
         // Whoever reads a state has to find out by which command, or what is missing.
         let has_steps = !entry.steps.is_empty();
         match &entry.state {
-            State::Reproduced | State::Drawn => assert!(has_steps && !entry.values.is_empty(), "{id}"),
+            State::Reproduced | State::Drawn => {
+                assert!(has_steps && !entry.values.is_empty(), "{id}")
+            }
             State::InPart(text) => assert!(has_steps && !text.is_empty(), "{id}"),
             State::Measured(_) => assert!(has_steps, "{id}"),
             State::Tested(text) | State::Illustration(text) | State::NotYet(text) => {
-                assert!(!has_steps && entry.values.is_empty() && !text.is_empty(), "{id}");
+                assert!(
+                    !has_steps && entry.values.is_empty() && !text.is_empty(),
+                    "{id}"
+                );
             }
         }
         assert!(State::WORDS.contains(&entry.state.word()), "{id}");

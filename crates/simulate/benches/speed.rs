@@ -33,7 +33,11 @@ fn tasks(n: u64, percent: u64) -> TaskSet {
 /// Time on the processor so far; where the kernel does not tell, wall time.
 fn on_processor(start: Instant) -> Wall {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    match stat.split_whitespace().next().and_then(|ns| ns.parse().ok()) {
+    match stat
+        .split_whitespace()
+        .next()
+        .and_then(|ns| ns.parse().ok())
+    {
         Some(ns) => Wall::from_nanos(ns),
         None => start.elapsed(),
     }
@@ -131,7 +135,15 @@ impl Case {
             fn visit<P: policy::Policy>(self, plan: policy::Plan<P>) -> Summary {
                 let Plainly(case, scenario, costs) = self;
                 let (set, platform) = (&case.set, &case.platform);
-                let run = simulate::costly::run_plainly(plan, set, platform, scenario, costs, &Silent, ());
+                let run = simulate::costly::run_plainly(
+                    plan,
+                    set,
+                    platform,
+                    scenario,
+                    costs,
+                    &Silent,
+                    (),
+                );
                 run.expect("a simulation").0
             }
         }
@@ -150,7 +162,9 @@ impl Case {
     ) {
         let mut seconds = Vec::new();
         let mut group = c.benchmark_group("simulate");
-        group.sample_size(20).throughput(Throughput::Elements(elements));
+        group
+            .sample_size(20)
+            .throughput(Throughput::Elements(elements));
         group.warm_up_time(Wall::from_millis(500));
         group.measurement_time(Wall::from_secs(2));
         group.bench_function(name, |b| {
@@ -196,14 +210,17 @@ fn speed(c: &mut Criterion) {
         });
         let costly = Case::new(m, n, percent, "g-edf").with_overheads();
         let jobs = costly.run(()).completed();
-        costly.bench(c, &name("all overheads"), peers[2], jobs, |case| case.run(()));
+        costly.bench(c, &name("all overheads"), peers[2], jobs, |case| {
+            case.run(())
+        });
         let plain = name("all overheads, plain path");
         costly.bench(c, &plain, peers[2], jobs, Case::run_plainly);
     }
     // Every quantum of every processor that is given to a job.
     let pd2 = Case::new(4, 20, 304, "pd2");
     let quanta = |set: &TaskSet| {
-        let per_second = |t: &Timing| t.wcet.nanos().div_ceil(1_000_000) * 1_000_000_000 / t.period.nanos();
+        let per_second =
+            |t: &Timing| t.wcet.nanos().div_ceil(1_000_000) * 1_000_000_000 / t.period.nanos();
         200 * set.timings().iter().map(per_second).sum::<u64>()
     };
     pd2.bench(

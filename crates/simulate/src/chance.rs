@@ -101,17 +101,23 @@ impl Chance {
         };
         for (what, value) in positive {
             if !(value.is_finite() && *value > 0.0) {
-                return Err(Error::new(format!("{what} is {value}")).remedy("give a positive number"));
+                return Err(
+                    Error::new(format!("{what} is {value}")).remedy("give a positive number")
+                );
             }
         }
         if let Shape::Normal { mean, .. } | Shape::Gumbel { location: mean, .. } = shape
             && !mean.is_finite()
         {
-            return Err(Error::new(format!("{mean} is no part")).remedy("give a number such as `0.8`"));
+            return Err(
+                Error::new(format!("{mean} is no part")).remedy("give a number such as `0.8`")
+            );
         }
         if !(0.0..=MOST).contains(&low) || !(low..=MOST).contains(&high) || high == 0.0 {
-            return Err(Error::new(format!("parts from {low} to {high} are no range"))
-                .remedy(format!("give 0 <= LOW <= HIGH <= {MOST}, HIGH positive")));
+            return Err(
+                Error::new(format!("parts from {low} to {high} are no range"))
+                    .remedy(format!("give 0 <= LOW <= HIGH <= {MOST}, HIGH positive")),
+            );
         }
         let (below, within) = match shape {
             Shape::Uniform => (0.0, 1.0),
@@ -195,10 +201,14 @@ impl Chance {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
         let Some((_, form)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let error = Error::new(format!("there is no distribution `{name}`"));
-            return Err(error.remedy(match nearest(name, NAMES.iter().map(|(n, _)| *n)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "write `uniform`, `normal`, `exponential`, `weibull` or `gumbel`".to_owned(),
-            }));
+            return Err(
+                error.remedy(match nearest(name, NAMES.iter().map(|(n, _)| *n)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        "write `uniform`, `normal`, `exponential`, `weibull` or `gumbel`".to_owned()
+                    }
+                }),
+            );
         };
         let bad = || {
             Error::new(format!("`{text}` is not `{name}:{form}`")).remedy(match name {
@@ -334,7 +344,8 @@ mod tests {
         assert_moments("normal:0.9,0.3@0.5-1", normal(0.9, 0.3), 0.5, 1.0);
         assert_moments("exponential:0.3", |x| (-x / 0.3_f64).exp(), 0.0, 1.0);
         assert_moments("exponential:0.5@0-20", |x| (-x / 0.5_f64).exp(), 0.0, 20.0);
-        let weibull = |k: f64, s: f64| move |x: f64| (x / s).powf(k - 1.0) * (-(x / s).powf(k)).exp();
+        let weibull =
+            |k: f64, s: f64| move |x: f64| (x / s).powf(k - 1.0) * (-(x / s).powf(k)).exp();
         assert_moments("weibull:2,0.5", weibull(2.0, 0.5), 0.0, 1.0);
         assert_moments("weibull:1.5,0.4@0.2-0.8", weibull(1.5, 0.4), 0.2, 0.8);
         let gumbel = |m: f64, s: f64| move |x: f64| (-(x - m) / s - (-(x - m) / s).exp()).exp();

@@ -3,7 +3,9 @@
 
 use crate::scenario::LONGEST;
 use model::profile::OverheadKind;
-use model::{Bytes, Duration, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskSet};
+use model::{
+    Bytes, Duration, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskSet,
+};
 use trace::Charges;
 
 /// The costs of one run. All times in nanoseconds.
@@ -77,7 +79,9 @@ impl Costs {
             ipi_latency: overhead(OverheadKind::IpiLatency),
             timer_transfer: overhead(OverheadKind::TimerTransfer),
             tick: overhead(OverheadKind::Tick),
-            tick_period: profile.tick_period.map(|period| period.nanos().clamp(1, LONGEST)),
+            tick_period: profile
+                .tick_period
+                .map(|period| period.nanos().clamp(1, LONGEST)),
             ..Costs::default()
         };
         if !unknown.is_empty() {
@@ -94,7 +98,9 @@ impl Costs {
                 Some(wss) => cpmd(profile, *kind, load, wss, statistic),
                 None => Ok(0),
             };
-            costs.cpmd.push(kinds.iter().map(of_kind).collect::<Result<_>>()?);
+            costs
+                .cpmd
+                .push(kinds.iter().map(of_kind).collect::<Result<_>>()?);
         }
         if set.ids().all(|id| set.wss(id).is_none()) {
             costs.cpmd.clear();
@@ -166,12 +172,20 @@ impl Costs {
         {
             return Ok(());
         }
-        Err(Error::new("the cache delays do not fit the set and the platform")
-            .remedy("read the costs for this set and platform"))
+        Err(
+            Error::new("the cache delays do not fit the set and the platform")
+                .remedy("read the costs for this set and platform"),
+        )
     }
 }
 
-fn cpmd(profile: &Profile, kind: Resumption, load: Load, wss: Bytes, statistic: Statistic) -> Result<u64> {
+fn cpmd(
+    profile: &Profile,
+    kind: Resumption,
+    load: Load,
+    wss: Bytes,
+    statistic: Statistic,
+) -> Result<u64> {
     let reading = profile.worst_cpmd(&[kind], load, wss, statistic)?;
     Ok(reading.value.cost().nanos().min(LONGEST))
 }

@@ -25,7 +25,10 @@ impl Processors {
             domain_of.extend(domain.cpus.iter().map(|_| index as u32));
         }
         Processors {
-            ids: domains.iter().flat_map(|d| d.cpus.iter().copied()).collect(),
+            ids: domains
+                .iter()
+                .flat_map(|d| d.cpus.iter().copied())
+                .collect(),
             base,
             domain_of,
         }
@@ -124,7 +127,11 @@ const WATCH_EVERY: u32 = 1 << 16;
 /// Lets time pass until the horizon, the first miss where the scenario says so, or an interruption.
 /// Says why it ended and when.
 #[inline(always)]
-pub(crate) fn run(engine: &mut impl Engine, scenario: &Scenario, watch: &impl Watch) -> (Ending, u64) {
+pub(crate) fn run(
+    engine: &mut impl Engine,
+    scenario: &Scenario,
+    watch: &impl Watch,
+) -> (Ending, u64) {
     let horizon = scenario.horizon.nanos();
     let mut until_watch = WATCH_EVERY;
     let (mut now, mut told) = (0, 0);

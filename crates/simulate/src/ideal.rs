@@ -159,7 +159,11 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     #[inline(always)]
     fn next(&mut self, _horizon: u64) -> u64 {
         let core = &self.core;
-        let next = core.ends.key().min(core.releases.key()).min(core.timers.key());
+        let next = core
+            .ends
+            .key()
+            .min(core.releases.key())
+            .min(core.timers.key());
         if P::SLICES {
             next.min(core.arrivals.key())
         } else {

@@ -57,7 +57,13 @@ impl Row {
 
     /// The job of [`Life::number`], which is released and serviced, becomes the current one.
     #[inline(always)]
-    fn begin(&mut self, task: u32, scenario: &Scenario, constant_demand: bool, budgeted: bool) -> Job {
+    fn begin(
+        &mut self,
+        task: u32,
+        scenario: &Scenario,
+        constant_demand: bool,
+        budgeted: bool,
+    ) -> Job {
         let demand = match constant_demand {
             true => self.demand,
             false => scenario.demand(task, self.life.number(), self.wcet),
@@ -251,7 +257,9 @@ impl<'a> Jobs<'a> {
         }
         let row = &mut self.rows[task as usize];
         if row.arrived > number + 1 {
-            row.release = self.scenario.release_after(task, number, row.release, row.period);
+            row.release = self
+                .scenario
+                .release_after(task, number, row.release, row.period);
         }
         row.late = self.scenario.late(task, number + 1);
         let successor = row.life.awaits(row.released);
@@ -325,7 +333,9 @@ impl<'a> Jobs<'a> {
             let (mut number, mut release) = (row.life.number(), row.release);
             while number < row.arrived && self.due(task, number, release) <= end {
                 show.unfinished(task, number, self.due(task, number, release));
-                release = self.scenario.release_after(task, number, release, row.period);
+                release = self
+                    .scenario
+                    .release_after(task, number, release, row.period);
                 number += 1;
             }
         }
@@ -343,7 +353,9 @@ impl<'a> Jobs<'a> {
                 let more = ((end - release - row.deadline) / row.period).min(last - number - 1);
                 return number - first + 1 + more;
             }
-            release = self.scenario.release_after(task, number, release, row.period);
+            release = self
+                .scenario
+                .release_after(task, number, release, row.period);
             number += 1;
         }
         number - first

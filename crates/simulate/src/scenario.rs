@@ -118,16 +118,19 @@ impl Scenario {
     /// A time beyond 73 years, a zero quantum, lists that do not fit the set.
     pub fn check(&self, set: &TaskSet) -> Result<()> {
         let long = |what: String, d: Duration| match d.nanos() {
-            ns if ns > LONGEST => {
-                Err(Error::new(format!("{what} {d} is too long to simulate")).remedy("stay below 73 years"))
-            }
+            ns if ns > LONGEST => Err(Error::new(format!("{what} {d} is too long to simulate"))
+                .remedy("stay below 73 years")),
             _ => Ok(()),
         };
         long("the horizon".to_owned(), self.horizon)?;
         for id in set.ids() {
             let t = set.timings()[id.index()];
             let phase = set.details(id).map_or(Duration::ZERO, |d| d.phase);
-            for (what, d) in [("period", t.period), ("deadline", t.deadline), ("phase", phase)] {
+            for (what, d) in [
+                ("period", t.period),
+                ("deadline", t.deadline),
+                ("phase", phase),
+            ] {
                 long(format!("the {what} of {}", set.name(id)), d)?;
             }
             long(
@@ -153,16 +156,18 @@ impl Scenario {
         if let Lateness::Random(most) | Lateness::First(most) = &self.lateness {
             fits(set, most.len(), "release jitters")?;
             if matches!(self.releases, Releases::Given(_)) {
-                return Err(
-                    Error::new("the releases are given, and jitter is to be added to them")
-                        .remedy("give release times without jitter"),
-                );
+                return Err(Error::new(
+                    "the releases are given, and jitter is to be added to them",
+                )
+                .remedy("give release times without jitter"));
             }
             let both = most.iter().zip(set.timings());
             if let Some(id) = both.clone().position(|(most, t)| *most > t.period.nanos()) {
-                return Err(Error::new("the jitter to simulate is longer than the period")
-                    .at(format!("task {}", id + 1))
-                    .remedy("give at most a period"));
+                return Err(
+                    Error::new("the jitter to simulate is longer than the period")
+                        .at(format!("task {}", id + 1))
+                        .remedy("give at most a period"),
+                );
             }
         }
         Ok(())
@@ -171,20 +176,19 @@ impl Scenario {
     fn check_releases(&self, set: &TaskSet) -> Result<()> {
         match &self.releases {
             Releases::Sporadic(part) if *part > Ratio::whole(1000) => {
-                return Err(
-                    Error::new("the gaps are longer than a thousand periods").remedy("give a smaller part")
-                );
+                return Err(Error::new("the gaps are longer than a thousand periods")
+                    .remedy("give a smaller part"));
             }
             Releases::Given(lists) => {
                 fits(set, lists.len(), "releases")?;
-                if let Some((task, _)) = lists
-                    .iter()
-                    .enumerate()
-                    .find(|(_, list)| !list.is_sorted() || list.last().is_some_and(|t| *t > LONGEST))
-                {
-                    return Err(Error::new("the releases do not ascend, or go beyond 73 years")
-                        .at(format!("task {}", task + 1))
-                        .remedy("sort them"));
+                if let Some((task, _)) = lists.iter().enumerate().find(|(_, list)| {
+                    !list.is_sorted() || list.last().is_some_and(|t| *t > LONGEST)
+                }) {
+                    return Err(
+                        Error::new("the releases do not ascend, or go beyond 73 years")
+                            .at(format!("task {}", task + 1))
+                            .remedy("sort them"),
+                    );
                 }
             }
             _ => {}
@@ -243,7 +247,11 @@ impl Scenario {
                 let times = lists.get(task).into_iter().flatten();
                 Ok(times.map(|(time, _)| *time).max().unwrap_or(0))
             }
-            Execution::Given(lists) => Ok(lists.get(task).and_then(|l| l.iter().max()).copied().unwrap_or(0)),
+            Execution::Given(lists) => Ok(lists
+                .get(task)
+                .and_then(|l| l.iter().max())
+                .copied()
+                .unwrap_or(0)),
         }
     }
 
@@ -376,8 +384,10 @@ fn fits(set: &TaskSet, lists: usize, what: &str) -> Result<()> {
 fn weighed(mut weights: impl Iterator<Item = u64>) -> Result<()> {
     match weights.try_fold(0_u64, u64::checked_add) {
         Some(1..) => Ok(()),
-        _ => Err(Error::new("the weights add up to nothing, or to more than 2^64")
-            .remedy("give each value a weight such as `1`, and at least one a positive one")),
+        _ => Err(
+            Error::new("the weights add up to nothing, or to more than 2^64")
+                .remedy("give each value a weight such as `1`, and at least one a positive one"),
+        ),
     }
 }
 
@@ -437,7 +447,9 @@ mod tests {
         );
         assert_eq!(discrete, sampled);
         let found: Vec<(u64, u32)> = discrete.into_iter().collect();
-        for ((time, count), (wanted, share)) in found.iter().zip([(500, 0.9), (1000, 0.09), (1500, 0.01)]) {
+        for ((time, count), (wanted, share)) in
+            found.iter().zip([(500, 0.9), (1000, 0.09), (1500, 0.01)])
+        {
             let expected: f64 = 100_000.0 * share;
             assert_eq!(*time, wanted);
             assert!(

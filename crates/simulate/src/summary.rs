@@ -37,7 +37,9 @@ impl TaskSummary {
     /// Mean time from release to completion; `None` if no job completed.
     pub fn response_mean(&self) -> Option<Duration> {
         let mean = self.response_sum.checked_div(u128::from(self.completed))?;
-        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+        Some(Duration::from_nanos(
+            u64::try_from(mean).unwrap_or(u64::MAX),
+        ))
     }
 }
 

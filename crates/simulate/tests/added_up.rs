@@ -32,8 +32,16 @@ fn counted(
             simulate::simulate(plan, &set, &platform, scenario, costs, &Silent, observer).unwrap();
         (summary.added_up(&set, &distributions), sink)
     } else {
-        let (summary, distributions) =
-            simulate::simulate(plan, &set, &platform, scenario, costs, &Silent, distributions).unwrap();
+        let (summary, distributions) = simulate::simulate(
+            plan,
+            &set,
+            &platform,
+            scenario,
+            costs,
+            &Silent,
+            distributions,
+        )
+        .unwrap();
         (summary.added_up(&set, &distributions), VecSink::default())
     }
 }
@@ -104,7 +112,8 @@ fn a_simulation_and_the_statistics_of_its_trace_say_the_same() {
                 _ => Enforcement::Exact,
             },
             // In the midst of whatever goes on.
-            horizon: units(of.horizon).saturating_add(model::Duration::from_nanos(random.below(UNIT))),
+            horizon: units(of.horizon)
+                .saturating_add(model::Duration::from_nanos(random.below(UNIT))),
             stop_at_miss: random.below(4) == 0,
             ..of.scenario()
         };

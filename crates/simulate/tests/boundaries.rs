@@ -30,7 +30,11 @@ fn every_corruption_at_either_end_of_a_trace_is_caught() {
             for horizon in 1..=24 {
                 let (header, events) = up_to(&instance, horizon);
                 let clean = check(&header, &events);
-                assert!(clean.is_clean(), "{policy}: {:?}\n{instance:#?}", clean.first);
+                assert!(
+                    clean.is_clean(),
+                    "{policy}: {:?}\n{instance:#?}",
+                    clean.first
+                );
                 let end = events[events.len() - 1].time;
                 for (i, e) in events.iter().enumerate() {
                     let at_an_end = e.time == end || e.time.nanos() == 0;
@@ -42,8 +46,10 @@ fn every_corruption_at_either_end_of_a_trace_is_caught() {
                         tried += 1;
                         let verdict = check(&header, &mutated);
                         if verdict.is_clean() && verdict.notes.is_empty() {
-                            let near: Vec<String> = mutated.iter().map(|e| format!("{e}\n")).collect();
-                            missed.push(format!("{policy}: {what} of {i}, {e}:\n{}", near.concat()));
+                            let near: Vec<String> =
+                                mutated.iter().map(|e| format!("{e}\n")).collect();
+                            missed
+                                .push(format!("{policy}: {what} of {i}, {e}:\n{}", near.concat()));
                         }
                     }
                 }
@@ -67,7 +73,10 @@ fn every_corruption_at_either_end_of_a_trace_is_caught() {
         EventKind::Idle,
         EventKind::Window,
     ] {
-        assert!(seen.contains(&(kind, true)), "no {kind} at the horizon: {seen:?}");
+        assert!(
+            seen.contains(&(kind, true)),
+            "no {kind} at the horizon: {seen:?}"
+        );
     }
     for kind in [
         EventKind::Release,
@@ -75,6 +84,9 @@ fn every_corruption_at_either_end_of_a_trace_is_caught() {
         EventKind::ServerBegin,
         EventKind::Window,
     ] {
-        assert!(seen.contains(&(kind, false)), "no {kind} at time zero: {seen:?}");
+        assert!(
+            seen.contains(&(kind, false)),
+            "no {kind} at time zero: {seen:?}"
+        );
     }
 }

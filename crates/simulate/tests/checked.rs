@@ -9,7 +9,12 @@ use simulate::{Costs, Execution, Releases, Scenario};
 use support::{Instance, POLICIES, Random, Small, instance, units};
 use trace::{EventKind, Flags, Header};
 
-fn check(instance: &Instance, costs: Option<&Costs>, events: &[trace::Event], context: &dyn Fn() -> String) {
+fn check(
+    instance: &Instance,
+    costs: Option<&Costs>,
+    events: &[trace::Event],
+    context: &dyn Fn() -> String,
+) {
     let scenario = instance.scenario();
     let header = Header {
         charges: costs.map(|c| c.charges(scenario.quantum)),
@@ -21,7 +26,12 @@ fn check(instance: &Instance, costs: Option<&Costs>, events: &[trace::Event], co
         "{:?}",
         verdict.notes
     );
-    assert!(verdict.is_clean(), "{:#?}\n{}", verdict.first.first(), context());
+    assert!(
+        verdict.is_clean(),
+        "{:#?}\n{}",
+        verdict.first.first(),
+        context()
+    );
 }
 
 /// Every policy with its place, which seeds it.
@@ -97,7 +107,12 @@ fn quanta_that_are_shorter_than_their_decisions_break_no_rule() {
         .enumerate()
     {
         for (at, most) in [200, 600, 2500].into_iter().enumerate() {
-            check_with_overheads(policy, 0x0c17_5151_79ba + (3 * index + at) as u64, 150, most);
+            check_with_overheads(
+                policy,
+                0x0c17_5151_79ba + (3 * index + at) as u64,
+                150,
+                most,
+            );
         }
     }
 }
@@ -145,8 +160,11 @@ fn a_job_without_budget_that_comes_back_at_the_end_of_a_quantum_is_cut_short() {
     };
     let (_, _, events) = instance.simulate(&scenario, Some(&costs));
     let comes_to_be_cut = |done: &&trace::Event| {
-        let puts_on = |e: &trace::Event| e.kind.puts_on() && (e.task, e.time) == (done.task, done.time);
-        done.kind == EventKind::Completion && done.flags.has(Flags::CUT) && events.iter().any(puts_on)
+        let puts_on =
+            |e: &trace::Event| e.kind.puts_on() && (e.task, e.time) == (done.task, done.time);
+        done.kind == EventKind::Completion
+            && done.flags.has(Flags::CUT)
+            && events.iter().any(puts_on)
     };
     assert!(events.iter().any(|e| comes_to_be_cut(&e)));
     let header = Header {

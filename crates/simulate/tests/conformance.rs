@@ -15,7 +15,9 @@ fn simulate(line: &str, policy: &str, assign: Option<&Value>) -> (Summary, Respo
     let platform = Platform::symmetric(batch.m);
     let assignment = assign.map(|assign| {
         Assignment::Clustered(Clustered {
-            clusters: (0..batch.m).map(|c| [CpuId(c)].into_iter().collect()).collect(),
+            clusters: (0..batch.m)
+                .map(|c| [CpuId(c)].into_iter().collect())
+                .collect(),
             cluster_of: assign
                 .as_array()
                 .unwrap()
@@ -36,19 +38,37 @@ fn simulate(line: &str, policy: &str, assign: Option<&Value>) -> (Summary, Respo
         ..Scenario::default()
     };
     let observer = Responses::new(batch.set.len());
-    simulate::simulate(plan, &batch.set, &platform, &scenario, None, &Silent, observer).unwrap()
+    simulate::simulate(
+        plan, &batch.set, &platform, &scenario, None, &Silent, observer,
+    )
+    .unwrap()
 }
 
 /// Compares with the expected answer of a set; says how many response times agreed.
 fn agrees(expected: &Value, summary: &Summary, responses: &Responses, set: &Value) -> usize {
     let (mut jobs, mut late, mut overdue) = (0, 0, 0);
-    for (task, expected) in expected["response_us"].as_array().unwrap().iter().enumerate() {
+    for (task, expected) in expected["response_us"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+    {
         let time = |key: &str| set["tasks"][task][key].as_u64().unwrap();
         let expected = expected.as_array().unwrap();
-        let complete: Vec<u64> = expected.iter().filter_map(|r| Some(r.as_u64()? * 1000)).collect();
-        assert_eq!(responses.of[task], complete, "set {}, task {task}", set["id"]);
+        let complete: Vec<u64> = expected
+            .iter()
+            .filter_map(|r| Some(r.as_u64()? * 1000))
+            .collect();
+        assert_eq!(
+            responses.of[task], complete,
+            "set {}, task {task}",
+            set["id"]
+        );
         assert_eq!(summary.tasks[task].released, expected.len() as u64);
-        late += complete.iter().filter(|r| **r > time("deadline") * 1000).count() as u64;
+        late += complete
+            .iter()
+            .filter(|r| **r > time("deadline") * 1000)
+            .count() as u64;
         // The tool counts late completions; a job that is incomplete at its deadline is a miss as
         // well.
         let horizon = set["horizon_us"].as_u64().unwrap();

@@ -41,9 +41,13 @@ fn told(verdict: &Verdict, events: &[Event]) -> String {
 
 #[test]
 fn schedules_with_overruns_and_budgets_are_clean() {
-    for (index, enforcement) in [Enforcement::Off, Enforcement::PerQuantum, Enforcement::Exact]
-        .into_iter()
-        .enumerate()
+    for (index, enforcement) in [
+        Enforcement::Off,
+        Enforcement::PerQuantum,
+        Enforcement::Exact,
+    ]
+    .into_iter()
+    .enumerate()
     {
         let mut random = Xorshift(0x1234_5678_9abc_def1 + index as u64);
         for set in 0..100 {
@@ -198,7 +202,13 @@ fn who_runs(events: &[Event]) -> Vec<(BTreeSet<u32>, usize)> {
 }
 
 /// Tries all corruptions of a trace.
-fn corrupt(of: &Instance, header: &Header, events: &[Event], tried: &mut usize, missed: &mut Vec<String>) {
+fn corrupt(
+    of: &Instance,
+    header: &Header,
+    events: &[Event],
+    tried: &mut usize,
+    missed: &mut Vec<String>,
+) {
     let clean = check(header, events);
     assert!(
         clean.is_clean(),
@@ -302,7 +312,9 @@ fn corrupted_overheads_are_caught() {
             for (begin, e) in events.iter().enumerate() {
                 // What is still under way at the end is nobody's to judge.
                 let Some(length) = events[begin..].iter().position(|b| {
-                    b.kind == EventKind::OverheadEnd && b.argument == e.argument && b.cpu() == e.cpu()
+                    b.kind == EventKind::OverheadEnd
+                        && b.argument == e.argument
+                        && b.cpu() == e.cpu()
                 }) else {
                     continue;
                 };
@@ -325,7 +337,8 @@ fn corrupted_overheads_are_caught() {
                     }
                     // The release of a slice, which its window tells.
                     Some(Overhead::Release) => !events.iter().any(|b| {
-                        b.kind == EventKind::Release && (b.task, b.job, b.cpu()) == (e.task, e.job, e.cpu())
+                        b.kind == EventKind::Release
+                            && (b.task, b.job, b.cpu()) == (e.task, e.job, e.cpu())
                     }),
                     // The timer of a job that is released after the end.
                     Some(Overhead::TimerTransfer) => {

@@ -46,7 +46,8 @@ fn picture(of: &Instance) -> Vec<String> {
     let table = occupancy(&events, of.m, of.horizon);
     (0..of.m as usize)
         .map(|cpu| {
-            let cell = |slot: &Vec<Option<u32>>| slot[cpu].map_or(".".to_owned(), |t| (t + 1).to_string());
+            let cell =
+                |slot: &Vec<Option<u32>>| slot[cpu].map_or(".".to_owned(), |t| (t + 1).to_string());
             table.iter().map(cell).collect()
         })
         .collect()
@@ -63,7 +64,10 @@ fn figure_2_2_of_002_edf_and_rm_on_one_processor() {
     let (summary, ..) = rm.simulate(&rm.scenario(), None);
     // "T3 misses its deadline at time 8 under RM."
     let miss = summary.first_miss.unwrap();
-    assert_eq!((miss.task.0, miss.job, miss.deadline.nanos()), (2, 0, 8 * UNIT));
+    assert_eq!(
+        (miss.task.0, miss.job, miss.deadline.nanos()),
+        (2, 0, 8 * UNIT)
+    );
 }
 
 #[test]
@@ -174,7 +178,9 @@ fn figure_4_2_of_002_edf_wm_runs_slices_in_windows() {
     assert_eq!(summary.misses(), 0);
     let first: Vec<String> = events
         .iter()
-        .filter(|e| e.task.0 == 6 && e.time.nanos() < 2100 * UNIT && e.kind != trace::EventKind::Release)
+        .filter(|e| {
+            e.task.0 == 6 && e.time.nanos() < 2100 * UNIT && e.kind != trace::EventKind::Release
+        })
         .map(ToString::to_string)
         .collect();
     assert_eq!(
@@ -241,7 +247,10 @@ fn figure_4_3_of_002_nps_f_serves_servers_in_slots() {
         "600us P2 migration T5^1 from P1",
         "590us P2 server-end N4",
     ] {
-        assert!(first.iter().any(|e| e == expected), "{expected} in {first:#?}");
+        assert!(
+            first.iter().any(|e| e == expected),
+            "{expected} in {first:#?}"
+        );
     }
     assert!(Duration::from_nanos(summary.tasks[3].migrations[0]).nanos() > 0);
 }
@@ -301,7 +310,11 @@ fn figure_2_a_of_003_global_edf_thrashes_in_five_quanta_of_eight() {
         _ => 4,
     };
     let thrashes = |jobs: &&&[&str]| jobs.iter().map(|job| size(job)).sum::<u64>() > 4;
-    assert_eq!(expected.iter().filter(thrashes).count(), 5, "62.5 % of the time");
+    assert_eq!(
+        expected.iter().filter(thrashes).count(),
+        5,
+        "62.5 % of the time"
+    );
     assert_eq!(summary.misses(), 0);
     // Event by event, the first eight quanta.
     let told: Vec<String> = events

@@ -41,7 +41,12 @@ fn a_simulated_year_does_not_drift() {
         ..Costs::default()
     };
     for policy in ["g-edf", "g-fp:rm"] {
-        let timings = vec![minutes(3, 10), minutes(20, 60), minutes(600, 1440), minutes(1, 7)];
+        let timings = vec![
+            minutes(3, 10),
+            minutes(20, 60),
+            minutes(600, 1440),
+            minutes(1, 7),
+        ];
         let ideal = run(policy, timings.clone(), &year, None);
         assert_eq!(ideal.tasks[0].released, 365 * 144, "{policy}");
         assert_eq!(ideal.tasks[2].completed, 365, "{policy}");
@@ -58,7 +63,12 @@ fn a_simulated_year_does_not_drift() {
 /// After 52 weeks, of which each is one hyperperiod, everything is 52 times what it was after one.
 #[test]
 fn every_week_of_a_simulated_year_is_like_the_first() {
-    let timings = vec![minutes(3, 10), minutes(20, 60), minutes(600, 1440), minutes(1, 7)];
+    let timings = vec![
+        minutes(3, 10),
+        minutes(20, 60),
+        minutes(600, 1440),
+        minutes(1, 7),
+    ];
     let weeks = |count: u64| {
         let scenario = Scenario {
             horizon: Duration::from_nanos(count * 7 * DAY.nanos()),

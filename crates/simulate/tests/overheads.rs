@@ -335,7 +335,11 @@ fn a_migration_that_is_preempted_before_it_has_reloaded_is_paid_again() {
     };
     let instance = Instance {
         m: 2,
-        tasks: vec![small(20, 100, 60, 0), small(2, 100, 8, 35), small(2, 100, 9, 50)],
+        tasks: vec![
+            small(20, 100, 60, 0),
+            small(2, 100, 8, 35),
+            small(2, 100, 9, 50),
+        ],
         policy: "edf-wm".to_owned(),
         assignment: Some(Assignment::Slices(Slices {
             cpus: (0..2).map(CpuId).collect(),
@@ -384,9 +388,15 @@ fn sane(events: &[Event], context: &dyn Fn() -> String) {
         for event in events.iter().filter(|e| e.cpu() == Some(CpuId(cpu))) {
             let Some(kind) = event.overhead_kind() else {
                 // Nobody starts or completes inside of an overhead that occupies the processor.
-                let inside = open.iter().any(|k: &trace::Overhead| k.occupies_processor());
+                let inside = open
+                    .iter()
+                    .any(|k: &trace::Overhead| k.occupies_processor());
                 let moves = event.kind.puts_on() || event.kind.takes_off();
-                assert!(!(inside && moves), "{event} inside of {open:?}; {}", context());
+                assert!(
+                    !(inside && moves),
+                    "{event} inside of {open:?}; {}",
+                    context()
+                );
                 continue;
             };
             if event.kind == EventKind::OverheadBegin {
@@ -401,7 +411,11 @@ fn sane(events: &[Event], context: &dyn Fn() -> String) {
                 );
             } else {
                 let at = open.iter().position(|k| *k == kind);
-                assert!(at.map(|at| open.remove(at)).is_some(), "{event}; {}", context());
+                assert!(
+                    at.map(|at| open.remove(at)).is_some(),
+                    "{event}; {}",
+                    context()
+                );
             }
         }
     }

@@ -114,7 +114,11 @@ impl Read {
                 10 => sequence = Some(wire.varint()),
                 11 => {
                     let time = time.expect("TracePacket.timestamp before the event");
-                    assert!(time >= self.now, "time goes back from {} to {time}", self.now);
+                    assert!(
+                        time >= self.now,
+                        "time goes back from {} to {time}",
+                        self.now
+                    );
                     self.now = time;
                     self.event(&self::fields(wire.bytes()));
                 }
@@ -142,7 +146,10 @@ impl Read {
                     track.is_counter = true;
                 }
                 11 => assert_eq!(wire.varint(), 3, "ChildTracksOrdering.EXPLICIT"),
-                12 => assert!(wire.varint() <= i32::MAX as u64, "sibling_order_rank is an int32"),
+                12 => assert!(
+                    wire.varint() <= i32::MAX as u64,
+                    "sibling_order_rank is an int32"
+                ),
                 other => panic!("TrackDescriptor has field {other}"),
             }
         }
@@ -175,7 +182,10 @@ impl Read {
             }
         }
         let now = self.now;
-        let track = self.tracks.get_mut(&id).expect("a track that was described");
+        let track = self
+            .tracks
+            .get_mut(&id)
+            .expect("a track that was described");
         assert_eq!(track.is_counter, kind == 4, "{track:?}");
         match kind {
             1 => {
@@ -185,7 +195,11 @@ impl Read {
                 track.open.push((name.expect("a slice has a name"), flow));
             }
             2 => {
-                assert_eq!((name, flow), (None, None), "an end has neither name nor flow");
+                assert_eq!(
+                    (name, flow),
+                    (None, None),
+                    "an end has neither name nor flow"
+                );
                 track.open.pop().expect("an end without a begin");
             }
             3 => {
@@ -194,7 +208,9 @@ impl Read {
                     .entry(name.expect("an instant has a name"))
                     .or_default() += 1
             }
-            4 => self.ready.push((now, value.expect("a counter has a value"))),
+            4 => self
+                .ready
+                .push((now, value.expect("a counter has a value"))),
             other => panic!("TrackEvent.Type {other}"),
         }
     }
@@ -264,9 +280,19 @@ fn exports_follow_the_schema_and_say_what_the_trace_says() {
             };
             let track = read.track("processors", &format!("P{cpu}"));
             read.track("tasks", &format!("T{}", e.task.0 + 1));
-            let here = |(_, slices): &(&u64, &Vec<(u64, u64)>)| slices.contains(&(e.time.nanos(), track));
-            let flows: Vec<u64> = read.flows.iter().filter(here).map(|(flow, _)| *flow).collect();
-            assert!(!flows.is_empty(), "{e} has no slice with a flow: {}", context());
+            let here =
+                |(_, slices): &(&u64, &Vec<(u64, u64)>)| slices.contains(&(e.time.nanos(), track));
+            let flows: Vec<u64> = read
+                .flows
+                .iter()
+                .filter(here)
+                .map(|(flow, _)| *flow)
+                .collect();
+            assert!(
+                !flows.is_empty(),
+                "{e} has no slice with a flow: {}",
+                context()
+            );
             let of_job = flow_of
                 .entry((e.task.0, e.job))
                 .or_insert_with(|| flows.iter().copied().collect());
@@ -317,5 +343,8 @@ fn exports_follow_the_schema_and_say_what_the_trace_says() {
         }
         assert_eq!(told.next(), None, "{}", context());
     }
-    assert!(migrations > 100 && overheads > 1_000, "{migrations}, {overheads}");
+    assert!(
+        migrations > 100 && overheads > 1_000,
+        "{migrations}, {overheads}"
+    );
 }

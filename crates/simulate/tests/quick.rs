@@ -15,7 +15,8 @@ fn scenario(random: &mut Random, instance: &Instance) -> Scenario {
     let part = |tenths| Ratio::new(tenths, 10).unwrap();
     let jitter = || {
         let tasks = instance.tasks.iter().enumerate();
-        let most = |(index, task): (usize, &support::Small)| (index as u64 * 577) % (task.period * UNIT);
+        let most =
+            |(index, task): (usize, &support::Small)| (index as u64 * 577) % (task.period * UNIT);
         tasks.map(most).collect::<Vec<u64>>()
     };
     let alternates = instance.policy.starts_with("edf-fm");
@@ -40,7 +41,8 @@ fn scenario(random: &mut Random, instance: &Instance) -> Scenario {
             _ => Enforcement::Off,
         },
         // Some end in the midst of what processors do.
-        horizon: units(instance.horizon) + Duration::from_nanos(random.below(2) * random.below(UNIT)),
+        horizon: units(instance.horizon)
+            + Duration::from_nanos(random.below(2) * random.below(UNIT)),
         stop_at_miss: random.below(6) == 0,
         seed: random.below(1 << 40),
         release_on: match random.below(4) {

@@ -156,7 +156,12 @@ impl World<'_> {
                         mine.min_by_key(|j| {
                             let job = &self.jobs[*j];
                             let turn = a.tasks[job.task];
-                            (turn.first == turn.second, job.deadline, job.release, job.task)
+                            (
+                                turn.first == turn.second,
+                                job.deadline,
+                                job.release,
+                                job.task,
+                            )
                         })
                     })
                     .collect()
@@ -206,7 +211,11 @@ impl World<'_> {
                             .iter()
                             .find(|t| t.start.nanos() <= at && at < t.end.nanos())?;
                         let mine = |j: &usize| a.server_of[self.jobs[*j].task] == server.server;
-                        ready.iter().copied().filter(mine).min_by_key(|j| self.edf(*j))
+                        ready
+                            .iter()
+                            .copied()
+                            .filter(mine)
+                            .min_by_key(|j| self.edf(*j))
                     })
                     .collect()
             }
@@ -277,7 +286,11 @@ impl World<'_> {
         let windows = |j: usize, i: u64| {
             let t = &self.of.tasks[self.jobs[j].task];
             let (e, p) = (self.reserved(self.jobs[j].task), t.period);
-            ((i - 1) * p / e, (i * p).div_ceil(e), !(i * p).is_multiple_of(e))
+            (
+                (i - 1) * p / e,
+                (i * p).div_ceil(e),
+                !(i * p).is_multiple_of(e),
+            )
         };
         let group = |j: usize, i: u64| {
             let t = &self.of.tasks[self.jobs[j].task];
@@ -341,7 +354,10 @@ impl World<'_> {
         let (mut chosen, mut idled, mut groups, mut used): (Vec<usize>, u64, Vec<u64>, u64) =
             (Vec::new(), 0, Vec::new(), 0);
         for _ in 0..self.running.len() {
-            let tardy = ready.iter().copied().filter(|j| self.jobs[*j].deadline <= now);
+            let tardy = ready
+                .iter()
+                .copied()
+                .filter(|j| self.jobs[*j].deadline <= now);
             let tardy = tardy.min_by_key(|j| self.edf(*j));
             let head = ready.iter().copied().min_by_key(|j| {
                 let job = &self.jobs[*j];
@@ -353,7 +369,11 @@ impl World<'_> {
             let Some(job) = tardy.or(head) else { break };
             let task = self.jobs[job].task;
             let group = of.tasks[task].group.unwrap_or(1000 + task as u64);
-            let more = if groups.contains(&group) { 0 } else { size(task) };
+            let more = if groups.contains(&group) {
+                0
+            } else {
+                size(task)
+            };
             if tardy.is_none() {
                 if used + more > 4 && idled < phantoms {
                     idled += 1;
@@ -385,8 +405,8 @@ fn sets() -> u64 {
 
 /// The policies that are defined here a second time. One that is not has the checker's rule alone.
 const DEFINED: &[&str] = &[
-    "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "g-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f", "pd2",
-    "ca-edf", "g-fifo",
+    "p-edf", "g-edf", "c-edf", "p-rm", "p-fp", "g-fp", "edf-fm", "edf-wm", "nps-f", "c-nps-f",
+    "pd2", "ca-edf", "g-fifo",
 ];
 
 #[test]
@@ -405,10 +425,16 @@ fn the_engine_agrees_with_every_definition() {
             let instance = instance(&mut random, policy);
             let (expected, responses) = reference(&instance);
             let (summary, simulated, events) = instance.simulate(&instance.scenario(), None);
-            assert_eq!(simulated.of, responses, "{policy}, set {set}: {instance:#?}");
+            assert_eq!(
+                simulated.of, responses,
+                "{policy}, set {set}: {instance:#?}"
+            );
             let table = occupancy(&events, instance.m, instance.horizon);
             for (now, (ours, theirs)) in table.iter().zip(&expected).enumerate() {
-                assert_eq!(ours, theirs, "{policy}, set {set}, time {now}: {instance:#?}");
+                assert_eq!(
+                    ours, theirs,
+                    "{policy}, set {set}, time {now}: {instance:#?}"
+                );
             }
             let completed: usize = responses.iter().map(Vec::len).sum();
             assert_eq!(summary.completed(), completed as u64);

@@ -4,7 +4,9 @@
 //! Peer: SchedCAT judges 28,000 to 42,000 sets a second by GFB, its fastest test, on one core and
 //! at one delay.
 
-use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use criterion::{
+    BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
+};
 use model::watch::Silent;
 use std::time::Duration;
 use study::presets;

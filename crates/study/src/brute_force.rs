@@ -36,7 +36,12 @@ impl BruteForce {
     ///
     /// # Errors
     /// No such policy, or one that is told who runs where otherwise than by clusters.
-    pub fn new(policy: &str, platform: &Platform, guarantee: Guarantee, charged: &Charged) -> Result<Self> {
+    pub fn new(
+        policy: &str,
+        platform: &Platform,
+        guarantee: Guarantee,
+        charged: &Charged,
+    ) -> Result<Self> {
         let spec: Spec = policy.parse()?;
         let clusters = match spec.needs()? {
             Needs::Nothing => None,
@@ -108,8 +113,15 @@ impl Judge for BruteForce {
             quantum: scenario.quantum,
         })?;
         let costs = self.costs(&set, asked.delay)?;
-        let (summary, ()) =
-            simulate::simulate(plan, &set, &self.platform, &scenario, Some(&costs), &Silent, ())?;
+        let (summary, ()) = simulate::simulate(
+            plan,
+            &set,
+            &self.platform,
+            &scenario,
+            Some(&costs),
+            &Silent,
+            (),
+        )?;
         Ok(summary.ending != Ending::Miss && summary.misses() == 0)
     }
 }

@@ -117,7 +117,9 @@ impl Study {
                 self.platform.name
             ))
             .at("caps")
-            .remedy(format!("end at {processors}: nothing above can be scheduled")));
+            .remedy(format!(
+                "end at {processors}: nothing above can be scheduled"
+            )));
         }
         let generators = caps
             .iter()
@@ -137,7 +139,8 @@ impl Study {
                 "at most {MAX_COUNTS}: widen the steps, or split the study"
             )));
         }
-        let times = |d: &Duration| Duration::from_nanos(d.nanos().saturating_mul(u64::from(self.charge)));
+        let times =
+            |d: &Duration| Duration::from_nanos(d.nanos().saturating_mul(u64::from(self.charge)));
         let charged = delays.iter().map(times).collect();
         let accounting = self.charged.accounting();
         if accounting != Accounting::OneDelay && self.charge != 1 {
@@ -234,7 +237,9 @@ impl Study {
                 true => "it has no others than cache delays, and D stands for these".to_owned(),
                 false => format!("the accounting `{accounting}` knows D alone"),
             };
-            return vec![format!("No overhead of the profile `{name}` is charged: {why}.")];
+            return vec![format!(
+                "No overhead of the profile `{name}` is charged: {why}."
+            )];
         }
         let lacking = OverheadKind::ALL
             .into_iter()
@@ -248,7 +253,10 @@ impl Study {
                 false => format!("; it has none of these kinds: {}", lacking.join(", ")),
             }
         )];
-        let tests = prepared.policies.iter().filter(|p| p.judge().charges_every_job());
+        let tests = prepared
+            .policies
+            .iter()
+            .filter(|p| p.judge().charges_every_job());
         let tests: Vec<&str> = tests.map(Candidate::label).collect();
         if !tests.is_empty() {
             notes.push(format!("{}: tests are charged D alone.", tests.join(", ")));
@@ -266,7 +274,10 @@ impl Study {
         let instead = match (self.charged.overheads(), self.overhead.is_zero()) {
             (Some(profile), _) => format!("are those of the profile `{}` here", profile.platform),
             (None, true) => "are left out here".to_owned(),
-            (None, false) => format!("are {} a job here, the same under every policy", self.overhead),
+            (None, false) => format!(
+                "are {} a job here, the same under every policy",
+                self.overhead
+            ),
         };
         Some(format!(
             "Not the figure itself: {} charges the kernel's overheads as measured, which {instead}. Curves lie elsewhere, and \

@@ -52,8 +52,11 @@ pub fn from_toml(
         Some(v) => presets::find(v.text()?).map_err(|e| v.place(e))?,
         None => {
             for key in ["policies", "utilizations", "periods", "caps", "delays"] {
-                root.need(key)
-                    .map_err(|e| e.remedy(format!("add `{key} = …`, or `based_on = \"ospert10-fig5\"`")))?;
+                root.need(key).map_err(|e| {
+                    e.remedy(format!(
+                        "add `{key} = …`, or `based_on = \"ospert10-fig5\"`"
+                    ))
+                })?;
             }
             presets::find("ospert10-fig5")?
         }
@@ -225,8 +228,14 @@ impl Study {
         let profile = self.charged.profile.as_ref();
         let profile = profile.map(|p| format!(" --profile {}", p.platform));
         let statistic = self.charged.statistic.map(|s| format!(" --statistic {s}"));
-        let accounting = self.charged.accounting.map(|a| format!(" --accounting {a}"));
-        [profile, statistic, accounting].into_iter().flatten().collect()
+        let accounting = self
+            .charged
+            .accounting
+            .map(|a| format!(" --accounting {a}"));
+        [profile, statistic, accounting]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Where its results come from. No time and no machine: counts depend on neither.
@@ -240,7 +249,11 @@ impl Study {
             };
             same == *self && self.has_known_profile()
         });
-        let what = if preset { self.name.as_str() } else { "study.toml" };
+        let what = if preset {
+            self.name.as_str()
+        } else {
+            "study.toml"
+        };
         let mut command = format!("warmset study run {what}");
         if preset {
             let _ = write!(command, " --sets {} --seed {}", self.sets, self.seed);

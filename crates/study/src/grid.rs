@@ -61,7 +61,11 @@ pub const MAX_VALUES: u64 = 100_000;
 impl<T: Copy + fmt::Display> Grid<T> {
     fn of(from: T, to: T, step: T, number: impl Fn(T) -> u64) -> Result<Self> {
         let (a, b, s) = (number(from), number(to), number(step));
-        let bad = |cause: &str| Error::new(format!("from {from} to {to} by {step} is no range: {cause}"));
+        let bad = |cause: &str| {
+            Error::new(format!(
+                "from {from} to {to} by {step} is no range: {cause}"
+            ))
+        };
         if a > b {
             return Err(bad("it ends before it starts").remedy("swap the ends"));
         }
@@ -69,7 +73,8 @@ impl<T: Copy + fmt::Display> Grid<T> {
             return Err(bad("the step is zero").remedy("give a positive step"));
         }
         if s > 0 && (b - a) / s >= MAX_VALUES {
-            return Err(bad("it has too many values").remedy(format!("at most {MAX_VALUES}: widen the step")));
+            return Err(bad("it has too many values")
+                .remedy(format!("at most {MAX_VALUES}: widen the step")));
         }
         Ok(Grid { from, to, step })
     }
@@ -129,7 +134,9 @@ impl Grid<Duration> {
     }
     /// Every delay, ascending.
     pub fn values(&self) -> Vec<Duration> {
-        self.numbers(Duration::nanos).map(Duration::from_nanos).collect()
+        self.numbers(Duration::nanos)
+            .map(Duration::from_nanos)
+            .collect()
     }
 }
 
@@ -153,7 +160,10 @@ mod tests {
     fn grids_have_both_ends() {
         let grid = Grid::<Cap>::new(cap("1"), cap("24"), cap("0.25")).unwrap();
         let values = grid.values();
-        assert_eq!((values.len(), values[0], values[92]), (93, cap("1"), cap("24")));
+        assert_eq!(
+            (values.len(), values[0], values[92]),
+            (93, cap("1"), cap("24"))
+        );
         let ms = Duration::from_millis;
         assert_eq!(
             Grid::<Duration>::new(ms(0), ms(2), ms(1)).unwrap().values(),

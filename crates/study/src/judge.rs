@@ -76,12 +76,20 @@ impl Candidate {
     /// # Errors
     /// No such policy (suggests the nearest), no such cache, a size that does not divide the
     /// processors.
-    pub fn find(name: &str, platform: &Platform, guarantee: Guarantee, charged: &Charged) -> Result<Self> {
+    pub fn find(
+        name: &str,
+        platform: &Platform,
+        guarantee: Guarantee,
+        charged: &Charged,
+    ) -> Result<Self> {
         let name = name.trim();
         if let Some(simulated) = name.strip_prefix("brute-force:") {
             return Ok(Candidate {
                 name: name.to_owned(),
-                label: format!("{}-BF", simulated.to_uppercase().replace([':', ',', '='], "-")),
+                label: format!(
+                    "{}-BF",
+                    simulated.to_uppercase().replace([':', ',', '='], "-")
+                ),
                 judge: Box::new(BruteForce::new(simulated, platform, guarantee, charged)?),
             });
         }
@@ -97,12 +105,14 @@ impl Candidate {
         let by_check = || Self::of_catalog(&called, &spec, platform, guarantee, charged);
         let clusters = match (tests, spec.needs()?) {
             (Tests::None, _) => {
-                return Err(
-                    Error::new(format!("no test for `{called}` shows a {guarantee} guarantee"))
-                        .remedy("choose another policy or guarantee"),
-                );
+                return Err(Error::new(format!(
+                    "no test for `{called}` shows a {guarantee} guarantee"
+                ))
+                .remedy("choose another policy or guarantee"));
             }
-            _ if charged.accounting() != Accounting::OneDelay || info.quantum_driven => return by_check(),
+            _ if charged.accounting() != Accounting::OneDelay || info.quantum_driven => {
+                return by_check();
+            }
             // The way of 000 §5 and 002 §6.3 is for earliest deadline first.
             (_, Needs::Nothing) if spec.order()? == Order::Deadlines => ClusterSpec::Global,
             (_, Needs::Clusters(clusters)) if spec.order()? == Order::Deadlines => clusters,
@@ -116,7 +126,8 @@ impl Candidate {
             .clusters(clusters)
             .map_err(|e| e.at(format!("policy `{called}`")))?;
         let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
-        let judge: Box<dyn Judge> = if guarantee == Guarantee::Hard && sizes.iter().any(|s| *s > 1) {
+        let judge: Box<dyn Judge> = if guarantee == Guarantee::Hard && sizes.iter().any(|s| *s > 1)
+        {
             Box::new(HardClusters::new(sizes, fit)?)
         } else {
             Box::new(Clustered::new(sizes, fit, guarantee))
@@ -143,7 +154,11 @@ impl Candidate {
                 .map_err(|e| e.at(format!("policy `{called}`")))?;
         }
         let judge = Catalogued::new(spec.clone(), platform.clone(), guarantee, charged.clone());
-        Ok(Candidate::new(called.to_string(), label(called), Box::new(judge)))
+        Ok(Candidate::new(
+            called.to_string(),
+            label(called),
+            Box::new(judge),
+        ))
     }
 
     /// The names in a list such as `p-edf:ffd,c-edf:l2,bfd,GFB`, whose commas also separate
@@ -153,9 +168,14 @@ impl Candidate {
     /// None is named.
     pub fn list(text: &str) -> Result<Vec<String>> {
         let mut names: Vec<String> = Vec::new();
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        for word in text
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+        {
             let name = word.split(':').next().unwrap_or_default();
-            let known = catalog::find(&name.to_lowercase()).is_some() || registry::find(name).is_ok();
+            let known =
+                catalog::find(&name.to_lowercase()).is_some() || registry::find(name).is_ok();
             match names.last_mut() {
                 Some(last) if last.contains(':') && !known && name != "brute-force" => {
                     last.push(',');
@@ -165,7 +185,9 @@ impl Candidate {
             }
         }
         match names.is_empty() {
-            true => Err(Error::new("no policy is named").remedy("give at least one, such as `g-edf`")),
+            true => {
+                Err(Error::new("no policy is named").remedy("give at least one, such as `g-edf`"))
+            }
             false => Ok(names),
         }
     }
@@ -174,18 +196,21 @@ impl Candidate {
         let Ok(test) = registry::find(name) else {
             let policies = catalog::all().iter().map(|info| info.name);
             let known = policies.chain(registry::ALL.iter().map(|t| t.name));
-            return Err(
-                Error::new(format!("unknown policy `{name}`")).remedy(match nearest(name, known) {
+            return Err(Error::new(format!("unknown policy `{name}`")).remedy(
+                match nearest(name, known) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "write `p-edf`, `g-edf`, `c-edf:l3`, or a test such as `GFB`".to_owned(),
-                }),
-            );
+                    None => {
+                        "write `p-edf`, `g-edf`, `c-edf:l3`, or a test such as `GFB`".to_owned()
+                    }
+                },
+            ));
         };
         if guarantee == Guarantee::Hard && test.guarantee == Guarantee::Soft {
-            return Err(
-                Error::new(format!("the test {} shows bounded tardiness only", test.name))
-                    .remedy("set `guarantee = \"soft\"`, or choose another test"),
-            );
+            return Err(Error::new(format!(
+                "the test {} shows bounded tardiness only",
+                test.name
+            ))
+            .remedy("set `guarantee = \"soft\"`, or choose another test"));
         }
         Ok(Candidate {
             name: test.name.to_owned(),
@@ -210,7 +235,10 @@ impl Candidate {
 
 /// As it is named in figures.
 fn label(called: &Called) -> String {
-    called.to_string().to_uppercase().replace([':', ',', '='], "-")
+    called
+        .to_string()
+        .to_uppercase()
+        .replace([':', ',', '='], "-")
 }
 
 /// The policy, and the heuristic that stands among its parameters, where tasks are packed.
@@ -231,7 +259,9 @@ fn with_heuristic(called: &Called, info: &Info) -> Result<(Spec, Fit)> {
         .filter(|key| !info.unjudged.contains(key))
         .collect();
     let known = match (takes_fit, words.len() + keys.len() > fits.len()) {
-        (true, true) => "`c-edf:l3` or `c-edf:size=4`, and a heuristic such as `wfd` behind a comma",
+        (true, true) => {
+            "`c-edf:l3` or `c-edf:size=4`, and a heuristic such as `wfd` behind a comma"
+        }
         (true, false) => "a heuristic: `wfd`, `ffd`, `bfd` or `nfd`",
         (false, _) if words.is_empty() && keys.is_empty() => "",
         (false, _) => info.parameters,
@@ -265,7 +295,8 @@ mod tests {
 
     fn label(name: &str) -> Result<String> {
         let platform = Platform::builtin("xeon-l7455")?;
-        Candidate::find(name, &platform, Guarantee::Soft, &Charged::default()).map(|p| p.label().to_owned())
+        Candidate::find(name, &platform, Guarantee::Soft, &Charged::default())
+            .map(|p| p.label().to_owned())
     }
 
     #[test]

@@ -26,7 +26,12 @@ pub(crate) struct Catalogued {
 }
 
 impl Catalogued {
-    pub(crate) fn new(spec: Spec, platform: Platform, guarantee: Guarantee, charged: Charged) -> Self {
+    pub(crate) fn new(
+        spec: Spec,
+        platform: Platform,
+        guarantee: Guarantee,
+        charged: Charged,
+    ) -> Self {
         Catalogued {
             spec,
             platform,
@@ -64,7 +69,11 @@ impl Judge for Catalogued {
 
 /// What a policy does to caches that one delay a job does not cover, in a clause.
 fn uncovered(info: &Info) -> Option<&'static str> {
-    let needs = info.name.parse::<Spec>().and_then(|spec| spec.needs()).ok()?;
+    let needs = info
+        .name
+        .parse::<Spec>()
+        .and_then(|spec| spec.needs())
+        .ok()?;
     match needs {
         Needs::Slices => Some("tasks may be cut into slices on several processors"),
         Needs::Slots { .. } => Some("servers take turns in every slot"),
@@ -156,14 +165,21 @@ impl Judge for HardClusters {
     fn accepts(&self, set: &Asked<'_>, _: &mut Scratch) -> Result<bool> {
         let tasks = set.inflated;
         let mut packing = PackScratch::new();
-        let Ok(cluster_of) = packing.pack(tasks, &self.sizes, Placement::DecreasingUtilization, self.fit)
-        else {
+        let Ok(cluster_of) = packing.pack(
+            tasks,
+            &self.sizes,
+            Placement::DecreasingUtilization,
+            self.fit,
+        ) else {
             return Ok(false);
         };
         let mut cluster = Vec::with_capacity(tasks.len());
         for (at, size) in self.sizes.iter().enumerate() {
             cluster.clear();
-            let mine = cluster_of.iter().zip(tasks).filter(|(c, _)| **c as usize == at);
+            let mine = cluster_of
+                .iter()
+                .zip(tasks)
+                .filter(|(c, _)| **c as usize == at);
             cluster.extend(mine.map(|(_, t)| *t));
             if !self
                 .accepts_cluster(&cluster, *size)

@@ -90,7 +90,8 @@ fn presets() -> Vec<Preset> {
         delay: None,
         brute_force: None,
     };
-    let soft_heavy_short = |name, source| weighted(name, source, Guarantee::Soft, "uniform-heavy", "short");
+    let soft_heavy_short =
+        |name, source| weighted(name, source, Guarantee::Soft, "uniform-heavy", "short");
     let mut all = vec![
         soft_heavy_short("ospert10-fig5", "000 §5, Fig. 5"),
         Preset {
@@ -159,9 +160,17 @@ impl Preset {
             periods: self.periods.parse()?,
             deadlines: Deadlines::Implicit,
             fill: Fill::Drop,
-            caps: Grid::<Cap>::new(cap(1_000), cap(24_000), cap(if coarse { 1_000 } else { 250 }))?,
+            caps: Grid::<Cap>::new(
+                cap(1_000),
+                cap(24_000),
+                cap(if coarse { 1_000 } else { 250 }),
+            )?,
             delays,
-            sets: if coarse { 10 } else { default_sets(self.guarantee) },
+            sets: if coarse {
+                10
+            } else {
+                default_sets(self.guarantee)
+            },
             seed: 1,
             charge: 1,
             overhead: Duration::ZERO,
@@ -191,7 +200,9 @@ pub fn find(name: &str) -> Result<Study> {
             Err(
                 Error::new(format!("there is no study `{name}`")).remedy(match near {
                     Some(near) => format!("did you mean `{near}`? `warmset study list` shows all"),
-                    None => "see `warmset study list`, or name a file such as `study.toml`".to_owned(),
+                    None => {
+                        "see `warmset study list`, or name a file such as `study.toml`".to_owned()
+                    }
                 }),
             )
         }
@@ -228,9 +239,15 @@ mod tests {
         };
         assert_eq!((clusters(2), clusters(3)), (vec![2; 12], vec![6; 4]));
         let caps = study.caps.values();
-        assert_eq!((caps.len(), caps[1].to_f64() - caps[0].to_f64()), (93, 0.25));
+        assert_eq!(
+            (caps.len(), caps[1].to_f64() - caps[0].to_f64()),
+            (93, 0.25)
+        );
         let delays = study.delays.values();
-        assert_eq!((delays.len(), delays[20]), (21, Duration::from_micros(2000)));
+        assert_eq!(
+            (delays.len(), delays[20]),
+            (21, Duration::from_micros(2000))
+        );
     }
 
     #[test]

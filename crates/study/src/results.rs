@@ -91,7 +91,11 @@ impl Results {
             charged: study.charged.told(study.guarantee),
             sets: study.sets,
             processors: prepared.processors,
-            policies: prepared.policies.iter().map(|p| p.label().to_owned()).collect(),
+            policies: prepared
+                .policies
+                .iter()
+                .map(|p| p.label().to_owned())
+                .collect(),
             delays: prepared.delays.clone(),
             shards,
         })
@@ -99,7 +103,9 @@ impl Results {
 
     /// The place of a policy, by its name in figures, in any case.
     pub fn policy(&self, label: &str) -> Option<usize> {
-        self.policies.iter().position(|p| p.eq_ignore_ascii_case(label))
+        self.policies
+            .iter()
+            .position(|p| p.eq_ignore_ascii_case(label))
     }
 
     /// W(D) of a policy at a delay, both by their place.
@@ -131,7 +137,10 @@ impl Results {
             above += (weight * (high - share)).powi(2);
         }
         let value = self.weighted_at(policy, delay).to_f64();
-        ((value - below.sqrt()).max(0.0), (value + above.sqrt()).min(1.0))
+        (
+            (value - below.sqrt()).max(0.0),
+            (value + above.sqrt()).min(1.0),
+        )
     }
 
     /// W(D) of every policy; x in nanoseconds.
@@ -214,13 +223,21 @@ impl Results {
             delays_ns: Vec<u64>,
             policies: Vec<PolicyOut<'a>>,
         }
-        let policies = self.policies.iter().enumerate().map(|(at, policy)| PolicyOut {
-            policy,
-            weighted: (0..self.delays.len())
-                .map(|d| self.weighted_at(at, d).to_f64())
-                .collect(),
-            accepted: self.shards.iter().map(|s| s.accepted[at].as_slice()).collect(),
-        });
+        let policies = self
+            .policies
+            .iter()
+            .enumerate()
+            .map(|(at, policy)| PolicyOut {
+                policy,
+                weighted: (0..self.delays.len())
+                    .map(|d| self.weighted_at(at, d).to_f64())
+                    .collect(),
+                accepted: self
+                    .shards
+                    .iter()
+                    .map(|s| s.accepted[at].as_slice())
+                    .collect(),
+            });
         let out = Out {
             study: &self.name,
             title: &self.title,
@@ -240,7 +257,8 @@ impl Results {
     ///
     /// The header is the first line; where the numbers come from stands in the JSON document.
     pub fn to_csv(&self) -> String {
-        let mut text = "policy,cap,delay_us,sets,accepted,schedulability,accounting,profile\n".to_owned();
+        let mut text =
+            "policy,cap,delay_us,sets,accepted,schedulability,accounting,profile\n".to_owned();
         let charged = self.charged.columns();
         for (at, policy) in self.policies.iter().enumerate() {
             for shard in &self.shards {

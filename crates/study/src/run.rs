@@ -86,7 +86,12 @@ pub(crate) fn run_shards(
 }
 
 /// One cap; `None` if stopped.
-fn run_shard(study: &Study, prepared: &Prepared, at: usize, watch: &dyn Watch) -> Result<Option<Shard>> {
+fn run_shard(
+    study: &Study,
+    prepared: &Prepared,
+    at: usize,
+    watch: &dyn Watch,
+) -> Result<Option<Shard>> {
     let cap = prepared.caps[at];
     let nothing = || vec![vec![0; prepared.delays.len()]; prepared.policies.len()];
     let batches = study.sets.div_ceil(BATCH);
@@ -97,7 +102,10 @@ fn run_shard(study: &Study, prepared: &Prepared, at: usize, watch: &dyn Watch) -
             if watch.stopped() {
                 return Ok(accepted);
             }
-            let sets = batch * BATCH..study.sets.min(batch.saturating_add(1).saturating_mul(BATCH));
+            let sets = batch * BATCH
+                ..study
+                    .sets
+                    .min(batch.saturating_add(1).saturating_mul(BATCH));
             let count = sets.len() as u64;
             for index in sets {
                 let number = Study::set_number(cap, index);

@@ -122,11 +122,12 @@ fn match_if_there(path: &Path, text: &str) -> Result<bool> {
 /// No study is there, it is not complete, or a file is not from one.
 pub fn load(dir: &Path) -> Result<Results> {
     let path = dir.join(DEFINITION);
-    let text =
-        files::read_text(&path).map_err(|e| e.remedy("name a directory that `warmset study run -o` made"))?;
+    let text = files::read_text(&path)
+        .map_err(|e| e.remedy("name a directory that `warmset study run -o` made"))?;
     let platform = |_: &str| read(&dir.join(PLATFORM), model::platformfile::from_toml);
     let profile = |_: &str| read(&dir.join(PROFILE), model::profilefile::from_toml);
-    let study = crate::file::from_toml(&text, platform, profile).map_err(|e| e.at(path.display()))?;
+    let study =
+        crate::file::from_toml(&text, platform, profile).map_err(|e| e.at(path.display()))?;
     let prepared = study.prepare()?;
     let shape = (prepared.policies.len(), prepared.delays.len());
     let mut shards = Vec::new();

@@ -14,7 +14,8 @@ fn small(policies: &str) -> Study {
 
 #[test]
 fn what_a_hard_test_accepts_survives_sixty_seconds() {
-    let study = small("\"g-edf\", \"brute-force:g-edf\", \"c-edf:size=2\", \"brute-force:c-edf:size=2\"");
+    let study =
+        small("\"g-edf\", \"brute-force:g-edf\", \"c-edf:size=2\", \"brute-force:c-edf:size=2\"");
     let results = run(&study, &Silent).unwrap();
     assert_eq!(
         results.policies,
@@ -25,7 +26,12 @@ fn what_a_hard_test_accepts_survives_sixty_seconds() {
     for shard in &results.shards {
         for pair in shard.accepted.chunks(2) {
             for (by_test, by_force) in pair[0].iter().zip(&pair[1]) {
-                assert!(by_test <= by_force, "cap {}: {:?}", shard.cap, shard.accepted);
+                assert!(
+                    by_test <= by_force,
+                    "cap {}: {:?}",
+                    shard.cap,
+                    shard.accepted
+                );
                 shown += by_test;
                 survived += by_force;
             }
@@ -51,7 +57,11 @@ fn the_curves_of_the_hard_figures_are_there_on_a_coarse_grid() {
             ]
         );
         assert_eq!(
-            (study.caps.values().len(), study.delays.values().len(), study.sets),
+            (
+                study.caps.values().len(),
+                study.delays.values().len(),
+                study.sets
+            ),
             (24, 5, 10)
         );
     }
@@ -63,5 +73,8 @@ fn the_curves_of_the_hard_figures_are_there_on_a_coarse_grid() {
     .and_then(|study| run(&study, &Silent))
     .unwrap_err()
     .to_string();
-    assert!(e.contains("brute force does not know how to split tasks"), "{e}");
+    assert!(
+        e.contains("brute force does not know how to split tasks"),
+        "{e}"
+    );
 }

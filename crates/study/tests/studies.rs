@@ -7,7 +7,8 @@ use model::watch::Silent;
 use model::{Duration, Platform, Profile, Ratio, Statistic, Timing};
 use std::path::Path;
 use study::{
-    Accounting, Asked, Candidate, Cap, Charged, Results, Shard, Study, file, load, presets, run, run_in,
+    Accounting, Asked, Candidate, Cap, Charged, Results, Shard, Study, file, load, presets, run,
+    run_in,
 };
 use testing::watching::StopAfterSteps;
 
@@ -80,7 +81,10 @@ fn confidence_intervals_are_the_roots_of_the_score_equation() {
         let (low, high) = study::wilson(accepted, sets);
         let (share, n) = (f64::from(accepted) / f64::from(sets), f64::from(sets));
         assert!((0.0..=share).contains(&low) && (share..=1.0).contains(&high) && low < high);
-        for limit in [low, high].into_iter().filter(|p| (1e-9..1.0 - 1e-9).contains(p)) {
+        for limit in [low, high]
+            .into_iter()
+            .filter(|p| (1e-9..1.0 - 1e-9).contains(p))
+        {
             let score = (share - limit).powi(2) * n / (limit * (1.0 - limit));
             assert!(
                 (score.sqrt() - 1.959_964).abs() < 1e-4,
@@ -110,14 +114,18 @@ fn the_interval_of_weighted_schedulability_comes_from_those_of_the_caps() {
         results.shards = caps.iter().map(shard).collect();
         results.weighted_interval(0, 0)
     };
-    let close = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 1e-12 && (a.1 - b.1).abs() < 1e-12;
+    let close =
+        |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 1e-12 && (a.1 - b.1).abs() < 1e-12;
     assert!(close(of(&[(2_000, 30)]), study::wilson(30, 40)));
     let (low, high) = study::wilson(20, 40);
     let root = 2f64.sqrt();
     let narrow = (0.5 - (0.5 - low) / root, 0.5 + (high - 0.5) / root);
     assert!(close(of(&[(2_000, 20), (2_000, 20)]), narrow));
     // A cap of thrice the weight moves the ends by thrice as much.
-    let (few, many) = (of(&[(1_000, 20), (3_000, 0)]), of(&[(1_000, 0), (3_000, 20)]));
+    let (few, many) = (
+        of(&[(1_000, 20), (3_000, 0)]),
+        of(&[(1_000, 0), (3_000, 20)]),
+    );
     assert!(many.1 - many.0 > few.1 - few.0);
     assert!(of(&[(1_000, 40), (2_000, 40)]).1 <= 1.0 && of(&[(1_000, 0)]).0 == 0.0);
 }
@@ -153,7 +161,9 @@ fn shortcuts_change_nothing() {
         let policies: Vec<Candidate> = study
             .policies
             .iter()
-            .map(|name| Candidate::find(name, &study.platform, strict, &Charged::default()).unwrap())
+            .map(|name| {
+                Candidate::find(name, &study.platform, strict, &Charged::default()).unwrap()
+            })
             .collect();
         let mut scratch = Scratch::new();
         for shard in &results.shards {
@@ -164,14 +174,16 @@ fn shortcuts_change_nothing() {
                     .draw(study.seed, Study::set_number(shard.cap, index))
                     .unwrap();
                 for (d, delay) in results.delays.iter().enumerate() {
-                    let inflated: Vec<Timing> = set.timings().iter().map(|t| t.inflated(*delay)).collect();
+                    let inflated: Vec<Timing> =
+                        set.timings().iter().map(|t| t.inflated(*delay)).collect();
                     for (p, policy) in policies.iter().enumerate() {
                         let set = Asked {
                             drawn: set.timings(),
                             delay: *delay,
                             inflated: &inflated,
                         };
-                        accepted[p][d] += u32::from(policy.judge().accepts(&set, &mut scratch).unwrap());
+                        accepted[p][d] +=
+                            u32::from(policy.judge().accepts(&set, &mut scratch).unwrap());
                     }
                 }
             }
@@ -201,7 +213,10 @@ fn a_study_that_was_stopped_goes_on_and_ends_the_same() {
     let study = small(FOUR);
     let (whole, stopped) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let uninterrupted = run_in(whole.path(), &study, &Silent).unwrap();
-    assert_eq!(counts(&uninterrupted), counts(&run(&study, &Silent).unwrap()));
+    assert_eq!(
+        counts(&uninterrupted),
+        counts(&run(&study, &Silent).unwrap())
+    );
     let e = run_in(stopped.path(), &study, &StopAfterSteps::new(120)).unwrap_err();
     assert!(e.to_string().starts_with("stopped after "), "{e}");
     let kept = files_of(stopped.path()).len();
@@ -209,7 +224,10 @@ fn a_study_that_was_stopped_goes_on_and_ends_the_same() {
     assert!(kept < files_of(whole.path()).len(), "some are missing");
     let e = load(stopped.path()).unwrap_err().to_string();
     assert!(e.contains("not complete"), "{e}");
-    assert_eq!(run_in(stopped.path(), &study, &Silent).unwrap(), uninterrupted);
+    assert_eq!(
+        run_in(stopped.path(), &study, &Silent).unwrap(),
+        uninterrupted
+    );
     assert_eq!(files_of(stopped.path()), files_of(whole.path()));
     assert_eq!(load(whole.path()).unwrap(), uninterrupted);
 }
@@ -356,8 +374,8 @@ fn studies_that_cannot_be_run_are_refused() {
     }
 }
 
-/// 000's delay does not cover slices and slots: a study says so as `warmset check` does, where there
-/// is a delay at all. In quanta it is charged in each.
+/// 000's delay does not cover slices and slots: a study says so as `warmset check` does, where
+/// there is a delay at all. In quanta it is charged in each.
 #[test]
 fn what_one_delay_does_not_cover_is_told() {
     let policies = "policies = [\"EDF-WM\", \"NPS-F\", \"C-NPS-F\", \"PD2\", \"EDF-FM\", \"p-edf\"]\nsource = \"mine\"\n";
@@ -368,7 +386,11 @@ fn what_one_delay_does_not_cover_is_told() {
         run(&study, &Silent).unwrap()
     };
     let results = told("{ from = \"0us\", to = \"100us\", step = \"100us\" }");
-    let of: Vec<&str> = results.notes.iter().filter_map(|n| n.split(':').next()).collect();
+    let of: Vec<&str> = results
+        .notes
+        .iter()
+        .filter_map(|n| n.split(':').next())
+        .collect();
     assert_eq!(of, ["EDF-WM", "NPS-F", "C-NPS-F"], "{:?}", results.notes);
     assert!(
         results
@@ -387,8 +409,9 @@ fn costly(scheduling: Duration) -> Profile {
         "points = [{{ tasks = 1, samples = 9, average = \"{scheduling}\", maximum = \"{scheduling}\" }},\n\
          {{ tasks = 1000, samples = 9, average = \"{scheduling}\", maximum = \"{scheduling}\" }}]"
     );
-    let text =
-        format!("version = 1\nplatform = \"made-up\"\n[[overheads]]\nkind = \"scheduling\"\n{points}\n");
+    let text = format!(
+        "version = 1\nplatform = \"made-up\"\n[[overheads]]\nkind = \"scheduling\"\n{points}\n"
+    );
     model::profilefile::from_toml(&text).unwrap()
 }
 
@@ -410,8 +433,16 @@ fn every_result_tells_accounting_and_profile() {
     let some = || Some(costly(Duration::from_micros(50)));
     for (accounting, profile, told) in [
         (None, None, "accounting one-delay, no profile"),
-        (Some(Accounting::Paper), None, "accounting paper, no profile"),
-        (None, some(), "accounting warmset, profile made-up (maximum)"),
+        (
+            Some(Accounting::Paper),
+            None,
+            "accounting paper, no profile",
+        ),
+        (
+            None,
+            some(),
+            "accounting warmset, profile made-up (maximum)",
+        ),
         (
             Some(Accounting::OneDelay),
             some(),
@@ -445,8 +476,15 @@ fn every_result_tells_accounting_and_profile() {
 #[test]
 fn a_profile_costs_what_its_overheads_cost() {
     let accepted = |accounting, profile| {
-        let results = run(&small(SMALL).charging(charged(accounting, profile)), &Silent).unwrap();
-        let counts = results.shards.iter().flat_map(|s| s.accepted.iter().flatten());
+        let results = run(
+            &small(SMALL).charging(charged(accounting, profile)),
+            &Silent,
+        )
+        .unwrap();
+        let counts = results
+            .shards
+            .iter()
+            .flat_map(|s| s.accepted.iter().flatten());
         (counts.sum::<u32>(), results.notes)
     };
     let profile = |us| Some(costly(Duration::from_micros(us)));
@@ -492,8 +530,14 @@ fn a_study_says_what_check_says() {
                         let costs = study.charged.costs(*delay);
                         let only = std::slice::from_ref(&spec);
                         let platform = &study.platform;
-                        let judged =
-                            analyze::policies::judge(&set, platform, only, Guarantee::Hard, &costs, &Silent);
+                        let judged = analyze::policies::judge(
+                            &set,
+                            platform,
+                            only,
+                            Guarantee::Hard,
+                            &costs,
+                            &Silent,
+                        );
                         *kept += u32::from(judged.unwrap().is_schedulable());
                     }
                 }
@@ -539,7 +583,11 @@ fn a_title_tells_of_overheads() {
         Some(Profile::builtin("xeon-l7455").unwrap()),
     ));
     // It has cache delays alone.
-    assert!(paper.title.ends_with("no kernel overheads"), "{}", paper.title);
+    assert!(
+        paper.title.ends_with("no kernel overheads"),
+        "{}",
+        paper.title
+    );
     assert_eq!(
         paper.provenance().command,
         "warmset study run bastoni11-fig6.4a --sets 1000 --seed 1 --profile xeon-l7455 --accounting paper"
@@ -564,7 +612,10 @@ fn a_file_names_profile_statistic_and_accounting() {
     for (text, message) in [
         ("profile = \"no\"", "line 2, `profile`"),
         ("statistic = \"median\"", "write `average` or `maximum`"),
-        ("accounting = \"two\"", "write `one-delay`, `paper` or `warmset`"),
+        (
+            "accounting = \"two\"",
+            "write `one-delay`, `paper` or `warmset`",
+        ),
     ] {
         let text = format!("based_on = \"ospert10-fig5\"\n{text}\n");
         let e = file::from_toml(&text, Platform::find, Profile::find)

@@ -52,7 +52,8 @@ impl Mapping {
 
     fn new(size: usize, what: Use, flags: MapFlags) -> io::Result<Self> {
         // SAFETY: without MAP_FIXED the kernel chooses addresses that nobody uses.
-        let base = unsafe { rustix::mm::mmap_anonymous(null_mut(), size, what.protection(), flags) }?;
+        let base =
+            unsafe { rustix::mm::mmap_anonymous(null_mut(), size, what.protection(), flags) }?;
         Self::of(base, size)
     }
 
@@ -104,7 +105,8 @@ impl Mapping {
         let mut flags = MapFlags::SHARED;
         flags.set(MapFlags::POPULATE, present);
         // SAFETY: without MAP_FIXED the kernel chooses addresses that nobody uses.
-        let base = unsafe { rustix::mm::mmap(null_mut(), size, what.protection(), flags, file, 0) }?;
+        let base =
+            unsafe { rustix::mm::mmap(null_mut(), size, what.protection(), flags, file, 0) }?;
         Self::of(base, size)
     }
 
@@ -113,7 +115,14 @@ impl Mapping {
     ///
     /// # Errors
     /// The part is not within this mapping (`EINVAL`), or as [`Mapping::file`].
-    pub fn put(&mut self, at: usize, size: usize, file: impl AsFd, offset: u64, what: Use) -> io::Result<()> {
+    pub fn put(
+        &mut self,
+        at: usize,
+        size: usize,
+        file: impl AsFd,
+        offset: u64,
+        what: Use,
+    ) -> io::Result<()> {
         if at.checked_add(size).is_none_or(|end| end > self.size) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -160,7 +169,10 @@ impl Mapping {
     /// The part is larger than this mapping (`EINVAL`), is made of several mappings (`EFAULT`), or
     /// no more mappings can be had (`ENOMEM`): nothing is moved.
     pub unsafe fn move_front(&mut self, size: usize, to: *mut u8) -> io::Result<()> {
-        let rest = self.size.checked_sub(size).ok_or(io::ErrorKind::InvalidInput)?;
+        let rest = self
+            .size
+            .checked_sub(size)
+            .ok_or(io::ErrorKind::InvalidInput)?;
         let from = self.base.as_ptr().cast();
         // SAFETY: the old addresses are this value's, the new ones the caller's.
         unsafe {
@@ -193,7 +205,9 @@ impl Mapping {
     /// The kernel would have to split mappings and has none left (`ENOMEM`).
     pub fn protect(&mut self) -> io::Result<()> {
         // SAFETY: the whole of a mapping that this value owns; contents stay.
-        Ok(unsafe { rustix::mm::mprotect(self.base.as_ptr().cast(), self.size, MprotectFlags::READ) }?)
+        Ok(unsafe {
+            rustix::mm::mprotect(self.base.as_ptr().cast(), self.size, MprotectFlags::READ)
+        }?)
     }
 
     /// Asks for large pages, or for none. A kernel without them refuses, which changes nothing.

@@ -50,7 +50,14 @@ pub fn load_bpf() -> io::Result<OwnedFd> {
     };
     // SAFETY: `load`, the program and the license live through the call, which reads no more than
     // the sizes given and writes nothing.
-    made(unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const load, size_of::<Load>()) })
+    made(unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            BPF_PROG_LOAD,
+            &raw const load,
+            size_of::<Load>(),
+        )
+    })
 }
 
 /// Opens a counter of the calling thread in user mode, which is never started (perf_event_open(2)).
@@ -88,7 +95,16 @@ pub fn open_counter(kind: u32, config: u64) -> io::Result<OwnedFd> {
     };
     // SAFETY: the attributes live through the call and say their size; this thread, any processor,
     // no group, no flags.
-    made(unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, 0_u64) })
+    made(unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            0,
+            -1,
+            -1,
+            0_u64,
+        )
+    })
 }
 
 #[cfg(test)]

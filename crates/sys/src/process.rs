@@ -133,13 +133,25 @@ mod tests {
         unsafe { command.pre_exec(trace_me) };
         let child = command.spawn().unwrap().id() as i32;
         let pid = Pid::from_raw(child);
-        assert!(waitpid(pid, WaitOptions::empty()).unwrap().unwrap().1.stopped());
+        assert!(
+            waitpid(pid, WaitOptions::empty())
+                .unwrap()
+                .unwrap()
+                .1
+                .stopped()
+        );
         leave_stopped(child).unwrap();
         let (_, status) = waitpid(pid, WaitOptions::UNTRACED).unwrap().unwrap();
         assert_eq!(status.stopping_signal(), Some(libc::SIGSTOP));
         assert_eq!(ended(child), None);
         assert!(leave_stopped(child).is_err());
         rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::CONT).unwrap();
-        assert!(waitpid(pid, WaitOptions::empty()).unwrap().unwrap().1.exited());
+        assert!(
+            waitpid(pid, WaitOptions::empty())
+                .unwrap()
+                .unwrap()
+                .1
+                .exited()
+        );
     }
 }

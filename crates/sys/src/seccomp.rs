@@ -5,7 +5,9 @@ use crate::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-pub use libc::{seccomp_notif as Question, seccomp_notif_resp as Answer, sock_filter as Instruction};
+pub use libc::{
+    seccomp_notif as Question, seccomp_notif_resp as Answer, sock_filter as Instruction,
+};
 
 /// Puts a filter on the calling thread and all that it starts. Returns the listener that the
 /// questions come to.
@@ -14,7 +16,8 @@ pub use libc::{seccomp_notif as Question, seccomp_notif_resp as Answer, sock_fil
 /// No right to it (`EACCES`): neither `no_new_privs` nor `CAP_SYS_ADMIN`; the program is not valid
 /// (`EINVAL`).
 pub fn listen(program: &[Instruction]) -> io::Result<OwnedFd> {
-    let count = u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let count =
+        u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     let program = libc::sock_fprog {
         len: count,
         filter: program.as_ptr().cast_mut(),
@@ -33,7 +36,8 @@ pub fn listen(program: &[Instruction]) -> io::Result<OwnedFd> {
         RawFd::try_from(listener).ok().filter(|fd| *fd >= 0)
     };
     // Linux 5.19 or later: a signal does not make the kernel ask twice.
-    let patient = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    let patient =
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let listener = install(patient)
         .or_else(|| install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER))
         .ok_or_else(io::Error::last_os_error)?;

@@ -68,7 +68,11 @@ pub unsafe fn handle(signal: i32, handler: Handler) -> io::Result<()> {
 /// # Errors
 /// The signal cannot be handled (`EINVAL`).
 pub unsafe fn handle_fault(signal: i32, handler: FaultHandler) -> io::Result<()> {
-    set(signal, handler as usize, libc::SA_SIGINFO | libc::SA_ONSTACK)
+    set(
+        signal,
+        handler as usize,
+        libc::SA_SIGINFO | libc::SA_ONSTACK,
+    )
 }
 
 /// Where a fault happened.
@@ -172,7 +176,10 @@ mod tests {
         send_to_thread(this, signal).unwrap();
         assert_eq!(GOT.load(Ordering::Relaxed), 0);
         before.restore(signal).unwrap();
-        assert_eq!(Disposition::of(signal).unwrap().0.sa_sigaction, libc::SIG_DFL);
+        assert_eq!(
+            Disposition::of(signal).unwrap().0.sa_sigaction,
+            libc::SIG_DFL
+        );
         let e = send_to_thread(i32::MAX, signal).unwrap_err();
         assert_eq!(e.raw_os_error(), Some(libc::ESRCH));
         // SAFETY: as above.

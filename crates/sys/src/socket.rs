@@ -73,8 +73,12 @@ mod tests {
         assert_eq!(who.uid, rustix::process::geteuid().as_raw());
         match process(&a) {
             Ok(fd) => {
-                let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).unwrap();
-                let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")).unwrap();
+                let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()))
+                    .unwrap();
+                let pid = info
+                    .lines()
+                    .find_map(|line| line.strip_prefix("Pid:"))
+                    .unwrap();
                 assert_eq!(pid.trim(), who.pid.to_string());
             }
             Err(e) => assert_eq!(e.raw_os_error(), Some(libc::ENOPROTOOPT)),

@@ -23,7 +23,9 @@ const GROUPS: usize = 65_536;
 /// The user of this name.
 pub fn by_name(name: &CStr) -> Option<Entry> {
     // SAFETY: the name ends with a zero; the rest is as `found` says.
-    found(|entry, room, size, answer| unsafe { libc::getpwnam_r(name.as_ptr(), entry, room, size, answer) })
+    found(|entry, room, size, answer| unsafe {
+        libc::getpwnam_r(name.as_ptr(), entry, room, size, answer)
+    })
 }
 
 /// The user with this number.

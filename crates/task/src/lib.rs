@@ -87,7 +87,8 @@ impl Task {
         }
         // SAFETY: the engine left these descriptors open for this library alone, which takes them
         // once.
-        let [control, reply, bells] = [control, reply, bells].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+        let [control, reply, bells] =
+            [control, reply, bells].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
         Self::of(&control, &reply, &bells, None)
     }
 
@@ -107,7 +108,12 @@ impl Task {
         Self::of(control, reply, bells, Some(door))
     }
 
-    fn of(control: &OwnedFd, reply: &OwnedFd, bells: &OwnedFd, door: Option<UnixStream>) -> io::Result<Self> {
+    fn of(
+        control: &OwnedFd,
+        reply: &OwnedFd,
+        bells: &OwnedFd,
+        door: Option<UnixStream>,
+    ) -> io::Result<Self> {
         let control = Shared::<Control>::map(control, false)?;
         if control.version.load(Ordering::Acquire) != page::VERSION {
             let why = "this library and `warmset` are of different versions";

@@ -65,7 +65,8 @@ impl Control {
         self.migrations.store(job.migrations, Ordering::Relaxed);
         self.preemption_length
             .store(job.preemption_length, Ordering::Relaxed);
-        self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
+        self.sequence
+            .store(sequence.wrapping_add(1), Ordering::Release);
     }
 
     /// Reads it, again where it was written meanwhile.

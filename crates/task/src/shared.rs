@@ -3,8 +3,8 @@
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
 };
 use rustix::thread::futex::{self, Flags};
 use rustix::time::{ClockId, Timespec};
@@ -112,7 +112,10 @@ pub fn futex_wait_for(word: &AtomicU32, seen: u32, length: std::time::Duration) 
 pub fn is_closed(stream: &UnixStream) -> bool {
     let mut asked = [PollFd::new(stream, PollFlags::RDHUP)];
     let found = rustix::event::poll(&mut asked, Some(&Timespec::default()));
-    found == Ok(1) && asked[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP)
+    found == Ok(1)
+        && asked[0]
+            .revents()
+            .intersects(PollFlags::RDHUP | PollFlags::HUP)
 }
 
 /// Wakes who sleeps on the word, in whichever process.
@@ -140,7 +143,12 @@ pub fn send(stream: &UnixStream, files: &[&OwnedFd]) -> io::Result<()> {
     let mut message = SendAncillaryBuffer::new(&mut space);
     // There is room for the most.
     message.push(SendAncillaryMessage::ScmRights(&files));
-    rustix::net::sendmsg(stream, &[IoSlice::new(&[1])], &mut message, SendFlags::NOSIGNAL)?;
+    rustix::net::sendmsg(
+        stream,
+        &[IoSlice::new(&[1])],
+        &mut message,
+        SendFlags::NOSIGNAL,
+    )?;
     Ok(())
 }
 

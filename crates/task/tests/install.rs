@@ -49,7 +49,10 @@ fn install(prefix: &Path) {
 /// so it was loaded, and its library too.
 fn starts(dir: &Path, flags: &str) {
     let example = root().join("examples/counter.c");
-    let built = shell(dir, &format!("cc -O2 -o counter {} {flags}", example.display()));
+    let built = shell(
+        dir,
+        &format!("cc -O2 -o counter {} {flags}", example.display()),
+    );
     let said = String::from_utf8_lossy(&built.stderr);
     assert!(built.status.success(), "{flags}: {said}");
     let ran = Command::new(dir.join("counter"))

@@ -72,6 +72,9 @@ mod tests {
         let mut random = Random::new(0);
         let drawn: Vec<u64> = (0..200).map(|_| random.among(3, 5)).collect();
         assert!(drawn.iter().all(|n| (3..=5).contains(n)));
-        assert!((3..=5).all(|n| drawn.contains(&n)), "each is drawn now and then");
+        assert!(
+            (3..=5).all(|n| drawn.contains(&n)),
+            "each is drawn now and then"
+        );
     }
 }

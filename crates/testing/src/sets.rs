@@ -41,6 +41,8 @@ pub const fn implicit_ms(wcet: u64, period: u64) -> Timing {
 /// # Panics
 /// If no set can have such tasks.
 pub fn set_ms(tasks: &[(u64, u64)]) -> TaskSet {
-    let timings = tasks.iter().map(|(wcet, period)| implicit_ms(*wcet, *period));
+    let timings = tasks
+        .iter()
+        .map(|(wcet, period)| implicit_ms(*wcet, *period));
     TaskSet::from_timings(timings.collect()).expect("tasks that a set can have")
 }

@@ -19,7 +19,10 @@ pub fn mounted() -> io::Result<()> {
         return Ok(());
     }
     sys::process::own_mounts()?;
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
     mount("testing", TRACEFS, "tracefs", MountFlags::empty(), None)?;
     Ok(())
 }

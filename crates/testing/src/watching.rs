@@ -20,7 +20,9 @@ impl Watch for StopAfterLooks {
     fn note(&self, _: &str) {}
     fn stopped(&self) -> bool {
         let less = |looks: u64| looks.checked_sub(1);
-        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let left = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         left.is_err()
     }
 }
@@ -39,7 +41,9 @@ impl Watch for StopAfterSteps {
     fn begin(&self, _: &str, _: u64) {}
     fn advance(&self, steps: u64) {
         let less = |left: u64| Some(left.saturating_sub(steps));
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
     fn note(&self, _: &str) {}
     fn stopped(&self) -> bool {
@@ -87,7 +91,10 @@ impl Watch for Notes {
     fn begin(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
     fn note(&self, text: &str) {
-        self.0.lock().expect("no note was cut off").push(text.to_owned());
+        self.0
+            .lock()
+            .expect("no note was cut off")
+            .push(text.to_owned());
     }
     fn stopped(&self) -> bool {
         false

@@ -135,7 +135,10 @@ fn rounds_count_what_failed_and_end_the_programs_that_they_started() {
     let (output, text) = run(dir.path(), "rounds.sh", "3");
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("failed in 1 of 3 rounds"), "{text}");
-    assert!(text.contains("1 model (src/lib.rs): tests::breaks\n"), "{text}");
+    assert!(
+        text.contains("1 model (src/lib.rs): tests::breaks\n"),
+        "{text}"
+    );
     assert!(
         text.contains("3 live (tests/live.rs): has_rights: no right"),
         "{text}"

@@ -67,7 +67,9 @@ impl Event {
     /// The overhead that begins or ends, where this is such an event with a number that means one.
     pub fn overhead_kind(&self) -> Option<Overhead> {
         match self.kind {
-            EventKind::OverheadBegin | EventKind::OverheadEnd => Overhead::from_number(self.argument),
+            EventKind::OverheadBegin | EventKind::OverheadEnd => {
+                Overhead::from_number(self.argument)
+            }
             _ => None,
         }
     }
@@ -178,8 +180,8 @@ mod tests {
         let at = Instant::from_nanos(0x0123_4567_89ab_cdef);
         for kind in EventKind::ALL {
             assert_eq!(EventKind::from_number(kind as u8), Some(kind));
-            let event =
-                Event::new(kind, at, Some(CpuId(8191)), TaskId(7), 1 << 40, u64::MAX).flagged(Flags::CUT);
+            let event = Event::new(kind, at, Some(CpuId(8191)), TaskId(7), 1 << 40, u64::MAX)
+                .flagged(Flags::CUT);
             assert_eq!(Event::from_bytes(&event.to_bytes()), Some(event));
             assert_eq!(Event::from_words(event.to_words()), Some(event));
             assert_eq!(Event::words_of(&event.to_bytes()), event.to_words());

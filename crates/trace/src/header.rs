@@ -2,7 +2,8 @@
 //! rules.
 
 use model::{
-    Assignment, CpuId, CpuSet, Duration, Enforcement, Error, Platform, Provenance, Result, TaskSet, taskfile,
+    Assignment, CpuId, CpuSet, Duration, Enforcement, Error, Platform, Provenance, Result, TaskSet,
+    taskfile,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -131,7 +132,9 @@ mod or_none {
         to.serialize_str(how.map_or(NONE, Enforcement::word))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Enforcement>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Enforcement>, D::Error> {
         let word = String::deserialize(from)?;
         match word.as_str() {
             NONE => Ok(None),
@@ -142,7 +145,12 @@ mod or_none {
 
 impl Header {
     /// A simulated run of periodic tasks that keep their WCETs, under one policy.
-    pub fn simulated(tasks: TaskSet, platform: Platform, stage: Stage, provenance: Provenance) -> Self {
+    pub fn simulated(
+        tasks: TaskSet,
+        platform: Platform,
+        stage: Stage,
+        provenance: Provenance,
+    ) -> Self {
         Header {
             origin: Origin::Simulated,
             provenance,
@@ -180,7 +188,11 @@ impl Header {
             charges: self.charges.clone(),
             release_on: self.release_on.clone(),
         })
-        .map_err(|e| Error::new(format!("the head of the trace cannot be written as JSON: {e}")))
+        .map_err(|e| {
+            Error::new(format!(
+                "the head of the trace cannot be written as JSON: {e}"
+            ))
+        })
     }
 
     /// Reads what [`Header::to_json`] wrote.
@@ -193,12 +205,15 @@ impl Header {
                 .remedy("make the trace again with this version")
         })?;
         if written.stages.is_empty() {
-            return Err(Error::new("the head of the trace names no policy").remedy("make the trace again"));
+            return Err(
+                Error::new("the head of the trace names no policy").remedy("make the trace again")
+            );
         }
         Ok(Header {
             origin: written.origin,
             provenance: written.provenance,
-            tasks: taskfile::from_toml(&written.tasks).map_err(|e| e.at("task set of the trace"))?,
+            tasks: taskfile::from_toml(&written.tasks)
+                .map_err(|e| e.at("task set of the trace"))?,
             platform: written.platform,
             stages: written.stages,
             releases: written.releases,

@@ -238,7 +238,10 @@ impl Writer {
                 self.ready -= 1;
                 let slice = Slice {
                     name: format!("{}·{}", self.names[task.index()], nth(event.job)),
-                    flow: Some((u64::from(task.0) + 1) << 40 | (event.job.wrapping_add(1) & ((1 << 40) - 1))),
+                    flow: Some(
+                        (u64::from(task.0) + 1) << 40
+                            | (event.job.wrapping_add(1) & ((1 << 40) - 1)),
+                    ),
                 };
                 self.reopen(cpu, |open| open.insert(0, slice));
                 self.running[cpu] = Some(task);

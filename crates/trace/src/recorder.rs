@@ -193,10 +193,15 @@ impl Collector {
     /// that. Whatever else is later moves the end.
     fn within(&self, event: Event) -> Option<(Instant, Event)> {
         match (self.end.map(|end| end.max(self.last)), event.cpu()) {
-            (Some(end), Some(cpu)) if event.kind == crate::EventKind::Standstill && event.time > end => {
+            (Some(end), Some(cpu))
+                if event.kind == crate::EventKind::Standstill && event.time > end =>
+            {
                 let beyond = event.time.since(end).nanos();
                 let length = event.argument.checked_sub(beyond).filter(|l| *l > 0)?;
-                Some((end, Event::standstill(end, cpu, Duration::from_nanos(length))))
+                Some((
+                    end,
+                    Event::standstill(end, cpu, Duration::from_nanos(length)),
+                ))
             }
             _ => Some((event.time, event)),
         }
@@ -244,7 +249,12 @@ mod tests {
         }
         let mut sink = VecSink::default();
         collector.collect(Instant::from_nanos(7), &mut sink);
-        let times = |sink: &VecSink| sink.events.iter().map(|e| e.time.nanos()).collect::<Vec<_>>();
+        let times = |sink: &VecSink| {
+            sink.events
+                .iter()
+                .map(|e| e.time.nanos())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(times(&sink), [1, 5]);
         assert_eq!(collector.finish(Instant::from_nanos(20), &mut sink), 0);
         assert_eq!(times(&sink), [1, 5, 7, 7, 9, 20]);
@@ -321,7 +331,10 @@ mod tests {
         collector.collect(Instant::from_nanos(20), &mut sink);
         producers[1].push(start(5, 1, 0));
         assert_eq!(collector.finish(Instant::from_nanos(30), &mut sink), 1);
-        assert_eq!(sink.events[1], Event::lost(Instant::from_nanos(10), CpuId(1), 1));
+        assert_eq!(
+            sink.events[1],
+            Event::lost(Instant::from_nanos(10), CpuId(1), 1)
+        );
     }
 
     /// Two producers as fast as they can, a collector as fast as it can: every event arrives once,

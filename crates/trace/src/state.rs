@@ -94,7 +94,10 @@ impl State {
                 .collect(),
             sporadic: set
                 .ids()
-                .map(|t| header.origin == Origin::Real && set.details(t).is_some_and(|d| d.trigger.is_some()))
+                .map(|t| {
+                    header.origin == Origin::Real
+                        && set.details(t).is_some_and(|d| d.trigger.is_some())
+                })
                 .collect(),
             origin: header.origin,
             releases: header.releases,
@@ -130,7 +133,8 @@ impl State {
     /// `cpu` may wait for; `None`: all that there are.
     pub fn awake(&self, from: Instant, to: Instant, cpu: Option<CpuId>) -> Duration {
         let needed = cpu.and_then(|cpu| self.alone.iter().find(|set| set.contains(cpu)));
-        to.since(from).saturating_sub(self.stood.within(from, to, needed))
+        to.since(from)
+            .saturating_sub(self.stood.within(from, to, needed))
     }
     /// The timing of a task.
     pub fn timing(&self, task: TaskId) -> &Timing {
@@ -156,7 +160,11 @@ impl State {
     }
 
     /// Takes an event that is well formed. Longer than a page: one arm for each kind of event.
-    pub(crate) fn take(&mut self, event: &Event, observer: &mut impl Observer) -> Result<(), Fault> {
+    pub(crate) fn take(
+        &mut self,
+        event: &Event,
+        observer: &mut impl Observer,
+    ) -> Result<(), Fault> {
         self.now = event.time;
         let (task, cpu) = (event.task, event.cpu().unwrap_or_default());
         match event.kind {
@@ -219,7 +227,11 @@ impl State {
                     None => Ok(()),
                     Some(old) => Err(fault(
                         "server",
-                        format!("{cpu:?} begins N{} before it ended N{}", server + 1, old + 1),
+                        format!(
+                            "{cpu:?} begins N{} before it ended N{}",
+                            server + 1,
+                            old + 1
+                        ),
                     )),
                 }
             }
@@ -237,7 +249,9 @@ impl State {
             EventKind::WakeUp => {
                 let state = &mut self.tasks[task.index()];
                 match state.status {
-                    Status::Suspended(cpu) if state.head().is_some_and(|j| j.number == event.job) => {
+                    Status::Suspended(cpu)
+                        if state.head().is_some_and(|j| j.number == event.job) =>
+                    {
                         state.status = Status::Preempted(cpu);
                         Ok(())
                     }
@@ -255,9 +269,10 @@ impl State {
                 "quantum",
                 "a simulation decides at the boundary itself, which needs no event".to_owned(),
             )),
-            EventKind::Window | EventKind::PolicySwitch | EventKind::Quantum | EventKind::Standstill => {
-                Ok(())
-            }
+            EventKind::Window
+            | EventKind::PolicySwitch
+            | EventKind::Quantum
+            | EventKind::Standstill => Ok(()),
             EventKind::Lost => {
                 self.lost = self.lost.saturating_add(event.argument);
                 Ok(())

@@ -11,7 +11,9 @@ use crate::event::{Event, EventKind, Flags};
 use crate::header::{Header, Origin};
 use crate::sink::Sink;
 use crate::state::{Doing, Job, Observer, Span, State};
-use crate::summary::{ProcessorSummary, Recorded, Spread, Summary, TaskRecord, TaskSummary, by_overhead};
+use crate::summary::{
+    ProcessorSummary, Recorded, Spread, Summary, TaskRecord, TaskSummary, by_overhead,
+};
 use hdrhistogram::Histogram;
 use model::Overhead;
 use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId, TaskSet};
@@ -289,7 +291,10 @@ impl Observer for Tally {
         tally.cut += u64::from(cut);
         let current = std::mem::take(&mut tally.current);
         if let Some(rows) = &mut self.rows {
-            let of = tally.lost_by.iter().find(|(number, _)| *number == job.number);
+            let of = tally
+                .lost_by
+                .iter()
+                .find(|(number, _)| *number == job.number);
             let lost = of.map(|(_, lost)| *lost).unwrap_or_default();
             tally.lost_by.retain(|(number, _)| *number > job.number);
             rows.push(JobRow {
@@ -344,7 +349,11 @@ impl Statistics {
 
     /// The jobs that were finished since this was last asked, in the order of their completions.
     pub fn take_rows(&mut self) -> Vec<JobRow> {
-        self.tally.rows.as_mut().map(std::mem::take).unwrap_or_default()
+        self.tally
+            .rows
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// What it adds up to.
@@ -396,7 +405,10 @@ impl Statistics {
             jobs: tasks.iter().map(|t| t.jobs).sum(),
             misses: tasks.iter().map(|t| t.misses).sum(),
             preemptions: tasks.iter().map(|t| t.preemptions).sum(),
-            migrations: tasks.iter().map(|t| t.migrations.values().sum::<u64>()).sum(),
+            migrations: tasks
+                .iter()
+                .map(|t| t.migrations.values().sum::<u64>())
+                .sum(),
             lost_to_no_task_ns: by_overhead(self.tally.lost.map(clamp)),
             tasks,
             recorded: Some(Recorded {
@@ -438,7 +450,9 @@ impl Sink for Statistics {
             EventKind::Resumption => tasks[event.task.index()].went_on(event.time),
             EventKind::Migration => {
                 let from = CpuId(u32::try_from(event.argument).unwrap_or(u32::MAX));
-                let kind = self.platform.resumption(from, event.cpu().unwrap_or_default());
+                let kind = self
+                    .platform
+                    .resumption(from, event.cpu().unwrap_or_default());
                 let t = &mut tasks[event.task.index()];
                 t.went_on(event.time);
                 *t.migrations.entry(kind).or_default() += 1;

@@ -173,7 +173,13 @@ impl Summary {
         let mut table = Table::new(1, 0);
         table.row(head.iter().chain(&kinds).copied());
         for t in &self.tasks {
-            let time = |ns| if t.jobs == 0 { "-".to_owned() } else { short(ns) };
+            let time = |ns| {
+                if t.jobs == 0 {
+                    "-".to_owned()
+                } else {
+                    short(ns)
+                }
+            };
             let missed = match t.misses {
                 0 => Tone::Plain,
                 _ => Tone::Bad,
@@ -195,11 +201,14 @@ impl Summary {
                 time(t.tardiness.max_ns).into(),
                 t.preemptions.to_string().into(),
             ];
-            row.extend(
-                kinds
-                    .iter()
-                    .map(|k| t.migrations.get(*k).copied().unwrap_or(0).to_string().into()),
-            );
+            row.extend(kinds.iter().map(|k| {
+                t.migrations
+                    .get(*k)
+                    .copied()
+                    .unwrap_or(0)
+                    .to_string()
+                    .into()
+            }));
             table.row(row);
         }
         table.text(look)

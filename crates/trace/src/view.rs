@@ -106,7 +106,10 @@ impl View {
             // What is one piece further is not to be seen.
             distances.get(most.max(2)).copied()
         });
-        let (at, reach) = (moment.time.nanos(), reach.min().unwrap_or(Duration::MAX).nanos());
+        let (at, reach) = (
+            moment.time.nanos(),
+            reach.min().unwrap_or(Duration::MAX).nanos(),
+        );
         self.from = self.from.max(Instant::from_nanos(at.saturating_sub(reach)));
         self.to = self.to.min(Instant::from_nanos(at.saturating_add(reach)));
         let (from, to) = (self.from, self.to);
@@ -152,7 +155,10 @@ impl Viewer {
                     from,
                     to,
                     processors: header.processors().iter().collect(),
-                    names: set.ids().map(|t| escaped(&set.name(t)).into_owned()).collect(),
+                    names: set
+                        .ids()
+                        .map(|t| escaped(&set.name(t)).into_owned())
+                        .collect(),
                     pieces: Vec::new(),
                     marks: Vec::new(),
                     moment: None,
@@ -231,7 +237,12 @@ impl Observer for Tally {
             Doing::Overhead(overhead) => Some(overhead),
         };
         // What was only looked at in between is one piece.
-        if let Some(last) = view.pieces.iter_mut().rev().take(64).find(|p| p.cpu == span.cpu)
+        if let Some(last) = view
+            .pieces
+            .iter_mut()
+            .rev()
+            .take(64)
+            .find(|p| p.cpu == span.cpu)
             && (last.to, last.job, last.overhead) == (from, span.job, overhead)
         {
             last.to = to;
@@ -283,14 +294,19 @@ impl Sink for Viewer {
         let (task, job) = (event.task, event.job);
         match event.kind {
             EventKind::Release => {
-                self.tally.mark(MarkKind::Release, event.time, task, job, cpu);
+                self.tally
+                    .mark(MarkKind::Release, event.time, task, job, cpu);
                 let deadline = event.deadline();
                 if deadline >= self.tally.view.from && deadline <= self.tally.view.to {
                     self.tally.open.insert((task, job));
-                    self.tally.mark(MarkKind::Deadline, deadline, task, job, cpu);
+                    self.tally
+                        .mark(MarkKind::Deadline, deadline, task, job, cpu);
                 }
             }
-            EventKind::Completion => self.tally.mark(MarkKind::Completion, event.time, task, job, cpu),
+            EventKind::Completion => {
+                self.tally
+                    .mark(MarkKind::Completion, event.time, task, job, cpu)
+            }
             _ => {}
         }
     }
@@ -330,7 +346,12 @@ impl View {
         let mut text = String::new();
         self.write_scale(&mut text, width);
         for cpu in &self.processors {
-            let _ = writeln!(text, "{:width$} {}", format!("P{cpu}"), self.row_of(*cpu, symbol));
+            let _ = writeln!(
+                text,
+                "{:width$} {}",
+                format!("P{cpu}"),
+                self.row_of(*cpu, symbol)
+            );
         }
         for task in shown {
             let name: String = label(task).chars().take(width).collect();
@@ -338,7 +359,11 @@ impl View {
             let _ = writeln!(text, "{}", row.trim_end());
         }
         if self.cut {
-            let _ = writeln!(text, "(more than {} pieces: the rest is left out)", View::MOST);
+            let _ = writeln!(
+                text,
+                "(more than {} pieces: the rest is left out)",
+                View::MOST
+            );
         }
         text
     }
@@ -361,7 +386,10 @@ impl View {
         let mut line = String::new();
         for eighth in 0..8_u64 {
             let ns = (self.length() * u128::from(eighth) / 8) as u64;
-            let time = self.from.checked_add(Duration::from_nanos(ns)).unwrap_or(self.to);
+            let time = self
+                .from
+                .checked_add(Duration::from_nanos(ns))
+                .unwrap_or(self.to);
             let _ = write!(line, "{:<1$}", format!("|{time}"), COLUMNS / 8);
         }
         text.push_str(line.trim_end());

@@ -94,8 +94,13 @@ fn mutations(header: &Header, events: &[Event], i: usize) -> Vec<Mutation> {
     // decisions of one instant on different processors may stand in either order.
     if let Some(next) = events.get(i + 1) {
         let order_matters = e.time != next.time
-            || (e.task == next.task && e.job == next.job && e.kind.has_job() && next.kind.has_job())
-            || e.cpu() == next.cpu() && e.kind != EventKind::Release && next.kind != EventKind::Release
+            || (e.task == next.task
+                && e.job == next.job
+                && e.kind.has_job()
+                && next.kind.has_job())
+            || e.cpu() == next.cpu()
+                && e.kind != EventKind::Release
+                && next.kind != EventKind::Release
             || (e.kind == EventKind::Completion && next.kind == EventKind::Release)
             || next.kind == EventKind::End;
         if order_matters {
@@ -372,8 +377,14 @@ fn the_time_in_which_processors_stood_still_does_not_count() {
     assert!(broken.is_empty(), "{broken:?}");
     assert_eq!(overdue, 500);
     // Too short; over before; not the processor that it took.
-    assert_eq!(rules(&two, 3_500, Some((1, 2_400, 2_000))).0, ["work-conserving"]);
-    assert_eq!(rules(&two, 3_500, Some((0, 3_400, 3_000))).0, ["work-conserving"]);
+    assert_eq!(
+        rules(&two, 3_500, Some((1, 2_400, 2_000))).0,
+        ["work-conserving"]
+    );
+    assert_eq!(
+        rules(&two, 3_500, Some((0, 3_400, 3_000))).0,
+        ["work-conserving"]
+    );
     // The same of a release that comes too late: by its own processor.
     let released = |stood: u32| {
         let release = Event::release(us(3_500), CpuId(1), TaskId(1), 0, us(8_000));
@@ -473,7 +484,13 @@ fn a_quantum_begins_at_the_release_of_a_job_on_an_idle_machine() {
             Event::release(us(20_010), cpu, task, 1, us(40_000)),
             Event::quantum(us(decided), cpu),
             Event::start(us(decided), cpu, task, 1),
-            Event::completion(us(decided + 4_000), cpu, task, 1, Duration::from_micros(4_000)),
+            Event::completion(
+                us(decided + 4_000),
+                cpu,
+                task,
+                1,
+                Duration::from_micros(4_000),
+            ),
             Event::idle(us(decided + 4_000), cpu),
             Event::end(us(39_000)),
         ];
@@ -545,7 +562,11 @@ fn in_a_real_trace_what_a_trigger_releases_is_a_period_apart_at_least_and_the_re
     ] {
         let verdict = verdict_of(triggered, releases);
         let rules: Vec<_> = verdict.first.iter().map(|v| v.rule.to_string()).collect();
-        assert_eq!(rules.is_empty(), clean, "{triggered} {releases:?}: {rules:?}");
+        assert_eq!(
+            rules.is_empty(),
+            clean,
+            "{triggered} {releases:?}: {rules:?}"
+        );
         assert!(clean || rules.contains(&"release".to_owned()), "{rules:?}");
     }
 }

@@ -13,7 +13,8 @@ fn a_miss_whose_deadline_is_the_horizon_is_missed_when_it_is_taken_away() {
     let header = header(tasks(&[(3, 4), (3, 6)]), "p-edf", &[1], &[0, 0]);
     let mut events = schedule(&header, ms(12), at_wcet(&header));
     let real = real(&header);
-    let last = |e: &Event| e.kind == EventKind::DeadlineMiss && e.deadline() == Instant::ZERO + ms(12);
+    let last =
+        |e: &Event| e.kind == EventKind::DeadlineMiss && e.deadline() == Instant::ZERO + ms(12);
     assert!(events.iter().any(last), "{events:?}");
     assert!(check(&header, &events).is_clean() && check(&real, &events).is_clean());
     events.retain(|e| !last(e));
@@ -31,7 +32,11 @@ fn a_job_that_goes_on_beyond_its_budget_until_the_end_is_caught() {
         let mut events = schedule(&header, ms(horizon), at_wcet(&header));
         events.retain(|e| e.task != TaskId(1) || e.kind != EventKind::Completion);
         events.retain(|e| e.kind != EventKind::Idle);
-        let rules: Vec<_> = check(&header, &events).first.iter().map(|v| v.rule).collect();
+        let rules: Vec<_> = check(&header, &events)
+            .first
+            .iter()
+            .map(|v| v.rule)
+            .collect();
         assert_eq!(rules, ["budget"], "{horizon}");
     }
 }

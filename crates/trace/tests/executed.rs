@@ -8,7 +8,9 @@ use trace::{Event, Header};
 
 /// T1 and T2 on one processor, where T2 is preempted once and says that it executed for `said`.
 fn preempted(real: &Header, said: Duration, stood: Option<Duration>) -> trace::Verdict {
-    let (cpu, at) = (CpuId(0), |us: u64| Instant::ZERO + Duration::from_micros(us));
+    let (cpu, at) = (CpuId(0), |us: u64| {
+        Instant::ZERO + Duration::from_micros(us)
+    });
     let (one, two) = (TaskId(0), TaskId(1));
     let switch = |from: u64, to: u64, task, job| {
         let (kind, job) = (trace::Overhead::ContextSwitch, Some((task, job)));
@@ -63,7 +65,10 @@ fn in_a_real_run_a_job_executes_for_no_longer_than_the_trace_leaves_room_for() {
     let slewed = (shown + room) / 1_000 + 1;
     assert_eq!(rules(shown + room + slewed, None), ["execution"]);
     // While its processor stood still the clock of its thread may have gone on.
-    assert_eq!(rules(shown + room + slewed + 3_000, Some(us(3_000))), [""; 0]);
+    assert_eq!(
+        rules(shown + room + slewed + 3_000, Some(us(3_000))),
+        [""; 0]
+    );
     assert_eq!(
         rules(shown + room + slewed + 3_010, Some(us(3_000))),
         ["execution"]

@@ -13,7 +13,12 @@ use trace::{Condition, Event, EventKind, FileSink, Header, Reader, Sink, VecSink
 const NAME: &str = "test.wtrace";
 
 fn sample() -> (Header, Vec<Event>) {
-    let header = header(tasks(&[(2, 3), (3, 8), (1, 7), (5, 7)]), "g-edf", &[2], &[0; 4]);
+    let header = header(
+        tasks(&[(2, 3), (3, 8), (1, 7), (5, 7)]),
+        "g-edf",
+        &[2],
+        &[0; 4],
+    );
     let events = schedule(&header, ms(600), at_wcet(&header));
     assert!(events.len() > 1000);
     (header, events)
@@ -53,7 +58,10 @@ fn a_trace_that_is_cut_off_gives_back_every_whole_record() {
     let (header, events) = sample();
     let bytes = written(&header, &events);
     let head = written(&header, &[]).len();
-    for cut in (head..bytes.len()).step_by(97).chain([head, bytes.len() - 1]) {
+    for cut in (head..bytes.len())
+        .step_by(97)
+        .chain([head, bytes.len() - 1])
+    {
         let (_, again, condition) = read(&bytes[..cut]).unwrap();
         assert_eq!(again, events[..again.len()]);
         // All whole blocks, and of the last one every record that lies before the cut.
@@ -108,7 +116,10 @@ fn damage_within_is_said_and_costs_one_block_only() {
         let (_, again, condition) = read(&damaged).unwrap();
         assert_eq!(condition.damaged_blocks, 1, "byte {at}");
         assert_eq!(again[..254], events[..254]);
-        assert_eq!((again[254].kind, again[254].argument), (EventKind::Lost, 127));
+        assert_eq!(
+            (again[254].kind, again[254].argument),
+            (EventKind::Lost, 127)
+        );
         assert_eq!(again[255..], events[254 + 127..]);
         assert!(!condition.is_whole());
     }

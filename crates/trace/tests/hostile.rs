@@ -8,7 +8,9 @@ use model::{Assignment, CpuId, Duration, Instant};
 use proptest::prelude::*;
 use std::path::Path;
 use support::{at_wcet, check, header, ms, schedule, tasks};
-use trace::{Event, EventKind, FileSink, Header, Reader, Sink, Statistics, VecSink, Viewer, csv, perfetto};
+use trace::{
+    Event, EventKind, FileSink, Header, Reader, Sink, Statistics, VecSink, Viewer, csv, perfetto,
+};
 
 /// A header for every kind of rule.
 fn headers() -> Vec<Header> {
@@ -82,13 +84,19 @@ fn headers() -> Vec<Header> {
 fn any_event() -> impl Strategy<Value = Event> {
     let time = prop_oneof![20 => 0_u64..12, 1 => Just(u64::MAX / 1_000_000), 1 => Just(1 << 40)];
     let job = prop_oneof![20 => 0_u64..4, 1 => Just(u64::MAX)];
-    let argument =
-        prop_oneof![10 => 0_u64..3, 10 => (0_u64..16).prop_map(|n| n * 1_000_000), 1 => Just(u64::MAX)];
+    let argument = prop_oneof![10 => 0_u64..3, 10 => (0_u64..16).prop_map(|n| n * 1_000_000), 1 => Just(u64::MAX)];
     let task = prop_oneof![20 => 0_u64..4, 5 => Just(u64::from(u32::MAX))];
     let cpu = prop_oneof![20 => 0_u64..3, 2 => Just(0xffff_u64)];
-    (time, job, argument, task, cpu, 0..EventKind::ALL.len(), 0_u64..4).prop_filter_map(
-        "a kind",
-        |(time, job, argument, task, cpu, kind, flags)| {
+    (
+        time,
+        job,
+        argument,
+        task,
+        cpu,
+        0..EventKind::ALL.len(),
+        0_u64..4,
+    )
+        .prop_filter_map("a kind", |(time, job, argument, task, cpu, kind, flags)| {
             let kind = EventKind::ALL[kind] as u64;
             Event::from_words([
                 time.saturating_mul(1_000_000),
@@ -96,8 +104,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 argument,
                 task | cpu << 32 | kind << 48 | flags << 56,
             ])
-        },
-    )
+        })
 }
 
 proptest! {
@@ -185,7 +192,12 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
 
 #[test]
 fn slices_of_a_perfetto_trace_begin_and_end_in_pairs() {
-    let header = header(tasks(&[(2, 3), (3, 8), (1, 7), (5, 7)]), "g-edf", &[2], &[0; 4]);
+    let header = header(
+        tasks(&[(2, 3), (3, 8), (1, 7), (5, 7)]),
+        "g-edf",
+        &[2],
+        &[0; 4],
+    );
     let mut writer = perfetto::Writer::new(&header);
     for event in schedule(&header, ms(24), at_wcet(&header)) {
         writer.event(
@@ -201,7 +213,11 @@ fn slices_of_a_perfetto_trace_begin_and_end_in_pairs() {
         let packet = fields(packet);
         let find = |number: u64| packet.iter().find(|f| f.0 == number);
         if let Some(descriptor) = find(60) {
-            let name = fields(descriptor.2).into_iter().find(|f| f.0 == 2).unwrap().2;
+            let name = fields(descriptor.2)
+                .into_iter()
+                .find(|f| f.0 == 2)
+                .unwrap()
+                .2;
             names.push(String::from_utf8(name.to_vec()).unwrap());
         }
         if let Some(event) = find(11) {

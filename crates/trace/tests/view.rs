@@ -49,7 +49,10 @@ fn figure_2_6_b_of_the_dissertation_in_text() {
 fn a_window_within_knows_what_ran_when_it_began() {
     let pairs = [(2, 3), (3, 8), (1, 7), (5, 7)];
     let whole = view("g-edf", &[2], &[0; 4], &pairs, Instant::ZERO, at(24));
-    let (from, to) = (Instant::from_nanos(4_500_000), Instant::from_nanos(13_500_000));
+    let (from, to) = (
+        Instant::from_nanos(4_500_000),
+        Instant::from_nanos(13_500_000),
+    );
     let part = view("g-edf", &[2], &[0; 4], &pairs, from, to);
     let inside = |view: &View| -> u64 {
         let pieces = view
@@ -74,7 +77,9 @@ fn a_miss_shows_before_its_job_completes() {
     let to = Instant::from_nanos(18_500_000);
     let view = view("p-edf", &[1, 1], &[0, 0, 0, 1], &pairs, Instant::ZERO, to);
     let misses = view.marks.iter().filter(|m| m.kind == MarkKind::Miss);
-    let misses: Vec<(u32, u64)> = misses.map(|m| (m.task.0, m.time.nanos() / 1_000_000)).collect();
+    let misses: Vec<(u32, u64)> = misses
+        .map(|m| (m.task.0, m.time.nanos() / 1_000_000))
+        .collect();
     assert_eq!(misses, [(0, 9), (1, 16), (0, 18)]);
 }
 

@@ -94,9 +94,13 @@ fn print_raw(text: &str) -> Result<()> {
 
 /// How text is to look on standard output. `NO_COLOR` and `CLICOLOR` are heeded.
 pub fn look() -> Look {
-    let columns = console::Term::stdout().size_checked().map(|(_, columns)| columns);
+    let columns = console::Term::stdout()
+        .size_checked()
+        .map(|(_, columns)| columns);
     Look {
-        width: columns.map(usize::from).filter(|columns| *columns >= NARROWEST),
+        width: columns
+            .map(usize::from)
+            .filter(|columns| *columns >= NARROWEST),
         color: columns.is_some() && console::colors_enabled(),
     }
 }
@@ -213,10 +217,14 @@ impl Console {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             let number = signal.unsigned_abs() as usize;
             // The order matters: the second signal finds the flag set by the first.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-                .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&ended_by), number))
-                .map_err(|e| Error::new(format!("cannot handle signal {signal}: {e}")))?;
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                128 + signal,
+                Arc::clone(&stop),
+            )
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&ended_by), number))
+            .map_err(|e| Error::new(format!("cannot handle signal {signal}: {e}")))?;
         }
         Ok(Console {
             all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)),
@@ -227,7 +235,10 @@ impl Console {
     }
 
     fn bar(&self) -> ProgressBar {
-        self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.bar
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Lines and columns that a panel may take; `None` where standard error is not a terminal.
@@ -269,14 +280,21 @@ impl Watch for Console {
     /// even the cursor is hidden.
     fn finish(&self) {
         self.bar().finish_and_clear();
-        if let Some(panel) = self.panel.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(panel) = self
+            .panel
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
             panel.finish_and_clear();
         }
     }
     fn begin(&self, what: &str, total: u64) {
         self.finish();
         let bar = self.all.add(ProgressBar::new(total));
-        if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {percent:>3} %  {eta:>4} left") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg:28} {wide_bar} {percent:>3} %  {eta:>4} left")
+        {
             bar.set_style(style);
         }
         bar.set_message(escaped(what).into_owned());
@@ -313,7 +331,10 @@ mod tests {
             color: true,
         };
         let text = "  one two three four\nshort\n";
-        assert_eq!(fit(text, look(12)), "  one two\n    three\n    four\nshort\n");
+        assert_eq!(
+            fit(text, look(12)),
+            "  one two\n    three\n    four\nshort\n"
+        );
         assert_eq!(fit(text, look(20)), text);
         let painted = "\x1b[31mone\x1b[0m two\n";
         assert_eq!(fit(painted, look(7)), painted);

@@ -98,7 +98,10 @@ fn usage(e: &clap::Error) -> ExitCode {
     });
     let help = help_of(&words);
     let sentence = shown::sentence(&sentence);
-    let _ = writeln!(std::io::stderr(), "warmset: {sentence}; see `{help} --help`");
+    let _ = writeln!(
+        std::io::stderr(),
+        "warmset: {sentence}; see `{help} --help`"
+    );
     ExitCode::from(2)
 }
 
@@ -116,13 +119,17 @@ fn negative(e: &clap::Error, words: &[String]) -> Option<String> {
         return None;
     }
     // The parser names the first letter only, as if it were a short option.
-    let at = words.iter().position(|w| w.starts_with(argument.as_str()))?;
+    let at = words
+        .iter()
+        .position(|w| w.starts_with(argument.as_str()))?;
     let value = &words[at];
     match at.checked_sub(1).map(|before| &words[before]) {
         Some(option) if option.starts_with('-') && !is_number(option) => Some(format!(
             "`{option}` takes no negative number, and `{value}` is one"
         )),
-        _ => Some(format!("a negative number such as `{value}` has no meaning here")),
+        _ => Some(format!(
+            "a negative number such as `{value}` has no meaning here"
+        )),
     }
 }
 

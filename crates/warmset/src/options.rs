@@ -30,9 +30,11 @@ impl Printed {
     /// `--format table` was given.
     pub fn lines_only(self) -> Result<()> {
         match self.format {
-            Some(Format::Table) => Err(Error::new("a batch is answered by JSON lines, not by a table")
-                .at("--format")
-                .remedy("leave the option out, or give `--format json`")),
+            Some(Format::Table) => Err(Error::new(
+                "a batch is answered by JSON lines, not by a table",
+            )
+            .at("--format")
+            .remedy("leave the option out, or give `--format json`")),
             Some(Format::Json) | None => Ok(()),
         }
     }

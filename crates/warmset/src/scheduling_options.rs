@@ -25,7 +25,12 @@ pub struct SchedulingArgs {
     #[arg(long, value_name = "HOW", value_parser = enforcement(), default_value_t = Enforcement::Off)]
     enforcement: Enforcement,
     /// Length of a quantum, where something happens at quanta
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        default_value = "1ms"
+    )]
     quantum: Duration,
 }
 

@@ -68,7 +68,8 @@ impl Case {
 
 #[test]
 fn people_read_which_policy_comes_first_and_why() {
-    let (status, out, err) = Case::new(SET).check(&["--platform", "symmetric:m=2", "--cpmd", "500us"]);
+    let (status, out, err) =
+        Case::new(SET).check(&["--platform", "symmetric:m=2", "--cpmd", "500us"]);
     assert_eq!((status, err.as_str()), (0, ""));
     insta::assert_snapshot!(out);
 }
@@ -106,13 +107,21 @@ fn programs_read_one_json_document() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|p| (p["policy"].as_str().unwrap(), p["schedulable"].as_bool().unwrap()))
+        .map(|p| {
+            (
+                p["policy"].as_str().unwrap(),
+                p["schedulable"].as_bool().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(names, [("p-edf", true), ("g-edf", false)]);
     let first = &judgment["policies"][0];
     assert_eq!(first["decided_by"], "exact EDF");
     assert_eq!(first["assignment"]["kind"], "clustered");
-    assert_eq!(first["assignment"]["cluster_of"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        first["assignment"]["cluster_of"].as_array().unwrap().len(),
+        4
+    );
 
     let (status, out, _) = case.check(&[
         "--platform",
@@ -149,17 +158,29 @@ fn no_is_said_of_what_is_proven_alone() {
     let task = |name: &str, wcet: &str, period: &str| {
         format!("[[task]]\nname = \"{name}\"\nwcet = \"{wcet}\"\nperiod = \"{period}\"\n")
     };
-    let thirds = ["a", "b", "c"].map(|name| task(name, "2ms", "3ms")).concat();
-    let too_much = ["a", "b", "c"].map(|name| task(name, "9ms", "10ms")).concat();
+    let thirds = ["a", "b", "c"]
+        .map(|name| task(name, "2ms", "3ms"))
+        .concat();
+    let too_much = ["a", "b", "c"]
+        .map(|name| task(name, "9ms", "10ms"))
+        .concat();
     for (tasks, word, refuted) in [(&thirds, "not shown", false), (&too_much, "no", true)] {
         let case = Case::new(tasks);
-        let arguments = ["--policy", "p-edf,g-edf", "--hard", "--platform", "symmetric:m=2"];
+        let arguments = [
+            "--policy",
+            "p-edf,g-edf",
+            "--hard",
+            "--platform",
+            "symmetric:m=2",
+        ];
         let (status, text, _) = case.check(&arguments);
         assert_eq!(status, 1);
         for policy in ["p-edf", "g-edf"] {
             let row = text.lines().find(|line| line.starts_with(policy)).unwrap();
             assert!(
-                row[policy.len()..].trim_start().starts_with(&format!("{word}  ")),
+                row[policy.len()..]
+                    .trim_start()
+                    .starts_with(&format!("{word}  ")),
                 "{row}"
             );
         }
@@ -193,7 +214,8 @@ fn the_cache_aware_scheduler_is_asked_for_bounded_tardiness_alone() {
     let (status, out, err) = on(&["--hard", "--policy", "ca-edf"]);
     assert_eq!((status, err.as_str()), (1, ""));
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let why = "not judged: ca-edf bounds tardiness, but does not promise that no deadline is missed";
+    let why =
+        "not judged: ca-edf bounds tardiness, but does not promise that no deadline is missed";
     assert!(words.contains(why), "{out}");
     assert!(on(&["--soft"]).1.contains("ca-edf"));
     assert!(!on(&["--hard"]).1.contains("ca-edf"));
@@ -201,7 +223,8 @@ fn the_cache_aware_scheduler_is_asked_for_bounded_tardiness_alone() {
 
 #[test]
 fn a_reading_beyond_the_profile_is_flagged() {
-    let case = Case::new("[[task]]\nname = \"huge\"\nwcet = \"1ms\"\nperiod = \"10s\"\nwss = \"64MiB\"\n");
+    let case =
+        Case::new("[[task]]\nname = \"huge\"\nwcet = \"1ms\"\nperiod = \"10s\"\nwss = \"64MiB\"\n");
     let (status, out, _) = case.check(&[
         "--platform",
         "xeon-l7455",
@@ -256,7 +279,8 @@ fn options_that_cannot_be_are_refused_in_one_sentence() {
             "policy `c-edf:l2`: processor 0 of `symmetric:m=4` has no level-2 cache; levels described: []",
         ),
     ] {
-        let (status, out, err) = case.check(&[&["--platform", "symmetric:m=4"], arguments].concat());
+        let (status, out, err) =
+            case.check(&[&["--platform", "symmetric:m=4"], arguments].concat());
         assert_eq!((status, out.as_str()), (2, ""), "{arguments:?}");
         assert_eq!(err, format!("warmset: {message}\n"));
     }
@@ -347,8 +371,9 @@ fn a_hundred_thousand_tasks_are_judged() {
     let (status, out, err) = Case::new(set).check(&["--platform", "xeon-l7455"]);
     assert_eq!((status, err.as_str()), (1, ""));
     assert!(out.contains("100000 tasks"), "{out}");
-    let (status, out, _) = Case::new("[[task]]\nwcet = \"1us\"\nperiod = \"20ms\"\n".repeat(100_000))
-        .check(&["--platform", "xeon-l7455"]);
+    let (status, out, _) =
+        Case::new("[[task]]\nwcet = \"1us\"\nperiod = \"20ms\"\n".repeat(100_000))
+            .check(&["--platform", "xeon-l7455"]);
     assert_eq!(status, 0);
     assert!(out.contains("and 4156 more"), "{out}");
 }
@@ -388,7 +413,10 @@ fn an_answer_is_run_as_it_was_judged() {
     std::fs::write(case.path().join("delays.toml"), delays).unwrap();
     let (status, out, err) = case.check(&[&on[..], &["--policy", "pd2"]].concat());
     assert_eq!((status, err.as_str()), (0, ""), "{out}");
-    let told: Vec<&str> = out.lines().filter(|l| l.starts_with("    warmset ")).collect();
+    let told: Vec<&str> = out
+        .lines()
+        .filter(|l| l.starts_with("    warmset "))
+        .collect();
     assert_eq!(told.len(), 3, "{out}");
     let run = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().skip(1).collect();
@@ -399,7 +427,10 @@ fn an_answer_is_run_as_it_was_judged() {
             .output()
             .unwrap();
         let text = [output.stdout, output.stderr].concat();
-        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(text).unwrap(),
+        )
     };
     assert_eq!(run(told[0]).0, 0);
     let (status, out) = run(&format!("{} --trace run.wtrace", told[1]));
@@ -412,7 +443,10 @@ fn an_answer_is_run_as_it_was_judged() {
     assert_eq!(status, 1, "{out}");
     // The answer is for this policy, these tasks and this quantum alone.
     for (with, cause) in [
-        ("--policy g-edf", "the answer has nothing of `g-edf`, only of pd2"),
+        (
+            "--policy g-edf",
+            "the answer has nothing of `g-edf`, only of pd2",
+        ),
         (
             "--policy pd2:quantum=2ms",
             "the assignment reserves quanta of 1ms, and `pd2` has quanta of 2ms",
@@ -423,7 +457,11 @@ fn an_answer_is_run_as_it_was_judged() {
         assert!(out.contains(cause), "{out}");
     }
     let other = std::fs::read_to_string(case.path().join("set.toml")).unwrap();
-    std::fs::write(case.path().join("set.toml"), other.replace("3900us", "3800us")).unwrap();
+    std::fs::write(
+        case.path().join("set.toml"),
+        other.replace("3900us", "3800us"),
+    )
+    .unwrap();
     let (status, out) = run(told[1]);
     assert_eq!(status, 2, "{out}");
     assert!(

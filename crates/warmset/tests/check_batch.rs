@@ -46,9 +46,15 @@ const BETWEEN: &str = concat!(
 
 #[test]
 fn a_grid_is_on_request_and_the_answer_says_so() {
-    let (status, out, _) = check(&["--batch", "-", "--tests", "BCLI,RTA,GEDF_ANY,BAR"], BETWEEN);
+    let (status, out, _) = check(
+        &["--batch", "-", "--tests", "BCLI,RTA,GEDF_ANY,BAR"],
+        BETWEEN,
+    );
     let no = "{\"BCLI\":false,\"RTA\":false,\"GEDF_ANY\":false,\"BAR\":false}";
-    assert_eq!((status, out), (0, format!("{{\"id\":1,\"verdicts\":{no}}}\n")));
+    assert_eq!(
+        (status, out),
+        (0, format!("{{\"id\":1,\"verdicts\":{no}}}\n"))
+    );
     let arguments = [
         "--batch",
         "-",
@@ -61,7 +67,10 @@ fn a_grid_is_on_request_and_the_answer_says_so() {
     let yes = "{\"BCLI\":false,\"RTA\":true,\"GEDF_ANY\":true,\"BAR\":false}";
     assert_eq!(
         (status, out),
-        (0, format!("{{\"id\":1,\"grid_ns\":1000,\"verdicts\":{yes}}}\n"))
+        (
+            0,
+            format!("{{\"id\":1,\"grid_ns\":1000,\"verdicts\":{yes}}}\n")
+        )
     );
     let (status, out, err) = check(&["--batch", "-", "--tests", "GFB", "--grid", "2ms"], LIGHT);
     assert_eq!((status, out.as_str()), (2, ""));
@@ -107,7 +116,10 @@ fn a_bad_line_ends_with_its_place_and_what_was_answered_before_stands() {
         format!("{LIGHT}\n{{\"id\":1,\r\n"),
     );
     assert_eq!(status, 2);
-    assert!(err.contains("standard input: line 2: column 8: EOF"), "{err}");
+    assert!(
+        err.contains("standard input: line 2: column 8: EOF"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -118,7 +130,11 @@ fn bad_input_is_refused_in_one_line() {
             LIGHT,
             "did you mean `GFB`?",
         ),
-        (vec!["--batch", "-", "--tests", ","], LIGHT, "no test is named"),
+        (
+            vec!["--batch", "-", "--tests", ","],
+            LIGHT,
+            "no test is named",
+        ),
         (
             vec!["set.toml", "--grid", "1us"],
             "",

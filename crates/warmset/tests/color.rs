@@ -28,9 +28,23 @@ fn who_asks_where_nobody_serves_is_told_so() {
 
 #[test]
 fn what_cannot_be_run_in_colors_is_refused() {
-    assert!(refusal(&["exec", "--colors", "0", "--", "no-such-program"]).contains("there is no program"));
+    assert!(
+        refusal(&["exec", "--colors", "0", "--", "no-such-program"])
+            .contains("there is no program")
+    );
     assert!(refusal(&["exec", "--colors", "3-1", "--", "sort"]).contains("set of colors"));
-    assert!(refusal(&["exec", "--colors", "0", "--parts", "heap,ears", "--", "sort"]).contains("stacks"));
+    assert!(
+        refusal(&[
+            "exec",
+            "--colors",
+            "0",
+            "--parts",
+            "heap,ears",
+            "--",
+            "sort"
+        ])
+        .contains("stacks")
+    );
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("none.sock");
     let e = refusal(&[

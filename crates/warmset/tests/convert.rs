@@ -34,7 +34,11 @@ fn text(bytes: &[u8]) -> String {
 fn a_set_goes_to_rt_app_and_comes_back_with_its_times() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("tasks.toml"), TASKS).unwrap();
-    let there = convert(dir.path(), &["tasks.toml", "-o", "work.json", "--for", "1500ms"]).success();
+    let there = convert(
+        dir.path(),
+        &["tasks.toml", "-o", "work.json", "--for", "1500ms"],
+    )
+    .success();
     assert!(
         text(&there.get_output().stderr).contains("task control: `wss` is left out"),
         "what has no place is told"

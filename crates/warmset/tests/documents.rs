@@ -135,9 +135,15 @@ fn the_same_thing_has_the_same_name_in_every_verb() {
         assert!(document["policy"].is_string(), "{verb}");
     }
     let bound = &judged["policies"][0]["tasks"][0];
-    assert_eq!((&bound["task"], &bound["index"]), (&"fast".into(), &0.into()));
+    assert_eq!(
+        (&bound["task"], &bound["index"]),
+        (&"fast".into(), &0.into())
+    );
     let placed = &judged["policies"][0]["clusters"][0]["tasks"][0];
-    assert!(placed["task"].is_string() && placed["index"].is_u64(), "{placed}");
+    assert!(
+        placed["task"].is_string() && placed["index"].is_u64(),
+        "{placed}"
+    );
 }
 
 /// What `check` says of who runs where is a file for `--assignment`.

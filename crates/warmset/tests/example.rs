@@ -24,7 +24,10 @@ fn it_is_judged_by_the_tests_of_its_row() -> Outcome {
         "{hard}"
     );
     let listed = warmset(dir.path(), "policies").with_status(0);
-    assert!(listed.contains("g-fifo: global first in, first out"), "{listed}");
+    assert!(
+        listed.contains("g-fifo: global first in, first out"),
+        "{listed}"
+    );
     assert!(
         warmset(dir.path(), "simulate --help")
             .with_status(0)
@@ -56,7 +59,8 @@ fn it_is_swept_by_a_study() -> Outcome {
         let text = format!("{study}accounting = \"{accounting}\"\n");
         std::fs::write(dir.path().join("study.toml"), text).unwrap();
         warmset(dir.path(), &format!("study run study.toml -o {accounting}")).with_status(0);
-        let results = std::fs::read_to_string(dir.path().join(accounting).join("results.json")).unwrap();
+        let results =
+            std::fs::read_to_string(dir.path().join(accounting).join("results.json")).unwrap();
         assert!(results.contains("G-FIFO"), "{results}");
         let tells = results.contains(&format!("the accounting `{accounting}`"));
         assert_eq!(tells, told, "{accounting}: {results}");

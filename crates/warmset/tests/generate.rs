@@ -10,13 +10,19 @@ fn generate(arguments: &str) -> Command {
 }
 
 fn stdout(arguments: &str) -> String {
-    let out = generate(arguments).assert().success().get_output().stdout.clone();
+    let out = generate(arguments)
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
     String::from_utf8(out).expect("lines are text")
 }
 
 #[test]
 fn the_same_seed_gives_the_same_lines_on_any_number_of_threads() {
-    let arguments = "--utilization uniform-medium --periods moderate --cap 12 -m 24 --sets 300 --seed 7";
+    let arguments =
+        "--utilization uniform-medium --periods moderate --cap 12 -m 24 --sets 300 --seed 7";
     let lines = stdout(arguments);
     assert_eq!(lines.lines().count(), 300);
     let single = generate(arguments)
@@ -29,7 +35,15 @@ fn the_same_seed_gives_the_same_lines_on_any_number_of_threads() {
     assert_eq!(lines.as_bytes(), single);
     // Set number 299 is the same, whatever was drawn before it.
     let last = stdout(&arguments.replace("300", "1 --first 299"));
-    assert!(last.starts_with(lines.lines().last().expect("300 lines").trim_end_matches('}')));
+    assert!(
+        last.starts_with(
+            lines
+                .lines()
+                .last()
+                .expect("300 lines")
+                .trim_end_matches('}')
+        )
+    );
     for line in lines.lines() {
         let set = model::taskfile::from_batch_line(line).expect("a batch line");
         assert_eq!(set.m, 24);
@@ -64,7 +78,9 @@ fn a_task_file_reads_back() {
 fn sets_of_004_stop_where_the_test_refuses() {
     let lines = stdout("--utilization rtcsa13 --periods rtcsa13 --until GFB -m 4 --sets 10");
     for line in lines.lines() {
-        let set = model::taskfile::from_batch_line(line).expect("a batch line").set;
+        let set = model::taskfile::from_batch_line(line)
+            .expect("a batch line")
+            .set;
         let total = set.utilization_f64();
         let largest = set
             .timings()
@@ -162,7 +178,12 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
 fn names_in(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .expect("a directory")
-        .map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned())
+        .map(|e| {
+            e.expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect();
     names.sort();
     names

@@ -107,8 +107,12 @@ fn a_given_assignment_is_judged_as_it_is() {
         ),
     ] {
         files.write("odd.json", &text);
-        let (status, _, err) = files.run(&format!("{CHECK} --policy {policy} --assignment odd.json"));
-        assert!(status == 2 && err.contains(cause), "{status} {cause}: {err}");
+        let (status, _, err) =
+            files.run(&format!("{CHECK} --policy {policy} --assignment odd.json"));
+        assert!(
+            status == 2 && err.contains(cause),
+            "{status} {cause}: {err}"
+        );
     }
     for (arguments, cause) in [
         ("--assignment good.json", "--policy"),
@@ -139,7 +143,9 @@ fn who_takes_turns_has_jobs_on_both_processors() {
         let check = "check set.toml --soft --platform symmetric:m=2 --policy edf-fm";
         let (said, _, err) = files.run(&format!("{check} --assignment turns.json"));
         assert_eq!(said, status, "{part} of {whole}: {err}");
-        let named = err.contains(&format!("`a` has {part} of {whole} jobs on its first processor"));
+        let named = err.contains(&format!(
+            "`a` has {part} of {whole} jobs on its first processor"
+        ));
         assert_eq!(named, status == 2, "{err}");
     }
 }
@@ -171,7 +177,9 @@ fn what_was_found_holds_when_it_is_given() {
                 true => "xeon-l7455".to_owned(),
                 false => format!("symmetric:m={m}"),
             };
-            let ask = format!("check set.toml --platform {platform} --policy {policy} {guarantee} {costs}");
+            let ask = format!(
+                "check set.toml --platform {platform} --policy {policy} {guarantee} {costs}"
+            );
             let (status, found) = files.json(&ask);
             assert_eq!(status, 0, "{ask}: {found}");
             files.write("answer.json", &found.to_string());
@@ -205,11 +213,16 @@ fn tasks_stay_where_they_are_kept() {
         + &task("kept", "5ms", "10ms", "cpus = \"0\"")
         + &task("pair", "4ms", "10ms", "cpus = \"0-1\"");
     let files = Files::new(&set);
-    let (status, answer) = files.json("check set.toml --platform symmetric:m=2 --policy p-edf,g-edf,edf-wm");
+    let (status, answer) =
+        files.json("check set.toml --platform symmetric:m=2 --policy p-edf,g-edf,edf-wm");
     assert_eq!(status, 0, "{answer}");
     let of = |name: &str| {
         let policies = answer["policies"].as_array().unwrap();
-        policies.iter().find(|p| p["policy"] == name).unwrap().clone()
+        policies
+            .iter()
+            .find(|p| p["policy"] == name)
+            .unwrap()
+            .clone()
     };
     // Worst fit in decreasing utilization alone would put `free` on processor 0.
     assert_eq!(
@@ -229,7 +242,8 @@ fn tasks_stay_where_they_are_kept() {
         status == 2 && err.contains("`kept` is kept to some of them"),
         "{status}: {err}"
     );
-    let (status, _, err) = files.run("simulate set.toml -m 2 --policy p-edf --for 100ms --trace run.wtrace");
+    let (status, _, err) =
+        files.run("simulate set.toml -m 2 --policy p-edf --for 100ms --trace run.wtrace");
     assert_eq!(status, 0, "{err}");
     let (_, trace) = (0, files.run("trace export run.wtrace --to csv").1);
     assert!(!trace.is_empty());
@@ -240,19 +254,25 @@ fn tasks_stay_where_they_are_kept() {
     let (status, _, err) =
         files.run("check set.toml --platform symmetric:m=2 --policy p-edf --assignment moved.json");
     assert!(
-        status == 2 && err.contains("it lets `kept` run on processors 1, and the task is kept to 0"),
+        status == 2
+            && err.contains("it lets `kept` run on processors 1, and the task is kept to 0"),
         "{err}"
     );
     files.write("set.toml", &task("t", "1ms", "10ms", "cpus = \"5\""));
     let (status, _, err) = files.run("check set.toml --platform symmetric:m=2 --policy p-edf");
-    assert!(status == 2 && err.contains("none of them can be used"), "{err}");
+    assert!(
+        status == 2 && err.contains("none of them can be used"),
+        "{err}"
+    );
 }
 
 /// Rate-monotonic order holds the set, the order of the file does not: priorities decide, in the
 /// answer and in the schedule.
 #[test]
 fn given_priorities_rank_under_fixed_priorities() {
-    let set = |slow: &str, fast: &str| task("slow", "5ms", "20ms", slow) + &task("fast", "2ms", "5ms", fast);
+    let set = |slow: &str, fast: &str| {
+        task("slow", "5ms", "20ms", slow) + &task("fast", "2ms", "5ms", fast)
+    };
     for (slow, fast, holds) in [
         ("", "", false),
         ("priority = 10", "priority = 80", true),
@@ -265,7 +285,11 @@ fn given_priorities_rank_under_fixed_priorities() {
             let (status, answer) = files.json(&format!(
                 "check set.toml --platform symmetric:m=1 --policy {policy}"
             ));
-            assert_eq!(status, i32::from(!holds), "{slow} {fast} {policy}: {answer}");
+            assert_eq!(
+                status,
+                i32::from(!holds),
+                "{slow} {fast} {policy}: {answer}"
+            );
             let verdict = &answer["policies"][0];
             if holds {
                 // Numbers of tasks are those of the file.
@@ -273,7 +297,8 @@ fn given_priorities_rank_under_fixed_priorities() {
                 assert_eq!(verdict["clusters"][0]["tasks"][1]["task"], "fast");
                 assert_eq!(verdict["clusters"][0]["tasks"][1]["index"], 1);
             }
-            let run = format!("simulate set.toml -m 1 --policy {policy} --for 200ms --trace run.wtrace");
+            let run =
+                format!("simulate set.toml -m 1 --policy {policy} --for 200ms --trace run.wtrace");
             assert_eq!(files.run(&run).0, i32::from(!holds), "{run}");
             let (status, out, err) = files.run("trace check run.wtrace");
             assert_eq!(status, 0, "{out} {err}");
@@ -350,7 +375,12 @@ fn blocking_and_jitter_count_or_are_refused() {
 #[test]
 fn jitter_is_simulated_and_bounded_by_the_answer() {
     let set = task("fast", "2ms", "5ms", "jitter = \"2ms\"")
-        + &task("slow", "5ms", "20ms", "deadline = \"15ms\"\njitter = \"3ms\"");
+        + &task(
+            "slow",
+            "5ms",
+            "20ms",
+            "deadline = \"15ms\"\njitter = \"3ms\"",
+        );
     let files = Files::new(&set);
     let (status, answer) = files.json("check set.toml --platform symmetric:m=1 --policy p-edf");
     assert_eq!(status, 0, "{answer}");
@@ -360,12 +390,20 @@ fn jitter_is_simulated_and_bounded_by_the_answer() {
             .unwrap()
     };
     for how in ["random", "random --seed 7", "first", "none"] {
-        let run = format!("simulate set.toml -m 1 --policy p-edf --for 2s --trace run.wtrace --jitter {how}");
+        let run = format!(
+            "simulate set.toml -m 1 --policy p-edf --for 2s --trace run.wtrace --jitter {how}"
+        );
         let (status, simulated) = files.json(&run);
         assert_eq!(status, 0, "{simulated}");
         for task in 0..2 {
-            let longest = simulated["tasks"][task]["response"]["max_ns"].as_u64().unwrap();
-            assert!(longest <= bound(task), "{how} {task}: {longest} {}", bound(task));
+            let longest = simulated["tasks"][task]["response"]["max_ns"]
+                .as_u64()
+                .unwrap();
+            assert!(
+                longest <= bound(task),
+                "{how} {task}: {longest} {}",
+                bound(task)
+            );
             if task == 0 && how == "first" {
                 // Two late, two of execution.
                 assert_eq!(longest, 4_000_000);

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 fn directory() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     // Each set has a hyperperiod of hours: a simulation of them does not end by itself.
-    let set =
-        "[[task]]\nwcet = \"300us\"\nperiod = \"997us\"\n[[task]]\nwcet = \"300us\"\nperiod = \"991us\"\n";
+    let set = "[[task]]\nwcet = \"300us\"\nperiod = \"997us\"\n[[task]]\nwcet = \"300us\"\nperiod = \"991us\"\n";
     std::fs::write(dir.path().join("tasks.toml"), set).expect("written");
     // Searching how far these may grow takes minutes.
     let many: String = (0..400)
@@ -73,7 +72,9 @@ fn says(out: &Output, words: &[&str]) {
 #[test]
 fn a_study_without_a_directory_says_that_nothing_is_kept() {
     let dir = directory();
-    let out = interrupted(dir.path(), "study run ospert10-fig5 --sets 1000000", || true);
+    let out = interrupted(dir.path(), "study run ospert10-fig5 --sets 1000000", || {
+        true
+    });
     says(&out, &["stopped after", "nothing of it is kept", "-o DIR"]);
     assert!(out.stdout.is_empty());
 }
@@ -87,7 +88,10 @@ fn a_study_in_a_directory_says_that_caps_are_kept() {
         "study run ospert10-fig5 --sets 1000000 -o out",
         || there.exists(),
     );
-    says(&out, &["stopped after", "caps that were kept are not run again"]);
+    says(
+        &out,
+        &["stopped after", "caps that were kept are not run again"],
+    );
 }
 
 #[test]
@@ -118,7 +122,8 @@ fn a_batch_keeps_no_file_that_is_not_whole() {
         .spawn()
         .expect("started");
     let mut stdin = child.stdin.take().expect("a pipe");
-    let line = "{\"id\": 1, \"m\": 2, \"tasks\": [{\"wcet\": 1, \"period\": 5, \"deadline\": 5}]}\n";
+    let line =
+        "{\"id\": 1, \"m\": 2, \"tasks\": [{\"wcet\": 1, \"period\": 5, \"deadline\": 5}]}\n";
     stdin.write_all(line.as_bytes()).expect("written");
     let pid = i32::try_from(child.id()).expect("a number of a process");
     while !handles_interrupt(pid) {

@@ -30,7 +30,10 @@ fn stderr(output: &Output) -> String {
 fn is_refused(script: &str, output: &Output) -> String {
     let said = stderr(output);
     assert_eq!(output.status.code(), Some(2), "{script}: {said}");
-    let sentences = said.lines().filter(|line| line.starts_with("warmset: ")).count();
+    let sentences = said
+        .lines()
+        .filter(|line| line.starts_with("warmset: "))
+        .count();
     assert_eq!(sentences, 1, "{script}: {said}");
     assert!(!said.contains("panicked"), "{script}: {said}");
     said
@@ -153,7 +156,11 @@ fn little_memory_is_a_sentence() {
     let (mut too_little, mut least) = (0, 1_000_000);
     while least - too_little > 100 {
         let middle = (too_little + least) / 2;
-        *(if runs(middle) { &mut least } else { &mut too_little }) = middle;
+        *(if runs(middle) {
+            &mut least
+        } else {
+            &mut too_little
+        }) = middle;
     }
     let mut refused = 0;
     for command in [
@@ -166,7 +173,9 @@ fn little_memory_is_a_sentence() {
         "report --profile xeon-l7455 --figures figures",
         "trace check run.wtrace",
     ] {
-        for more in [300, 500, 1_000, 2_000, 4_000, 8_000, 20_000, 100_000, 2_000_000] {
+        for more in [
+            300, 500, 1_000, 2_000, 4_000, 8_000, 20_000, 100_000, 2_000_000,
+        ] {
             let kib = least + more;
             let output = shell(dir.path(), &format!("ulimit -v {kib}; exec $W {command}"));
             let said = stderr(&output);
@@ -195,7 +204,11 @@ fn inputs_that_no_one_has_are_refused_and_take_little_memory() {
         format!("x = [{}]\n", "{a=1},".repeat(499_999)),
     )
     .unwrap();
-    std::fs::write(path("more.toml"), format!("x = [{}]\n", "{a=1},".repeat(500_000))).unwrap();
+    std::fs::write(
+        path("more.toml"),
+        format!("x = [{}]\n", "{a=1},".repeat(500_000)),
+    )
+    .unwrap();
     let dots = format!("{{{}=1}},", ["a"; 60].join("."));
     std::fs::write(path("dots.toml"), format!("x = [{}]\n", dots.repeat(8_000))).unwrap();
     std::fs::write(
@@ -203,7 +216,11 @@ fn inputs_that_no_one_has_are_refused_and_take_little_memory() {
         "[[task]]\nwcet = \"1ms\"\nperiod = \"4ms\"\n".repeat(300_000),
     )
     .unwrap();
-    std::fs::write(path("long.toml"), format!("{} = 1\n", "k".repeat(8_000_000))).unwrap();
+    std::fs::write(
+        path("long.toml"),
+        format!("{} = 1\n", "k".repeat(8_000_000)),
+    )
+    .unwrap();
     let line = format!(
         r#"{{"id":[{}0],"m":2,"tasks":[]}}"#,
         r#"{"a":0},"#.repeat(1_000_000)
@@ -216,7 +233,10 @@ fn inputs_that_no_one_has_are_refused_and_take_little_memory() {
     for (command, cause) in [
         ("check tables.toml -m 2", "unknown key `x`"),
         ("check dots.toml -m 2", "unknown key `x`"),
-        ("check more.toml -m 2", "more than 500000 tables, lists and dots"),
+        (
+            "check more.toml -m 2",
+            "more than 500000 tables, lists and dots",
+        ),
         ("check large.toml -m 2", "the text is larger than 8 MiB"),
         (
             "simulate large.toml --policy g-edf -m 2",
@@ -262,7 +282,10 @@ fn dev_stdout_is_standard_output() {
     let text = std::fs::read_to_string(dir.path().join("out")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines[0], *lines.last().unwrap()), ("first", "last"));
-    assert!(lines[1].starts_with("time_ns,") && lines.len() > 10, "{text}");
+    assert!(
+        lines[1].starts_with("time_ns,") && lines.len() > 10,
+        "{text}"
+    );
     // One writer goes on where the other has ended.
     let script = "$W simulate set.toml --policy g-edf -m 2 --for 40ms --trace /dev/stdout > both";
     assert!(shell(dir.path(), script).status.success());

@@ -26,7 +26,8 @@ fn prose(text: &str) -> String {
 fn links(page: &Path) -> Vec<String> {
     let text = prose(&std::fs::read_to_string(page).unwrap());
     let after = text.split("](").skip(1);
-    let targets = after.filter_map(|rest| rest.split_once(')').map(|(target, _)| target.to_owned()));
+    let targets =
+        after.filter_map(|rest| rest.split_once(')').map(|(target, _)| target.to_owned()));
     targets
         .filter(|t| !t.starts_with("http://") && !t.starts_with("https://"))
         .collect()
@@ -105,7 +106,13 @@ fn links_lead_to_files_and_headings_that_are_there() {
 fn the_readme_names_every_page_of_the_documentation() {
     let pages = pages();
     let readme = &pages[0];
-    let named: BTreeSet<PathBuf> = links(readme).iter().map(|link| target(readme, link).0).collect();
-    let missing: Vec<&PathBuf> = pages[1..].iter().filter(|page| !named.contains(*page)).collect();
+    let named: BTreeSet<PathBuf> = links(readme)
+        .iter()
+        .map(|link| target(readme, link).0)
+        .collect();
+    let missing: Vec<&PathBuf> = pages[1..]
+        .iter()
+        .filter(|page| !named.contains(*page))
+        .collect();
     assert!(missing.is_empty(), "the README does not name {missing:?}");
 }

@@ -92,7 +92,10 @@ fn a_measurement_writes_a_profile_and_consistent_samples() {
         );
     }
     for pair in samples.windows(2).filter(|p| p[0].block == p[1].block) {
-        assert_eq!(pair[0].to, pair[1].from, "the thread stays where it resumed");
+        assert_eq!(
+            pair[0].to, pair[1].from,
+            "the thread stays where it resumed"
+        );
     }
     let seen: BTreeSet<Resumption> = samples.iter().map(|s| s.resumption).collect();
     assert_eq!(seen, kinds);
@@ -113,7 +116,8 @@ fn a_measurement_writes_a_profile_and_consistent_samples() {
                 .iter()
                 .filter(|s| {
                     s.discarded.is_none()
-                        && (s.resumption, s.load, s.wss) == (curve.resumption, curve.load, point.wss)
+                        && (s.resumption, s.load, s.wss)
+                            == (curve.resumption, curve.load, point.wss)
                         && s.write_ratio == curve.write_ratio
                 })
                 .collect();
@@ -141,7 +145,10 @@ fn a_measurement_writes_a_profile_and_consistent_samples() {
         .warnings
         .iter()
         .any(|w| w.contains("without real-time priority"));
-    assert_eq!(warned, !rights, "without the right it says so, and only then");
+    assert_eq!(
+        warned, !rights,
+        "without the right it says so, and only then"
+    );
 }
 
 #[test]
@@ -217,7 +224,11 @@ fn killed_midway_it_leaves_a_journal_that_goes_on() {
     wait_for_blocks(dir.path());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(files(dir.path()), ["measurement.part"], "nothing half-written");
+    assert_eq!(
+        files(dir.path()),
+        ["measurement.part"],
+        "nothing half-written"
+    );
 
     let again = |more: &[&str]| {
         let mut command = Command::cargo_bin("warmset").unwrap();
@@ -283,16 +294,23 @@ fn interrupted_it_keeps_what_was_measured() {
     );
     let output = child.wait_with_output().unwrap();
     let e = last_line(&output, 130);
-    assert!(e.contains("interrupted after") && e.contains("--resume"), "{e}");
+    assert!(
+        e.contains("interrupted after") && e.contains("--resume"),
+        "{e}"
+    );
     assert_eq!(
         files(dir.path()),
         ["measurement.part", "profile.toml", "samples.parquet"]
     );
     let samples = samples::read(&dir.path().join("samples.parquet")).unwrap();
-    assert!(samples.len() >= (lines - 1) * 25, "every finished block is there");
-    let profile =
-        model::profilefile::from_toml(&std::fs::read_to_string(dir.path().join("profile.toml")).unwrap())
-            .unwrap();
+    assert!(
+        samples.len() >= (lines - 1) * 25,
+        "every finished block is there"
+    );
+    let profile = model::profilefile::from_toml(
+        &std::fs::read_to_string(dir.path().join("profile.toml")).unwrap(),
+    )
+    .unwrap();
     assert!(
         profile
             .provenance
@@ -320,7 +338,10 @@ fn a_disk_that_is_full_loses_nothing() {
         .output()
         .unwrap();
     let e = refusal(&output);
-    assert!(e.contains("measurement.part") && e.contains("--resume"), "{e}");
+    assert!(
+        e.contains("measurement.part") && e.contains("--resume"),
+        "{e}"
+    );
     assert_eq!(files(&inside), ["measurement.part"]);
     let journal = std::fs::read_to_string(inside.join("measurement.part")).unwrap();
     assert!(journal.ends_with('\n'), "the last line is whole");
@@ -338,7 +359,10 @@ fn what_cannot_be_done_is_said_in_one_sentence_before_anything_is_measured() {
         (&["--wss", "5000B"], "multiples of 4KiB"),
         (&["--wss", "64TiB"], "not a size"),
         (&["--wss", "65536GiB"], "does not fit into half of"),
-        (&["--write-ratio", "1/3"], "no write ratio that can be measured"),
+        (
+            &["--write-ratio", "1/3"],
+            "no write ratio that can be measured",
+        ),
         (&["--samples", "0"], "no samples"),
         (&["--max-preemption", "11s"], "longer than this measures"),
     ];

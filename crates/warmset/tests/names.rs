@@ -20,15 +20,21 @@ fn is_plain(what: &str, text: &[u8]) -> String {
     let text = String::from_utf8(text.to_vec()).unwrap();
     let acts = |c: char| model::shown::is_hidden(c) && c != '\n';
     if let Some(at) = text.find(acts) {
-        panic!("{what}: {:?}", &text[at..].chars().take(40).collect::<String>());
+        panic!(
+            "{what}: {:?}",
+            &text[at..].chars().take(40).collect::<String>()
+        );
     }
     text
 }
 
 /// A task set with such names; in TOML they are escaped.
 fn set(dir: &Path) {
-    let name = NAME.replace('\u{1b}', "\\u001b").replace('\u{7}', "\\u0007");
-    let task = |name: &str| format!("[[task]]\nname = \"{name}\"\nwcet = \"3ms\"\nperiod = \"4ms\"\n");
+    let name = NAME
+        .replace('\u{1b}', "\\u001b")
+        .replace('\u{7}', "\\u0007");
+    let task =
+        |name: &str| format!("[[task]]\nname = \"{name}\"\nwcet = \"3ms\"\nperiod = \"4ms\"\n");
     let text = task(&name) + &task("b") + &task("c");
     std::fs::write(dir.join("set.toml"), text).unwrap();
 }
@@ -71,7 +77,10 @@ fn names_of_tasks_do_not_act_on_the_terminal() {
         String::from_utf8_lossy(&shown.stdout).contains(SHOWN),
         "{shown:?}"
     );
-    let drawn = warmset(dir.path(), &["trace", "export", "run.wtrace", "--to", "svg"]);
+    let drawn = warmset(
+        dir.path(),
+        &["trace", "export", "run.wtrace", "--to", "svg"],
+    );
     assert!(String::from_utf8_lossy(&drawn.stdout).contains(SHOWN));
 }
 
@@ -81,7 +90,10 @@ fn what_is_refused_is_quoted_escaped_and_short() {
     let file = |name: &str, text: String| std::fs::write(dir.path().join(name), text).unwrap();
     let long = format!("\\u001b[2J{}", "k".repeat(5000));
     file("key.toml", format!("\"{long}\" = 1\n"));
-    file("name.toml", format!("[[task]]\nname = \"{long}\"\n").repeat(2));
+    file(
+        "name.toml",
+        format!("[[task]]\nname = \"{long}\"\n").repeat(2),
+    );
     file(
         "time.toml",
         format!("[[task]]\nwcet = \"{long}\"\nperiod = \"4ms\"\n"),
@@ -133,12 +145,20 @@ fn pages_do_not_act_on_anything() {
     .unwrap();
     let made = warmset(
         dir.path(),
-        &["platform", "--platform", "xeon-l7455", "-o", "site/platform.toml"],
+        &[
+            "platform",
+            "--platform",
+            "xeon-l7455",
+            "-o",
+            "site/platform.toml",
+        ],
     );
     assert!(made.status.success(), "{made:?}");
     let platform = std::fs::read_to_string(site.join("platform.toml")).unwrap();
     let (before, behind) = platform.split_once("name = \"").unwrap();
-    let name = NAME.replace('\u{1b}', "\\u001b").replace('\u{7}', "\\u0007");
+    let name = NAME
+        .replace('\u{1b}', "\\u001b")
+        .replace('\u{7}', "\\u0007");
     std::fs::write(
         site.join("platform.toml"),
         format!("{before}name = \"{name}{behind}"),
@@ -163,10 +183,19 @@ fn pages_do_not_act_on_anything() {
     }
     let page = std::fs::read(site.join("index.html")).unwrap();
     let page = is_plain("the page", &page);
-    assert!(page.matches(SHOWN).count() > 1, "of tasks and of the platform");
-    is_plain("the picture", &std::fs::read(site.join("platform.svg")).unwrap());
+    assert!(
+        page.matches(SHOWN).count() > 1,
+        "of tasks and of the platform"
+    );
+    is_plain(
+        "the picture",
+        &std::fs::read(site.join("platform.svg")).unwrap(),
+    );
     for figure in std::fs::read_dir(dir.path().join("figures")).unwrap() {
         let figure = figure.unwrap().path();
-        is_plain(&figure.display().to_string(), &std::fs::read(&figure).unwrap());
+        is_plain(
+            &figure.display().to_string(),
+            &std::fs::read(&figure).unwrap(),
+        );
     }
 }

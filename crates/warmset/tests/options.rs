@@ -88,7 +88,8 @@ fn a_study_runs_on_another_platform() {
         );
         serde_json::from_str(&text).expect("one document")
     };
-    let last = |results: &serde_json::Value| results["caps"].as_array().and_then(|c| c.last()?.as_f64());
+    let last =
+        |results: &serde_json::Value| results["caps"].as_array().and_then(|c| c.last()?.as_f64());
     let small = on(4);
     assert_eq!((&small["processors"], last(&small)), (&4.into(), Some(4.0)));
     let same = on(24);
@@ -104,8 +105,14 @@ fn the_statistic_has_one_name() {
         let args = "simulate tasks.toml -m 1 --profile xeon-l7455 --for 90ms --policy g-edf";
         answer(dir.path(), &format!("{args} {how} --format json"))
     };
-    assert_eq!(simulate("--statistic average"), simulate("--charge average"));
-    assert_ne!(simulate("--statistic average"), simulate("--statistic maximum"));
+    assert_eq!(
+        simulate("--statistic average"),
+        simulate("--charge average")
+    );
+    assert_ne!(
+        simulate("--statistic average"),
+        simulate("--statistic maximum")
+    );
     assert_eq!(simulate(""), simulate("--statistic maximum"));
     for verb in ["check tasks.toml -m 2", "simulate tasks.toml -m 2"] {
         for option in ["--statistic average", "--load idle"] {
@@ -129,7 +136,8 @@ fn a_batch_is_answered_by_lines_whatever_the_format() {
     }
     let refused = refusal(dir.path(), "check tasks.toml --tests GFB");
     assert!(
-        refused.contains("--tests: tests are chosen for a batch alone") && refused.contains("--batch"),
+        refused.contains("--tests: tests are chosen for a batch alone")
+            && refused.contains("--batch"),
         "{refused}"
     );
 }
@@ -155,7 +163,10 @@ fn about(dir: &Path, verb: &str, option: &str) -> String {
         !l.starts_with(option) && !l.split(", ").any(|o| o.starts_with(option))
     });
     assert!(lines.next().is_some(), "{verb} has no {option}");
-    let said: Vec<&str> = lines.map(str::trim).take_while(|l| !l.starts_with('-')).collect();
+    let said: Vec<&str> = lines
+        .map(str::trim)
+        .take_while(|l| !l.starts_with('-'))
+        .collect();
     said.join(" ").trim().to_owned()
 }
 
@@ -175,7 +186,14 @@ fn shared_options_are_explained_by_the_same_words() {
         ),
         (
             "--processors <",
-            &["check", "simulate", "generate", "tour", "platform", "study run"],
+            &[
+                "check",
+                "simulate",
+                "generate",
+                "tour",
+                "platform",
+                "study run",
+            ],
         ),
         (
             "--format <FORMAT>",
@@ -245,7 +263,10 @@ fn a_slip_in_the_name_of_a_file_makes_no_directory() {
         );
         assert!(!dir.path().join("slip").exists(), "{args}");
     }
-    let refused = refusal(dir.path(), "simulate tasks.toml -m 2 --trace /proc/run.wtrace");
+    let refused = refusal(
+        dir.path(),
+        "simulate tasks.toml -m 2 --trace /proc/run.wtrace",
+    );
     assert!(refused.contains("cannot write the file"), "{refused}");
     // What was there stays when something else is wrong.
     std::fs::write(dir.path().join("kept"), "kept").expect("written");
@@ -270,9 +291,15 @@ fn wrong_arguments_are_refused_before_any_work() {
         ),
         ("tour --profile xeon-l7455 --platform nowhere", "nowhere"),
         ("tour -o tasks.toml", "this is a file"),
-        ("study run ospert10-fig5 --sets 0 -o out", "0 sets for each cap"),
+        (
+            "study run ospert10-fig5 --sets 0 -o out",
+            "0 sets for each cap",
+        ),
         ("study run ospert10-fig5 -o tasks.toml", "this is a file"),
-        ("study run ospert10-fig5 --platform nowhere -o out", "nowhere"),
+        (
+            "study run ospert10-fig5 --platform nowhere -o out",
+            "nowhere",
+        ),
         ("run tasks.toml --execution half", "--execution"),
         ("run tasks.toml --policy g-edf,p-edf", "--policy"),
         ("simulate tasks.toml -m 2 --policy no-edf", "no-edf"),
@@ -310,7 +337,10 @@ fn wrong_arguments_are_refused_before_any_work() {
 fn a_study_draws_nothing_where_a_delay_is_missing() {
     let dir = directory();
     answer(dir.path(), "study run ospert10-fig5 --sets 1 -o results");
-    let refused = refusal(dir.path(), "study plot results --at 500us --at 501us -o charts");
+    let refused = refusal(
+        dir.path(),
+        "study plot results --at 500us --at 501us -o charts",
+    );
     assert!(
         refused.contains("--at: the study has no delay of 501us"),
         "{refused}"
@@ -327,7 +357,9 @@ fn a_profile_takes_policies_as_the_other_verbs_do() {
     for policy in ["c-edf", "c-edf:l2"] {
         answer(
             dir.path(),
-            &format!("profile import table.csv --statistic average --policy {policy} -o profile.toml"),
+            &format!(
+                "profile import table.csv --statistic average --policy {policy} -o profile.toml"
+            ),
         );
         let written = std::fs::read_to_string(dir.path().join("profile.toml")).expect("there");
         assert!(written.contains("policy = \"c-edf\""), "{written}");

@@ -51,7 +51,10 @@ fn level(seen: &serde_json::Value) -> Level {
             Level::CannotTell(why)
         }
         "unsure" => {
-            assert!(reason().contains("could not be told apart for sure"), "{seen}");
+            assert!(
+                reason().contains("could not be told apart for sure"),
+                "{seen}"
+            );
             Level::CannotTell(reason())
         }
         "tested" => {
@@ -91,7 +94,12 @@ fn colors_act_on_every_level_that_has_some() -> Outcome {
         let status = out.status.code().unwrap();
         assert!(status < 2, "{}", String::from_utf8_lossy(&out.stderr));
         let seen: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-        let levels: Vec<Level> = seen["levels"].as_array().unwrap().iter().map(level).collect();
+        let levels: Vec<Level> = seen["levels"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(level)
+            .collect();
         assert!(!levels.is_empty());
         let acts = levels.iter().any(|l| matches!(l, Level::Acts));
         let told: Vec<&serde_json::Value> = seen["levels"]
@@ -158,7 +166,10 @@ fn a_processor_outside_of_the_affinity_is_refused() -> Outcome {
     .join()
     .unwrap();
     let e = refusal(&output);
-    assert!(e.contains(&format!("processor {last} is not permitted")), "{e}");
+    assert!(
+        e.contains(&format!("processor {last} is not permitted")),
+        "{e}"
+    );
     Ok(())
 }
 
@@ -193,7 +204,8 @@ fn the_real_rt_app_accepts_what_is_written() -> Outcome {
         .current_dir(dir.path())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+    let told =
+        String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
     if told.contains("ermission") || told.contains("not permitted") {
         return Err(NotRun::because("rt-app has no right to SCHED_DEADLINE"));
     }
@@ -226,7 +238,12 @@ struct Interrupted {
 
 /// Starts the command and sends it the signal when `begun` says so of its process, or when it has
 /// ended: then nothing is sent.
-fn interrupted(dir: &Path, args: &[&str], signal: Signal, begun: impl Fn(&str) -> bool) -> Interrupted {
+fn interrupted(
+    dir: &Path,
+    args: &[&str],
+    signal: Signal,
+    begun: impl Fn(&str) -> bool,
+) -> Interrupted {
     let file = |name: &str| std::fs::File::create(dir.join(name)).unwrap();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin("warmset"))
         .current_dir(dir)
@@ -284,7 +301,10 @@ fn a_memory_server_that_served_ends_well_and_one_that_did_not_says_so() -> Outco
         let ended = interrupted(dir.path(), &serve("16MiB"), signal, |_| serves());
         if !serves() {
             assert_eq!(ended.status, Some(2), "{}", ended.said);
-            return Err(NotRun::because(format!("it cannot serve here: {}", ended.said)));
+            return Err(NotRun::because(format!(
+                "it cannot serve here: {}",
+                ended.said
+            )));
         }
         assert_eq!(ended.status, Some(0), "{}", ended.said);
         assert!(!dir.path().join("s").exists(), "its socket is gone");

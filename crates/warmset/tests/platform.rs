@@ -42,7 +42,12 @@ fn this_machine_is_shown_with_facts_and_capabilities() {
 #[test]
 fn json_is_one_document() {
     let machine: serde_json::Value = serde_json::from_str(&stdout(&["--format", "json"])).unwrap();
-    assert!(!machine["platform"]["processors"].as_array().unwrap().is_empty());
+    assert!(
+        !machine["platform"]["processors"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(machine["capabilities"].as_array().unwrap().len(), 8);
     let xeon: serde_json::Value =
         serde_json::from_str(&stdout(&["--platform", "xeon-l7455", "--format", "json"])).unwrap();
@@ -95,7 +100,9 @@ fn a_picture_is_written() {
 fn what_cannot_be_done_is_said_in_one_sentence() {
     assert!(refusal(&["--platform", "xeon-l7445"]).contains("did you mean `xeon-l7455`?"));
     assert!(refusal(&["--platform", "symmetric:m=0"]).contains("from 1 to 8192"));
-    assert!(refusal(&["--platform", "missing.toml"]).contains("missing.toml: cannot read the file"));
+    assert!(
+        refusal(&["--platform", "missing.toml"]).contains("missing.toml: cannot read the file")
+    );
     assert!(refusal(&["-o", "machine.pdf"]).contains("end the name in `.svg` or `.toml`"));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("board.toml");
@@ -126,7 +133,10 @@ fn nothing_is_left_behind_where_a_file_cannot_be_written() {
     let blocker = dir.path().join("file");
     fs::write(&blocker, "kept").unwrap();
     let said = refusal(&["-o", blocker.join("machine.svg").to_str().unwrap()]);
-    assert!(said.contains("machine.svg") || said.contains("file"), "{said}");
+    assert!(
+        said.contains("machine.svg") || said.contains("file"),
+        "{said}"
+    );
     assert_eq!(fs::read_to_string(&blocker).unwrap(), "kept");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }

@@ -163,7 +163,13 @@ fn what_cannot_be_done_is_said_in_one_sentence() {
         (vec!["show", "xeon"], "built in are `xeon-l7455`"),
         (vec!["show", "xeon-l7455", "--wss", "300"], "has no unit"),
         (
-            vec!["export", "xeon-l7455", "--statistic", "average", "--overheads"],
+            vec![
+                "export",
+                "xeon-l7455",
+                "--statistic",
+                "average",
+                "--overheads",
+            ],
             "has no average overheads",
         ),
         (

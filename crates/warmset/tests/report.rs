@@ -18,9 +18,9 @@ fn a_builtin_profile_makes_a_page_that_fetches_and_runs_nothing() {
         .assert()
         .success();
     let html = fs::read_to_string(&page).unwrap();
-    assert!(
-        html.contains("costs 830\u{a0}ns on average in an idle system and 249\u{a0}µs on average under load")
-    );
+    assert!(html.contains(
+        "costs 830\u{a0}ns on average in an idle system and 249\u{a0}µs on average under load"
+    ));
     let without_names = html.replace("http://www.w3.org/2000/svg", "");
     for forbidden in ["<script", "http:", "https:", "url(", "@import"] {
         assert!(!without_names.contains(forbidden), "{forbidden}");
@@ -49,7 +49,10 @@ fn the_picture_of_the_documentation_is_the_one_that_is_drawn() {
         .arg(dir.path())
         .assert()
         .success();
-    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/img/cpmd-xeon-l7455.svg");
+    let kept = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/img/cpmd-xeon-l7455.svg"
+    );
     let drawn = dir.path().join("cpmd-xeon-l7455.svg");
     assert!(
         fs::read(kept).unwrap() == fs::read(drawn).unwrap(),
@@ -76,9 +79,16 @@ fn what_cannot_be_reported_is_said_in_one_line() {
     assert!(refused(&["--profile", "xeon-l7456", "-o", "x.html"]).contains("xeon-l7455"));
     assert!(refused(&["--profile", "xeon-l7455"]).contains("nowhere to write to"));
     assert!(refused(&["--png"]).contains("--figures"));
-    fs::write(dir.path().join("profile.toml"), "version = 1\nplatfrom = \"x\"\n").unwrap();
+    fs::write(
+        dir.path().join("profile.toml"),
+        "version = 1\nplatfrom = \"x\"\n",
+    )
+    .unwrap();
     let text = refused(&[empty]);
-    assert!(text.contains("profile.toml") && text.contains("line 2"), "{text}");
+    assert!(
+        text.contains("profile.toml") && text.contains("line 2"),
+        "{text}"
+    );
 }
 
 #[test]

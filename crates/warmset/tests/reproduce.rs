@@ -37,9 +37,15 @@ fn what_is_computed_from_the_papers_agrees_with_them() {
         let (status, answer) = document(&["reproduce", id]);
         let differs = with(&answer, "differs");
         match id {
-            "000-obs3" | "002-obs5.2.3" => assert_eq!((status, differs), (1, vec![AGAINST]), "{id}"),
+            "000-obs3" | "002-obs5.2.3" => {
+                assert_eq!((status, differs), (1, vec![AGAINST]), "{id}")
+            }
             // The text rounds memory and L3 together, the table does not.
-            "002-ex6.4" => assert_eq!((status, differs), (1, vec!["migration through memory"]), "{id}"),
+            "002-ex6.4" => assert_eq!(
+                (status, differs),
+                (1, vec!["migration through memory"]),
+                "{id}"
+            ),
             _ => assert_eq!((status, differs), (0, vec![]), "{id}"),
         }
         assert!(!with(&answer, "agrees").is_empty(), "{id}");
@@ -96,7 +102,10 @@ fn the_list_is_filtered_by_paper_and_state() {
 fn what_is_not_there_is_one_sentence() {
     for (item, said) in [
         ("002-fig64", "did you mean `002-fig6"),
-        ("002-figB.99", "nothing in the papers is called `002-figB.99`"),
+        (
+            "002-figB.99",
+            "nothing in the papers is called `002-figB.99`",
+        ),
         ("003-fig4", "003-fig4 is not reproduced yet: the profiler"),
     ] {
         let Called { status, out, err } = warmset(&["reproduce", item]);

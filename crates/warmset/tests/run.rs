@@ -97,7 +97,14 @@ fn programs_run_with_the_rights_that_are_asked_for() {
         )
     };
     let told = |more: &str, args: &[&str]| {
-        let run = ["run", "tasks.toml", "--for", "500ms", "--programs-to", "logs"];
+        let run = [
+            "run",
+            "tasks.toml",
+            "--for",
+            "500ms",
+            "--programs-to",
+            "logs",
+        ];
         warmset(dir.path(), &tasks(more), &[&run[..], args].concat());
         let log = std::fs::read_to_string(dir.path().join("logs/teller.log")).unwrap();
         let capabilities = log
@@ -156,7 +163,10 @@ fn a_preflight_knows_another_run_by_its_process() {
         "{found}"
     );
     let named = format!("another Warmset run (process {})", other.id());
-    let lines: Vec<&str> = said.lines().filter(|line| line.contains("may disturb")).collect();
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("may disturb"))
+        .collect();
     assert!(lines.len() == 1 && lines[0].contains(&named), "{said}");
 }
 
@@ -216,7 +226,12 @@ fn send(pid: i32, signal: &str) {
 
 /// The trace can be read as far as it goes.
 fn is_readable(dir: &Path) -> String {
-    let stats = warmset(dir, TASKS, &["trace", "stats", "run.wtrace", "--format", "json"]).success();
+    let stats = warmset(
+        dir,
+        TASKS,
+        &["trace", "stats", "run.wtrace", "--format", "json"],
+    )
+    .success();
     text(&stats.get_output().stdout)
 }
 
@@ -260,12 +275,18 @@ fn what_cannot_be_run_is_refused_before_anything_begins() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let heavy = "[[task]]\nname = \"a\"\nwcet = \"99ms\"\nperiod = \"100ms\"\n";
     let program = "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\nworkload = { exec = [\"/no/such/program\"] }\n";
-    let triggered = "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\ntrigger = { fd = 987 }\n";
+    let triggered =
+        "[[task]]\nname = \"a\"\nwcet = \"1ms\"\nperiod = \"100ms\"\ntrigger = { fd = 987 }\n";
     let quantum = ["run", "tasks.toml", "--policy", "pd2", "--quantum", "50us"];
     let in_turn = ["run", "tasks.toml", "--switch-every", "1s", "--policy"];
     let heavy_later = [&in_turn[..], &["g-edf,p-edf", "--execution", "1"]].concat();
     let short_later = [&in_turn[..], &["g-edf,pd2:quantum=50us"]].concat();
-    let enforced = ["run", "tasks.toml", "--enforcement=quantum", "--quantum=50us"];
+    let enforced = [
+        "run",
+        "tasks.toml",
+        "--enforcement=quantum",
+        "--quantum=50us",
+    ];
     for (tasks, args, cause) in [
         (
             heavy,
@@ -611,7 +632,10 @@ fn without_threads_memory_or_stack_one_sentence_is_said() {
         tried(format!("--nproc={count}"));
     }
     assert!(tried("--stack=65536:65536".to_owned()));
-    assert!(!tried("--stack=65536:8388608".to_owned()), "it may be raised");
+    assert!(
+        !tried("--stack=65536:8388608".to_owned()),
+        "it may be raised"
+    );
     assert!(tried("--as=33554432".to_owned()));
     assert!(refused > 4, "{refused}");
 }

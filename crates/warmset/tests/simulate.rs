@@ -122,7 +122,13 @@ fn the_statistics_of_a_trace_are_those_of_its_simulation() {
     };
     let simulated = json(warmset(dir.path(), &args));
     warmset(dir.path(), &["trace", "check", "run.wtrace"]).success();
-    let added_up = json(warmset(dir.path(), &["trace", "stats", "run.wtrace", "--format", "json"]).success());
+    let added_up = json(
+        warmset(
+            dir.path(),
+            &["trace", "stats", "run.wtrace", "--format", "json"],
+        )
+        .success(),
+    );
     let in_numbers = |of: &serde_json::Value, keys: &serde_json::Value| {
         let keys = keys.as_object().unwrap().keys();
         keys.map(|key| of[key].clone()).collect::<Vec<_>>()
@@ -139,7 +145,11 @@ fn the_statistics_of_a_trace_are_those_of_its_simulation() {
     }
     for task in 0..4 {
         let (one, other) = (&simulated["tasks"][task], &added_up["tasks"][task]);
-        assert_eq!(in_numbers(one, one), in_numbers(other, one), "{one:#}\n{other:#}");
+        assert_eq!(
+            in_numbers(one, one),
+            in_numbers(other, one),
+            "{one:#}\n{other:#}"
+        );
         assert!(
             one["lost_ns"]["cpmd"].as_u64().is_some() || one["preemptions"] == 0,
             "{one:#}"
@@ -181,7 +191,8 @@ fn execution_times_come_from_distributions_and_samples() {
             "json",
         ];
         let assert = warmset(dir.path(), &args).success();
-        let document: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+        let document: serde_json::Value =
+            serde_json::from_slice(&assert.get_output().stdout).unwrap();
         // On a processor of its own the first task's response times are its execution times.
         let response = &document["tasks"][0]["response"];
         let longest = response["max_ns"].as_u64().unwrap();
@@ -194,7 +205,11 @@ fn execution_times_come_from_distributions_and_samples() {
             "{how}: {response}"
         );
         let again = warmset(dir.path(), &args).success();
-        assert_eq!(again.get_output().stdout, assert.get_output().stdout, "{how}");
+        assert_eq!(
+            again.get_output().stdout,
+            assert.get_output().stdout,
+            "{how}"
+        );
     }
 }
 
@@ -315,7 +330,10 @@ fn overheads_of_a_profile_are_charged_and_shown() {
 fn what_cannot_be_simulated_is_refused_in_one_sentence() {
     let dir = tempfile::tempdir().unwrap();
     for (args, message) in [
-        (&["simulate", "tasks.toml", "-m", "0"][..], "-m: 0 processors"),
+        (
+            &["simulate", "tasks.toml", "-m", "0"][..],
+            "-m: 0 processors",
+        ),
         (
             &["simulate", "tasks.toml", "-m", "2", "--policy", "g-edff"],
             "did you mean `g-edf`?",
@@ -356,7 +374,14 @@ fn what_cannot_be_simulated_is_refused_in_one_sentence() {
             "--execution: there is no distribution `norml`; did you mean `normal`?",
         ),
         (
-            &["simulate", "tasks.toml", "-m", "2", "--execution", "discrete:0.5"],
+            &[
+                "simulate",
+                "tasks.toml",
+                "-m",
+                "2",
+                "--execution",
+                "discrete:0.5",
+            ],
             "`0.5` is not PART=WEIGHT",
         ),
         (
@@ -382,7 +407,14 @@ fn what_cannot_be_simulated_is_refused_in_one_sentence() {
             "the mean is 0",
         ),
         (
-            &["simulate", "tasks.toml", "-m", "2", "--releases", "nowhere.txt"],
+            &[
+                "simulate",
+                "tasks.toml",
+                "-m",
+                "2",
+                "--releases",
+                "nowhere.txt",
+            ],
             "nowhere.txt",
         ),
         (

@@ -14,7 +14,13 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn refusal(command: &mut Command) -> String {
-    let out = command.assert().code(2).stdout("").get_output().stderr.clone();
+    let out = command
+        .assert()
+        .code(2)
+        .stdout("")
+        .get_output()
+        .stderr
+        .clone();
     let sentence = text(&out);
     assert_eq!(sentence.lines().count(), 1, "{sentence}");
     sentence
@@ -136,7 +142,12 @@ fn charts_are_drawn_at_the_delays_asked_for() {
         .success();
     let mut names: Vec<_> = std::fs::read_dir(&charts)
         .expect("charts")
-        .map(|e| e.expect("an entry").file_name().into_string().expect("text"))
+        .map(|e| {
+            e.expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("text")
+        })
         .collect();
     names.sort();
     assert_eq!(
@@ -149,7 +160,8 @@ fn charts_are_drawn_at_the_delays_asked_for() {
     );
     let sentence = refusal(study("plot --at 550us").arg(&results));
     assert!(
-        sentence.contains("the study has no delay of 550us") && sentence.contains("from 0ms to 2ms"),
+        sentence.contains("the study has no delay of 550us")
+            && sentence.contains("from 0ms to 2ms"),
         "{sentence}"
     );
 }
@@ -176,10 +188,14 @@ fn what_cannot_be_is_refused_in_one_sentence() {
         let sentence = refusal(&mut study(arguments));
         assert!(sentence.contains(message), "`{arguments}`: {sentence}");
     }
-    let misspelled = write("misspelled.toml", "based_on = \"ospert10-fig5\"\npolices = []\n");
+    let misspelled = write(
+        "misspelled.toml",
+        "based_on = \"ospert10-fig5\"\npolices = []\n",
+    );
     let sentence = refusal(study("run").arg(misspelled));
     assert!(
-        sentence.contains("misspelled.toml: line 2: unknown key `polices`; did you mean `policies`?"),
+        sentence
+            .contains("misspelled.toml: line 2: unknown key `polices`; did you mean `policies`?"),
         "{sentence}"
     );
     let empty = write("empty.toml", "");
@@ -193,7 +209,8 @@ fn a_directory_that_cannot_be_written_is_refused() {
     let sentence = refusal(study("run ospert10-fig5 --sets 1 -o").arg(dir.path().join("file")));
     assert!(sentence.contains("file"), "{sentence}");
     // Root may write into a directory without write permission, but nobody below /proc.
-    let sentence = refusal(study("run ospert10-fig5 --sets 1 -o").arg(Path::new("/proc/warmset-study")));
+    let sentence =
+        refusal(study("run ospert10-fig5 --sets 1 -o").arg(Path::new("/proc/warmset-study")));
     assert!(sentence.contains("/proc/warmset-study"), "{sentence}");
     let kept = dir.path().join("kept");
     study("run ospert10-fig5 --sets 1 -o")
@@ -240,7 +257,11 @@ fn an_interrupt_keeps_complete_caps() {
     );
     assert!((1..93).contains(&complete()));
     for entry in std::fs::read_dir(&caps).expect("caps") {
-        let name = entry.expect("an entry").file_name().into_string().expect("text");
+        let name = entry
+            .expect("an entry")
+            .file_name()
+            .into_string()
+            .expect("text");
         assert!(name.ends_with(".json"), "{name}");
     }
     let sentence = refusal(study("plot").arg(dir.path()));
@@ -282,8 +303,9 @@ fn a_study_that_leaves_overheads_out_is_marked() {
 fn profile_accounting_and_policies_are_chosen_as_in_check() {
     let dir = tempfile::tempdir().expect("a directory");
     let profile = dir.path().join("board.toml");
-    let point =
-        |tasks: u32| format!("{{ tasks = {tasks}, samples = 9, average = \"90us\", maximum = \"300us\" }}");
+    let point = |tasks: u32| {
+        format!("{{ tasks = {tasks}, samples = 9, average = \"90us\", maximum = \"300us\" }}")
+    };
     let text = format!(
         "version = 1\nplatform = \"board\"\n[[overheads]]\nkind = \"scheduling\"\npoints = [{}, {}]\n",
         point(1),
@@ -305,7 +327,10 @@ fn profile_accounting_and_policies_are_chosen_as_in_check() {
         out.starts_with("Soft, uniform heavy, short periods, kernel overheads of board\n"),
         "{out}"
     );
-    assert!(out.contains("accounting paper, profile board (maximum)"), "{out}");
+    assert!(
+        out.contains("accounting paper, profile board (maximum)"),
+        "{out}"
+    );
     assert!(out.contains("GFB: tests are charged D alone."), "{out}");
     let read = |name: &str| std::fs::read_to_string(results.join(name)).expect(name);
     let json: serde_json::Value = serde_json::from_str(&read("results.json")).expect("JSON");
@@ -328,7 +353,10 @@ fn profile_accounting_and_policies_are_chosen_as_in_check() {
     let other = run("warmset").assert().code(2);
     let said = String::from_utf8_lossy(&other.get_output().stderr);
     let sentence = said.lines().last().unwrap_or_default();
-    assert!(sentence.contains("the directory holds another study"), "{said}");
+    assert!(
+        sentence.contains("the directory holds another study"),
+        "{said}"
+    );
     let sentence = refusal(&mut run("twice"));
     assert!(
         sentence.contains("write `one-delay`, `paper` or `warmset`"),

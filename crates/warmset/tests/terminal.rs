@@ -42,7 +42,12 @@ fn on_terminal(dir: &Path, args: &str, columns: u16, env: &[(&str, &str)]) -> St
     };
     assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
     // SAFETY: the two are open and nobody else's.
-    let (ours, theirs) = unsafe { (std::fs::File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
+    let (ours, theirs) = unsafe {
+        (
+            std::fs::File::from_raw_fd(ours),
+            OwnedFd::from_raw_fd(theirs),
+        )
+    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
     command
         .current_dir(dir)
@@ -135,7 +140,10 @@ fn answers_fit_the_terminal() {
     let wide = plain(&on_terminal(dir.path(), "trace stats run.wtrace", 200, &[]));
     let narrow = plain(&on_terminal(dir.path(), "trace stats run.wtrace", 60, &[]));
     for head in ["missed", "max tardiness", "preempted"] {
-        assert!(wide.contains(head) && narrow.contains(head), "{head}: {narrow}");
+        assert!(
+            wide.contains(head) && narrow.contains(head),
+            "{head}: {narrow}"
+        );
     }
     assert!(narrow.lines().count() > wide.lines().count());
     assert!(
@@ -159,7 +167,10 @@ fn colors_are_for_terminals_alone_and_can_be_turned_off() {
     assert!(colored.contains("\x1b[31m"), "{colored}");
     for env in [("NO_COLOR", "1"), ("CLICOLOR", "0"), ("TERM", "dumb")] {
         let text = on_terminal(dir.path(), check, 100, &[env]);
-        assert!(text.contains("yes") && !text.contains('\x1b'), "{env:?}: {text}");
+        assert!(
+            text.contains("yes") && !text.contains('\x1b'),
+            "{env:?}: {text}"
+        );
     }
     for args in [args, check] {
         let out = Command::new(env!("CARGO_BIN_EXE_warmset"))
@@ -172,5 +183,8 @@ fn colors_are_for_terminals_alone_and_can_be_turned_off() {
     }
     on_terminal(dir.path(), &format!("{check} -o answer.txt"), 60, &[]);
     let written = std::fs::read_to_string(dir.path().join("answer.txt")).expect("there");
-    assert!(written.contains("yes") && !written.contains('\x1b'), "{written}");
+    assert!(
+        written.contains("yes") && !written.contains('\x1b'),
+        "{written}"
+    );
 }

@@ -76,7 +76,11 @@ fn assert_reads_well(html: &str) {
     assert!(html.contains("its jobs are done after") && html.contains("95 % confidence"));
     // Outside of commands no unit is joined to its number, and none is spelled `us`.
     let mut text = html.to_owned();
-    for (open, close) in [("<code>", "</code>"), ("<pre>", "</pre>"), ("<style", "</style>")] {
+    for (open, close) in [
+        ("<code>", "</code>"),
+        ("<pre>", "</pre>"),
+        ("<style", "</style>"),
+    ] {
         while let Some(start) = text.find(open) {
             let end = start + text[start..].find(close).unwrap() + close.len();
             text.replace_range(start..end, " ");
@@ -94,7 +98,8 @@ fn assert_reads_well(html: &str) {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         for unit in ["ns", "us", "µs", "ms", "s", "KiB", "MiB", "GiB"] {
             let number = word.strip_suffix(unit).unwrap_or_default();
-            let joined = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
+            let joined =
+                !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
             assert!(!joined, "`{word}` is written in another way than the rest");
         }
         assert!(word != "us", "microseconds are written as µs");
@@ -104,7 +109,13 @@ fn assert_reads_well(html: &str) {
 #[test]
 fn a_tour_with_other_parameters_is_refused_before_it_measures() {
     let dir = tempdir().unwrap();
-    assert!(tour(dir.path(), "xeon-l7455").output().unwrap().status.success());
+    assert!(
+        tour(dir.path(), "xeon-l7455")
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     let output = tour(dir.path(), "xeon-l7455")
         .args(["--seed", "2"])
         .output()
@@ -162,7 +173,10 @@ fn a_tour_that_was_stopped_reports_on_what_it_has_and_goes_on() {
     let dir = tempdir().unwrap();
     // The first line is the plan.
     let (first, said) = stopped_tour(dir.path(), 1);
-    assert!(first > 1 && said.contains("stopped before its end"), "{said}");
+    assert!(
+        first > 1 && said.contains("stopped before its end"),
+        "{said}"
+    );
     let html = fs::read_to_string(dir.path().join("index.html")).unwrap();
     assert!(
         html.contains("id=\"delays\"") && html.contains("interrupted after"),

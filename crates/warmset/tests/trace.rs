@@ -42,7 +42,10 @@ fn a_correct_trace_is_told_so() {
     let (status, out, err) = warmset(&["trace", "check", "run.wtrace"], dir.path());
     assert_eq!((status, err.as_str()), (0, ""));
     insta::assert_snapshot!(out);
-    let (status, out, _) = warmset(&["trace", "check", "run.wtrace", "--format", "json"], dir.path());
+    let (status, out, _) = warmset(
+        &["trace", "check", "run.wtrace", "--format", "json"],
+        dir.path(),
+    );
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((status, &json["clean"]), (0, &serde_json::json!(true)));
     assert_eq!(json["verdict"]["policies"], serde_json::json!(["g-edf"]));
@@ -203,10 +206,16 @@ fn a_trace_that_was_cut_off_is_checked_as_far_as_it_goes() {
             && out.contains("the answer is no because the trace is not whole"),
         "{out}"
     );
-    let (status, out, _) = warmset(&["trace", "check", "run.wtrace", "--format", "json"], dir.path());
+    let (status, out, _) = warmset(
+        &["trace", "check", "run.wtrace", "--format", "json"],
+        dir.path(),
+    );
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(status, 1);
-    assert_eq!((&json["clean"], &json["whole"]), (&false.into(), &false.into()));
+    assert_eq!(
+        (&json["clean"], &json["whole"]),
+        (&false.into(), &false.into())
+    );
     assert_eq!(json["verdict"]["violations"], 0);
 }
 
@@ -268,7 +277,10 @@ fn sums_are_printed_and_jobs_written() {
     insta::assert_snapshot!(out);
     let jobs = std::fs::read_to_string(dir.path().join("jobs.csv")).unwrap();
     insta::assert_snapshot!(jobs.lines().take(6).collect::<Vec<_>>().join("\n"));
-    let (_, out, _) = warmset(&["trace", "stats", "run.wtrace", "--format", "json"], dir.path());
+    let (_, out, _) = warmset(
+        &["trace", "stats", "run.wtrace", "--format", "json"],
+        dir.path(),
+    );
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["jobs"], serde_json::json!(jobs.lines().count() - 1));
 }
@@ -295,7 +307,12 @@ fn windows_are_drawn_and_events_written() {
     let svg = export(&["svg", "--rows", "tasks"]);
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.contains("on P1"));
     assert_eq!(export(&["perfetto", "-o", "run.pftrace"]), "");
-    assert!(std::fs::metadata(dir.path().join("run.pftrace")).unwrap().len() > 1000);
+    assert!(
+        std::fs::metadata(dir.path().join("run.pftrace"))
+            .unwrap()
+            .len()
+            > 1000
+    );
 }
 
 /// Tasks of 2 ms and 66 ms: eight of the longest periods hold 264 releases, which were drawn as a
@@ -348,14 +365,20 @@ fn a_picture_with_too_many_arrows_is_shortened_and_says_so() {
             err.contains("`--from` draws a later part, a larger `--width` more of it"),
             "{err}"
         );
-        assert!(svg.contains("Drawn from 0 ms to "), "the picture says so, too");
+        assert!(
+            svg.contains("Drawn from 0 ms to "),
+            "the picture says so, too"
+        );
         let arrows = releases(&svg);
         assert!(arrows.len() > 30, "{}", arrows.len());
         let nearest = arrows
             .windows(2)
             .map(|p| p[1] - p[0])
             .fold(f64::INFINITY, f64::min);
-        assert!(nearest >= 12.0, "{more:?}: {nearest} pixels between two arrows");
+        assert!(
+            nearest >= 12.0,
+            "{more:?}: {nearest} pixels between two arrows"
+        );
     }
     // What is advised helps: the picture begins later, or holds all.
     let (svg, _) = export(&["--from", "264ms"]);

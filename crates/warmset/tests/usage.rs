@@ -54,7 +54,12 @@ fn usage_errors_point_to_the_help_of_their_verb() {
         ),
     ] {
         let stderr = format!("warmset: {said}\n");
-        warmset().args(args).assert().code(2).stdout("").stderr(stderr);
+        warmset()
+            .args(args)
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(stderr);
     }
 }
 

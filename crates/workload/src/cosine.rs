@@ -92,7 +92,11 @@ fn halves(points: &mut [f64], aside: &mut [f64], factors: &[f64]) {
         halves(odd, high, factors);
     }
     for i in 0..half {
-        let next = if i + 1 < half { aside[half + i + 1] } else { 0.0 };
+        let next = if i + 1 < half {
+            aside[half + i + 1]
+        } else {
+            0.0
+        };
         points[2 * i] = aside[i];
         points[2 * i + 1] = aside[half + i] + next;
     }

@@ -86,7 +86,11 @@ mod tests {
                 let sample = (t * 7 % 11) as f64;
                 past.insert(0, sample);
                 past.truncate(taps);
-                let wanted: f64 = past.iter().enumerate().map(|(i, x)| x / (i + 1) as f64).sum();
+                let wanted: f64 = past
+                    .iter()
+                    .enumerate()
+                    .map(|(i, x)| x / (i + 1) as f64)
+                    .sum();
                 let got = filter.step(sample);
                 assert!(
                     (got - wanted).abs() < 1e-9 * wanted.abs().max(1.0),

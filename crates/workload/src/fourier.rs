@@ -36,7 +36,11 @@ impl<'a> Fourier<'a> {
             let angle = -TAU * k as f64 / points as f64;
             root.copy_from_slice(&[angle.cos(), angle.sin()]);
         }
-        Ok(Fourier { input, output, roots })
+        Ok(Fourier {
+            input,
+            output,
+            roots,
+        })
     }
 
     /// What is transformed: real and imaginary parts in turn.
@@ -64,9 +68,16 @@ impl<'a> Fourier<'a> {
             let stride = points / (2 * half);
             for group in self.output.chunks_exact_mut(4 * half) {
                 let (low, high) = group.split_at_mut(2 * half);
-                for (k, (a, b)) in low.chunks_exact_mut(2).zip(high.chunks_exact_mut(2)).enumerate() {
+                for (k, (a, b)) in low
+                    .chunks_exact_mut(2)
+                    .zip(high.chunks_exact_mut(2))
+                    .enumerate()
+                {
                     let root = &self.roots[2 * k * stride..2 * k * stride + 2];
-                    let (re, im) = (b[0] * root[0] - b[1] * root[1], b[0] * root[1] + b[1] * root[0]);
+                    let (re, im) = (
+                        b[0] * root[0] - b[1] * root[1],
+                        b[0] * root[1] + b[1] * root[0],
+                    );
                     b[0] = a[0] - re;
                     b[1] = a[1] - im;
                     a[0] += re;

@@ -62,7 +62,12 @@ pub struct Calibrated {
 /// # Errors
 /// The workload is none that is built in (a program), or needs a working set size that is not
 /// given.
-pub fn make(set: &TaskSet, task: TaskId, length: Duration, seed: u64) -> Result<(Box<dyn Work>, Calibrated)> {
+pub fn make(
+    set: &TaskSet,
+    task: TaskId,
+    length: Duration,
+    seed: u64,
+) -> Result<(Box<dyn Work>, Calibrated)> {
     make_in(set, task, length, seed, None)
 }
 
@@ -89,7 +94,10 @@ pub fn make_in(
     };
     match workload {
         Workload::Spin => Ok(repeated(spin::Spin::new(seed), length)),
-        Workload::Walk { write_ratio, pattern } => match (set.wss(task), store) {
+        Workload::Walk {
+            write_ratio,
+            pattern,
+        } => match (set.wss(task), store) {
             (Some(size), None) => Ok(repeated(
                 walk::Walk::new(size, *write_ratio, *pattern, seed),
                 length,
@@ -119,7 +127,11 @@ pub fn make_in(
 fn repeated<U: Units + 'static>(mut units: U, length: Duration) -> (Box<dyn Work>, Calibrated) {
     let unit = calibrate::calibrate(&mut units);
     let count = unit.units_within(length);
-    let calibrated = Calibrated { unit, count, length };
+    let calibrated = Calibrated {
+        unit,
+        count,
+        length,
+    };
     (Box::new(Repeated { units, count }), calibrated)
 }
 
@@ -183,7 +195,8 @@ mod tests {
             assert!(calibrated.count > 0 && calibrated.unit.low_ps <= calibrated.unit.high_ps);
             work.job(0, &AtomicBool::new(false));
         }
-        let store = |lines| Some(Box::new(vec![walk::Line::default(); lines]) as Box<dyn walk::Store>);
+        let store =
+            |lines| Some(Box::new(vec![walk::Line::default(); lines]) as Box<dyn walk::Store>);
         let (mut work, _) = make_in(&set, TaskId(1), length, 1, store(1024)).unwrap();
         work.job(0, &AtomicBool::new(false));
         let e = make_in(&set, TaskId(1), length, 1, store(1000))

@@ -31,7 +31,11 @@ impl Units for Spin {
             for _ in 0..now {
                 for _ in 0..LINKS {
                     // Each depends on the one before it, and none can be left out.
-                    value = black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+                    value = black_box(
+                        value
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1),
+                    );
                 }
             }
             left -= now;

@@ -56,7 +56,9 @@ fn decide(tasks: &[Timing], m: u32, columns: &mut Columns) -> Decision {
     // u_i·(p_i − D_i)
     for i in 0..columns.wcet.len() {
         let u = columns.wcet[i] * columns.inverse_period[i];
-        columns.extra.push(u * (columns.period[i] - columns.deadline[i]));
+        columns
+            .extra
+            .push(u * (columns.period[i] - columns.deadline[i]));
     }
     let shortest = (0..columns.n)
         .min_by(|a, b| columns.deadline[*a].total_cmp(&columns.deadline[*b]))

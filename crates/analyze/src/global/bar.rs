@@ -94,7 +94,9 @@ fn decide(tasks: &[Timing], m: u32, unit: u64) -> Decision {
         match exact::cmp_sum(utilizations, Ratio::whole(u64::from(m))) {
             Ordering::Greater => return Ok(false),
             Ordering::Equal => {
-                return Err(NotApplicable::Precondition("the total utilization is below m"));
+                return Err(NotApplicable::Precondition(
+                    "the total utilization is below m",
+                ));
             }
             Ordering::Less => {}
         }
@@ -269,7 +271,8 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
             budget.spend(8 * self.wcet.len() as u64)?;
             let (without, clipped) = self.spread(k, window, scratch);
             let growth = T::from(clipped.saturating_sub(1)).unwrap_or_else(T::max_value);
-            let fits = |left: T| left >= T::zero() && (growth.is_zero() || left / growth >= last - window);
+            let fits =
+                |left: T| left >= T::zero() && (growth.is_zero() || left / growth >= last - window);
             let room = self.m * (window - self.wcet[k]) - without;
             let mut left = room - scratch.largest_at_most(self.carriers);
             if !fits(left) {
@@ -325,7 +328,12 @@ impl<T: PrimInt + std::iter::Sum + TryFrom<u64>> Windows<T> {
         let (mut sum, mut clipped) = (T::zero(), T::zero());
         for i in 0..n {
             let without = demand[i].min(most);
-            clipped = clipped + if demand[i] > most { T::one() } else { T::zero() };
+            clipped = clipped
+                + if demand[i] > most {
+                    T::one()
+                } else {
+                    T::zero()
+                };
             sum = sum + without;
             difference[i] = carried[i].min(most) - without;
         }
@@ -399,7 +407,10 @@ impl<T: PrimInt + std::iter::Sum> Scratch<T> {
     /// At least the sum of the `count` largest differences, and no more if `least` is the last of
     /// them: each is at most that and what it is above.
     fn largest_at_most(&self, count: usize) -> T {
-        let above = self.difference.iter().map(|d| (*d - self.least).max(T::zero()));
+        let above = self
+            .difference
+            .iter()
+            .map(|d| (*d - self.least).max(T::zero()));
         above.sum::<T>() + self.least * T::from(count).unwrap_or_else(T::max_value)
     }
 

@@ -79,7 +79,10 @@ impl Filter {
             utilization += u;
             carried += columns.wcet[i] * (1.0 - u);
         }
-        Filter { utilization, carried }
+        Filter {
+            utilization,
+            carried,
+        }
     }
 
     /// Does task k keep its deadline for certain? The margin is far above any rounding.

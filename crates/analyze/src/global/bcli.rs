@@ -28,7 +28,8 @@ use crate::carries::Carries;
 use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
 use crate::registry::TestInfo;
 use crate::verdict::{
-    Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, on_grid, tasks_are_feasible,
+    Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, on_grid,
+    tasks_are_feasible,
 };
 use model::{Duration, Timing};
 
@@ -64,7 +65,13 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     // Slacks in whole microseconds, rounded down and up, mostly decide, in narrower numbers.
     let coarse = columns::unit(tasks);
     if coarse > 1
-        && let Some(decision) = decide_in(Width::of(tasks, coarse), &sorted, m, coarse, Sought::Bracket)?
+        && let Some(decision) = decide_in(
+            Width::of(tasks, coarse),
+            &sorted,
+            m,
+            coarse,
+            Sought::Bracket,
+        )?
     {
         return Ok(decision);
     }
@@ -100,8 +107,12 @@ fn decide_in(
     sought: Sought,
 ) -> Result<Option<bool>, NotApplicable> {
     match width {
-        Width::Single => Columns::<f32>::with(sorted, unit, |c| search(&mut Fast::new(c, m), sought)),
-        Width::Double => Columns::<f64>::with(sorted, unit, |c| search(&mut Fast::new(c, m), sought)),
+        Width::Single => {
+            Columns::<f32>::with(sorted, unit, |c| search(&mut Fast::new(c, m), sought))
+        }
+        Width::Double => {
+            Columns::<f64>::with(sorted, unit, |c| search(&mut Fast::new(c, m), sought))
+        }
         Width::Wide => search(
             &mut Wide {
                 tasks: sorted,
@@ -252,7 +263,12 @@ impl<F: Float> Slacks for Fast<'_, F> {
     }
     fn largest(&self) -> Vec<F> {
         let c = self.columns;
-        let mut slacks: Vec<F> = c.deadline.iter().zip(&c.wcet).map(|(d, e)| *d - *e).collect();
+        let mut slacks: Vec<F> = c
+            .deadline
+            .iter()
+            .zip(&c.wcet)
+            .map(|(d, e)| *d - *e)
+            .collect();
         // The padding has no slack to lose, and never executes.
         slacks[c.n..].fill(F::default());
         slacks
@@ -327,14 +343,16 @@ impl Slacks for Wide<'_> {
             if i != k {
                 let (wcet, period) = (t.wcet.nanos() / self.unit, t.period.nanos() / self.unit);
                 let rest = (window % period).saturating_sub(slacks[i]);
-                let work = u128::from(window / period) * u128::from(wcet) + u128::from(wcet.min(rest));
+                let work =
+                    u128::from(window / period) * u128::from(wcet) + u128::from(wcet.min(rest));
                 others += work.min(most);
                 clipped += u32::from(work > most);
             }
         }
         let m = u128::from(self.m);
         let bound = m * u128::from(largest);
-        if rounding != Rounding::OnGrid && (others > bound || others == bound && clipped >= self.m) {
+        if rounding != Rounding::OnGrid && (others > bound || others == bound && clipped >= self.m)
+        {
             return None;
         }
         let share = match rounding {
@@ -360,7 +378,8 @@ mod tests {
             assert_eq!(Width::of(&tasks, 1), Width::Single);
             for sought in [Sought::Least, Sought::Bracket, Sought::OnGrid] {
                 let widths = [Width::Single, Width::Double, Width::Wide];
-                let [single, double, wide] = widths.map(|width| decide_in(width, &tasks, m, 1, sought));
+                let [single, double, wide] =
+                    widths.map(|width| decide_in(width, &tasks, m, 1, sought));
                 assert_eq!(single, double, "{tasks:?} on {m}");
                 // Wide numbers come to the limit earlier.
                 if wide.is_ok() {

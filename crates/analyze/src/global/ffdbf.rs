@@ -17,7 +17,9 @@ use crate::carries::Carries;
 use crate::columns::Budget;
 use crate::global::max_density;
 use crate::registry::TestInfo;
-use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, processors, tasks_are_feasible};
+use crate::verdict::{
+    Decision, Exactness, Guarantee, constrained_deadlines, processors, tasks_are_feasible,
+};
 use model::exact::ExactSum;
 use model::{Ratio, Timing};
 
@@ -59,9 +61,10 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     let mut budget = Budget::new(tasks.len());
     let mut sigma = max;
     // σ ≤ 1 for all that follow, and δ_max ≤ 1 as the tasks are feasible.
-    let first_step = u64::try_from(u128::from(max.num()) * u128::from(PER_STEP) / u128::from(max.den()))
-        .unwrap_or(PER_STEP)
-        + 1;
+    let first_step =
+        u64::try_from(u128::from(max.num()) * u128::from(PER_STEP) / u128::from(max.den()))
+            .unwrap_or(PER_STEP)
+            + 1;
     for step in first_step..=PER_STEP + 1 {
         if !leaves_epsilon(tasks, m, sigma) {
             return Ok(false);
@@ -134,7 +137,10 @@ fn fits(tasks: &[Timing], m: u32, sigma: Ratio, budget: &mut Budget) -> Decision
 fn fits_at(tasks: &[Timing], m: u32, sigma: Ratio, t: u128) -> bool {
     let (mut whole, mut short) = (0_u128, 0_u128);
     for task in tasks {
-        let (wcet, period) = (u128::from(task.wcet.nanos()), u128::from(task.period.nanos()));
+        let (wcet, period) = (
+            u128::from(task.wcet.nanos()),
+            u128::from(task.period.nanos()),
+        );
         let deadline = u128::from(task.deadline.nanos());
         let (jobs, rest) = match u64::try_from(t) {
             Ok(t) => (

@@ -12,7 +12,9 @@
 use crate::carries::{self, Carries};
 use crate::global::max_density;
 use crate::registry::TestInfo;
-use crate::verdict::{Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, processors};
+use crate::verdict::{
+    Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, processors,
+};
 use model::exact::ExactSum;
 use model::{Extras, Timing};
 
@@ -100,7 +102,10 @@ mod tests {
         assert_eq!(is_schedulable(&[task(9, 10), task(2, 10)], 2), Ok(false));
         assert_eq!(
             is_schedulable(&[task(1, 10)], 1),
-            Err(NotApplicable::TooFewProcessors { needed: 2, given: 1 })
+            Err(NotApplicable::TooFewProcessors {
+                needed: 2,
+                given: 1
+            })
         );
     }
 
@@ -108,6 +113,9 @@ mod tests {
     fn a_density_above_one_is_rejected() {
         assert_eq!(is_schedulable(&[task(11, 10)], 2), Ok(false));
         assert_eq!(is_schedulable(&[task(11, 10)], 64), Ok(false));
-        assert_eq!(is_schedulable(&[task(u64::MAX, u64::MAX)], u32::MAX), Ok(true));
+        assert_eq!(
+            is_schedulable(&[task(u64::MAX, u64::MAX)], u32::MAX),
+            Ok(true)
+        );
     }
 }

@@ -208,7 +208,8 @@ impl Work {
         self.with.clear();
         self.without
             .extend(higher.iter().map(|t| t.without_carry_in(interval)));
-        self.with.extend(higher.iter().map(|t| t.with_carry_in(interval)));
+        self.with
+            .extend(higher.iter().map(|t| t.with_carry_in(interval)));
     }
 
     /// If Ω(R, z) ≥ m·z for some z just above `x`: what any larger x must be at least.
@@ -237,7 +238,8 @@ impl Work {
             if carrying == 0 {
                 return sum;
             }
-            self.differences.select_nth_unstable_by(carrying, |a, b| b.cmp(a));
+            self.differences
+                .select_nth_unstable_by(carrying, |a, b| b.cmp(a));
             self.differences.truncate(carrying);
         }
         sum + self.differences.iter().sum::<u128>()
@@ -270,8 +272,13 @@ mod tests {
     fn one_processor_without_carry_in_is_the_classical_analysis() {
         // With m = 1 nothing is carried in.
         let tasks = [task(1, 4, 4), task(2, 6, 6), task(3, 12, 12)];
-        let bounds = response_bounds(&tasks, 1, Priority::Given).unwrap().unwrap();
-        assert_eq!(bounds.iter().map(|b| b.nanos()).collect::<Vec<_>>(), [1, 3, 10]);
+        let bounds = response_bounds(&tasks, 1, Priority::Given)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            bounds.iter().map(|b| b.nanos()).collect::<Vec<_>>(),
+            [1, 3, 10]
+        );
     }
 
     /// The interference of both is the same up to 8 ms: a step of a nanosecond a time would end at
@@ -279,9 +286,10 @@ mod tests {
     #[test]
     fn as_many_heavy_tasks_as_processors_are_passed_in_few_steps() {
         let ms = 1_000_000;
-        let tasks = [task(8 * ms, 90 * ms, 90 * ms); 2]
-            .into_iter()
-            .chain([task(3 * ms, 90 * ms, 90 * ms)]);
+        let tasks =
+            [task(8 * ms, 90 * ms, 90 * ms); 2]
+                .into_iter()
+                .chain([task(3 * ms, 90 * ms, 90 * ms)]);
         let bounds = response_bounds(&tasks.collect::<Vec<_>>(), 2, Priority::Given).unwrap();
         let nanos: Vec<u64> = bounds.unwrap().iter().map(|b| b.nanos()).collect();
         assert_eq!(nanos, [8 * ms, 8 * ms, 11 * ms]);

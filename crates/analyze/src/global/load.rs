@@ -132,7 +132,10 @@ impl Bound {
     /// Σ A_i(t) ≤ bound·t at every point t, given U + ε ≤ bound.
     fn carries_demand(self, tasks: &[Timing]) -> Decision {
         let mut budget = Budget::new(tasks.len());
-        let steps: Vec<u64> = tasks.iter().map(|t| steps_before_line(t, tasks.len())).collect();
+        let steps: Vec<u64> = tasks
+            .iter()
+            .map(|t| steps_before_line(t, tasks.len()))
+            .collect();
         // A_i(t) ≤ e_i + u_i·(t − D_i), so that from Σ(e_i − u_i·D_i)/(bound − U) on nothing is
         // beyond the bound.
         let (mut utilization, mut ahead) = (0.0, 0.0);
@@ -145,7 +148,8 @@ impl Bound {
         let last = ahead * 1.001 / margin + 1.0;
         for (task, most) in tasks.iter().zip(&steps) {
             for j in 0..=*most {
-                let t = u128::from(task.deadline.nanos()) + u128::from(j) * u128::from(task.period.nanos());
+                let t = u128::from(task.deadline.nanos())
+                    + u128::from(j) * u128::from(task.period.nanos());
                 if t as f64 > last {
                     break;
                 }
@@ -202,7 +206,12 @@ mod tests {
             deadline: Duration::from_millis(deadline),
         };
         // U = 1.6 ≤ m − (m − 1)·δ_max = 3 − 2·0.4, although one density by D alone would be 0.1.
-        let tasks = [late(4, 10, 40), late(4, 10, 10), late(4, 10, 20), late(4, 10, 10)];
+        let tasks = [
+            late(4, 10, 40),
+            late(4, 10, 10),
+            late(4, 10, 20),
+            late(4, 10, 10),
+        ];
         assert_eq!(is_schedulable(&tasks, 3), Ok(true));
         assert_eq!(is_schedulable(&tasks, 2), Ok(false));
     }

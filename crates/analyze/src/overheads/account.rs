@@ -187,7 +187,11 @@ pub(super) fn by_task(tasks: &[Timing], pieces: &[Piece]) -> (Vec<Timing>, Vec<P
 }
 
 /// Every task of a cluster can resume in every way that its processors have.
-pub(super) fn clusters(tasks: &[Timing], assignment: &Clustered, system: &System<'_>) -> Vec<Household> {
+pub(super) fn clusters(
+    tasks: &[Timing],
+    assignment: &Clustered,
+    system: &System<'_>,
+) -> Vec<Household> {
     let mut households: Vec<Household> = assignment
         .clusters
         .iter()
@@ -237,7 +241,13 @@ fn turns(tasks: &[Timing], assignment: &Turns, system: &System<'_>) -> Vec<House
             add(
                 cpu,
                 task,
-                migratory(task, *t, (turn.first, turn.second), (part, turn.whole), system),
+                migratory(
+                    task,
+                    *t,
+                    (turn.first, turn.second),
+                    (part, turn.whole),
+                    system,
+                ),
             );
         }
     }

@@ -92,7 +92,10 @@ impl Interrupts {
     }
 
     /// The tick, and releases and timer transfers of these.
-    pub(super) fn of<'a>(residents: impl Iterator<Item = &'a Resident>, overheads: &Overheads) -> Self {
+    pub(super) fn of<'a>(
+        residents: impl Iterator<Item = &'a Resident>,
+        overheads: &Overheads,
+    ) -> Self {
         let mut interrupts = Interrupts::ticks(overheads);
         for r in residents {
             interrupts.add_releases(r, overheads);
@@ -103,7 +106,13 @@ impl Interrupts {
     /// The releases of one more, and the timers that are transferred for it.
     pub(super) fn add_releases(&mut self, r: &Resident, overheads: &Overheads) {
         let period = r.timing.period;
-        self.add(Kind::Release, overheads.release, period, Duration::ZERO, r.jobs);
+        self.add(
+            Kind::Release,
+            overheads.release,
+            period,
+            Duration::ZERO,
+            r.jobs,
+        );
         if let Some(jitter) = r.transfers {
             self.add(
                 Kind::TimerTransfer,
@@ -134,7 +143,8 @@ impl Interrupts {
         let rate = each((cost << 64).div_ceil(period).min(ONE));
         // (w + jitter) / period + 1 jobs.
         let early = (cost * u128::from(jitter.nanos())).div_ceil(period);
-        let once = each(cost.saturating_add(early).min(ONE - 1)) + if part < whole { cost } else { 0 };
+        let once =
+            each(cost.saturating_add(early).min(ONE - 1)) + if part < whole { cost } else { 0 };
         self.once.add(kind, duration(once));
         let slot = match kind {
             Kind::Release => 0,
@@ -202,7 +212,12 @@ fn duration(nanos: u128) -> Duration {
 
 /// What a job brings about by itself, whoever interrupts it: all but interrupts.
 fn own(resident: &Resident, disturbed: Duration, width: usize, system: &System<'_>) -> Parts {
-    own_of(resident, disturbed, sections(width, system.counts()), system)
+    own_of(
+        resident,
+        disturbed,
+        sections(width, system.counts()),
+        system,
+    )
 }
 
 /// The same, with so many scheduling decisions, context switches and IPIs.
@@ -217,7 +232,10 @@ pub(super) fn own_of(
     let mut parts = Parts::default();
     parts.add(Kind::Scheduling, times(o.scheduling, scheduling));
     parts.add(Kind::ContextSwitch, times(o.context_switch, switches));
-    parts.add(Kind::IpiLatency, times(o.ipi_latency, calls + resident.calls));
+    parts.add(
+        Kind::IpiLatency,
+        times(o.ipi_latency, calls + resident.calls),
+    );
     parts.add(Kind::Cpmd, resident.beginning);
     parts.add(Kind::Cpmd, disturbed);
     parts
@@ -228,7 +246,11 @@ pub(super) fn own_of(
 ///
 /// Execution that no time suffices for, because interrupts take all of it, becomes
 /// [`Duration::MAX`]: not schedulable by any test.
-pub(super) fn inflate(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<(Timing, Parts)> {
+pub(super) fn inflate(
+    residents: &[Resident],
+    width: usize,
+    system: &System<'_>,
+) -> Vec<(Timing, Parts)> {
     let interrupts = Interrupts::of(residents.iter(), system.overheads);
     let disturbed = disturbed(residents, width, system);
     residents
@@ -243,7 +265,11 @@ pub(super) fn inflate(residents: &[Resident], width: usize, system: &System<'_>)
 /// 002 §6.1 takes any other task of the place. By piece: on one processor only the tasks that this
 /// one can preempt; with fixed priorities only lower ones; and in a cluster with no more tasks than
 /// processors nothing, since no job ever waits there.
-pub(super) fn disturbed(residents: &[Resident], width: usize, system: &System<'_>) -> Vec<Duration> {
+pub(super) fn disturbed(
+    residents: &[Resident],
+    width: usize,
+    system: &System<'_>,
+) -> Vec<Duration> {
     let CacheCharge::ByPiece(precedence) = system.charge else {
         return of_any_other(residents);
     };
@@ -270,7 +296,13 @@ pub(super) fn disturbed(residents: &[Resident], width: usize, system: &System<'_
 /// The longest delay of any other.
 fn of_any_other(residents: &[Resident]) -> Vec<Duration> {
     let worst = top_two(residents);
-    let other = |r: &Resident| if r.resuming == worst.0 { worst.1 } else { worst.0 };
+    let other = |r: &Resident| {
+        if r.resuming == worst.0 {
+            worst.1
+        } else {
+            worst.0
+        }
+    };
     residents.iter().map(other).collect()
 }
 

@@ -21,7 +21,12 @@ use model::{Assignment, CpuId, Duration, Ratio, TaskId, Timing, exact};
 ///
 /// # Errors
 /// The task or the processor that breaks what EDF-fm needs. Deadlines are not looked at.
-pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill, system: &System<'_>) -> Result<Turns, Refusal> {
+pub fn assign(
+    tasks: &[Timing],
+    cpus: &[CpuId],
+    fill: Fill,
+    system: &System<'_>,
+) -> Result<Turns, Refusal> {
     let usual = capacity(tasks, cpus.len(), fill);
     let mut result = assign_up_to(tasks, cpus, fill, usual, system);
     if fill == Fill::Spread && !system.is_free() {
@@ -144,7 +149,8 @@ fn assign_up_to(
         });
         current += 1;
         // Spreading evenly is no reason to split off a sliver.
-        let is_split = !time.is_zero() && (fill != Fill::Spread || time.nanos() >= t.wcet.nanos() / SLIVER);
+        let is_split =
+            !time.is_zero() && (fill != Fill::Spread || time.nanos() >= t.wcet.nanos() / SLIVER);
         let Some(next) = next.filter(|_| is_split) else {
             site.residents.clear();
             site.cap = cap_of(current);
@@ -175,7 +181,12 @@ fn assign_up_to(
 
 /// The largest execution a period, less than the WCET, whose part of the jobs the processor has
 /// room for; zero if there is none.
-fn largest_part(site: &mut Site<'_>, task: TaskId, t: &Timing, between: (CpuId, CpuId)) -> Duration {
+fn largest_part(
+    site: &mut Site<'_>,
+    task: TaskId,
+    t: &Timing,
+    between: (CpuId, CpuId),
+) -> Duration {
     let (mut low, mut high) = (0, t.wcet.nanos().saturating_sub(1));
     while low < high {
         let middle = low + (high - low).div_ceil(2);

@@ -163,7 +163,8 @@ impl Host for Site<'_> {
     }
 
     fn slice_at_most(&self, task: u32, slice: &Timing) -> Duration {
-        let most = |trial: Trial| trial.budget(trial.others.slice_at_most(task, &trial.slice), slice);
+        let most =
+            |trial: Trial| trial.budget(trial.others.slice_at_most(task, &trial.slice), slice);
         self.trial(task, slice).map_or(Duration::ZERO, most)
     }
 
@@ -192,9 +193,18 @@ impl Host for Site<'_> {
 
     fn add_slice(&mut self, task: u32, slice: Timing, position: Position) -> Option<()> {
         let books = self.books;
-        let way = books.system.resumption(books.cpus[position.before], self.cpu);
+        let way = books
+            .system
+            .resumption(books.cpus[position.before], self.cpu);
         let whole = &books.tasks[task as usize];
-        let resident = sliced(TaskId(task), slice, whole, position.at, &[way], books.system);
+        let resident = sliced(
+            TaskId(task),
+            slice,
+            whole,
+            position.at,
+            &[way],
+            books.system,
+        );
         self.settle(resident)
     }
 }

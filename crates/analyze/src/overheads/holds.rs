@@ -34,7 +34,12 @@ pub fn holds(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> 
         Assignment::Slots(slots) => {
             tasks.iter().all(Timing::has_implicit_deadline) && slots::hold(tasks, slots, system)
         }
-        _ => accounted_holds(tasks, assignment, &account(tasks, assignment, system), system),
+        _ => accounted_holds(
+            tasks,
+            assignment,
+            &account(tasks, assignment, system),
+            system,
+        ),
     }
 }
 
@@ -51,7 +56,11 @@ fn accounted_holds(
     let timings = |pieces: &[Piece]| pieces.iter().map(|p| p.timing).collect::<Vec<_>>();
     match assignment {
         Assignment::Clustered(_) => inside.iter().zip(&accounted.places).all(|(pieces, place)| {
-            cluster_holds(&timings(pieces), place.processors.len() as u32, system.guarantee)
+            cluster_holds(
+                &timings(pieces),
+                place.processors.len() as u32,
+                system.guarantee,
+            )
         }),
         Assignment::Turns(turns) => {
             tasks.iter().all(Timing::has_implicit_deadline)
@@ -81,7 +90,11 @@ fn reservations_hold(quanta: &Quanta, inflated: &[Timing]) -> bool {
         wcet: *reserved,
         ..*t
     };
-    let all: Vec<Timing> = inflated.iter().zip(&quanta.reserved).map(reserved).collect();
+    let all: Vec<Timing> = inflated
+        .iter()
+        .zip(&quanta.reserved)
+        .map(reserved)
+        .collect();
     quanta.reserved.len() == inflated.len()
         && inflated.iter().zip(&all).all(|(t, r)| t.wcet <= r.wcet)
         && pd2::is_schedulable_with(&all, quanta.cpus.len() as u32, quanta.quantum) == Ok(true)
@@ -104,7 +117,9 @@ pub(super) fn turns_hold(pieces: &[Piece]) -> bool {
 /// by the next release, or the first slice of its next job would come late
 /// ([`crate::semi::edf_wm`]).
 fn are_whole(slices: &Slices, tasks: &[Timing]) -> bool {
-    let sum = |times: &mut dyn Iterator<Item = Duration>| times.map(|d| u128::from(d.nanos())).sum::<u128>();
+    let sum = |times: &mut dyn Iterator<Item = Duration>| {
+        times.map(|d| u128::from(d.nanos())).sum::<u128>()
+    };
     slices.tasks.len() == tasks.len()
         && tasks.iter().zip(&slices.tasks).all(|(t, slices)| {
             let end = match slices.len() {

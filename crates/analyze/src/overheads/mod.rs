@@ -75,7 +75,12 @@ impl Overheads {
 
     /// The overheads of `policy` at this number of tasks, and the kinds that had to be extrapolated
     /// or that the profile does not have (which count as zero and must be shown as missing).
-    pub fn read(profile: &Profile, policy: &str, tasks: u32, statistic: Statistic) -> (Overheads, Gaps) {
+    pub fn read(
+        profile: &Profile,
+        policy: &str,
+        tasks: u32,
+        statistic: Statistic,
+    ) -> (Overheads, Gaps) {
         let mut gaps = Gaps::default();
         let mut at = |kind: OverheadKind| {
             // A curve of this policy goes before one of any policy.
@@ -85,7 +90,10 @@ impl Overheads {
                     .iter()
                     .find(|c| c.kind == kind && c.policy == name)
             };
-            match of(policy).or_else(|| of("")).and_then(|c| c.at(tasks, statistic)) {
+            match of(policy)
+                .or_else(|| of(""))
+                .and_then(|c| c.at(tasks, statistic))
+            {
                 Some(reading) => {
                     if reading.extrapolated {
                         gaps.extrapolated.push(kind);

@@ -40,7 +40,10 @@ pub fn assign(
     let sizing = Sizing {
         tasks,
         clusters,
-        ways: clusters.iter().map(|c| system.ways(c.iter().copied())).collect(),
+        ways: clusters
+            .iter()
+            .map(|c| system.ways(c.iter().copied()))
+            .collect(),
         slot,
         settings,
         system,
@@ -98,7 +101,10 @@ impl Sizing<'_> {
         }
         let foreign: Vec<Timing> = foreign.iter().map(|t| self.tasks[t.index()]).collect();
         let demand = server.demand(&foreign, self.system);
-        let load = demand.clone().map(|u| u128::from(scaled_ratio(u))).sum::<u128>();
+        let load = demand
+            .clone()
+            .map(|u| u128::from(scaled_ratio(u)))
+            .sum::<u128>();
         let count = demand.clone().count() as u32;
         let load = joined(0, u64::try_from(load).ok()?, count.into(), demand.clone())?;
         let net = exact_length(self.slot, self.settings.delta, load, count, demand);
@@ -247,7 +253,13 @@ impl Sizing<'_> {
         })
     }
 
-    fn lay(&self, layout: &mut Layout, index: u32, server: &Packed, foreign: &[TaskId]) -> Option<()> {
+    fn lay(
+        &self,
+        layout: &mut Layout,
+        index: u32,
+        server: &Packed,
+        foreign: &[TaskId],
+    ) -> Option<()> {
         let (slot, shortest) = (self.slot.nanos(), self.settings.turn.nanos().max(1));
         // What is too short to be policed is left idle.
         if slot - layout.start < shortest {

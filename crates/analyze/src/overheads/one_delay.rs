@@ -27,7 +27,10 @@ pub(super) fn account(tasks: &[Timing], assignment: &Assignment, delay: Duration
         Assignment::Turns(turns) => (in_turns(&inflated, turns, delay), alone(&turns.cpus)),
         Assignment::Slices(slices) => (in_slices(&inflated, slices, delay), alone(&slices.cpus)),
         Assignment::Slots(slots) => {
-            let cpus = slots.timetables.iter().map(|t| std::iter::once(t.cpu).collect());
+            let cpus = slots
+                .timetables
+                .iter()
+                .map(|t| std::iter::once(t.cpu).collect());
             (in_slots(&inflated, slots, delay), cpus.collect())
         }
         Assignment::Quanta(quanta) => {

@@ -118,7 +118,9 @@ pub fn pack_where(
             }
             vec![0; tasks.len()]
         }
-        _ if way.allowed.is_some() => partition_allowed(tasks, &sizes, way.fit, way.allowed, takes)?,
+        _ if way.allowed.is_some() => {
+            partition_allowed(tasks, &sizes, way.fit, way.allowed, takes)?
+        }
         _ => partition_with(tasks, &sizes, way.order, way.fit, takes)?,
     };
     let assignment = Clustered {

@@ -30,7 +30,12 @@ use model::{CpuSet, Duration, TaskId, Timing};
 ///
 /// WCETs that no number of quanta holds become [`Duration::MAX`]. A quantum of zero counts as a
 /// nanosecond.
-pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &System<'_>) -> Accounted {
+pub fn account(
+    tasks: &[Timing],
+    cpus: &CpuSet,
+    quantum: Duration,
+    system: &System<'_>,
+) -> Accounted {
     let ways = system.ways(cpus.iter());
     let residents: Vec<Resident> = tasks
         .iter()
@@ -83,7 +88,12 @@ pub fn account(tasks: &[Timing], cpus: &CpuSet, quantum: Duration, system: &Syst
 
 /// What a quantum loses, but for releases. Ticks come at multiples of their period: at most ⌈Q / T⌉
 /// in a quantum.
-fn each_quantum(resident: &Resident, width: usize, quantum: Duration, system: &System<'_>) -> Parts {
+fn each_quantum(
+    resident: &Resident,
+    width: usize,
+    quantum: Duration,
+    system: &System<'_>,
+) -> Parts {
     let times = match (system.counts(), width > 1) {
         (Guarantee::Soft, _) => (1, 1, 0),
         (Guarantee::Hard, false) => (2, 1, 0),
@@ -110,7 +120,10 @@ fn in_quanta(t: &Timing, quantum: Duration, each: &Parts, once: Duration) -> Par
     }
     let quanta = t.wcet.saturating_add(once).nanos().div_ceil(usable);
     for (kind, time) in each.iter() {
-        parts.add(kind, Duration::from_nanos(time.nanos().saturating_mul(quanta)));
+        parts.add(
+            kind,
+            Duration::from_nanos(time.nanos().saturating_mul(quanta)),
+        );
     }
     parts.add(Kind::Release, once);
     parts

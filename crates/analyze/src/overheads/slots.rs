@@ -49,7 +49,11 @@ impl Server {
                 Resident::whole(tasks[task.index()], system.beginning(delay), delay)
             })
             .collect();
-        let longest = residents.iter().map(|r| r.resuming).max().unwrap_or_default();
+        let longest = residents
+            .iter()
+            .map(|r| r.resuming)
+            .max()
+            .unwrap_or_default();
         // A hard guarantee bears a kernel section that has begun, on the releasing processor and on
         // the serving one.
         let times = match (system.counts(), is_split) {
@@ -90,7 +94,13 @@ impl Server {
         let costs_release = !release.is_zero();
         let own = self.costs.iter().map(|(t, _)| t.utilization());
         let others = foreign.iter().filter(move |_| costs_release);
-        let rate = others.map(move |t| Timing { wcet: release, ..*t }.utilization());
+        let rate = others.map(move |t| {
+            Timing {
+                wcet: release,
+                ..*t
+            }
+            .utilization()
+        });
         let count = (self.members.len() + foreign.len()) as u64;
         let at_once = release.nanos().saturating_mul(count);
         let once = Ratio::new(at_once, shortest.nanos().max(1)).filter(|r| r.num() > 0);
@@ -111,8 +121,17 @@ fn switch(delay: Duration, is_split: bool, system: &System<'_>) -> Parts {
         (Guarantee::Hard, false) => (2, 2, 0),
         (Guarantee::Hard, true) => (5, 4, 1),
     };
-    let nothing = Resident::whole(Timing::implicit(Duration::ZERO, Duration::ZERO), delay, delay);
-    own_of(&nothing, Duration::ZERO, (scheduling, switches, calls), system)
+    let nothing = Resident::whole(
+        Timing::implicit(Duration::ZERO, Duration::ZERO),
+        delay,
+        delay,
+    );
+    own_of(
+        &nothing,
+        Duration::ZERO,
+        (scheduling, switches, calls),
+        system,
+    )
 }
 
 /// The ticks that hit a turn of this length in a slot, at most: one may have begun before it, and
@@ -191,7 +210,8 @@ pub(super) fn lay(tasks: &[Timing], assignment: &Slots, system: &System<'_>) -> 
 
 /// The servers that share a processor with one.
 fn neighbors(assignment: &Slots, server: u32) -> Vec<u32> {
-    let is_here = |table: &&model::assignment::Timetable| table.turns.iter().any(|t| t.server == server);
+    let is_here =
+        |table: &&model::assignment::Timetable| table.turns.iter().any(|t| t.server == server);
     let mut neighbors: Vec<u32> = assignment
         .timetables
         .iter()
@@ -230,7 +250,12 @@ fn supply(laid: &Laid, slot: Duration, system: &System<'_>) -> Duration {
     left
 }
 
-pub(super) fn is_supplied(tasks: &[Timing], laid: &Laid, slot: Duration, system: &System<'_>) -> bool {
+pub(super) fn is_supplied(
+    tasks: &[Timing],
+    laid: &Laid,
+    slot: Duration,
+    system: &System<'_>,
+) -> bool {
     let Some(shortest) = laid.server.shortest_period() else {
         return true;
     };
@@ -279,7 +304,9 @@ pub(super) fn account(tasks: &[Timing], assignment: &Slots, system: &System<'_>)
         let foreign = laid.foreign(tasks);
         let reserve: u64 = laid.turns.iter().map(|(_, l)| l.nanos()).sum();
         for (cpu, length) in &laid.turns {
-            let Some(place) = place_of(*cpu) else { continue };
+            let Some(place) = place_of(*cpu) else {
+                continue;
+            };
             let place = &mut places[place];
             let part = length.nanos() as f64 / reserve.max(1) as f64;
             for (task, (timing, parts)) in laid.server.members.iter().zip(&laid.server.costs) {

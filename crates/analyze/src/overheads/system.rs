@@ -94,7 +94,9 @@ impl<'a> System<'a> {
     pub(super) fn counts(&self) -> Guarantee {
         match self.charge {
             CacheCharge::Paper => Guarantee::Soft,
-            CacheCharge::OneDelay(_) | CacheCharge::Twice | CacheCharge::ByPiece(_) => self.guarantee,
+            CacheCharge::OneDelay(_) | CacheCharge::Twice | CacheCharge::ByPiece(_) => {
+                self.guarantee
+            }
         }
     }
 
@@ -169,7 +171,9 @@ impl Map {
 
     fn resumption(&self, from: CpuId, to: CpuId) -> Option<Resumption> {
         let place = |cpu: CpuId| self.places.get(cpu.index()).copied().flatten();
-        self.ways.get(place(from)? * self.count + place(to)?).copied()
+        self.ways
+            .get(place(from)? * self.count + place(to)?)
+            .copied()
     }
 }
 
@@ -217,7 +221,12 @@ impl CacheDelays {
         mut delay: impl FnMut(TaskId, Resumption) -> Result<Duration>,
     ) -> Result<Self> {
         let map = Map::of(platform);
-        let mut row = |task: u32| map.kinds.iter().map(|kind| delay(TaskId(task), *kind)).collect();
+        let mut row = |task: u32| {
+            map.kinds
+                .iter()
+                .map(|kind| delay(TaskId(task), *kind))
+                .collect()
+        };
         let rows = (0..tasks as u32).map(&mut row).collect::<Result<_>>()?;
         Ok(CacheDelays {
             map: Arc::new(map),

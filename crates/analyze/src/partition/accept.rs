@@ -33,7 +33,9 @@ impl Acceptance {
     pub fn decide_within(self, tasks: &[Timing], work: &mut Work) -> Decision {
         match self {
             Acceptance::Edf => edf::decide_within(tasks, work),
-            Acceptance::FixedPriority(priority) => fixed_priority::decide_within(tasks, priority, work),
+            Acceptance::FixedPriority(priority) => {
+                fixed_priority::decide_within(tasks, priority, work)
+            }
         }
     }
 }
@@ -82,12 +84,18 @@ fn partition_by(
     mut decide: impl FnMut(&[Timing]) -> bool,
 ) -> Result<Vec<u32>, u32> {
     let mut members: Vec<Timing> = Vec::new();
-    partition_with(tasks, &vec![1; processors as usize], order, fit, |_, ids| {
-        members.clear();
-        // In the order of the set, so that ties of priority are broken as everywhere.
-        members.extend(ids.iter().map(|i| tasks[*i as usize]));
-        decide(&members)
-    })
+    partition_with(
+        tasks,
+        &vec![1; processors as usize],
+        order,
+        fit,
+        |_, ids| {
+            members.clear();
+            // In the order of the set, so that ties of priority are broken as everywhere.
+            members.extend(ids.iter().map(|i| tasks[*i as usize]));
+            decide(&members)
+        },
+    )
 }
 
 /// The bin of every task, where a bin takes a task if `accepts(bin, its tasks with that one)`.
@@ -107,7 +115,9 @@ pub fn partition_with(
 ) -> Result<Vec<u32>, u32> {
     let mut placement = Vec::new();
     order.sort(tasks, &mut placement);
-    partition_placed(tasks, sizes, placement, fit, |bin, ids, _| accepts(bin, ids))
+    partition_placed(tasks, sizes, placement, fit, |bin, ids, _| {
+        accepts(bin, ids)
+    })
 }
 
 /// [`partition_with`] in a given order of placement, where `accepts(bin, its tasks with the new
@@ -207,14 +217,27 @@ mod tests {
     fn exact_acceptance_separates_what_utilization_packs_together() {
         // Together they need 4 by time 3, though they use a fifth of a processor.
         let set = [task(2, 20, 3), task(2, 20, 3)];
-        let exact = |m| partition(&set, m, Order::DecreasingUtilization, Fit::First, Acceptance::Edf);
+        let exact = |m| {
+            partition(
+                &set,
+                m,
+                Order::DecreasingUtilization,
+                Fit::First,
+                Acceptance::Edf,
+            )
+        };
         assert_eq!(exact(2), Ok(vec![0, 1]));
         assert_eq!(exact(1), Err(1));
     }
 
     #[test]
     fn a_processor_that_refuses_leaves_the_task_to_the_next() {
-        let set = [task(2, 10, 2), task(1, 10, 1), task(4, 10, 10), task(6, 12, 12)];
+        let set = [
+            task(2, 10, 2),
+            task(1, 10, 1),
+            task(4, 10, 10),
+            task(6, 12, 12),
+        ];
         for fit in Fit::ALL {
             let bins = partition(&set, 2, Order::Given, fit, Acceptance::Edf).unwrap();
             assert_ne!(bins[0], bins[1], "{fit}: deadlines of 2 and 1 cannot share");

@@ -104,10 +104,16 @@ pub fn partition_allowed(
     mut accepts: impl FnMut(usize, &[u32]) -> bool,
 ) -> std::result::Result<Vec<u32>, u32> {
     match allowed {
-        None => super::accept::partition_with(tasks, sizes, Order::DecreasingUtilization, fit, accepts),
-        Some(allowed) => partition_placed(tasks, sizes, allowed.placement(tasks), fit, |bin, ids, new| {
-            allowed.may(new, bin) && accepts(bin, ids)
-        }),
+        None => {
+            super::accept::partition_with(tasks, sizes, Order::DecreasingUtilization, fit, accepts)
+        }
+        Some(allowed) => partition_placed(
+            tasks,
+            sizes,
+            allowed.placement(tasks),
+            fit,
+            |bin, ids, new| allowed.may(new, bin) && accepts(bin, ids),
+        ),
     }
 }
 
@@ -137,7 +143,8 @@ mod tests {
 
     fn set(tasks: &[(u64, &str)]) -> TaskSet {
         let task = |(index, (percent, cpus)): (usize, &(u64, &str))| {
-            let timing = Timing::implicit(Duration::from_millis(*percent), Duration::from_millis(100));
+            let timing =
+                Timing::implicit(Duration::from_millis(*percent), Duration::from_millis(100));
             let details = Details {
                 cpus: (!cpus.is_empty()).then(|| cpus.parse().unwrap()),
                 ..Details::named(format!("t{index}"))
@@ -149,7 +156,9 @@ mod tests {
 
     fn packed(tasks: &[(u64, &str)], m: u32, fit: Fit) -> std::result::Result<Vec<u32>, u32> {
         let set = set(tasks);
-        let clusters: Vec<CpuSet> = (0..m).map(|c| [model::CpuId(c)].into_iter().collect()).collect();
+        let clusters: Vec<CpuSet> = (0..m)
+            .map(|c| [model::CpuId(c)].into_iter().collect())
+            .collect();
         let allowed = allowed(&set, &Platform::symmetric(m), &clusters)
             .unwrap()
             .unwrap();
@@ -188,7 +197,10 @@ mod tests {
             .unwrap()
             .unwrap();
         assert!(!in_second.may(0, 0) && in_second.may(0, 1));
-        assert_eq!(allowed(&set(&[(10, "0-9")]), &platform, &pairs), Ok(Ok(None)));
+        assert_eq!(
+            allowed(&set(&[(10, "0-9")]), &platform, &pairs),
+            Ok(Ok(None))
+        );
         let e = allowed(&set(&[(10, "7")]), &platform, &pairs)
             .unwrap_err()
             .to_string();
@@ -196,7 +208,9 @@ mod tests {
             e,
             "`cpus`: `t0` may run on 7 alone, and none of them can be used; choose among 0-3, or give another platform"
         );
-        let why = refusal(&set(&[(10, ""), (10, "2")]), &platform).unwrap().unwrap();
+        let why = refusal(&set(&[(10, ""), (10, "2")]), &platform)
+            .unwrap()
+            .unwrap();
         assert_eq!(
             why,
             "it moves tasks over processors 0-3 as it needs, and `t1` is kept to some of them"

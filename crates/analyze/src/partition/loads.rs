@@ -84,7 +84,9 @@ impl Loads {
     pub(super) fn first(&self, from: usize, scaled: u128) -> Option<usize> {
         let bins = self.left.get(from..)?;
         let enough = scaled.max(1);
-        bins.iter().position(|left| *left >= enough).map(|at| from + at)
+        bins.iter()
+            .position(|left| *left >= enough)
+            .map(|at| from + at)
     }
 
     /// The lowest of the bins with most left, if it may hold a task of this size, not counting
@@ -95,7 +97,10 @@ impl Loads {
         } else {
             self.bins_without(except).map(|b| self.left[b]).max()?
         };
-        let enough = most.saturating_sub(u128::from(self.most)).max(scaled).max(1);
+        let enough = most
+            .saturating_sub(u128::from(self.most))
+            .max(scaled)
+            .max(1);
         if except.is_empty() {
             self.left.iter().position(|left| *left >= enough)
         } else {
@@ -108,7 +113,11 @@ impl Loads {
     pub(super) fn fullest(&self, scaled: u128, except: &[usize]) -> Option<usize> {
         let enough = scaled.max(1);
         let least = if except.is_empty() {
-            self.left.iter().filter(|left| **left >= enough).min().copied()?
+            self.left
+                .iter()
+                .filter(|left| **left >= enough)
+                .min()
+                .copied()?
         } else {
             self.bins_without(except)
                 .map(|b| self.left[b])

@@ -32,7 +32,13 @@ impl Scratch {
     ///
     /// # Errors
     /// The index of the first task, in the order of placement, that fits nowhere.
-    pub fn pack(&mut self, tasks: &[Timing], sizes: &[u32], order: Order, fit: Fit) -> Result<&[u32], u32> {
+    pub fn pack(
+        &mut self,
+        tasks: &[Timing],
+        sizes: &[u32],
+        order: Order,
+        fit: Fit,
+    ) -> Result<&[u32], u32> {
         if let Some(heavy) = tasks.iter().position(|t| t.wcet > t.period) {
             return Err(heavy as u32);
         }
@@ -120,7 +126,13 @@ mod tests {
     /// Seven items of 0.6, 0.5, 0.4, 0.3, 0.2, …: each heuristic does what its name says.
     #[test]
     fn each_heuristic_places_as_its_name_says() {
-        let set = [task(6, 10), task(5, 10), task(3, 10), task(2, 10), task(1, 10)];
+        let set = [
+            task(6, 10),
+            task(5, 10),
+            task(3, 10),
+            task(2, 10),
+            task(1, 10),
+        ];
         assert_eq!(pack(&set, 3, Fit::Worst), Ok(vec![0, 1, 2, 2, 1]));
         assert_eq!(pack(&set, 3, Fit::First), Ok(vec![0, 1, 0, 1, 0]));
         assert_eq!(pack(&set, 3, Fit::Best), Ok(vec![0, 1, 0, 1, 0]));

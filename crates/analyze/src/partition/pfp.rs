@@ -79,7 +79,13 @@ fn decide(tasks: &[Timing], m: u32, priority: Priority) -> Decision {
         return Err(TOO_MANY_PLACEMENTS);
     }
     let acceptance = Acceptance::FixedPriority(priority);
-    decide_partition(tasks, m, Order::DecreasingUtilization, Fit::First, acceptance)
+    decide_partition(
+        tasks,
+        m,
+        Order::DecreasingUtilization,
+        Fit::First,
+        acceptance,
+    )
 }
 
 #[cfg(test)]

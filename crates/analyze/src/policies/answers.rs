@@ -62,7 +62,10 @@ fn tests(question: &Question<'_>, members: &Members, size: u32) -> Vec<(&'static
         (Tests::Deadlines, _) => members.global_edf(size),
         (Tests::Utilization, _) => {
             let tasks = members.with_blocking();
-            let mut tests = vec![(cluster_tests::BY_PACKING, Ok(tardiness::is_bounded(&tasks, size)))];
+            let mut tests = vec![(
+                cluster_tests::BY_PACKING,
+                Ok(tardiness::is_bounded(&tasks, size)),
+            )];
             if question.policy.is_edf() {
                 let says = tardiness::devi_anderson::is_schedulable(&tasks, size);
                 tests.push((tardiness::devi_anderson::INFO.name, says));
@@ -70,7 +73,10 @@ fn tests(question: &Question<'_>, members: &Members, size: u32) -> Vec<(&'static
             tests
         }
         (Tests::Named(name), _) => match registry::find(name) {
-            Ok(test) => vec![(test.name, test.decide_with(&members.tasks, &members.extras, size))],
+            Ok(test) => vec![(
+                test.name,
+                test.decide_with(&members.tasks, &members.extras, size),
+            )],
             Err(_) => Vec::new(),
         },
         (Tests::None | Tests::Priorities, _) => Vec::new(),
@@ -78,7 +84,11 @@ fn tests(question: &Question<'_>, members: &Members, size: u32) -> Vec<(&'static
 }
 
 /// What each says.
-pub(super) fn all(question: &Question<'_>, case: &Case, pieces: Option<&Pieces>) -> Vec<TestAnswer> {
+pub(super) fn all(
+    question: &Question<'_>,
+    case: &Case,
+    pieces: Option<&Pieces>,
+) -> Vec<TestAnswer> {
     let holds = pieces.is_some();
     if !question.policy.is_packed() {
         return vec![answer(by_policy(question), Ok(holds))];
@@ -175,7 +185,8 @@ pub(super) fn accepting(question: &Question<'_>, pieces: &Pieces) -> Vec<Option<
                 .place_holds(&members, size)
                 .then_some(cluster_tests::BY_PACKING),
             Tests::Deadlines => {
-                let decided = cluster_tests::decide_cluster_with(&members.tasks, &members.extras, size);
+                let decided =
+                    cluster_tests::decide_cluster_with(&members.tasks, &members.extras, size);
                 decided.ok().flatten()
             }
             Tests::Priorities if size == 1 => Some(by_policy(question)),
@@ -215,17 +226,23 @@ pub(super) fn refusing(question: &Question<'_>, case: &Case) -> &'static str {
         return by_policy(question);
     }
     let packing = place::packings(question).first().copied();
-    let placed = question.given.is_some() || packing.is_some_and(|p| place::pack(question, case, p).is_ok());
+    let placed =
+        question.given.is_some() || packing.is_some_and(|p| place::pack(question, case, p).is_ok());
     match question.guarantee {
         Guarantee::Soft => cluster_tests::BY_PACKING,
         Guarantee::Hard if !placed => cluster_tests::BY_PACKING,
-        Guarantee::Hard if question.site.clusters.iter().all(|c| c.len() == 1) => by_policy(question),
+        Guarantee::Hard if question.site.clusters.iter().all(|c| c.len() == 1) => {
+            by_policy(question)
+        }
         Guarantee::Hard => cluster_tests::BY_SUFFICIENT,
     }
 }
 
 /// Who decided an assignment that holds: the last resort among its places.
-pub(super) fn deciding(question: &Question<'_>, accepted_by: &[Option<&'static str>]) -> &'static str {
+pub(super) fn deciding(
+    question: &Question<'_>,
+    accepted_by: &[Option<&'static str>],
+) -> &'static str {
     match question.policy.priority() {
         _ if !question.policy.is_packed() => by_policy(question),
         Some(_) if !question.is_global_fixed() => by_policy(question),

@@ -95,7 +95,8 @@ pub(super) fn all(
                 };
                 let waited: Duration = before.iter().map(|s| s.window).sum();
                 let is_last = |piece: &Piece| {
-                    piece.task.index() == index && pieces.places[piece.place as usize].contains(last.cpu)
+                    piece.task.index() == index
+                        && pieces.places[piece.place as usize].contains(last.cpu)
                 };
                 let own = responses
                     .iter()
@@ -127,15 +128,22 @@ pub(super) fn all(
     }
     // What a job is charged by piece it may cause, and need not.
     let is_charged = question.bill.rule == Rule::ByPiece
-        && pieces.pieces.iter().any(|piece| !piece.parts.total().is_zero());
+        && pieces
+            .pieces
+            .iter()
+            .any(|piece| !piece.parts.total().is_zero());
     let bound = |(task, said): (TaskId, Option<Said>)| {
         let deadline = question.set.timings()[task.index()].deadline;
         let decided = decided_by[task.index()];
         let (response, exact, by) = match (said, question.guarantee, assignment) {
             (Some(said), _, _) => said,
             // What meets every deadline is done by then.
-            (None, Guarantee::Hard, _) | (None, _, Assignment::Slots(_)) => (deadline, false, decided),
-            (None, Guarantee::Soft, Assignment::Quanta(_)) if meets_deadlines => (deadline, false, decided),
+            (None, Guarantee::Hard, _) | (None, _, Assignment::Slots(_)) => {
+                (deadline, false, decided)
+            }
+            (None, Guarantee::Soft, Assignment::Quanta(_)) if meets_deadlines => {
+                (deadline, false, decided)
+            }
             (None, Guarantee::Soft, _) => return None,
         };
         Some(TaskBound {
@@ -196,7 +204,8 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
         },
         (_, _) if tasks.len() > MOST_IN_CLUSTER => none(),
         (_, Guarantee::Hard) => {
-            let Ok(Some(reduced)) = carries::reduced(rta::INFO.carries, tasks, &members.extras) else {
+            let Ok(Some(reduced)) = carries::reduced(rta::INFO.carries, tasks, &members.extras)
+            else {
                 return none();
             };
             match rta::response_bounds(&reduced, size) {
@@ -207,7 +216,9 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
         (_, Guarantee::Soft) => {
             let blocked = members.with_blocking();
             let tasks = &blocked[..];
-            let vector = compliant_vector::response_bounds(tasks, size).ok().flatten();
+            let vector = compliant_vector::response_bounds(tasks, size)
+                .ok()
+                .flatten();
             let late = devi_anderson::tardiness_bounds(tasks, size).ok().flatten();
             let by_vector = |at: usize| {
                 let time = vector.as_ref()?.get(at)?;
@@ -215,7 +226,11 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
             };
             let by_lateness = |at: usize, t: &Timing| {
                 let late = late.as_ref()?.get(at)?;
-                Some((t.deadline.saturating_add(*late), false, devi_anderson::INFO.name))
+                Some((
+                    t.deadline.saturating_add(*late),
+                    false,
+                    devi_anderson::INFO.name,
+                ))
             };
             let smaller = |(at, t): (usize, &Timing)| {
                 let both = [by_vector(at), by_lateness(at, t)];

@@ -104,10 +104,14 @@ impl Question<'_> {
                 (Rule::AllOverheads, _) => CacheCharge::Twice,
                 (Rule::Paper, _) => CacheCharge::Paper,
                 (Rule::ByPiece, Order::Own) => CacheCharge::ByPiece(Precedence::Any),
-                (Rule::ByPiece, _) if !self.set.extras().is_empty() || self.set.has_priorities() => {
+                (Rule::ByPiece, _)
+                    if !self.set.extras().is_empty() || self.set.has_priorities() =>
+                {
                     CacheCharge::ByPiece(Precedence::Any)
                 }
-                (Rule::ByPiece, Order::Fixed(priority)) => CacheCharge::ByPiece(Precedence::Fixed(priority)),
+                (Rule::ByPiece, Order::Fixed(priority)) => {
+                    CacheCharge::ByPiece(Precedence::Fixed(priority))
+                }
                 (Rule::ByPiece, Order::Deadlines) => CacheCharge::ByPiece(Precedence::Edf),
             },
         }

@@ -9,7 +9,8 @@ use crate::overheads::{CacheDelays, Gaps, Overheads};
 use crate::verdict::Guarantee;
 use model::profile::OverheadKind;
 use model::{
-    CpuSet, Duration, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskId, TaskSet,
+    CpuSet, Duration, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskId,
+    TaskSet,
 };
 use serde::Serialize;
 use std::fmt;
@@ -181,7 +182,8 @@ impl Costs<'_> {
     pub fn describe(&self, guarantee: Guarantee) -> String {
         let (profile, other) = match (self.profile, self.cpmd) {
             (None, None) => {
-                return "no cache delay: preemptions and migrations are taken to be free".to_owned();
+                return "no cache delay: preemptions and migrations are taken to be free"
+                    .to_owned();
             }
             (None, Some(d)) => {
                 let each = match self.rule() {
@@ -324,14 +326,18 @@ fn gaps_in_words(gaps: &Gaps, policy: &Subject, clusters: &[CpuSet], tasks: usiz
             OverheadKind::TimerTransfer => policy.is_split(),
             _ => true,
         };
-        let names: Vec<&str> = kinds.iter().filter(matters).map(|kind| kind.words()).collect();
+        let names: Vec<&str> = kinds
+            .iter()
+            .filter(matters)
+            .map(|kind| kind.words())
+            .collect();
         (!names.is_empty()).then(|| names.join(", "))
     };
     let extrapolated = list(&gaps.extrapolated).map(|names| {
         format!("extrapolated: the profile did not measure the {names} overhead with {tasks} tasks, so that what is charged is a guess")
     });
-    let missing =
-        list(&gaps.missing).map(|names| format!("the profile has no {names} overhead: taken as nothing"));
+    let missing = list(&gaps.missing)
+        .map(|names| format!("the profile has no {names} overhead: taken as nothing"));
     extrapolated.into_iter().chain(missing).collect()
 }
 

@@ -16,7 +16,9 @@ pub(super) fn check(
 ) -> Result<()> {
     let usable = platform.usable();
     let homes: Vec<CpuSet> = match (policy.way, assignment) {
-        (Way::Clusters, Assignment::Clustered(c)) => of_clusters(c, set, &usable, policy, platform)?,
+        (Way::Clusters, Assignment::Clustered(c)) => {
+            of_clusters(c, set, &usable, policy, platform)?
+        }
         (Way::Turns, Assignment::Turns(turns)) => of_turns(turns, set, &usable)?,
         (Way::Slices, Assignment::Slices(slices)) => of_slices(slices, set, &usable)?,
         (Way::Slots { .. }, Assignment::Slots(slots)) => of_slots(slots, set, &usable)?,
@@ -46,7 +48,8 @@ pub(super) fn check(
 }
 
 fn unfit(cause: String) -> Error {
-    Error::new(format!("the assignment does not fit: {cause}")).remedy("make it for this set and platform")
+    Error::new(format!("the assignment does not fit: {cause}"))
+        .remedy("make it for this set and platform")
 }
 
 fn count(given: usize, set: &TaskSet) -> Result<()> {
@@ -86,7 +89,9 @@ fn of_clusters(
     processors(given.clusters.iter().flat_map(CpuSet::iter), usable)?;
     let known = platform.clusters(policy.clusters)?;
     if let Some(other) = given.clusters.iter().find(|c| !known.contains(c)) {
-        return Err(unfit(format!("processors {other} are no cluster of `{policy}`")));
+        return Err(unfit(format!(
+            "processors {other} are no cluster of `{policy}`"
+        )));
     }
     let home = |(index, c): (usize, &u32)| {
         given.clusters.get(*c as usize).cloned().ok_or_else(|| {
@@ -139,7 +144,10 @@ fn of_slices(given: &Slices, set: &TaskSet, usable: &CpuSet) -> Result<Vec<CpuSe
                 set.name(id)
             )));
         }
-        if slices.iter().any(|s| s.budget.is_zero() || s.budget > s.window) {
+        if slices
+            .iter()
+            .any(|s| s.budget.is_zero() || s.budget > s.window)
+        {
             return Err(unfit(format!(
                 "a slice of `{}` has no budget, or one longer than its window",
                 set.name(id)
@@ -177,7 +185,11 @@ fn of_slots(given: &Slots, set: &TaskSet, usable: &CpuSet) -> Result<Vec<CpuSet>
         }
     }
     let home = |(id, server): (TaskId, &u32)| {
-        let home: CpuSet = turns.iter().filter(|t| t.0 == *server).map(|t| t.3).collect();
+        let home: CpuSet = turns
+            .iter()
+            .filter(|t| t.0 == *server)
+            .map(|t| t.3)
+            .collect();
         match home.is_empty() {
             true => Err(unfit(format!(
                 "no processor serves server {server}, which has `{}`",

@@ -193,10 +193,16 @@ struct Reached {
 
 /// The largest x from `from` up to `ceiling`, by the search that fits the policy; `None` where
 /// `from` itself fails.
-fn farthest(question: &Question<'_>, range: (u64, u64), at: impl Fn(u64) -> Case) -> Option<Reached> {
+fn farthest(
+    question: &Question<'_>,
+    range: (u64, u64),
+    at: impl Fn(u64) -> Case,
+) -> Option<Reached> {
     // Assignments of split tasks are made anew at each point.
     if question.policy.is_split() {
-        let (x, exact, tried) = sample(range, question.probes(), |x| question.find(&at(x)).is_some())?;
+        let (x, exact, tried) = sample(range, question.probes(), |x| {
+            question.find(&at(x)).is_some()
+        })?;
         return Some(Reached {
             x,
             exact,
@@ -243,8 +249,9 @@ pub(super) fn largest_cpmd(question: &Question<'_>) -> Option<Margin> {
     let reached = farthest(question, (0, ceiling), at)?;
     let cpmd = reached.x;
     // Where no job can be delayed, no delay is the largest.
-    let is_endless =
-        question.bill.rule == Rule::ByPiece && cpmd == ceiling && question.find(&at(cpmd + 1)).is_some();
+    let is_endless = question.bill.rule == Rule::ByPiece
+        && cpmd == ceiling
+        && question.find(&at(cpmd + 1)).is_some();
     Some(Margin {
         cpmd: Duration::from_nanos(cpmd),
         exact: reached.exact && !is_endless,
@@ -315,7 +322,10 @@ mod tests {
     #[test]
     fn the_answer_passes_when_it_is_asked_for_and_the_next_fails() {
         // One assignment for all, up to its end or to the ceiling.
-        assert_eq!(climbed(1000, 99, &|x| x <= 700, &|_| 700), Some((700, true)));
+        assert_eq!(
+            climbed(1000, 99, &|x| x <= 700, &|_| 700),
+            Some((700, true))
+        );
         assert_eq!(climbed(500, 99, &|_| true, &|_| 700), Some((500, true)));
         assert_eq!(climbed(500, 99, &|_| false, &|_| 700), None);
         // Three, one behind the other.
@@ -346,7 +356,10 @@ mod tests {
         // It fails here and there: following it from below ends at the first gap.
         let passes = |x: u64| x <= 612_345 && (x % 1_000 != 17 || x == 0);
         let (x, exact, tried) = sample((0, 1_000_000), 400, passes).unwrap();
-        assert!(x >= 600_000 && passes(x) && exact && tried <= 400, "{x} {tried}");
+        assert!(
+            x >= 600_000 && passes(x) && exact && tried <= 400,
+            "{x} {tried}"
+        );
         // Small answers below a high ceiling.
         for end in [0, 1, 16, 5_000] {
             let (x, exact, tried) = sample((0, 1 << 40), 400, |x| x <= end).unwrap();
@@ -360,14 +373,20 @@ mod tests {
         );
         // With few probes the answer is within a part of the ceiling.
         let (x, exact, tried) = sample((0, 1_000_000), 8, |x| x <= 700_000).unwrap();
-        assert!((500_000..=700_000).contains(&x) && !exact && tried <= 8, "{x}");
+        assert!(
+            (500_000..=700_000).contains(&x) && !exact && tried <= 8,
+            "{x}"
+        );
     }
 
     #[test]
     fn a_search_that_ends_early_says_so_and_its_answer_passes() {
         for probes in 1..20 {
             let (x, exact) = climbed(1_000_000, probes, &|x| x < 40_000, &|_| 700_000).unwrap();
-            assert!(x < 40_000 && exact == (x == 39_999), "{probes}: {x} {exact}");
+            assert!(
+                x < 40_000 && exact == (x == 39_999),
+                "{probes}: {x} {exact}"
+            );
         }
     }
 }

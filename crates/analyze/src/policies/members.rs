@@ -118,7 +118,9 @@ impl Members {
     pub fn global_fixed(&self, priority: Priority, size: u32) -> Vec<(&'static str, Decision)> {
         // With deadlines equal to periods the two orders are one.
         let implicit = self.tasks.iter().all(Timing::has_implicit_deadline);
-        if priority == Priority::DeadlineMonotonic || (priority == Priority::RateMonotonic && implicit) {
+        if priority == Priority::DeadlineMonotonic
+            || (priority == Priority::RateMonotonic && implicit)
+        {
             let all = registry::ALL.iter().filter(|t| t.policy == "g-fp:dm");
             return all
                 .map(|t| (t.name, t.decide_with(&self.tasks, &self.extras, size)))
@@ -145,6 +147,10 @@ impl Members {
     pub fn with_blocking(&self) -> Vec<Timing> {
         let blocking = self.extras.iter().map(|x| x.blocking);
         let all = blocking.chain(std::iter::repeat(Duration::ZERO));
-        self.tasks.iter().zip(all).map(|(t, b)| t.inflated(b)).collect()
+        self.tasks
+            .iter()
+            .zip(all)
+            .map(|(t, b)| t.inflated(b))
+            .collect()
     }
 }

@@ -272,7 +272,13 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         utilization: question.set.utilization_f64(),
         inflated_utilization: None,
         lost: Vec::new(),
-        charged: question.bill.delays.iter().copied().max().unwrap_or_default(),
+        charged: question
+            .bill
+            .delays
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or_default(),
         largest_cpmd: None,
         growth: None,
         cpmd_covered: true,
@@ -298,7 +304,9 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         return Ok(verdict);
     }
     let found = question.find(&case);
-    let pieces = found.as_ref().map(|f| question.pieces(&case, &f.assignment));
+    let pieces = found
+        .as_ref()
+        .map(|f| question.pieces(&case, &f.assignment));
     go_on(watch)?;
     match (&found, &pieces) {
         (Some(found), Some(pieces)) => show(&mut verdict, question, &case, found, pieces),
@@ -318,11 +326,18 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
 }
 
 /// Fills in what an assignment that holds has to show.
-fn show(verdict: &mut PolicyVerdict, question: &Question<'_>, case: &Case, found: &Found, pieces: &Pieces) {
+fn show(
+    verdict: &mut PolicyVerdict,
+    question: &Question<'_>,
+    case: &Case,
+    found: &Found,
+    pieces: &Pieces,
+) {
     let accepted_by = answers::accepting(question, pieces);
     verdict.schedulable = true;
     if question.bill.rule == Rule::ByPiece {
-        verdict.charged = overheads::longest_delay(&case.tasks, &found.assignment, &question.system(case));
+        verdict.charged =
+            overheads::longest_delay(&case.tasks, &found.assignment, &question.system(case));
     }
     verdict.decided_by = answers::deciding(question, &accepted_by);
     verdict.heuristic = found.packing.map(|p| p.to_string());
@@ -390,8 +405,11 @@ fn praise(verdict: &PolicyVerdict, question: &Question<'_>, found: &Found) -> St
         (Tests::Utilization, _, _) => {
             "tardiness is bounded: no processor or cluster is asked for more than it has".to_owned()
         }
-        (Tests::Deadlines, _, _) if is_delayed && question.site.clusters.iter().all(|c| c.len() == 1) => {
-            "every deadline is met: the demand with blocking and jitter fits on each processor".to_owned()
+        (Tests::Deadlines, _, _)
+            if is_delayed && question.site.clusters.iter().all(|c| c.len() == 1) =>
+        {
+            "every deadline is met: the demand with blocking and jitter fits on each processor"
+                .to_owned()
         }
         (Tests::Deadlines, _, _) if question.site.clusters.iter().all(|c| c.len() == 1) => {
             "every deadline is met: EDF on each processor is decided exactly".to_owned()

@@ -110,7 +110,11 @@ pub(super) fn losses(
         })
         .collect();
     if answers::has_reserve(assignment) || in_quanta {
-        let all: f64 = drawn.iter().flat_map(|c| &c.tasks).map(|t| t.overhead).sum();
+        let all: f64 = drawn
+            .iter()
+            .flat_map(|c| &c.tasks)
+            .map(|t| t.overhead)
+            .sum();
         losses.push(Loss {
             to: "reserve",
             utilization: (all - lost.total()).max(0.0),

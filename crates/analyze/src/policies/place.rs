@@ -88,11 +88,20 @@ pub(super) fn packings(question: &Question<'_>) -> Vec<Packing> {
 ///
 /// # Errors
 /// The first task, in the order of placement, that no cluster takes.
-pub(super) fn pack(question: &Question<'_>, case: &Case, packing: Packing) -> Result<Vec<u32>, u32> {
+pub(super) fn pack(
+    question: &Question<'_>,
+    case: &Case,
+    packing: Packing,
+) -> Result<Vec<u32>, u32> {
     if question.site.clusters.len() == 1 {
         return Ok(vec![0; case.tasks.len()]);
     }
-    let sizes: Vec<u32> = question.site.clusters.iter().map(|c| c.len() as u32).collect();
+    let sizes: Vec<u32> = question
+        .site
+        .clusters
+        .iter()
+        .map(|c| c.len() as u32)
+        .collect();
     let mut work = Work::of(PACKING_WORK);
     let allowed = question.allowed.as_ref();
     let (tasks, system) = question.books(case);
@@ -180,7 +189,12 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
         );
     }
     let m = question.site.cpus.len();
-    if exact::cmp_sum(inflated.iter().map(Timing::utilization), Ratio::whole(m as u64)).is_gt() {
+    if exact::cmp_sum(
+        inflated.iter().map(Timing::utilization),
+        Ratio::whole(m as u64),
+    )
+    .is_gt()
+    {
         let u: f64 = inflated.iter().map(|t| t.utilization().to_f64()).sum();
         return format!("the set asks for {u:.3} of {m} processors");
     }
@@ -218,10 +232,9 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
         Ok(cluster_of) => {
             let pieces = question.pieces(case, &clustered(question, cluster_of));
             let inside = pieces.by_place();
-            let failing = inside
-                .iter()
-                .zip(&pieces.places)
-                .find(|(here, cpus)| !question.place_holds(&question.members_of(here), cpus.len() as u32));
+            let failing = inside.iter().zip(&pieces.places).find(|(here, cpus)| {
+                !question.place_holds(&question.members_of(here), cpus.len() as u32)
+            });
             let Some((here, cpus)) = failing else {
                 return String::new();
             };

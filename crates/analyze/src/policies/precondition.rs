@@ -8,11 +8,13 @@ use model::{Duration, Extras, TaskId};
 use policy::catalog::Tests;
 
 /// The most tasks of which every placement is decided by the exact test of a processor.
-const PLACED: NotApplicable =
-    NotApplicable::Limit("1000 tasks, each placed by the exact test of a processor, many times over");
+const PLACED: NotApplicable = NotApplicable::Limit(
+    "1000 tasks, each placed by the exact test of a processor, many times over",
+);
 const MOST_PLACED: usize = 1_000;
 /// The most tasks that are put into shares or servers.
-const SHARED: NotApplicable = NotApplicable::Limit("2000 tasks, put into shares or servers many times over");
+const SHARED: NotApplicable =
+    NotApplicable::Limit("2000 tasks, put into shares or servers many times over");
 const MOST_SHARED: usize = 2_000;
 
 impl Question<'_> {
@@ -37,7 +39,9 @@ impl Question<'_> {
                 "{name} bounds tardiness, but does not promise that no deadline is missed; ask for soft real time"
             ));
         }
-        if let (true, Err(NotApplicable::ImplicitDeadlines(task))) = (implicit, implicit_deadlines(tasks)) {
+        if let (true, Err(NotApplicable::ImplicitDeadlines(task))) =
+            (implicit, implicit_deadlines(tasks))
+        {
             return Some(format!(
                 "it needs deadlines equal to periods, and `{}` has another",
                 self.set.name(TaskId(task as u32))
@@ -70,7 +74,9 @@ impl Question<'_> {
     fn is_in_quanta(&self, id: TaskId, quantum: Duration) -> bool {
         let phase = self.set.details(id).map_or(Duration::ZERO, |d| d.phase);
         let times = [self.set.timings()[id.index()].period, phase];
-        times.iter().all(|t| t.nanos().is_multiple_of(quantum.nanos()))
+        times
+            .iter()
+            .all(|t| t.nanos().is_multiple_of(quantum.nanos()))
     }
 
     /// What the tests of the policy do not take of blocking and jitter, as a clause.

@@ -129,7 +129,9 @@ impl<'a> Question<'a> {
             // What becomes longer is assigned anew: budgets and reserves are part of the
             // assignment, and leave no room.
             (_, Rule::OneDelay | Rule::ByPiece) => return self.find(case).is_some(),
-            (Assignment::Slices(_), Rule::AllOverheads | Rule::Paper) => return self.find(case).is_some(),
+            (Assignment::Slices(_), Rule::AllOverheads | Rule::Paper) => {
+                return self.find(case).is_some();
+            }
             (_, Rule::AllOverheads | Rule::Paper) => {
                 return overheads::holds(&case.tasks, assignment, &self.system(case));
             }
@@ -140,10 +142,14 @@ impl<'a> Question<'a> {
     /// Does every processor or cluster hold its tasks?
     fn places_hold(&self, case: &Case, assignment: &Assignment) -> bool {
         let pieces = self.pieces(case, assignment);
-        pieces.by_place().iter().zip(&pieces.places).all(|(here, cpus)| {
-            let members = self.members_of(here);
-            self.place_holds(&members, cpus.len() as u32)
-        })
+        pieces
+            .by_place()
+            .iter()
+            .zip(&pieces.places)
+            .all(|(here, cpus)| {
+                let members = self.members_of(here);
+                self.place_holds(&members, cpus.len() as u32)
+            })
     }
 
     /// The tasks of one place from their pieces.
@@ -164,10 +170,9 @@ impl<'a> Question<'a> {
                 let decided = clustered::decide_cluster_with(&members.tasks, &members.extras, size);
                 matches!(decided, Ok(Some(_)))
             }
-            (Tests::Named(_), _) => self
-                .policy
-                .named_test(self.guarantee)
-                .is_some_and(|test| test.decide_with(&members.tasks, &members.extras, size) == Ok(true)),
+            (Tests::Named(_), _) => self.policy.named_test(self.guarantee).is_some_and(|test| {
+                test.decide_with(&members.tasks, &members.extras, size) == Ok(true)
+            }),
             (Tests::None | Tests::Priorities, _) => false,
         }
     }

@@ -14,7 +14,10 @@ use std::collections::BTreeMap;
 /// Sorts the best to the front. Stable: policies that count as equal keep the order in which they
 /// were asked for.
 pub(super) fn sort(verdicts: &mut [PolicyVerdict]) {
-    let widths: BTreeMap<String, usize> = verdicts.iter().map(|v| (v.policy.clone(), widest(v))).collect();
+    let widths: BTreeMap<String, usize> = verdicts
+        .iter()
+        .map(|v| (v.policy.clone(), widest(v)))
+        .collect();
     verdicts.sort_by(|a, b| {
         let key = |v: &PolicyVerdict| {
             (

@@ -106,7 +106,10 @@ fn turns(question: &Question<'_>, case: &Case) -> Result<Found, String> {
     }
     Err(match first {
         Some(Refusal::Task(index)) => {
-            let what = format!("fits on no two processors that are left{}", besides(question));
+            let what = format!(
+                "fits on no two processors that are left{}",
+                besides(question)
+            );
             refuse(question, &tasks, index, &what)
         }
         Some(Refusal::Migratory(place)) => format!(
@@ -187,7 +190,8 @@ fn in_quanta(question: &Question<'_>) -> impl Fn(&[Timing], u32) -> Decision {
 /// test take them?
 pub(super) fn quanta_hold(question: &Question<'_>, case: &Case, given: &Quanta) -> bool {
     let system = question.system(case);
-    let needed = overheads::quanta::account(&case.tasks, &given.cpus, given.quantum, &system).inflated;
+    let needed =
+        overheads::quanta::account(&case.tasks, &given.cpus, given.quantum, &system).inflated;
     let reserve = |(t, reserved): (&Timing, &Duration)| Timing {
         wcet: *reserved,
         ..*t

@@ -47,14 +47,17 @@ impl Subject {
         let spec = spec.canonical()?;
         let (way, clusters) = match spec.needs()? {
             // The test in quanta is for those of a millisecond.
-            Needs::Nothing if spec.info().quantum_driven => (Way::Quanta(pd2::QUANTUM), ClusterSpec::Global),
+            Needs::Nothing if spec.info().quantum_driven => {
+                (Way::Quanta(pd2::QUANTUM), ClusterSpec::Global)
+            }
             Needs::Nothing => (Way::Clusters, ClusterSpec::Global),
             Needs::Clusters(clusters) => (Way::Clusters, clusters),
             Needs::Turns => (Way::Turns, ClusterSpec::Global),
             Needs::Slices => (Way::Slices, ClusterSpec::Global),
-            Needs::Slots { delta, clusters } => {
-                (Way::Slots { delta }, clusters.unwrap_or(ClusterSpec::Global))
-            }
+            Needs::Slots { delta, clusters } => (
+                Way::Slots { delta },
+                clusters.unwrap_or(ClusterSpec::Global),
+            ),
         };
         Ok(Subject {
             order: spec.order()?,
@@ -192,7 +195,11 @@ fn levels(platform: &Platform) -> Result<Vec<u8>> {
 /// # Errors
 /// An unknown policy, a parameter that no test knows, or none at all.
 pub fn read_list(text: &str) -> Result<Vec<Spec>> {
-    let names: Vec<&str> = text.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
+    let names: Vec<&str> = text
+        .split(',')
+        .map(str::trim)
+        .filter(|n| !n.is_empty())
+        .collect();
     if names.is_empty() {
         return Err(Error::new("no policy is named").remedy("give at least one, such as `p-edf`"));
     }

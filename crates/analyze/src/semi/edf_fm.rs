@@ -178,8 +178,9 @@ pub(crate) fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
     }
     // In units of 2^-32.
     const UNIT: u64 = 1 << 32;
-    let scaled =
-        |t: &Timing| (u128::from(t.wcet.nanos()) << 32).div_ceil(u128::from(t.period.nanos().max(1)));
+    let scaled = |t: &Timing| {
+        (u128::from(t.wcet.nanos()) << 32).div_ceil(u128::from(t.period.nanos().max(1)))
+    };
     let even = tasks.iter().map(scaled).sum::<u128>().div_ceil(m as u128);
     let largest = tasks.iter().map(scaled).max().unwrap_or(0);
     let cap = u64::try_from(even.max(largest)).unwrap_or(UNIT).min(UNIT);

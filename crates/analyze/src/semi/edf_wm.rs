@@ -65,8 +65,9 @@ pub enum Refusal {
 }
 
 /// Beyond [`Settings::work`].
-pub const LIMIT: NotApplicable =
-    NotApplicable::Limit("the demand of processors with slices takes more evaluations than are allowed");
+pub const LIMIT: NotApplicable = NotApplicable::Limit(
+    "the demand of processors with slices takes more evaluations than are allowed",
+);
 
 const ONE: u128 = 1 << 64;
 
@@ -213,14 +214,17 @@ impl Host for Processor {
         let demand = edf::demand(&self.tasks, u128::from(window.nanos()));
         let by_demand = u128::from(window.nanos()).saturating_sub(demand);
         let most = by_demand.min(share_of(ONE.saturating_sub(self.low), slice.period) + 1);
-        slice
-            .wcet
-            .min(Duration::from_nanos(u64::try_from(most).unwrap_or(u64::MAX)))
+        slice.wcet.min(Duration::from_nanos(
+            u64::try_from(most).unwrap_or(u64::MAX),
+        ))
     }
 
     fn longest_slice(&mut self, task: u32, slice: &Timing, work: &mut Work) -> Duration {
         let mut top = self.slice_at_most(task, slice);
-        self.tasks.push(Timing { wcet: top, ..*slice });
+        self.tasks.push(Timing {
+            wcet: top,
+            ..*slice
+        });
         let last = self.tasks.len() - 1;
         // Fixed point may have rounded up by as many nanoseconds as there are tasks.
         while !top.is_zero() && is_overutilized(&self.tasks) {
@@ -237,7 +241,9 @@ impl Host for Processor {
             // more.
             idle <<= 4;
             let left = ONE.saturating_sub(self.high).saturating_sub(idle);
-            let spare = Duration::from_nanos(u64::try_from(share_of(left, slice.period)).unwrap_or(u64::MAX));
+            let spare = Duration::from_nanos(
+                u64::try_from(share_of(left, slice.period)).unwrap_or(u64::MAX),
+            );
             top = self.tasks[last].wcet.min(spare);
             if top.is_zero() || work.left() == 0 {
                 break Duration::ZERO;
@@ -263,7 +269,12 @@ fn is_overutilized(tasks: &[Timing]) -> bool {
 /// # Errors
 /// The first task that can be neither placed nor split; the limit of work.
 pub fn assign(tasks: &[Timing], cpus: &[CpuId], settings: &Settings) -> Result<Slices, Refusal> {
-    assign_to(tasks, cpus, &mut vec![Processor::default(); cpus.len()], settings)
+    assign_to(
+        tasks,
+        cpus,
+        &mut vec![Processor::default(); cpus.len()],
+        settings,
+    )
 }
 
 /// The same, on processors that accept by their own lights; one for each of `cpus`.
@@ -297,8 +308,8 @@ pub(crate) fn assign_to<H: Host>(
             });
             continue;
         }
-        let parts =
-            split(processors, index, &t, settings.shortest, &mut work).ok_or_else(|| refuse(index, &work))?;
+        let parts = split(processors, index, &t, settings.shortest, &mut work)
+            .ok_or_else(|| refuse(index, &work))?;
         let window = window(&t, parts.len());
         for (at, (p, budget)) in parts.iter().enumerate() {
             let part = Timing {
@@ -387,7 +398,9 @@ fn split<H: Host>(
             period: t.period,
             deadline: window,
         };
-        if let Some(parts) = longest_slices(processors, task, &slice, (count, t.wcet), shortest, work) {
+        if let Some(parts) =
+            longest_slices(processors, task, &slice, (count, t.wcet), shortest, work)
+        {
             return cut(parts, t.wcet, shortest);
         }
         if work.left() == 0 {

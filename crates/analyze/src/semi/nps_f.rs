@@ -90,7 +90,9 @@ pub(crate) fn joined(
 /// The length of slots: S = min p / δ, rounded down; `None` without tasks or δ.
 pub fn slot(tasks: &[Timing], delta: u32) -> Option<Duration> {
     let shortest = tasks.iter().map(|t| t.period.nanos()).min()?;
-    Some(Duration::from_nanos(shortest.checked_div(u64::from(delta))?))
+    Some(Duration::from_nanos(
+        shortest.checked_div(u64::from(delta))?,
+    ))
 }
 
 /// The reserve of a server of utilization `u` (in units of [`ONE`]): ⌈I(δ, u) S⌉.
@@ -98,7 +100,9 @@ pub(crate) fn length(slot: Duration, delta: u32, u: u64) -> u64 {
     let (s, delta) = (u128::from(slot.nanos()), u128::from(delta));
     let inflated = s * (delta + 1) * u128::from(u);
     // At most s, because u ≤ 1.
-    inflated.div_ceil(u128::from(u) + delta * u128::from(ONE)).min(s) as u64
+    inflated
+        .div_ceil(u128::from(u) + delta * u128::from(ONE))
+        .min(s) as u64
 }
 
 /// [`length`] of the true utilization of `count` members. `u` is above it by less than one unit a
@@ -111,7 +115,10 @@ pub(crate) fn exact_length(
     utilizations: impl Iterator<Item = Ratio>,
 ) -> u64 {
     let (s, d) = (u128::from(slot.nanos()), u128::from(delta));
-    let (above, below) = (s * (d + 1) * u128::from(u), u128::from(u) + d * u128::from(ONE));
+    let (above, below) = (
+        s * (d + 1) * u128::from(u),
+        u128::from(u) + d * u128::from(ONE),
+    );
     let quotient = above / below;
     let rest = above - quotient * below;
     let high = (quotient + u128::from(rest > 0)).min(s) as u64;
@@ -125,7 +132,12 @@ pub(crate) fn exact_length(
     let delta = BigRational::from_integer(delta.into());
     let inflated = (&delta + BigRational::one()) * &true_u / (true_u + delta);
     let length = inflated * BigRational::from_integer(slot.nanos().into());
-    length.ceil().to_integer().to_u64().unwrap_or(high).min(high)
+    length
+        .ceil()
+        .to_integer()
+        .to_u64()
+        .unwrap_or(high)
+        .min(high)
 }
 
 /// The servers of every task and their reserves; `clusters` are processors in the order of the
@@ -133,7 +145,11 @@ pub(crate) fn exact_length(
 ///
 /// # Errors
 /// See [`Refusal`]. Deadlines are not looked at.
-pub fn assign(tasks: &[Timing], clusters: &[Vec<CpuId>], settings: &Settings) -> Result<Slots, Refusal> {
+pub fn assign(
+    tasks: &[Timing],
+    clusters: &[Vec<CpuId>],
+    settings: &Settings,
+) -> Result<Slots, Refusal> {
     let empty = |cpu: &CpuId| Timetable {
         cpu: *cpu,
         turns: Vec::new(),
@@ -183,10 +199,15 @@ fn lay_out(
     for index in order {
         let new = &tasks[index as usize];
         let members = |server: u32| {
-            let all = server_of.iter().zip(tasks).filter(move |(s, _)| **s == server);
+            let all = server_of
+                .iter()
+                .zip(tasks)
+                .filter(move |(s, _)| **s == server);
             all.map(|(_, t)| t.utilization()).chain([new.utilization()])
         };
-        let server = packing.place(scaled(new), members).ok_or(Refusal::Task(index))?;
+        let server = packing
+            .place(scaled(new), members)
+            .ok_or(Refusal::Task(index))?;
         server_of[index as usize] = server;
     }
     if packing.room.is_empty() {
@@ -204,7 +225,10 @@ fn lay_out(
         };
         for (server, load) in packing.loads.iter().enumerate() {
             if packing.cluster_of[server] == cluster {
-                let members = server_of.iter().zip(tasks).filter(|(s, _)| **s == server as u32);
+                let members = server_of
+                    .iter()
+                    .zip(tasks)
+                    .filter(|(s, _)| **s == server as u32);
                 let count = packing.counts[server];
                 let utilizations = members.map(|(_, t)| t.utilization());
                 let length = exact_length(slot, settings.delta, *load, count, utilizations);

@@ -54,7 +54,10 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
 /// e and p in quanta.
 fn in_quanta(task: &Timing, quantum: Duration) -> (u64, u64) {
     let quantum = quantum.nanos().max(1);
-    (task.wcet.nanos().div_ceil(quantum), task.period.nanos() / quantum)
+    (
+        task.wcet.nanos().div_ceil(quantum),
+        task.period.nanos() / quantum,
+    )
 }
 
 /// U in quanta compared with m; none if a task needs more than a processor.
@@ -111,7 +114,10 @@ mod tests {
     use super::*;
 
     fn task(wcet_us: u64, period_us: u64) -> Timing {
-        Timing::implicit(Duration::from_micros(wcet_us), Duration::from_micros(period_us))
+        Timing::implicit(
+            Duration::from_micros(wcet_us),
+            Duration::from_micros(period_us),
+        )
     }
 
     #[test]

@@ -139,8 +139,12 @@ fn solve(lines: &[Line], chosen: usize, m: u32) -> Fraction {
     loop {
         let top = top(lines, chosen, m, &s);
         // m·(Σ S_i + what the top lines are at 0), over m·(m − the sum of their slopes).
-        let carried = lines.iter().map(|l| (BigInt::from(l.carried) * m, l.period));
-        let at_zero = top.iter().map(|i| (lines[*i].at_zero.clone(), lines[*i].period));
+        let carried = lines
+            .iter()
+            .map(|l| (BigInt::from(l.carried) * m, l.period));
+        let at_zero = top
+            .iter()
+            .map(|i| (lines[*i].at_zero.clone(), lines[*i].period));
         let height = Fraction::sum(carried.chain(at_zero).collect());
         let slope = Fraction::sum(
             top.iter()
@@ -192,7 +196,8 @@ fn top(lines: &[Line], chosen: usize, m: u32, s: &Fraction) -> Vec<usize> {
         exact.sort_by(|(a, i), (b, j)| {
             let (i, j) = (&lines[*i], &lines[*j]);
             let slopes = || {
-                (u128::from(j.wcet) * u128::from(i.period)).cmp(&(u128::from(i.wcet) * u128::from(j.period)))
+                (u128::from(j.wcet) * u128::from(i.period))
+                    .cmp(&(u128::from(i.wcet) * u128::from(j.period)))
             };
             (b * i.period).cmp(&(a * j.period)).then_with(slopes)
         });

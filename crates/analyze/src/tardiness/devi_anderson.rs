@@ -54,7 +54,9 @@ pub fn tardiness_bounds(tasks: &[Timing], m: u32) -> Result<Option<Vec<Duration>
         return Ok(Some(vec![Duration::ZERO; tasks.len()]));
     }
     let x = Duration::from_nanos(common_bound(tasks, m));
-    Ok(Some(tasks.iter().map(|t| t.wcet.saturating_add(x)).collect()))
+    Ok(Some(
+        tasks.iter().map(|t| t.wcet.saturating_add(x)).collect(),
+    ))
 }
 
 /// x, rounded up to a nanosecond; at most 2^64 − 1.
@@ -64,7 +66,11 @@ fn common_bound(tasks: &[Timing], m: u32) -> u64 {
     // At most m − 1, as U ≤ m.
     let lambda = whole_below_utilization(tasks) as usize;
     let least = wcets.last().copied().unwrap_or(0);
-    let cost = wcets.iter().take(lambda).map(|e| u128::from(*e)).sum::<u128>();
+    let cost = wcets
+        .iter()
+        .take(lambda)
+        .map(|e| u128::from(*e))
+        .sum::<u128>();
     let cost = cost.saturating_sub(u128::from(least));
     if cost == 0 {
         return 0;

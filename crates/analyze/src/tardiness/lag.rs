@@ -17,7 +17,12 @@ use num_traits::ToPrimitive;
 /// − 1.
 ///
 /// `tasks` are pairs of e and p, `allowances` the A_k, which may be negative.
-pub(super) fn tardiness_bounds(tasks: &[(u64, u64)], m: u32, lambda: usize, allowances: &[i128]) -> Vec<u64> {
+pub(super) fn tardiness_bounds(
+    tasks: &[(u64, u64)],
+    m: u32,
+    lambda: usize,
+    allowances: &[i128],
+) -> Vec<u64> {
     let Some(most) = allowances.iter().max() else {
         return Vec::new();
     };
@@ -37,7 +42,10 @@ fn left_over(tasks: &[(u64, u64)], m: u32, lambda: usize, most: i128) -> i128 {
     wcets.sort_unstable_by(|a, b| b.cmp(a));
     let work: i128 = wcets.iter().take(lambda).map(|e| i128::from(*e)).sum();
     let needed = work.saturating_add(most).max(0);
-    let mut shares: Vec<Ratio> = tasks.iter().filter_map(|(e, p)| Ratio::new(*e, *p)).collect();
+    let mut shares: Vec<Ratio> = tasks
+        .iter()
+        .filter_map(|(e, p)| Ratio::new(*e, *p))
+        .collect();
     shares.sort_unstable_by(|a, b| b.cmp(a));
     shares.truncate(lambda);
     // V = num/den, so that V·x = num·needed/(m·den − num); at most m − 1 shares of at most 1.

@@ -11,8 +11,14 @@ use model::{Ratio, Timing, exact};
 /// Is tardiness bounded under global EDF? U ≤ m and no utilization above 1 (Devi, Anderson 2008;
 /// 002 §2.2.3).
 pub fn is_bounded(tasks: &[Timing], m: u32) -> bool {
-    tasks.iter().all(|t| t.wcet <= t.period && !t.period.is_zero())
-        && exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::whole(u64::from(m))).is_le()
+    tasks
+        .iter()
+        .all(|t| t.wcet <= t.period && !t.period.is_zero())
+        && exact::cmp_sum(
+            tasks.iter().map(Timing::utilization),
+            Ratio::whole(u64::from(m)),
+        )
+        .is_le()
 }
 
 /// Λ = ⌈U⌉ − 1, at least 0: the largest whole number below U.

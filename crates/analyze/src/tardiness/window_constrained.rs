@@ -76,7 +76,10 @@ pub fn tardiness_bounds(
         // Each below 2^100: a million tasks, times below 2^66.
         allowances.push((spread + others) as i128 - row.wcet as i128);
     }
-    let pairs: Vec<(u64, u64)> = tasks.iter().map(|t| (t.wcet.nanos(), t.period.nanos())).collect();
+    let pairs: Vec<(u64, u64)> = tasks
+        .iter()
+        .map(|t| (t.wcet.nanos(), t.period.nanos()))
+        .collect();
     // Less than U, which is at most m.
     let lambda = whole_below_utilization(tasks) as usize;
     let bounds = lag::tardiness_bounds(&pairs, m, lambda, &allowances);
@@ -120,7 +123,9 @@ impl Largest {
         };
         for (i, value) in values.enumerate() {
             match largest.first {
-                Some((_, first)) if value <= first => largest.second = largest.second.max(Some(value)),
+                Some((_, first)) if value <= first => {
+                    largest.second = largest.second.max(Some(value))
+                }
                 _ => {
                     largest.second = largest.first.map(|(_, first)| first);
                     largest.first = Some((i, value));

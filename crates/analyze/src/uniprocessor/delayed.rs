@@ -20,7 +20,9 @@
 //! protocol, the stack resource policy and sections that cannot be preempted see to that. A yes is
 //! sound. Without blocking a no is exact, too; with it, the section may never come when it hurts.
 
-use super::edf::{busy_period_from, decide_within as decide_plain_within, demand, violation_bound_from};
+use super::edf::{
+    busy_period_from, decide_within as decide_plain_within, demand, violation_bound_from,
+};
 use super::fixed_priority::Response;
 use super::{LIMIT, Work, div};
 use crate::verdict::Decision;
@@ -95,7 +97,12 @@ pub fn decide_edf(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Decis
 }
 
 /// Tests whether B + h(t) ≤ t for all t from `first` to `last`: QPA downwards with B added.
-fn stretch_holds(tasks: &[Timing], blocking: u128, (first, last): (u128, u128), work: &mut Work) -> Decision {
+fn stretch_holds(
+    tasks: &[Timing],
+    blocking: u128,
+    (first, last): (u128, u128),
+    work: &mut Work,
+) -> Decision {
     let mut t = last;
     while t >= first {
         if !work.spend(2 * tasks.len() as u64) {
@@ -130,9 +137,17 @@ fn latest_step(tasks: &[Timing], t: u128) -> Option<u128> {
 /// The worst response time of every task under EDF, from the arrival; `None` where the processor is
 /// over-utilized, or past the limit of work. Deadlines may be missed. A full processor that starts
 /// late never catches up: `None` as well.
-pub fn edf_response_times(tasks: &[Timing], extras: &[Extras], work: &mut Work) -> Option<Vec<Duration>> {
+pub fn edf_response_times(
+    tasks: &[Timing],
+    extras: &[Extras],
+    work: &mut Work,
+) -> Option<Vec<Duration>> {
     let is_plain = extras.iter().all(Extras::is_none);
-    let most_load = if is_plain { Ordering::Equal } else { Ordering::Less };
+    let most_load = if is_plain {
+        Ordering::Equal
+    } else {
+        Ordering::Less
+    };
     if load(tasks) > most_load || tasks.iter().zip(extras).any(|(t, x)| x.jitter > t.deadline) {
         return None;
     }
@@ -152,7 +167,10 @@ pub fn edf_response_times(tasks: &[Timing], extras: &[Extras], work: &mut Work) 
     (0..tasks.len())
         .map(|task| {
             let from_release = sets.response_time(task, busy, work)?;
-            Some(Duration::from_nanos(u64::try_from(from_release).ok()?).saturating_add(extras[task].jitter))
+            Some(
+                Duration::from_nanos(u64::try_from(from_release).ok()?)
+                    .saturating_add(extras[task].jitter),
+            )
         })
         .collect()
 }
@@ -303,7 +321,8 @@ fn fixed_response(tasks: &[Timing], extras: &[Extras], place: usize, work: &mut 
             }
             let interference: u128 = higher()
                 .map(|(h, x)| {
-                    released_within(w, h.period.nanos(), x.jitter.nanos()) * u128::from(h.wcet.nanos())
+                    released_within(w, h.period.nanos(), x.jitter.nanos())
+                        * u128::from(h.wcet.nanos())
                 })
                 .sum();
             let next = (q + 1) * e + blocking + interference;
@@ -322,7 +341,9 @@ fn fixed_response(tasks: &[Timing], extras: &[Extras], place: usize, work: &mut 
         }
     }
     // At most the deadline, which is a duration.
-    Response::Within(Duration::from_nanos(u64::try_from(worst).unwrap_or(u64::MAX)))
+    Response::Within(Duration::from_nanos(
+        u64::try_from(worst).unwrap_or(u64::MAX),
+    ))
 }
 
 #[cfg(test)]
@@ -379,7 +400,10 @@ mod tests {
             ([0, 0], [0, 10], true),
             ([1, 0], [0, 10], false),
         ] {
-            let x = [extras(blocking[0], jitter[0]), extras(blocking[1], jitter[1])];
+            let x = [
+                extras(blocking[0], jitter[0]),
+                extras(blocking[1], jitter[1]),
+            ];
             assert_eq!(edf(&set, &x), Ok(says), "{blocking:?} {jitter:?}");
             let times = edf_response_times(&set, &x, &mut Work::new()).unwrap();
             let all_in_time = times.iter().zip(&set).all(|(r, t)| *r <= t.deadline);

@@ -237,7 +237,10 @@ pub(super) fn violation_bound_from(tasks: &[Timing], blocking: u128) -> Option<u
     let (q1, r1) = (high / idle, high % idle);
     let q0 = (r1 << 32).div_ceil(idle);
     let fraction = (q1 << 32) + q0;
-    let bound = quotient.checked_mul(ONE)?.checked_add(fraction)?.max(longest);
+    let bound = quotient
+        .checked_mul(ONE)?
+        .checked_add(fraction)?
+        .max(longest);
     (bound >> 100 == 0).then_some(bound)
 }
 
@@ -255,7 +258,11 @@ pub(super) fn busy_period_from(
     blocking: u128,
     work: &mut Work,
 ) -> Option<u128> {
-    let mut w: u128 = blocking + tasks.iter().map(|t| u128::from(t.wcet.nanos())).sum::<u128>();
+    let mut w: u128 = blocking
+        + tasks
+            .iter()
+            .map(|t| u128::from(t.wcet.nanos()))
+            .sum::<u128>();
     loop {
         let cost = if w >> 64 == 0 { 1 } else { 8 };
         if w >> 100 != 0 || !work.spend(cost * tasks.len() as u64) {
@@ -289,14 +296,23 @@ mod tests {
     /// 002 §2.2.1, Fig. 2.2: T1 = (1, 3), T2 = (2, 5), T3 = (2, 8) are schedulable under EDF.
     #[test]
     fn fig_2_2_is_schedulable_under_edf() {
-        assert_eq!(decide(&[task(1, 3, 3), task(2, 5, 5), task(2, 8, 8)]), Ok(true));
+        assert_eq!(
+            decide(&[task(1, 3, 3), task(2, 5, 5), task(2, 8, 8)]),
+            Ok(true)
+        );
     }
 
     #[test]
     fn utilization_of_exactly_one_is_schedulable_and_one_nanosecond_more_is_not() {
         let p = (1 << 60) - 93;
-        assert_eq!(decide(&[task(p / 2, p, p), task(p - p / 2, p, p)]), Ok(true));
-        assert_eq!(decide(&[task(p / 2, p, p), task(p - p / 2 + 1, p, p)]), Ok(false));
+        assert_eq!(
+            decide(&[task(p / 2, p, p), task(p - p / 2, p, p)]),
+            Ok(true)
+        );
+        assert_eq!(
+            decide(&[task(p / 2, p, p), task(p - p / 2 + 1, p, p)]),
+            Ok(false)
+        );
     }
 
     #[test]
@@ -321,7 +337,10 @@ mod tests {
         assert_ne!(decide(&exactly_one), Ok(false));
         assert_eq!(decide(&[task(u64::MAX, u64::MAX, u64::MAX)]), Ok(true));
         assert_eq!(
-            decide(&[task(u64::MAX, u64::MAX, u64::MAX), task(1, u64::MAX, u64::MAX)]),
+            decide(&[
+                task(u64::MAX, u64::MAX, u64::MAX),
+                task(1, u64::MAX, u64::MAX)
+            ]),
             Ok(false)
         );
     }

@@ -44,7 +44,9 @@ fn response_time(tasks: &[Timing], task: usize, busy: u128, work: &mut Work) -> 
             due += period;
         }
     }
-    Some(Duration::from_nanos(u64::try_from(worst).unwrap_or(u64::MAX)))
+    Some(Duration::from_nanos(
+        u64::try_from(worst).unwrap_or(u64::MAX),
+    ))
 }
 
 /// L(a): when the job of `task` released at `a` finishes in its deadline busy period.

@@ -72,7 +72,9 @@ fn respond(task: &Timing, higher: &[Timing], work: &mut Work) -> Response {
         }
     }
     // At most the deadline, which is a duration.
-    Response::Within(Duration::from_nanos(u64::try_from(worst).unwrap_or(u64::MAX)))
+    Response::Within(Duration::from_nanos(
+        u64::try_from(worst).unwrap_or(u64::MAX),
+    ))
 }
 
 /// The worst-case response time of every task, in the order of `tasks`. Exact.
@@ -145,7 +147,10 @@ pub fn hyperbolic(tasks: &[Timing]) -> Decision {
     if tasks.iter().any(|t| t.deadline < t.period) {
         return Ok(false);
     }
-    let product: f64 = tasks.iter().map(|t| 1.0 + t.utilization().to_f64()).product();
+    let product: f64 = tasks
+        .iter()
+        .map(|t| 1.0 + t.utilization().to_f64())
+        .product();
     let error = product * (tasks.len() as f64 + 8.0) * 4.0 * f64::EPSILON;
     if product + error < 2.0 {
         return Ok(true);
@@ -203,15 +208,30 @@ mod tests {
         // Two tasks of 1/2 and 1/3: (3/2)(4/3) = 2 exactly.
         assert_eq!(hyperbolic(&[task(1, 2, 2), task(1, 3, 3)]), Ok(true));
         let p = 3_000_000_000_000_000;
-        assert_eq!(hyperbolic(&[task(1, 2, 2), task(p / 3 + 1, p, p)]), Ok(false));
+        assert_eq!(
+            hyperbolic(&[task(1, 2, 2), task(p / 3 + 1, p, p)]),
+            Ok(false)
+        );
         assert_eq!(liu_layland(&[task(7, 7, 7)]), Ok(true));
         // n = 2: 2 (√2 − 1) = 0.828427124746190…
         assert_eq!(
-            liu_layland(&[task(414_213_562_373_095, 1_000_000_000_000_000, 1_000_000_000_000_000); 2]),
+            liu_layland(
+                &[task(
+                    414_213_562_373_095,
+                    1_000_000_000_000_000,
+                    1_000_000_000_000_000
+                ); 2]
+            ),
             Ok(true)
         );
         assert_eq!(
-            liu_layland(&[task(414_213_562_373_096, 1_000_000_000_000_000, 1_000_000_000_000_000); 2]),
+            liu_layland(
+                &[task(
+                    414_213_562_373_096,
+                    1_000_000_000_000_000,
+                    1_000_000_000_000_000
+                ); 2]
+            ),
             Ok(false)
         );
     }

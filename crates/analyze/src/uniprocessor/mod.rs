@@ -13,8 +13,9 @@ pub mod fixed_priority;
 use crate::verdict::NotApplicable;
 
 /// Why an exact test gives no answer: its work is bounded.
-pub const LIMIT: NotApplicable =
-    NotApplicable::Limit("the deciding interval holds more jobs than 200 million evaluations cover");
+pub const LIMIT: NotApplicable = NotApplicable::Limit(
+    "the deciding interval holds more jobs than 200 million evaluations cover",
+);
 
 /// The most evaluations of one task's demand or interference that one decision may take: some
 /// seconds.

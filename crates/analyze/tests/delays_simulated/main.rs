@@ -20,8 +20,7 @@ use releases::{Pattern, Run};
 use sets::{Case, QUANTUM};
 use std::collections::BTreeMap;
 
-const HARD: &str =
-    "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-wm,nps-f,nps-f:delta=2,c-nps-f:size=2,pd2";
+const HARD: &str = "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-wm,nps-f,nps-f:delta=2,c-nps-f:size=2,pd2";
 const SOFT: &str =
     "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
 
@@ -175,7 +174,10 @@ fn hold(policies: &str, guarantee: Guarantee) {
     let mut broken = Vec::new();
     for policy in read_list(policies).unwrap() {
         let name = policy.to_string();
-        if only.as_ref().is_some_and(|o| !o.split(',').any(|o| o == name)) {
+        if only
+            .as_ref()
+            .is_some_and(|o| !o.split(',').any(|o| o == name))
+        {
             continue;
         }
         // Response times of global fixed priorities take long to find at the brink.

@@ -98,7 +98,13 @@ impl Run<'_> {
 
     /// Release after release: of the task that may come next, at the first instant that hurts, or
     /// at once.
-    fn choose(&self, releases: &mut [Vec<u64>], periods: &[Duration], horizon: u64, random: &mut Random) {
+    fn choose(
+        &self,
+        releases: &mut [Vec<u64>],
+        periods: &[Duration],
+        horizon: u64,
+        random: &mut Random,
+    ) {
         let delay = |task: usize| {
             self.costs
                 .cpmd
@@ -121,10 +127,18 @@ impl Run<'_> {
                 continue;
             }
             let until = from + periods[task].nanos() / 2;
-            let (_, seen) = self.run(releases, until + 1, Execution::default(), Victims::default());
+            let (_, seen) = self.run(
+                releases,
+                until + 1,
+                Execution::default(),
+                Victims::default(),
+            );
             hurts.clear();
             hurts.extend(seen.0.into_iter().filter(|(at, victim)| {
-                *at >= from && *at <= until && victim.index() != task && delay(victim.index()) > delay(task)
+                *at >= from
+                    && *at <= until
+                    && victim.index() != task
+                    && delay(victim.index()) > delay(task)
             }));
             let best = hurts
                 .iter()

@@ -42,7 +42,11 @@ impl Case {
                 true => random.among(100, 180),
                 false => random.among(100 - tightness, 100),
             };
-            let deadline = if implicit { period } else { period * percent / 100 };
+            let deadline = if implicit {
+                period
+            } else {
+                period * percent / 100
+            };
             tasks.push(Timing {
                 deadline: us(deadline),
                 ..Timing::implicit(us(wcet.max(10)), us(period))
@@ -57,7 +61,11 @@ impl Case {
         Case {
             platform: pairs(m, 4, None),
             profile: Profile::builtin("xeon-l7455").unwrap(),
-            load: if random.one_in(2) { Load::Load } else { Load::Idle },
+            load: if random.one_in(2) {
+                Load::Load
+            } else {
+                Load::Idle
+            },
             tasks,
             wss,
             seed,
@@ -96,7 +104,14 @@ impl Case {
 
     /// What a run is charged, with the number of each curve that the verdict was charged.
     pub fn costs(&self, policy: &str, set: &TaskSet, statistic: Statistic) -> simulate::Costs {
-        simulate::Costs::from_profile(&self.profile, policy, set, &self.platform, self.load, statistic)
-            .unwrap()
+        simulate::Costs::from_profile(
+            &self.profile,
+            policy,
+            set,
+            &self.platform,
+            self.load,
+            statistic,
+        )
+        .unwrap()
     }
 }

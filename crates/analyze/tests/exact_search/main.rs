@@ -60,10 +60,20 @@ impl Tally {
         self.truth_in(tasks, processors, rule, 2)
     }
 
-    fn truth_in(&mut self, tasks: &[Task], processors: u32, rule: Rule, ticks: u8) -> Option<Truth> {
-        let found = self
-            .search
-            .explore(&in_ticks(tasks, ticks), &[processors as u8], rule, true, LIMIT);
+    fn truth_in(
+        &mut self,
+        tasks: &[Task],
+        processors: u32,
+        rule: Rule,
+        ticks: u8,
+    ) -> Option<Truth> {
+        let found = self.search.explore(
+            &in_ticks(tasks, ticks),
+            &[processors as u8],
+            rule,
+            true,
+            LIMIT,
+        );
         self.left_out += u64::from(found.is_none());
         found
     }
@@ -83,7 +93,15 @@ impl Tally {
     }
 
     /// Holds bounds of response times against the longest ones that were found.
-    fn hold(&mut self, name: &str, bounds: &[Duration], unit: u64, exact: bool, found: &[u8], set: &Set) {
+    fn hold(
+        &mut self,
+        name: &str,
+        bounds: &[Duration],
+        unit: u64,
+        exact: bool,
+        found: &[u8],
+        set: &Set,
+    ) {
         for (bound, worst) in bounds.iter().zip(found) {
             self.bounds += 1;
             let (twice, worst) = (2 * bound.nanos(), u64::from(*worst) * unit);
@@ -184,7 +202,8 @@ fn global_fixed(tally: &mut Tally, set: &Set, sampled: bool) {
         let tests = registry::ALL.iter().filter(|t| t.policy == policy);
         let says: Vec<(&str, bool)> = tests
             .map(|t| {
-                let yes = UNITS.map(|unit| (t.run)(&sorted.timings(unit), set.processors) == Ok(true));
+                let yes =
+                    UNITS.map(|unit| (t.run)(&sorted.timings(unit), set.processors) == Ok(true));
                 (t.name, yes.contains(&true))
             })
             .collect();
@@ -199,7 +218,11 @@ fn global_fixed(tally: &mut Tally, set: &Set, sampled: bool) {
         }
         if !truth.late {
             for unit in UNITS {
-                let bounds = gfp_rta::response_bounds(&sorted.timings(unit), set.processors, Priority::Given);
+                let bounds = gfp_rta::response_bounds(
+                    &sorted.timings(unit),
+                    set.processors,
+                    Priority::Given,
+                );
                 if let Ok(Some(bounds)) = bounds {
                     tally.hold("GFP-RTA", &bounds, unit, false, &truth.worst, &sorted);
                 }
@@ -248,8 +271,18 @@ fn one_processor(tally: &mut Tally, set: &Set) {
             _ => None,
         };
         let bounds: Option<Vec<Duration>> = times.iter().map(within).collect();
-        assert_eq!(bounds.is_none(), truth.late, "exact response times, {sorted:?}");
-        tally.note("exact fixed priorities", bounds.is_some(), &truth, true, &sorted);
+        assert_eq!(
+            bounds.is_none(),
+            truth.late,
+            "exact response times, {sorted:?}"
+        );
+        tally.note(
+            "exact fixed priorities",
+            bounds.is_some(),
+            &truth,
+            true,
+            &sorted,
+        );
         if let Some(bounds) = bounds {
             tally.hold("response times", &bounds, unit, true, &truth.worst, &sorted);
         }
@@ -271,7 +304,9 @@ fn soft(tally: &mut Tally, set: &Set) {
         .map(|(t, late)| t.deadline + late)
         .collect();
     tally.hold("DA", &done, 1_000, false, &truth.worst, set);
-    let vector = compliant_vector::response_bounds(&tasks, 2).unwrap().unwrap();
+    let vector = compliant_vector::response_bounds(&tasks, 2)
+        .unwrap()
+        .unwrap();
     tally.hold("compliant vector", &vector, 1_000, false, &truth.worst, set);
     let count = tally
         .tests
@@ -393,7 +428,8 @@ fn the_search_finds_what_is_known() {
         deadline,
     };
     let mut search = Search::default();
-    let mut explore = |tasks: &[Task], m, rule| search.explore(tasks, &[m], rule, true, LIMIT).unwrap();
+    let mut explore =
+        |tasks: &[Task], m, rule| search.explore(tasks, &[m], rule, true, LIMIT).unwrap();
     // Dhall and Liu: two light tasks keep the heavy one from both processors.
     let dhall = [task(1, 5, 5), task(1, 5, 5), task(6, 6, 6)];
     assert!(explore(&dhall, 2, Rule::Edf).late);

@@ -3,9 +3,16 @@
 use super::*;
 
 /// The tasks of each place.
-fn places<'t>(tasks: &'t [Task], place_of: &'t [u32], count: u32) -> impl Iterator<Item = Vec<Task>> + 't {
+fn places<'t>(
+    tasks: &'t [Task],
+    place_of: &'t [u32],
+    count: u32,
+) -> impl Iterator<Item = Vec<Task>> + 't {
     (0..count).map(move |place| {
-        let here = tasks.iter().zip(place_of).filter(move |(_, p)| **p == place);
+        let here = tasks
+            .iter()
+            .zip(place_of)
+            .filter(move |(_, p)| **p == place);
         here.map(|(t, _)| *t).collect()
     })
 }
@@ -135,7 +142,10 @@ pub(super) fn slots(tally: &mut Tally, set: &Set) {
             }
         }
         // A server is one processor at most.
-        assert!(supply.iter().all(|serving| *serving <= 1), "{slots:?} {set:?}");
+        assert!(
+            supply.iter().all(|serving| *serving <= 1),
+            "{slots:?} {set:?}"
+        );
         let here = set
             .tasks
             .iter()
@@ -143,7 +153,10 @@ pub(super) fn slots(tally: &mut Tally, set: &Set) {
             .filter(|(_, s)| **s == server);
         let tasks: Vec<Task> = here.map(|(t, _)| *t).collect();
         let tasks = in_ticks(&tasks, 2);
-        let Some(truth) = tally.search.explore(&tasks, &supply, Rule::Edf, true, LIMIT) else {
+        let Some(truth) = tally
+            .search
+            .explore(&tasks, &supply, Rule::Edf, true, LIMIT)
+        else {
             tally.left_out += 1;
             return;
         };

@@ -227,7 +227,13 @@ impl Search {
     }
 
     /// Every choice of the scheduler for one tick. False: some job misses its deadline.
-    fn run(&mut self, step: &Step<'_>, rows: &Rows, phase: usize, truth: &mut Truth) -> Option<bool> {
+    fn run(
+        &mut self,
+        step: &Step<'_>,
+        rows: &Rows,
+        phase: usize,
+        truth: &mut Truth,
+    ) -> Option<bool> {
         let pending: u32 = (0..step.tasks.len())
             .filter(|i| !rows[*i].is_idle())
             .map(|i| 1 << i)
@@ -264,7 +270,8 @@ impl Search {
                 in_time &= response <= task.deadline;
             }
             // What cannot be done any more is a miss already.
-            in_time &= row.is_idle() || u16::from(row.ages[0]) + u16::from(row.left) <= task.deadline.into();
+            in_time &= row.is_idle()
+                || u16::from(row.ages[0]) + u16::from(row.left) <= task.deadline.into();
             let pending = row.pending();
             let is_old = pending > 0 && row.ages[0] > OLDEST;
             beyond |= is_old || pending == PENDING && row.ages[PENDING - 1] >= task.period;

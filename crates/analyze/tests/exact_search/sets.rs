@@ -99,7 +99,12 @@ pub fn slices(set: &Set) -> Option<Slices> {
         shortest: Duration::from_nanos(1),
         ..edf_wm::Settings::default()
     };
-    edf_wm::assign(&set.timings(1), &semi::processors(set.processors), &settings).ok()
+    edf_wm::assign(
+        &set.timings(1),
+        &semi::processors(set.processors),
+        &settings,
+    )
+    .ok()
 }
 
 /// The assignment of NPS-F with reserves as short as a unit, which is a nanosecond, for deadlines
@@ -111,7 +116,14 @@ pub fn slots(set: &Set) -> Option<Slots> {
         ..nps_f::Settings::default()
     };
     let is_implicit = set.tasks.iter().all(|t| t.deadline == t.period);
-    let assign = || nps_f::assign(&set.timings(1), &[semi::processors(set.processors)], &settings).ok();
+    let assign = || {
+        nps_f::assign(
+            &set.timings(1),
+            &[semi::processors(set.processors)],
+            &settings,
+        )
+        .ok()
+    };
     is_implicit.then(assign).flatten()
 }
 
@@ -136,7 +148,10 @@ pub fn nearly_full(seed: u64) -> Set {
             .map(|t| f64::from(t.wcet) / f64::from(t.period))
             .sum();
         if (1.5..=2.0 + 1e-9).contains(&utilization) {
-            return Set { processors: 2, tasks };
+            return Set {
+                processors: 2,
+                tasks,
+            };
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{delays_of, each_alone, task, us};
 use analyze::Guarantee;
-use analyze::overheads::{CacheCharge, CacheDelays, Kind, Overheads, Packed, System, account, holds, pack};
+use analyze::overheads::{
+    CacheCharge, CacheDelays, Kind, Overheads, Packed, System, account, holds, pack,
+};
 use analyze::partition::{Fit, Order};
 use analyze::semi::processors;
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
@@ -164,7 +166,11 @@ fn packing_may_find_with_more_overhead_what_it_misses_with_less() {
 /// and timer transfers, and begins after a migration; so do the tasks that stay pay for it.
 #[test]
 fn a_task_that_takes_turns_pays_on_both_processors() {
-    let set = [task(9_000, 20_000), task(9_000, 20_000), task(9_000, 20_000)];
+    let set = [
+        task(9_000, 20_000),
+        task(9_000, 20_000),
+        task(9_000, 20_000),
+    ];
     let turns = Turns {
         cpus: processors(2),
         tasks: vec![
@@ -250,14 +256,21 @@ fn slices_pay_for_migrations_timers_and_calls() {
     // First slice: 500 + 10 + 50, once 5 and timers 4 (2000/2000 + 1) = 8: 573 / (1 − 9/2000).
     assert_eq!(of(1).timing.wcet.nanos(), 575_591);
     assert_eq!(of(1).parts[Kind::IpiLatency], Duration::ZERO);
-    assert_eq!(accounted.inflated[0].wcet, of(0).timing.wcet + of(1).timing.wcet);
+    assert_eq!(
+        accounted.inflated[0].wcet,
+        of(0).timing.wcet + of(1).timing.wcet
+    );
 }
 
 /// NPS-F: a server that is split pays a migration and an IPI in each of its turns, one that is not
 /// a preemption; releases of others interrupt it only on the processors that it shares.
 #[test]
 fn servers_pay_for_switches_by_how_they_are_mapped() {
-    let set = [task(4_000, 10_000), task(4_000, 10_000), task(2_000, 10_000)];
+    let set = [
+        task(4_000, 10_000),
+        task(4_000, 10_000),
+        task(2_000, 10_000),
+    ];
     let serve = |start, end, server| Serve {
         start: us(start),
         end: us(end),

@@ -116,18 +116,28 @@ fn under_edf_fm_a_migratory_task_pays_for_the_fixed_ones_and_none_for_it() {
 fn under_edf_wm_a_later_slice_pays_its_migration_and_is_paid_for_with_it() {
     let cpus = processors(2);
     let (all, half) = (us(500), us(250));
-    let slice = |cpu: CpuId, budget, window| Slice { cpu, budget, window };
+    let slice = |cpu: CpuId, budget, window| Slice {
+        cpu,
+        budget,
+        window,
+    };
     let slices = Assignment::Slices(Slices {
         tasks: vec![
             vec![slice(cpus[1], all, us(5_000))],
             vec![slice(cpus[1], all, us(10_000))],
             vec![slice(cpus[0], all, us(10_000))],
-            vec![slice(cpus[0], half, us(20_000)), slice(cpus[1], half, us(20_000))],
+            vec![
+                slice(cpus[0], half, us(20_000)),
+                slice(cpus[1], half, us(20_000)),
+            ],
         ],
         cpus,
     });
     let (accounted, longest) = charged(&slices, 2, Precedence::Edf);
-    assert_eq!((paid(&accounted), longest), (vec![100, 55, 50, 55], us(300)));
+    assert_eq!(
+        (paid(&accounted), longest),
+        (vec![100, 55, 50, 55], us(300))
+    );
 }
 
 /// Two servers on one processor, half and half: each turn begins with the longest delay of its

@@ -7,7 +7,8 @@ use analyze::Guarantee;
 use analyze::clustered::clustered_edf;
 use analyze::global::gfb;
 use analyze::overheads::{
-    self, Accounted, CacheCharge, CacheDelays, Overheads, System, account, holds, pack, pack_with, quanta,
+    self, Accounted, CacheCharge, CacheDelays, Overheads, System, account, holds, pack, pack_with,
+    quanta,
 };
 use analyze::partition::{Fit, Order};
 use analyze::pd2;
@@ -17,18 +18,21 @@ use model::{Assignment, ClusterSpec, CpuSet, Platform, Timing};
 use proptest::prelude::*;
 
 fn sets() -> impl Strategy<Value = Vec<Timing>> {
-    let one = (5u64..=40, 1u64..=60).prop_map(|(p, share)| task((p * 10 * share).max(1), p * 1_000));
+    let one =
+        (5u64..=40, 1u64..=60).prop_map(|(p, share)| task((p * 10 * share).max(1), p * 1_000));
     prop::collection::vec(one, 1..=8)
 }
 fn some_overheads() -> impl Strategy<Value = Overheads> {
-    (0u64..60, 0u64..60, 0u64..60, 0u64..60, 0u64..60, 0u64..60).prop_map(|(r, s, c, i, tt, t)| Overheads {
-        release: us(r),
-        scheduling: us(s),
-        context_switch: us(c),
-        ipi_latency: us(i),
-        timer_transfer: us(tt),
-        tick: us(t),
-        ..Overheads::NONE
+    (0u64..60, 0u64..60, 0u64..60, 0u64..60, 0u64..60, 0u64..60).prop_map(|(r, s, c, i, tt, t)| {
+        Overheads {
+            release: us(r),
+            scheduling: us(s),
+            context_switch: us(c),
+            ipi_latency: us(i),
+            timer_transfer: us(tt),
+            tick: us(t),
+            ..Overheads::NONE
+        }
     })
 }
 /// Delays by task, for a preemption and what a migration costs more.
@@ -52,7 +56,10 @@ fn assignments(set: &[Timing], platform: &Platform) -> Vec<Assignment> {
     let m = platform.usable().len() as u32;
     let cpus = processors(m);
     let mut all = Vec::new();
-    let pairs: Vec<CpuSet> = cpus.chunks(2).map(|c| c.iter().copied().collect()).collect();
+    let pairs: Vec<CpuSet> = cpus
+        .chunks(2)
+        .map(|c| c.iter().copied().collect())
+        .collect();
     for clusters in [each_alone(m), pairs] {
         let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
         let verdict = clustered_edf(
@@ -63,7 +70,10 @@ fn assignments(set: &[Timing], platform: &Platform) -> Vec<Assignment> {
             Guarantee::Soft,
         );
         if let Some(cluster_of) = verdict.cluster_of {
-            all.push(Assignment::Clustered(Clustered { clusters, cluster_of }));
+            all.push(Assignment::Clustered(Clustered {
+                clusters,
+                cluster_of,
+            }));
         }
     }
     if let Ok(turns) = edf_fm::assign(set, &cpus, edf_fm::Fill::Full) {
@@ -96,14 +106,16 @@ fn crowded() -> impl Strategy<Value = Vec<Timing>> {
     prop::collection::vec(one, 2..=8)
 }
 fn small_overheads() -> impl Strategy<Value = Overheads> {
-    (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12).prop_map(|(r, s, c, i, tt, t)| Overheads {
-        release: us(r),
-        scheduling: us(s),
-        context_switch: us(c),
-        ipi_latency: us(i),
-        timer_transfer: us(tt),
-        tick: us(t),
-        ..Overheads::NONE
+    (0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12, 0u64..12).prop_map(|(r, s, c, i, tt, t)| {
+        Overheads {
+            release: us(r),
+            scheduling: us(s),
+            context_switch: us(c),
+            ipi_latency: us(i),
+            timer_transfer: us(tt),
+            tick: us(t),
+            ..Overheads::NONE
+        }
     })
 }
 
@@ -119,7 +131,9 @@ fn assignments_with(set: &[Timing], m: u32, delta: u32, system: &System<'_>) -> 
             fit,
             ..edf_wm::Settings::default()
         };
-        all.extend(overheads::edf_wm::assign(set, &cpus, &settings, system).map(Assignment::Slices));
+        all.extend(
+            overheads::edf_wm::assign(set, &cpus, &settings, system).map(Assignment::Slices),
+        );
     }
     let pairs: Vec<_> = cpus.chunks(2).map(<[_]>::to_vec).collect();
     for clusters in [vec![cpus], pairs] {
@@ -127,7 +141,9 @@ fn assignments_with(set: &[Timing], m: u32, delta: u32, system: &System<'_>) -> 
             delta,
             ..nps_f::Settings::default()
         };
-        all.extend(overheads::nps_f::assign(set, &clusters, &settings, system).map(Assignment::Slots));
+        all.extend(
+            overheads::nps_f::assign(set, &clusters, &settings, system).map(Assignment::Slots),
+        );
     }
     all
 }

@@ -36,7 +36,11 @@ struct Part {
 }
 
 /// On a platform without caches: every migration is through memory.
-fn parts(set: &[Timing], assignment: &Assignment, by_task: &[(u64, u64)]) -> Option<(Vec<usize>, Vec<Part>)> {
+fn parts(
+    set: &[Timing],
+    assignment: &Assignment,
+    by_task: &[(u64, u64)],
+) -> Option<(Vec<usize>, Vec<Part>)> {
     let part = |task: usize, place: usize| {
         let t: &Timing = &set[task];
         let (stays, _) = by_task[task];
@@ -75,7 +79,10 @@ fn parts(set: &[Timing], assignment: &Assignment, by_task: &[(u64, u64)]) -> Opt
                     continue;
                 }
                 let share = whole(turn.part) / whole(turn.whole);
-                for (cpu, share) in [(turn.first, share.clone()), (turn.second, Number::one() - share)] {
+                for (cpu, share) in [
+                    (turn.first, share.clone()),
+                    (turn.second, Number::one() - share),
+                ] {
                     let (stays, more) = by_task[task];
                     all.push(Part {
                         share,
@@ -118,7 +125,12 @@ fn parts(set: &[Timing], assignment: &Assignment, by_task: &[(u64, u64)]) -> Opt
 }
 
 /// e′ of every part.
-fn inflated(parts: &[Part], widths: &[usize], o: &Overheads, guarantee: Guarantee) -> Vec<Option<Number>> {
+fn inflated(
+    parts: &[Part],
+    widths: &[usize],
+    o: &Overheads,
+    guarantee: Guarantee,
+) -> Vec<Option<Number>> {
     let one = |here: &Part| {
         let (scheduling, switches, calls) = match (guarantee, widths[here.place]) {
             (Guarantee::Soft, 1) => (2, 2, 0),
@@ -139,11 +151,16 @@ fn inflated(parts: &[Part], widths: &[usize], o: &Overheads, guarantee: Guarante
         let mut once = time(o.tick);
         let mut rate = time(o.tick) / time(o.tick_period);
         for p in neighbors() {
-            let extra = if p.is_whole { Number::zero() } else { Number::one() };
+            let extra = if p.is_whole {
+                Number::zero()
+            } else {
+                Number::one()
+            };
             once += time(o.release) * (&p.share + &extra);
             rate += time(o.release) * &p.share / &p.period;
             if let Some(early) = &p.early {
-                once += time(o.timer_transfer) * (&p.share * (early / &p.period + Number::one()) + &extra);
+                once += time(o.timer_transfer)
+                    * (&p.share * (early / &p.period + Number::one()) + &extra);
                 rate += time(o.timer_transfer) * &p.share / &p.period;
             }
         }
@@ -165,9 +182,13 @@ pub fn agrees(
         return;
     };
     assert_eq!(parts.len(), accounted.pieces.len());
-    for (part, slow) in parts.iter().zip(inflated(&parts, &widths, overheads, guarantee)) {
-        let is_it =
-            |p: &&analyze::overheads::Piece| p.task.index() == part.task && p.place as usize == part.place;
+    for (part, slow) in parts
+        .iter()
+        .zip(inflated(&parts, &widths, overheads, guarantee))
+    {
+        let is_it = |p: &&analyze::overheads::Piece| {
+            p.task.index() == part.task && p.place as usize == part.place
+        };
         let fast = accounted.pieces.iter().find(is_it).unwrap().timing.wcet;
         match slow {
             None => assert_eq!(fast, Duration::MAX),
@@ -242,7 +263,8 @@ pub fn servers_are_supplied(
                 .map(|j| delay(*j))
                 .max()
                 .unwrap_or(0);
-            let c = time(set[*i].wcet) + pay(sections) + whole(delay(*i) + disturbed) + time(o.release);
+            let c =
+                time(set[*i].wcet) + pay(sections) + whole(delay(*i) + disturbed) + time(o.release);
             if c > time(set[*i].period) {
                 return false;
             }

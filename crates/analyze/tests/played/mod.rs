@@ -127,15 +127,27 @@ impl Case {
             quantum: Duration::from_millis(1),
         };
         let plan = spec.plan(&setup).unwrap();
-        let (summary, ()) =
-            simulate::simulate(plan, &self.set, &platform, &self.scenario, None, &Silent, ()).unwrap();
+        let (summary, ()) = simulate::simulate(
+            plan,
+            &self.set,
+            &platform,
+            &self.scenario,
+            None,
+            &Silent,
+            (),
+        )
+        .unwrap();
         summary
     }
 
     /// Asserts that no deadline is missed.
     pub fn assert_no_miss(&self, test: &str, policy: &str, assignment: Option<&Assignment>) {
         let summary = self.run(policy, assignment);
-        assert_eq!(summary.misses(), 0, "{test}, {policy}: {self:?} {assignment:?}");
+        assert_eq!(
+            summary.misses(),
+            0,
+            "{test}, {policy}: {self:?} {assignment:?}"
+        );
     }
 
     /// Asserts that no job responds later than its task's bound.
@@ -170,7 +182,12 @@ impl Case {
 }
 
 /// Sporadic releases on whole milliseconds.
-fn releases(r: &mut Random, timings: &[Timing], details: &[Details], horizon: Duration) -> Vec<Vec<u64>> {
+fn releases(
+    r: &mut Random,
+    timings: &[Timing],
+    details: &[Details],
+    horizon: Duration,
+) -> Vec<Vec<u64>> {
     let one = |(t, d): (&Timing, &Details)| {
         let mut at = d.phase.nanos();
         let mut all = Vec::new();

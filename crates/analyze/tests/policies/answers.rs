@@ -1,4 +1,5 @@
-//! What an answer says beside yes or no: bounds, the tests that were asked, where it could not judge.
+//! What an answer says beside yes or no: bounds, the tests that were asked, where it could not
+//! judge.
 
 use super::*;
 
@@ -12,7 +13,11 @@ fn every_task_has_its_bound() {
     let policies = read_list("p-rm,p-edf").unwrap();
     let judged = judge(&set, &one, &policies, Guarantee::Hard, &Costs::NONE).unwrap();
     for v in &judged.policies {
-        let responses: Vec<u64> = v.tasks.iter().map(|t| t.response.nanos() / 1_000_000).collect();
+        let responses: Vec<u64> = v
+            .tasks
+            .iter()
+            .map(|t| t.response.nanos() / 1_000_000)
+            .collect();
         assert!(v.tasks.iter().all(|t| t.exact));
         // RM: 1; 2 + 1; 2 + 2 · 1 + 2 = 6. EDF may let the first two wait for one another.
         if v.policy == "p-rm" {
@@ -27,7 +32,14 @@ fn every_task_has_its_bound() {
     // Fig. 2.6 of 002 on two processors: tardy under G-EDF, by a bounded time.
     let tardy = self::set(&[(2, 3), (3, 8), (1, 7), (5, 7)]);
     let two = Platform::symmetric(2);
-    let judged = judge(&tardy, &two, &[spec("g-edf")], Guarantee::Soft, &Costs::NONE).unwrap();
+    let judged = judge(
+        &tardy,
+        &two,
+        &[spec("g-edf")],
+        Guarantee::Soft,
+        &Costs::NONE,
+    )
+    .unwrap();
     let bounds = &judged.policies[0].tasks;
     assert_eq!(bounds.len(), 4);
     assert!(bounds.iter().any(|t| !t.tardiness.is_zero()));
@@ -50,7 +62,14 @@ fn a_test_at_each_placement_holds_what_packing_by_utilization_does_not() {
     ])
     .unwrap();
     let platform = Platform::symmetric(3);
-    let judged = judge(&set, &platform, &[spec("p-edf")], Guarantee::Hard, &Costs::NONE).unwrap();
+    let judged = judge(
+        &set,
+        &platform,
+        &[spec("p-edf")],
+        Guarantee::Hard,
+        &Costs::NONE,
+    )
+    .unwrap();
     let v = &judged.policies[0];
     assert!(v.schedulable, "{}", v.reason);
     let by_utilization = &v.tests[0];

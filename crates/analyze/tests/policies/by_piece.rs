@@ -59,7 +59,8 @@ fn only(
 fn simulated(set: &TaskSet, platform: &Platform, statistic: Statistic) -> (u64, Duration) {
     let profile = xeon();
     let costs =
-        simulate::Costs::from_profile(&profile, "p-edf", set, platform, Load::Load, statistic).unwrap();
+        simulate::Costs::from_profile(&profile, "p-edf", set, platform, Load::Load, statistic)
+            .unwrap();
     let assignment = model::Assignment::Clustered(model::assignment::Clustered {
         clusters: vec![platform.usable()],
         cluster_of: vec![0; set.len()],
@@ -70,7 +71,11 @@ fn simulated(set: &TaskSet, platform: &Platform, statistic: Statistic) -> (u64, 
         assignment: Some(&assignment),
         quantum: ms(1),
     };
-    let plan = "p-edf".parse::<policy::Spec>().unwrap().plan(&setup).unwrap();
+    let plan = "p-edf"
+        .parse::<policy::Spec>()
+        .unwrap()
+        .plan(&setup)
+        .unwrap();
     let scenario = Scenario {
         horizon: ms(1_000),
         ..Scenario::default()
@@ -86,7 +91,11 @@ fn simulated(set: &TaskSet, platform: &Platform, statistic: Statistic) -> (u64, 
 fn small_and_big(small: Duration, big: Duration) -> TaskSet {
     TaskSet::new(vec![
         task("small", Timing::implicit(small, ms(5)), Bytes::from_kib(4)),
-        task("big", Timing::implicit(big, ms(100)), Bytes::from_kib(1 << 10)),
+        task(
+            "big",
+            Timing::implicit(big, ms(100)),
+            Bytes::from_kib(1 << 10),
+        ),
     ])
     .unwrap()
 }
@@ -96,7 +105,12 @@ fn a_small_task_pays_for_the_large_one_that_it_preempts() {
     let (platform, profile) = (Platform::symmetric(1), xeon());
     for (guarantee, statistic, big, seen) in [
         (Guarantee::Hard, Statistic::Maximum, ms(60), (100, ms(50))),
-        (Guarantee::Soft, Statistic::Average, ms(76), (0, Duration::ZERO)),
+        (
+            Guarantee::Soft,
+            Statistic::Average,
+            ms(76),
+            (0, Duration::ZERO),
+        ),
     ] {
         let set = small_and_big(ms(1), big);
         let costs = charge(&profile);
@@ -114,10 +128,17 @@ fn a_small_task_pays_for_the_large_one_that_it_preempts() {
             .collect();
         assert_eq!(edf::decide(&own), Ok(true));
         let (misses, late) = simulated(&set, &platform, statistic);
-        assert!(misses > seen.0 && late > seen.1, "{guarantee:?}: {misses} {late}");
+        assert!(
+            misses > seen.0 && late > seen.1,
+            "{guarantee:?}: {misses} {late}"
+        );
         for policy in ["p-edf", "p-rm", "p-fp:dm"] {
             let verdict = only(&set, &platform, policy, guarantee, &costs);
-            assert!(!verdict.schedulable, "{policy} {guarantee:?}: {}", verdict.reason);
+            assert!(
+                !verdict.schedulable,
+                "{policy} {guarantee:?}: {}",
+                verdict.reason
+            );
         }
         // Cut until it is only just accepted, it holds.
         let verdict = only(&set, &platform, "p-edf", guarantee, &costs);
@@ -125,12 +146,23 @@ fn a_small_task_pays_for_the_large_one_that_it_preempts() {
         let part = |d: Duration| Duration::from_nanos((d.nanos() * cut).div_ceil(1_000));
         let set = small_and_big(part(ms(1)), part(big));
         let verdict = only(&set, &platform, "p-edf", guarantee, &costs);
-        assert!(verdict.schedulable && verdict.cpmd_covered, "{}", verdict.reason);
+        assert!(
+            verdict.schedulable && verdict.cpmd_covered,
+            "{}",
+            verdict.reason
+        );
         assert_eq!(simulated(&set, &platform, statistic), (0, Duration::ZERO));
         // The small one pays for the big one, which preempts nobody.
-        let paid: Vec<f64> = verdict.clusters[0].tasks.iter().map(|t| t.overhead).collect();
+        let paid: Vec<f64> = verdict.clusters[0]
+            .tasks
+            .iter()
+            .map(|t| t.overhead)
+            .collect();
         let expected = delay(1 << 10).as_micros_f64() / 5_000.0;
-        assert!((paid[0] - expected).abs() < 1e-9 && paid[1] == 0.0, "{paid:?}");
+        assert!(
+            (paid[0] - expected).abs() < 1e-9 && paid[1] == 0.0,
+            "{paid:?}"
+        );
     }
 }
 
@@ -149,14 +181,31 @@ fn tasks_that_do_not_migrate_pay_no_migrations() {
         };
         TaskSet::new((0..5).map(one).collect()).unwrap()
     };
-    let cpmd = |v: &PolicyVerdict| v.lost.iter().find(|l| l.to == "cpmd").map(|l| l.utilization);
+    let cpmd = |v: &PolicyVerdict| {
+        v.lost
+            .iter()
+            .find(|l| l.to == "cpmd")
+            .map(|l| l.utilization)
+    };
     for policy in ["edf-wm", "p-edf", "g-edf"] {
-        let alone = only(&five(6), &platform, policy, Guarantee::Hard, &charge(&profile));
+        let alone = only(
+            &five(6),
+            &platform,
+            policy,
+            Guarantee::Hard,
+            &charge(&profile),
+        );
         assert!(alone.schedulable, "{}", alone.reason);
         assert_eq!(cpmd(&alone), Some(0.0), "{policy}");
     }
     // Two on a processor only preempt, and with equal deadlines not even that.
-    let two = only(&five(4), &platform, "edf-wm", Guarantee::Hard, &charge(&profile));
+    let two = only(
+        &five(4),
+        &platform,
+        "edf-wm",
+        Guarantee::Hard,
+        &charge(&profile),
+    );
     assert!(
         two.schedulable && two.clusters[0].tasks.len() == 2,
         "{}",
@@ -164,12 +213,16 @@ fn tasks_that_do_not_migrate_pay_no_migrations() {
     );
     assert_eq!(cpmd(&two), Some(0.0));
     let ways = [model::Resumption::Preemption];
-    let stays = profile.worst_cpmd(&ways, Load::Load, Bytes::from_kib(1 << 10), Statistic::Maximum);
+    let stays = profile.worst_cpmd(
+        &ways,
+        Load::Load,
+        Bytes::from_kib(1 << 10),
+        Statistic::Maximum,
+    );
     assert_eq!(two.charged, stays.unwrap().value.cost());
 }
 
-const ALL: &str =
-    "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,g-fp,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
+const ALL: &str = "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,g-fp,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
@@ -251,7 +304,14 @@ fn with_one_delay_for_all_the_two_rules_agree_but_for_what_nobody_can_suffer() {
                 Bytes::from_kib(64),
             )
         };
-        TaskSet::new([5, 10, 10, 20, 40].into_iter().enumerate().map(one).collect()).unwrap()
+        TaskSet::new(
+            [5, 10, 10, 20, 40]
+                .into_iter()
+                .enumerate()
+                .map(one)
+                .collect(),
+        )
+        .unwrap()
     };
     let (platform, delay) = (Platform::symmetric(2), Duration::from_micros(300));
     let profile = uniform(delay);
@@ -261,7 +321,10 @@ fn with_one_delay_for_all_the_two_rules_agree_but_for_what_nobody_can_suffer() {
         verdict
     };
     for policy in ["p-edf", "g-edf", "p-fp:dm", "g-fp:dm"] {
-        let (one, by_piece) = (judged(policy, &fixed(delay)), judged(policy, &charge(&profile)));
+        let (one, by_piece) = (
+            judged(policy, &fixed(delay)),
+            judged(policy, &charge(&profile)),
+        );
         assert!(
             by_piece.inflated_utilization <= one.inflated_utilization,
             "{policy}"

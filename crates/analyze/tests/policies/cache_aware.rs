@@ -20,14 +20,21 @@ fn the_cache_aware_scheduler_bounds_tardiness_and_promises_no_more() {
     let soft = judge(&figure, &two, &policy, Guarantee::Soft, &Costs::NONE).unwrap();
     let v = &soft.policies[0];
     assert_eq!((v.schedulable, v.decided_by), (true, "WC"), "{}", v.reason);
-    assert!(v.reason.contains("tardiness is bounded, by 10ms"), "{}", v.reason);
+    assert!(
+        v.reason.contains("tardiness is bounded, by 10ms"),
+        "{}",
+        v.reason
+    );
     assert!(
         v.tasks
             .iter()
             .all(|t| t.tardiness == ms(10) && t.by == "WC" && !t.exact)
     );
     let margin = v.largest_cpmd.unwrap();
-    assert_eq!((margin.cpmd, margin.exact), (Duration::from_micros(100), true));
+    assert_eq!(
+        (margin.cpmd, margin.exact),
+        (Duration::from_micros(100), true)
+    );
     let growth = v.growth.unwrap();
     assert_eq!((growth.thousandths, growth.exact), (1_111, true));
 
@@ -35,7 +42,8 @@ fn the_cache_aware_scheduler_bounds_tardiness_and_promises_no_more() {
     let v = &hard.policies[0];
     assert_eq!((v.schedulable, v.decided_by), (false, "not judged"));
     assert!(
-        v.reason.contains("ca-edf bounds tardiness, but does not promise"),
+        v.reason
+            .contains("ca-edf bounds tardiness, but does not promise"),
         "{}",
         v.reason
     );
@@ -62,6 +70,10 @@ fn the_cache_aware_scheduler_bounds_tardiness_and_promises_no_more() {
         let judged = judge(&set, &two, &policy, Guarantee::Soft, &costs).unwrap();
         let v = &judged.policies[0];
         assert!(v.schedulable && v.cpmd_covered, "{}", v.reason);
-        assert!(v.tasks.iter().all(|t| t.tardiness == ms(bound)), "{:?}", v.tasks);
+        assert!(
+            v.tasks.iter().all(|t| t.tardiness == ms(bound)),
+            "{:?}",
+            v.tasks
+        );
     }
 }

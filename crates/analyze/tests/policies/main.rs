@@ -65,7 +65,11 @@ fn a_policy_is_charged_for_what_it_can_do_to_a_job() {
     };
     // 002 §6.4, of Fig. 5.5(b): at 64 KB in an idle system a preemption costs 1 us, a migration
     // through L2 17 us, through L3 and memory 60 us.
-    assert!((0.5..2.0).contains(&charged("p-edf")), "{}", charged("p-edf"));
+    assert!(
+        (0.5..2.0).contains(&charged("p-edf")),
+        "{}",
+        charged("p-edf")
+    );
     assert!(
         (15.0..19.0).contains(&charged("c-edf:l2")),
         "{}",
@@ -76,7 +80,11 @@ fn a_policy_is_charged_for_what_it_can_do_to_a_job() {
         "{}",
         charged("c-edf:l3")
     );
-    assert!((50.0..70.0).contains(&charged("g-edf")), "{}", charged("g-edf"));
+    assert!(
+        (50.0..70.0).contains(&charged("g-edf")),
+        "{}",
+        charged("g-edf")
+    );
     assert_eq!(judgment.policies[0].policy, "p-edf", "{}", judgment.advice);
 }
 
@@ -94,12 +102,21 @@ fn the_largest_delay_is_exact() {
     )
     .unwrap();
     let global = &judgment.policies[0];
-    assert_eq!((global.policy.as_str(), global.schedulable), ("g-edf", true));
+    assert_eq!(
+        (global.policy.as_str(), global.schedulable),
+        ("g-edf", true)
+    );
     // D (1/3 + 1/8 + 1/7 + 1/7) = 2 − U: (17 / 168) / (125 / 168) ms = 0.136 ms.
     let margin = global.largest_cpmd.unwrap();
-    assert_eq!((margin.cpmd, margin.exact), (Duration::from_micros(136), true));
+    assert_eq!(
+        (margin.cpmd, margin.exact),
+        (Duration::from_micros(136), true)
+    );
     let partitioned = &judgment.policies[1];
-    assert_eq!((partitioned.schedulable, partitioned.largest_cpmd), (false, None));
+    assert_eq!(
+        (partitioned.schedulable, partitioned.largest_cpmd),
+        (false, None)
+    );
     for (extra, holds) in [(0, true), (1, false)] {
         let costs = fixed(Duration::from_nanos(margin.cpmd.nanos() + extra));
         let again = judge(&set, &platform, &[spec("g-edf")], Guarantee::Soft, &costs).unwrap();
@@ -147,7 +164,8 @@ proptest! {
     }
 }
 
-const ASSIGNED: &str = "p-rm,p-fp,p-fp:dm,edf-fm,edf-wm,nps-f,nps-f:delta=3,c-nps-f:size=2,pd2,ca-edf";
+const ASSIGNED: &str =
+    "p-rm,p-fp,p-fp:dm,edf-fm,edf-wm,nps-f,nps-f:delta=3,c-nps-f:size=2,pd2,ca-edf";
 
 /// Three tasks of 2/3 on two processors: no partition holds them, splitting and quanta do.
 #[test]
@@ -270,7 +288,11 @@ fn agrees(tasks: &[(u64, u64)], pairs: u32) -> Result<(), TestCaseError> {
             prop_assert!(!margin.exact || !at(margin.cpmd.nanos() + 1).schedulable);
         }
         for cluster in &verdict.clusters {
-            let load: f64 = cluster.tasks.iter().map(|t| t.utilization + t.overhead).sum();
+            let load: f64 = cluster
+                .tasks
+                .iter()
+                .map(|t| t.utilization + t.overhead)
+                .sum();
             prop_assert!(
                 load <= cluster.processors.len() as f64 + 1e-6,
                 "{}: {}",
@@ -286,7 +308,15 @@ fn agrees(tasks: &[(u64, u64)], pairs: u32) -> Result<(), TestCaseError> {
 #[test]
 fn the_largest_delay_passes_where_packing_is_not_monotone() {
     agrees(
-        &[(10, 40), (3, 29), (2, 20), (2, 24), (4, 24), (10, 23), (10, 23)],
+        &[
+            (10, 40),
+            (3, 29),
+            (2, 20),
+            (2, 24),
+            (4, 24),
+            (10, 23),
+            (10, 23),
+        ],
         1,
     )
     .unwrap();
@@ -394,7 +424,9 @@ proptest! {
 fn the_margins_of_policies_that_assign_anew_are_found_by_trying() {
     let platform = Platform::symmetric(2);
     let mut profile = costly("xeon-l7455", 2);
-    profile.overheads.retain(|c| c.kind == OverheadKind::Release);
+    profile
+        .overheads
+        .retain(|c| c.kind == OverheadKind::Release);
     let task = |i: u64| {
         let details = Details {
             wss: Some(Bytes::from_kib(16)),
@@ -406,7 +438,10 @@ fn the_margins_of_policies_that_assign_anew_are_found_by_trying() {
         )
     };
     let set = TaskSet::new((1..=5).map(task).collect()).unwrap();
-    for (profile, cpmd) in [(Some(&profile), None), (None, Some(Duration::from_micros(5)))] {
+    for (profile, cpmd) in [
+        (Some(&profile), None),
+        (None, Some(Duration::from_micros(5))),
+    ] {
         let costs = Costs {
             cpmd,
             profile,

@@ -11,7 +11,8 @@ fn every_shared_level_makes_a_policy_and_no_clustering_comes_twice() {
             .map(Spec::to_string)
             .collect::<Vec<_>>()
     };
-    let xeon = "p-edf c-edf:l2 c-edf:l3 g-edf p-rm p-fp:dm edf-wm nps-f c-nps-f:l2 c-nps-f:l3 g-fp:dm pd2";
+    let xeon =
+        "p-edf c-edf:l2 c-edf:l3 g-edf p-rm p-fp:dm edf-wm nps-f c-nps-f:l2 c-nps-f:l3 g-fp:dm pd2";
     assert_eq!(names("xeon-l7455").join(" "), xeon);
     let without_caches = "p-edf g-edf p-rm p-fp:dm edf-wm nps-f g-fp:dm pd2";
     assert_eq!(names("symmetric:m=8").join(" "), without_caches);

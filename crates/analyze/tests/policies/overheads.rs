@@ -48,7 +48,14 @@ fn with_a_profile_of_overheads_every_policy_pays_all_of_them() {
             }
         }
     }
-    let free = judge(&set, &platform, &[spec("p-edf")], Guarantee::Hard, &Costs::NONE).unwrap();
+    let free = judge(
+        &set,
+        &platform,
+        &[spec("p-edf")],
+        Guarantee::Hard,
+        &Costs::NONE,
+    )
+    .unwrap();
     assert_eq!(free.rule, Rule::OneDelay);
 }
 

@@ -4,7 +4,13 @@ use super::*;
 use analyze::policies::read_list;
 
 /// Is the guarantee shown, and is it refuted?
-fn of(set: &TaskSet, policy: &str, processors: u32, guarantee: Guarantee, costs: &Costs<'_>) -> (bool, bool) {
+fn of(
+    set: &TaskSet,
+    policy: &str,
+    processors: u32,
+    guarantee: Guarantee,
+    costs: &Costs<'_>,
+) -> (bool, bool) {
     let platform = Platform::symmetric(processors);
     let policies = read_list(policy).unwrap();
     let verdict = &judge(set, &platform, &policies, guarantee, costs)
@@ -81,8 +87,14 @@ fn phases_that_keep_releases_apart_are_no_proof_against_the_set() {
         });
         TaskSet::new(pair.into_iter().zip(details).collect()).unwrap()
     };
-    assert_eq!(of(&with(0), "p-edf", 1, Guarantee::Hard, &Costs::NONE), REFUTED);
-    assert_eq!(of(&with(5), "p-edf", 1, Guarantee::Hard, &Costs::NONE), NOT_SHOWN);
+    assert_eq!(
+        of(&with(0), "p-edf", 1, Guarantee::Hard, &Costs::NONE),
+        REFUTED
+    );
+    assert_eq!(
+        of(&with(5), "p-edf", 1, Guarantee::Hard, &Costs::NONE),
+        NOT_SHOWN
+    );
 }
 
 /// Sufficient tests and packings refuse these, and their tests say nothing else.
@@ -90,7 +102,10 @@ fn phases_that_keep_releases_apart_are_no_proof_against_the_set() {
 fn what_a_sufficient_test_or_a_packing_refuses_is_not_refuted() {
     // Dhall's effect: long work beside short tasks, of utilization 1.2 on two processors.
     let dhall = set(&[(1, 10), (1, 10), (10, 10)]);
-    assert_eq!(of(&dhall, "g-edf", 2, Guarantee::Hard, &Costs::NONE), NOT_SHOWN);
+    assert_eq!(
+        of(&dhall, "g-edf", 2, Guarantee::Hard, &Costs::NONE),
+        NOT_SHOWN
+    );
     // Three tasks of 2/3 on two processors: none goes whole to either.
     let thirds = set(&[(2, 3), (2, 3), (2, 3)]);
     for policy in ["p-edf", "p-fp", "g-edf"] {
@@ -105,8 +120,11 @@ fn what_a_sufficient_test_or_a_packing_refuses_is_not_refuted() {
 /// On one processor the tests are exact; a charge is an upper bound, and proves nothing.
 #[test]
 fn on_one_processor_a_refusal_is_a_proof_if_no_overhead_made_it() {
-    let pair =
-        TaskSet::from_timings(vec![timing(ms(3), ms(10), ms(4)), timing(ms(3), ms(10), ms(5))]).unwrap();
+    let pair = TaskSet::from_timings(vec![
+        timing(ms(3), ms(10), ms(4)),
+        timing(ms(3), ms(10), ms(5)),
+    ])
+    .unwrap();
     for policy in ["p-edf", "g-edf", "p-fp:dm"] {
         assert_eq!(
             of(&pair, policy, 1, Guarantee::Hard, &Costs::NONE),
@@ -120,5 +138,8 @@ fn on_one_processor_a_refusal_is_a_proof_if_no_overhead_made_it() {
     let full = set(&[(5, 10), (7, 15)]);
     assert_eq!(of(&full, "p-fp", 1, Guarantee::Hard, &Costs::NONE), REFUTED);
     assert_eq!(of(&full, "p-edf", 1, Guarantee::Hard, &Costs::NONE), SHOWN);
-    assert_eq!(of(&full, "p-edf", 1, Guarantee::Hard, &fixed(ms(2))), NOT_SHOWN);
+    assert_eq!(
+        of(&full, "p-edf", 1, Guarantee::Hard, &fixed(ms(2))),
+        NOT_SHOWN
+    );
 }

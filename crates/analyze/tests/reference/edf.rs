@@ -7,7 +7,9 @@ pub fn decide(name: &str, tasks: &[Task], m: i128) -> Option<bool> {
     let applies = match name {
         "LOAD" => true,
         "FFDBF" => is_constrained(tasks) && m >= 2,
-        "BAR" => is_constrained(tasks) && (total(tasks, Task::u) != whole(m) || !is_feasible(tasks)),
+        "BAR" => {
+            is_constrained(tasks) && (total(tasks, Task::u) != whole(m) || !is_feasible(tasks))
+        }
         _ => is_constrained(tasks),
     };
     if !applies {
@@ -45,7 +47,12 @@ fn bak(tasks: &[Task], m: i128, k: usize) -> bool {
     let beta = |i: &Task| {
         let carried = i.u() * (whole(1) + Q::new(i.p - i.d, k.d));
         let more = (whole(i.e) - lambda * whole(i.p)) / whole(k.d);
-        (if i.u() <= lambda { carried } else { carried + more }).min(whole(1))
+        (if i.u() <= lambda {
+            carried
+        } else {
+            carried + more
+        })
+        .min(whole(1))
     };
     total(tasks, beta) <= whole(m) * (whole(1) - lambda) + lambda
 }
@@ -54,7 +61,11 @@ fn bcl(tasks: &[Task], m: i128, k: usize) -> bool {
     let tk = tasks[k];
     let left = whole(1) - Q::new(tk.e, tk.d);
     let beta = |i: &Task| {
-        let jobs = if i.d > tk.d { 0 } else { (tk.d - i.d) / i.p + 1 };
+        let jobs = if i.d > tk.d {
+            0
+        } else {
+            (tk.d - i.d) / i.p + 1
+        };
         Q::new(jobs * i.e + i.e.min((tk.d - jobs * i.p).max(0)), tk.d)
     };
     let others = || {

@@ -50,7 +50,11 @@ pub fn density(tasks: &[Task], m: i128) -> Option<bool> {
         return None;
     }
     // A WCET above its deadline: the density is above 1.
-    let max = tasks.iter().map(|t| Q::new(t.e, t.d)).max().unwrap_or(whole(0));
+    let max = tasks
+        .iter()
+        .map(|t| Q::new(t.e, t.d))
+        .max()
+        .unwrap_or(whole(0));
     let sum = total(tasks, |t| Q::new(t.e, t.d));
     Some(sum <= Q::new(m, 2) * (whole(1) - max) + max)
 }

@@ -56,7 +56,9 @@ pub fn edf_fm_tardiness(tasks: &[Task], places: &[Place]) -> Vec<Q> {
             })
     };
     let bound = |(t, place): (&Task, &Place)| {
-        let Place::Fixed(cpu) = place else { return whole(0) };
+        let Place::Fixed(cpu) = place else {
+            return whole(0);
+        };
         let share: Q = shares_on(*cpu).map(|(t, time)| Q::new(time, t.p)).sum();
         let burst: Q = shares_on(*cpu)
             .map(|(t, time)| whole(t.e) * (Q::new(time, t.e) + whole(1)))

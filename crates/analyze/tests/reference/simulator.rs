@@ -18,7 +18,12 @@ pub fn g_fp(tasks: &[Task], m: usize, horizon: i128) -> Vec<i128> {
 }
 
 /// The jobs with the smallest ranks (of task and release) run.
-fn simulate<R: Ord>(tasks: &[Task], m: usize, horizon: i128, rank: impl Fn(usize, i128) -> R) -> Vec<i128> {
+fn simulate<R: Ord>(
+    tasks: &[Task],
+    m: usize,
+    horizon: i128,
+    rank: impl Fn(usize, i128) -> R,
+) -> Vec<i128> {
     struct Job {
         task: usize,
         release: i128,

@@ -41,7 +41,11 @@ struct Pending {
 impl World<'_> {
     /// The largest tardiness of every task among the jobs released before `horizon`.
     pub fn tardiness(&self, random: &mut Random, horizon: i128) -> Vec<i128> {
-        let mut next: Vec<i128> = self.tasks.iter().map(|_| random.below(1 + self.gaps)).collect();
+        let mut next: Vec<i128> = self
+            .tasks
+            .iter()
+            .map(|_| random.below(1 + self.gaps))
+            .collect();
         let mut pending: Vec<Pending> = Vec::new();
         let mut worst = vec![0; self.tasks.len()];
         let mut now = 0;
@@ -63,7 +67,8 @@ impl World<'_> {
                 .filter(|(i, job)| pending[..*i].iter().all(|j| j.task != job.task))
                 .map(|(i, job)| {
                     let point = self.point(job, now, sides, &worst, random);
-                    let is_tardy = self.edf_once_tardy && now >= job.release + self.tasks[job.task].p;
+                    let is_tardy =
+                        self.edf_once_tardy && now >= job.release + self.tasks[job.task].p;
                     (!is_tardy, point, random.bits(), i)
                 })
                 .collect();
@@ -82,7 +87,14 @@ impl World<'_> {
         worst
     }
 
-    fn point(&self, job: &Pending, now: i128, sides: u64, worst: &[i128], random: &mut Random) -> i128 {
+    fn point(
+        &self,
+        job: &Pending,
+        now: i128,
+        sides: u64,
+        worst: &[i128],
+        random: &mut Random,
+    ) -> i128 {
         let (before, after) = self.windows[job.task];
         let deadline = job.release + self.tasks[job.task].p;
         let (early, late) = (job.release - before, deadline + after);
@@ -92,7 +104,11 @@ impl World<'_> {
         match self.adversary {
             Adversary::Anywhere => early + random.below((late - early + 1) as u64),
             Adversary::Against(victim) if job.task == victim => late,
-            Adversary::Lurking(victim, patience) if job.task == victim && worst[victim] >= patience => late,
+            Adversary::Lurking(victim, patience)
+                if job.task == victim && worst[victim] >= patience =>
+            {
+                late
+            }
             Adversary::TakingSides if sides >> (job.task % 64) & 1 == 1 => late,
             Adversary::Edf => deadline,
             _ => early,
@@ -110,9 +126,14 @@ pub fn bounds(tasks: &[Task], m: i128, windows: &[(i128, i128)]) -> Vec<Q> {
                 .map(|i| after + windows[i].0 + tasks[i].p + windows[i].1)
                 .max()
                 .unwrap_or(0);
-            let spread = others().map(|i| windows[i].0).max().map_or(0, |b| b + after);
+            let spread = others()
+                .map(|i| windows[i].0)
+                .max()
+                .map_or(0, |b| b + after);
             let work: i128 = others()
-                .map(|i| (Q::new(reach + windows[i].0, tasks[i].p).ceil().to_integer() + 1) * tasks[i].e)
+                .map(|i| {
+                    (Q::new(reach + windows[i].0, tasks[i].p).ceil().to_integer() + 1) * tasks[i].e
+                })
                 .sum();
             (m - 1) * spread - tasks[k].e + work
         })

@@ -113,10 +113,16 @@ impl Judge {
 fn stays_on_grid(set: &TaskSet, grid: Duration) -> Result<()> {
     const REMEDY: &str = "leave out --grid for releases at any time";
     if set.extras().iter().any(|extras| !extras.is_none()) {
-        return Err(Error::new("a set with jitter or blocking does not stay on a grid").remedy(REMEDY));
+        return Err(
+            Error::new("a set with jitter or blocking does not stay on a grid").remedy(REMEDY),
+        );
     }
     for (index, t) in set.timings().iter().enumerate() {
-        for (what, time) in [("wcet", t.wcet), ("period", t.period), ("deadline", t.deadline)] {
+        for (what, time) in [
+            ("wcet", t.wcet),
+            ("period", t.period),
+            ("deadline", t.deadline),
+        ] {
             if !time.nanos().is_multiple_of(grid.nanos()) {
                 return Err(Error::new(format!(
                     "the {what} of {time} is no multiple of the grid of {grid}"

@@ -79,8 +79,16 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
             let policy = only_one(&policies)?;
             let file_of = AssignmentFile::read(file)?;
             let assignment = file_of.assignment(&policy.to_string(), set, Spec::for_assignment)?;
-            policies::judge_assigned(set, &platform, policy, &assignment, guarantee, &costs, watch)
-                .map_err(|e| e.at(file.display()))?
+            policies::judge_assigned(
+                set,
+                &platform,
+                policy,
+                &assignment,
+                guarantee,
+                &costs,
+                watch,
+            )
+            .map_err(|e| e.at(file.display()))?
         }
     };
     watch.finish();

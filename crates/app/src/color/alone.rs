@@ -93,7 +93,11 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Searches again, a bounded number of times, where colors could not be told or memory could not be
 /// sorted by them. Each time it is said why. `pause` waits after a search that failed.
-fn again<T>(watch: &dyn Watch, pause: impl Fn(u32), mut search: impl FnMut() -> Result<T>) -> Result<T> {
+fn again<T>(
+    watch: &dyn Watch,
+    pause: impl Fn(u32),
+    mut search: impl FnMut() -> Result<T>,
+) -> Result<T> {
     let mut number = 1;
     loop {
         let e = match search() {

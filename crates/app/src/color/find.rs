@@ -82,7 +82,9 @@ pub fn level_with_colors(platform: &Platform, cpu: CpuId, asked: Option<u8>) -> 
     platform
         .data_levels()
         .into_iter()
-        .find(|level| Geometry::of(platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok()))
+        .find(|level| {
+            Geometry::of(platform, *level, cpu).is_ok_and(|g| finder::colorable(&g).is_ok())
+        })
         .ok_or_else(|| {
             Error::new("no cache of this machine has colors")
                 .remedy("`warmset color selftest` says why, level by level")
@@ -93,7 +95,11 @@ pub fn level_with_colors(platform: &Platform, cpu: CpuId, asked: Option<u8>) -> 
 ///
 /// # Errors
 /// There is none, or the machine does not tell how it is made.
-pub fn cache_with_colors(platform: &Platform, level: Option<u8>, cpu: Option<u32>) -> Result<Geometry> {
+pub fn cache_with_colors(
+    platform: &Platform,
+    level: Option<u8>,
+    cpu: Option<u32>,
+) -> Result<Geometry> {
     let cpu = processor(platform, cpu)?;
     let cache = Geometry::of(platform, level_with_colors(platform, cpu, level)?, cpu)?;
     finder::colorable(&cache)?;
@@ -101,7 +107,12 @@ pub fn cache_with_colors(platform: &Platform, level: Option<u8>, cpu: Option<u32
 }
 
 /// Finds colors, however sure they are.
-fn search(platform: &Platform, level: Option<u8>, cpu: Option<u32>, watch: &dyn Watch) -> Result<Palette> {
+fn search(
+    platform: &Platform,
+    level: Option<u8>,
+    cpu: Option<u32>,
+    watch: &dyn Watch,
+) -> Result<Palette> {
     let cpu = processor(platform, cpu)?;
     let level = level_with_colors(platform, cpu, level)?;
     partition::find(platform, level, cpu, watch)
@@ -124,7 +135,8 @@ pub fn find_palette(
 pub fn alike(platform: &Platform, palette: &Palette) -> CpuSet {
     let like = |cpu: &CpuId| {
         Geometry::of(platform, palette.cache.level, *cpu).is_ok_and(|g| {
-            (g.size, g.ways, g.colors) == (palette.cache.size, palette.cache.ways, palette.cache.colors)
+            (g.size, g.ways, g.colors)
+                == (palette.cache.size, palette.cache.ways, palette.cache.colors)
         })
     };
     platform.usable().iter().filter(like).collect()
@@ -198,7 +210,10 @@ pub fn find(options: &Options, watch: &dyn Watch) -> Result<Found> {
     let platform = machine::this_machine()?.platform;
     let settings = keep_pages(watch);
     let palette = search(&platform, options.level, options.cpu, watch)?;
-    let (sorted, stopped) = match options.sort.map(|size| sort(&platform, &palette, size, watch)) {
+    let (sorted, stopped) = match options
+        .sort
+        .map(|size| sort(&platform, &palette, size, watch))
+    {
         None => (None, false),
         Some(Ok(sorted)) => (Some(sorted), false),
         // The colors were found by then.
@@ -311,10 +326,10 @@ impl Tested {
     /// The user stopped it.
     pub fn complete(&self) -> Result<()> {
         match self.stopped {
-            true => Err(
-                Error::new("stopped before all levels were tested; those that were are shown")
-                    .remedy("run it again for the rest, or name one with `--level`"),
-            ),
+            true => Err(Error::new(
+                "stopped before all levels were tested; those that were are shown",
+            )
+            .remedy("run it again for the rest, or name one with `--level`")),
             false => Ok(()),
         }
     }
@@ -330,7 +345,9 @@ pub fn selftest(options: &TestOptions, watch: &dyn Watch) -> Result<Tested> {
     let platform = machine::this_machine()?.platform;
     let cpu = processor(&platform, options.cpu)?;
     let settings = keep_pages(watch);
-    let levels = options.level.map_or_else(|| platform.data_levels(), |l| vec![l]);
+    let levels = options
+        .level
+        .map_or_else(|| platform.data_levels(), |l| vec![l]);
     let mut seen = Vec::new();
     let mut stopped = false;
     for level in levels {

@@ -102,7 +102,9 @@ pub fn serve(options: &Options, watch: &dyn Watch) -> Result<()> {
 fn sorted(size: Bytes, palette: &Palette, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
     let mut tiles = tile::make(palette, size, on, watch)?;
     let part = (size.get() / tile::TILE as u64) as usize / usize::from(palette.colors()).max(1);
-    let wanted = (0..palette.colors()).map(|c| (Color(c), part / 2)).collect();
+    let wanted = (0..palette.colors())
+        .map(|c| (Color(c), part / 2))
+        .collect();
     if let Err(e) = tile::complete(&mut tiles, &wanted, palette, on, watch) {
         if watch.stopped() {
             return Err(e);

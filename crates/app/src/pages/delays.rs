@@ -32,7 +32,11 @@ pub fn section(
     for sketch in sketches.into_iter().flatten() {
         figures.push(sketch.draw()?);
         shown.push(Shown {
-            figures: sketch.apart().iter().map(|s| s.draw()).collect::<Result<_>>()?,
+            figures: sketch
+                .apart()
+                .iter()
+                .map(|s| s.draw())
+                .collect::<Result<_>>()?,
             command: command.clone(),
         });
     }
@@ -57,7 +61,10 @@ fn quality(samples: &[Sample]) -> Quality {
         discarded: Discard::ALL
             .into_iter()
             .map(|cause| {
-                let n = samples.iter().filter(|s| s.discarded == Some(cause)).count();
+                let n = samples
+                    .iter()
+                    .filter(|s| s.discarded == Some(cause))
+                    .count();
                 (cause.because().to_owned(), n as u64)
             })
             .collect(),
@@ -76,7 +83,12 @@ fn cells(samples: &[Sample]) -> Vec<Samples> {
         *counts.entry((s.load, s.wss)).or_default() += 1;
     }
     let wanted = (Load::Load, Bytes::from_kib(64));
-    let most = || counts.iter().max_by_key(|(_, n)| **n).map(|(cell, _)| *cell);
+    let most = || {
+        counts
+            .iter()
+            .max_by_key(|(_, n)| **n)
+            .map(|(cell, _)| *cell)
+    };
     let Some((load, wss)) = counts.get(&wanted).map(|_| wanted).or_else(most) else {
         return Vec::new();
     };

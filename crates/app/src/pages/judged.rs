@@ -35,7 +35,12 @@ fn load(profile: &Profile) -> Load {
 ///
 /// # Errors
 /// The profile lacks a delay, a task its working set size.
-pub fn judge(tasks: &Tasks, platform: &Platform, profile: &Profile, watch: &dyn Watch) -> Result<Judgment> {
+pub fn judge(
+    tasks: &Tasks,
+    platform: &Platform,
+    profile: &Profile,
+    watch: &dyn Watch,
+) -> Result<Judgment> {
     let costs = Costs {
         profile: Some(profile),
         load: load(profile),
@@ -134,7 +139,11 @@ fn asked(v: &PolicyVerdict) -> String {
 
 /// The tasks of a set, and when their jobs are done under each policy that has bounds.
 fn task_table(set: &TaskSet, judgment: &Judgment) -> page::Tasks {
-    let bounded: Vec<&PolicyVerdict> = judgment.policies.iter().filter(|v| !v.tasks.is_empty()).collect();
+    let bounded: Vec<&PolicyVerdict> = judgment
+        .policies
+        .iter()
+        .filter(|v| !v.tasks.is_empty())
+        .collect();
     let by = |v: &&PolicyVerdict| {
         let mut by: Vec<&str> = v.tasks.iter().map(|t| t.by).collect();
         by.dedup();
@@ -165,9 +174,16 @@ fn task_table(set: &TaskSet, judgment: &Judgment) -> page::Tasks {
         row
     });
     page::Tasks {
-        facts: ["task", "WCET", "period", "deadline", "working set", "utilization"]
-            .map(str::to_owned)
-            .to_vec(),
+        facts: [
+            "task",
+            "WCET",
+            "period",
+            "deadline",
+            "working set",
+            "utilization",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         policies: bounded.iter().map(by).collect(),
         rows: rows.collect(),
     }
@@ -215,7 +231,11 @@ pub fn section(
             continue;
         }
         let bars: Vec<Bar> = v.clusters.iter().map(bar).collect();
-        let id = format!("assignment-{}-{}", tasks.name, v.policy.replace([':', '='], "-"));
+        let id = format!(
+            "assignment-{}-{}",
+            tasks.name,
+            v.policy.replace([':', '='], "-")
+        );
         let title = format!("{} under {}", tasks.name, label(&v.policy));
         shown.push(assignment::figure(&id, &title, &bars)?);
     }

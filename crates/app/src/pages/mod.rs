@@ -113,7 +113,8 @@ fn tasks(dir: &Path) -> Result<Vec<Tasks>> {
         .into_iter()
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
         .map(|path| {
-            let set = taskfile::from_toml(&files::read_text(&path)?).map_err(|e| e.at(path.display()))?;
+            let set =
+                taskfile::from_toml(&files::read_text(&path)?).map_err(|e| e.at(path.display()))?;
             let name = path
                 .file_stem()
                 .unwrap_or_default()
@@ -204,8 +205,11 @@ fn judge_tasks(
             watch,
             &mut made.figures,
         )?;
-        made.findings
-            .extend(part.findings.first().map(|s| format!("{}: {s}", part.title)));
+        made.findings.extend(
+            part.findings
+                .first()
+                .map(|s| format!("{}: {s}", part.title)),
+        );
         let subject = format!("{} ({})", part.title, judged::need(&tasks.set));
         made.page.answer.push((subject, part.answer.clone()));
         made.page.judged.push(part);
@@ -282,7 +286,11 @@ pub fn next(dir: &Path) -> Vec<(String, String)> {
 /// Sets the machine of the papers beside this one.
 fn compare(material: &Material, made: &mut Made) -> Result<()> {
     const BUILTIN: &str = "xeon-l7455";
-    if material.profile.as_ref().is_none_or(|p| p.platform == BUILTIN) {
+    if material
+        .profile
+        .as_ref()
+        .is_none_or(|p| p.platform == BUILTIN)
+    {
         return Ok(());
     }
     let (profile, platform) = (Profile::builtin(BUILTIN)?, Platform::builtin(BUILTIN)?);
@@ -329,6 +337,11 @@ fn machine(platform: &Platform) -> Vec<(String, String)> {
             .collect();
         facts.push((format!("L{level}"), text.join("; ")));
     }
-    facts.extend(platform.notes.iter().map(|n| ("note".to_owned(), n.clone())));
+    facts.extend(
+        platform
+            .notes
+            .iter()
+            .map(|n| ("note".to_owned(), n.clone())),
+    );
     facts
 }

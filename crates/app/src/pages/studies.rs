@@ -53,7 +53,11 @@ pub fn sentences(results: &Results, profiles: &[&Profile]) -> Vec<String> {
 ///
 /// # Errors
 /// A figure cannot be drawn.
-pub fn section(results: &Results, profiles: &[&Profile], figures: &mut Vec<Figure>) -> Result<Study> {
+pub fn section(
+    results: &Results,
+    profiles: &[&Profile],
+    figures: &mut Vec<Figure>,
+) -> Result<Study> {
     let caption = format!(
         "{} task sets for each of {} caps on the total utilization of {} processors, {}.",
         results.sets,

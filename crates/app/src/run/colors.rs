@@ -88,7 +88,12 @@ impl Provider for Threads {
     }
     fn ready(&self, workers: &[i32]) -> Result<()> {
         let mut hardware = locked(&self.hardware);
-        let Some(Hardware { ways, groups, others }) = &mut *hardware else {
+        let Some(Hardware {
+            ways,
+            groups,
+            others,
+        }) = &mut *hardware
+        else {
             return Ok(());
         };
         for (name, task, own) in groups {
@@ -140,7 +145,11 @@ fn hardware(set: &TaskSet, scheme: Scheme, platform: &Platform) -> Result<Prepar
         of_one: Bytes::new(cache.size.get() / u64::from(ways.number().max(1))),
     };
     let mut plan = plan::plan(set, scheme, &supply)?;
-    let mut sets: Vec<Colors> = plan.tasks.iter().map(|share| share.colors.clone()).collect();
+    let mut sets: Vec<Colors> = plan
+        .tasks
+        .iter()
+        .map(|share| share.colors.clone())
+        .collect();
     sets.push(plan.system.clone());
     let laid = resctrl::together(&sets);
     for (share, colors) in plan.tasks.iter_mut().zip(&laid) {
@@ -162,14 +171,24 @@ fn hardware(set: &TaskSet, scheme: Scheme, platform: &Platform) -> Result<Prepar
     let groups = plan
         .tasks
         .iter()
-        .map(|share| (format!("{}", share.task.0 + 1), share.task, share.colors.clone()))
+        .map(|share| {
+            (
+                format!("{}", share.task.0 + 1),
+                share.task,
+                share.colors.clone(),
+            )
+        })
         .collect();
     Ok(Prepared {
         plan,
         names: names(set),
         cache: format!("{}, ways given out by the hardware", cache.name()),
         provider: Arc::new(Threads {
-            hardware: Mutex::new(Some(Hardware { ways, groups, others })),
+            hardware: Mutex::new(Some(Hardware {
+                ways,
+                groups,
+                others,
+            })),
             ..Threads::default()
         }),
         working: BTreeMap::new(),
@@ -249,7 +268,12 @@ fn pages(
 ///
 /// # Errors
 /// There is not as much, or not in these colors.
-pub fn give(plan: Plan, set: &TaskSet, dispatchers: usize, client: &mut Connection) -> Result<Prepared> {
+pub fn give(
+    plan: Plan,
+    set: &TaskSet,
+    dispatchers: usize,
+    client: &mut Connection,
+) -> Result<Prepared> {
     let mut given = Prepared {
         names: names(set),
         plan,
@@ -272,11 +296,18 @@ pub fn give(plan: Plan, set: &TaskSet, dispatchers: usize, client: &mut Connecti
     }
 }
 
-fn fill(given: &mut Prepared, set: &TaskSet, dispatchers: usize, client: &mut Connection) -> Result<()> {
+fn fill(
+    given: &mut Prepared,
+    set: &TaskSet,
+    dispatchers: usize,
+    client: &mut Connection,
+) -> Result<()> {
     for share in &given.plan.tasks {
         let place = || format!("task {}", set.name(share.task));
         let size = set.wss(share.task).unwrap_or(Bytes::new(0));
-        let memory = client.map_pages(&share.colors, size).map_err(|e| e.at(place()))?;
+        let memory = client
+            .map_pages(&share.colors, size)
+            .map_err(|e| e.at(place()))?;
         given.working.insert(share.task, Arc::new(memory));
         if let Some(first) = share.colors.iter().next() {
             let stack = client.map(&Colors::from_iter([first]), Bytes::new(TILE as u64));
@@ -324,7 +355,9 @@ pub fn wanted(plan: &Plan, set: &TaskSet, dispatchers: usize) -> BTreeMap<Color,
         let pages = set
             .wss(share.task)
             .map_or(0, |wss| wss.get().div_ceil(PAGE as u64)) as usize;
-        let each = pages.div_ceil(share.colors.len().max(1)).div_ceil(TILE_PAGES);
+        let each = pages
+            .div_ceil(share.colors.len().max(1))
+            .div_ceil(TILE_PAGES);
         for (place, color) in share.colors.iter().enumerate() {
             *tiles.entry(color).or_default() += each + usize::from(place == 0);
         }
@@ -375,7 +408,9 @@ impl Prepared {
         let mut tasks = Vec::new();
         for share in &self.plan.tasks {
             let (mut asked, mut moved) = (None, None);
-            if let (Some((palette, on)), Some(memory)) = (&self.palette, self.working.get(&share.task)) {
+            if let (Some((palette, on)), Some(memory)) =
+                (&self.palette, self.working.get(&share.task))
+            {
                 let seen = palette.sort(&memory.pages(), on, watch)?;
                 asked = Some(seen.iter().flatten().count());
                 let other = |(page, color): &(usize, &Option<Color>)| {
@@ -432,7 +467,9 @@ mod tests {
 
     fn free(client: &mut Connection) -> u64 {
         match client.ask(&Request::List {}).unwrap() {
-            partition::protocol::Answer::List { summary } => summary.pages.iter().map(|p| p.0).sum(),
+            partition::protocol::Answer::List { summary } => {
+                summary.pages.iter().map(|p| p.0).sum()
+            }
             other => panic!("{other:?}"),
         }
     }

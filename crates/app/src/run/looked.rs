@@ -51,7 +51,10 @@ pub(super) fn disturbances(findings: &[Finding]) -> Option<String> {
     let among = match runs.as_slice() {
         [] => String::new(),
         [one] => format!(", among them another Warmset run (process {one})"),
-        many => format!(", among them other Warmset runs (processes {})", many.join(", ")),
+        many => format!(
+            ", among them other Warmset runs (processes {})",
+            many.join(", ")
+        ),
     };
     Some(format!(
         "{things} on this machine may disturb the run{among}; `warmset run … --preflight` lists them"
@@ -70,7 +73,8 @@ mod tests {
             Finding::warn("hypervisor", "there is one (KVM).", "`look` at the gaps"),
         ];
         assert_eq!(disturbances(&found[..1]), None);
-        let said = "1 thing on this machine may disturb the run; `warmset run … --preflight` lists them";
+        let said =
+            "1 thing on this machine may disturb the run; `warmset run … --preflight` lists them";
         assert_eq!(disturbances(&found[..2]).as_deref(), Some(said));
         found.push(Finding::warn(
             execute::preflight::OTHER_RUNS,

@@ -169,7 +169,13 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
     findings.extend(reserved.findings);
     let early = options.early.unwrap_or_else(|| preflight::early(&intent));
     Ok(Planned {
-        header: header(set, &machine, reserved.stages, enforcement, &options.command),
+        header: header(
+            set,
+            &machine,
+            reserved.stages,
+            enforcement,
+            &options.command,
+        ),
         set,
         options,
         begun,
@@ -180,7 +186,10 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
         plans,
         enforcement,
         early,
-        preflight: Preflight { findings, of_machine },
+        preflight: Preflight {
+            findings,
+            of_machine,
+        },
         machine,
     })
 }
@@ -298,11 +307,22 @@ impl Planned<'_> {
             watch.note(&line);
         }
         // What is said of this set is no matter of the machine, and concerns its deadlines.
-        for finding in self.preflight.set().iter().filter(|f| f.level == Level::Warn) {
-            watch.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
+        for finding in self
+            .preflight
+            .set()
+            .iter()
+            .filter(|f| f.level == Level::Warn)
+        {
+            watch.note(&format!(
+                "{}: {}; {}",
+                finding.name, finding.seen, finding.remedy
+            ));
         }
         let extras = |what: fn(&model::Extras) -> bool| self.set.extras().iter().any(what);
-        let ignored = match (extras(|x| !x.jitter.is_zero()), extras(|x| !x.blocking.is_zero())) {
+        let ignored = match (
+            extras(|x| !x.jitter.is_zero()),
+            extras(|x| !x.blocking.is_zero()),
+        ) {
             (true, true) => "`jitter` and `blocking` are",
             (true, false) => "`jitter` is",
             (false, true) => "`blocking` is",
@@ -365,7 +385,10 @@ impl Planned<'_> {
             watch.note("processors are kept awake until the end of the run");
         }
         if let Some(at) = self.release_at {
-            watch.note(&format!("all tasks are released at {}", self.begun.wall_at(at)));
+            watch.note(&format!(
+                "all tasks are released at {}",
+                self.begun.wall_at(at)
+            ));
         }
         Ok(changed)
     }
@@ -399,11 +422,11 @@ fn rights(asked: &model::Rights) -> Result<Rights> {
 /// Several policies without a time for each, or a time for one alone.
 fn turns(how: &Scheduling, switch_every: Option<Duration>) -> Result<()> {
     match (how.then().is_empty(), switch_every) {
-        (false, None) => Err(
-            Error::new("several policies are given, and not how long each of them rules")
-                .at("--policy")
-                .remedy("add such as `--switch-every 5s`, or give one policy"),
-        ),
+        (false, None) => Err(Error::new(
+            "several policies are given, and not how long each of them rules",
+        )
+        .at("--policy")
+        .remedy("add such as `--switch-every 5s`, or give one policy")),
         (true, Some(_)) => Err(Error::new("there is only one policy, nothing to switch to")
             .at("--switch-every")
             .remedy("give several, such as `--policy g-edf,p-edf`")),

@@ -35,7 +35,9 @@ impl FromStr for Moment {
             let (Ok(whole), Ok(part)) = (whole, part) else {
                 return Err(bad());
             };
-            return Timestamp::new(whole, part).map(Moment::At).map_err(|_| bad());
+            return Timestamp::new(whole, part)
+                .map(Moment::At)
+                .map_err(|_| bad());
         }
         text.parse().map(Moment::At).map_err(|_| bad())
     }

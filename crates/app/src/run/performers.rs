@@ -51,7 +51,8 @@ pub fn performers(
                 let ns = wcet * u128::from(part.num()) / u128::from(part.den());
                 let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
                 let store = colored.and_then(|c| c.store(set, task));
-                let (work, how) = workload::make_in(set, task, length, u64::from(task.0) + 1, store)?;
+                let (work, how) =
+                    workload::make_in(set, task, length, u64::from(task.0) + 1, store)?;
                 calibrated.push((set.name(task), how));
                 work.into()
             }
@@ -74,10 +75,12 @@ pub fn best_effort(set: &TaskSet, rights: &Rights) -> Result<(Efforts, Vec<(Stri
     for (index, work) in set.best_effort().iter().enumerate() {
         let (effort, count) = match &work.workload {
             Workload::Exec {
-                command, rights: own, ..
+                command,
+                rights: own,
+                ..
             } => {
-                let rights =
-                    rights_of(own, rights).map_err(|e| e.at(format!("best effort {}", work.name)))?;
+                let rights = rights_of(own, rights)
+                    .map_err(|e| e.at(format!("best effort {}", work.name)))?;
                 let command = command.clone();
                 (Effort::Program { command, rights }, 0)
             }

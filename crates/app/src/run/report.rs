@@ -149,7 +149,10 @@ pub struct Ran {
     /// Release to first instruction, of jobs that were chosen at their release.
     pub latency: Times,
     /// By how much a dispatcher woke up too late at most.
-    #[serde(rename = "longest_gap_ns", serialize_with = "model::time::ns::serialize")]
+    #[serde(
+        rename = "longest_gap_ns",
+        serialize_with = "model::time::ns::serialize"
+    )]
     pub longest_gap: Duration,
     /// How often one was late by more than 5 ms.
     pub gaps_over_5ms: u64,
@@ -234,7 +237,10 @@ impl Parts<'_> {
         let triggers = self.triggers();
         let best_effort = self.best_effort();
         let Outcome {
-            ending, end, origin, ..
+            ending,
+            end,
+            origin,
+            ..
         } = self.outcome;
         let mut summary = self.summary;
         if let Some(recorded) = &mut summary.recorded {

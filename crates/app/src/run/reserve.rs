@@ -160,7 +160,10 @@ fn finding(boundary: &Boundary, under: &str, reserved: bool) -> Finding {
         boundary.p99.rounded()
     );
     match reserved {
-        true => Finding::fine(NAME, format!("{cost}; what is reserved{under} has room for it")),
+        true => Finding::fine(
+            NAME,
+            format!("{cost}; what is reserved{under} has room for it"),
+        ),
         false => Finding::warn(
             NAME,
             format!("{cost}; what is reserved{under} has no room for it: deadlines may be missed"),
@@ -283,7 +286,10 @@ mod tests {
     fn quanta_are_as_many_as_their_usable_part_asks_for() {
         // Of every millisecond 0.9 are left: 10 ms need 12 of them, 1 ms needs 2.
         let r = reserved("pd2", &[(10, 20), (1, 10)], 2, 100);
-        assert_eq!((quanta(&r, 0), is_fine(&r)), (vec![ms(12), ms(2)], vec![true]));
+        assert_eq!(
+            (quanta(&r, 0), is_fine(&r)),
+            (vec![ms(12), ms(2)], vec![true])
+        );
         // Where that does not fit, nothing is changed, and it is said.
         let r = reserved("pd2", &[(19, 20), (19, 20)], 2, 100);
         assert_eq!((quanta(&r, 0), is_fine(&r)), (vec![], vec![false]));
@@ -328,12 +334,21 @@ mod tests {
         // two of 10 ms.
         let tasks = [(10, 20); 3];
         let r = reserved("p-edf,pd2", &tasks, 2, 100);
-        assert!(matches!(r.stages[0].assignment, Some(Assignment::Clustered(_))));
+        assert!(matches!(
+            r.stages[0].assignment,
+            Some(Assignment::Clustered(_))
+        ));
         assert_eq!((quanta(&r, 1), is_fine(&r)), (vec![ms(12); 3], vec![true]));
         // Where P-EDF has quanta, too, it has no room; PD² keeps its own.
         let r = reserved("pd2,p-edf:quantum=1ms", &tasks, 2, 100);
-        assert_eq!((quanta(&r, 0), is_fine(&r)), (vec![ms(12); 3], vec![true, false]));
-        assert!(matches!(r.stages[1].assignment, Some(Assignment::Clustered(_))));
+        assert_eq!(
+            (quanta(&r, 0), is_fine(&r)),
+            (vec![ms(12); 3], vec![true, false])
+        );
+        assert!(matches!(
+            r.stages[1].assignment,
+            Some(Assignment::Clustered(_))
+        ));
         // In quanta of 5 ms: 10 ms need three, 1 ms needs one.
         let r = reserved("pd2,pd2:quantum=5ms", &[(10, 20), (1, 10)], 2, 100);
         assert_eq!(quanta(&r, 0), [ms(12), ms(2)]);
@@ -368,7 +383,10 @@ mod tests {
         let why = Error::new("no change of jobs was seen").remedy("do less");
         let told = unmeasured(&why);
         assert_eq!((told.level, told.name), (Level::Warn, "boundaries"));
-        assert!(told.seen.contains("(no change of jobs was seen)"), "{told:?}");
+        assert!(
+            told.seen.contains("(no change of jobs was seen)"),
+            "{told:?}"
+        );
         assert_eq!(told.remedy, "do less");
         let told = unmeasured(&Error::new("it ended").at("watchdog"));
         assert!(told.seen.contains("(watchdog: it ended)"), "{told:?}");

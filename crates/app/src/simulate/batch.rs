@@ -66,8 +66,9 @@ fn answer(batch: &BatchSet, options: &Options, scenario: &Scenario) -> Result<St
         ..scenario.clone()
     };
     let responses = Responses::new(batch.set.len());
-    let (summary, responses) =
-        simulate::simulate(plan, &batch.set, &platform, &scenario, None, &Silent, responses)?;
+    let (summary, responses) = simulate::simulate(
+        plan, &batch.set, &platform, &scenario, None, &Silent, responses,
+    )?;
     let mut line = format!("{{\"id\":{},\"response_us\":[", batch.id);
     for (task, responses) in responses.of.iter().enumerate() {
         line.push_str(if task == 0 { "[" } else { ",[" });
@@ -110,7 +111,9 @@ fn given(processors: &[u32], batch: &BatchSet) -> Result<Assignment> {
             .remedy(format!("give numbers below {}", batch.m)));
     }
     Ok(Assignment::Clustered(Clustered {
-        clusters: (0..batch.m).map(|c| [CpuId(c)].into_iter().collect()).collect(),
+        clusters: (0..batch.m)
+            .map(|c| [CpuId(c)].into_iter().collect())
+            .collect(),
         cluster_of: processors.to_vec(),
     }))
 }

@@ -37,7 +37,9 @@ pub fn releases(text: &str, set: Option<&TaskSet>) -> Result<Releases> {
     match (text, text.strip_prefix("sporadic:")) {
         ("periodic", _) => Ok(Releases::Periodic),
         ("sporadic", _) => Ok(Releases::Sporadic(Ratio::ONE)),
-        (_, Some(how)) if how.contains(':') => Chance::parse(how, MOST).map(Releases::SporadicBy).map_err(at),
+        (_, Some(how)) if how.contains(':') => Chance::parse(how, MOST)
+            .map(Releases::SporadicBy)
+            .map_err(at),
         (_, Some(part)) => part_of(part).map(Releases::Sporadic).map_err(at),
         _ => lists(text, set).map(Releases::Given).map_err(at),
     }
@@ -51,10 +53,13 @@ pub fn release_on(text: &str, set: &TaskSet, platform: &Platform) -> Result<Vec<
     let at = |e: Error| e.at("--release-on");
     let processor = |text: &str| {
         let cpu = text.trim().parse().map(CpuId).ok();
-        cpu.filter(|cpu| platform.usable().contains(*cpu)).ok_or_else(|| {
-            at(Error::new(format!("`{text}` is no processor that can be used"))
-                .remedy(format!("choose among {}", platform.usable())))
-        })
+        cpu.filter(|cpu| platform.usable().contains(*cpu))
+            .ok_or_else(|| {
+                at(
+                    Error::new(format!("`{text}` is no processor that can be used"))
+                        .remedy(format!("choose among {}", platform.usable())),
+                )
+            })
     };
     if !text.contains('=') {
         return Ok(vec![Some(processor(text)?); set.len()]);
@@ -62,11 +67,16 @@ pub fn release_on(text: &str, set: &TaskSet, platform: &Platform) -> Result<Vec<
     let mut all = vec![None; set.len()];
     for item in text.split(',') {
         let (name, cpu) = item.rsplit_once('=').ok_or_else(|| {
-            at(Error::new(format!("`{item}` is not TASK=CPU")).remedy("write such as `camera=0,radar=1`"))
+            at(Error::new(format!("`{item}` is not TASK=CPU"))
+                .remedy("write such as `camera=0,radar=1`"))
         })?;
-        let task = set.ids().find(|id| set.name(*id) == name.trim()).ok_or_else(|| {
-            at(Error::new(format!("the set has no task `{}`", name.trim())).remedy("name one of its tasks"))
-        })?;
+        let task = set
+            .ids()
+            .find(|id| set.name(*id) == name.trim())
+            .ok_or_else(|| {
+                at(Error::new(format!("the set has no task `{}`", name.trim()))
+                    .remedy("name one of its tasks"))
+            })?;
         all[task.index()] = Some(processor(cpu)?);
     }
     Ok(all)
@@ -105,7 +115,8 @@ pub fn execution(text: &str, set: Option<&TaskSet>) -> Result<Execution> {
 /// # Errors
 /// Not such a number, or one with more than twelve decimals.
 pub fn part_of(text: &str) -> Result<Ratio> {
-    let bad = || Error::new(format!("`{text}` is not a part")).remedy("write a number such as `0.8`");
+    let bad =
+        || Error::new(format!("`{text}` is not a part")).remedy("write a number such as `0.8`");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = u32::try_from(fraction.len())
         .ok()
@@ -122,19 +133,29 @@ pub fn part_of(text: &str) -> Result<Ratio> {
 fn discrete(text: &str) -> Result<Vec<(Ratio, u64)>> {
     let weighed = |item: &str| {
         let bad = || {
-            Error::new(format!("`{item}` is not PART=WEIGHT"))
-                .remedy("write parts of the WCET with whole weights, such as `discrete:0.5=90,1=10`")
+            Error::new(format!("`{item}` is not PART=WEIGHT")).remedy(
+                "write parts of the WCET with whole weights, such as `discrete:0.5=90,1=10`",
+            )
         };
         let (part, weight) = item.split_once('=').ok_or_else(bad)?;
-        Ok((part_of(part.trim())?, weight.trim().parse().map_err(|_| bad())?))
+        Ok((
+            part_of(part.trim())?,
+            weight.trim().parse().map_err(|_| bad())?,
+        ))
     };
     text.split(',').map(|item| weighed(item.trim())).collect()
 }
 
 /// The lines of a file, one for each task, each word read by `read`; `#` starts a remark.
-fn lines<T>(path: &str, set: Option<&TaskSet>, read: impl Fn(&str) -> Result<T>) -> Result<Vec<Vec<T>>> {
+fn lines<T>(
+    path: &str,
+    set: Option<&TaskSet>,
+    read: impl Fn(&str) -> Result<T>,
+) -> Result<Vec<Vec<T>>> {
     let Some(set) = set else {
-        return Err(Error::new("a batch has no times from a file").remedy("give a number, or leave it out"));
+        return Err(
+            Error::new("a batch has no times from a file").remedy("give a number, or leave it out")
+        );
     };
     let text = files::read_text(Path::new(path))?;
     let mut lists = Vec::new();
@@ -147,18 +168,22 @@ fn lines<T>(path: &str, set: Option<&TaskSet>, read: impl Fn(&str) -> Result<T>)
         lists.push(words.map_err(|e| e.at(format!("{path}:{}", index + 1)))?);
     }
     if lists.len() != set.len() {
-        return Err(
-            Error::new(format!("{} lines of times for {} tasks", lists.len(), set.len()))
-                .at(path)
-                .remedy("give one line for each task, in the order of the set"),
-        );
+        return Err(Error::new(format!(
+            "{} lines of times for {} tasks",
+            lists.len(),
+            set.len()
+        ))
+        .at(path)
+        .remedy("give one line for each task, in the order of the set"));
     }
     Ok(lists)
 }
 
 /// Times, in the order of the jobs.
 fn lists(path: &str, set: Option<&TaskSet>) -> Result<Vec<Vec<u64>>> {
-    lines(path, set, |word| word.parse::<Duration>().map(Duration::nanos))
+    lines(path, set, |word| {
+        word.parse::<Duration>().map(Duration::nanos)
+    })
 }
 
 /// Times with how often each was measured.

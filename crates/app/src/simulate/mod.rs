@@ -9,11 +9,15 @@ use crate::scheduling::Scheduling;
 use crate::{Charged, Choice, On, Tasks, provenance};
 use model::files::Aside;
 use model::watch::Watch;
-use model::{Duration, Enforcement, Error, Instant, Platform, Provenance, Result, Statistic, TaskSet};
+use model::{
+    Duration, Enforcement, Error, Instant, Platform, Provenance, Result, Statistic, TaskSet,
+};
 use policy::Spec;
 use policy::catalog::Needs;
 use serde::Serialize;
-use simulate::{Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary, Traced};
+use simulate::{
+    Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary, Traced,
+};
 use std::path::PathBuf;
 use trace::{FileSink, Header, Stage};
 
@@ -94,7 +98,12 @@ impl Options {
             true => LONGEST_DEFAULT,
             false => default_horizon(set),
         });
-        scenario.lateness = lateness(self.scheduling.policy(), self.jitter, set, &scenario.releases)?;
+        scenario.lateness = lateness(
+            self.scheduling.policy(),
+            self.jitter,
+            set,
+            &scenario.releases,
+        )?;
         scenario.check(set)?;
         Ok(scenario)
     }
@@ -194,7 +203,15 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
     remarks(set, &scenario, costs, watch);
     let distributions = Distributions::new(set);
     let (summary, distributions) = match &options.trace {
-        None => simulate::simulate(plan, set, &platform, &scenario, costs, &watch, distributions)?,
+        None => simulate::simulate(
+            plan,
+            set,
+            &platform,
+            &scenario,
+            costs,
+            &watch,
+            distributions,
+        )?,
         Some(file) => {
             let stage = how.stage(how.policy(), assignment)?;
             let header = Header {
@@ -237,7 +254,9 @@ fn remarks(set: &TaskSet, scenario: &Scenario, costs: Option<&Costs>, watch: &dy
         watch.note("best-effort work takes no time from tasks, and is left out");
     }
     if set.extras().iter().any(|x| !x.blocking.is_zero()) {
-        watch.note("blocking is not simulated: no job here holds another one up but by its priority");
+        watch.note(
+            "blocking is not simulated: no job here holds another one up but by its priority",
+        );
     }
     let triggered = |id: &model::TaskId| set.details(*id).is_some_and(|d| d.trigger.is_some());
     if let (Some(task), Releases::Periodic) = (set.ids().find(triggered), &scenario.releases) {
@@ -255,8 +274,17 @@ fn remarks(set: &TaskSet, scenario: &Scenario, costs: Option<&Costs>, watch: &dy
 ///
 /// # Errors
 /// A policy whose slices, turns, slots or quanta count from the release.
-pub fn lateness(policy: &Spec, how: Jitter, set: &TaskSet, releases: &Releases) -> Result<Lateness> {
-    let has_jitter = |id: &model::TaskId| set.extras().get(id.index()).is_some_and(|x| !x.jitter.is_zero());
+pub fn lateness(
+    policy: &Spec,
+    how: Jitter,
+    set: &TaskSet,
+    releases: &Releases,
+) -> Result<Lateness> {
+    let has_jitter = |id: &model::TaskId| {
+        set.extras()
+            .get(id.index())
+            .is_some_and(|x| !x.jitter.is_zero())
+    };
     let Some(task) = set.ids().find(has_jitter) else {
         return Ok(Lateness::None);
     };

@@ -67,14 +67,17 @@ impl Options {
             Some(to) => Instant::ZERO + to,
             None if self.is_picture() => {
                 let reach = Duration::from_nanos(longest.nanos().saturating_mul(8));
-                from.checked_add(reach).unwrap_or(Instant::from_nanos(u64::MAX))
+                from.checked_add(reach)
+                    .unwrap_or(Instant::from_nanos(u64::MAX))
             }
             None => Instant::from_nanos(u64::MAX),
         };
         match from >= to {
-            true => Err(Error::new(format!("the window from {from} to {to} is empty"))
-                .at("--to-time")
-                .remedy("give an end after `--from`")),
+            true => Err(
+                Error::new(format!("the window from {from} to {to} is empty"))
+                    .at("--to-time")
+                    .remedy("give an end after `--from`"),
+            ),
             false => Ok((from, to)),
         }
     }
@@ -123,9 +126,20 @@ pub fn export<'o>(
         ended: None,
         passed: false,
     };
-    let (mut sink, condition) = replay(file, "exporting", sink, |s| s.ended.is_some() || s.passed, watch)?;
+    let (mut sink, condition) = replay(
+        file,
+        "exporting",
+        sink,
+        |s| s.ended.is_some() || s.passed,
+        watch,
+    )?;
     watch.finish();
-    note_damage(file, &condition, !sink.passed && sink.ended.is_none(), watch);
+    note_damage(
+        file,
+        &condition,
+        !sink.passed && sink.ended.is_none(),
+        watch,
+    );
     sink.finish();
     match sink.ended {
         Some(Err(e)) => Err(e),
@@ -156,11 +170,12 @@ fn picture(
         watch.finish();
     }
     if view.cut {
-        return Err(
-            Error::new(format!("there are more than {} pieces in the window", View::MOST))
-                .at(file.display())
-                .remedy("narrow it with `--from` and `--to-time`"),
-        );
+        return Err(Error::new(format!(
+            "there are more than {} pieces in the window",
+            View::MOST
+        ))
+        .at(file.display())
+        .remedy("narrow it with `--from` and `--to-time`"));
     }
     let title = options
         .title
@@ -179,7 +194,12 @@ fn shortened((from, end): (Instant, Instant), asked: Instant) -> String {
     )
 }
 
-fn view_of(file: &Path, header: &Header, (from, to): (Instant, Instant), watch: &dyn Watch) -> Result<View> {
+fn view_of(
+    file: &Path,
+    header: &Header,
+    (from, to): (Instant, Instant),
+    watch: &dyn Watch,
+) -> Result<View> {
     let viewer = Viewer::new(header, from, to);
     let (viewer, condition) = replay(file, "drawing", viewer, Viewer::is_done, watch)?;
     note_damage(file, &condition, !viewer.is_done(), watch);

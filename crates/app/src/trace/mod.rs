@@ -5,7 +5,9 @@ pub mod export;
 use ::trace::check::{Options as Checks, Violation};
 use ::trace::stats::JobRow;
 use ::trace::view::Moment;
-use ::trace::{Checker, Condition, Header, Origin, Reader, Sink, Statistics, Verdict, View, Viewer, csv};
+use ::trace::{
+    Checker, Condition, Header, Origin, Reader, Sink, Statistics, Verdict, View, Viewer, csv,
+};
 use model::watch::Watch;
 use model::{Duration, Error, Instant, Result, files};
 use report::schedule::{self, Rows};
@@ -121,7 +123,9 @@ pub fn check(file: &Path, options: &CheckOptions, watch: &dyn Watch) -> Result<C
         Some(violation) => Some(around(file, &header, violation, watch)?),
         None => None,
     };
-    if let (Some(path), Some(view), Some(violation)) = (&options.picture, &picture, verdict.first.first()) {
+    if let (Some(path), Some(view), Some(violation)) =
+        (&options.picture, &picture, verdict.first.first())
+    {
         let title = format!(
             "{}: rule {} is broken at {}",
             policies_of(&header),

@@ -82,6 +82,7 @@ impl<B: Backend> Books<B> {
             let quantum = self.quantum.nanos().max(1);
             budget = budget.div_ceil(quantum).saturating_mul(quantum);
         }
-        self.limits.set(place.index(), at(state.slice_left).min(budget));
+        self.limits
+            .set(place.index(), at(state.slice_left).min(budget));
     }
 }

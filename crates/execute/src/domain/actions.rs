@@ -49,8 +49,7 @@ impl Actions {
 
     /// Is the task, which is at this place, to run at another one?
     pub fn moves(&self, task: TaskId, place: Place) -> bool {
-        let comes =
-            |a: &Action| matches!(a, Action::Run { place: to, task: who } if *who == task && *to != place);
+        let comes = |a: &Action| matches!(a, Action::Run { place: to, task: who } if *who == task && *to != place);
         self.list.iter().any(comes)
     }
 }
@@ -61,7 +60,9 @@ impl Decisions for Actions {
         self.list.push(Action::Run { place, task });
     }
     fn idle(&mut self, place: u32) {
-        self.list.push(Action::Idle { place: Place(place) });
+        self.list.push(Action::Idle {
+            place: Place(place),
+        });
     }
     fn wake(&mut self, at: Instant) {
         self.wake = Some(at);

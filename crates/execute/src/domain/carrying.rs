@@ -15,13 +15,19 @@ impl<B: Backend> Books<B> {
     pub(super) fn carry_out(&mut self, actions: &mut Actions) {
         let here = self.here;
         let chosen = actions.list.iter().rev().find_map(|action| match action {
-            Action::Run { place, task } if *place == here => Some((*task, self.tasks[task.index()].number)),
+            Action::Run { place, task } if *place == here => {
+                Some((*task, self.tasks[task.index()].number))
+            }
             _ => None,
         });
         let cpu = self.cpu_here();
         let begun = self.now;
-        self.producer
-            .push(Record::overhead_begin(begun, cpu, Overhead::Scheduling, chosen));
+        self.producer.push(Record::overhead_begin(
+            begun,
+            cpu,
+            Overhead::Scheduling,
+            chosen,
+        ));
         let decided = self.pass();
         if self.decisions == self.decided + 1 {
             self.thoughts.record(decided.since(self.began).nanos());
@@ -66,8 +72,12 @@ impl<B: Backend> Books<B> {
         }
         let job = Some((task, self.tasks[task.index()].number));
         let (cpu, now) = (self.cpus[place.index()], self.now);
-        self.producer
-            .push(Record::overhead_begin(now, cpu, Overhead::ContextSwitch, job));
+        self.producer.push(Record::overhead_begin(
+            now,
+            cpu,
+            Overhead::ContextSwitch,
+            job,
+        ));
         self.put_on(place, task);
         let now = self.pass();
         self.producer

@@ -39,7 +39,10 @@ impl<T> Carried<T> {
 impl<B: Backend> Books<B> {
     /// The task, which runs nowhere, is this domain's from now on.
     pub(super) fn own(&mut self, task: TaskId, state: TaskState, known: TaskOf<B>) {
-        self.tasks[task.index()] = TaskState { owned: true, ..state };
+        self.tasks[task.index()] = TaskState {
+            owned: true,
+            ..state
+        };
         let taken = self.backend.take(task, known);
         self.check(taken);
     }
@@ -113,7 +116,13 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     }
 
     /// A task of another stage is this domain's from now on; its job, if it has one, runs nowhere.
-    fn take_task_over(&mut self, team: &Team<B::Host>, task: TaskId, state: &TaskState, known: TaskOf<B>) {
+    fn take_task_over(
+        &mut self,
+        team: &Team<B::Host>,
+        task: TaskId,
+        state: &TaskState,
+        known: TaskOf<B>,
+    ) {
         // Whoever finishes from here on says so here; what was finished before is seen by whoever
         // looks now.
         team.move_reports_to(task, self.books.domain);
@@ -140,7 +149,10 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         team.inboxes[domain.index()].take_mail(&mut self.mail);
         for letter in std::mem::take(&mut self.mail) {
             if let Mail::Task { task, state, .. } = letter {
-                self.books.tasks[task.index()] = TaskState { owned: true, ..state };
+                self.books.tasks[task.index()] = TaskState {
+                    owned: true,
+                    ..state
+                };
             }
         }
         let states = (0..).map(TaskId).zip(&self.books.tasks);

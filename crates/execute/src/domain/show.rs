@@ -12,7 +12,9 @@ impl<B: Backend> Books<B> {
         let deadline = nominal + self.parameters[task.index()].deadline;
         // Where the task last ran, if that is in the domain, else at the domain's first processor.
         let last = self.tasks[task.index()].last;
-        let cpu = last.filter(|cpu| self.cpus.contains(cpu)).unwrap_or(self.cpus[0]);
+        let cpu = last
+            .filter(|cpu| self.cpus.contains(cpu))
+            .unwrap_or(self.cpus[0]);
         let event = Record::release(self.now, cpu, task, number, deadline);
         self.producer.push(event);
     }
@@ -28,7 +30,8 @@ impl<B: Backend> Books<B> {
     pub(super) fn end_overhead(&mut self, overhead: Overhead, task: TaskId, number: u64) {
         let (cpu, job) = (self.cpu_here(), Some((task, number)));
         let now = self.pass();
-        self.producer.push(Record::overhead_end(now, cpu, overhead, job));
+        self.producer
+            .push(Record::overhead_end(now, cpu, overhead, job));
     }
 
     pub(super) fn show_start(&mut self, place: Place, task: TaskId) {
@@ -65,12 +68,20 @@ impl<B: Backend> Books<B> {
         }
         let deadline = self.deadline_of(task, number);
         if now > deadline {
-            self.producer
-                .push(Record::deadline_miss(now, Some(cpu), task, number, deadline));
+            self.producer.push(Record::deadline_miss(
+                now,
+                Some(cpu),
+                task,
+                number,
+                deadline,
+            ));
         }
         let event = Record::completion(now, cpu, task, number, executed);
-        self.producer
-            .push(if cut { event.flagged(Flags::CUT) } else { event });
+        self.producer.push(if cut {
+            event.flagged(Flags::CUT)
+        } else {
+            event
+        });
         if let Some(other) = displaced {
             let other_number = self.tasks[other.index()].number;
             self.producer
@@ -97,8 +108,13 @@ impl<B: Backend> Books<B> {
         let (state, cpu) = (self.tasks[task.index()], self.cpus[place.index()]);
         let executed = Duration::from_nanos(state.executed);
         let now = self.now;
-        self.producer
-            .push(Record::budget_exhausted(now, cpu, task, state.number, executed));
+        self.producer.push(Record::budget_exhausted(
+            now,
+            cpu,
+            task,
+            state.number,
+            executed,
+        ));
         self.producer
             .push(Record::preemption(now, cpu, task, state.number));
         self.shown[place.index()] = Shown::Busy;
@@ -134,10 +150,12 @@ impl<B: Backend> Books<B> {
     pub(super) fn show_server(&mut self, place: Place, server: Option<u32>) {
         let cpu = self.cpus[place.index()];
         if let Some(before) = std::mem::replace(&mut self.serving[place.index()], server) {
-            self.producer.push(Record::server_end(self.now, cpu, before));
+            self.producer
+                .push(Record::server_end(self.now, cpu, before));
         }
         if let Some(server) = server {
-            self.producer.push(Record::server_begin(self.now, cpu, server));
+            self.producer
+                .push(Record::server_begin(self.now, cpu, server));
         }
     }
 }

@@ -104,22 +104,30 @@ impl<M: Maker> Engine<M> {
             self.team.host.post(id).clear();
             self.team.inboxes[post.domain.index()].clear();
         }
-        let stage = (self.make)(number as usize % self.cpus.len(), &self.common, site, producers);
+        let stage = (self.make)(
+            number as usize % self.cpus.len(),
+            &self.common,
+            site,
+            producers,
+        );
         let provider = self.settings.provider.as_ref();
         let started = stage.start(&self.team, provider)?;
-        self.dispatchers.extend(started.into_iter().map(|d| (number, d)));
+        self.dispatchers
+            .extend(started.into_iter().map(|d| (number, d)));
         self.stages.push_back((number, stage));
         self.made += 1;
         self.sentinels.retain(|s| !s.is_finished());
         let guarded = self.workers.iter().any(Option::is_none);
         for post in posts.into_iter().filter(|_| guarded) {
-            self.sentinels.push(sentinel::start(&self.team, number, post)?);
+            self.sentinels
+                .push(sentinel::start(&self.team, number, post)?);
         }
         // Everybody is at his place before anything begins.
         let ready = |team: &ThreadTeam| {
             let at_post = |post: PostId| {
                 let words = team.host.post(post);
-                words.taken.load(Ordering::Acquire) && (!guarded || words.guarded.load(Ordering::Acquire))
+                words.taken.load(Ordering::Acquire)
+                    && (!guarded || words.guarded.load(Ordering::Acquire))
             };
             team.host.workers.iter().all(Worker::is_ready)
                 && team.posts_of(number).all(|(post, _)| at_post(post))
@@ -138,7 +146,8 @@ impl<M: Maker> Engine<M> {
     fn look_ahead(&mut self, timeline: Timeline) -> Result<()> {
         self.put_away();
         let made = self.made;
-        let end = Instant::ZERO + Duration::from_nanos(self.turns.1.nanos().saturating_mul(u64::from(made)));
+        let end = Instant::ZERO
+            + Duration::from_nanos(self.turns.1.nanos().saturating_mul(u64::from(made)));
         let rules = self.team.ruling() + 1 == made;
         let due = timeline.now() + AHEAD >= end && rules;
         // Where this comes late, the run may be over already: nobody would hand over.
@@ -167,8 +176,13 @@ impl<M: Maker> Engine<M> {
     /// Keeps of stages that are over what came of them.
     fn put_away(&mut self) {
         let ruling = self.team.ruling();
-        while self.stages.front().is_some_and(|(number, _)| *number < ruling) {
-            let is_at_work = |(stage, d): &(u32, JoinHandle<()>)| *stage < ruling && !d.is_finished();
+        while self
+            .stages
+            .front()
+            .is_some_and(|(number, _)| *number < ruling)
+        {
+            let is_at_work =
+                |(stage, d): &(u32, JoinHandle<()>)| *stage < ruling && !d.is_finished();
             if self.dispatchers.iter().any(is_at_work) {
                 return;
             }

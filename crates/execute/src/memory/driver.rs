@@ -89,7 +89,8 @@ struct Make<'a>(&'a Common<Virtual>, Site, Vec<Producer>);
 impl Visit for Make<'_> {
     type Out = Arc<dyn MemoryStage>;
     fn visit<P: Policy + Send + 'static>(self, plan: Plan<P>) -> Self::Out {
-        let domains: Domains<P, MemoryBackend> = Domains::new(plan, self.0, self.1, self.2.into_iter());
+        let domains: Domains<P, MemoryBackend> =
+            Domains::new(plan, self.0, self.1, self.2.into_iter());
         Arc::new(domains)
     }
 }
@@ -107,11 +108,16 @@ struct Driver<'a> {
 }
 
 /// Runs plans of one set, in turn if they are several.
-pub(crate) fn run(plans: &[AnyPlan], set: &TaskSet, execution: Execution, settings: Settings) -> Ran {
+pub(crate) fn run(
+    plans: &[AnyPlan],
+    set: &TaskSet,
+    execution: Execution,
+    settings: Settings,
+) -> Ran {
     let cpus: Vec<_> = plans.iter().map(|p| p.clone().visit(Processors)).collect();
-    let turns = settings
-        .turn
-        .map_or(1, |turn| settings.horizon.nanos().div_ceil(turn.nanos()) as u32);
+    let turns = settings.turn.map_or(1, |turn| {
+        settings.horizon.nanos().div_ceil(turn.nanos()) as u32
+    });
     let (posts, inboxes) = team::lay_out(&cpus, turns, set.len());
     let asked = |task: TaskId| settings.asked.iter().any(|(_, of, _)| *of == task);
     let parameters: Arc<[Parameters]> = set
@@ -127,7 +133,13 @@ pub(crate) fn run(plans: &[AnyPlan], set: &TaskSet, execution: Execution, settin
     let machine = Machine::new(set.len(), execution, settings.failures.clone());
     let names = set.ids().map(|task| set.name(task)).collect();
     let triggered: Vec<bool> = parameters.iter().map(|p| p.triggered).collect();
-    let team = Arc::new(Team::new(Virtual::new(machine), names, posts, inboxes, triggered));
+    let team = Arc::new(Team::new(
+        Virtual::new(machine),
+        names,
+        posts,
+        inboxes,
+        triggered,
+    ));
     let most = cpus.iter().map(Vec::len).max().unwrap_or(0);
     let writers = cpus[0].iter().flatten().copied().take(most);
     let (producers, mut collector) = recorder::rings(writers, 1 << 16);
@@ -180,7 +192,11 @@ impl Driver<'_> {
     /// Makes the next stage, as a supervisor does some time before it is to rule.
     fn add_stage(&mut self, producers: Vec<Producer>) {
         let number = self.stages.len() as u32;
-        let posts: Vec<_> = self.team().posts_of(number).map(|(id, p)| (id, *p)).collect();
+        let posts: Vec<_> = self
+            .team()
+            .posts_of(number)
+            .map(|(id, p)| (id, *p))
+            .collect();
         for (_, post) in &posts {
             self.team().inboxes[post.domain.index()].clear();
         }
@@ -191,7 +207,8 @@ impl Driver<'_> {
             post: first,
         };
         let plan = self.plans[number as usize % self.plans.len()].clone();
-        self.stages.push(plan.visit(Make(&self.common, site, producers)));
+        self.stages
+            .push(plan.visit(Make(&self.common, site, producers)));
     }
 
     /// The latest stage rules from now on: all of its dispatchers look, and the next stage is made.
@@ -226,7 +243,10 @@ impl Driver<'_> {
     fn place_of(&self, post: PostId) -> (u32, Place) {
         let domain: DomainId = self.team().posts[post.index()].domain;
         let leader = self.team().inboxes[domain.index()].leader;
-        (domain.0 - self.stage().site().domain.0, Place(post.0 - leader.0))
+        (
+            domain.0 - self.stage().site().domain.0,
+            Place(post.0 - leader.0),
+        )
     }
 
     /// The next dispatcher that looks at its domain now: one that was called, or a leader for whom
@@ -252,7 +272,11 @@ impl Driver<'_> {
             }
             // The others of its domain come to its end too, and the last dispatcher hands over.
             let of_domain = self.team().posts[post.index()].domain;
-            for (other, _) in self.team().posts_of(stage).filter(|(_, p)| p.domain == of_domain) {
+            for (other, _) in self
+                .team()
+                .posts_of(stage)
+                .filter(|(_, p)| p.domain == of_domain)
+            {
                 self.team().host.machine().called.insert(other);
             }
             self.here.retain(|other| *other != post);

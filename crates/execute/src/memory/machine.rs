@@ -161,7 +161,10 @@ impl Machine {
     pub fn preempt(&mut self, task: TaskId, cpu: CpuId) {
         let lingers = self.lingers();
         if self.runs_on(task) != Some(cpu) && self.done_since(task) == 0 {
-            self.note(format!("T{} is preempted on {cpu} and is not there", task.0 + 1));
+            self.note(format!(
+                "T{} is preempted on {cpu} and is not there",
+                task.0 + 1
+            ));
         }
         if lingers > 0 {
             self.execute(task, lingers);

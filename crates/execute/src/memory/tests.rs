@@ -9,13 +9,16 @@ mod limits;
 use super::driver::{self, Ran, Settings};
 use super::{Execution, Failure, Operation};
 use analyze::assign::{How, assign};
-use model::{Assignment, Details, Duration, Instant, Platform, Provenance, TaskId, TaskSet, Timing};
+use model::{
+    Assignment, Details, Duration, Instant, Platform, Provenance, TaskId, TaskSet, Timing,
+};
 use policy::{AnyPlan, Setup, Spec};
 use std::sync::Arc;
 use trace::check::Options;
 use trace::{Checker, Event, EventKind, Header, Origin, Sink, Stage, Statistics, Verdict};
 
-/// Every word by which the suites try a policy; quantum-driven ones with quanta that these sets suit.
+/// Every word by which the suites try a policy; quantum-driven ones with quanta that these sets
+/// suit.
 fn policies() -> impl Iterator<Item = String> {
     let quantum = |word: &str| match word.contains(':') {
         true => format!("{word},quantum=1ms"),

@@ -103,7 +103,10 @@ const CHOICE: &str = "/sys/kernel/debug/sched/preempt";
 pub(super) fn preemption(intent: &Intent<'_>) -> Finding {
     let name = "kernel preemption";
     let waits = "real-time threads wait while the kernel works for other programs";
-    let version = intent.tree.text("/proc/sys/kernel/version").unwrap_or_default();
+    let version = intent
+        .tree
+        .text("/proc/sys/kernel/version")
+        .unwrap_or_default();
     let is = |word: &str| version.split_whitespace().any(|w| w == word);
     if is("PREEMPT_RT") || is("PREEMPT") {
         return Finding::fine(name, format!("the kernel can be preempted ({version})"));
@@ -127,9 +130,10 @@ pub(super) fn preemption(intent: &Intent<'_>) -> Finding {
                 .find_map(|w| w.strip_prefix("preempt="))
         });
     match choice {
-        Some(full @ ("full" | "lazy")) => {
-            Finding::fine(name, format!("the kernel can be preempted (preempt={full})"))
-        }
+        Some(full @ ("full" | "lazy")) => Finding::fine(
+            name,
+            format!("the kernel can be preempted (preempt={full})"),
+        ),
         Some(other) => Finding::warn(
             name,
             format!("the kernel is told not to be preempted (preempt={other}): {waits}"),
@@ -138,7 +142,9 @@ pub(super) fn preemption(intent: &Intent<'_>) -> Finding {
         None => Finding::warn(
             name,
             format!("the kernel does not tell whether it can be preempted; if not, {waits}"),
-            format!("boot with `preempt=full`, or as root mount debugfs and `echo full > {CHOICE}`"),
+            format!(
+                "boot with `preempt=full`, or as root mount debugfs and `echo full > {CHOICE}`"
+            ),
         ),
     }
 }

@@ -37,7 +37,9 @@ fn fullest(intent: &Intent<'_>, stage: &Stage, most: f64) -> Finding {
     if percent > most {
         Finding::refuse(
             name,
-            format!("{seen}; {most:.0} % can be had, the rest is for ordinary programs and dispatchers"),
+            format!(
+                "{seen}; {most:.0} % can be had, the rest is for ordinary programs and dispatchers"
+            ),
             format!("stay below {most:.0} %: give fewer tasks, or `--execution` a smaller part"),
         )
     } else {
@@ -53,7 +55,8 @@ fn shares(intent: &Intent<'_>, assignment: Option<&Assignment>) -> Vec<(String, 
         true => Ratio::ONE.to_f64(),
         false => intent.part.to_f64(),
     };
-    let utilization = |task: TaskId| intent.set.timings()[task.index()].utilization().to_f64() * part(task);
+    let utilization =
+        |task: TaskId| intent.set.timings()[task.index()].utilization().to_f64() * part(task);
     let mut single: BTreeMap<CpuId, f64> = BTreeMap::new();
     match assignment {
         None => {
@@ -100,8 +103,11 @@ fn shares(intent: &Intent<'_>, assignment: Option<&Assignment>) -> Vec<(String, 
             }
             let turns = || {
                 slots.timetables.iter().flat_map(|t| {
-                    let length = |s: &model::assignment::Serve| s.end.saturating_sub(s.start).nanos() as f64;
-                    t.turns.iter().map(move |s| (t.cpu, s.server as usize, length(s)))
+                    let length =
+                        |s: &model::assignment::Serve| s.end.saturating_sub(s.start).nanos() as f64;
+                    t.turns
+                        .iter()
+                        .map(move |s| (t.cpu, s.server as usize, length(s)))
                 })
             };
             for (_, server, length) in turns().filter(|(_, server, _)| *server < servers) {
@@ -136,7 +142,13 @@ impl Shortest {
     }
 
     /// Is it long enough to be policed? `under`: which policy it is of.
-    fn finding(self, name: &'static str, under: &str, policed: Duration, remedy: &str) -> Option<Finding> {
+    fn finding(
+        self,
+        name: &'static str,
+        under: &str,
+        policed: Duration,
+        remedy: &str,
+    ) -> Option<Finding> {
         let (time, what) = self.0?;
         Some(match time < policed {
             true => Finding::refuse(

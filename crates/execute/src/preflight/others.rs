@@ -26,10 +26,14 @@ pub(super) fn programs(intent: &Intent<'_>) -> Vec<Finding> {
     };
     let all = others(intent.tree, std::process::id());
     let runs = runs(&all);
-    let of_a_run = |other: &Other| runs.contains_key(&other.process) || runs.contains_key(&other.parent);
+    let of_a_run =
+        |other: &Other| runs.contains_key(&other.process) || runs.contains_key(&other.parent);
     let mut programs: BTreeMap<u32, Vec<Other>> = BTreeMap::new();
     for other in all.iter().filter(|other| near(other) && !of_a_run(other)) {
-        programs.entry(other.process).or_default().push(other.clone());
+        programs
+            .entry(other.process)
+            .or_default()
+            .push(other.clone());
     }
     let mut found: Vec<Finding> = runs.iter().map(|(pid, on)| run(*pid, on, intent)).collect();
     if programs.is_empty() {
@@ -39,7 +43,12 @@ pub(super) fn programs(intent: &Intent<'_>) -> Vec<Finding> {
         ));
     }
     let more = programs.len().saturating_sub(MOST);
-    found.extend(programs.values().take(MOST).map(|threads| finding(name, threads)));
+    found.extend(
+        programs
+            .values()
+            .take(MOST)
+            .map(|threads| finding(name, threads)),
+    );
     if more > 0 {
         found.push(Finding::warn(
             name,
@@ -79,7 +88,9 @@ fn run(process: u32, on: &Option<CpuSet>, intent: &Intent<'_>) -> Finding {
     match on {
         Some(cpus) if !meets(cpus) => Finding::fine(
             name,
-            format!("process {process} runs tasks on processors {cpus}, which this run does not use"),
+            format!(
+                "process {process} runs tasks on processors {cpus}, which this run does not use"
+            ),
         ),
         _ => Finding::warn(
             name,

@@ -16,7 +16,14 @@ fn core_of(processor: &Processor) -> (u32, u32) {
 /// anybody's work may run.
 pub(super) fn siblings(intent: &Intent<'_>) -> Vec<Finding> {
     let name = "hardware threads";
-    let online = || intent.machine.platform.processors.iter().filter(|p| p.online);
+    let online = || {
+        intent
+            .machine
+            .platform
+            .processors
+            .iter()
+            .filter(|p| p.online)
+    };
     let is_ours = |p: &Processor| intent.cpus.contains(&p.id);
     let mut cores: Vec<(u32, u32)> = online().filter(|p| is_ours(p)).map(core_of).collect();
     let count = cores.len();
@@ -30,7 +37,9 @@ pub(super) fn siblings(intent: &Intent<'_>) -> Vec<Finding> {
                 "{} processors share a core with another: jobs slow each other down",
                 count - cores.len()
             ),
-            format!("use one processor a core (`--cpus`), or as root `echo off > {CPUS}/smt/control`"),
+            format!(
+                "use one processor a core (`--cpus`), or as root `echo off > {CPUS}/smt/control`"
+            ),
         ));
     }
     let outside: CpuSet = online()
@@ -44,7 +53,9 @@ pub(super) fn siblings(intent: &Intent<'_>) -> Vec<Finding> {
         };
         found.push(Finding::warn(
             name,
-            format!("{which} {outside} {share} a core with the run: other work there slows jobs down"),
+            format!(
+                "{which} {outside} {share} a core with the run: other work there slows jobs down"
+            ),
             format!("keep all work off, or as root `echo 0 > {CPUS}/cpu{first}/online`{likewise}"),
         ));
     }
@@ -105,7 +116,9 @@ pub(super) fn sleep(intent: &Intent<'_>) -> Finding {
         true => {
             "`--awake` keeps them awake during the run (needs the right to write to /dev/cpu_dma_latency)"
         }
-        false => "boot with `cpuidle.off=1`; this kernel has no /dev/cpu_dma_latency to keep them awake with",
+        false => {
+            "boot with `cpuidle.off=1`; this kernel has no /dev/cpu_dma_latency to keep them awake with"
+        }
     };
     match (intent.awake, deepest(intent)) {
         (true, _) => Finding::fine(
@@ -118,7 +131,9 @@ pub(super) fn sleep(intent: &Intent<'_>) -> Finding {
         ),
         (false, Some((state, latency))) => Finding::warn(
             name,
-            format!("an idle processor may sleep as deeply as {state}, which takes {latency} us to leave"),
+            format!(
+                "an idle processor may sleep as deeply as {state}, which takes {latency} us to leave"
+            ),
             remedy,
         ),
         (false, None) => Finding::warn(

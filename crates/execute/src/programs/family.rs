@@ -1,14 +1,17 @@
-//! The threads of a program: of its first process and of all that descend from it, moved and raised as one.
+//! The threads of a program: of its first process and of all that descend from it, moved and raised
+//! as one.
 //!
-//! **One processor at a time** (002 §4.4.2). All of its threads may run on one and the same processor only. When they
-//! move, one after the other, those that have arrived must not run while others still do: a dispatcher that is on the
-//! processor they leave or on the one they go to keeps its own processor from them as long as it moves them; one that is on a
-//! third takes them all to its own first, where none can run, and lets them go from there.
+//! **One processor at a time** (002 §4.4.2). All of its threads may run on one and the same
+//! processor only. When they move, one after the other, those that have arrived must not run while
+//! others still do: a dispatcher that is on the processor they leave or on the one they go to keeps
+//! its own processor from them as long as it moves them; one that is on a third takes them all to
+//! its own first, where none can run, and lets them go from there.
 //!
-//! **Nobody is forgotten.** What a thread starts inherits priority and processor. Every change is made to all that are known,
-//! then to all that were born meanwhile, until a look finds that nobody was: the kernel tells in one number whether anybody
-//! was born on the machine ([`Births`]), and how many threads a process has. A birth that is under way in the kernel at
-//! that very moment is seen by neither; the supervisor's own looks find it, and what was decided is done to it then.
+//! **Nobody is forgotten.** What a thread starts inherits priority and processor. Every change is
+//! made to all that are known, then to all that were born meanwhile, until a look finds that nobody
+//! was: the kernel tells in one number whether anybody was born on the machine ([`Births`]), and
+//! how many threads a process has. A birth that is under way in the kernel at that very moment is
+//! seen by neither; the supervisor's own looks find it, and what was decided is done to it then.
 
 use crate::kernel::{self, Processors, Thread};
 use crate::programs::procfs::{self, Births};
@@ -55,7 +58,10 @@ pub(crate) struct Family {
     before: u64,
 }
 
-#[allow(clippy::unnecessary_cast, reason = "it is narrower on other architectures")]
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "it is narrower on other architectures"
+)]
 fn links(directory: &OwnedFd) -> u64 {
     // Where it fails the process has gone: no links.
     rustix::fs::fstat(directory).map_or(0, |stat| stat.st_nlink as u64)
@@ -83,15 +89,15 @@ impl Family {
             before: 0,
         };
         if !family.adopt(process) {
-            return Err(
-                procfs::shortage().unwrap_or_else(|| Error::new(format!("process {process} has gone")))
-            );
+            return Err(procfs::shortage()
+                .unwrap_or_else(|| Error::new(format!("process {process} has gone"))));
         }
         family.scan();
         Ok(family)
     }
 
-    /// Takes a process in that descends from none of the known ones any more. False: it is there already, or has gone.
+    /// Takes a process in that descends from none of the known ones any more. False: it is there
+    /// already, or has gone.
     pub fn adopt(&mut self, process: i32) -> bool {
         if self.processes.iter().any(|p| p.id == process) {
             return false;
@@ -131,7 +137,10 @@ impl Family {
             procfs::threads(id, |tid| {
                 found = true;
                 let thread = Thread(tid);
-                match members.iter_mut().find(|m| m.thread == thread && m.process == id) {
+                match members
+                    .iter_mut()
+                    .find(|m| m.thread == thread && m.process == id)
+                {
                     Some(member) => member.look = look,
                     None => members.push(Member {
                         thread,
@@ -145,7 +154,9 @@ impl Family {
                 self.processes[at - 1].look = look;
             }
             for member in 0..self.members.len() {
-                let Member { thread, process, .. } = self.members[member];
+                let Member {
+                    thread, process, ..
+                } = self.members[member];
                 if process == id {
                     procfs::children(id, thread.0, |child| {
                         self.adopt(child);
@@ -208,15 +219,17 @@ impl Family {
     /// The processor is not permitted to them.
     pub fn pin(&mut self, cpu: CpuId) -> io::Result<()> {
         let here = machine::clock::current_cpu();
-        if self.cpu != Some(here) && cpu != here && self.cpu != Some(cpu) && self.members.len() > 1 {
+        if self.cpu != Some(here) && cpu != here && self.cpu != Some(cpu) && self.members.len() > 1
+        {
             self.each(|thread| thread.pin(here))?;
         }
         self.cpu = Some(cpu);
         self.each(|thread| thread.pin(cpu))
     }
 
-    /// Gives them a priority that they hand on. To run, each time another one is raised first: who is first runs first, and the
-    /// kernel lets it run for a tenth of a second (sched_rr_timeslice_ms), which may be longer than any budget.
+    /// Gives them a priority that they hand on. To run, each time another one is raised first: who
+    /// is first runs first, and the kernel lets it run for a tenth of a second
+    /// (sched_rr_timeslice_ms), which may be longer than any budget.
     ///
     /// # Errors
     /// No right to it.
@@ -235,7 +248,8 @@ impl Family {
         self.each(Thread::lower)
     }
 
-    /// Makes them ordinary threads that may run on these processors and go on, and knows them no more.
+    /// Makes them ordinary threads that may run on these processors and go on, and knows them no
+    /// more.
     ///
     /// # Errors
     /// As the kernel says.
@@ -326,8 +340,7 @@ mod tests {
             procfs::tells_children(),
             "programs cannot be run on a kernel without CONFIG_PROC_CHILDREN"
         );
-        let script =
-            "sh -c 'sleep 60 & i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo there; wait' & wait";
+        let script = "sh -c 'sleep 60 & i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo there; wait' & wait";
         let (mut child, mut out) = shell(script);
         let mut family = Family::of(child.id() as i32).unwrap();
         out.read_line(&mut String::new()).unwrap();
@@ -344,7 +357,10 @@ mod tests {
                 .lines()
                 .find(|l| l.starts_with("Cpus_allowed_list"))
                 .unwrap();
-            assert_eq!(list.split_whitespace().last(), Some(cpu.0.to_string().as_str()));
+            assert_eq!(
+                list.split_whitespace().last(),
+                Some(cpu.0.to_string().as_str())
+            );
         }
         family.signal(libc::SIGKILL);
         child.wait().unwrap();
@@ -359,9 +375,9 @@ mod tests {
     /// A process that starts threads as fast as it can, each of which starts another.
     #[test]
     fn a_change_reaches_those_who_are_born_meanwhile() {
-        // In a process of its own: threads that come and go belong to nobody else.
-        // SAFETY: the child only starts threads and sleeps, and is killed; that it hangs on a lock would
-        // be found below.
+        // In a process of its own: threads that come and go belong to nobody else. SAFETY: the
+        // child only starts threads and sleeps, and is killed; that it hangs on a lock would be
+        // found below.
         let child = unsafe { sys::process::fork() }.unwrap().unwrap_or(0);
         if child == 0 {
             fn spawn(depth: u32) {
@@ -393,7 +409,10 @@ mod tests {
             let list = status.lines().find(|l| l.starts_with("Cpus_allowed_list"));
             if let Some(list) = list {
                 found += 1;
-                assert_eq!(list.split_whitespace().last(), Some(cpu.0.to_string().as_str()));
+                assert_eq!(
+                    list.split_whitespace().last(),
+                    Some(cpu.0.to_string().as_str())
+                );
             }
         });
         assert!(found > 0);

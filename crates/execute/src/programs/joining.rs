@@ -52,7 +52,9 @@ impl JoinSocket {
     /// As [`JoinSocket::open`]; no right to give the socket away.
     pub fn open_for(path: impl Into<PathBuf>, user: Option<&User>) -> Result<Self> {
         let mut socket = Self::at(path, user)?;
-        let listener = socket.bind(&socket.path).map_err(|e| socket.cannot_listen(&e))?;
+        let listener = socket
+            .bind(&socket.path)
+            .map_err(|e| socket.cannot_listen(&e))?;
         socket.goes_with_this = true;
         socket.keep(listener);
         Ok(socket)
@@ -88,7 +90,8 @@ impl JoinSocket {
     fn bind(&self, path: &Path) -> io::Result<UnixListener> {
         let address = SocketAddrUnix::new(path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         // The file that `bind` makes has this mode: at no moment has it another one.
         rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
         rustix::net::bind(&socket, &address)?;
@@ -103,10 +106,13 @@ impl JoinSocket {
     }
 
     fn give_away(&self, path: &Path) -> io::Result<()> {
-        let Some(user) = &self.owner else { return Ok(()) };
+        let Some(user) = &self.owner else {
+            return Ok(());
+        };
         let owner = Some(rustix::fs::Uid::from_raw(user.uid));
-        rustix::fs::chownat(CWD, path, owner, None, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|e| io::Error::other(format!("the socket cannot be given to {}: {e}", user.name)))
+        rustix::fs::chownat(CWD, path, owner, None, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| {
+            io::Error::other(format!("the socket cannot be given to {}: {e}", user.name))
+        })
     }
 
     fn keep(&self, listener: UnixListener) {
@@ -120,7 +126,9 @@ impl JoinSocket {
     /// Something is there, or nothing can be.
     pub(crate) fn make(&self, made: &Made) -> Result<()> {
         if self.listener.get().is_some() {
-            return made.has_made(&self.path).map_err(|e| self.cannot_listen(&e));
+            return made
+                .has_made(&self.path)
+                .map_err(|e| self.cannot_listen(&e));
         }
         let listener = made
             .make(&self.path, |path| self.bind(path))
@@ -146,7 +154,11 @@ impl JoinSocket {
         // A process of another namespace has the number 0, which means "this thread" to most calls.
         let is_other = peer.pid > 0 && peer.pid != std::process::id();
         let user = rustix::process::geteuid().as_raw();
-        let may = [Some(0), Some(user), self.owner.as_ref().map(|owner| owner.uid)];
+        let may = [
+            Some(0),
+            Some(user),
+            self.owner.as_ref().map(|owner| owner.uid),
+        ];
         (is_other && may.contains(&Some(peer.uid))).then_some(peer.pid as i32)
     }
 }
@@ -198,7 +210,9 @@ impl Callers {
                     let Some(process) = socket.admits(&stream) else {
                         continue;
                     };
-                    stream.set_nonblocking(true).map_err(|e| refused(&e, socket))?;
+                    stream
+                        .set_nonblocking(true)
+                        .map_err(|e| refused(&e, socket))?;
                     self.0.push(Silent {
                         stream,
                         process,
@@ -207,7 +221,11 @@ impl Callers {
                     });
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                    ) => {}
                 Err(e) => return Err(refused(&e, socket)),
             }
         }

@@ -63,7 +63,9 @@ impl TaskProgram {
 /// The children of this process, of whichever thread of it.
 fn children() -> Vec<i32> {
     let (this, mut found) = (std::process::id() as i32, Vec::new());
-    procfs::threads(this, |tid| procfs::children(this, tid, |child| found.push(child)));
+    procfs::threads(this, |tid| {
+        procfs::children(this, tid, |child| found.push(child))
+    });
     found
 }
 
@@ -142,8 +144,10 @@ impl Keeper {
             if let Some(e) = procfs::shortage() {
                 return Err(e);
             }
-            return Err(Error::new("this kernel does not tell whose child a process is")
-                .remedy("use a kernel with CONFIG_PROC_CHILDREN, as distributions have it"));
+            return Err(
+                Error::new("this kernel does not tell whose child a process is")
+                    .remedy("use a kernel with CONFIG_PROC_CHILDREN, as distributions have it"),
+            );
         }
         self.take_orphans();
         self.spare()?;
@@ -171,7 +175,8 @@ impl Keeper {
         }
         // Before the run it runs on one processor, too.
         program.pin(team.posts[0].cpu).map_err(|e| {
-            Error::new(format!("cannot move its program: {e}")).at(format!("task {}", team.name(task)))
+            Error::new(format!("cannot move its program: {e}"))
+                .at(format!("task {}", team.name(task)))
         })?;
         if program.pages().is_some() {
             program.release();
@@ -223,7 +228,9 @@ impl Keeper {
                 let refuse = |cause: &str| {
                     Err(Error::new(format!("`{}` {cause}", kept.command))
                         .at(format!("task {}", team.name(kept.task)))
-                        .remedy("let it join and wait (`warmset.h`), or run it as it is: `exec = […]`"))
+                        .remedy(
+                            "let it join and wait (`warmset.h`), or run it as it is: `exec = […]`",
+                        ))
                 };
                 if kept.ended.is_some() {
                     return refuse("ended before it asked for its first job");
@@ -299,7 +306,9 @@ impl Keeper {
         }
         for kept in &mut self.programs {
             let worker = &team.host.worker(kept.task);
-            let Some(program) = worker.program() else { continue };
+            let Some(program) = worker.program() else {
+                continue;
+            };
             if kept.ended.is_none()
                 && let Some(how) = kept.how()
             {
@@ -381,7 +390,8 @@ impl Keeper {
                     let run = &self.mark;
                     // Whoever has put the mark out of its environment and left the group of its
                     // program has that program's limits.
-                    let owner = marks::owner(child).filter(|owner| owner.run == team.host.board.number());
+                    let owner =
+                        marks::owner(child).filter(|owner| owner.run == team.host.board.number());
                     let number = owner.and_then(|owner| owner.number);
                     let whose = self.programs.iter_mut().find(|p| {
                         let mark = format!("{MARK}={run}{}\0", p.task.0);

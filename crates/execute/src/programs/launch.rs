@@ -22,8 +22,8 @@ use std::time::Duration;
 use warmset_task::DESCRIPTORS;
 use workload::Work;
 
-/// How long a program may be on its way from its fork to its exec, where nothing is done that lasts.
-/// Who is stopped there, by whomever, would keep the run waiting for good.
+/// How long a program may be on its way from its fork to its exec, where nothing is done that
+/// lasts. Who is stopped there, by whomever, would keep the run waiting for good.
 const TO_EXEC: Duration = Duration::from_secs(5);
 
 /// Who does the jobs of a task.
@@ -101,7 +101,11 @@ pub(crate) struct Marked<'a> {
 /// Starts a program and holds it before its first instruction.
 ///
 /// The caller has to stay: the program ends with the thread that started it.
-pub(crate) fn launch(launch: Launch, by: &Marked<'_>, bells: &SentinelBells) -> Result<(i32, Program)> {
+pub(crate) fn launch(
+    launch: Launch,
+    by: &Marked<'_>,
+    bells: &SentinelBells,
+) -> Result<(i32, Program)> {
     let kind = match launch.manner {
         Manner::Unmodified(beyond) => Kind::Unmodified(beyond),
         Manner::Written => Kind::Written(Pages::new()?),
@@ -164,7 +168,10 @@ pub(crate) fn launch(launch: Launch, by: &Marked<'_>, bells: &SentinelBells) -> 
 
 /// Starts a program, or ends it where it has not reached its exec in time.
 fn spawn_within(time: Duration, command: &mut Command, words: &[String]) -> Result<Child> {
-    let (process, thread) = (std::process::id() as i32, rustix::thread::gettid().as_raw_pid());
+    let (process, thread) = (
+        std::process::id() as i32,
+        rustix::thread::gettid().as_raw_pid(),
+    );
     let children = move || {
         let mut found = Vec::new();
         procfs::children(process, thread, |child| found.push(child));
@@ -265,7 +272,9 @@ mod tests {
         );
         let mut children = Vec::new();
         let thread = rustix::thread::gettid().as_raw_pid();
-        procfs::children(std::process::id() as i32, thread, |child| children.push(child));
+        procfs::children(std::process::id() as i32, thread, |child| {
+            children.push(child)
+        });
         assert!(children.is_empty(), "{children:?}");
     }
 }

@@ -44,7 +44,9 @@ impl Drop for Noted {
 
 /// Ends what is left of runs that were killed. Returns how many processes it has killed.
 pub(crate) fn end() -> usize {
-    Records::there().map_or(0, |records| records.map_or(0, |records| end_those_of(&records)))
+    Records::there().map_or(0, |records| {
+        records.map_or(0, |records| end_those_of(&records))
+    })
 }
 
 fn end_those_of(records: &Records) -> usize {

@@ -37,10 +37,16 @@ pub(crate) fn owner(process: i32) -> Option<Owner> {
 /// their environment alone are found `below` a process, where all of them descend from that. Takes
 /// no memory. Whoever looks into the environment of a process waits for its memory maps, which a
 /// stranger of low priority may keep for long.
-pub(crate) fn signal_marked(mark: Mark<'_>, below: Option<i32>, signal: i32, mut found: impl FnMut(i32)) {
+pub(crate) fn signal_marked(
+    mark: Mark<'_>,
+    below: Option<i32>,
+    signal: i32,
+    mut found: impl FnMut(i32),
+) {
     procfs::numbers(format_args!("/proc"), |process| {
         let is_owned = owner(process).is_some_and(|owner| {
-            owner.run == mark.owner.run && (mark.owner.number.is_none() || owner.number == mark.owner.number)
+            owner.run == mark.owner.run
+                && (mark.owner.number.is_none() || owner.number == mark.owner.number)
         });
         let may_carry = || below.is_none_or(|ancestor| procfs::descends(process, ancestor));
         if is_owned || (may_carry() && procfs::has_in_environment(process, mark.text)) {

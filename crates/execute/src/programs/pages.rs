@@ -18,7 +18,8 @@ pub(crate) struct SentinelBells {
 }
 
 fn failed(e: std::io::Error) -> Error {
-    Error::new(format!("cannot share memory with programs: {e}")).remedy("it takes Linux 5.1 or later")
+    Error::new(format!("cannot share memory with programs: {e}"))
+        .remedy("it takes Linux 5.1 or later")
 }
 
 impl SentinelBells {

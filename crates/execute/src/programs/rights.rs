@@ -117,16 +117,21 @@ impl Before {
     /// # Errors
     /// No right to become that user.
     pub fn new(rights: &Rights, limit: Limit, group: Option<&Group>) -> Result<Self> {
-        let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+        let own = rustix::thread::capabilities(None)
+            .map_or(CapabilitySet::empty(), |sets| sets.effective);
         let user = match rights {
-            Rights::Of(user) if user.uid != rustix::process::geteuid().as_raw() => Some(user.clone()),
+            Rights::Of(user) if user.uid != rustix::process::geteuid().as_raw() => {
+                Some(user.clone())
+            }
             _ => None,
         };
         if let Some(user) = user.as_ref()
             && !own.contains(CapabilitySet::SETUID | CapabilitySet::SETGID)
         {
-            return Err(Error::new(format!("no right to run programs as `{}`", user.name))
-                .remedy("run as root, or let programs run as the user that starts the run"));
+            return Err(
+                Error::new(format!("no right to run programs as `{}`", user.name))
+                    .remedy("run as root, or let programs run as the user that starts the run"),
+            );
         }
         let groups = user.iter().flat_map(|user| &user.groups);
         Ok(Before {
@@ -246,7 +251,10 @@ mod tests {
                 for ms in [0, 1, 4_194, 4_195, 3_600_000] {
                     let limit = Limit::new(Duration::from_millis(ms), owner, run);
                     let number = Some(owner);
-                    assert_eq!(Limit::owner(limit.soft, limit.hard), Some(Owner { run, number }));
+                    assert_eq!(
+                        Limit::owner(limit.soft, limit.hard),
+                        Some(Owner { run, number })
+                    );
                     assert!(limit.hard >= ms * 1_000 && limit.hard <= ms * 1_000 + 3 * UNIT);
                 }
             }

@@ -27,7 +27,8 @@ pub(crate) fn start(team: &Arc<ThreadTeam>, stage: u32, post: PostId) -> Result<
         .stack_size(256 << 10)
         .spawn(move || stand(&team, stage, post))
         .map_err(|e| {
-            Error::new(format!("cannot start the sentinel of processor {cpu}: {e}")).remedy(MORE_THREADS)
+            Error::new(format!("cannot start the sentinel of processor {cpu}: {e}"))
+                .remedy(MORE_THREADS)
         })
 }
 

@@ -40,7 +40,8 @@ impl Watched {
     fn replace(&self, task: u32) -> u32 {
         // Whoever has the domain's lock does this; sentinels only take the task out.
         let choice = (self.word.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        self.word.swap(choice << 32 | u64::from(task), Ordering::AcqRel) as u32
+        self.word
+            .swap(choice << 32 | u64::from(task), Ordering::AcqRel) as u32
     }
 
     /// The program of this task was chosen here, and all of its threads are here. The sentinel is
@@ -97,7 +98,10 @@ mod tests {
         let watched = Watched::default();
         assert_eq!(watched.take(|_| true), Seen::Nobody);
         watched.watch(TaskId(3));
-        assert_eq!(watched.take(|task| task == TaskId(3)), Seen::Over(TaskId(3)));
+        assert_eq!(
+            watched.take(|task| task == TaskId(3)),
+            Seen::Over(TaskId(3))
+        );
         assert_eq!(watched.take(|_| true), Seen::Nobody);
         assert!(watched.forget(), "it was taken before");
         watched.watch(TaskId(3));

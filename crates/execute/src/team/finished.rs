@@ -48,7 +48,12 @@ impl<H: Host> Team<H> {
             let mut first = finished.load(Ordering::Relaxed);
             loop {
                 report.next.store(first, Ordering::Relaxed);
-                match finished.compare_exchange_weak(first, task.0, Ordering::Release, Ordering::Relaxed) {
+                match finished.compare_exchange_weak(
+                    first,
+                    task.0,
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                ) {
                     Ok(_) => break,
                     Err(now) => first = now,
                 }

@@ -60,7 +60,10 @@ impl<T> Inbox<T> {
 
     /// Another stage comes: what the one before has not looked at, it has no more to look at.
     pub fn clear(&self) {
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.mail
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
         self.has_mail.store(false, Ordering::Relaxed);
         self.triggered.store(false, Ordering::Release);
     }

@@ -50,7 +50,10 @@ fn posts_are_laid_out_by_set_and_domain_and_slots_by_processor() {
         .iter()
         .map(|p| (p.cpu.0, p.domain.0, p.set, p.slot))
         .collect();
-    assert_eq!(found, [(3, 0, 0, 0), (1, 0, 0, 1), (1, 1, 1, 1), (3, 2, 1, 0)]);
+    assert_eq!(
+        found,
+        [(3, 0, 0, 0), (1, 0, 0, 1), (1, 1, 1, 1), (3, 2, 1, 0)]
+    );
     let leaders: Vec<u32> = inboxes.iter().map(|inbox| inbox.leader.0).collect();
     assert_eq!(leaders, [0, 2, 3]);
     // A run of one stage has one set.
@@ -64,7 +67,10 @@ fn who_has_finished_while_another_stage_took_over_is_on_its_list() {
     team.tell_finished(TaskId(2));
     team.move_reports_to(TaskId(0), NEW);
     team.pass_on(OLD);
-    assert_eq!((finished(&team, OLD), finished(&team, NEW)), (vec![2], vec![0]));
+    assert_eq!(
+        (finished(&team, OLD), finished(&team, NEW)),
+        (vec![2], vec![0])
+    );
     // From now on they are found where they are.
     for task in (0..3).map(TaskId) {
         team.tell_finished(task);

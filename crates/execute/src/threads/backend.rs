@@ -322,7 +322,8 @@ impl Backend for ThreadBackend {
         }
         if was_over {
             // Its sentinel has found that, and may have been kept from saying so.
-            self.worker(task).count_done_behind(self.tasks[task.index()].done);
+            self.worker(task)
+                .count_done_behind(self.tasks[task.index()].done);
         }
         if let Some(pages) = self.worker(task).pages() {
             pages.leave(self.timeline.reading(now));
@@ -364,7 +365,9 @@ impl Backend for ThreadBackend {
         let worker = self.worker(task);
         match worker.program() {
             Some(program) => Done {
-                began: program.pages().map(|pages| self.timeline.time_of(pages.began())),
+                began: program
+                    .pages()
+                    .map(|pages| self.timeline.time_of(pages.began())),
                 called: None,
                 used: None,
             },

@@ -94,7 +94,10 @@ fn start<P: Policy + Send + 'static>(
             });
         })
         .map_err(|e| {
-            Error::new(format!("cannot start the dispatcher of processor {cpu}: {e}")).remedy(MORE_THREADS)
+            Error::new(format!(
+                "cannot start the dispatcher of processor {cpu}: {e}"
+            ))
+            .remedy(MORE_THREADS)
         })
 }
 
@@ -109,7 +112,12 @@ fn enter<T>(domain: &Mutex<T>) -> MutexGuard<'_, T> {
     domain.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn dispatch<P: Policy>(team: &Arc<ThreadTeam>, domain: &Mutex<ThreadDomain<P>>, stage: u32, id: PostId) {
+fn dispatch<P: Policy>(
+    team: &Arc<ThreadTeam>,
+    domain: &Mutex<ThreadDomain<P>>,
+    stage: u32,
+    id: PostId,
+) {
     let post = &team.posts[id.index()];
     panics::lower_on_panic(team, panics::Who::Dispatcher(post.slot));
     let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
@@ -166,7 +174,10 @@ fn serve<P: Policy>(team: &ThreadTeam, domain: &Mutex<ThreadDomain<P>>, stage: u
                 let next = domain.next();
                 if domain.ended {
                     // The others of the domain end too.
-                    for (other, _) in team.posts_of(stage).filter(|(_, p)| p.domain == post.domain) {
+                    for (other, _) in team
+                        .posts_of(stage)
+                        .filter(|(_, p)| p.domain == post.domain)
+                    {
                         team.host.call(other);
                     }
                     return;

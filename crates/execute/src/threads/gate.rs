@@ -34,8 +34,8 @@ extern "C" fn on_signal(_: libc::c_int) {
     sys::signal::keeping_errno(|| {
         // A thread that ends has no gate any more.
         let gate = MINE.try_with(Cell::get).unwrap_or(std::ptr::null());
-        // SAFETY: null, or the gate that this thread said to be its own in `Gate::attach` and which outlives its
-        // `Attached`.
+        // SAFETY: null, or the gate that this thread said to be its own in `Gate::attach` and which
+        // outlives its `Attached`.
         if let Some(gate) = unsafe { gate.as_ref() } {
             gate.pass();
         }

@@ -89,7 +89,8 @@ impl Threads {
             self.board.due(*slot as usize, None);
         }
         for leader in leaders {
-            self.board.due(self.slots[leader.index()] as usize, Some(from));
+            self.board
+                .due(self.slots[leader.index()] as usize, Some(from));
         }
     }
 }

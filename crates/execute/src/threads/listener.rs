@@ -85,7 +85,11 @@ fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &F
     let (mut polled, mut places) = (Vec::new(), Vec::new());
     for (task, _) in triggers.sources() {
         let pause = periods[task.index()].nanos() / 2;
-        waiting.push(Waiting { task, pause, from: 0 });
+        waiting.push(Waiting {
+            task,
+            pause,
+            from: 0,
+        });
     }
     let sources: Vec<_> = triggers.sources().map(|(_, source)| source).collect();
     team.host.listens.store(true, Ordering::Release);

@@ -54,7 +54,9 @@ pub(crate) fn lower_on_panic(team: &Arc<ThreadTeam>, who: Who) {
 fn told(team: &ThreadTeam, who: Who) -> Error {
     match who {
         Who::Worker(task) => of_job(team, task),
-        Who::Dispatcher(_) => Error::new("the policy panicked").remedy("report it, with the task set"),
+        Who::Dispatcher(_) => {
+            Error::new("the policy panicked").remedy("report it, with the task set")
+        }
     }
 }
 

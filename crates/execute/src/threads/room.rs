@@ -40,6 +40,9 @@ mod tests {
     fn what_no_machine_has_room_for_is_refused() {
         look(3, 1 << 20).unwrap();
         let e = look(1 << 40, 0).unwrap_err().to_string();
-        assert!(e.contains("no address space for 1099511627776 threads"), "{e}");
+        assert!(
+            e.contains("no address space for 1099511627776 threads"),
+            "{e}"
+        );
     }
 }

@@ -69,7 +69,9 @@ fn tell(team: &ThreadTeam, cpu: CpuId, place: usize) {
     };
     let thread = Thread::current();
     if let Err(e) = thread.pin(cpu).and_then(|()| thread.raise(PRIORITY)) {
-        team.fail(cannot(cpu, &e).remedy("run as root, on processors that are in this process's cpuset"));
+        team.fail(
+            cannot(cpu, &e).remedy("run as root, on processors that are in this process's cpuset"),
+        );
         return;
     }
     // Nobody wakes it.

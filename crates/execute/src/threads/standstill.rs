@@ -42,7 +42,9 @@ pub(crate) fn start(
 }
 
 fn cannot(cpu: CpuId, e: &std::io::Error) -> Error {
-    Error::new(format!("cannot watch for standstills of processor {cpu}: {e}"))
+    Error::new(format!(
+        "cannot watch for standstills of processor {cpu}: {e}"
+    ))
 }
 
 /// Is it a standstill, and did it begin within the run? One that lasts beyond the horizon counts:
@@ -60,7 +62,9 @@ fn note(team: &ThreadTeam, cpu: CpuId, mut producer: Producer, horizon: Instant)
     };
     let thread = Thread::current();
     if let Err(e) = thread.pin(cpu).and_then(|()| thread.raise(WATCHDOG.get())) {
-        team.fail(cannot(cpu, &e).remedy("run as root, on processors that are in this process's cpuset"));
+        team.fail(
+            cannot(cpu, &e).remedy("run as root, on processors that are in this process's cpuset"),
+        );
         return;
     }
     kernel::without_timer_slack();
@@ -71,7 +75,9 @@ fn note(team: &ThreadTeam, cpu: CpuId, mut producer: Producer, horizon: Instant)
         while kernel::monotonic() < due {
             kernel::futex_wait(&word, 0, Some(due));
         }
-        let Some(timeline) = team.timeline() else { continue };
+        let Some(timeline) = team.timeline() else {
+            continue;
+        };
         let late = Duration::from_nanos(Monotonic.read().saturating_sub(due));
         let now = timeline.now();
         if is_of_the_run(now, late, horizon) && !team.ending.load(Ordering::Acquire) {
@@ -93,7 +99,11 @@ mod tests {
         assert!(is_of_the_run(at(500), ms(2), horizon));
         assert!(is_of_the_run(at(1042), ms(43), horizon));
         // It was due at 1000.5 ms: processor time was taken away at the horizon or before.
-        assert!(is_of_the_run(at(1042), Duration::from_micros(41_500), horizon));
+        assert!(is_of_the_run(
+            at(1042),
+            Duration::from_micros(41_500),
+            horizon
+        ));
         assert!(!is_of_the_run(at(1042), ms(41), horizon));
         assert!(!is_of_the_run(at(500), Duration::from_micros(199), horizon));
         // It began before all tasks were released.

@@ -1,6 +1,8 @@
-//! What engine and watchdog share: heartbeats, threads, processes, and what has been made in the file system.
+//! What engine and watchdog share: heartbeats, threads, processes, and what has been made in the
+//! file system.
 //!
-//! Plain words in memory that both map. The engine writes, the watchdog reads, after its fork without memory or locks of its own.
+//! Plain words in memory that both map. The engine writes, the watchdog reads, after its fork
+//! without memory or locks of its own.
 
 use super::Trip;
 use super::removal::{IDENTITY, patiently, remove};
@@ -58,7 +60,8 @@ pub struct Board {
     pub(super) number: AtomicU32,
     /// Were programs started, which carry the run's mark?
     programs: AtomicU32,
-    /// What the run has made in the file system and takes away again: paths, each with a zero behind it.
+    /// What the run has made in the file system and takes away again: paths, each with a zero
+    /// behind it.
     made: [AtomicU8; PATHS],
     /// Where the record of it is; all zero: nowhere.
     record: [AtomicU8; RECORD],
@@ -94,11 +97,15 @@ impl Known {
         (process != 0 && known.exists()).then_some(process)
     }
 
-    /// Lowers all of its threads and those of its descendants; of one that stays, lets them run where it might run, and go on.
+    /// Lowers all of its threads and those of its descendants; of one that stays, lets them run
+    /// where it might run, and go on.
     fn lower(&self) {
-        let Some(process) = self.process() else { return };
+        let Some(process) = self.process() else {
+            return;
+        };
         let stays = self.stays.load(Ordering::Relaxed) != 0;
-        let home: kernel::Processors = std::array::from_fn(|at| self.home[at].load(Ordering::Relaxed));
+        let home: kernel::Processors =
+            std::array::from_fn(|at| self.home[at].load(Ordering::Relaxed));
         procfs::family(process, &mut |member| {
             procfs::threads(member, |thread| {
                 // Each fails only where the thread has gone.
@@ -173,8 +180,8 @@ impl Board {
         self.ordinary.fetch_add(1, Ordering::Relaxed);
         self.supervised.store(1, Ordering::Relaxed);
     }
-    /// What every program of this run carries in its environment, followed by the number of its task; from now on the
-    /// watchdog kills what carries it when the run goes wrong.
+    /// What every program of this run carries in its environment, followed by the number of its
+    /// task; from now on the watchdog kills what carries it when the run goes wrong.
     pub fn mark(&self) -> String {
         self.programs.store(1, Ordering::Release);
         format!("{}:", self.run.load(Ordering::Acquire))
@@ -187,8 +194,8 @@ impl Board {
     pub(crate) fn number(&self) -> u32 {
         self.number.load(Ordering::Acquire)
     }
-    /// A process belongs to a program: all of its threads are lowered when something goes wrong. One that came from outside may
-    /// run at `home` then, and goes on; others are killed.
+    /// A process belongs to a program: all of its threads are lowered when something goes wrong.
+    /// One that came from outside may run at `home` then, and goes on; others are killed.
     ///
     /// # Errors
     /// There are too many.
@@ -202,7 +209,9 @@ impl Board {
             ))
             .remedy("let them start fewer"));
         };
-        known.stays.store(u32::from(home.is_some()), Ordering::Relaxed);
+        known
+            .stays
+            .store(u32::from(home.is_some()), Ordering::Relaxed);
         known.born.store(born, Ordering::Relaxed);
         for (word, bits) in known.home.iter().zip(home.copied().unwrap_or_default()) {
             word.store(bits, Ordering::Relaxed);
@@ -213,7 +222,8 @@ impl Board {
     /// A process is not this run's any more.
     pub(crate) fn forget(&self, known: Identity) {
         let is_it = |k: &&Known| {
-            k.process.load(Ordering::Relaxed) == known.process && k.born.load(Ordering::Relaxed) == known.born
+            k.process.load(Ordering::Relaxed) == known.process
+                && k.born.load(Ordering::Relaxed) == known.born
         };
         if let Some(known) = self.processes.iter().find(is_it) {
             known.process.store(0, Ordering::Release);
@@ -256,7 +266,8 @@ impl Board {
         let Ok(path) = CStr::from_bytes_until_nul(&path) else {
             return;
         };
-        let Ok(file) = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
+        let Ok(file) = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        else {
             return;
         };
         if rustix::fs::flock(&file, FlockOperation::LockExclusive).is_ok()
@@ -295,14 +306,20 @@ impl Board {
             known.lower();
         }
     }
-    /// Kills all programs that carry the mark, below the engine's process if that is still there. Takes no memory.
+    /// Kills all programs that carry the mark, below the engine's process if that is still there.
+    /// Takes no memory.
     pub(super) fn kill_programs(&self, engine: Option<i32>) -> usize {
         if self.programs.load(Ordering::Acquire) == 0 {
             return 0;
         }
         let mut text = Text::EMPTY;
         // It is long enough for any number.
-        let _ = write!(text, "{}={}:", marks::MARK, self.run.load(Ordering::Acquire));
+        let _ = write!(
+            text,
+            "{}={}:",
+            marks::MARK,
+            self.run.load(Ordering::Acquire)
+        );
         let mark = marks::Mark {
             text: text.bytes(),
             owner: Owner {
@@ -318,7 +335,9 @@ impl Board {
             .iter()
             .filter(|k| k.stays.load(Ordering::Relaxed) == 0)
         {
-            let Some(process) = known.process() else { continue };
+            let Some(process) = known.process() else {
+                continue;
+            };
             if procfs::state(process).is_some_and(|(state, _)| state != b'Z') {
                 found += 1;
                 kernel::kill(process, libc::SIGKILL);
@@ -326,7 +345,8 @@ impl Board {
         }
         found
     }
-    /// Kills them until a look finds none; gives up after some seconds on what the kernel itself cannot end.
+    /// Kills them until a look finds none; gives up after some seconds on what the kernel itself
+    /// cannot end.
     pub(crate) fn kill_all_programs(&self) {
         for _ in 0..2_000 {
             if self.kill_programs(None) == 0 {
@@ -341,7 +361,8 @@ impl Board {
         self.latest.store(0, Ordering::Release);
         self.supervised.store(0, Ordering::Relaxed);
     }
-    /// The calling thread will be raised: whoever is entered here is lowered when something goes wrong.
+    /// The calling thread will be raised: whoever is entered here is lowered when something goes
+    /// wrong.
     ///
     /// # Errors
     /// There are too many.
@@ -353,9 +374,10 @@ impl Board {
         };
         match self.threads.iter().find(free) {
             Some(slot) => Ok(Entry(slot)),
-            None => {
-                Err(Error::new(format!("a run has at most {MAX_THREADS} threads")).remedy("give fewer tasks"))
-            }
+            None => Err(
+                Error::new(format!("a run has at most {MAX_THREADS} threads"))
+                    .remedy("give fewer tasks"),
+            ),
         }
     }
     /// Has the run come to its end, and begun to end its watchdog?
@@ -398,13 +420,15 @@ impl Text {
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let into = self.bytes.get_mut(self.len..self.len + text.len());
-        into.ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        into.ok_or(std::fmt::Error)?
+            .copy_from_slice(text.as_bytes());
         self.len += text.len();
         Ok(())
     }
 }
 
-/// The calling thread's entry on the board; taken out when dropped, which is before the thread ends.
+/// The calling thread's entry on the board; taken out when dropped, which is before the thread
+/// ends.
 pub struct Entry<'a>(&'a AtomicI32);
 
 impl Drop for Entry<'_> {
@@ -436,8 +460,8 @@ impl BoardRef {
 impl std::ops::Deref for BoardRef {
     type Target = Board;
     fn deref(&self) -> &Board {
-        // SAFETY: mapped for as long as this lives, as large as a board and aligned to a page; all zero
-        // is a valid board, of atomic words that processes change at any time.
+        // SAFETY: mapped for as long as this lives, as large as a board and aligned to a page; all
+        // zero is a valid board, of atomic words that processes change at any time.
         unsafe { &*self.0.0.base().cast() }
     }
 }

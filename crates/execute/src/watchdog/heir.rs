@@ -5,8 +5,9 @@
 //! that it costs a run nothing. It is of a session of its own and keeps none of the run's
 //! descriptors open.
 //!
-//! Where all three are killed at once nobody is left but the kernel: see [`crate::programs::rights`] for what
-//! it does then, and [`crate::programs::leftovers`] for what the next run does.
+//! Where all three are killed at once nobody is left but the kernel: see
+//! [`crate::programs::rights`] for what it does then, and [`crate::programs::leftovers`] for what
+//! the next run does.
 
 use crate::kernel::{self, Thread};
 use crate::watchdog::Board;
@@ -26,7 +27,8 @@ const PATIENCE: u64 = 20_000_000_000;
 pub(crate) struct Heir(i32);
 
 fn open(process: i32) -> io::Result<OwnedFd> {
-    let process = Pid::from_raw(process).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    let process =
+        Pid::from_raw(process).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
     Ok(rustix::process::pidfd_open(process, PidfdFlags::empty())?)
 }
 
@@ -43,7 +45,10 @@ impl Heir {
             .remedy("see `ulimit -u` and `ulimit -n`, and `pids.max` of the control group")
         };
         let engine = std::process::id() as i32;
-        let ends = [open(engine).map_err(failed)?, open(watchdog).map_err(failed)?];
+        let ends = [
+            open(engine).map_err(failed)?,
+            open(watchdog).map_err(failed)?,
+        ];
         let group = group.map(|group| group.executioner().as_raw_fd());
         // SAFETY: the child does nothing but `wait`, which makes system calls on its own memory
         // only: no lock that another thread may hold at this moment is touched.

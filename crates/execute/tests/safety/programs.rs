@@ -27,7 +27,11 @@ pub fn main(name: &str, arguments: &[String]) -> ExitCode {
 }
 
 fn this() -> String {
-    std::env::current_exe().unwrap().to_str().unwrap().to_owned()
+    std::env::current_exe()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn spin() {
@@ -49,7 +53,8 @@ fn run(live: &Live, works: Vec<Performer>, settings: Settings) -> Ran {
         horizon: ms(500),
         ..settings
     };
-    live.run_works("g-edf", &set, None, works, &settings).unwrap()
+    live.run_works("g-edf", &set, None, works, &settings)
+        .unwrap()
 }
 
 fn beside() -> Performer {
@@ -137,7 +142,10 @@ pub fn a_program_has_no_rights_of_the_engine_unless_it_is_told_to(live: &Live) {
     // Real, effective, saved and that of file systems.
     let four = |id: u32| vec![id.to_string(); 4].join(" ");
     let own = rustix::process::getuid().as_raw();
-    assert_eq!((of("NoNewPrivs").as_str(), of("raised").as_str()), ("1", "false"));
+    assert_eq!(
+        (of("NoNewPrivs").as_str(), of("raised").as_str()),
+        ("1", "false")
+    );
     assert_eq!(of("Uid"), four(own));
 
     let of = told(live, Rights::Kept);
@@ -263,7 +271,10 @@ pub fn what_best_effort_programs_start_ends_with_the_run(live: &Live) {
     let who = std::fs::read_to_string(&there).unwrap();
     assert!(!who.is_empty());
     for process in who.lines() {
-        assert!(!Path::new("/proc").join(process).exists(), "{process} was left");
+        assert!(
+            !Path::new("/proc").join(process).exists(),
+            "{process} was left"
+        );
     }
     // Nor is anybody left to be waited for.
     // SAFETY: asks for a child to be waited for.

@@ -82,7 +82,10 @@ impl Guard {
             .flatten()
             .map(|t| std::fs::read_to_string(t.path().join("children")));
         let children = children.flatten().flat_map(|c| {
-            let all: Vec<i32> = c.split_whitespace().filter_map(|p| p.parse().ok()).collect();
+            let all: Vec<i32> = c
+                .split_whitespace()
+                .filter_map(|p| p.parse().ok())
+                .collect();
             all
         });
         let shell = self.shell.id() as i32;
@@ -101,7 +104,12 @@ impl Guard {
             "{count} answers, {longest:?} between two of them"
         );
         for entry in std::fs::read_dir("/proc/self/task").unwrap() {
-            let tid = entry.unwrap().file_name().to_string_lossy().parse().unwrap();
+            let tid = entry
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .parse()
+                .unwrap();
             // A thread that ends just now is quiet too.
             if let Ok(scheduling) = Thread(tid).scheduling() {
                 // Those that did not come back get what nobody else wants.

@@ -12,7 +12,8 @@ use execute::{Outcome, Settings};
 use libtest_mimic::{Arguments, Completion, Trial};
 use model::watch::Silent;
 use model::{
-    Assignment, Bytes, CpuSet, Details, Duration, Error, Platform, Provenance, TaskId, TaskSet, Timing,
+    Assignment, Bytes, CpuSet, Details, Duration, Error, Platform, Provenance, TaskId, TaskSet,
+    Timing,
 };
 use policy::{Decisions, Event, Job, Setup, Spec};
 use std::process::ExitCode;
@@ -35,7 +36,8 @@ pub struct Live {
 /// Why nothing can be run for real here, if so.
 pub fn live() -> Result<Live, String> {
     // On a thread of its own, which takes its rights with it.
-    let tried = std::thread::spawn(|| machine::realtime::raise(machine::realtime::WATCHDOG).map(drop));
+    let tried =
+        std::thread::spawn(|| machine::realtime::raise(machine::realtime::WATCHDOG).map(drop));
     tried.join().unwrap().map_err(|e| e.to_string())?;
     let mut platform = machine::this_machine().map_err(|e| e.to_string())?.platform;
     if platform.usable().len() < 2 {
@@ -138,9 +140,21 @@ impl Ran {
         assert_eq!(self.outcome.lost, 0);
         assert!(self.outcome.stuck.is_empty());
         let at = self.verdict.first.first().map_or(0, |v| v.time_ns);
-        let near = |e: &&trace::Event| e.time.nanos() + 60_000_000 > at && e.time.nanos() < at + 10_000_000;
-        let first: Vec<String> = self.events.iter().filter(near).map(ToString::to_string).collect();
-        let broken: Vec<_> = self.verdict.first.iter().map(|v| (v.rule, &v.text)).collect();
+        let near = |e: &&trace::Event| {
+            e.time.nanos() + 60_000_000 > at && e.time.nanos() < at + 10_000_000
+        };
+        let first: Vec<String> = self
+            .events
+            .iter()
+            .filter(near)
+            .map(ToString::to_string)
+            .collect();
+        let broken: Vec<_> = self
+            .verdict
+            .first
+            .iter()
+            .map(|v| (v.rule, &v.text))
+            .collect();
         assert!(self.verdict.is_clean(), "{broken:#?}\n{first:#?}");
         let recorded = self.statistics.recorded.as_ref();
         assert_eq!(recorded.map(|r| r.senseless_events), Some(0));
@@ -169,9 +183,9 @@ pub struct SpinFor(pub Duration);
 impl Work for SpinFor {
     fn job(&mut self, _: u64, stop: &std::sync::atomic::AtomicBool) {
         let end = machine::clock::thread_time().nanos() + self.0.nanos();
-        while machine::clock::thread_time().nanos() < end && !stop.load(std::sync::atomic::Ordering::Relaxed)
-        {
-        }
+        while machine::clock::thread_time().nanos() < end
+            && !stop.load(std::sync::atomic::Ordering::Relaxed)
+        {}
     }
 }
 
@@ -223,7 +237,8 @@ impl Live {
             horizon: length,
             ..Settings::default()
         };
-        self.run_works(policy, set, assignment, works, &settings).unwrap()
+        self.run_works(policy, set, assignment, works, &settings)
+            .unwrap()
     }
 
     /// The head of the trace of a run.
@@ -241,7 +256,12 @@ impl Live {
         };
         Ok(Header {
             origin: Origin::Real,
-            ..Header::simulated(set.clone(), self.platform.clone(), stage, Provenance::default())
+            ..Header::simulated(
+                set.clone(),
+                self.platform.clone(),
+                stage,
+                Provenance::default(),
+            )
         })
     }
 
@@ -291,7 +311,16 @@ impl Live {
             standstills: true,
             ..settings.clone()
         };
-        let outcome = execute::run_in_turn(&plans, turn, set, works, &settings, &Silent, &mut sink, |_| ())?;
+        let outcome = execute::run_in_turn(
+            &plans,
+            turn,
+            set,
+            works,
+            &settings,
+            &Silent,
+            &mut sink,
+            |_| (),
+        )?;
         // A dispatcher is above all others: that it wakes up late is the machine's doing.
         let options = Options {
             tolerance: TOLERANCE.max(outcome.latest.saturating_add(ms(1))),

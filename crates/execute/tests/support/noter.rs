@@ -33,7 +33,13 @@ pub fn main(arguments: &[String]) {
         assert_eq!(after.number, job.number);
         text += &format!(
             "{} {} {} {} {} {} {}\n",
-            job.number, job.release, job.deadline, began, after.preemptions, after.migrations, longest
+            job.number,
+            job.release,
+            job.deadline,
+            began,
+            after.preemptions,
+            after.migrations,
+            longest
         );
     }
     std::fs::File::create(&arguments[0])

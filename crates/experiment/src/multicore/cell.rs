@@ -158,7 +158,12 @@ pub fn run(
             work.into()
         })
         .collect();
-    let longest = set.timings().iter().map(|t| t.period.nanos()).max().unwrap_or(0);
+    let longest = set
+        .timings()
+        .iter()
+        .map(|t| t.period.nanos())
+        .max()
+        .unwrap_or(0);
     let settings = Settings {
         // One more for the job that tells that all are done.
         horizon: Duration::from_nanos(longest * (jobs + 1) * PATIENCE),
@@ -181,8 +186,10 @@ pub fn run(
         return Err(Error::new("stopped before the run was done"));
     }
     if outcome.lost > 0 {
-        return Err(Error::new(format!("{} events of a run were lost", outcome.lost))
-            .remedy("run it again when the machine is idle"));
+        return Err(
+            Error::new(format!("{} events of a run were lost", outcome.lost))
+                .remedy("run it again when the machine is idle"),
+        );
     }
     Ok(Seen {
         tasks: tally.tasks,

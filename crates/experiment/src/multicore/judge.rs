@@ -52,7 +52,11 @@ pub fn rows(groups: &[Group]) -> Vec<Row> {
             all.sort_unstable();
             all.dedup();
             for wss in all {
-                let of: Vec<&Group> = groups.iter().filter(mine).filter(|g| g.wss == wss).collect();
+                let of: Vec<&Group> = groups
+                    .iter()
+                    .filter(mine)
+                    .filter(|g| g.wss == wss)
+                    .collect();
                 rows.push(row(scheduler, sizes, wss, &of));
             }
         }
@@ -117,12 +121,16 @@ pub fn average(group: &Group, scenario: Scenario, task: usize) -> f64 {
 
 /// A scaling factor, averaged over the tasks of a set.
 fn factor(group: &Group, scenario: Scenario, of: fn(&Group, Scenario, usize) -> f64) -> f64 {
-    mean((0..group.tasks.len()).map(|task| of(group, scenario, task) / of(group, Scenario::S1, task)))
+    mean(
+        (0..group.tasks.len())
+            .map(|task| of(group, scenario, task) / of(group, Scenario::S1, task)),
+    )
 }
 
 fn missed(group: &Group, scenario: Scenario) -> usize {
-    let misses =
-        |task: &usize| runs(group, scenario).any(|seen| seen.tasks.get(*task).is_some_and(|t| t.missed > 0));
+    let misses = |task: &usize| {
+        runs(group, scenario).any(|seen| seen.tasks.get(*task).is_some_and(|t| t.missed > 0))
+    };
     (0..group.tasks.len()).filter(misses).count()
 }
 
@@ -199,9 +207,16 @@ mod tests {
         let rows = rows(&groups);
         assert_eq!(rows.len(), 2);
         let (g, p) = (&rows[0], &rows[1]);
-        assert_eq!((g.scheduler, p.scheduler), (Scheduler::GEdf, Scheduler::PEdf));
+        assert_eq!(
+            (g.scheduler, p.scheduler),
+            (Scheduler::GEdf, Scheduler::PEdf)
+        );
         assert_eq!(g.worst[0], 1.0);
-        assert_eq!(g.worst[2], (2.0 + 1.5) / 2.0, "the longest of both repetitions");
+        assert_eq!(
+            g.worst[2],
+            (2.0 + 1.5) / 2.0,
+            "the longest of both repetitions"
+        );
         let expected = (1750.0 / 950.0 + 2500.0 / 2000.0) / 2.0;
         assert!((g.average[2] - expected).abs() < 1e-12, "{}", g.average[2]);
         assert_eq!(

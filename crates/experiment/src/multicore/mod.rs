@@ -261,7 +261,8 @@ pub fn group(
 /// The walk of a task: at random, the best-effort one line after line (004 §IV-A).
 fn walk(set: &TaskSet, drawn: &Drawn, task: TaskId, colored: &dyn Colored) -> Result<Walk> {
     let store = colored.store(set, task).ok_or_else(|| {
-        Error::new("a task got no memory: a defect of this program").at(format!("task {}", set.name(task)))
+        Error::new("a task got no memory: a defect of this program")
+            .at(format!("task {}", set.name(task)))
     })?;
     let pattern = match task == drawn.best_effort {
         true => Pattern::Sequential,

@@ -107,7 +107,8 @@ pub fn draw(
             ))
             .remedy("give two processors at least"));
         }
-        let set = generator.draw_until(seed, number, |tasks| scheduler.accepts(tasks, processors))?;
+        let set =
+            generator.draw_until(seed, number, |tasks| scheduler.accepts(tasks, processors))?;
         let timings = set.timings();
         let last = timings.iter().rposition(|t| t.period == LONGEST);
         if let (Some(last), true) = (last, timings.len() >= FEWEST) {
@@ -128,10 +129,14 @@ pub fn draw(
 fn hastened(timing: &Timing, by: u64) -> Result<Timing> {
     let shorter = |d: Duration| Duration::from_nanos(d.nanos() / by.max(1));
     match shorter(timing.wcet) {
-        wcet if wcet >= Duration::from_micros(100) => Ok(Timing::implicit(wcet, shorter(timing.period))),
-        wcet => Err(Error::new(format!("a job of {wcet} is too short to be run"))
-            .at("--hasten")
-            .remedy("give a smaller number")),
+        wcet if wcet >= Duration::from_micros(100) => {
+            Ok(Timing::implicit(wcet, shorter(timing.period)))
+        }
+        wcet => Err(
+            Error::new(format!("a job of {wcet} is too short to be run"))
+                .at("--hasten")
+                .remedy("give a smaller number"),
+        ),
     }
 }
 
@@ -196,7 +201,11 @@ mod tests {
             for set in &sets {
                 assert!(scheduler.accepts(&set.timings, 2) && set.timings.len() >= FEWEST);
                 for t in &set.timings {
-                    assert!([25, 50, 100, 200].map(Duration::from_millis).contains(&t.period));
+                    assert!(
+                        [25, 50, 100, 200]
+                            .map(Duration::from_millis)
+                            .contains(&t.period)
+                    );
                     let u = t.utilization().to_f64();
                     assert!((0.0999..=0.7001).contains(&u), "{u}");
                 }
@@ -217,7 +226,11 @@ mod tests {
             draw(Scheduler::GEdf, 2, 1, 1, 1),
             draw(Scheduler::GEdf, 2, 1, 1, 10),
         );
-        for (a, b) in slow.unwrap()[0].timings.iter().zip(&fast.unwrap()[0].timings) {
+        for (a, b) in slow.unwrap()[0]
+            .timings
+            .iter()
+            .zip(&fast.unwrap()[0].timings)
+        {
             assert_eq!(a.period.nanos(), 10 * b.period.nanos());
             assert_eq!(a.wcet.nanos(), 10 * b.wcet.nanos());
         }

@@ -300,7 +300,8 @@ pub(super) fn measure<C: Clock>(
             }
             break;
         };
-        seen.rows.push(row_of(plan.task, size, plan.runs, &samples)?);
+        seen.rows
+            .push(row_of(plan.task, size, plan.runs, &samples)?);
         seen.samples.extend(samples);
     }
     Ok(seen)

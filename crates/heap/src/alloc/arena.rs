@@ -158,7 +158,8 @@ impl Arena {
     /// Does an address lie in a heap?
     #[inline(always)]
     pub fn owns(&self, at: *const u8) -> bool {
-        (at as usize).wrapping_sub(self.base.load(Ordering::Relaxed)) < self.size.load(Ordering::Relaxed)
+        (at as usize).wrapping_sub(self.base.load(Ordering::Relaxed))
+            < self.size.load(Ordering::Relaxed)
     }
 
     /// The heap and the slot of an address in a heap.
@@ -170,8 +171,9 @@ impl Arena {
 
     /// Where a slot is.
     pub fn address(&self, heap: usize, slot: usize) -> *mut u8 {
-        (self.base.load(Ordering::Relaxed) + (heap << self.shift.load(Ordering::Relaxed)) + slot * SLOT)
-            as *mut u8
+        (self.base.load(Ordering::Relaxed)
+            + (heap << self.shift.load(Ordering::Relaxed))
+            + slot * SLOT) as *mut u8
     }
 
     /// The region of a heap.
@@ -202,7 +204,9 @@ impl Arena {
     pub fn with<T>(&self, heap: usize, body: impl FnOnce(&mut Books) -> T) -> T {
         let region = &self.regions[heap];
         // SAFETY: under the lock, which nobody takes twice.
-        region.lock.with(|| body(unsafe { &mut *region.books.get() }))
+        region
+            .lock
+            .with(|| body(unsafe { &mut *region.books.get() }))
     }
 
     /// Without taking the lock: for `fork`, which has it.
@@ -260,8 +264,9 @@ impl Arena {
                     it.zero = drop;
                     s += 1;
                 }
+                let (at, length) = (self.address(heap, first), (s - first) * SLOT);
                 // SAFETY: private memory of slots that nobody uses any more.
-                if drop && !unsafe { sys::drop_pages(self.address(heap, first), (s - first) * SLOT) } {
+                if drop && !unsafe { sys::drop_pages(at, length) } {
                     (first..s).for_each(|s| books.slot(s).zero = false);
                 }
             }

@@ -59,7 +59,10 @@ mod tests {
             assert!(SIZES[class] as usize >= size, "{size} in {class}");
             // Of the last two classes some sizes skip one, which keeps the formula simple.
             if class > 0 && class < 36 {
-                assert!((SIZES[class - 1] as usize) < size.max(1), "{size} in {class}");
+                assert!(
+                    (SIZES[class - 1] as usize) < size.max(1),
+                    "{size} in {class}"
+                );
             }
         }
         assert!(SIZES.windows(2).all(|w| w[0] < w[1]));

@@ -51,7 +51,10 @@ fn other(heap: usize, size: usize, align: usize, zeroed: bool) -> *mut u8 {
     }
     if size <= LARGEST && align <= HEADER {
         let class = class_of(size.next_multiple_of(align).min(LARGEST));
-        if class < CLASSES && SIZES[class] as usize >= size && (SIZES[class] as usize).is_multiple_of(align) {
+        if class < CLASSES
+            && SIZES[class] as usize >= size
+            && (SIZES[class] as usize).is_multiple_of(align)
+        {
             return cleared(small(heap, class), size, zeroed);
         }
     }
@@ -102,7 +105,11 @@ fn large(heap: usize, size: usize, align: usize, zeroed: bool) -> *mut u8 {
             ARENA.release(first.wrapping_add(slots * SLOT), lead - before);
         }
     }
-    let offset = if align < SLOT { align.max(HEADER) } else { SLOT };
+    let offset = if align < SLOT {
+        align.max(HEADER)
+    } else {
+        SLOT
+    };
     let span = first.cast::<Span>();
     // SAFETY: slots that were just taken.
     unsafe {
@@ -267,7 +274,9 @@ pub unsafe fn reallocate(at: *mut u8, size: usize, align: usize) -> *mut u8 {
                 (*span).slots = slots as u32;
                 return at;
             }
-            if slots == had || (ARENA.owns(behind) && ARENA.take_at(behind, slots - had, Use::Large)) {
+            if slots == had
+                || (ARENA.owns(behind) && ARENA.take_at(behind, slots - had, Use::Large))
+            {
                 (*span).slots = slots as u32;
                 return at;
             }

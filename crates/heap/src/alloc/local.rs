@@ -289,7 +289,10 @@ unsafe fn take_up(local: *mut Local) -> bool {
             books.orphans = (*orphan).next;
             (*orphan).heir = local;
             (*orphan).has_returned.store(false, Ordering::Relaxed);
-            (orphan, core::mem::replace(&mut (*orphan).returned, null_mut()))
+            (
+                orphan,
+                core::mem::replace(&mut (*orphan).returned, null_mut()),
+            )
         });
         if orphan.is_null() {
             return false;
@@ -370,11 +373,17 @@ unsafe fn give_to_owner(span: *mut Span, block: *mut Block) {
         (*block).mark = FREE_MARK;
         let mut before = (*span).remote.load(Ordering::Relaxed);
         loop {
-            (*block).next = if before == UNLISTED { null_mut() } else { before };
-            match (*span)
-                .remote
-                .compare_exchange_weak(before, block, Ordering::AcqRel, Ordering::Relaxed)
-            {
+            (*block).next = if before == UNLISTED {
+                null_mut()
+            } else {
+                before
+            };
+            match (*span).remote.compare_exchange_weak(
+                before,
+                block,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => break,
                 Err(now) => before = now,
             }

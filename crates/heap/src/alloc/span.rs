@@ -179,7 +179,10 @@ mod tests {
         for block in SIZES {
             let inverse = ((1_u64 << 32).div_ceil(u64::from(block))) as u32;
             for offset in 0..Span::ROOM {
-                assert_eq!(is_beginning(offset, block, inverse), offset % block as usize == 0);
+                assert_eq!(
+                    is_beginning(offset, block, inverse),
+                    offset % block as usize == 0
+                );
             }
         }
     }

@@ -234,7 +234,17 @@ pub unsafe fn unmap(at: *mut u8, size: usize) -> bool {
 /// Nobody uses either meanwhile.
 pub unsafe fn move_over(from: *mut u8, size: usize, to: *mut u8) -> bool {
     // SAFETY: the caller's.
-    checked(unsafe { syscall(number::MREMAP, from, size, size, c_long::from(MAY_MOVE_FIXED), to) }).is_some()
+    checked(unsafe {
+        syscall(
+            number::MREMAP,
+            from,
+            size,
+            size,
+            c_long::from(MAY_MOVE_FIXED),
+            to,
+        )
+    })
+    .is_some()
 }
 
 /// Changes what may be done with memory.
@@ -317,7 +327,15 @@ pub fn open(path: &core::ffi::CStr) -> c_int {
     const HERE: c_long = -100;
     const CLOSE_ON_EXEC: c_long = 0o2_000_000;
     // SAFETY: the path lives through the call.
-    unsafe { syscall(number::OPEN, HERE, path.as_ptr(), CLOSE_ON_EXEC, 0 as c_long) as c_int }
+    unsafe {
+        syscall(
+            number::OPEN,
+            HERE,
+            path.as_ptr(),
+            CLOSE_ON_EXEC,
+            0 as c_long,
+        ) as c_int
+    }
 }
 
 /// Reads from an open file; how many bytes, below zero where it cannot be read.
@@ -360,7 +378,13 @@ pub unsafe fn read_memory(from: *const u8, to: *mut u8, size: usize) -> bool {
 ///
 /// # Safety
 /// As for mremap(2).
-pub unsafe fn remap(at: *mut u8, old: usize, new: usize, flags: c_int, to: *mut u8) -> Option<*mut u8> {
+pub unsafe fn remap(
+    at: *mut u8,
+    old: usize,
+    new: usize,
+    flags: c_int,
+    to: *mut u8,
+) -> Option<*mut u8> {
     // SAFETY: the caller's.
     checked(unsafe { syscall(number::MREMAP, at, old, new, c_long::from(flags), to) })
 }

@@ -18,7 +18,10 @@ pub struct Thread {
 }
 
 unsafe extern "C" {
-    fn pthread_key_create(key: *mut c_uint, end: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+    fn pthread_key_create(
+        key: *mut c_uint,
+        end: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) -> c_int;
     fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
 }
 

@@ -209,11 +209,17 @@ mod tests {
         ] {
             let (mut theirs, mut asking) = asking();
             theirs.write_all(&wrong).unwrap();
-            assert_eq!(asking.receive(&KEY).unwrap_err().kind(), ErrorKind::InvalidData);
+            assert_eq!(
+                asking.receive(&KEY).unwrap_err().kind(),
+                ErrorKind::InvalidData
+            );
         }
         let (theirs, mut asking) = asking();
         drop(theirs);
-        assert_eq!(asking.receive(&KEY).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        assert_eq!(
+            asking.receive(&KEY).unwrap_err().kind(),
+            ErrorKind::UnexpectedEof
+        );
     }
 
     #[test]

@@ -25,7 +25,10 @@ fn found(program: &Path) -> Result<PathBuf> {
             .remedy("check its name, or give its path")
     };
     if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned()).ok_or_else(missing);
+        return program
+            .is_file()
+            .then(|| program.to_owned())
+            .ok_or_else(missing);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

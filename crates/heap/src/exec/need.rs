@@ -59,8 +59,15 @@ fn mapped(file: &Path) -> Option<u64> {
 /// them and does not begin the program (`ld.so --list`, also that of musl).
 fn libraries(program: &Path) -> Option<Vec<PathBuf>> {
     let (file, bytes) = beginning(program)?;
-    let named = parts(&bytes)?.into_iter().find(|part| part.kind == LOADER)?;
-    let mut name = vec![0; usize::try_from(named.in_file).ok().filter(|size| *size < 4096)?];
+    let named = parts(&bytes)?
+        .into_iter()
+        .find(|part| part.kind == LOADER)?;
+    let mut name = vec![
+        0;
+        usize::try_from(named.in_file)
+            .ok()
+            .filter(|size| *size < 4096)?
+    ];
     file.read_exact_at(&mut name, named.offset).ok()?;
     let name = name.split(|b| *b == 0).next()?;
     let listed = Command::new(OsStr::from_bytes(name))
@@ -70,7 +77,13 @@ fn libraries(program: &Path) -> Option<Vec<PathBuf>> {
         .stderr(Stdio::null())
         .output()
         .ok()?;
-    Some(listed.stdout.split(|b| *b == b'\n').filter_map(path_of).collect())
+    Some(
+        listed
+            .stdout
+            .split(|b| *b == b'\n')
+            .filter_map(path_of)
+            .collect(),
+    )
 }
 
 /// The path in a line such as `libc.so.6 => /lib/libc.so.6 (0x00007f0000000000)`.
@@ -89,7 +102,10 @@ mod tests {
     fn lines_of_loaders_name_libraries() {
         let path = |line: &str| path_of(line.as_bytes());
         let libc = Some(PathBuf::from("/lib/libc.so.6"));
-        assert_eq!(path("\tlibc.so.6 => /lib/libc.so.6 (0x00007f0000000000)"), libc);
+        assert_eq!(
+            path("\tlibc.so.6 => /lib/libc.so.6 (0x00007f0000000000)"),
+            libc
+        );
         assert_eq!(path("\t/lib/libc.so.6 (0x00007f0000000000)"), libc);
         assert_eq!(path("\tlinux-vdso.so.1 (0x00007f0000000000)"), None);
         assert_eq!(path("\tlibgone.so => not found"), None);
@@ -115,6 +131,9 @@ mod tests {
             segments: Bytes::from_kib(64),
             ..plan(&[Part::Segments])
         };
-        assert_eq!(known_need(Path::new("sh"), &small).unwrap(), Bytes::from_kib(128));
+        assert_eq!(
+            known_need(Path::new("sh"), &small).unwrap(),
+            Bytes::from_kib(128)
+        );
     }
 }

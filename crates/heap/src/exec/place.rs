@@ -187,9 +187,16 @@ fn candidates() -> Vec<PathBuf> {
 /// libraries be loaded from there? Returns the directory without symbolic links, or why not.
 fn fit(dir: &Path) -> std::result::Result<PathBuf, String> {
     let user = rustix::process::geteuid().as_raw();
-    let path = dir.canonicalize().map_err(|e| format!("cannot be used: {e}"))?;
+    let path = dir
+        .canonicalize()
+        .map_err(|e| format!("cannot be used: {e}"))?;
     // What has a meaning in LD_PRELOAD (ld.so(8)), or in the variable that names the socket.
-    if path.as_os_str().as_bytes().iter().any(|b| b" :;$\n".contains(b)) {
+    if path
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|b| b" :;$\n".contains(b))
+    {
         return Err("has a space, `:`, `;` or `$` in its name".to_owned());
     }
     for part in path.ancestors() {
@@ -249,7 +256,10 @@ fn is_loaded(library: &Path) -> bool {
         .flatten()
         .filter(|entry| is_process(&entry.file_name()))
         .filter_map(|entry| std::fs::read(entry.path().join("maps")).ok())
-        .any(|maps| maps.split(|b| *b == b'\n').any(|line| line.ends_with(library)))
+        .any(|maps| {
+            maps.split(|b| *b == b'\n')
+                .any(|line| line.ends_with(library))
+        })
 }
 
 #[cfg(test)]

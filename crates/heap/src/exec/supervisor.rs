@@ -8,7 +8,9 @@
 use super::Plan;
 use super::client::{self, Asking, Request};
 use crate::inspect::{self, Report};
-use crate::message::{BEGIN, GIVE_BACK, MOST_TILES, REPORT, SECRET, TAKE, TAKE_SEGMENT, TAKE_STACK};
+use crate::message::{
+    BEGIN, GIVE_BACK, MOST_TILES, REPORT, SECRET, TAKE, TAKE_SEGMENT, TAKE_STACK,
+};
 use model::{Error, Result};
 use partition::client::Connection;
 use partition::frame::FrameNumbers;
@@ -135,7 +137,11 @@ impl<'a> Supervisor<'a> {
         program: Option<&OwnedFd>,
     ) -> std::io::Result<Happened> {
         let mut all = vec![PollFd::new(listener, PollFlags::IN)];
-        all.extend(self.asking.iter().map(|a| PollFd::new(a.stream(), PollFlags::IN)));
+        all.extend(
+            self.asking
+                .iter()
+                .map(|a| PollFd::new(a.stream(), PollFlags::IN)),
+        );
         let processes = self.processes.values();
         all.extend(processes.map(|p| PollFd::new(&p.descriptor, PollFlags::IN)));
         all.extend(program.map(|program| PollFd::new(program, PollFlags::IN)));
@@ -292,14 +298,26 @@ impl<'a> Supervisor<'a> {
             process.tiles.extend(tiles);
             process.in_segments += in_segments;
         }
-        let held = self.processes.values().map(|process| process.tiles.len()).sum();
+        let held = self
+            .processes
+            .values()
+            .map(|process| process.tiles.len())
+            .sum();
         self.most_held = self.most_held.max(held);
         let answer = match &taken {
-            Ok(_) => [0].iter().chain(tiles).flat_map(|n| n.to_ne_bytes()).collect(),
+            Ok(_) => [0]
+                .iter()
+                .chain(tiles)
+                .flat_map(|n| n.to_ne_bytes())
+                .collect(),
             Err(e) => {
                 let why = e.to_string();
                 let why = why.bytes().take(MOST_REASON);
-                1_u32.to_ne_bytes().into_iter().chain(why).collect::<Vec<u8>>()
+                1_u32
+                    .to_ne_bytes()
+                    .into_iter()
+                    .chain(why)
+                    .collect::<Vec<u8>>()
             }
         };
         let sent = socket::send(stream, &answer, files);
@@ -307,7 +325,9 @@ impl<'a> Supervisor<'a> {
             process.tiles.retain(|tile| !tiles.contains(tile));
             process.in_segments -= in_segments;
             self.segments += in_segments;
-            self.connection.return_tiles(tiles).map_err(IoError::other)?;
+            self.connection
+                .return_tiles(tiles)
+                .map_err(IoError::other)?;
         }
         self.forget_empty(peer.pid);
         sent
@@ -371,13 +391,25 @@ impl<'a> Supervisor<'a> {
 
     /// Takes tiles of a color, as many as there are up to a number. `refusal`: why there are no
     /// more.
-    fn take_some(&mut self, color: Color, most: usize, refusal: &mut Option<Error>) -> Vec<(u32, File)> {
+    fn take_some(
+        &mut self,
+        color: Color,
+        most: usize,
+        refusal: &mut Option<Error>,
+    ) -> Vec<(u32, File)> {
         let mut taken = Vec::new();
         // The server gives all that it is asked for, or nothing.
         let mut step = most;
         while step > 0 && taken.len() < most {
-            match self.connection.take_tiles(color, step.min(most - taken.len())) {
-                Ok(tiles) => taken.extend(tiles.into_iter().map(|(tile, file)| (tile, File::from(file)))),
+            match self
+                .connection
+                .take_tiles(color, step.min(most - taken.len()))
+            {
+                Ok(tiles) => taken.extend(
+                    tiles
+                        .into_iter()
+                        .map(|(tile, file)| (tile, File::from(file))),
+                ),
                 Err(e) => {
                     *refusal = Some(e);
                     step /= 2;

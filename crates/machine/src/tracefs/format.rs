@@ -33,7 +33,9 @@ impl Format {
             id: id.ok_or_else(|| unknown("it has no number"))?,
             fields: fields
                 .iter()
-                .map(|name| field(text, name).ok_or_else(|| unknown(&format!("it has no integer `{name}`"))))
+                .map(|name| {
+                    field(text, name).ok_or_else(|| unknown(&format!("it has no integer `{name}`")))
+                })
                 .collect::<io::Result<_>>()?,
         })
     }

@@ -80,8 +80,8 @@ impl Recording {
     /// No tracefs, no right to it, or a kernel that lacks one of them.
     pub fn begin(points: &[Tracepoint]) -> Result<Self> {
         take_away_what_is_left();
-        let dir =
-            instance().ok_or_else(|| Error::new("this process is not in /proc").remedy("mount it there"))?;
+        let dir = instance()
+            .ok_or_else(|| Error::new("this process is not in /proc").remedy("mount it there"))?;
         std::fs::create_dir(&dir).map_err(|e| {
             Error::new(format!("the kernel's record of events cannot be had: {e}"))
                 .at(TRACEFS)
@@ -108,7 +108,8 @@ impl Recording {
         let over = Arc::clone(&recording.over);
         let thread = std::thread::Builder::new().name("witness".to_owned());
         let thread = thread.spawn(move || reader.until(&over));
-        recording.reader = Some(thread.map_err(|e| Error::new(format!("cannot start a thread: {e}")))?);
+        recording.reader =
+            Some(thread.map_err(|e| Error::new(format!("cannot start a thread: {e}")))?);
         Ok(recording)
     }
 
@@ -123,8 +124,8 @@ impl Recording {
             whole(&path).map_err(|e| self.failed("read", &path, &e))
         };
         let page = read("header_page")?;
-        let layout =
-            Layout::parse(&page).map_err(|e| self.failed("read", &events.join("header_page"), &e))?;
+        let layout = Layout::parse(&page)
+            .map_err(|e| self.failed("read", &events.join("header_page"), &e))?;
         let mut formats = Vec::new();
         let mut kind = None;
         for point in &self.points {
@@ -143,7 +144,9 @@ impl Recording {
         let mut pipes = Vec::new();
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let cpu = name.to_str().and_then(|n| n.strip_prefix("cpu")?.parse().ok());
+            let cpu = name
+                .to_str()
+                .and_then(|n| n.strip_prefix("cpu")?.parse().ok());
             if let Some(cpu) = cpu {
                 let path = entry.path().join("trace_pipe_raw");
                 let pipe = File::options()
@@ -170,7 +173,8 @@ impl Recording {
     }
 
     fn failed(&self, doing: &str, path: &Path, e: &io::Error) -> Error {
-        Error::io(path, doing, e).remedy("run as root, on a kernel that traces events (5.10 or later)")
+        Error::io(path, doing, e)
+            .remedy("run as root, on a kernel that traces events (5.10 or later)")
     }
 
     /// Ends it. What was recorded.

@@ -33,7 +33,8 @@ impl Layout {
     /// # Errors
     /// It is not the description of a page.
     pub fn parse(text: &str) -> io::Result<Self> {
-        let unknown = || io::Error::other("the kernel's description of its buffers is not understood");
+        let unknown =
+            || io::Error::other("the kernel's description of its buffers is not understood");
         // The length of `data` is no integer's: its place alone is wanted.
         let data = text
             .lines()
@@ -64,8 +65,8 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-/// Hands each event of a page to `each`: its time in nanoseconds of the trace's clock, and its data.
-/// How many were lost before the page.
+/// Hands each event of a page to `each`: its time in nanoseconds of the trace's clock, and its
+/// data. How many were lost before the page.
 ///
 /// # Errors
 /// The page is not one.
@@ -188,7 +189,10 @@ mod tests {
         let (lost, all) = read(&page(base, 0, &words, &[]));
         assert_eq!(lost, 0);
         let second = base + 5 + 1 + (2 << 27);
-        assert_eq!(all, [(base + 5, 8), (second, 8), (base + 7 + (1 << 37) + 3, 4)]);
+        assert_eq!(
+            all,
+            [(base + 5, 8), (second, 8), (base + 7 + (1 << 37) + 3, 4)]
+        );
     }
 
     #[test]
@@ -203,7 +207,10 @@ mod tests {
         let layout = Layout::parse(HEADER).unwrap();
         let whole = page(9, 0, &[head(2, 0), 0, 0, head(0, 0), 1 << 20], &[]);
         for length in 0..=whole.len() {
-            assert!(events(&whole[..length], layout, |_, _| {}).is_err(), "{length}");
+            assert!(
+                events(&whole[..length], layout, |_, _| {}).is_err(),
+                "{length}"
+            );
         }
     }
 }

@@ -87,7 +87,11 @@ impl<'a, C: Clock> Session<'a, C> {
         samples: usize,
     ) {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let of = |load| blocks.iter().filter(move |b: &&BlockSummary| b.load == load);
+        let of = |load| {
+            blocks
+                .iter()
+                .filter(move |b: &&BlockSummary| b.load == load)
+        };
         for load in [Load::Idle, Load::Load] {
             let foreign = mean(of(load).map(|b| b.foreign).collect());
             if foreign > BUSY {
@@ -115,8 +119,8 @@ impl<'a, C: Clock> Session<'a, C> {
                 "{gone} of {samples} samples were disturbed and discarded"
             ));
         }
-        let stalls =
-            discards.get(&Discard::Late).unwrap_or(&0) + discards.get(&Discard::Stalled).unwrap_or(&0);
+        let stalls = discards.get(&Discard::Late).unwrap_or(&0)
+            + discards.get(&Discard::Stalled).unwrap_or(&0);
         if stalls > 0 {
             self.warn(&format!(
                 "the machine stood still for more than 5 ms during {stalls} samples (throttled, or the hypervisor)"
@@ -163,7 +167,8 @@ impl<'a, C: Clock> Session<'a, C> {
         tell("prefetchers", "on, as the machine has them".to_owned());
         tell(
             "walk",
-            "words of 8 bytes in ascending order; a written word is read, changed and stored".to_owned(),
+            "words of 8 bytes in ascending order; a written word is read, changed and stored"
+                .to_owned(),
         );
         tell(
             "pages",
@@ -184,7 +189,10 @@ impl<'a, C: Clock> Session<'a, C> {
         tell("processors", plan.cpus.to_string());
         tell(
             "samples aimed at",
-            format!("{} of each cell, in blocks of {}", plan.samples, plan.per_block),
+            format!(
+                "{} of each cell, in blocks of {}",
+                plan.samples, plan.per_block
+            ),
         );
         if !governors.is_empty() {
             tell("governor", governors.join(", "));
@@ -201,7 +209,9 @@ impl<'a, C: Clock> Session<'a, C> {
                 env!("CARGO_PKG_VERSION")
             ),
             command: self.plan.command.clone(),
-            time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            time: jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%SZ")
+                .to_string(),
             machine: self.platform.description.clone(),
             kernel,
             seed: Some(self.plan.seed),

@@ -141,23 +141,25 @@ impl Aside {
                 let file = open_file(&place).map_err(failed)?;
                 return Ok(Aside::as_it_is(path, file));
             }
-            Some(found) => match kind(&found) {
-                FileType::RegularFile => Some(found),
-                FileType::Directory => {
-                    return Err(Error::new("this is a directory")
-                        .at(path.display())
-                        .remedy("name a file in it"));
-                }
-                FileType::Fifo | FileType::Socket if !place.is_trusted() => {
-                    return Err(Error::new("this pipe or socket belongs to another user")
+            Some(found) => {
+                match kind(&found) {
+                    FileType::RegularFile => Some(found),
+                    FileType::Directory => {
+                        return Err(Error::new("this is a directory")
+                            .at(path.display())
+                            .remedy("name a file in it"));
+                    }
+                    FileType::Fifo | FileType::Socket if !place.is_trusted() => {
+                        return Err(Error::new("this pipe or socket belongs to another user")
                         .at(path.display())
                         .remedy("print on standard output and lead that there, or choose another path"));
+                    }
+                    _ => {
+                        let file = open_special(&place, &found).map_err(failed)?;
+                        return Ok(Aside::as_it_is(path, file));
+                    }
                 }
-                _ => {
-                    let file = open_special(&place, &found).map_err(failed)?;
-                    return Ok(Aside::as_it_is(path, file));
-                }
-            },
+            }
             None => None,
         };
         remove_left_behind(&place);
@@ -320,7 +322,9 @@ fn is_part(name: &[u8], of: &OsStr) -> bool {
     name.strip_prefix(of.as_bytes())
         .and_then(|rest| rest.strip_prefix(b"."))
         .and_then(|rest| rest.strip_suffix(PART.as_bytes()))
-        .is_some_and(|digits| (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit))
+        .is_some_and(|digits| {
+            (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit)
+        })
 }
 
 /// Removes parts of this file whose writers are gone. Whatever fails here is left as it is: it is
@@ -382,7 +386,9 @@ fn open_special(place: &Place, found: &Stat) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&place.dir, &place.name, flags, Mode::empty())?;
     if !is_same(found, &rustix::fs::fstat(&file)?) {
-        return Err(io::Error::other("another process has exchanged it meanwhile"));
+        return Err(io::Error::other(
+            "another process has exchanged it meanwhile",
+        ));
     }
     Ok(File::from(file))
 }

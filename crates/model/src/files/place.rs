@@ -58,7 +58,9 @@ impl Place {
 /// It cannot be made; a link of another user; a name on the way is a file.
 pub(super) fn make_dir(dir: &Path) -> Result<()> {
     let walked = Walk::from(dir, true).into_dir();
-    walked.map(drop).map_err(|e| e.about(dir, "make the directory"))
+    walked
+        .map(drop)
+        .map_err(|e| e.about(dir, "make the directory"))
 }
 
 /// The type of what a status describes.
@@ -159,7 +161,9 @@ impl Walk {
             }
             let found = status(&dir, &name)?;
             match &found {
-                Some(stat) if is_link(stat) && !is_procfs(&dir) => dir = self.follow(dir, &name, stat)?,
+                Some(stat) if is_link(stat) && !is_procfs(&dir) => {
+                    dir = self.follow(dir, &name, stat)?
+                }
                 _ => return Ok(Place { dir, name, found }),
             }
         }
@@ -190,7 +194,12 @@ impl Walk {
 
     /// Puts the path that a link holds before what is left; the directory from which that path
     /// counts.
-    fn follow(&mut self, dir: OwnedFd, name: &OsStr, link: &Stat) -> std::result::Result<OwnedFd, Stop> {
+    fn follow(
+        &mut self,
+        dir: OwnedFd,
+        name: &OsStr,
+        link: &Stat,
+    ) -> std::result::Result<OwnedFd, Stop> {
         if !is_trusted(link) {
             return Err(Stop::Foreign(name.to_owned()));
         }

@@ -73,7 +73,11 @@ impl Lines {
             }
         } else if groups.len() > 1 {
             let sets: Vec<String> = groups.iter().map(|g| g.cpus.to_string()).collect();
-            let _ = write!(self.text, ", of processors {}; the first:", sets.join(" | "));
+            let _ = write!(
+                self.text,
+                ", of processors {}; the first:",
+                sets.join(" | ")
+            );
         }
     }
 

@@ -12,7 +12,12 @@ fn timings(imported: &Imported) -> Vec<(String, u64, u64, u64)> {
     let of = |id: TaskId| {
         let t = imported.set.timings()[id.index()];
         let us = |d: Duration| d.nanos() / 1000;
-        (imported.set.name(id), us(t.wcet), us(t.period), us(t.deadline))
+        (
+            imported.set.name(id),
+            us(t.wcet),
+            us(t.period),
+            us(t.deadline),
+        )
     };
     imported.set.ids().map(of).collect()
 }
@@ -53,7 +58,10 @@ fn phases_of_one_period_are_a_task_with_the_longest_wcet() {
         )
     };
     let imported = from_rt_app(&phases(30_000)).unwrap();
-    assert_eq!(timings(&imported), [("t".to_owned(), 27_000, 30_000, 30_000)]);
+    assert_eq!(
+        timings(&imported),
+        [("t".to_owned(), 27_000, 30_000, 30_000)]
+    );
     assert_eq!(
         imported.notes,
         ["line 1, column 18: thread `t` ends after 1 rounds there, and goes on here"]
@@ -76,7 +84,10 @@ fn what_is_not_periodic_is_named_with_the_reason() {
             "event `sleep`: it sleeps",
         ),
         (r#""run": 10000"#.to_owned(), "it has no event `timer`"),
-        (format!(r#""run": 10, "lock": "m", {timer}"#), "event `lock`"),
+        (
+            format!(r#""run": 10, "lock": "m", {timer}"#),
+            "event `lock`",
+        ),
         (format!(r#""run": 10, "mem": 10, {timer}"#), "event `mem`"),
         (
             format!(r#""run": 10, {timer}, "timer1": {{"ref": "y", "period": 5}}"#),
@@ -90,8 +101,14 @@ fn what_is_not_periodic_is_named_with_the_reason() {
             format!(r#""run": 0.5, {timer}"#),
             "`run` is no number of microseconds",
         ),
-        (format!(r#""run": 2000, "instance": 0, {timer}"#), "`instance`"),
-        (r#""exec": 10, "period": 100"#.to_owned(), "before rt-app 1.0"),
+        (
+            format!(r#""run": 2000, "instance": 0, {timer}"#),
+            "`instance`",
+        ),
+        (
+            r#""exec": 10, "period": 100"#.to_owned(),
+            "before rt-app 1.0",
+        ),
         (timer.to_owned(), "WCET"),
     ] {
         let alone = from_rt_app(&format!(r#"{{"tasks": {{"odd": {{{events}}} }} }}"#));
@@ -101,7 +118,10 @@ fn what_is_not_periodic_is_named_with_the_reason() {
             "{why}: {e}"
         );
         let good = r#""good": {"run": 10, "timer": {"ref": "x", "period": 100}}"#;
-        let imported = from_rt_app(&format!(r#"{{"tasks": {{"odd": {{{events}}}, {good} }} }}"#)).unwrap();
+        let imported = from_rt_app(&format!(
+            r#"{{"tasks": {{"odd": {{{events}}}, {good} }} }}"#
+        ))
+        .unwrap();
         assert_eq!(
             (imported.set.len(), imported.notes.len()),
             (1, 1),
@@ -190,7 +210,10 @@ fn what_is_written_reads_back() {
     };
     let tasks = vec![
         (timing(250, 1000, 1000), details("a", us(7))),
-        (timing(9_000, 33_000, 30_000), details("b \"quoted\"", us(0))),
+        (
+            timing(9_000, 33_000, 30_000),
+            details("b \"quoted\"", us(0)),
+        ),
     ];
     let set = TaskSet::new(tasks).unwrap();
     let (text, notes) = to_rt_app(&set, Duration::from_secs(2)).unwrap();
@@ -219,12 +242,19 @@ fn what_has_no_place_is_named_and_what_cannot_be_is_refused() {
         soft: true,
         ..Details::named("soft")
     };
-    let set = TaskSet::new(vec![(Timing::implicit(Duration::from_nanos(1500), us(10)), soft)]).unwrap();
+    let set = TaskSet::new(vec![(
+        Timing::implicit(Duration::from_nanos(1500), us(10)),
+        soft,
+    )])
+    .unwrap();
     let (text, notes) = to_rt_app(&set, Duration::from_secs(1)).unwrap();
     assert!(text.contains("\"dl-runtime\": 2"), "rounded up: {text}");
     assert!(notes[0].contains("task soft"), "{notes:?}");
-    let odd = TaskSet::from_timings(vec![Timing::implicit(us(1), Duration::from_nanos(10_500))]).unwrap();
-    let e = to_rt_app(&odd, Duration::from_secs(1)).unwrap_err().to_string();
+    let odd =
+        TaskSet::from_timings(vec![Timing::implicit(us(1), Duration::from_nanos(10_500))]).unwrap();
+    let e = to_rt_app(&odd, Duration::from_secs(1))
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("period") && e.contains("microseconds"), "{e}");
 }
 
@@ -246,7 +276,11 @@ fn priorities_and_processors_go_both_ways() {
     let imported = from_rt_app(&text).unwrap();
     let set = &imported.set;
     // The file's order is not the order of urgency.
-    let names: Vec<String> = set.by_priority().into_iter().map(|id| set.name(id)).collect();
+    let names: Vec<String> = set
+        .by_priority()
+        .into_iter()
+        .map(|id| set.name(id))
+        .collect();
     assert_eq!(names, ["high", "low", "nice", "plain"]);
     assert_eq!(set.cpus(TaskId(0)).unwrap().to_string(), "1,3");
     assert_eq!(set.cpus(TaskId(3)), None);
@@ -270,8 +304,9 @@ fn priorities_and_processors_go_both_ways() {
 #[test]
 fn phases_on_different_processors_have_none_and_what_is_lost_is_named() {
     let phases = |second: &str| {
-        let phase =
-            |cpu: &str| format!(r#"{{"cpus": [{cpu}], "run": 1, "timer": {{"ref": "x", "period": 9}}}}"#);
+        let phase = |cpu: &str| {
+            format!(r#"{{"cpus": [{cpu}], "run": 1, "timer": {{"ref": "x", "period": 9}}}}"#)
+        };
         let text = format!(
             r#"{{"tasks": {{"t": {{"phases": {{"a": {}, "b": {}}}}}}}}}"#,
             phase("2"),

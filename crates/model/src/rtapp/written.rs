@@ -15,7 +15,9 @@ pub(super) struct Places<'t> {
 impl<'t> Places<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        let lines = std::iter::once(0)
+            .chain(ends.map(|(at, _)| at + 1))
+            .collect();
         Places { text, lines }
     }
 
@@ -44,11 +46,11 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
         let (timing, name) = (set.timings()[id.index()], set.name(id));
         let whole = |what: &str, time: Duration| match time.nanos() % 1000 {
             0 => Ok(time.nanos() / 1000),
-            _ => Err(
-                Error::new(format!("its {what} {time} is no whole number of microseconds"))
-                    .at(format!("task {name}"))
-                    .remedy("rt-app knows no shorter time: round it"),
-            ),
+            _ => Err(Error::new(format!(
+                "its {what} {time} is no whole number of microseconds"
+            ))
+            .at(format!("task {name}"))
+            .remedy("rt-app knows no shorter time: round it")),
         };
         let wcet = timing.wcet.nanos().div_ceil(1000);
         let mut thread = json!({

@@ -117,11 +117,13 @@ pub fn from_batch_line(line: &str) -> Result<BatchSet> {
             .remedy(format!("give a number from 1 to {MAX_PROCESSORS}")));
     }
     let micros = |us: u64, key: &str, task: usize| {
-        us.checked_mul(1_000).map(Duration::from_nanos).ok_or_else(|| {
-            Error::new(format!("{us} us is too long"))
-                .at(format!("task {}, `{key}`", task + 1))
-                .remedy("times must stay below 584 years")
-        })
+        us.checked_mul(1_000)
+            .map(Duration::from_nanos)
+            .ok_or_else(|| {
+                Error::new(format!("{us} us is too long"))
+                    .at(format!("task {}, `{key}`", task + 1))
+                    .remedy("times must stay below 584 years")
+            })
     };
     let plain = parsed
         .tasks
@@ -178,8 +180,10 @@ pub fn to_batch_line(id: &serde_json::Value, m: u32, set: &TaskSet) -> Result<St
     let mut line = format!("{{\"id\":{id},\"m\":{m},\"tasks\":[");
     let micros = |d: Duration| match d.nanos() % 1_000 {
         0 => Ok(d.nanos() / 1_000),
-        _ => Err(Error::new(format!("{d} is not a whole number of microseconds"))
-            .remedy("write the set as TOML, or generate it with whole microseconds")),
+        _ => Err(
+            Error::new(format!("{d} is not a whole number of microseconds"))
+                .remedy("write the set as TOML, or generate it with whole microseconds"),
+        ),
     };
     for (index, t) in set.timings().iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };

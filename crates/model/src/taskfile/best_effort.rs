@@ -19,7 +19,11 @@ fn one(table: &Table<'_, '_>, index: usize) -> Result<BestEffort> {
     table.only(&["name", "wss", "workload"])?;
     let name = match table.get("name") {
         Some(v) => match v.text()? {
-            "" => return Err(v.error("the name is empty").remedy("leave it out, or give one")),
+            "" => {
+                return Err(v
+                    .error("the name is empty")
+                    .remedy("leave it out, or give one"));
+            }
             name => name.to_owned(),
         },
         None => format!("B{}", index + 1),

@@ -27,10 +27,9 @@ impl Id<'_> {
 impl<'de> DeserializeSeed<'de> for Id<'_> {
     type Value = Value;
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        *self.left = self
-            .left
-            .checked_sub(1)
-            .ok_or_else(|| D::Error::custom(format_args!("the `id` has more than {MOST_VALUES} values")))?;
+        *self.left = self.left.checked_sub(1).ok_or_else(|| {
+            D::Error::custom(format_args!("the `id` has more than {MOST_VALUES} values"))
+        })?;
         from.deserialize_any(self)
     }
 }

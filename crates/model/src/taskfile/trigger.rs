@@ -10,7 +10,9 @@ pub(super) fn read(value: &Value<'_, '_>) -> Result<Trigger> {
     let table = value.table()?;
     table.only(&["fifo", "socket", "fd"])?;
     let path = |key: &str| {
-        let Some(v) = table.get(key) else { return Ok(None) };
+        let Some(v) = table.get(key) else {
+            return Ok(None);
+        };
         table.only(&[key])?;
         match v.text()? {
             "" => Err(v
@@ -63,7 +65,10 @@ mod tests {
             assert_eq!(taskfile::from_toml(&taskfile::to_toml(&set)).unwrap(), set);
         }
         for (trigger, message) in [
-            ("{}", "line 4, `trigger`: it does not say what releases the task"),
+            (
+                "{}",
+                "line 4, `trigger`: it does not say what releases the task",
+            ),
             ("{ fifo = \"\" }", "line 4, `fifo`: the path is empty"),
             ("{ fd = -1 }", "line 4, `fd`: "),
             (

@@ -144,7 +144,10 @@ pub(super) fn write(workload: &Workload) -> toml::Table {
         Workload::Spin => {
             table.insert("kind".into(), "spin".into());
         }
-        Workload::Walk { write_ratio, pattern } => {
+        Workload::Walk {
+            write_ratio,
+            pattern,
+        } => {
             let pattern = match pattern {
                 Pattern::Sequential => "sequential",
                 Pattern::Random => "random",
@@ -211,7 +214,10 @@ mod tests {
         }
         for (workload, message) in [
             ("{ exec = [] }", "line 4, `exec`: no program is named"),
-            ("{ program = [\"\"] }", "line 4, `program`: no program is named"),
+            (
+                "{ program = [\"\"] }",
+                "line 4, `program`: no program is named",
+            ),
             (
                 "{ exec = [\"a\"], beyond_budget = \"stop\" }",
                 "unknown choice `stop`",
@@ -224,7 +230,10 @@ mod tests {
                 "{ kind = \"spin\", beyond_budget = \"hold\" }",
                 "only a program that knows nothing",
             ),
-            ("{ exec = [\"a\"], rights = \"all\" }", "unknown choice `all`"),
+            (
+                "{ exec = [\"a\"], rights = \"all\" }",
+                "unknown choice `all`",
+            ),
             ("{ exec = [\"a\"], user = \"\" }", "no user is named"),
             (
                 "{ exec = [\"a\"], user = \"b\", rights = \"keep\" }",
@@ -234,7 +243,10 @@ mod tests {
                 "{ kind = \"join\", user = \"b\" }",
                 "only a program that is started",
             ),
-            ("{ exec = [\"a\"], program = [\"a\"] }", "unknown key `program`"),
+            (
+                "{ exec = [\"a\"], program = [\"a\"] }",
+                "unknown key `program`",
+            ),
             ("{ kind = \"joins\" }", "unknown workload `joins`"),
         ] {
             let e = of(workload).unwrap_err().to_string();

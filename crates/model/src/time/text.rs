@@ -32,7 +32,10 @@ fn parse_nanos(text: &str) -> Result<(bool, u64)> {
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
         .unwrap_or(t.len());
     let (number, unit) = (t[..split].replace('_', ""), t[split..].trim());
-    if unit.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+    if unit.is_empty()
+        && !number.is_empty()
+        && number.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    {
         return Err(Error::new(format!("`{text}` has no unit"))
             .remedy("write `ns`, `us`, `ms`, `s`, `min` or `h` behind the number"));
     }
@@ -45,8 +48,10 @@ fn parse_nanos(text: &str) -> Result<(bool, u64)> {
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
         return Err(bad());
     }
-    let too_long =
-        || Error::new(format!("`{text}` is too long")).remedy("times must stay below 584 years (2^64 ns)");
+    let too_long = || {
+        Error::new(format!("`{text}` is too long"))
+            .remedy("times must stay below 584 years (2^64 ns)")
+    };
     let mut ns: u128 = if whole.is_empty() {
         0
     } else {
@@ -56,7 +61,8 @@ fn parse_nanos(text: &str) -> Result<(bool, u64)> {
     let fraction = fraction.trim_end_matches('0');
     if !fraction.is_empty() {
         let too_fine = || {
-            Error::new(format!("`{text}` is finer than a nanosecond")).remedy("times are whole nanoseconds")
+            Error::new(format!("`{text}` is finer than a nanosecond"))
+                .remedy("times are whole nanoseconds")
         };
         let digits = u32::try_from(fraction.len())
             .ok()
@@ -77,7 +83,8 @@ impl FromStr for Duration {
     fn from_str(text: &str) -> Result<Self> {
         match parse_nanos(text)? {
             (true, ns) if ns > 0 => {
-                Err(Error::new(format!("`{text}` is negative")).remedy("give a time of at least zero"))
+                Err(Error::new(format!("`{text}` is negative"))
+                    .remedy("give a time of at least zero"))
             }
             (_, ns) => Ok(Duration(ns)),
         }

@@ -73,7 +73,11 @@ fn a_cache_without_colors_is_refused() {
 fn frame_numbers_that_lie_are_not_believed() {
     let mut fake = Fake::new(1280, 32, 16, 0, 2);
     let truth: Vec<Vec<PageId>> = (0..32)
-        .map(|c| (0..1280_u32).filter(|p| fake.colors[*p as usize] == c).collect())
+        .map(|c| {
+            (0..1280_u32)
+                .filter(|p| fake.colors[*p as usize] == c)
+                .collect()
+        })
         .collect();
     assert_eq!(agreement(&mut fake, &truth, 16), Some(1.0));
     let lies: Vec<Vec<PageId>> = (0..32).map(|c| (c * 40..c * 40 + 40).collect()).collect();
@@ -83,11 +87,26 @@ fn frame_numbers_that_lie_are_not_believed() {
 #[test]
 fn caches_that_have_no_colors_say_why() {
     let mut cache = geometry(1, 12);
-    assert!(colorable(&cache).unwrap_err().to_string().contains("one color"));
+    assert!(
+        colorable(&cache)
+            .unwrap_err()
+            .to_string()
+            .contains("one color")
+    );
     cache = geometry(32, 16);
     cache.sliced = true;
-    assert!(colorable(&cache).unwrap_err().to_string().contains("slices"));
+    assert!(
+        colorable(&cache)
+            .unwrap_err()
+            .to_string()
+            .contains("slices")
+    );
     cache.sliced = false;
     cache.size = Bytes::from_mib(96);
-    assert!(colorable(&cache).unwrap_err().to_string().contains("too large"));
+    assert!(
+        colorable(&cache)
+            .unwrap_err()
+            .to_string()
+            .contains("too large")
+    );
 }

@@ -62,9 +62,12 @@ pub(super) fn by_timing<J: Judge>(judge: &mut J, search: &Search<'_>) -> Result<
         sets = merge(judge, sets, ways);
         let (members, open) = place(judge, &pool, &sets, ways, watch)?;
         let found = Found::of(members.clone(), &open, pages, cache);
-        let complete =
-            found.members.len() == usize::from(cache.colors) && open.len() as f64 <= LEFT_OVER * pages as f64;
-        if best.as_ref().is_none_or(|b| b.confidence <= found.confidence) {
+        let complete = found.members.len() == usize::from(cache.colors)
+            && open.len() as f64 <= LEFT_OVER * pages as f64;
+        if best
+            .as_ref()
+            .is_none_or(|b| b.confidence <= found.confidence)
+        {
             best = Some(found);
         }
         if complete || late() {
@@ -74,18 +77,24 @@ pub(super) fn by_timing<J: Judge>(judge: &mut J, search: &Search<'_>) -> Result<
         left = open;
         left.shuffle(&mut random);
     }
-    best.filter(|found| !found.members.is_empty()).ok_or_else(|| {
-        Error::new(format!(
+    best.filter(|found| !found.members.is_empty())
+        .ok_or_else(|| {
+            Error::new(format!(
             "no page of the {} is driven out by {ways} others as a whole: its pages have no color",
             cache.name()
         ))
         .remedy("look at another level; look again when the machine is idle")
-    })
+        })
 }
 
 impl Found {
     /// What is known when these pages are left without a color.
-    pub(super) fn of(members: Vec<Vec<PageId>>, open: &[PageId], pages: usize, cache: &Geometry) -> Self {
+    pub(super) fn of(
+        members: Vec<Vec<PageId>>,
+        open: &[PageId],
+        pages: usize,
+        cache: &Geometry,
+    ) -> Self {
         let expected = f64::from(cache.colors);
         let number = members.len().max(1) as f64;
         let complete = (number / expected).min(expected / number);
@@ -100,9 +109,13 @@ impl Found {
 /// A group whose pages drive each other out, without those that are not driven out; `None` where
 /// too few are.
 fn prove<J: Judge>(judge: &mut J, group: Vec<PageId>, ways: usize) -> Option<Vec<PageId>> {
-    let answers = sort(judge, &group, std::slice::from_ref(&group), ways + SPARE, |_| {
-        true
-    });
+    let answers = sort(
+        judge,
+        &group,
+        std::slice::from_ref(&group),
+        ways + SPARE,
+        |_| true,
+    );
     let kept: Vec<PageId> = group
         .iter()
         .zip(answers)
@@ -143,8 +156,13 @@ fn place<J: Judge>(
         }
         if first.is_some() || sorted.iter().all(|set| set.len() <= ways) {
             sorted.retain(|set| set.len() > ways);
-            let placed: std::collections::BTreeSet<PageId> = sorted.iter().flatten().copied().collect();
-            let open = pool.iter().copied().filter(|p| !placed.contains(p)).collect();
+            let placed: std::collections::BTreeSet<PageId> =
+                sorted.iter().flatten().copied().collect();
+            let open = pool
+                .iter()
+                .copied()
+                .filter(|p| !placed.contains(p))
+                .collect();
             return Ok((sorted, open));
         }
         first = Some(colors);

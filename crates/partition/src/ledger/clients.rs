@@ -32,7 +32,10 @@ impl Ledger {
             Holder::Pid(pid) => Some(*pid),
             _ => None,
         });
-        let absent = self.absent.iter().filter_map(|client| self.clients.get(client));
+        let absent = self
+            .absent
+            .iter()
+            .filter_map(|client| self.clients.get(client));
         granted
             .chain(self.groups.keys().copied())
             .chain(absent.map(|peer| peer.pid))
@@ -41,7 +44,8 @@ impl Ledger {
 
     /// A process has ended: its number may be another's next time.
     pub fn ended(&mut self, pid: u32) {
-        let gone = |client: &&ClientId| self.clients.get(client).is_some_and(|peer| peer.pid == pid);
+        let gone =
+            |client: &&ClientId| self.clients.get(client).is_some_and(|peer| peer.pid == pid);
         let gone: Vec<ClientId> = self.absent.iter().filter(gone).copied().collect();
         for client in gone {
             self.absent.remove(&client);
@@ -49,8 +53,10 @@ impl Ledger {
         }
         self.groups.remove(&pid);
         self.began.remove(&pid);
-        self.grants.retain(|(holder, _), _| *holder != Holder::Pid(pid));
-        self.records.retain(|(holder, _), _| *holder != Holder::Pid(pid));
+        self.grants
+            .retain(|(holder, _), _| *holder != Holder::Pid(pid));
+        self.records
+            .retain(|(holder, _), _| *holder != Holder::Pid(pid));
     }
 
     /// A client connects.
@@ -68,12 +74,19 @@ impl Ledger {
         match holder {
             Holder::Pid(pid) => *pid == peer.pid && is_known(),
             Holder::Uid(uid) => *uid == peer.uid,
-            Holder::Group(name) => self.groups.get(&peer.pid).is_some_and(|g| g.contains(name)) && is_known(),
+            Holder::Group(name) => {
+                self.groups.get(&peer.pid).is_some_and(|g| g.contains(name)) && is_known()
+            }
         }
     }
 
     /// The grant under which a client may have a color.
-    pub(super) fn grant_for(&self, client: ClientId, color: Color, access: Access) -> Option<&Grant> {
+    pub(super) fn grant_for(
+        &self,
+        client: ClientId,
+        color: Color,
+        access: Access,
+    ) -> Option<&Grant> {
         self.grants_of(client)
             .find(|g| g.access == access && g.colors.contains(color))
     }

@@ -35,7 +35,9 @@ impl Ledger {
             return Err(Error::new("no colors are named").remedy("name some, such as `0-3`"));
         }
         if self.names.len() >= MOST_NAMES && !self.names.contains_key(&name) {
-            return Err(Error::new(format!("there are {MOST_NAMES} names already")).remedy("remove some"));
+            return Err(
+                Error::new(format!("there are {MOST_NAMES} names already")).remedy("remove some")
+            );
         }
         self.names.insert(name, colors);
         Ok(())
@@ -140,10 +142,9 @@ impl Ledger {
             .remedy("let them give it back, or end them"));
         }
         if access == Access::Full
-            && self
-                .tiles
-                .values()
-                .any(|(color, state)| matches!(state, State::Returning(_)) && colors.contains(*color))
+            && self.tiles.values().any(|(color, state)| {
+                matches!(state, State::Returning(_)) && colors.contains(*color)
+            })
         {
             return Err(Error::new(format!(
                 "memory of colors {colors} is still mapped by a process that inherited it"
@@ -163,7 +164,10 @@ impl Ledger {
     /// What outlives a server.
     pub fn rights(&self) -> Rights {
         let each = |(pid, names): (&u32, &BTreeSet<String>)| {
-            names.iter().map(|name| (*pid, name.clone())).collect::<Vec<_>>()
+            names
+                .iter()
+                .map(|name| (*pid, name.clone()))
+                .collect::<Vec<_>>()
         };
         Rights {
             grants: self.grants.values().cloned().collect(),
@@ -178,7 +182,12 @@ impl Ledger {
     /// They name colors that are not there now.
     pub fn restore(&mut self, rights: &Rights) -> Result<()> {
         for grant in &rights.grants {
-            self.grant(grant.holder.clone(), &grant.colors, grant.pages, grant.access)?;
+            self.grant(
+                grant.holder.clone(),
+                &grant.colors,
+                grant.pages,
+                grant.access,
+            )?;
         }
         for (pid, group) in &rights.groups {
             self.join(*pid, group.clone());

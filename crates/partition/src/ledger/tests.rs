@@ -55,7 +55,13 @@ fn a_client_takes_what_was_granted_within_its_quota() {
     books
         .grant(Holder::Uid(1000), &colors("1"), Some(32), Access::Full)
         .unwrap();
-    assert_eq!(books.take(client, Color(1), 17, Access::Full).unwrap().len(), 2);
+    assert_eq!(
+        books
+            .take(client, Color(1), 17, Access::Full)
+            .unwrap()
+            .len(),
+        2
+    );
     let e = books
         .take(client, Color(1), 1, Access::Full)
         .unwrap_err()
@@ -118,7 +124,10 @@ fn a_grant_to_a_process_ends_with_it() {
     books.disconnect(client);
     assert_eq!(books.processes().into_iter().collect::<Vec<_>>(), [7]);
     let e = books.grant(Holder::Uid(5), &colors("2"), None, Access::Full);
-    assert!(e.is_err(), "a connection that ended is not a process that ended");
+    assert!(
+        e.is_err(),
+        "a connection that ended is not a process that ended"
+    );
     books.ended(7);
     books
         .grant(Holder::Uid(5), &colors("2"), None, Access::Full)
@@ -178,7 +187,10 @@ fn others_read_a_protected_color_and_whoever_wants_to_write_is_refused_and_remem
     assert_eq!(books.colors_of(reader, Access::Full), Colors::new());
     assert_eq!(books.colors_of(reader, Access::ReadOnly), colors("1"));
     assert_eq!(
-        books.take(reader, Color(1), 1, Access::ReadOnly).unwrap().len(),
+        books
+            .take(reader, Color(1), 1, Access::ReadOnly)
+            .unwrap()
+            .len(),
         1
     );
     for _ in 0..2 {
@@ -204,7 +216,10 @@ fn others_read_a_protected_color_and_whoever_wants_to_write_is_refused_and_remem
         .unwrap_err()
         .to_string();
     assert!(e.contains("quota of 16 of uid:1000"), "{e}");
-    assert_eq!(books.take(owner, Color(1), 16, Access::Full).unwrap().len(), 1);
+    assert_eq!(
+        books.take(owner, Color(1), 16, Access::Full).unwrap().len(),
+        1
+    );
     let violations = books.summary().violations;
     assert_eq!(violations.len(), 1);
     assert_eq!((violations[0].peer, violations[0].count), (PEER, 2));
@@ -296,7 +311,13 @@ fn a_tile_that_was_moved_has_another_color_or_is_struck_off() {
     );
     books.mark_untrue(held[0]);
     assert_eq!(books.summary().clients[0].untrue, TILE_PAGES as u64);
-    assert_eq!(books.take(client, Color(1), 160, Access::Full).unwrap().len(), 10);
+    assert_eq!(
+        books
+            .take(client, Color(1), 160, Access::Full)
+            .unwrap()
+            .len(),
+        10
+    );
     books.give_back(client, &held).unwrap();
     books.lost(held[0]);
     assert_eq!(books.summary().clients[0].untrue, 0);
@@ -436,7 +457,9 @@ fn super_colors_have_names_and_what_was_granted_by_them_stays() {
     assert_eq!(select(&books, "super:1/4").unwrap(), colors("1,5"));
     books.name("video".to_owned(), Some(colors("0-2"))).unwrap();
     let video = select(&books, "video").unwrap();
-    books.grant(Holder::Uid(1), &video, None, Access::Full).unwrap();
+    books
+        .grant(Holder::Uid(1), &video, None, Access::Full)
+        .unwrap();
     books.name("video".to_owned(), Some(colors("5"))).unwrap();
     assert_eq!(books.owner_of(Color(2)), Some(&Holder::Uid(1)));
     let mut next = ledger();

@@ -56,7 +56,9 @@ impl Core {
             let line = match lines.next_line() {
                 Ok(Some(line)) => line,
                 // What a line lacks is asked for again, for as long as it may take.
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    continue;
+                }
                 Err(e) if e.kind() == ErrorKind::InvalidData => return cut_off(e.to_string()),
                 Ok(None) | Err(_) => return,
             };
@@ -75,7 +77,11 @@ impl Core {
                 Ok(Reply::Nothing) => Ok(()),
                 Err(e) => {
                     let why = e.to_string();
-                    send(lines.stream(), &protocol::line(&Answer::Refused { why }), &[])
+                    send(
+                        lines.stream(),
+                        &protocol::line(&Answer::Refused { why }),
+                        &[],
+                    )
                 }
             };
             if sent.is_err() {
@@ -84,7 +90,13 @@ impl Core {
         }
     }
 
-    fn act(&self, client: ClientId, peer: Peer, request: Request, contents: Option<File>) -> Result<Reply> {
+    fn act(
+        &self,
+        client: ClientId,
+        peer: Peer,
+        request: Request,
+        contents: Option<File>,
+    ) -> Result<Reply> {
         if request.is_operators() && peer.uid != 0 && peer.uid != self.operator {
             return Err(Error::new(format!("user {} is not the operator", peer.uid))
                 .remedy("ask as root or as the user that runs the server"));
@@ -96,7 +108,11 @@ impl Core {
                 of: self.colors,
                 read_only: books.ledger.colors_of(client, Access::ReadOnly),
             })),
-            Request::Take { color, pages, access } => {
+            Request::Take {
+                color,
+                pages,
+                access,
+            } => {
                 drop(books);
                 self.take(client, color, pages, access, contents)
             }
@@ -201,8 +217,10 @@ impl Core {
     /// Fills tiles with what a client sent, as far as it goes.
     fn fill(&self, tiles: &[TileId], file: &File) -> Result<()> {
         let unreadable = |e: &std::io::Error| {
-            Error::new(format!("what was sent to fill the pages cannot be read: {e}"))
-                .remedy("send a file in memory (memfd_create) that is open to be read")
+            Error::new(format!(
+                "what was sent to fill the pages cannot be read: {e}"
+            ))
+            .remedy("send a file in memory (memfd_create) that is open to be read")
         };
         // Only files in memory have seals. Any other may keep its reader waiting for as long as its
         // owner likes, already when it is asked for its size.

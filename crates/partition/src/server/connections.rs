@@ -78,7 +78,8 @@ impl Known {
     /// there one?
     fn make_room(&mut self, uid: u32, holders: &BTreeSet<ClientId>, patience: Duration) -> bool {
         let idle = |open: &&Arc<Open>| {
-            open.last_heard().elapsed() >= patience && !holders.contains(&open.client.load(Ordering::Relaxed))
+            open.last_heard().elapsed() >= patience
+                && !holders.contains(&open.client.load(Ordering::Relaxed))
         };
         let found = self
             .of(uid)
@@ -143,13 +144,14 @@ impl Connections {
         }
         if known.open.len() >= MOST_CLIENTS && !is_operator {
             let made = match known.largest() {
-                Some((largest, number)) if number > own => known.make_room(largest, &holders(), PATIENCE),
+                Some((largest, number)) if number > own => {
+                    known.make_room(largest, &holders(), PATIENCE)
+                }
                 _ => false,
             };
             if !made {
-                return Err(
-                    Error::new(format!("{MOST_CLIENTS} clients are connected")).remedy("try again later")
-                );
+                return Err(Error::new(format!("{MOST_CLIENTS} clients are connected"))
+                    .remedy("try again later"));
             }
         }
         Ok(known.add(uid, Arc::clone(stream)))
@@ -157,7 +159,8 @@ impl Connections {
 
     /// A connection of this process to itself, which counts for nobody.
     pub(super) fn open_own(&self, stream: Arc<UnixStream>) -> Arc<Open> {
-        self.known().add(rustix::process::geteuid().as_raw(), stream)
+        self.known()
+            .add(rustix::process::geteuid().as_raw(), stream)
     }
 
     /// A connection has ended.
@@ -197,12 +200,22 @@ mod tests {
     fn a_user_who_has_all_that_he_may_have_is_refused_and_others_are_not() {
         let connections = Connections::default();
         let own = fill(&connections, 1, MOST_OF_USER);
-        let e = connections.admit(1, false, &stream(), BTreeSet::new).unwrap_err();
+        let e = connections
+            .admit(1, false, &stream(), BTreeSet::new)
+            .unwrap_err();
         assert!(e.to_string().contains("user 1 has 256 connections"), "{e}");
-        connections.admit(2, false, &stream(), BTreeSet::new).unwrap();
+        connections
+            .admit(2, false, &stream(), BTreeSet::new)
+            .unwrap();
         connections.closed(&own[0]);
-        connections.admit(1, false, &stream(), BTreeSet::new).unwrap();
-        assert!(connections.admit(1, false, &stream(), BTreeSet::new).is_err());
+        connections
+            .admit(1, false, &stream(), BTreeSet::new)
+            .unwrap();
+        assert!(
+            connections
+                .admit(1, false, &stream(), BTreeSet::new)
+                .is_err()
+        );
     }
 
     #[test]
@@ -211,9 +224,13 @@ mod tests {
         for uid in 1..=4 {
             fill(&connections, uid, MOST_OF_USER);
         }
-        let e = connections.admit(5, false, &stream(), BTreeSet::new).unwrap_err();
+        let e = connections
+            .admit(5, false, &stream(), BTreeSet::new)
+            .unwrap_err();
         assert!(e.to_string().contains("1024 clients are connected"), "{e}");
-        connections.admit(0, true, &stream(), BTreeSet::new).unwrap();
+        connections
+            .admit(0, true, &stream(), BTreeSet::new)
+            .unwrap();
     }
 
     #[test]
@@ -225,12 +242,18 @@ mod tests {
         }
         let mut known = connections.known();
         let one_holds = BTreeSet::from([1]);
-        assert!(!known.make_room(1, &one_holds, PATIENCE), "nobody was silent");
+        assert!(
+            !known.make_room(1, &one_holds, PATIENCE),
+            "nobody was silent"
+        );
         assert!(!known.make_room(2, &one_holds, Duration::ZERO));
         assert!(known.make_room(1, &one_holds, Duration::ZERO));
         let left: Vec<u64> = known.open.keys().copied().collect();
         assert_eq!(left, [own[0].number, own[2].number]);
-        assert_eq!(std::io::Read::read(&mut &*own[1].stream, &mut [0]).unwrap(), 0);
+        assert_eq!(
+            std::io::Read::read(&mut &*own[1].stream, &mut [0]).unwrap(),
+            0
+        );
     }
 
     #[test]

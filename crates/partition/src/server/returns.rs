@@ -160,7 +160,9 @@ impl Core {
         let mut books = self.books();
         for (place, (id, tile)) in asked.into_iter().enumerate() {
             books.busy.remove(&id);
-            let is_true = seen.as_ref().is_ok_and(|seen| seen.get(place) == Some(&true));
+            let is_true = seen
+                .as_ref()
+                .is_ok_and(|seen| seen.get(place) == Some(&true));
             let questions = books.unproven.entry(id).or_default();
             *questions += u32::from(seen.is_ok());
             if !is_true && *questions < QUESTIONS {

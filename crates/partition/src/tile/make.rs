@@ -52,7 +52,10 @@ fn check_files(size: Bytes, open: u64, most: u64) -> Result<()> {
 /// Files that this process has open, and how many it may have.
 fn files() -> (u64, u64) {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
-    (open, getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
+    (
+        open,
+        getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+    )
 }
 
 /// Makes tiles of all colors out of so much memory. Runs on one processor, so that frames freed
@@ -136,7 +139,10 @@ fn shortage(wanted: &BTreeMap<Color, usize>, tiles: &[Tile]) -> Option<(Color, u
         let least = wanted.saturating_sub(has.get(color).copied().unwrap_or(0));
         (least > 0).then_some((*color, least))
     };
-    wanted.iter().filter_map(short).max_by_key(|(_, least)| *least)
+    wanted
+        .iter()
+        .filter_map(short)
+        .max_by_key(|(_, least)| *least)
 }
 
 fn make_here(palette: &Palette, size: Bytes, on: &CpuSet, watch: &dyn Watch) -> Result<Vec<Tile>> {
@@ -200,7 +206,10 @@ fn doubted(
     watch: &dyn Watch,
 ) -> Result<Vec<usize>> {
     let asked: Vec<usize> = asked.into_iter().collect();
-    let pages: Vec<Page<'_>> = asked.iter().flat_map(|place| tiles[*place].pages()).collect();
+    let pages: Vec<Page<'_>> = asked
+        .iter()
+        .flat_map(|place| tiles[*place].pages())
+        .collect();
     let seen = palette.sort(&pages, on, watch)?;
     let other = |(place, colors): &(&usize, &[Option<Color>])| {
         colors
@@ -237,7 +246,10 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(e.contains("22400 tiles") && e.contains("19980 more"), "{e}");
-        assert!(e.contains(&Bytes::new(19980 * TILE as u64).to_string()), "{e}");
+        assert!(
+            e.contains(&Bytes::new(19980 * TILE as u64).to_string()),
+            "{e}"
+        );
         let (open, most) = files();
         assert!(open > 2 && most > open);
     }

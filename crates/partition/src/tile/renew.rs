@@ -146,7 +146,12 @@ impl Tile {
 
     /// Looks for frames among those that are free on this processor, and takes them for pages that
     /// have wrong ones.
-    fn look_for(&mut self, missing: &mut BTreeSet<u64>, wrong: &mut Vec<usize>, numbers: &FrameNumbers) {
+    fn look_for(
+        &mut self,
+        missing: &mut BTreeSet<u64>,
+        wrong: &mut Vec<usize>,
+        numbers: &FrameNumbers,
+    ) {
         const LOOKED_AT: usize = 128;
         let Ok(mut others) = Area::map(Bytes::new((LOOKED_AT * PAGE) as u64)) else {
             return;
@@ -162,7 +167,13 @@ impl Tile {
             let Some(page) = wrong.pop() else { return };
             let punched = self.untouch(page);
             // SAFETY: a page of the area, whose contents nobody needs; it stays mapped.
-            let _ = unsafe { madvise(address as *mut std::ffi::c_void, PAGE, Advice::LinuxDontNeed) };
+            let _ = unsafe {
+                madvise(
+                    address as *mut std::ffi::c_void,
+                    PAGE,
+                    Advice::LinuxDontNeed,
+                )
+            };
             self.touch(page);
             match numbers.of_address(self.base() as usize + page * PAGE) {
                 Some(frame) if punched && missing.remove(&frame) => {}

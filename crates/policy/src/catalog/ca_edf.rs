@@ -29,7 +29,8 @@ use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
 use crate::{Decisions, Event, Job, NONE, Policy};
 use model::{
-    Bytes, CacheKind, ClusterSpec, Duration, Error, Instant, Ratio, Result, TaskId, TaskSet, Timing, exact,
+    Bytes, CacheKind, ClusterSpec, Duration, Error, Instant, Ratio, Result, TaskId, TaskSet,
+    Timing, exact,
 };
 use std::collections::BTreeMap;
 
@@ -124,7 +125,12 @@ fn groups(set: &TaskSet, cache: Bytes) -> Result<(Vec<u32>, Vec<u64>)> {
         };
         let size = set
             .wss(id)
-            .ok_or_else(|| refuse("no working set size is given".into(), "add `wss = \"256KiB\"`"))?
+            .ok_or_else(|| {
+                refuse(
+                    "no working set size is given".into(),
+                    "add `wss = \"256KiB\"`",
+                )
+            })?
             .get();
         let name = set.details(id).and_then(|d| d.group.as_deref());
         let fresh = wss.len() as u32;
@@ -181,7 +187,9 @@ impl Phantoms {
             });
             bound.is_some_and(|b| exact::cmp_sum(shares, b).is_le())
         };
-        let whole = (1..=m).take_while(|w| fits(Some(Ratio::whole(m - w)))).count() as u64;
+        let whole = (1..=m)
+            .take_while(|w| fits(Some(Ratio::whole(m - w))))
+            .count() as u64;
         let mut periods: Vec<u64> = timings
             .iter()
             .map(|t| in_quanta(t).1.clamp(1, u64::MAX / (m + 1)))
@@ -313,7 +321,8 @@ impl CaEdf {
                 if self.promotion[task.index()] >> 127 != 0 {
                     // Promoted until finished: in front of all sizes, behind those promoted before.
                     self.promotions += 1;
-                    self.promotion[task.index()] = u128::from(self.promotions) << 32 | u128::from(task.0);
+                    self.promotion[task.index()] =
+                        u128::from(self.promotions) << 32 | u128::from(task.0);
                 }
             }
             utilized = utilized.saturating_add(more);
@@ -392,7 +401,8 @@ mod tests {
     fn phantom_tasks_take_the_spare_utilization() {
         let ms = Duration::from_millis;
         // 003, Fig. 2: utilization 1.5 of 2; one phantom quantum in two.
-        let timings = [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
+        let timings =
+            [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
         let phantoms = Phantoms::of(&timings, 2, ms(1));
         assert_eq!((phantoms.whole, phantoms.e, phantoms.p), (0, 1, 2));
         assert_eq!(Phantoms::of(&timings, 4, ms(1)).whole, 2);

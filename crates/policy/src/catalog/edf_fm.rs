@@ -35,10 +35,18 @@ pub type Machine = Cluster<MigratoryFirst>;
 /// Builds it.
 pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     let Some(Assignment::Turns(assignment)) = setup.assignment else {
-        return Err(Error::new("`edf-fm` needs an assignment in turns").remedy("assign the set first"));
+        return Err(
+            Error::new("`edf-fm` needs an assignment in turns").remedy("assign the set first")
+        );
     };
     let tasks = setup.set.len();
-    let place = |cpu| assignment.cpus.iter().position(|c| *c == cpu).map(|p| p as u32);
+    let place = |cpu| {
+        assignment
+            .cpus
+            .iter()
+            .position(|c| *c == cpu)
+            .map(|p| p as u32)
+    };
     let turns: Option<Vec<Turns>> = assignment
         .tasks
         .iter()

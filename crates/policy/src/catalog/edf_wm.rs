@@ -37,10 +37,18 @@ pub type Machine = EdfWm;
 /// Builds it.
 pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     let Some(Assignment::Slices(assignment)) = setup.assignment else {
-        return Err(Error::new("`edf-wm` needs an assignment in slices").remedy("assign the set first"));
+        return Err(
+            Error::new("`edf-wm` needs an assignment in slices").remedy("assign the set first")
+        );
     };
     let tasks = setup.set.len();
-    let place = |cpu| assignment.cpus.iter().position(|c| *c == cpu).map(|p| p as u32);
+    let place = |cpu| {
+        assignment
+            .cpus
+            .iter()
+            .position(|c| *c == cpu)
+            .map(|p| p as u32)
+    };
     let ties = ties(assignment);
     let stages: Option<Vec<Arc<[Stage]>>> = assignment
         .tasks
@@ -151,7 +159,8 @@ impl Policy for EdfWm {
                 self.part[job.task.index()] = job.part;
                 self.release[job.task.index()] = job.release;
                 let due = self.window(&job).nanos();
-                self.processor.enter(key(due, self.stage(&job).0.tie, job.task));
+                self.processor
+                    .enter(key(due, self.stage(&job).0.tie, job.task));
             }
             Event::Done(task) => self.processor.leave(task),
             Event::Exhausted(task) => {

@@ -38,10 +38,11 @@ pub type Machine = NpsF;
 /// Builds it.
 pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     let Some(Assignment::Slots(slots)) = setup.assignment else {
-        return Err(
-            Error::new(format!("`{}` needs an assignment in slots", spec.info().name))
-                .remedy("assign the set first"),
-        );
+        return Err(Error::new(format!(
+            "`{}` needs an assignment in slots",
+            spec.info().name
+        ))
+        .remedy("assign the set first"));
     };
     let unfit = |cause: &str| {
         Err(spec
@@ -76,7 +77,13 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         .collect();
     let rank = Edf::new(setup.set.timings().iter().map(|t| t.deadline));
     let domains = setup.domains(&clusters, |index, cpus| {
-        Ok(NpsF::new(slots, &components[index], cpus, rank.clone(), servers))
+        Ok(NpsF::new(
+            slots,
+            &components[index],
+            cpus,
+            rank.clone(),
+            servers,
+        ))
     })?;
     let domain_of = |server: u32| {
         let serves = |t: &usize| {
@@ -155,7 +162,10 @@ fn components(slots: &Slots, servers: usize) -> Vec<Vec<usize>> {
             match first_of.get_mut(turn.server as usize) {
                 Some(Some(first)) => {
                     let (from, to) = (component[t], component[*first]);
-                    component.iter_mut().filter(|c| **c == from).for_each(|c| *c = to);
+                    component
+                        .iter_mut()
+                        .filter(|c| **c == from)
+                        .for_each(|c| *c = to);
                 }
                 Some(unseen) => *unseen = Some(t),
                 None => {}
@@ -164,7 +174,9 @@ fn components(slots: &Slots, servers: usize) -> Vec<Vec<usize>> {
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for c in 0..component.len() {
-        let group: Vec<usize> = (0..component.len()).filter(|t| component[*t] == c).collect();
+        let group: Vec<usize> = (0..component.len())
+            .filter(|t| component[*t] == c)
+            .collect();
         if !group.is_empty() {
             groups.push(group);
         }

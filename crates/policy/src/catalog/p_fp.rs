@@ -57,8 +57,12 @@ pub(super) fn order(spec: &Spec) -> Result<Order> {
 pub(super) fn rank(spec: &Spec, setup: &Setup<'_>) -> Result<Fixed> {
     let timings = setup.set.timings();
     Ok(match order(spec)? {
-        Order::Fixed(Priority::DeadlineMonotonic) => Fixed::by(timings.len(), |task| timings[task].deadline),
-        Order::Fixed(Priority::RateMonotonic) => Fixed::by(timings.len(), |task| timings[task].period),
+        Order::Fixed(Priority::DeadlineMonotonic) => {
+            Fixed::by(timings.len(), |task| timings[task].deadline)
+        }
+        Order::Fixed(Priority::RateMonotonic) => {
+            Fixed::by(timings.len(), |task| timings[task].period)
+        }
         _ => {
             let ranks = setup.set.ranks();
             Fixed::by(timings.len(), |task| ranks[task])

@@ -89,7 +89,10 @@ fn weights(setup: &Setup<'_>, quantum: Duration) -> Result<Vec<Weight>> {
                 }
             }
             if t.period.nanos() / q >= LONGEST {
-                return refuse(format!("the period {} is longer than 2^31 quanta", t.period));
+                return refuse(format!(
+                    "the period {} is longer than 2^31 quanta",
+                    t.period
+                ));
             }
             Ok(Weight {
                 e: t.wcet.nanos().div_ceil(q),
@@ -245,7 +248,11 @@ impl Policy for Pd2 {
         if !self.open.is_empty() || self.seats.occupant.iter().any(|task| *task != NONE) {
             out.wake(self.quanta.next(now));
         } else if let Some(first) = self.later.peek() {
-            out.wake(self.quanta.at((first >> 64) as u64).max(self.quanta.next(now)));
+            out.wake(
+                self.quanta
+                    .at((first >> 64) as u64)
+                    .max(self.quanta.next(now)),
+            );
         }
     }
 }
@@ -262,14 +269,26 @@ mod tests {
         let windows: Vec<(u64, u64)> = (1..=8).map(|i| (w.opens(i), w.closes(i))).collect();
         assert_eq!(
             windows,
-            [(0, 2), (1, 3), (2, 5), (4, 6), (5, 7), (6, 9), (8, 10), (9, 11)]
+            [
+                (0, 2),
+                (1, 3),
+                (2, 5),
+                (4, 6),
+                (5, 7),
+                (6, 9),
+                (8, 10),
+                (9, 11)
+            ]
         );
         let group = |i: u64| {
             let tie = (w.key(i, 0, TaskId(0)) >> 32) as u32;
             w.closes(i) + u64::from(u32::MAX - 1 - tie)
         };
         // The last window of a job overlaps none, so that its group deadline plays no part.
-        assert_eq!((1..=7).map(group).collect::<Vec<_>>(), [4, 4, 8, 8, 8, 11, 11]);
+        assert_eq!(
+            (1..=7).map(group).collect::<Vec<_>>(),
+            [4, 4, 8, 8, 8, 11, 11]
+        );
     }
 
     #[test]
@@ -280,7 +299,10 @@ mod tests {
             Weight { e: 1, p: 2 },
         );
         // All close at 2, 3 and 2 after their release; only the second overlaps and is light.
-        assert!(heavy.key(1, 0, TaskId(9)) < whole.key(1, 0, TaskId(0)), "b-bit");
+        assert!(
+            heavy.key(1, 0, TaskId(9)) < whole.key(1, 0, TaskId(0)),
+            "b-bit"
+        );
         assert!(
             heavy.key(2, 0, TaskId(9)) < light.key(1, 0, TaskId(0)),
             "group deadline"

@@ -37,7 +37,12 @@ const MANY: usize = 4;
 
 /// Which policies keep a load, and why the others do not. `promise` is what passing means, as
 /// `no deadline is missed`.
-pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise: &str) -> Vec<String> {
+pub fn verdicts(
+    verdicts: &[Verdict],
+    utilization: f64,
+    processors: u32,
+    promise: &str,
+) -> Vec<String> {
     if verdicts.is_empty() {
         return Vec::new();
     }
@@ -81,10 +86,13 @@ pub fn verdicts(verdicts: &[Verdict], utilization: f64, processors: u32, promise
         .iter()
         .filter(|v| v.passes == Some(true) && v.growth.is_none())
         .filter_map(|v| Some((v.largest_delay?, v)))
-        .fold(None, |best: Option<(Duration, &Verdict)>, next| match best {
-            Some(b) if b.0 >= next.0 => Some(b),
-            _ => Some(next),
-        });
+        .fold(
+            None,
+            |best: Option<(Duration, &Verdict)>, next| match best {
+                Some(b) if b.0 >= next.0 => Some(b),
+                _ => Some(next),
+            },
+        );
     if let Some((delay, v)) = robust {
         all.push(format!(
             "{} has the most room: it would pass even if every preemption or migration cost {}.",
@@ -121,7 +129,9 @@ fn reached(crossing: &Crossing, profile: &Profile, place: &str) -> Option<String
             });
             Some(match (from, sizes.points.last()) {
                 (Some(wss), _) => format!("from a working set of {} {}", size(wss), under(load)),
-                (None, Some(last)) => format!("at no size up to {} {}", size(last.wss), under(load)),
+                (None, Some(last)) => {
+                    format!("at no size up to {} {}", size(last.wss), under(load))
+                }
                 (None, None) => return None,
             })
         })

@@ -22,13 +22,18 @@ pub fn sentences(all: &[String], class: &str) -> String {
         "" => String::new(),
         class => format!(" class=\"{class}\""),
     };
-    let items: String = all.iter().map(|s| format!("<li>{}</li>\n", coded(s))).collect();
+    let items: String = all
+        .iter()
+        .map(|s| format!("<li>{}</li>\n", coded(s)))
+        .collect();
     format!("<ul{class}>\n{items}</ul>\n")
 }
 
 /// Each sentence as a paragraph.
 pub fn paragraphs(all: &[String]) -> String {
-    all.iter().map(|s| format!("<p>{}</p>\n", coded(s))).collect()
+    all.iter()
+        .map(|s| format!("<p>{}</p>\n", coded(s)))
+        .collect()
 }
 
 /// Escaped, with what stands between backquotes set as code, and numbers and units written one way.
@@ -166,7 +171,11 @@ pub fn figures(all: &[Shown]) -> String {
         let Some(first) = shown.figures.first() else {
             continue;
         };
-        let class = if shown.figures.len() > 1 { "pair" } else { "single" };
+        let class = if shown.figures.len() > 1 {
+            "pair"
+        } else {
+            "single"
+        };
         let again = match shown.command.as_str() {
             "" => String::new(),
             command => format!(" Made by <code>{}</code>.", escape(command)),

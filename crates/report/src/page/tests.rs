@@ -188,7 +188,10 @@ fn what_is_wider_than_a_phone_says_that_it_can_be_moved() {
         wide.contains("Swipe sideways") && wide.contains("min-width:646px"),
         "{wide}"
     );
-    assert!(wide.contains("aria-label=\"A &quot;title&quot;\""), "{wide}");
+    assert!(
+        wide.contains("aria-label=\"A &quot;title&quot;\""),
+        "{wide}"
+    );
     assert!(!figures(&[figure(470.0)]).contains("Swipe"));
     // The hint is there on narrow screens only.
     assert!(

@@ -43,7 +43,11 @@ impl Frame<'_> {
     pub(super) fn layer(&self, layer: &Layer) -> Result<(), DrawError> {
         let (root, sheet) = (self.root, self.sheet);
         match layer {
-            Layer::Curve { look, points, shift } => {
+            Layer::Curve {
+                look,
+                points,
+                shift,
+            } => {
                 sheet.dash(look.dash);
                 let path = points
                     .iter()
@@ -54,15 +58,23 @@ impl Frame<'_> {
                 Ok(())
             }
             Layer::Band { look, ends } => {
-                let low = ends.iter().map(|(x, low, _)| (self.x(*x, 0.0), self.y(*low)));
-                let high = ends.iter().map(|(x, _, high)| (self.x(*x, 0.0), self.y(*high)));
+                let low = ends
+                    .iter()
+                    .map(|(x, low, _)| (self.x(*x, 0.0), self.y(*low)));
+                let high = ends
+                    .iter()
+                    .map(|(x, _, high)| (self.x(*x, 0.0), self.y(*high)));
                 let corners: Vec<_> = low.chain(high.rev()).collect();
                 if corners.len() > 2 {
                     root.draw(&Polygon::new(corners, look.ink.color().mix(BAND).filled()))?;
                 }
                 Ok(())
             }
-            Layer::Marks { look, points, shift } => points.iter().try_for_each(|(x, y)| {
+            Layer::Marks {
+                look,
+                points,
+                shift,
+            } => points.iter().try_for_each(|(x, y)| {
                 let place = (self.x(*x, *shift), self.y(*y));
                 if *y <= self.panel.y.low && self.panel.y.scale == crate::axis::Scale::Logarithmic {
                     floor_mark(root, place, look.ink)
@@ -87,7 +99,11 @@ impl Frame<'_> {
                 }
                 Ok(())
             }),
-            Layer::Cloud { ink, points, crosses } => {
+            Layer::Cloud {
+                ink,
+                points,
+                crosses,
+            } => {
                 let places: Vec<_> = points
                     .iter()
                     .map(|(x, y)| (self.x(*x, 0.0), self.y(*y)))
@@ -141,7 +157,10 @@ impl Frame<'_> {
     pub(super) fn note(&self, (x, y): (f64, f64), lines: &[String]) -> Result<(), DrawError> {
         let (root, sheet) = (self.root, self.sheet);
         let (x, y) = (self.x(x, 0.0), self.y(y));
-        let longest = lines.iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
+        let longest = lines
+            .iter()
+            .map(|l| text_width(l, SMALL))
+            .fold(0.0, f64::max);
         let right = x + tenths(22.0 + longest) < self.right;
         let (side, sign) = if right {
             (HPos::Left, 1.0)

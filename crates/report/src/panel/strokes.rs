@@ -32,7 +32,12 @@ pub(super) fn text(size: f64, ink: Ink, h: HPos, v: VPos) -> TextStyle<'static> 
     style
 }
 
-pub(super) fn line(root: &Area, points: Vec<(i32, i32)>, ink: Ink, width: f64) -> Result<(), DrawError> {
+pub(super) fn line(
+    root: &Area,
+    points: Vec<(i32, i32)>,
+    ink: Ink,
+    width: f64,
+) -> Result<(), DrawError> {
     root.draw(&PathElement::new(points, stroke(ink, width)))
 }
 

@@ -1,4 +1,5 @@
-//! Points of samples: the bounds within which they are drawn, how they are thinned, their running median.
+//! Points of samples: the bounds within which they are drawn, how they are thinned, their running
+//! median.
 
 use super::{Cell, Point};
 use model::{Delay, Duration};

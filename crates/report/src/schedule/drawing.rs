@@ -39,7 +39,15 @@ impl Drawing<'_> {
         });
     }
 
-    pub(super) fn text(&mut self, text: &str, at: (f64, f64), side: Side, ink: Ink, size: f64, bold: bool) {
+    pub(super) fn text(
+        &mut self,
+        text: &str,
+        at: (f64, f64),
+        side: Side,
+        ink: Ink,
+        size: f64,
+        bold: bool,
+    ) {
         self.shapes.push(Shape::Text {
             text: text.to_owned(),
             at: place(at.0, at.1),
@@ -73,8 +81,12 @@ impl Drawing<'_> {
                 false,
             );
         }
-        let (pieces, overheads): (Vec<Piece>, Vec<Piece>) =
-            self.canvas.view.pieces.iter().partition(|p| p.overhead.is_none());
+        let (pieces, overheads): (Vec<Piece>, Vec<Piece>) = self
+            .canvas
+            .view
+            .pieces
+            .iter()
+            .partition(|p| p.overhead.is_none());
         for piece in &pieces {
             self.piece(piece);
         }
@@ -116,7 +128,14 @@ impl Drawing<'_> {
             self.line(&[(x, bottom), (x, bottom + 4.0)], Ink::Black, 1.0, "");
             if (tick / step).is_multiple_of(u64::from(every)) {
                 let label = label_of(tick, scale);
-                self.text(&label, (x, bottom + 18.0), Side::Middle, Ink::Black, SMALL, false);
+                self.text(
+                    &label,
+                    (x, bottom + 18.0),
+                    Side::Middle,
+                    Ink::Black,
+                    SMALL,
+                    false,
+                );
             }
             match tick.checked_add(step) {
                 Some(next) => tick = next,

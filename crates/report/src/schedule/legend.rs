@@ -79,7 +79,14 @@ pub(super) fn draw(drawing: &mut Drawing, top: f64) {
     for entry in entries(&drawing.canvas) {
         let (x, y) = (entry.x, top + ROW * entry.row as f64 + 11.0);
         let Some(look) = entry.look else {
-            drawing.text(&entry.name, (x, y + 1.5), Side::Start, Ink::Gray, SMALL, false);
+            drawing.text(
+                &entry.name,
+                (x, y + 1.5),
+                Side::Start,
+                Ink::Gray,
+                SMALL,
+                false,
+            );
             continue;
         };
         let fill = nth_fill(look);

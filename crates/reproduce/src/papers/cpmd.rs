@@ -67,13 +67,16 @@ pub fn table(id: &str, number: usize) -> Entry {
         .run(SHOW)
         .note("`measure cpmd` measures the same curves here: see the figure of this table.");
     for (delay, what, value) in cells(number) {
-        entry = entry.number(&what, (value, 0.0), "us", move |a| delay.read(a, 0, "/cpmd"));
+        entry = entry.number(&what, (value, 0.0), "us", move |a| {
+            delay.read(a, 0, "/cpmd")
+        });
     }
     entry
 }
 
 const QUICK: &str = "measure cpmd -o out/cpmd --quick";
-const FULL: &str = "measure cpmd -o out/cpmd --samples 5000 --write-ratio 0,1/128,1/64,1/16,1/4,1/2,1";
+const FULL: &str =
+    "measure cpmd -o out/cpmd --samples 5000 --write-ratio 0,1/128,1/64,1/16,1/4,1/2,1";
 
 /// A figure of these tables, measured here.
 pub fn figure(id: &str, place: &str, title: &str, tables: &[usize]) -> Entry {
@@ -88,10 +91,13 @@ pub fn figure(id: &str, place: &str, title: &str, tables: &[usize]) -> Entry {
         );
     for number in tables {
         for (delay, what, value) in cells(*number) {
-            let is_shown = matches!(delay.kib, 4 | 64 | 256 | 1024) && delay.statistic != "deviation_ns";
+            let is_shown =
+                matches!(delay.kib, 4 | 64 | 256 | 1024) && delay.statistic != "deviation_ns";
             if is_shown {
                 entry = entry
-                    .elsewhere(&what, value, "us", move |a| delay.read(a, 0, "/profile/cpmd"))
+                    .elsewhere(&what, value, "us", move |a| {
+                        delay.read(a, 0, "/profile/cpmd")
+                    })
                     .at("App. A");
             }
         }
@@ -123,7 +129,13 @@ pub fn scatter(id: &str, place: &str, title: &str) -> Entry {
         .note("The paper: samples converge to about 50 us for preemptions longer than 10 ms.")
 }
 
-fn read(a: &Answers, resumption: &'static str, load: &'static str, kib: u64, max: bool) -> Option<f64> {
+fn read(
+    a: &Answers,
+    resumption: &'static str,
+    load: &'static str,
+    kib: u64,
+    max: bool,
+) -> Option<f64> {
     let delay = Delay {
         resumption,
         load,

@@ -37,7 +37,9 @@ pub fn entries() -> Vec<Entry> {
             "000-fig1",
             "how one sample of a cache delay is taken",
             "§3",
-            State::Illustration("`warmset measure cpmd` takes its samples so (docs/measuring.md)".to_owned()),
+            State::Illustration(
+                "`warmset measure cpmd` takes its samples so (docs/measuring.md)".to_owned(),
+            ),
         ),
         cpmd::figure(
             "000-fig2",
@@ -45,7 +47,11 @@ pub fn entries() -> Vec<Entry> {
             "cache delay by working set size, worst and average, under load and idle",
             &[1, 2, 3, 4],
         ),
-        cpmd::scatter("000-fig3", "§4.2", "cache delay by preemption length under load"),
+        cpmd::scatter(
+            "000-fig3",
+            "§4.2",
+            "cache delay by preemption length under load",
+        ),
         Entry::new(
             "000-fig4",
             "worst-case cache delay by number of tasks, by the schedule-sensitive method",

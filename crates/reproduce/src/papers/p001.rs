@@ -1,7 +1,9 @@
 //! 001: cache partitions by page colors on one processor.
 
 use crate::entry::{Entry, State};
-use crate::reading::{Answers, cache_colors, cache_line, cache_size, cache_ways, mean_of_rows, number, row};
+use crate::reading::{
+    Answers, cache_colors, cache_line, cache_size, cache_ways, mean_of_rows, number, row,
+};
 
 /// Places in `unpredictability` of the experiments (docs/experiments.md).
 const UNPARTITIONED: usize = 1;
@@ -25,7 +27,8 @@ const FILTER: [&str; 2] = [
 
 fn filter(id: &str, title: &str, place: &str) -> Entry {
     let differs = "on stock Linux, beside whoever else uses the machine (docs/experiments.md)";
-    Entry::new(id, title, place, State::Measured(differs.to_owned())).run_sized(FILTER[0], FILTER[1])
+    Entry::new(id, title, place, State::Measured(differs.to_owned()))
+        .run_sized(FILTER[0], FILTER[1])
 }
 
 fn table_1() -> Entry {
@@ -41,18 +44,23 @@ fn table_1() -> Entry {
         ("Pentium, 133 MHz", "pentium-133", 32.0, 2.0, 1.0, 64.0),
         ("Pentium Pro", "pentium-pro", 32.0, 2.0, 4.0, 16.0),
     ];
-    for (step, (name, platform, line, l1_ways, l2_ways, colors)) in machines.into_iter().enumerate() {
+    for (step, (name, platform, line, l1_ways, l2_ways, colors)) in machines.into_iter().enumerate()
+    {
         let what = |what: &str| format!("{name}, {what}");
         entry = entry
             .run(&format!("platform --platform {platform}"))
-            .number(&what("L1"), (8.0, 0.0), "KiB", move |a| cache_size(a, step, 1))
+            .number(&what("L1"), (8.0, 0.0), "KiB", move |a| {
+                cache_size(a, step, 1)
+            })
             .number(&what("L1, ways for data"), (l1_ways, 0.0), "", move |a| {
                 cache_ways(a, step, 1)
             })
             .number(&what("L1, colors"), (1.0, 0.0), "", move |a| {
                 cache_colors(a, step, 1)
             })
-            .number(&what("L2"), (256.0, 0.0), "KiB", move |a| cache_size(a, step, 2))
+            .number(&what("L2"), (256.0, 0.0), "KiB", move |a| {
+                cache_size(a, step, 2)
+            })
             .number(&what("L2, ways"), (l2_ways, 0.0), "", move |a| {
                 cache_ways(a, step, 2)
             })
@@ -98,7 +106,8 @@ fn figures() -> Vec<Entry> {
             "free coloring: several physical addresses for one frame",
             "§3.2",
             State::NotYet(
-                "needs address lines wired for it on the board; no software stands for it".to_owned(),
+                "needs address lines wired for it on the board; no software stands for it"
+                    .to_owned(),
             ),
         ),
         Entry::new(
@@ -131,35 +140,40 @@ fn figures() -> Vec<Entry> {
             at_size(8192.0, SINGLE_WRITER),
         )
         .at("§5.3")
-        .holds("partitioned is below unpartitioned, mean over all sizes", |a| {
-            Some(mean(a, 0, PARTITIONED)? < mean(a, 0, UNPARTITIONED)?)
+        .holds(
+            "partitioned is below unpartitioned, mean over all sizes",
+            |a| Some(mean(a, 0, PARTITIONED)? < mean(a, 0, UNPARTITIONED)?),
+        ),
+        measured(
+            "001-fig5",
+            "a cosine and a Fourier transform likewise",
+            "§5.3",
+        )
+        .run_sized(
+            "color experiment cosine -o out --runs 3",
+            "color experiment cosine -o out",
+        )
+        .run_sized(
+            "color experiment fourier -o out --runs 3",
+            "color experiment fourier -o out",
+        )
+        .run_sized(FILTER[0], FILTER[1])
+        .unprinted("cosine, unpartitioned, mean over all sizes", "", |a| {
+            mean(a, 0, UNPARTITIONED)
+        })
+        .unprinted("cosine, partitioned, mean over all sizes", "", |a| {
+            mean(a, 0, PARTITIONED)
+        })
+        .unprinted("Fourier, unpartitioned, mean over all sizes", "", |a| {
+            mean(a, 1, UNPARTITIONED)
+        })
+        .unprinted("Fourier, partitioned, mean over all sizes", "", |a| {
+            mean(a, 1, PARTITIONED)
+        })
+        .holds("both suffer less than the filter", |a| {
+            let filter = mean(a, 2, UNPARTITIONED)?;
+            Some(mean(a, 0, UNPARTITIONED)? < filter && mean(a, 1, UNPARTITIONED)? < filter)
         }),
-        measured("001-fig5", "a cosine and a Fourier transform likewise", "§5.3")
-            .run_sized(
-                "color experiment cosine -o out --runs 3",
-                "color experiment cosine -o out",
-            )
-            .run_sized(
-                "color experiment fourier -o out --runs 3",
-                "color experiment fourier -o out",
-            )
-            .run_sized(FILTER[0], FILTER[1])
-            .unprinted("cosine, unpartitioned, mean over all sizes", "", |a| {
-                mean(a, 0, UNPARTITIONED)
-            })
-            .unprinted("cosine, partitioned, mean over all sizes", "", |a| {
-                mean(a, 0, PARTITIONED)
-            })
-            .unprinted("Fourier, unpartitioned, mean over all sizes", "", |a| {
-                mean(a, 1, UNPARTITIONED)
-            })
-            .unprinted("Fourier, partitioned, mean over all sizes", "", |a| {
-                mean(a, 1, PARTITIONED)
-            })
-            .holds("both suffer less than the filter", |a| {
-                let filter = mean(a, 2, UNPARTITIONED)?;
-                Some(mean(a, 0, UNPARTITIONED)? < filter && mean(a, 1, UNPARTITIONED)? < filter)
-            }),
         illustration(
             "001-fig6",
             "the product of matrices in submatrices of 8×8",
@@ -198,7 +212,12 @@ fn figures() -> Vec<Entry> {
             "largest ratio of unpartitioned to partitioned time",
             2.8,
             "",
-            |a| ratios(a)?.into_iter().map(|(_, ratio)| ratio).reduce(f64::max),
+            |a| {
+                ratios(a)?
+                    .into_iter()
+                    .map(|(_, ratio)| ratio)
+                    .reduce(f64::max)
+            },
         )
         .elsewhere("the rate at which it is largest", 5.0, "kHz", |a| {
             let all = ratios(a)?;

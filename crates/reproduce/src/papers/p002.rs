@@ -3,8 +3,8 @@
 use super::cpmd;
 use crate::entry::{Entry, State};
 use crate::reading::{
-    Answers, cache_line, cache_sharers, cache_size, cache_ways, missed_deadlines, misses, number, processors,
-    processors_of,
+    Answers, cache_line, cache_sharers, cache_size, cache_ways, missed_deadlines, misses, number,
+    processors, processors_of,
 };
 
 fn illustration(id: &str, title: &str, place: &str, here: &str) -> Entry {
@@ -220,9 +220,13 @@ fn edf_wm(id: &str, title: &str) -> Entry {
 fn served(server: u64) -> impl Fn(&Answers) -> Option<f64> {
     move |a| {
         let timetables = a.get(0, "/policies/0/assignment/timetables")?.as_array()?;
-        let turns = timetables.iter().filter_map(|t| t["turns"].as_array()).flatten();
+        let turns = timetables
+            .iter()
+            .filter_map(|t| t["turns"].as_array())
+            .flatten();
         let own = turns.filter(|turn| turn["server"] == server);
-        let length = |turn: &serde_json::Value| Some(turn["end_ns"].as_f64()? - turn["start_ns"].as_f64()?);
+        let length =
+            |turn: &serde_json::Value| Some(turn["end_ns"].as_f64()? - turn["start_ns"].as_f64()?);
         let all: Option<Vec<f64>> = own.map(length).collect();
         Some(all?.iter().sum::<f64>() / 1e6)
     }
@@ -252,8 +256,9 @@ fn nps_f(id: &str, title: &str) -> Entry {
 fn overheads() -> Vec<Entry> {
     let missing = "no command measures overheads by number of tasks (docs/overheads.md has how they \
                    are charged)";
-    let not_yet =
-        |id: &str, title: &str, place: &str| Entry::new(id, title, place, State::NotYet(missing.to_owned()));
+    let not_yet = |id: &str, title: &str, place: &str| {
+        Entry::new(id, title, place, State::NotYet(missing.to_owned()))
+    };
     let mut all = vec![
         xeon(),
         not_yet(
@@ -275,7 +280,10 @@ fn overheads() -> Vec<Entry> {
         "release overhead",
         "IPI latency",
     ];
-    for (appendix, policies) in [("B", "P-, G- and C-EDF"), ("C", "semi-partitioned policies")] {
+    for (appendix, policies) in [
+        ("B", "P-, G- and C-EDF"),
+        ("C", "semi-partitioned policies"),
+    ] {
         for (n, kind) in kinds.iter().enumerate() {
             all.push(not_yet(
                 &format!("002-fig{appendix}.{}", n + 1),
@@ -298,12 +306,16 @@ fn xeon() -> Entry {
     .number("processors", (24.0, 0.0), "", |a| processors(a, 0))
     .number("L1", (32.0, 0.0), "KiB", |a| cache_size(a, 0, 1))
     .number("L1, ways", (8.0, 0.0), "", |a| cache_ways(a, 0, 1))
-    .number("L2", (3.0, 0.0), "MiB", |a| Some(cache_size(a, 0, 2)? / 1024.0))
+    .number("L2", (3.0, 0.0), "MiB", |a| {
+        Some(cache_size(a, 0, 2)? / 1024.0)
+    })
     .number("L2, ways", (12.0, 0.0), "", |a| cache_ways(a, 0, 2))
     .number("processors that share an L2", (2.0, 0.0), "", |a| {
         cache_sharers(a, 0, 2)
     })
-    .number("L3", (12.0, 0.0), "MiB", |a| Some(cache_size(a, 0, 3)? / 1024.0))
+    .number("L3", (12.0, 0.0), "MiB", |a| {
+        Some(cache_size(a, 0, 3)? / 1024.0)
+    })
     .number("L3, ways", (12.0, 0.0), "", |a| cache_ways(a, 0, 3))
     .number("processors that share an L3", (6.0, 0.0), "", |a| {
         cache_sharers(a, 0, 3)

@@ -32,7 +32,9 @@ fn quick_sets(is_hard: bool) -> u32 {
 /// Adds the study of a preset; the paper draws 1,000 sets a cap (§6.3).
 fn study(entry: Entry, name: &str, is_hard: bool) -> Entry {
     let quick = quick_sets(is_hard);
-    let dir = name.trim_start_matches("studies/").trim_end_matches(".toml");
+    let dir = name
+        .trim_start_matches("studies/")
+        .trim_end_matches(".toml");
     entry.run_sized(
         &format!("study run {name} --sets {quick} -o out/{dir}"),
         &format!("study run {name} --sets 1000 -o out/{dir}"),
@@ -98,7 +100,10 @@ fn figure_6_1(id: &str, title: &str) -> Entry {
 /// Figs. 6.2 to 6.5.
 fn figures() -> Vec<Entry> {
     let mut all = vec![
-        figure_6_1("002-fig6.1", "schedulability at one delay, and weighted over all"),
+        figure_6_1(
+            "002-fig6.1",
+            "schedulability at one delay, and weighted over all",
+        ),
         figure_6_1(
             "002-ex6.2.2",
             "the delay up to which C-EDF-L3 is better than P-EDF without delay",
@@ -111,7 +116,8 @@ fn figures() -> Vec<Entry> {
         ("6.5", "soft", "bimodal"),
     ] {
         let is_hard = guarantee == "hard";
-        let title = format!("{guarantee} weighted schedulability, {shape} utilizations, moderate periods");
+        let title =
+            format!("{guarantee} weighted schedulability, {shape} utilizations, moderate periods");
         let entry = in_part(&format!("002-fig{figure}"), &title, "§6.3");
         let mut entry = curves(insets(entry, figure, is_hard));
         if is_hard {
@@ -131,7 +137,11 @@ fn hard(id: &str, title: &str) -> Entry {
 
 /// Figs. 6.4 and 6.5 together, inset by inset.
 fn soft(id: &str, title: &str) -> Entry {
-    insets(insets(in_part(id, title, "§6.3"), "6.4", false), "6.5", false)
+    insets(
+        insets(in_part(id, title, "§6.3"), "6.4", false),
+        "6.5",
+        false,
+    )
 }
 
 /// The names of the six insets of two figures.
@@ -141,11 +151,17 @@ fn named(first: &str, second: &str) -> Vec<String> {
 }
 
 /// Adds one statement an inset: W of `upper` is at least that of `lower` at every delay.
-fn dominated(mut entry: Entry, insets: &[String], upper: &'static str, lower: &'static str) -> Entry {
+fn dominated(
+    mut entry: Entry,
+    insets: &[String],
+    upper: &'static str,
+    lower: &'static str,
+) -> Entry {
     for (step, inset) in insets.iter().enumerate() {
-        entry = entry.holds(&format!("{inset}: {upper} is nowhere below {lower}"), move |a| {
-            dominates(a, step, upper, lower, 0.01)
-        });
+        entry = entry.holds(
+            &format!("{inset}: {upper} is nowhere below {lower}"),
+            move |a| dominates(a, step, upper, lower, 0.01),
+        );
     }
     entry
 }
@@ -157,7 +173,10 @@ fn observations_6_3() -> Vec<Entry> {
         "002-obs6.3.1",
         "G-EDF is never preferable for hard real time on that machine",
     );
-    let second = hard("002-obs6.3.2", "pessimistic analysis strongly impacts C-EDF");
+    let second = hard(
+        "002-obs6.3.2",
+        "pessimistic analysis strongly impacts C-EDF",
+    );
     let second = dominated(second, &hard_insets, "P-EDF", "C-EDF-L2");
     let third = hard(
         "002-obs6.3.3",
@@ -221,7 +240,9 @@ fn observation_6_3_1(entry: Entry) -> Entry {
     for (step, inset) in named("6.2", "6.3").into_iter().enumerate() {
         let what = format!("{inset}: P-EDF is nowhere below G-EDF by brute force");
         // The studies by brute force come behind the six others.
-        entry = entry.holds(&what, move |a| dominates(a, step + 6, "P-EDF", "G-EDF-BF", 0.01));
+        entry = entry.holds(&what, move |a| {
+            dominates(a, step + 6, "P-EDF", "G-EDF-BF", 0.01)
+        });
     }
     entry
 }
@@ -248,8 +269,9 @@ fn observation_6_3_4() -> Entry {
 
 /// §6.4: policies that split tasks.
 fn semi_partitioned() -> Vec<Entry> {
-    let not_yet =
-        |id: &str, title: &str, place: &str| Entry::new(id, title, place, State::NotYet(BY_WSS.to_owned()));
+    let not_yet = |id: &str, title: &str, place: &str| {
+        Entry::new(id, title, place, State::NotYet(BY_WSS.to_owned()))
+    };
     let mut all = vec![
         example_6_4(),
         not_yet(
@@ -257,8 +279,16 @@ fn semi_partitioned() -> Vec<Entry> {
             "NPS-F and C-NPS-F with δ = 1 and δ = 4, by working set size",
             "§6.4.1",
         ),
-        not_yet("002-fig6.7", "hard schedulability by working set size", "§6.4.2"),
-        not_yet("002-fig6.8", "soft schedulability by working set size", "§6.4.2"),
+        not_yet(
+            "002-fig6.7",
+            "hard schedulability by working set size",
+            "§6.4.2",
+        ),
+        not_yet(
+            "002-fig6.8",
+            "soft schedulability by working set size",
+            "§6.4.2",
+        ),
         figure_6_9(),
     ];
     for (n, title) in [
@@ -305,8 +335,18 @@ fn example_6_4() -> Entry {
     )
     .run("profile show xeon-l7455 --wss 64KiB")
     .number("preemption", (1.0, 0.5), "us", named("preemption"))
-    .number("migration through L2", (17.0, 0.5), "us", named("L2-migration"))
-    .number("migration through L3", (60.0, 1.0), "us", named("L3-migration"))
+    .number(
+        "migration through L2",
+        (17.0, 0.5),
+        "us",
+        named("L2-migration"),
+    )
+    .number(
+        "migration through L3",
+        (60.0, 1.0),
+        "us",
+        named("L3-migration"),
+    )
     .number(
         "migration through memory",
         (60.0, 1.0),
@@ -348,7 +388,8 @@ fn appendices() -> Vec<Entry> {
             for (w, (inset, weight)) in WEIGHTS.into_iter().enumerate() {
                 let is_hard = guarantee == "hard";
                 let preset = format!("bastoni11-fig{figure}{inset}");
-                let title = format!("{guarantee} weighted schedulability, {weight} {shape} utilizations");
+                let title =
+                    format!("{guarantee} weighted schedulability, {weight} {shape} utilizations");
                 let id = format!("002-figB.{}", first + 3 * s + w);
                 let mut entry = in_part(&id, &title, "App. B.2");
                 entry = study(entry, &format!("studies/{preset}-short.toml"), is_hard);

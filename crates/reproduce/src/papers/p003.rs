@@ -57,7 +57,12 @@ fn figure_2() -> Entry {
         "% of the time",
         |a| Some(100.0 * thrashing(a, "ca-edf.csv")?),
     )
-    .number("(b) deadlines that T misses", (1.0, 0.0), "", misses(1, "T"))
+    .number(
+        "(b) deadlines that T misses",
+        (1.0, 0.0),
+        "",
+        misses(1, "T"),
+    )
     .number(
         "(b) the job of T that misses",
         (3.0, 0.0),
@@ -67,7 +72,12 @@ fn figure_2() -> Entry {
     .number("(b) it is late by", (1.0, 0.0), "quanta", |a| {
         Some(task(a, 1, "T")?["tardiness"]["max_ns"].as_f64()? / 1e6)
     })
-    .number("(a) deadlines missed", (0.0, 0.0), "", number(0, "/misses", 1.0))
+    .number(
+        "(a) deadlines missed",
+        (0.0, 0.0),
+        "",
+        number(0, "/misses", 1.0),
+    )
     .note(
         "A quantum is 1 ms here. The figure's parameters follow from what the text says of every \
          quantum; equal deadlines are broken by the task alone, as in inset (a).",
@@ -86,7 +96,9 @@ pub fn entries() -> Vec<Entry> {
             "003-fig1",
             "processors that share a cache",
             "§1",
-            State::Illustration("`warmset platform --platform core-i7` shows the paper's machine".to_owned()),
+            State::Illustration(
+                "`warmset platform --platform core-i7` shows the paper's machine".to_owned(),
+            ),
         ),
         figure_2(),
         not_yet(

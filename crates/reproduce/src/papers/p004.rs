@@ -24,9 +24,9 @@ fn cell(
     move |a| {
         let rows = a.get(0, "/seen/rows")?.as_array()?;
         let wss = format!("{kib}KiB");
-        let row = rows
-            .iter()
-            .find(|r| r["sizes"] == "paper" && r["scheduler"] == scheduler && r["wss"] == wss.as_str())?;
+        let row = rows.iter().find(|r| {
+            r["sizes"] == "paper" && r["scheduler"] == scheduler && r["wss"] == wss.as_str()
+        })?;
         row[key][scenario].as_f64()
     }
 }
@@ -34,7 +34,8 @@ fn cell(
 fn measured(id: &str, title: &str, place: &str) -> Entry {
     let differs = "on stock Linux and this machine's own colored cache; the quick size has one set, \
                    ten jobs and a tenth of the times";
-    Entry::new(id, title, place, State::Measured(differs.to_owned())).run_sized(MULTICORE[0], MULTICORE[1])
+    Entry::new(id, title, place, State::Measured(differs.to_owned()))
+        .run_sized(MULTICORE[0], MULTICORE[1])
 }
 
 const SIZES: [u32; 4] = [32, 64, 128, 256];
@@ -138,13 +139,21 @@ pub fn entries() -> Vec<Entry> {
         .number("bits that choose the color", (7.0, 0.0), "", |a| {
             Some(cache_colors(a, 0, 3)?.log2())
         }),
-        machine("004-fig2", "pages and their colors", "§II-A", State::Reproduced)
-            .number("the next page of the color of page 0", (128.0, 0.0), "", |a| {
-                cache_colors(a, 0, 3)
-            })
-            .number("lines of a page", (64.0, 0.0), "", |a| {
-                Some(4096.0 / cache_line(a, 0, 3)?)
-            }),
+        machine(
+            "004-fig2",
+            "pages and their colors",
+            "§II-A",
+            State::Reproduced,
+        )
+        .number(
+            "the next page of the color of page 0",
+            (128.0, 0.0),
+            "",
+            |a| cache_colors(a, 0, 3),
+        )
+        .number("lines of a page", (64.0, 0.0), "", |a| {
+            Some(4096.0 / cache_line(a, 0, 3)?)
+        }),
         illustration(
             "004-fig3",
             "wake-up of a thread in EPOS",
@@ -196,13 +205,17 @@ pub fn entries() -> Vec<Entry> {
             .number("L1, ways", (8.0, 0.0), "", |a| cache_ways(a, 0, 1))
             .number("L2", (256.0, 0.0), "KiB", |a| cache_size(a, 0, 2))
             .number("L2, ways", (8.0, 0.0), "", |a| cache_ways(a, 0, 2))
-            .number("L3", (8.0, 0.0), "MiB", |a| Some(cache_size(a, 0, 3)? / 1024.0))
+            .number("L3", (8.0, 0.0), "MiB", |a| {
+                Some(cache_size(a, 0, 3)? / 1024.0)
+            })
             .number("L3, ways", (16.0, 0.0), "", |a| cache_ways(a, 0, 3)),
         Entry::new(
             "004-sec5",
             "six findings on partitions and schedulers",
             "§V",
-            State::NotYet("they sum up Figs. 10 to 12, which 004-fig10 to 004-fig12 measure".to_owned()),
+            State::NotYet(
+                "they sum up Figs. 10 to 12, which 004-fig10 to 004-fig12 measure".to_owned(),
+            ),
         ),
     ]
 }

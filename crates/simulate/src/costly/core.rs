@@ -129,7 +129,8 @@ fn released_on(
     let place = |(task, wanted): (usize, &Option<CpuId>)| {
         let Some(cpu) = wanted else { return Ok(NONE) };
         let name = set.name(TaskId(task as u32));
-        let refuse = |cause: String| Err(Error::new(cause).remedy("name another processor, or none"));
+        let refuse =
+            |cause: String| Err(Error::new(cause).remedy("name another processor, or none"));
         if let Route::Alternating(turns) = route
             && turns[task].first != turns[task].second
         {

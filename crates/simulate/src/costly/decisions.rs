@@ -58,7 +58,8 @@ impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
         core.jobs.rows[task.index()].life.push(part);
         core.pushed[task.index()] = (to, by_call);
         if by_call {
-            core.arrivals.set(task.index(), core.now + core.costs.ipi_latency);
+            core.arrivals
+                .set(task.index(), core.now + core.costs.ipi_latency);
             core.show_call(cpu, task.0, true);
         } else {
             core.arrivals.set(task.index(), at.nanos().max(core.now));

@@ -104,7 +104,13 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
 
     /// The policy of a domain learns of an event; `cpu` is the processor that decides.
     #[inline(always)]
-    pub(super) fn tell<P: Policy>(&mut self, domains: &mut [Domain<P>], domain: u32, cpu: u32, event: Event) {
+    pub(super) fn tell<P: Policy>(
+        &mut self,
+        domains: &mut [Domain<P>],
+        domain: u32,
+        cpu: u32,
+        event: Event,
+    ) {
         domains[domain as usize]
             .policy
             .happen(event, Instant::from_nanos(self.now));
@@ -136,7 +142,11 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     /// else one in turn.
     #[inline]
     fn releasing(&self, domain: u32, task: u32, last: u32) -> u32 {
-        if let Some(at) = self.released_on.get(task as usize).filter(|at| **at != NONE) {
+        if let Some(at) = self
+            .released_on
+            .get(task as usize)
+            .filter(|at| **at != NONE)
+        {
             *at
         } else if self.processors.is_in(last, domain) {
             last
@@ -160,11 +170,12 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             self.show.window(first, &job, || policy.window(&job));
         }
         let by_call = self.released_on.get(job.task.index()) == Some(&cpu);
-        let deciding = if cpu != NONE && (by_call || self.processors.domain_of[cpu as usize] == domain) {
-            cpu
-        } else {
-            NONE
-        };
+        let deciding =
+            if cpu != NONE && (by_call || self.processors.domain_of[cpu as usize] == domain) {
+                cpu
+            } else {
+                NONE
+            };
         self.tell(domains, domain, deciding, Event::Ready(job));
     }
 
@@ -205,7 +216,8 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         } else if let Route::Alternating(_) = self.route {
             let home = self.route.home(TaskId(task), number.saturating_add(1));
             if home != domain {
-                self.transfers.push((self.processors.base[home as usize], task));
+                self.transfers
+                    .push((self.processors.base[home as usize], task));
             }
         }
     }

@@ -173,7 +173,8 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         if self.calls.key_of(cpu as usize) != Tournament::NEVER {
             return;
         }
-        self.calls.set(cpu as usize, self.now + self.costs.ipi_latency);
+        self.calls
+            .set(cpu as usize, self.now + self.costs.ipi_latency);
         self.cpus[cpu as usize].called_at = self.now;
         // The job that it is for may change until it arrives.
         self.show_call(cpu, NONE, true);
@@ -188,7 +189,8 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         } else {
             wanted as usize
         };
-        self.lost[slot][Overhead::IpiLatency as usize] += self.now - self.cpus[cpu as usize].called_at;
+        self.lost[slot][Overhead::IpiLatency as usize] +=
+            self.now - self.cpus[cpu as usize].called_at;
         self.show_call(cpu, wanted, false);
         self.cpus[cpu as usize].reschedule = true;
         F::disturb(self, cpu);
@@ -308,9 +310,10 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
 #[inline(always)]
 const fn served_task(loaded: u32, op: Op) -> u32 {
     match op {
-        Op::Release { task, .. } | Op::Booked { task, .. } | Op::Arrival { task } | Op::Transfer { task } => {
-            task
-        }
+        Op::Release { task, .. }
+        | Op::Booked { task, .. }
+        | Op::Arrival { task }
+        | Op::Transfer { task } => task,
         Op::Tick => loaded,
         Op::Rest => NONE,
         Op::Choose { next } | Op::Switch { next } => next,

@@ -103,7 +103,9 @@ impl Path for Quick {
                 Self::rest(core, cpu);
                 core.cpus[cpu as usize].queue.push_back(op);
             }
-            _ if op.has_no_consequence() && is_quiet(here, core.now) => Self::work_quietly(core, cpu, op),
+            _ if op.has_no_consequence() && is_quiet(here, core.now) => {
+                Self::work_quietly(core, cpu, op)
+            }
             _ => {
                 Self::pause(core, cpu);
                 core.begin(cpu, op);
@@ -213,7 +215,10 @@ impl Path for Quick {
     fn give_back<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) -> bool {
         Self::catch_up(core, cpu);
         let here = &core.cpus[cpu as usize];
-        let (quiet, left) = (here.local.quiet, here.local.free_at.saturating_sub(core.now));
+        let (quiet, left) = (
+            here.local.quiet,
+            here.local.free_at.saturating_sub(core.now),
+        );
         if left == 0 {
             return false;
         }
@@ -318,7 +323,8 @@ impl Quick {
         }
         if switches {
             let overtaken = core.jobs.rows[slot].next_release <= end;
-            if here.loaded != NONE || overtaken || core.scenario.stop_at_miss || end > core.horizon {
+            if here.loaded != NONE || overtaken || core.scenario.stop_at_miss || end > core.horizon
+            {
                 return false;
             }
             core.lost[slot][Overhead::ContextSwitch as usize] += core.costs.context_switch;

@@ -51,7 +51,8 @@ pub fn corruptions(of: &Instance, events: &[Event], i: usize) -> Vec<(&'static s
     // nothing.
     let before = events[..i].iter().rev().take_while(|b| b.time == e.time);
     let goes_on = !before.filter(mine).any(|b| b.kind.takes_off());
-    let early = e.kind == EventKind::Idle && (first || again || goes_on || is_never_idle(&events[i..]));
+    let early =
+        e.kind == EventKind::Idle && (first || again || goes_on || is_never_idle(&events[i..]));
     let silent = begins || early;
     if !silent {
         let mut events = events.to_vec();

@@ -6,7 +6,8 @@ pub mod corruptions;
 use model::assignment::{Clustered, Quanta, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
 use model::watch::Silent;
 use model::{
-    Assignment, Bytes, ClusterSpec, CpuId, Details, Duration, Instant, Platform, Provenance, TaskSet, Timing,
+    Assignment, Bytes, ClusterSpec, CpuId, Details, Duration, Instant, Platform, Provenance,
+    TaskSet, Timing,
 };
 use policy::catalog::{Needs, Tests};
 use policy::{AnyPlan, Setup, Spec};
@@ -103,7 +104,11 @@ impl Instance {
     }
 
     /// Simulates it; with costs through the engine that charges them, even if all are zero.
-    pub fn simulate(&self, scenario: &Scenario, costs: Option<&Costs>) -> (Summary, Responses, Vec<Event>) {
+    pub fn simulate(
+        &self,
+        scenario: &Scenario,
+        costs: Option<&Costs>,
+    ) -> (Summary, Responses, Vec<Event>) {
         let (set, platform) = (self.set(), self.platform());
         let plan = self.plan(&set, &platform);
         struct Run<'a>(&'a TaskSet, &'a Platform, &'a Scenario, Option<&'a Costs>);
@@ -112,9 +117,9 @@ impl Instance {
             fn visit<P: policy::Policy>(self, plan: policy::Plan<P>) -> Self::Out {
                 let observer = (Responses::new(self.0.len()), Traced(VecSink::default()));
                 let (summary, (responses, Traced(sink))) = match self.3 {
-                    Some(costs) => {
-                        simulate::costly::run(plan, self.0, self.1, self.2, costs, &Silent, observer)
-                    }
+                    Some(costs) => simulate::costly::run(
+                        plan, self.0, self.1, self.2, costs, &Silent, observer,
+                    ),
                     None => simulate::ideal::run(plan, self.0, self.1, self.2, &Silent, observer),
                 }
                 .unwrap();
@@ -133,8 +138,10 @@ impl Instance {
             fn visit<P: policy::Policy>(self, plan: policy::Plan<P>) -> Self::Out {
                 let Run(set, platform, scenario, costs) = self;
                 let responses = Responses::new(set.len());
-                simulate::costly::run_plainly(plan, set, platform, scenario, costs, &Silent, responses)
-                    .unwrap()
+                simulate::costly::run_plainly(
+                    plan, set, platform, scenario, costs, &Silent, responses,
+                )
+                .unwrap()
             }
         }
         let (set, platform) = (self.set(), self.platform());
@@ -147,7 +154,16 @@ impl Instance {
         let (set, platform) = (self.set(), self.platform());
         let plan = self.plan(&set, &platform);
         let responses = Responses::new(set.len());
-        simulate::simulate(plan, &set, &platform, scenario, Some(costs), &Silent, responses).unwrap()
+        simulate::simulate(
+            plan,
+            &set,
+            &platform,
+            scenario,
+            Some(costs),
+            &Silent,
+            responses,
+        )
+        .unwrap()
     }
 }
 
@@ -184,7 +200,8 @@ pub fn check(header: &Header, events: &[Event]) -> Verdict {
 
 /// The policies of the catalog, by the words that their rows name for the suites; those that need
 /// an assignment get a random one.
-pub static POLICIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| policy::catalog::tried().collect());
+pub static POLICIES: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| policy::catalog::tried().collect());
 
 /// A random instance for a policy.
 pub fn instance(random: &mut impl Choices, policy: &str) -> Instance {
@@ -208,7 +225,11 @@ pub fn instance(random: &mut impl Choices, policy: &str) -> Instance {
                 wcet: random.among(1, deadline.min(period)),
                 period,
                 deadline,
-                phase: if random.below(3) == 0 { random.below(8) } else { 0 },
+                phase: if random.below(3) == 0 {
+                    random.below(8)
+                } else {
+                    0
+                },
                 wss: random.among(1, 3),
                 group: None,
             }
@@ -344,7 +365,9 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
             }
             Some(Assignment::Slots(Slots {
                 slot: units(slot),
-                server_of: (0..n).map(|_| random.below(u64::from(servers)) as u32).collect(),
+                server_of: (0..n)
+                    .map(|_| random.below(u64::from(servers)) as u32)
+                    .collect(),
                 timetables,
             }))
         }
@@ -368,12 +391,13 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
 pub fn occupancy(events: &[Event], m: u64, horizon: u64) -> Vec<Vec<Option<u32>>> {
     let mut table = vec![vec![None; m as usize]; horizon as usize];
     let mut running: Vec<Option<(u32, Instant)>> = vec![None; m as usize];
-    let fill = |table: &mut Vec<Vec<Option<u32>>>, cpu: usize, task: u32, from: Instant, to: Instant| {
-        assert_eq!((from.nanos() % UNIT, to.nanos() % UNIT), (0, 0));
-        for slot in from.nanos() / UNIT..to.nanos() / UNIT {
-            table[slot as usize][cpu] = Some(task);
-        }
-    };
+    let fill =
+        |table: &mut Vec<Vec<Option<u32>>>, cpu: usize, task: u32, from: Instant, to: Instant| {
+            assert_eq!((from.nanos() % UNIT, to.nanos() % UNIT), (0, 0));
+            for slot in from.nanos() / UNIT..to.nanos() / UNIT {
+                table[slot as usize][cpu] = Some(task);
+            }
+        };
     for event in events {
         let Some(cpu) = event.cpu().map(|c| c.index()) else {
             continue;
@@ -391,7 +415,13 @@ pub fn occupancy(events: &[Event], m: u64, horizon: u64) -> Vec<Vec<Option<u32>>
     }
     for (cpu, running) in running.into_iter().enumerate() {
         if let Some((task, since)) = running {
-            fill(&mut table, cpu, task, since, Instant::from_nanos(horizon * UNIT));
+            fill(
+                &mut table,
+                cpu,
+                task,
+                since,
+                Instant::from_nanos(horizon * UNIT),
+            );
         }
     }
     table

@@ -42,7 +42,13 @@ enum Rank {
 impl CacheAware {
     /// Of a set whose tasks all have a working set size; tasks of one group are one multithreaded
     /// task. `timings` has what is reserved for the tasks as WCETs.
-    pub fn new(set: &TaskSet, timings: &[Timing], cache: u64, quantum: Duration, processors: usize) -> Self {
+    pub fn new(
+        set: &TaskSet,
+        timings: &[Timing],
+        cache: u64,
+        quantum: Duration,
+        processors: usize,
+    ) -> Self {
         let mut names: Vec<String> = Vec::new();
         let (mut group_of, mut wss) = (Vec::new(), Vec::new());
         for id in set.ids() {
@@ -96,10 +102,17 @@ impl Law for CacheAware {
         let mut left = self.processors;
         for (rank, task) in ready {
             let group = self.group_of[task];
-            let more = if seen.contains(&group) { 0 } else { self.wss[group] };
+            let more = if seen.contains(&group) {
+                0
+            } else {
+                self.wss[group]
+            };
             if !matches!(rank, Rank::Tardy(..)) {
                 // The same job is first for the next processor.
-                while left > 0 && utilized.saturating_add(more) > self.cache && chosen.idle < phantoms {
+                while left > 0
+                    && utilized.saturating_add(more) > self.cache
+                    && chosen.idle < phantoms
+                {
                     chosen.idle += 1;
                     left -= 1;
                 }
@@ -163,7 +176,9 @@ impl Phantoms {
         periods.dedup();
         let mut part = (0, 1);
         for p in periods {
-            let Some(all) = room.checked_mul(p) else { continue };
+            let Some(all) = room.checked_mul(p) else {
+                continue;
+            };
             // Floating point is near; what it may be off by is put right.
             let mut e = (spare * p as f64).clamp(0.0, p as f64) as u64;
             while e > 0 && !fits(all.saturating_sub(e), p) {
@@ -176,7 +191,11 @@ impl Phantoms {
                 part = (e, p);
             }
         }
-        Phantoms { whole, part, ..none }
+        Phantoms {
+            whole,
+            part,
+            ..none
+        }
     }
 
     /// How many may take a processor in this quantum.
@@ -204,7 +223,8 @@ mod tests {
     #[test]
     fn phantom_tasks_take_what_is_nobodys() {
         let ms = Duration::from_millis;
-        let timings = [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
+        let timings =
+            [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
         let phantoms = Phantoms::of(&timings, ms(1), 2);
         assert_eq!((phantoms.whole, phantoms.part), (0, (1, 2)));
         assert_eq!(Phantoms::of(&timings, ms(1), 4).whole, 2);

@@ -128,7 +128,10 @@ impl Charged {
                 {
                     faults.push(Fault {
                         rule: "overhead",
-                        text: format!("{begins} begins on {cpu:?} while {} is not over", open.overhead),
+                        text: format!(
+                            "{begins} begins on {cpu:?} while {} is not over",
+                            open.overhead
+                        ),
                     });
                 }
                 self.begin(event, cpu, faults);
@@ -194,7 +197,9 @@ impl Charged {
                     None if self.has_slices => {}
                     None => faults.push(Fault {
                         rule: "overhead",
-                        text: format!("{cpu:?} services a release that did not come, or a second time"),
+                        text: format!(
+                            "{cpu:?} services a release that did not come, or a second time"
+                        ),
                     }),
                 }
             }
@@ -202,7 +207,8 @@ impl Charged {
             Overhead::Tick => processor.ticks += 1,
             Overhead::Scheduling => processor.must_choose = false,
             Overhead::ContextSwitch => {
-                let explained = processor.chosen.take() == Some((event.task, event.job, event.time));
+                let explained =
+                    processor.chosen.take() == Some((event.task, event.job, event.time));
                 if !explained && !self.charges.scheduling.is_zero() {
                     faults.push(Fault {
                         rule: "overhead",
@@ -211,7 +217,9 @@ impl Charged {
                 }
             }
             Overhead::Cpmd => match &mut processor.reload {
-                Some(reload) if !reload.told && reload.begun == event.time && !reload.whole.is_zero() => {
+                Some(reload)
+                    if !reload.told && reload.begun == event.time && !reload.whole.is_zero() =>
+                {
                     reload.told = true;
                 }
                 _ => faults.push(Fault {
@@ -301,7 +309,10 @@ impl Charged {
                 if ends.is_some_and(|ends| from <= ends && ends < to) {
                     faults.push(Fault {
                         rule: "overhead",
-                        text: format!("{} on P{cpu} is charged as {whole}, and goes on", open.overhead),
+                        text: format!(
+                            "{} on P{cpu} is charged as {whole}, and goes on",
+                            open.overhead
+                        ),
                     });
                 }
             }

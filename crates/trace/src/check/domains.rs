@@ -64,7 +64,12 @@ impl Domains {
     /// Domains of these processors, which are disjoint.
     ///
     /// With a quantum, decisions are made at its multiples only, and so is judged.
-    pub fn new(cpus: Vec<Vec<CpuId>>, state: &State, tolerance: Duration, quantum: Option<Duration>) -> Self {
+    pub fn new(
+        cpus: Vec<Vec<CpuId>>,
+        state: &State,
+        tolerance: Duration,
+        quantum: Option<Duration>,
+    ) -> Self {
         let mut domain_of = vec![None; state.processors.len()];
         for (domain, cpus) in cpus.iter().enumerate() {
             for cpu in cpus {
@@ -258,7 +263,9 @@ impl Domains {
         if from >= to {
             return true;
         }
-        let job = state.tasks[first.task.index()].head().map_or(0, |j| j.number);
+        let job = state.tasks[first.task.index()]
+            .head()
+            .map_or(0, |j| j.number);
         let wronged = match &mut domain.wronged {
             Some(w) if (w.task, w.job) == (first.task, job) => w,
             other => {
@@ -302,7 +309,12 @@ impl Domains {
 
 /// Is a decision about this task, or on any processor of its domain, being carried out?
 fn is_deciding(domain: &Domain, task: TaskId, state: &State) -> bool {
-    let settles = |cpu: CpuId| state.processors.get(cpu.index()).is_some_and(|p| p.is_settling());
+    let settles = |cpu: CpuId| {
+        state
+            .processors
+            .get(cpu.index())
+            .is_some_and(|p| p.is_settling())
+    };
     // Where the job comes from: it may still be loaded there, or its release is being handled
     // there.
     let comes_from = match state.tasks[task.index()].status {

@@ -119,7 +119,9 @@ impl Executed {
     /// shown on one.
     fn comes(&mut self, event: &Event, cpu: CpuId, state: &State) {
         let switch = match self.places[cpu.index()].switch {
-            Some((task, job, since, end)) if (task, job, end) == (event.task, event.job, event.time) => {
+            Some((task, job, since, end))
+                if (task, job, end) == (event.task, event.job, event.time) =>
+            {
                 end.since(since)
             }
             _ => Duration::ZERO,

@@ -1,9 +1,10 @@
 //! Who runs in a quantum under PD² (002 §2.2.2 and reference [7] there), from the definition.
 //!
-//! Subtask i (from 1) of a job of e quanta in p may run in
-//! [⌊(i − 1) p / e⌋, ⌈i p / e⌉) after the release. Of the subtasks whose window is open those with the earliest end run; of equal ones those that overlap the next window (b-bit), then those with
-//! the later group deadline; then, as the policy promises, the lower task index. A job that needs
-//! more than e quanta, as decisions take time of them, goes on with windows of the same formula.
+//! Subtask i (from 1) of a job of e quanta in p may run in [⌊(i − 1) p / e⌋, ⌈i p / e⌉) after the
+//! release. Of the subtasks whose window is open those with the earliest end run; of equal ones
+//! those that overlap the next window (b-bit), then those with the later group deadline; then, as
+//! the policy promises, the lower task index. A job that needs more than e quanta, as decisions
+//! take time of them, goes on with windows of the same formula.
 //!
 //! Assumes periods of whole quanta, as the policy does; WCETs are rounded up to quanta.
 
@@ -57,7 +58,10 @@ impl Fair {
 
     /// When the window of subtask `i` opens and closes, in quanta after the release.
     fn bounds(&self, task: usize, i: u64) -> (u128, u128) {
-        let (e, p) = (u128::from(self.weights[task].0), u128::from(self.weights[task].1));
+        let (e, p) = (
+            u128::from(self.weights[task].0),
+            u128::from(self.weights[task].1),
+        );
         let i = u128::from(i);
         ((i - 1) * p / e, (i * p).div_ceil(e))
     }
@@ -89,7 +93,10 @@ impl Fair {
                 return (i, next_end - 1);
             }
         }
-        let (e, p) = (u128::from(self.weights[task].0), u128::from(self.weights[task].1));
+        let (e, p) = (
+            u128::from(self.weights[task].0),
+            u128::from(self.weights[task].1),
+        );
         let (_, end) = self.bounds(task, i);
         (i, ((end * (p - e)).div_ceil(p) * p).div_ceil(p - e))
     }

@@ -132,11 +132,19 @@ impl Checker {
     pub fn new(header: Header, options: Options) -> Result<Self> {
         let state = State::new(&header, options.tolerance);
         // On a real machine overheads take the time that they take.
-        let slices = header.stages.iter().any(|s| policies::has_slices(&s.policy));
+        let slices = header
+            .stages
+            .iter()
+            .any(|s| policies::has_slices(&s.policy));
         let charges = header.charges.clone().filter(|_| state.is_simulated());
         let charged = charges.map(|c| Charged::new(c, &header, slices, state.processors.len()));
-        let executed = (!state.is_simulated())
-            .then(|| Executed::new(header.tasks.len(), state.processors.len(), options.tolerance));
+        let executed = (!state.is_simulated()).then(|| {
+            Executed::new(
+                header.tasks.len(),
+                state.processors.len(),
+                options.tolerance,
+            )
+        });
         let mut checker = Checker {
             state,
             rule: None,
@@ -181,8 +189,9 @@ impl Checker {
                 }
             }
             None => {
-                let note =
-                    format!("no rules are known for `{policy}`: only those of every schedule were checked");
+                let note = format!(
+                    "no rules are known for `{policy}`: only those of every schedule were checked"
+                );
                 if !self.notes.contains(&note) {
                     self.notes.push(note);
                 }
@@ -271,8 +280,10 @@ impl Checker {
             self.look(event);
         }
         if self.state.lost == 0 && !self.state.ended {
-            self.notes
-                .push("the trace has no end: jobs that were pending at its end were not checked".to_owned());
+            self.notes.push(
+                "the trace has no end: jobs that were pending at its end were not checked"
+                    .to_owned(),
+            );
         }
         Verdict {
             events: self.events - self.unchecked,
@@ -347,7 +358,10 @@ impl Checker {
         }
         match event.kind {
             EventKind::Lost => {
-                let text = format!("{} events were lost; what follows is not checked", event.argument);
+                let text = format!(
+                    "{} events were lost; what follows is not checked",
+                    event.argument
+                );
                 let rule = "complete";
                 self.report(Fault { rule, text }, event.time, Some(&event));
             }

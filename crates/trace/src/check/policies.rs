@@ -104,8 +104,11 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn missing(&self, what: &str) -> Error {
-        Error::new(format!("the trace does not say {what} `{}`", self.stage.policy))
-            .remedy("make it again with this version")
+        Error::new(format!(
+            "the trace does not say {what} `{}`",
+            self.stage.policy
+        ))
+        .remedy("make it again with this version")
     }
 
     fn timings(&self) -> &[Timing] {
@@ -143,7 +146,11 @@ impl Asked<'_> {
         };
         let (clusters, cluster_of) = checked(self.header, &clustered)?;
         let domains = Domains::new(clusters, self.state, self.tolerance, self.quantum);
-        Ok(Box::new(Priority::new(domains, order, Place::Task(cluster_of))))
+        Ok(Box::new(Priority::new(
+            domains,
+            order,
+            Place::Task(cluster_of),
+        )))
     }
 
     /// How long a quantum is, and the tasks with what is reserved for them as WCETs.
@@ -216,27 +223,35 @@ fn by_priority(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     asked.ordered(asked.by(|t| {
         let own = asked.header.tasks.details(model::TaskId(t as u32));
         let own = own.and_then(|d| d.priority);
-        own.map_or(Duration::MAX, |p| Duration::from_nanos(u64::from(u32::MAX - p)))
+        own.map_or(Duration::MAX, |p| {
+            Duration::from_nanos(u64::from(u32::MAX - p))
+        })
     }))
 }
 
 fn in_turns(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     match &asked.stage.assignment {
-        Some(Assignment::Turns(turns)) => turns_rule(asked.header, turns, asked.state, asked.tolerance),
+        Some(Assignment::Turns(turns)) => {
+            turns_rule(asked.header, turns, asked.state, asked.tolerance)
+        }
         _ => Err(asked.missing("how tasks are split under")),
     }
 }
 
 fn in_slices(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     match &asked.stage.assignment {
-        Some(Assignment::Slices(slices)) => slices_rule(asked.header, slices, asked.state, asked.tolerance),
+        Some(Assignment::Slices(slices)) => {
+            slices_rule(asked.header, slices, asked.state, asked.tolerance)
+        }
         _ => Err(asked.missing("how tasks are split under")),
     }
 }
 
 fn in_slots(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     match &asked.stage.assignment {
-        Some(Assignment::Slots(slots)) => slots_rule(asked.header, slots, asked.state, asked.tolerance),
+        Some(Assignment::Slots(slots)) => {
+            slots_rule(asked.header, slots, asked.state, asked.tolerance)
+        }
         _ => Err(asked.missing("how tasks are split under")),
     }
 }
@@ -256,12 +271,17 @@ fn cache_aware(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     let (quantum, timings) = asked.in_quanta()?;
     let cache = match asked.spec.value("cache") {
         Some(size) => size.parse::<Bytes>()?,
-        None => {
-            shared_cache(asked.header).ok_or_else(|| asked.missing("how large the shared cache is under"))?
-        }
+        None => shared_cache(asked.header)
+            .ok_or_else(|| asked.missing("how large the shared cache is under"))?,
     };
     let processors = asked.header.processors().len();
-    let law = CacheAware::new(&asked.header.tasks, &timings, cache.get(), quantum, processors);
+    let law = CacheAware::new(
+        &asked.header.tasks,
+        &timings,
+        cache.get(),
+        quantum,
+        processors,
+    );
     Ok(Box::new(Quanta::new(
         law,
         quantum,
@@ -310,10 +330,15 @@ fn checked(header: &Header, clustered: &Clustered) -> Result<(Vec<Vec<CpuId>>, V
         || clustered.cluster_of.iter().any(|c| *c as usize >= count)
     {
         return Err(
-            Error::new("the assignment of the trace does not fit its tasks").remedy("make the trace again")
+            Error::new("the assignment of the trace does not fit its tasks")
+                .remedy("make the trace again"),
         );
     }
-    let clusters = clustered.clusters.iter().map(|c| c.iter().collect()).collect();
+    let clusters = clustered
+        .clusters
+        .iter()
+        .map(|c| c.iter().collect())
+        .collect();
     Ok((clusters, clustered.cluster_of.clone()))
 }
 
@@ -327,14 +352,20 @@ fn misfit() -> Error {
 fn fits(header: &Header, cpus: &[CpuId], entries: usize) -> Result<()> {
     let usable = header.processors();
     let mut seen = model::CpuSet::new();
-    if entries == header.tasks.len() && cpus.iter().all(|c| usable.contains(*c) && seen.insert(*c)) {
+    if entries == header.tasks.len() && cpus.iter().all(|c| usable.contains(*c) && seen.insert(*c))
+    {
         Ok(())
     } else {
         Err(misfit())
     }
 }
 
-fn turns_rule(header: &Header, turns: &Turns, state: &State, tolerance: Duration) -> Result<Box<dyn Rule>> {
+fn turns_rule(
+    header: &Header,
+    turns: &Turns,
+    state: &State,
+    tolerance: Duration,
+) -> Result<Box<dyn Rule>> {
     fits(header, &turns.cpus, turns.tasks.len())?;
     let known = |cpu: CpuId| turns.cpus.contains(&cpu);
     if !turns
@@ -356,10 +387,18 @@ fn turns_rule(header: &Header, turns: &Turns, state: &State, tolerance: Duration
             }
         })
         .collect();
-    let classes = turns.tasks.iter().map(|t| u64::from(!t.is_migratory())).collect();
+    let classes = turns
+        .tasks
+        .iter()
+        .map(|t| u64::from(!t.is_migratory()))
+        .collect();
     let domains = Domains::new(one_each(&turns.cpus), state, tolerance, None);
     let place = Place::Turns(tasks, vec![Dealt::default(); turns.tasks.len()]);
-    Ok(Box::new(Priority::new(domains, Order::Classes(classes), place)))
+    Ok(Box::new(Priority::new(
+        domains,
+        Order::Classes(classes),
+        place,
+    )))
 }
 
 fn slices_rule(
@@ -378,10 +417,19 @@ fn slices_rule(
         return Err(misfit());
     }
     let domains = Domains::new(one_each(&slices.cpus), state, tolerance, None);
-    Ok(Box::new(Windows::new(domains, slices.tasks.clone(), tolerance)))
+    Ok(Box::new(Windows::new(
+        domains,
+        slices.tasks.clone(),
+        tolerance,
+    )))
 }
 
-fn slots_rule(header: &Header, slots: &Slots, state: &State, tolerance: Duration) -> Result<Box<dyn Rule>> {
+fn slots_rule(
+    header: &Header,
+    slots: &Slots,
+    state: &State,
+    tolerance: Duration,
+) -> Result<Box<dyn Rule>> {
     let cpus: Vec<CpuId> = slots.timetables.iter().map(|t| t.cpu).collect();
     fits(header, &cpus, slots.server_of.len())?;
     let turns = slots
@@ -396,7 +444,10 @@ fn slots_rule(header: &Header, slots: &Slots, state: &State, tolerance: Duration
         let ends = table.turns.iter().map(|t| t.end);
         let starts = table.turns.iter().skip(1).map(|t| t.start);
         ends.zip(starts).all(|(end, start)| end <= start)
-            && table.turns.iter().all(|t| t.start < t.end && t.end <= slots.slot)
+            && table
+                .turns
+                .iter()
+                .all(|t| t.start < t.end && t.end <= slots.slot)
     });
     if slots.slot.is_zero() || !ordered || servers > model::TaskSet::MAX_TASKS {
         return Err(misfit());

@@ -102,7 +102,8 @@ impl Priority {
             return false;
         };
         let job = state.tasks[task.index()].head().map(|job| job.number);
-        turns[task.index()].is_migratory() && dealt[task.index()].from.is_none_or(|from| job < Some(from))
+        turns[task.index()].is_migratory()
+            && dealt[task.index()].from.is_none_or(|from| job < Some(from))
     }
 
     fn may_run(&self, task: TaskId, cpu: CpuId, state: &State) -> bool {
@@ -124,7 +125,9 @@ impl Priority {
             };
         }
         match &mut self.place {
-            Place::Task(domain) => domain.get(event.task.index()).copied() == self.domains.domain_of(cpu),
+            Place::Task(domain) => {
+                domain.get(event.task.index()).copied() == self.domains.domain_of(cpu)
+            }
             Place::Turns(turns, dealt) => {
                 let (turn, dealt) = (&turns[event.task.index()], &mut dealt[event.task.index()]);
                 if cpu != turn.first && cpu != turn.second {
@@ -219,8 +222,9 @@ impl Rule for Priority {
 
     fn hold(&mut self, from: Instant, to: Instant, state: &State, found: &mut Found) {
         let lengths = &mut found.lengths;
-        self.domains.hold(from, to, state, &mut found.faults, &mut |d| {
-            lengths.push(d);
-        });
+        self.domains
+            .hold(from, to, state, &mut found.faults, &mut |d| {
+                lengths.push(d);
+            });
     }
 }

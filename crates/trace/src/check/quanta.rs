@@ -141,7 +141,11 @@ impl<L: Law> Quanta<L> {
         let in_slot = slot.number;
         let is_chosen = |task: usize| self.has_chosen_job(task, state);
         let runs = |task: usize| matches!(state.tasks[task].status, Status::Running(_));
-        let mut waiting = self.choice.tasks.iter().filter(|t| is_chosen(**t) && !runs(**t));
+        let mut waiting = self
+            .choice
+            .tasks
+            .iter()
+            .filter(|t| is_chosen(**t) && !runs(**t));
         let waits = waiting.next();
         let (mut idle, mut settling) = (0, false);
         let mut fault = None;
@@ -151,7 +155,11 @@ impl<L: Law> Quanta<L> {
                 continue;
             }
             let Some(task) = processor.running.map(TaskId::index) else {
-                idle += u64::from(processor.idle.is_some_and(|f| f.has(crate::Flags::DELIBERATE)));
+                idle += u64::from(
+                    processor
+                        .idle
+                        .is_some_and(|f| f.has(crate::Flags::DELIBERATE)),
+                );
                 continue;
             };
             if !is_chosen(task) {
@@ -161,7 +169,11 @@ impl<L: Law> Quanta<L> {
                         None if self.choice.idle > 0 => "a processor is to be left idle".to_owned(),
                         None => "it was not chosen for it".to_owned(),
                     };
-                    let rule = if self.choice.idle > 0 { "cache" } else { "priority" };
+                    let rule = if self.choice.idle > 0 {
+                        "cache"
+                    } else {
+                        "priority"
+                    };
                     Some(Fault {
                         rule,
                         text: format!("task {} runs on P{cpu} in slot {in_slot}: {why}", task + 1),
@@ -205,7 +217,11 @@ impl<L: Law> Quanta<L> {
         };
         // While somebody has the quantum, somebody may have the next; else whoever comes has that
         // at its release, or the next one.
-        let goes_on = self.choice.tasks.iter().any(|t| self.has_chosen_job(*t, state));
+        let goes_on = self
+            .choice
+            .tasks
+            .iter()
+            .any(|t| self.has_chosen_job(*t, state));
         let end = (slot.number + 1).saturating_mul(self.quantum);
         let due = match goes_on {
             true => end,
@@ -250,7 +266,9 @@ impl<L: Law> Rule for Quanta<L> {
                 let number = event.time.nanos() / self.quantum;
                 let due = Instant::from_nanos(number.saturating_mul(self.quantum));
                 if event.time > due {
-                    found.lengths.push(state.awake(due, event.time, event.cpu()));
+                    found
+                        .lengths
+                        .push(state.awake(due, event.time, event.cpu()));
                 }
                 let decided = event.time;
                 self.decide(Slot { number, decided }, state, found);

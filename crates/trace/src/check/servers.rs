@@ -120,7 +120,11 @@ impl Servers {
                     if let Some((since, _)) = duty.wrong.take() {
                         found.lengths.push(state.awake(since, now, Some(cpu)));
                     }
-                } else if state.processors.get(cpu.index()).is_some_and(|p| p.is_settling()) {
+                } else if state
+                    .processors
+                    .get(cpu.index())
+                    .is_some_and(|p| p.is_settling())
+                {
                     duty.wrong = None;
                 } else {
                     let (since, reported) = duty.wrong.get_or_insert((now, false));
@@ -234,7 +238,10 @@ impl Rule for Servers {
                 if server.is_some() && server != processor.server && !processor.is_settling() {
                     found.faults.push(Fault {
                         rule: "place",
-                        text: format!("a job stays on {:?} after its server has gone", duty.table.cpu),
+                        text: format!(
+                            "a job stays on {:?} after its server has gone",
+                            duty.table.cpu
+                        ),
                     });
                 }
             }
@@ -247,10 +254,15 @@ impl Rule for Servers {
                 };
                 // A job that is on a processor, or that it is switching to, is out of reach of all
                 // others until it lets go.
-                let switching = processor.overheads.iter().filter_map(|open| match open.overhead {
-                    Overhead::Scheduling | Overhead::ContextSwitch => open.job.map(|(task, _)| task),
-                    _ => None,
-                });
+                let switching = processor
+                    .overheads
+                    .iter()
+                    .filter_map(|open| match open.overhead {
+                        Overhead::Scheduling | Overhead::ContextSwitch => {
+                            open.job.map(|(task, _)| task)
+                        }
+                        _ => None,
+                    });
                 for task in processor.running.into_iter().chain(switching) {
                     if let Some(server) = self.server_of.get(task.index())
                         && self.served[*server as usize] != Some(cpu)
@@ -261,8 +273,9 @@ impl Rule for Servers {
             }
         }
         let lengths = &mut found.lengths;
-        self.domains.hold(from, to, state, &mut found.faults, &mut |d| {
-            lengths.push(d);
-        });
+        self.domains
+            .hold(from, to, state, &mut found.faults, &mut |d| {
+                lengths.push(d);
+            });
     }
 }

@@ -80,7 +80,9 @@ impl Transfers {
                     self.owed[next.cpu.index()].push(event.task);
                 }
             }
-            (Splits::Turns(turns, between), EventKind::Completion) if turns[task].is_migratory() => {
+            (Splits::Turns(turns, between), EventKind::Completion)
+                if turns[task].is_migratory() =>
+            {
                 // One that is late is followed at once, wherever it is.
                 let last = state.tasks[task].pending.len() == 1;
                 between[task] = Between {
@@ -93,7 +95,9 @@ impl Transfers {
                 let due = from.is_some_and(|from| from != cpu).then_some(cpu);
                 match (due, told) {
                     (Some(due), None) => self.owed[due.index()].push(event.task),
-                    (due, Some(told)) if due != Some(told) => faults.push(in_vain(told, event.task)),
+                    (due, Some(told)) if due != Some(told) => {
+                        faults.push(in_vain(told, event.task))
+                    }
                     _ => {}
                 }
             }

@@ -114,7 +114,14 @@ impl Windows {
 
     /// What the job has executed in its slice must be within the budget; says whether the budget is
     /// used up.
-    fn spent(&self, task: TaskId, executed: Duration, exact: bool, state: &State, found: &mut Found) -> bool {
+    fn spent(
+        &self,
+        task: TaskId,
+        executed: Duration,
+        exact: bool,
+        state: &State,
+        found: &mut Found,
+    ) -> bool {
         let progress = self.at[task.index()];
         let slices = &self.slices[task.index()];
         if progress.part + 1 >= slices.len() {
@@ -124,10 +131,11 @@ impl Windows {
         let spent = executed.saturating_sub(progress.before);
         // The processor may have stood still under the job, which nobody could take off it then.
         let stood = || {
-            state
-                .now
-                .since(progress.ready)
-                .saturating_sub(state.awake(progress.ready, state.now, None))
+            state.now.since(progress.ready).saturating_sub(state.awake(
+                progress.ready,
+                state.now,
+                None,
+            ))
         };
         let slack = match exact {
             true => Duration::ZERO,
@@ -178,7 +186,9 @@ impl Windows {
         progress.part += 1;
         progress.before = t.executed;
         progress.told = false;
-        let opens = self.window(task, state).map_or(event.time, |(begin, _)| begin);
+        let opens = self
+            .window(task, state)
+            .map_or(event.time, |(begin, _)| begin);
         self.at[task.index()].opens = Some(opens.max(event.time));
         self.closed.push(task);
     }
@@ -192,7 +202,8 @@ impl Windows {
         }
         for task in &self.split {
             let (progress, t) = (&mut self.at[task.index()], &state.tasks[task.index()]);
-            if progress.told || progress.opens.is_some() || !t.is_waiting() || progress.ready >= to {
+            if progress.told || progress.opens.is_some() || !t.is_waiting() || progress.ready >= to
+            {
                 continue;
             }
             if state.awake(progress.ready, to, None) > self.tolerance {
@@ -242,7 +253,10 @@ impl Windows {
         if let Some(opens) = progress.opens {
             wrong(
                 "window",
-                format!("task {} runs before its window opens at {opens}", task.0 + 1),
+                format!(
+                    "task {} runs before its window opens at {opens}",
+                    task.0 + 1
+                ),
             );
         }
         if let Some(key) = self.key(task, state) {
@@ -259,7 +273,10 @@ impl Windows {
             if used_up && state.is_simulated() {
                 found.faults.push(Fault {
                     rule: "slice",
-                    text: format!("task {} has used up its slice, which is not said", task.0 + 1),
+                    text: format!(
+                        "task {} has used up its slice, which is not said",
+                        task.0 + 1
+                    ),
                 });
             }
             if t.is_waiting() {
@@ -290,7 +307,10 @@ impl Rule for Windows {
                 if state.is_simulated() && cpu != home && !state.is_released_on(task, cpu) {
                     wrong(
                         "place",
-                        format!("task {} is released on {cpu:?}, not on {home:?}", task.0 + 1),
+                        format!(
+                            "task {} is released on {cpu:?}, not on {home:?}",
+                            task.0 + 1
+                        ),
                     );
                 }
                 if t.pending.len() == 1 && t.is_waiting() {
@@ -302,10 +322,13 @@ impl Rule for Windows {
                 let head = state.tasks[task.index()].head().map(|j| j.number);
                 let kept = head == Some(event.job)
                     && cpu == self.slice(task).cpu
-                    && window.is_some_and(|(begin, end)| end == event.deadline() && begin <= event.time)
+                    && window
+                        .is_some_and(|(begin, end)| end == event.deadline() && begin <= event.time)
                     && self.at[task.index()].opens.is_none()
                     && !std::mem::replace(&mut self.at[task.index()].told, true)
-                    && (self.overheads || !state.is_simulated() || event.time == self.at[task.index()].ready);
+                    && (self.overheads
+                        || !state.is_simulated()
+                        || event.time == self.at[task.index()].ready);
                 if !kept {
                     wrong(
                         "window",
@@ -352,7 +375,11 @@ impl Rule for Windows {
         let mut from = from;
         loop {
             self.open(from, state);
-            let next = self.closed.iter().filter_map(|t| self.at[t.index()].opens).min();
+            let next = self
+                .closed
+                .iter()
+                .filter_map(|t| self.at[t.index()].opens)
+                .min();
             let until = next.map_or(to, |next| next.min(to));
             let lengths = &mut found.lengths;
             self.domains

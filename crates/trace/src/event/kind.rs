@@ -89,7 +89,9 @@ impl EventKind {
 
     /// The kind of a number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
-        EventKind::ALL.get(usize::from(number).wrapping_sub(1)).copied()
+        EventKind::ALL
+            .get(usize::from(number).wrapping_sub(1))
+            .copied()
     }
 
     /// Its name in CSV and pictures: `deadline-miss`.

@@ -30,8 +30,21 @@ impl Event {
     }
 
     /// Job `job` of `task` is released, `cpu` handles the release; `deadline` is absolute.
-    pub const fn release(time: Instant, cpu: CpuId, task: TaskId, job: u64, deadline: Instant) -> Self {
-        Self::new(EventKind::Release, time, Some(cpu), task, job, deadline.nanos())
+    pub const fn release(
+        time: Instant,
+        cpu: CpuId,
+        task: TaskId,
+        job: u64,
+        deadline: Instant,
+    ) -> Self {
+        Self::new(
+            EventKind::Release,
+            time,
+            Some(cpu),
+            task,
+            job,
+            deadline.nanos(),
+        )
     }
 
     /// The job runs for the first time.
@@ -49,12 +62,25 @@ impl Event {
         if from.0 == to.0 {
             Self::new(EventKind::Resumption, time, Some(to), task, job, 0)
         } else {
-            Self::new(EventKind::Migration, time, Some(to), task, job, from.0 as u64)
+            Self::new(
+                EventKind::Migration,
+                time,
+                Some(to),
+                task,
+                job,
+                from.0 as u64,
+            )
         }
     }
 
     /// The job is done, having executed for `executed` without overheads (zero: not known).
-    pub const fn completion(time: Instant, cpu: CpuId, task: TaskId, job: u64, executed: Duration) -> Self {
+    pub const fn completion(
+        time: Instant,
+        cpu: CpuId,
+        task: TaskId,
+        job: u64,
+        executed: Duration,
+    ) -> Self {
         Self::new(
             EventKind::Completion,
             time,
@@ -73,7 +99,14 @@ impl Event {
         job: u64,
         deadline: Instant,
     ) -> Self {
-        Self::new(EventKind::DeadlineMiss, time, cpu, task, job, deadline.nanos())
+        Self::new(
+            EventKind::DeadlineMiss,
+            time,
+            cpu,
+            task,
+            job,
+            deadline.nanos(),
+        )
     }
 
     /// The job has used up `budget`.
@@ -159,8 +192,21 @@ impl Event {
 
     /// A slice of a split job becomes ready on `cpu`, to be done by the absolute `deadline` of its
     /// window.
-    pub const fn window(time: Instant, cpu: CpuId, task: TaskId, job: u64, deadline: Instant) -> Self {
-        Self::new(EventKind::Window, time, Some(cpu), task, job, deadline.nanos())
+    pub const fn window(
+        time: Instant,
+        cpu: CpuId,
+        task: TaskId,
+        job: u64,
+        deadline: Instant,
+    ) -> Self {
+        Self::new(
+            EventKind::Window,
+            time,
+            Some(cpu),
+            task,
+            job,
+            deadline.nanos(),
+        )
     }
 
     /// The job gives up its processor by itself.

@@ -17,12 +17,11 @@ pub(super) enum Head {
 }
 
 pub(super) fn read_head(source: &mut impl Read) -> std::result::Result<Header, Head> {
-    let not_a_trace =
-        || {
-            Head::Bad(Error::new("this is not a trace file").remedy(
-                "give a file that was written as a trace, such as by `warmset simulate --trace FILE`",
-            ))
-        };
+    let not_a_trace = || {
+        Head::Bad(Error::new("this is not a trace file").remedy(
+            "give a file that was written as a trace, such as by `warmset simulate --trace FILE`",
+        ))
+    };
     let cut_off = |e: io::Error| match e.kind() {
         io::ErrorKind::UnexpectedEof => Head::Bad(
             Error::new("the trace is cut off within its head")

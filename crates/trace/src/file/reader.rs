@@ -30,7 +30,10 @@ pub struct Condition {
 impl Condition {
     /// Is everything there, verified?
     pub fn is_whole(&self) -> bool {
-        self.complete && self.damaged_blocks == 0 && self.unverified == 0 && self.trailing_bytes == 0
+        self.complete
+            && self.damaged_blocks == 0
+            && self.unverified == 0
+            && self.trailing_bytes == 0
     }
 }
 
@@ -51,7 +54,11 @@ impl fmt::Display for Condition {
             )?;
         }
         if self.trailing_bytes > 0 {
-            write!(f, ", {} bytes behind the last whole record", self.trailing_bytes)?;
+            write!(
+                f,
+                ", {} bytes behind the last whole record",
+                self.trailing_bytes
+            )?;
         }
         if self.damaged_blocks > 0 {
             write!(

@@ -21,7 +21,10 @@ impl State {
             }
             None if !matches!(
                 kind,
-                EventKind::End | EventKind::PolicySwitch | EventKind::DeadlineMiss | EventKind::Lost
+                EventKind::End
+                    | EventKind::PolicySwitch
+                    | EventKind::DeadlineMiss
+                    | EventKind::Lost
             ) =>
             {
                 return bad("it names no processor".to_owned());
@@ -34,7 +37,10 @@ impl State {
         let is_overhead = matches!(kind, EventKind::OverheadBegin | EventKind::OverheadEnd);
         let names_job = event.task != Event::NO_TASK;
         if names_job && event.task.index() >= self.tasks.len() {
-            return bad(format!("the set has no task {}", u64::from(event.task.0) + 1));
+            return bad(format!(
+                "the set has no task {}",
+                u64::from(event.task.0) + 1
+            ));
         }
         if names_job != kind.has_job() && !is_overhead {
             let text = if names_job {

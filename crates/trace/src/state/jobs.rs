@@ -37,7 +37,12 @@ impl State {
         // Written as sums, so that a deadline before the relative one does not pass for a release
         // at zero.
         let expected = event.time.checked_add(timing.deadline);
-        let differs = |from: Instant| event.deadline().since(from).max(from.since(event.deadline()));
+        let differs = |from: Instant| {
+            event
+                .deadline()
+                .since(from)
+                .max(from.since(event.deadline()))
+        };
         let mut off = expected.map_or(Duration::MAX, differs);
         let slack = match self.origin {
             // The deadline counts from the arrival, and the release is later by the jitter at most.
@@ -126,7 +131,10 @@ impl State {
             Some(_) if !late => {
                 return Err(fault(
                     "misses",
-                    format!("it is reported to have missed its deadline {}", job.deadline),
+                    format!(
+                        "it is reported to have missed its deadline {}",
+                        job.deadline
+                    ),
                 ));
             }
             Some(at) if at != event.time => {
@@ -147,7 +155,10 @@ impl State {
         let wcet = self.timings[event.task.index()].wcet;
         if simulated {
             if cut && matches!(self.enforcement, None | Some(Enforcement::Off)) {
-                return Err(fault("budget", "it is cut short without enforcement".to_owned()));
+                return Err(fault(
+                    "budget",
+                    "it is cut short without enforcement".to_owned(),
+                ));
             }
             let must_keep = matches!(self.enforcement, None | Some(Enforcement::Exact));
             if must_keep && executed > wcet {
@@ -186,7 +197,8 @@ impl State {
             return Err(fault("misses", "its deadline has not passed".to_owned()));
         }
         if let (Some(cpu), status) = (event.cpu(), state.status)
-            && (status != Status::Running(cpu) || state.head().is_none_or(|j| j.number != event.job))
+            && (status != Status::Running(cpu)
+                || state.head().is_none_or(|j| j.number != event.job))
         {
             return Err(fault("misses", format!("it is not on {cpu:?}")));
         }
@@ -210,7 +222,9 @@ impl State {
         } else {
             Err(fault(
                 "budget",
-                format!("a budget of {budget} is called used up after {executed}, the WCET is {wcet}"),
+                format!(
+                    "a budget of {budget} is called used up after {executed}, the WCET is {wcet}"
+                ),
             ))
         }
     }
@@ -278,7 +292,9 @@ impl State {
             return Ok(());
         }
         let (state, wcet) = (&self.tasks[task], self.timings[task].wcet);
-        let Some(job) = state.head() else { return Ok(()) };
+        let Some(job) = state.head() else {
+            return Ok(());
+        };
         let on = match state.status {
             Status::Running(cpu) => Some(&self.processors[cpu.index()]),
             _ => None,

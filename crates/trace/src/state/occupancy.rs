@@ -64,7 +64,10 @@ impl State {
             } else {
                 fault(
                     "job-order",
-                    format!("it runs before job {} of its task is done", nth(head.number)),
+                    format!(
+                        "it runs before job {} of its task is done",
+                        nth(head.number)
+                    ),
                 )
             });
         }
@@ -96,13 +99,19 @@ impl State {
             {
                 Ok(())
             }
-            (_, Status::Suspended(_)) => Err(fault("suspension", "it runs while suspended".to_owned())),
-            (EventKind::Start, _) => Err(fault("well-formed", "it starts a second time".to_owned())),
+            (_, Status::Suspended(_)) => {
+                Err(fault("suspension", "it runs while suspended".to_owned()))
+            }
+            (EventKind::Start, _) => {
+                Err(fault("well-formed", "it starts a second time".to_owned()))
+            }
             (_, Status::Fresh) => Err(fault(
                 "well-formed",
                 "it goes on without having started".to_owned(),
             )),
-            (_, Status::Preempted(last)) => Err(fault("well-formed", format!("it last ran on {last:?}"))),
+            (_, Status::Preempted(last)) => {
+                Err(fault("well-formed", format!("it last ran on {last:?}")))
+            }
             _ => Ok(()),
         }
     }
@@ -194,7 +203,11 @@ impl State {
             return Ok(());
         }
         // Close it anyway if it is open further out, so that one lost end does not spoil the rest.
-        if let Some(at) = processor.overheads.iter().rposition(|o| o.overhead == overhead) {
+        if let Some(at) = processor
+            .overheads
+            .iter()
+            .rposition(|o| o.overhead == overhead)
+        {
             processor.overheads.truncate(at);
         }
         Err(fault(

@@ -61,7 +61,11 @@ struct Live {
 
 /// The schedule of the header's first stage until `horizon`; `demand` says how long a job executes,
 /// in ns.
-pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64) -> u64) -> Vec<Event> {
+pub fn schedule(
+    header: &Header,
+    horizon: Duration,
+    demand: impl Fn(TaskId, u64) -> u64,
+) -> Vec<Event> {
     let set = &header.tasks;
     let Some(Assignment::Clustered(placed)) = &header.stages[0].assignment else {
         panic!("the reference knows clusters only");
@@ -72,7 +76,8 @@ pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64)
     let phase = |t: usize| set.details(TaskId(t as u32)).map_or(0, |d| d.phase.nanos());
     let mut next_release: Vec<u64> = (0..n).map(phase).collect();
     let mut next_number = vec![0; n];
-    let mut pending: Vec<std::collections::VecDeque<Live>> = (0..n).map(|_| Default::default()).collect();
+    let mut pending: Vec<std::collections::VecDeque<Live>> =
+        (0..n).map(|_| Default::default()).collect();
     let mut on: Vec<Option<usize>> = vec![None; m as usize];
     let mut events = Vec::new();
     let mut now = 0;
@@ -87,7 +92,13 @@ pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64)
                 let (id, c) = (TaskId(task as u32), CpuId(cpu as u32));
                 if now > job.deadline {
                     let deadline = Instant::from_nanos(job.deadline);
-                    events.push(Event::deadline_miss(time, Some(c), id, job.number, deadline));
+                    events.push(Event::deadline_miss(
+                        time,
+                        Some(c),
+                        id,
+                        job.number,
+                        deadline,
+                    ));
                 }
                 let executed = Duration::from_nanos(job.total);
                 events.push(Event::completion(time, c, id, job.number, executed));
@@ -143,7 +154,12 @@ pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64)
             for cpu in cpus.iter() {
                 if let Some(task) = on[cpu.index()].filter(|t| !ready.contains(t)) {
                     let job = &pending[task][0];
-                    events.push(Event::preemption(time, cpu, TaskId(task as u32), job.number));
+                    events.push(Event::preemption(
+                        time,
+                        cpu,
+                        TaskId(task as u32),
+                        job.number,
+                    ));
                     on[cpu.index()] = None;
                     emptied.push(cpu.index());
                 }
@@ -184,7 +200,10 @@ pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64)
     let time = Instant::from_nanos(now);
     for cpu in 0..m as usize {
         // Processors that fell empty at the very end.
-        let last = events.iter().rev().find(|e| e.cpu() == Some(CpuId(cpu as u32)));
+        let last = events
+            .iter()
+            .rev()
+            .find(|e| e.cpu() == Some(CpuId(cpu as u32)));
         if last.is_some_and(|e| e.kind == trace::EventKind::Completion) {
             events.push(Event::idle(time, CpuId(cpu as u32)));
         }
@@ -214,7 +233,12 @@ pub fn schedule(header: &Header, horizon: Duration, demand: impl Fn(TaskId, u64)
 
 /// Every job executes for its WCET.
 pub fn at_wcet(header: &Header) -> impl Fn(TaskId, u64) -> u64 + use<> {
-    let wcets: Vec<u64> = header.tasks.timings().iter().map(|t| t.wcet.nanos()).collect();
+    let wcets: Vec<u64> = header
+        .tasks
+        .timings()
+        .iter()
+        .map(|t| t.wcet.nanos())
+        .collect();
     move |task, _| wcets[task.index()]
 }
 

@@ -41,7 +41,12 @@ pub struct Args {
     policy: Option<String>,
     /// Judge who runs where in this file, as it is, under the one policy that --policy names: an
     /// answer of `check --format json`, or what `simulate --assignment` takes
-    #[arg(long, value_name = "FILE", conflicts_with = "batch", requires = "policy")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "batch",
+        requires = "policy"
+    )]
     assignment: Option<PathBuf>,
     /// Show the tests, the bounds of each task and the assignment of every policy, not of the first
     /// only
@@ -149,9 +154,8 @@ pub fn run(args: Args) -> Result<Answer> {
         .at("--grid")
         .remedy("leave it out, or judge a batch file with --batch")),
         (None, Some(path)) => judge(path, &args),
-        (None, None) => {
-            Err(Error::new("no task set is given").remedy("name a TOML file, or a batch file with --batch"))
-        }
+        (None, None) => Err(Error::new("no task set is given")
+            .remedy("name a TOML file, or a batch file with --batch")),
     }
 }
 
@@ -175,7 +179,8 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     let judgment = &checked.judgment;
     let table = |look| {
         let file = &tasks.place;
-        let mut text = check_table::text(file, judgment, checked.profile.as_ref(), args.explain, look);
+        let mut text =
+            check_table::text(file, judgment, checked.profile.as_ref(), args.explain, look);
         if let Some(best) = judgment.policies.iter().find(|v| v.schedulable) {
             text.push_str(&to_run(file, args, judgment.guarantee, best));
         }
@@ -200,7 +205,9 @@ fn to_run(file: &str, args: &Args, guarantee: Guarantee, verdict: &PolicyVerdict
     let on = args.on.words() + &args.charged.words();
     // What `simulate` takes by itself is the maximum.
     let charged = match (args.charged.is_given(), args.charged.statistic(), guarantee) {
-        (true, Some(Statistic::Average), _) | (true, None, Guarantee::Soft) => " --statistic average",
+        (true, Some(Statistic::Average), _) | (true, None, Guarantee::Soft) => {
+            " --statistic average"
+        }
         _ => "",
     };
     let policy = &verdict.policy;

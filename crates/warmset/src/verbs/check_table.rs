@@ -21,7 +21,13 @@ const WIDTH: usize = 80;
 const WIDEST: usize = 110;
 
 /// The judgment of the set in `file` as text; `explain`: with the details of every policy.
-pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain: bool, look: Look) -> String {
+pub fn text(
+    file: &str,
+    judgment: &Judgment,
+    profile: Option<&Profile>,
+    explain: bool,
+    look: Look,
+) -> String {
     let mut out = Text {
         text: String::new(),
         look,
@@ -69,7 +75,9 @@ pub fn text(file: &str, judgment: &Judgment, profile: Option<&Profile>, explain:
     } else if let Some(best) = best {
         details(&mut out, best);
         if judgment.policies.len() > 1 {
-            out.push_str("\n`--explain` shows the same for every policy, `--format json` all there is.\n");
+            out.push_str(
+                "\n`--explain` shows the same for every policy, `--format json` all there is.\n",
+            );
         }
     }
     out.text
@@ -206,7 +214,11 @@ fn details(out: &mut Text, verdict: &PolicyVerdict) {
 }
 
 fn tests(out: &mut Text, verdict: &PolicyVerdict) {
-    let _ = writeln!(out, "\nWhat each test and packing says of {}:", verdict.policy);
+    let _ = writeln!(
+        out,
+        "\nWhat each test and packing says of {}:",
+        verdict.policy
+    );
     for (answer, says) in [
         (Answer::Yes, "yes"),
         (Answer::No, "not shown"),
@@ -234,7 +246,11 @@ fn bounds(out: &mut Text, verdict: &PolicyVerdict) {
             t.name.clone(),
             t.by.to_owned(),
             t.deadline.rounded(),
-            format!("{}{}", if t.exact { "" } else { "<= " }, t.response.rounded()),
+            format!(
+                "{}{}",
+                if t.exact { "" } else { "<= " },
+                t.response.rounded()
+            ),
             t.tardiness.rounded(),
         ]);
     }
@@ -271,7 +287,9 @@ fn picture(out: &mut Text, verdict: &PolicyVerdict) {
         .map_or(String::new(), |h| format!(", by {h}"));
     let plus = match &verdict.assignment {
         Some(Assignment::Slots(_)) => "overheads and what servers reserve beyond",
-        _ if matches!(verdict.policy.as_str(), "pd2" | "ca-edf") => "overheads and rounding to quanta",
+        _ if matches!(verdict.policy.as_str(), "pd2" | "ca-edf") => {
+            "overheads and rounding to quanta"
+        }
         _ => "overheads",
     };
     let title = format!(
@@ -284,11 +302,18 @@ fn picture(out: &mut Text, verdict: &PolicyVerdict) {
     let (busy, idle): (Vec<&Cluster>, Vec<&Cluster>) =
         verdict.clusters.iter().partition(|c| !c.tasks.is_empty());
     let shown = &busy[..busy.len().min(MOST_CLUSTERS)];
-    let width = shown.iter().map(|c| label(c).chars().count()).max().unwrap_or(0);
+    let width = shown
+        .iter()
+        .map(|c| label(c).chars().count())
+        .max()
+        .unwrap_or(0);
     for cluster in shown {
-        let (load, overhead) = cluster.tasks.iter().fold((0.0, 0.0), |(load, overhead), t| {
-            (load + t.utilization, overhead + t.overhead)
-        });
+        let (load, overhead) = cluster
+            .tasks
+            .iter()
+            .fold((0.0, 0.0), |(load, overhead), t| {
+                (load + t.utilization, overhead + t.overhead)
+            });
         let _ = writeln!(
             out,
             "  {:<width$} [{}] {load:.3} + {overhead:.3} of {}",
@@ -310,7 +335,10 @@ fn picture(out: &mut Text, verdict: &PolicyVerdict) {
         let _ = writeln!(out, "  … and {more} more; `--format json` has all");
     }
     if !idle.is_empty() {
-        let cpus = idle.iter().flat_map(|c| c.processors.iter()).collect::<CpuSet>();
+        let cpus = idle
+            .iter()
+            .flat_map(|c| c.processors.iter())
+            .collect::<CpuSet>();
         let _ = writeln!(out, "  nothing to do: P{cpus}");
     }
 }
@@ -328,7 +356,13 @@ fn names(cluster: &Cluster, longest: usize) -> String {
         true => table::shortened(&t.name, longest),
         false => format!("{letter}={}", table::shortened(&t.name, longest)),
     };
-    let mut names: Vec<String> = cluster.tasks.iter().zip(letters()).take(most).map(name).collect();
+    let mut names: Vec<String> = cluster
+        .tasks
+        .iter()
+        .zip(letters())
+        .take(most)
+        .map(name)
+        .collect();
     if all > names.len() {
         names.push(format!("and {} more", all - names.len()));
     }

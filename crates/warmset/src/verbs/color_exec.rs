@@ -198,16 +198,22 @@ fn shortage(ran: &Ran, plan: &Plan, own_memory: Option<&Sorted>) -> String {
     let what = match (plan.strict, most) {
         (true, _) => "allocations failed".to_owned(),
         (false, 0) => "the rest of heap and mappings lay in ordinary memory".to_owned(),
-        (false, _) => format!("up to {lacking} of heap and mappings lay in ordinary memory at a time"),
+        (false, _) => {
+            format!("up to {lacking} of heap and mappings lay in ordinary memory at a time")
+        }
     };
     let remedy = match own_memory {
         Some(sorted) if most > 0 => {
             let need = Bytes::new(ran.most_held.get().saturating_add(lacking.get()));
-            format!("`--memory {}` has room for all of it", sorted.enough(need, plan))
+            format!(
+                "`--memory {}` has room for all of it",
+                sorted.enough(need, plan)
+            )
         }
         Some(_) => "give more with `--memory`, or name more colors".to_owned(),
         None => {
-            "start the memory server with more (`warmset color serve --size`), or name more colors".to_owned()
+            "start the memory server with more (`warmset color serve --size`), or name more colors"
+                .to_owned()
         }
     };
     let held = rounded(ran.most_held);

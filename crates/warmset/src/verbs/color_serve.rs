@@ -171,7 +171,11 @@ pub fn serve(args: ServeArgs) -> Result<Answer> {
 }
 
 fn access(read_only: bool) -> Access {
-    if read_only { Access::ReadOnly } else { Access::Full }
+    if read_only {
+        Access::ReadOnly
+    } else {
+        Access::Full
+    }
 }
 
 fn tell(server: &Where, request: &Request) -> Result<Answer> {
@@ -183,7 +187,9 @@ pub fn grant(args: GrantArgs) -> Result<Answer> {
     let request = Request::Grant {
         holder: args.holder,
         colors: args.colors,
-        pages: args.size.map(|s| s.get() / partition::geometry::PAGE as u64),
+        pages: args
+            .size
+            .map(|s| s.get() / partition::geometry::PAGE as u64),
         access: access(args.read_only),
     };
     tell(&args.server, &request)
@@ -274,7 +280,11 @@ fn list_text(summary: &Summary) -> String {
             Access::Full => "",
             Access::ReadOnly => ", to read only",
         };
-        let _ = writeln!(text, "{}: colors {}{only}{limit}", grant.holder, grant.colors);
+        let _ = writeln!(
+            text,
+            "{}: colors {}{only}{limit}",
+            grant.holder, grant.colors
+        );
     }
     // Who asks for the list is connected, too.
     let others = |c: &&Client| c.pages > 0 || c.peer.pid != std::process::id();

@@ -94,7 +94,11 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
         Format::Table => show(&tested.levels.iter().map(level_text).collect::<String>())?,
     }
     tested.complete()?;
-    Ok(if tested.acts() { Answer::Yes } else { Answer::No })
+    Ok(if tested.acts() {
+        Answer::Yes
+    } else {
+        Answer::No
+    })
 }
 
 fn found_text(found: &Found) -> String {
@@ -169,7 +173,11 @@ fn level_text(level: &Level) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     let at = curve.ratio_at(cache.ways + 1).unwrap_or(0.0);
-    let verdict = if acts { "colors act" } else { "colors do not act" };
+    let verdict = if acts {
+        "colors act"
+    } else {
+        "colors do not act"
+    };
     let _ = writeln!(
         text,
         "\n{verdict}: {} pages of one color take {at:.2} times as long as of many ({ACTS} is wanted); {}",

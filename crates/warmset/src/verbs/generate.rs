@@ -62,10 +62,20 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with = "cap")]
     tasks: Option<u32>,
     /// Split this total utilization among the tasks
-    #[arg(long, value_name = "U", requires = "tasks", conflicts_with = "utilization")]
+    #[arg(
+        long,
+        value_name = "U",
+        requires = "tasks",
+        conflicts_with = "utilization"
+    )]
     total: Option<Ratio>,
     /// How the total is split: `randfixedsum` or `uunifast-discard`
-    #[arg(long, value_name = "NAME", default_value = "randfixedsum", requires = "total")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "randfixedsum",
+        requires = "total"
+    )]
     method: Method,
     /// The range of each utilization of a total, LOW-HIGH; `randfixedsum` only
     #[arg(long, value_name = "RANGE", requires = "total")]
@@ -144,7 +154,10 @@ pub fn run(args: Args) -> Result<Answer> {
 
 impl Args {
     fn set_format(&self) -> SetFormat {
-        let named_toml = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
+        let named_toml = |path: &PathBuf| {
+            path.extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("toml"))
+        };
         self.format.unwrap_or(match &self.output {
             Some(path) if named_toml(path) => SetFormat::Toml,
             _ => SetFormat::Jsonl,

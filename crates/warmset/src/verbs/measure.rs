@@ -61,8 +61,9 @@ struct CpmdArgs {
     /// [default: 1/4]
     #[arg(long, value_name = "R,…", value_delimiter = ',')]
     write_ratio: Vec<WriteRatio>,
-    /// Working set sizes, multiples of 4KiB
-    /// [default: powers of two from 4KiB up to the last-level cache, at most 32MiB, and each cache's own size; those above 32MiB with a tenth of the samples]
+    /// Working set sizes, multiples of 4KiB [default: powers of two from 4KiB up to the last-level
+    /// cache, at most 32MiB, and each cache's own size; those above 32MiB with a tenth of the
+    /// samples]
     #[arg(
         long,
         value_name = "SIZE,…",

@@ -59,7 +59,9 @@ fn list(args: &Args) -> Result<Answer> {
         Format::Json => console::print_json(&list)?,
         Format::Table => {
             let rows = list.platforms.iter();
-            let lines: Vec<String> = rows.map(|r| format!("{:14} {}\n", r.name, r.about)).collect();
+            let lines: Vec<String> = rows
+                .map(|r| format!("{:14} {}\n", r.name, r.about))
+                .collect();
             console::show(&lines.concat())?;
         }
     }

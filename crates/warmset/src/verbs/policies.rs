@@ -50,6 +50,10 @@ fn in_words(row: &Listed) -> String {
         text += &format!("    parameters: {}\n", row.parameters);
     }
     text += &format!("    assignment: {}\n", row.assignment);
-    text += &format!("    hard: {}; soft: {}\n", or_none(&row.hard), or_none(&row.soft));
+    text += &format!(
+        "    hard: {}; soft: {}\n",
+        or_none(&row.hard),
+        or_none(&row.soft)
+    );
     text
 }

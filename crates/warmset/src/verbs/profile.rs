@@ -65,7 +65,12 @@ struct Import {
     #[arg(long, value_name = "PROFILE")]
     into: Option<String>,
     /// For a new profile: the platform it was measured on
-    #[arg(long, value_name = "NAME", default_value = "unnamed", conflicts_with = "into")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "unnamed",
+        conflicts_with = "into"
+    )]
     platform: String,
     /// Where the profile goes
     #[arg(short, long, value_name = "FILE", value_parser = new_file)]
@@ -103,7 +108,12 @@ struct MeaningArgs {
     #[arg(long, value_name = "RATIO", default_value_t = Profile::DEFAULT_WRITE_RATIO)]
     write_ratio: f64,
     /// For overheads: the policy; any without it
-    #[arg(long, value_name = "POLICY", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "POLICY",
+        default_value = "",
+        hide_default_value = true
+    )]
     policy: String,
 }
 
@@ -260,7 +270,9 @@ fn push_group(out: &mut String, curves: &[&CpmdCurve], look: Look) {
         .flat_map(|c| c.points.iter().map(|p| p.wss))
         .collect();
     let mut table = Table::new(0, 0);
-    table.row(std::iter::once("WSS".to_owned()).chain(curves.iter().map(|c| c.resumption.to_string())));
+    table.row(
+        std::iter::once("WSS".to_owned()).chain(curves.iter().map(|c| c.resumption.to_string())),
+    );
     for wss in sizes {
         let cells = curves.iter().map(|c| {
             let point = c.points.iter().find(|p| p.wss == wss);

@@ -120,7 +120,9 @@ struct List<'a> {
 
 fn list(args: &ListArgs) -> Result<Answer> {
     let is_asked = |e: &Entry| {
-        args.state.as_deref().is_none_or(|state| e.state.word() == state)
+        args.state
+            .as_deref()
+            .is_none_or(|state| e.state.word() == state)
             && args.paper.as_deref().is_none_or(|paper| e.paper() == paper)
     };
     let mut all = reproduce::all();
@@ -132,7 +134,14 @@ fn list(args: &ListArgs) -> Result<Answer> {
         Format::Table => {
             let mut text = String::new();
             for e in &all {
-                let _ = writeln!(text, "{}  {} ({})\n    {}", e.id, e.title, e.place, e.told("`"));
+                let _ = writeln!(
+                    text,
+                    "{}  {} ({})\n    {}",
+                    e.id,
+                    e.title,
+                    e.place,
+                    e.told("`")
+                );
             }
             console::show(&text)?;
         }
@@ -166,7 +175,8 @@ fn one(args: &OneArgs, entry: &Entry) -> Result<Answer> {
     let dir = match &args.output {
         Some(dir) => dir.as_path(),
         None => {
-            scratch = tempfile::tempdir().map_err(|e| Error::io(std::env::temp_dir(), "write", &e))?;
+            scratch =
+                tempfile::tempdir().map_err(|e| Error::io(std::env::temp_dir(), "write", &e))?;
             scratch.path()
         }
     };
@@ -184,7 +194,10 @@ fn one(args: &OneArgs, entry: &Entry) -> Result<Answer> {
         answers.documents.push(document);
     }
     let rows = reproduce::compare(entry, &answers);
-    let words = |step: &Step| step.words(args.full).map(|words| format!("warmset {words}"));
+    let words = |step: &Step| {
+        step.words(args.full)
+            .map(|words| format!("warmset {words}"))
+    };
     let compared = Compared {
         id: &entry.id,
         paper: entry.paper(),
@@ -215,10 +228,12 @@ fn one(args: &OneArgs, entry: &Entry) -> Result<Answer> {
         Format::Json => console::print_json(&compared)?,
         Format::Table => console::show(&text(&compared, entry, console::look()))?,
     }
-    Ok(match rows.iter().any(|row| row.verdict == Verdict::Differs) {
-        true => Answer::No,
-        false => Answer::Yes,
-    })
+    Ok(
+        match rows.iter().any(|row| row.verdict == Verdict::Differs) {
+            true => Answer::No,
+            false => Answer::Yes,
+        },
+    )
 }
 
 /// Runs one command through the code of its verb; its JSON document, if it prints one.

@@ -37,7 +37,12 @@ pub struct Args {
     #[arg(long, value_name = "PART", default_value = "0.9")]
     execution: String,
     /// How long a decision may be overdue before the checker calls it a violation
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        default_value = "1ms"
+    )]
     tolerance: Duration,
     /// Where tasks with `kind = "join"` come in: a socket, made at the start and gone at the end
     #[arg(long, value_name = "PATH")]

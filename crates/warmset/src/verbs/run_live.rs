@@ -219,11 +219,17 @@ mod tests {
         let live = live(50);
         let shown = lines(&live.snapshot(), 8, 30);
         assert_eq!(shown.len(), 8);
-        assert!(shown.iter().all(|line| line.chars().count() <= 30), "{shown:?}");
+        assert!(
+            shown.iter().all(|line| line.chars().count() <= 30),
+            "{shown:?}"
+        );
         assert!(shown[3].starts_with("T1 "), "{shown:?}");
         assert!(shown[7].starts_with("and 46 more tasks"), "{shown:?}");
         for most in 0..60 {
-            assert!(lines(&live.snapshot(), most, 80).len() <= most.max(1), "{most}");
+            assert!(
+                lines(&live.snapshot(), most, 80).len() <= most.max(1),
+                "{most}"
+            );
         }
     }
 }

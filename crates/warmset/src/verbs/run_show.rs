@@ -70,8 +70,9 @@ fn work_text(ran: &Ran, text: &mut String) {
             b.name,
             Duration::from_nanos(b.executed_ns).rounded(),
             100.0 * b.share,
-            b.units
-                .map_or(String::new(), |units| format!(", for {units} units of its work")),
+            b.units.map_or(String::new(), |units| format!(
+                ", for {units} units of its work"
+            )),
             b.outcome
                 .as_ref()
                 .map_or(String::new(), |how| format!("; it {how}"))
@@ -93,7 +94,11 @@ fn work_text(ran: &Ran, text: &mut String) {
         );
     }
     if !ran.workloads.is_empty() {
-        let uncertain = ran.workloads.iter().map(|w| w.uncertainty).fold(0.0, f64::max);
+        let uncertain = ran
+            .workloads
+            .iter()
+            .map(|w| w.uncertainty)
+            .fold(0.0, f64::max);
         let _ = writeln!(
             text,
             "workloads calibrated to within {:.1} % (95 % confidence, the worst of {})",
@@ -167,7 +172,10 @@ fn testimony_text(t: &Testimony, names: &[String], text: &mut String) {
         let _ = writeln!(text, "  and {} more", t.disagreements - t.first.len());
     }
     if !t.not_compared.is_empty() {
-        let tasks = t.not_compared.iter().map(|task| names[task.index()].as_str());
+        let tasks = t
+            .not_compared
+            .iter()
+            .map(|task| names[task.index()].as_str());
         let tasks: Vec<&str> = tasks.collect();
         let _ = writeln!(
             text,
@@ -190,7 +198,10 @@ fn testimony_text(t: &Testimony, names: &[String], text: &mut String) {
         );
     }
     if let Some(until) = t.until {
-        let _ = writeln!(text, "  there were too many switches: compared up to {until}");
+        let _ = writeln!(
+            text,
+            "  there were too many switches: compared up to {until}"
+        );
     }
 }
 
@@ -247,7 +258,13 @@ fn verdict_text(v: &Verdict, text: &mut String) {
 fn colors_text(c: &Statement) -> String {
     // Writing into a string cannot fail.
     let mut text = format!("\ncolors given out ({}) of the {}\n", c.scheme, c.cache);
-    let width = c.tasks.iter().map(|t| t.task.len()).max().unwrap_or(0).max(6);
+    let width = c
+        .tasks
+        .iter()
+        .map(|t| t.task.len())
+        .max()
+        .unwrap_or(0)
+        .max(6);
     for t in &c.tasks {
         let _ = write!(
             text,
@@ -268,8 +285,14 @@ fn colors_text(c: &Statement) -> String {
         );
         if let (Some(asked), Some(moved)) = (t.asked, t.moved) {
             let _ = match moved {
-                0 => write!(text, "; asked again at the end: all {asked} pages have them"),
-                n => write!(text, "; asked again at the end: {n} of {asked} pages have others"),
+                0 => write!(
+                    text,
+                    "; asked again at the end: all {asked} pages have them"
+                ),
+                n => write!(
+                    text,
+                    "; asked again at the end: {n} of {asked} pages have others"
+                ),
             };
             let all = t.wss.get().div_ceil(PAGE as u64);
             if (asked as u64) < all {
@@ -312,7 +335,12 @@ fn findings_text(findings: &[Finding]) -> String {
         };
         let _ = writeln!(text, "{:<width$}  {mark:<7}  {}", f.name, sentence(&f.seen));
         if !f.remedy.is_empty() {
-            let _ = writeln!(text, "{:<width$}           Remedy: {}", "", sentence(&f.remedy));
+            let _ = writeln!(
+                text,
+                "{:<width$}           Remedy: {}",
+                "",
+                sentence(&f.remedy)
+            );
         }
     }
     text

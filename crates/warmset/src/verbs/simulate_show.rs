@@ -21,7 +21,10 @@ pub fn table(s: &Simulated, brute_force: bool, look: Look) -> String {
             miss.job, miss.task, miss.deadline
         ),
         None if brute_force => {
-            writeln!(text, "no deadline missed: brute force found no reason against it")
+            writeln!(
+                text,
+                "no deadline missed: brute force found no reason against it"
+            )
         }
         None => writeln!(text, "no deadline missed"),
     };

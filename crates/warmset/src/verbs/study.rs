@@ -106,7 +106,11 @@ pub fn run(args: Args) -> Result<Answer> {
         Action::Run(args) => run_study(&args)?,
         Action::Plot(args) => {
             let results = study::load(&args.results)?;
-            let written = plot(&results, &args.at, args.output.as_ref().unwrap_or(&args.results))?;
+            let written = plot(
+                &results,
+                &args.at,
+                args.output.as_ref().unwrap_or(&args.results),
+            )?;
             console::print(&lines(&written))?;
         }
     }
@@ -155,9 +159,15 @@ fn run_study(args: &RunArgs) -> Result<()> {
 /// W(D), or S(U) where there is only one delay, for people.
 fn table(results: &Results, look: Look) -> String {
     let (head, rows): (&str, Vec<String>) = if results.delays.len() > 1 {
-        ("D", results.delays.iter().map(ToString::to_string).collect())
+        (
+            "D",
+            results.delays.iter().map(ToString::to_string).collect(),
+        )
     } else {
-        ("U", results.shards.iter().map(|s| s.cap.to_string()).collect())
+        (
+            "U",
+            results.shards.iter().map(|s| s.cap.to_string()).collect(),
+        )
     };
     let curves = curves(results, results.delays.len() > 1, 0);
     let title = if results.title.is_empty() {
@@ -183,8 +193,10 @@ fn table(results: &Results, look: Look) -> String {
             .map(|name| format!("{name:>8}")),
     );
     for (at, row) in rows.iter().enumerate() {
-        shares
-            .row(std::iter::once(row.clone()).chain(curves.iter().map(|c| format!("{:.3}", c.points[at].1))));
+        shares.row(
+            std::iter::once(row.clone())
+                .chain(curves.iter().map(|c| format!("{:.3}", c.points[at].1))),
+        );
     }
     text += &shares.text(look);
     for c in crossings(results) {
@@ -203,5 +215,8 @@ fn table(results: &Results, look: Look) -> String {
 }
 
 fn lines(paths: &[PathBuf]) -> String {
-    paths.iter().map(|p| format!("wrote {}\n", p.display())).collect()
+    paths
+        .iter()
+        .map(|p| format!("wrote {}\n", p.display()))
+        .collect()
 }

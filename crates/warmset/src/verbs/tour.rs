@@ -68,7 +68,10 @@ fn closing(found: &Found, dir: &Path) -> String {
         text += "\nTry next:\n";
         let program = command::program();
         for (command, about) in pages::next(dir) {
-            text += &format!("  {}\n      {about}\n", command.replacen("warmset", &program, 1));
+            text += &format!(
+                "  {}\n      {about}\n",
+                command.replacen("warmset", &program, 1)
+            );
         }
     }
     text

@@ -86,7 +86,12 @@ fn check(args: &CheckArgs) -> Result<Answer> {
     let checked = app::trace::check(&args.file, &options, &console)?;
     let table = |_| {
         let picture = checked.picture.as_ref();
-        told(&checked.header, checked.condition, &checked.verdict, picture)
+        told(
+            &checked.header,
+            checked.condition,
+            &checked.verdict,
+            picture,
+        )
     };
     args.answered.give(table, &checked)?;
     Ok(match checked.clean {
@@ -108,7 +113,11 @@ fn stats(args: &StatsArgs) -> Result<Answer> {
         } else {
             format!("{condition}\n")
         };
-        format!("{}\n{complete}{}", about(&sums.header), sums.summary.text(look))
+        format!(
+            "{}\n{complete}{}",
+            about(&sums.header),
+            sums.summary.text(look)
+        )
     };
     args.answered.give(table, &sums)?;
     Ok(Answer::Yes)
@@ -158,7 +167,12 @@ fn write_violation(text: &mut String, number: usize, violation: &Violation) {
     );
 }
 
-fn told(header: &Header, condition: Condition, verdict: &Verdict, picture: Option<&View>) -> String {
+fn told(
+    header: &Header,
+    condition: Condition,
+    verdict: &Verdict,
+    picture: Option<&View>,
+) -> String {
     // Writing into a string cannot fail.
     let mut text = format!("{}\n{condition}\n", about(header));
     let policies = match verdict.policies.as_slice() {

@@ -45,7 +45,12 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "KIND")]
     to: Target,
     /// Where the window begins
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        default_value = "0ms"
+    )]
     from: Duration,
     /// Where the window ends [default: the end; for pictures: eight of the longest periods after
     /// its begin]. An SVG ends earlier where arrows or pieces would lie too close to be told apart,
@@ -93,10 +98,17 @@ pub fn run(args: &Args) -> Result<Answer> {
     // Pictures are shown at once, events as they come.
     let mut out: Box<dyn Write> = match args.to {
         Target::Svg | Target::Text => Box::new(Screened),
-        Target::Csv | Target::Perfetto => Box::new(BufWriter::with_capacity(1 << 18, std::io::stdout())),
+        Target::Csv | Target::Perfetto => {
+            Box::new(BufWriter::with_capacity(1 << 18, std::io::stdout()))
+        }
     };
     let console = Console::new()?;
     let path = args.output.as_deref();
-    export::export(&args.file, &options, || Output::open(path, &mut *out), &console)?;
+    export::export(
+        &args.file,
+        &options,
+        || Output::open(path, &mut *out),
+        &console,
+    )?;
     Ok(Answer::Yes)
 }

@@ -274,7 +274,8 @@ impl Analysis for Wide<'_> {
         for (i, slack) in slacks.iter().enumerate() {
             let (wcet, period, deadline) = self.times(i);
             let rest = (window % period).saturating_sub(*slack);
-            self.by_deadline[i] = u128::from(window / period) * u128::from(wcet) + u128::from(wcet.min(rest));
+            self.by_deadline[i] =
+                u128::from(window / period) * u128::from(wcet) + u128::from(wcet.min(rest));
             self.offset[i] = u128::from(own) + u128::from(deadline - wcet - slack);
         }
         self.by_deadline[k] = 0;

@@ -34,7 +34,8 @@ use crate::carries::Carries;
 use crate::columns::{self, Budget, Columns, Width};
 use crate::registry::TestInfo;
 use crate::verdict::{
-    Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, on_grid, tasks_are_feasible,
+    Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, on_grid,
+    tasks_are_feasible,
 };
 use equations::{Analysis, Clip, Fast, Wide};
 use model::{Duration, Timing};
@@ -74,7 +75,8 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     }
     let coarse = columns::unit(tasks);
     if coarse > 1
-        && let Some(decision) = decide_in(Width::of(tasks, coarse), tasks, m, coarse, Sought::Bracket)?
+        && let Some(decision) =
+            decide_in(Width::of(tasks, coarse), tasks, m, coarse, Sought::Bracket)?
     {
         return Ok(decision);
     }
@@ -156,8 +158,12 @@ fn decide_in(
     sought: Sought,
 ) -> Result<Option<bool>, NotApplicable> {
     match width {
-        Width::Single => Columns::<f32>::with(tasks, unit, |c| search(&mut Fast::new(c, m), tasks, sought)),
-        Width::Double => Columns::<f64>::with(tasks, unit, |c| search(&mut Fast::new(c, m), tasks, sought)),
+        Width::Single => {
+            Columns::<f32>::with(tasks, unit, |c| search(&mut Fast::new(c, m), tasks, sought))
+        }
+        Width::Double => {
+            Columns::<f64>::with(tasks, unit, |c| search(&mut Fast::new(c, m), tasks, sought))
+        }
         Width::Wide => search(&mut Wide::new(tasks, m, unit), tasks, sought),
     }
 }
@@ -194,7 +200,11 @@ fn search<A: Analysis>(
 
 /// Does every task pass in the first round? If R = D_k has the property, there is a least R that
 /// has it.
-fn passes_at_once<A: Analysis>(analysis: &mut A, releases: Releases, budget: &mut Budget) -> Decision {
+fn passes_at_once<A: Analysis>(
+    analysis: &mut A,
+    releases: Releases,
+    budget: &mut Budget,
+) -> Decision {
     let slacks = analysis.zeros();
     for k in 0..analysis.len() {
         budget.spend(2 * analysis.cost())?;
@@ -220,7 +230,11 @@ struct Obstacle {
 /// What keeps the interference x from solving the equation of the task at hand, if anything does:
 /// Σ min(B_i, x + c) ≥ m·(x + c), with c = 1 for releases on whole units. For any releases it is
 /// Σ min(B_i, x) > m·x; or equality there, and with c = 1/2.
-fn obstacle<A: Analysis>(analysis: &mut A, interference: A::Time, releases: Releases) -> Option<Obstacle> {
+fn obstacle<A: Analysis>(
+    analysis: &mut A,
+    interference: A::Time,
+    releases: Releases,
+) -> Option<Obstacle> {
     let m = u128::from(analysis.processors());
     let bound = 2 * m * u128::from(A::to_whole(interference));
     let mut at = |clip: Clip, beyond: u128| {
@@ -267,7 +281,8 @@ fn least_interference<A: Analysis>(
         let mut changed = false;
         for &k in &order {
             let on_grid = Releases::OnGrid;
-            let Some(interference) = respond(analysis, k, &slacks, least[k], on_grid, budget)? else {
+            let Some(interference) = respond(analysis, k, &slacks, least[k], on_grid, budget)?
+            else {
                 return Ok(None);
             };
             if interference > least[k] {
@@ -297,7 +312,8 @@ fn rounds<A: Analysis>(
     for _ in 0..ROUNDS {
         let (mut all, mut changed) = (true, false);
         for k in 0..n {
-            let Some(interference) = respond(analysis, k, &slacks, least[k], releases, budget)? else {
+            let Some(interference) = respond(analysis, k, &slacks, least[k], releases, budget)?
+            else {
                 all = false;
                 continue;
             };
@@ -407,7 +423,8 @@ mod tests {
             assert_eq!(Width::of(&tasks, 1), Width::Single);
             let widths = [Width::Single, Width::Double, Width::Wide];
             for sought in [Sought::Least, Sought::Bracket, Sought::OnGrid] {
-                let [single, double, wide] = widths.map(|width| decide_in(width, &tasks, m, 1, sought));
+                let [single, double, wide] =
+                    widths.map(|width| decide_in(width, &tasks, m, 1, sought));
                 assert_eq!(single, double, "{tasks:?} on {m}");
                 // Wide numbers come to the limit earlier.
                 if wide.is_ok() {

@@ -64,7 +64,9 @@ impl<'a> Ground<'a> {
         for (drawn, sizes, wss) in open {
             let here = |bytes: Bytes| match sizes {
                 Sizes::Paper => bytes,
-                Sizes::Scaled => sets::scaled(bytes, cache, sharers, drawn.timings.len() as u64 + 1),
+                Sizes::Scaled => {
+                    sets::scaled(bytes, cache, sharers, drawn.timings.len() as u64 + 1)
+                }
             };
             let set = drawn.with_working_sets(here(*wss), here(BEST_EFFORT))?;
             for scenario in Scenario::ALL {
@@ -91,7 +93,8 @@ impl<'a> Ground<'a> {
     /// Sorts anew after a shortage; where colors are no longer what they were, they are found anew
     /// first.
     fn renew(&mut self, why: &Error) -> Result<()> {
-        self.watch.note(&format!("note: {why}: sorting memory anew"));
+        self.watch
+            .note(&format!("note: {why}: sorting memory anew"));
         if !self.check()?.broken.is_empty() {
             self.palette = find_palette(self.platform, self.level, None, self.watch)?;
         }
@@ -140,7 +143,8 @@ impl Bench for Ground<'_> {
     }
     fn plan(&self, scheduler: Scheduler, set: &TaskSet) -> Result<AnyPlan> {
         let spec: Spec = scheduler.policy().parse()?;
-        let assignment = assignment_for(&spec, set, self.platform, Fit::Best)?.map_err(Error::new)?;
+        let assignment =
+            assignment_for(&spec, set, self.platform, Fit::Best)?.map_err(Error::new)?;
         spec.plan(&Scheduled {
             set,
             platform: self.platform,
@@ -151,7 +155,11 @@ impl Bench for Ground<'_> {
     fn cache(&self) -> (Bytes, u32) {
         let cache = &self.palette.cache;
         let usable = self.platform.usable();
-        let sharers = cache.shared_by.iter().filter(|cpu| usable.contains(*cpu)).count();
+        let sharers = cache
+            .shared_by
+            .iter()
+            .filter(|cpu| usable.contains(*cpu))
+            .count();
         (cache.size, sharers.max(1) as u32)
     }
 }

@@ -27,7 +27,11 @@ pub fn matrix_text(seen: &slices::Seen) -> String {
             |r| r.unpredictability,
             1.0,
         ),
-        ("the median run against the shortest alone", |r| r.typical, 1.0),
+        (
+            "the median run against the shortest alone",
+            |r| r.typical,
+            1.0,
+        ),
         (
             "what an interruption costs, in us",
             |r| r.an_interruption_ns,
@@ -93,7 +97,10 @@ pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
         ticks: apart(seen.rows.iter().map(|r| {
             (
                 r.slice.nanos() as f64,
-                r.slice.to_string().replace("us", " µs").replace("ms", " ms"),
+                r.slice
+                    .to_string()
+                    .replace("us", " µs")
+                    .replace("ms", " ms"),
             )
         })),
         level: None,
@@ -167,7 +174,13 @@ pub fn combined_text(seen: &combined::Seen) -> String {
         let _ = writeln!(
             text,
             "\n{title}\n{:>10} {:>10} {:>13} {:>13} {:>6} {:>13} {:>13}",
-            "rate", "as in 001", "partitioned", "unpartitioned", "ratio", "filter, part.", "unpart."
+            "rate",
+            "as in 001",
+            "partitioned",
+            "unpartitioned",
+            "ratio",
+            "filter, part.",
+            "unpart."
         );
         for r in rows {
             let _ = writeln!(
@@ -191,7 +204,12 @@ pub fn combined_text(seen: &combined::Seen) -> String {
 
 /// Fig. 8, at the paper's rates and to scale.
 pub fn combined_figure(seen: &combined::Seen) -> Result<Option<Figure>> {
-    let legend = ["partitioned", "unpartitioned", "ratio", "001: the largest ratio"];
+    let legend = [
+        "partitioned",
+        "unpartitioned",
+        "ratio",
+        "001: the largest ratio",
+    ];
     // 001 §5.5: a slowdown of 2.8 at most, at 5 kHz.
     let paper = (5.0, 2.8);
     let panel = |title: &str, rows: &[combined::Row], ratio: bool, with_paper: bool| {
@@ -227,7 +245,10 @@ pub fn combined_figure(seen: &combined::Seen) -> Result<Option<Figure>> {
             level: None,
             least: match ratio {
                 true => {
-                    let ratios = rows.iter().map(combined::Row::ratio).filter(|r| r.is_finite());
+                    let ratios = rows
+                        .iter()
+                        .map(combined::Row::ratio)
+                        .filter(|r| r.is_finite());
                     (ratios.fold(1.0, f64::min) * 20.0).floor() / 20.0
                 }
                 false => 0.0,

@@ -265,7 +265,12 @@ fn plan<'a>(options: &Options, task: Task, sizes: &'a [usize]) -> Plan<'a> {
     }
 }
 
-fn short_task(options: &Options, task: Task, name: &'static str, watch: &dyn Watch) -> Result<Shown> {
+fn short_task(
+    options: &Options,
+    task: Task,
+    name: &'static str,
+    watch: &dyn Watch,
+) -> Result<Shown> {
     single(options, watch, |ground| {
         let sizes = sizes_within(task, partition(options, ground))?;
         let seen = tasks::run(ground, &plan(options, task, &sizes), watch)?;

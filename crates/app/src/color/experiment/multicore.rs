@@ -8,7 +8,9 @@ use crate::color::find::keep_pages;
 use crate::scheduling::assignment_for;
 use crate::simulate::part_of;
 use ::experiment::multicore::sets::{self, Drawn, Scheduler};
-use ::experiment::multicore::{BEST_EFFORT, Bench, Group, SIZES, Scenario, Setup, Sizes, group, judge};
+use ::experiment::multicore::{
+    BEST_EFFORT, Bench, Group, SIZES, Scenario, Setup, Sizes, group, judge,
+};
 use analyze::partition::Fit;
 use execute::preflight::{self, Intent, Level};
 use machine::{Machine, Tree};
@@ -181,7 +183,12 @@ struct Figures<'a> {
 }
 
 /// Looks whether the sets can be run; gives how early dispatchers are to be up.
-fn permit(machine: &Machine, drawn: &[Vec<Drawn>], part: Ratio, watch: &dyn Watch) -> Result<Duration> {
+fn permit(
+    machine: &Machine,
+    drawn: &[Vec<Drawn>],
+    part: Ratio,
+    watch: &dyn Watch,
+) -> Result<Duration> {
     let platform = &machine.platform;
     let cpus = platform.in_cache_order();
     let mut early = Duration::MAX;
@@ -210,7 +217,10 @@ fn permit(machine: &Machine, drawn: &[Vec<Drawn>], part: Ratio, watch: &dyn Watc
         preflight::permit(&findings)?;
         for finding in findings.iter().filter(|f| f.level == Level::Warn) {
             if told.insert(finding.name) {
-                watch.note(&format!("{}: {}; {}", finding.name, finding.seen, finding.remedy));
+                watch.note(&format!(
+                    "{}: {}; {}",
+                    finding.name, finding.seen, finding.remedy
+                ));
             }
         }
         early = early.min(preflight::early(&intent));
@@ -268,7 +278,11 @@ fn measure(
             Ok(done) => kept.keep(done)?,
             Err(_) if watch.stopped() => return Err(stopped()),
             Err(e) => {
-                return Err(e.at(format!("set {} of {}, {wss}", set.number, set.scheduler.name())));
+                return Err(e.at(format!(
+                    "set {} of {}, {wss}",
+                    set.number,
+                    set.scheduler.name()
+                )));
             }
         }
     }
@@ -297,11 +311,11 @@ impl Kept {
             let (_, first) = lines.next().unwrap_or((0, ""));
             let there: Head = serde_json::from_str(first).map_err(|e| wrong(1, e))?;
             if there != head {
-                return Err(
-                    Error::new("what is there was measured with other options or another cache")
-                        .at(path.display())
-                        .remedy("give the same options (--sets may be more), or another directory"),
-                );
+                return Err(Error::new(
+                    "what is there was measured with other options or another cache",
+                )
+                .at(path.display())
+                .remedy("give the same options (--sets may be more), or another directory"));
             }
             for (number, line) in lines {
                 groups.push(serde_json::from_str(line).map_err(|e| wrong(number + 1, e))?);
@@ -403,14 +417,23 @@ mod tests {
 
         let mut other = head();
         other.setup.jobs = 200;
-        let e = Kept::open(Some(dir.path()), other).err().unwrap().to_string();
+        let e = Kept::open(Some(dir.path()), other)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(
             e.contains("other options") && e.contains("multicore.jsonl"),
             "{e}"
         );
         files::write(&dir.path().join("multicore.jsonl"), "{}\n").unwrap();
-        let e = Kept::open(Some(dir.path()), head()).err().unwrap().to_string();
-        assert!(e.contains("multicore.jsonl:1") && e.contains("no result"), "{e}");
+        let e = Kept::open(Some(dir.path()), head())
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            e.contains("multicore.jsonl:1") && e.contains("no result"),
+            "{e}"
+        );
         assert!(Kept::open(None, head()).unwrap().groups.is_empty());
     }
 
@@ -435,9 +458,12 @@ mod tests {
         let csv = show::csv(&groups);
         let columns = csv.lines().next().unwrap().split(',').count();
         assert_eq!(csv.lines().count(), 9);
-        assert!(csv.lines().all(|l| l.split(',').count() == columns), "{csv}");
         assert!(
-            csv.contains("g-edf,4,paper,128,S3,0,1,0,128,200000,50000,1000,10,1500.000,1500.000,1,2.000,1")
+            csv.lines().all(|l| l.split(',').count() == columns),
+            "{csv}"
         );
+        assert!(csv.contains(
+            "g-edf,4,paper,128,S3,0,1,0,128,200000,50000,1000,10,1500.000,1500.000,1,2.000,1"
+        ));
     }
 }

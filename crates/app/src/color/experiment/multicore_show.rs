@@ -222,7 +222,10 @@ impl Quantity {
             x: "working set in 004, KiB".to_owned(),
             y: self.y.to_owned(),
             logarithmic: true,
-            ticks: all.into_iter().map(|wss| (x(wss), number(x(wss), 0))).collect(),
+            ticks: all
+                .into_iter()
+                .map(|wss| (x(wss), number(x(wss), 0)))
+                .collect(),
             level: None,
             least: self.least,
             most: (self.y == PERCENT).then_some(100.0),
@@ -298,8 +301,9 @@ fn of_paper() -> Curves {
     };
     Curves {
         title: "Tasks that missed a deadline, in 004 (Fig. 11)".to_owned(),
-        description: "The paper's figures: in S1 none up to 64 KiB, in S3 more than half from 32 KiB on."
-            .to_owned(),
+        description:
+            "The paper's figures: in S1 none up to 64 KiB, in S3 more than half from 32 KiB on."
+                .to_owned(),
         x: "working set, KiB".to_owned(),
         y: PERCENT.to_owned(),
         logarithmic: true,

@@ -66,7 +66,11 @@ pub fn short_text(seen: &Seen) -> String {
         ),
         ("the same of the median activation", |row| row.typical),
     ] {
-        let _ = write!(text, "\n{title}\n{unit:>12} {:>8} {:>10}", "memory", "c_min");
+        let _ = write!(
+            text,
+            "\n{title}\n{unit:>12} {:>8} {:>10}",
+            "memory", "c_min"
+        );
         for scenario in SCENARIOS {
             let _ = write!(text, " {:>13}", scenario.name());
         }

@@ -42,7 +42,10 @@ impl<M: Maker> Engine<M> {
     ///
     /// # Errors
     /// A thread or program cannot be had; then everything is put away again.
-    #[allow(clippy::too_many_arguments, reason = "what a run takes, and its stages")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "what a run takes, and its stages"
+    )]
     pub(in crate::engine) fn build(
         cpus: Vec<Vec<Vec<CpuId>>>,
         make: M,
@@ -65,7 +68,11 @@ impl<M: Maker> Engine<M> {
         let processors: Vec<CpuId> = cpus[0].iter().flatten().copied().collect();
         // A producer a domain, as many as any stage has.
         let most = cpus.iter().map(Vec::len).max().unwrap_or(0);
-        let noted: &[CpuId] = if settings.standstills { &processors } else { &[] };
+        let noted: &[CpuId] = if settings.standstills {
+            &processors
+        } else {
+            &[]
+        };
         let writers = processors.iter().take(most).chain(noted).copied();
         let (mut producers, collector) = recorder::rings(writers, settings.events);
         let notes = producers.split_off(most);
@@ -146,7 +153,9 @@ impl<M: Maker> Engine<M> {
         self.add_stage(producers)?;
         let periods = self.common.parameters.iter().map(|p| p.period).collect();
         self.listener = Listener::start(&self.team, &self.settings.triggers, periods)?;
-        self.wait_for_places(|| self.listener.is_none() || self.team.host.listens.load(Ordering::Acquire))
+        self.wait_for_places(|| {
+            self.listener.is_none() || self.team.host.listens.load(Ordering::Acquire)
+        })
     }
 
     /// Starts the threads that tell slack and note standstills. `notes`: one for each processor
@@ -172,7 +181,8 @@ impl<M: Maker> Engine<M> {
             self.keeper.take_orphans();
             mark = format!("{}best-effort", self.team.host.board.mark());
         }
-        self.efforts = RunningEfforts::start(&self.team, efforts, processors, self.common.horizon, &mark)?;
+        self.efforts =
+            RunningEfforts::start(&self.team, efforts, processors, self.common.horizon, &mark)?;
         Ok(())
     }
 
@@ -180,7 +190,10 @@ impl<M: Maker> Engine<M> {
     /// run goes well: one that is held when its budget is used up sleeps then. With much to spare:
     /// who goes on beyond that is killed by the kernel.
     fn longest(&self, task: TaskId, launch: &Launch) -> Duration {
-        let whole = self.settings.horizon.saturating_add(Duration::from_secs(10));
+        let whole = self
+            .settings
+            .horizon
+            .saturating_add(Duration::from_secs(10));
         match launch.manner {
             Manner::Unmodified(Beyond::Hold) => {
                 let budget = self.common.parameters[task.index()].wcet;

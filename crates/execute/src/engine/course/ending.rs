@@ -32,7 +32,13 @@ impl<M: Maker> Engine<M> {
             listener.stop();
             wait_for(&self.team, std::iter::once(&listener.thread));
         }
-        for worker in self.team.host.workers.iter().filter(|w| w.program().is_none()) {
+        for worker in self
+            .team
+            .host
+            .workers
+            .iter()
+            .filter(|w| w.program().is_none())
+        {
             worker.open();
             worker.wake();
         }
@@ -53,11 +59,19 @@ impl<M: Maker> Engine<M> {
     }
 
     /// After everything: threads put away, the rest of the events handed on.
-    pub(in crate::engine) fn end<S: Sink>(mut self, ended: Result<Ending>, sink: &mut S) -> Result<Outcome> {
+    pub(in crate::engine) fn end<S: Sink>(
+        mut self,
+        ended: Result<Ending>,
+        sink: &mut S,
+    ) -> Result<Outcome> {
         let now = self.team.now();
         let (stuck, programs) = self.dismiss();
         // What went wrong since the last look.
-        let ended = ended.and_then(|ending| self.team.fault().map_or(Ok(ending), |fault| Err(fault.clone())));
+        let ended = ended.and_then(|ending| {
+            self.team
+                .fault()
+                .map_or(Ok(ending), |fault| Err(fault.clone()))
+        });
         let Some(mut collector) = self.collector.take() else {
             return Err(Error::new("the run has ended before"));
         };
@@ -106,7 +120,13 @@ impl<M: Maker> Engine<M> {
             triggers: self.team.triggered(),
             best_effort: self.efforts.done(),
             switches: None,
-            threads: self.team.host.workers.iter().map(|w| w.thread().0).collect(),
+            threads: self
+                .team
+                .host
+                .workers
+                .iter()
+                .map(|w| w.thread().0)
+                .collect(),
         })
     }
 }
@@ -115,7 +135,9 @@ impl<M: Maker> Engine<M> {
 /// the watchdog.
 fn wait_for<'a>(team: &ThreadTeam, threads: impl IntoIterator<Item = &'a JoinHandle<()>> + Clone) {
     let until = std::time::Instant::now() + GRACE;
-    while !threads.clone().into_iter().all(JoinHandle::is_finished) && std::time::Instant::now() < until {
+    while !threads.clone().into_iter().all(JoinHandle::is_finished)
+        && std::time::Instant::now() < until
+    {
         team.host.board.ordinary();
         std::thread::sleep(std::time::Duration::from_millis(2));
     }

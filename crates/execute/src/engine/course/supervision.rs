@@ -82,7 +82,8 @@ impl<M: Maker> Engine<M> {
         if !self.slack_window.is_zero() {
             board.watch_slack(self.slack.len(), self.slack_window);
         }
-        self.team.await_first_decisions(timeline.reading(Instant::ZERO));
+        self.team
+            .await_first_decisions(timeline.reading(Instant::ZERO));
         self.team.host.begin(timeline);
         for (post, _) in self.team.posts_of(0) {
             self.team.host.call(post);
@@ -177,7 +178,9 @@ mod tests {
     fn tasks_are_released_at_the_moment_that_is_asked_for_or_not_at_all() {
         assert_eq!(release(None, 1_000).unwrap(), 1_000 + SOON);
         assert_eq!(release(Some(5_000 + SOON), 1_000).unwrap(), 5_000 + SOON);
-        let e = release(Some(1_000 + SOON), 5_000_000).unwrap_err().to_string();
+        let e = release(Some(1_000 + SOON), 5_000_000)
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             e,
             "everything was ready 4.999ms too late for the moment of release; give a later one"

@@ -57,11 +57,20 @@ fn an_operation_that_is_refused_ends_the_run_with_its_reason() {
                     continue;
                 };
                 refused += 1;
-                assert!(fault.contains(&format!("{operation:?} was refused")), "{fault}");
-                assert!(ran.tally.end < at(400), "{policy}: it went on to its horizon");
+                assert!(
+                    fault.contains(&format!("{operation:?} was refused")),
+                    "{fault}"
+                );
+                assert!(
+                    ran.tally.end < at(400),
+                    "{policy}: it went on to its horizon"
+                );
             }
         }
-        assert!(refused >= 12, "{policy}: only {refused} operations were refused");
+        assert!(
+            refused >= 12,
+            "{policy}: only {refused} operations were refused"
+        );
     }
 }
 
@@ -92,7 +101,10 @@ fn a_job_that_finishes_while_it_is_preempted_has_finished_once() {
             case.check(&ran);
             // What lingers to its end is complete at the moment at which it was to leave: no job is
             // ever preempted then.
-            let preempted = ran.events.iter().filter(|e| e.kind == EventKind::Preemption);
+            let preempted = ran
+                .events
+                .iter()
+                .filter(|e| e.kind == EventKind::Preemption);
             late += usize::from(lingers == ms(100) && preempted.count() == 0);
         }
         assert_eq!(late, 1, "{policy}");

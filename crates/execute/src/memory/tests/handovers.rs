@@ -27,7 +27,12 @@ fn split_tasks_change_processors_and_no_job_is_lost() {
                     "{policy}: {jobs:?}"
                 );
                 let on = |e: &&Event| e.task == task && e.kind.puts_on();
-                let mut cpus: Vec<_> = ran.events.iter().filter(on).filter_map(|e| e.cpu()).collect();
+                let mut cpus: Vec<_> = ran
+                    .events
+                    .iter()
+                    .filter(on)
+                    .filter_map(|e| e.cpu())
+                    .collect();
                 cpus.sort_unstable();
                 cpus.dedup();
                 moved += usize::from(cpus.len() > 1);
@@ -68,7 +73,10 @@ fn take_turns(policies: &[&str], tasks: &[(u64, u64, u64)]) -> Ran {
             "{policies:?}: {jobs:?}"
         );
     }
-    let switches = ran.events.iter().filter(|e| e.kind == EventKind::PolicySwitch);
+    let switches = ran
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::PolicySwitch);
     assert_eq!(switches.count(), 18, "{policies:?}");
     ran
 }

@@ -36,7 +36,8 @@ fn overrun(policy: &str, enforcement: Enforcement) -> (Case, Ran) {
 }
 
 fn completion_of(ran: &Ran, task: u32, job: u64) -> Event {
-    let is_it = |e: &&Event| e.kind == EventKind::Completion && e.task == TaskId(task) && e.job == job;
+    let is_it =
+        |e: &&Event| e.kind == EventKind::Completion && e.task == TaskId(task) && e.job == job;
     *ran.events.iter().find(is_it).unwrap()
 }
 
@@ -80,7 +81,10 @@ fn an_overrun_goes_on_where_nothing_is_enforced() {
             settings,
         );
         is_sound(&ran);
-        assert!(ran.events.iter().all(|e| !e.flags.has(Flags::CUT)), "{policy}");
+        assert!(
+            ran.events.iter().all(|e| !e.flags.has(Flags::CUT)),
+            "{policy}"
+        );
     }
 }
 
@@ -120,9 +124,17 @@ fn triggered_jobs_are_released_as_asked_and_a_period_apart() {
             .filter(|e| e.kind == EventKind::Release && e.task == TaskId(0))
             .map(|e| e.time)
             .collect();
-        assert_eq!(releases, [at(3), at(30), at(40), at(50), at(80)], "{policy}");
+        assert_eq!(
+            releases,
+            [at(3), at(30), at(40), at(50), at(80)],
+            "{policy}"
+        );
         let came = ran.triggered[0];
-        assert_eq!((came.events, came.deferred, came.left), (5, 2, 0), "{policy}");
+        assert_eq!(
+            (came.events, came.deferred, came.left),
+            (5, 2, 0),
+            "{policy}"
+        );
         assert_eq!(completions(&ran, 0), [0, 1, 2, 3, 4], "{policy}");
     }
 }

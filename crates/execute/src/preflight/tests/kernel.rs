@@ -64,7 +64,10 @@ const VERSION_1: [(&str, &str); 2] = [
 /// The same of version 2, in `/user/jobs`.
 const VERSION_2: [(&str, &str); 2] = [
     ("proc/self/cgroup", "0::/user/jobs"),
-    ("proc/self/mountinfo", "30 25 0:26 / /cg rw - cgroup2 cgroup2 rw"),
+    (
+        "proc/self/mountinfo",
+        "30 25 0:26 / /cg rw - cgroup2 cgroup2 rw",
+    ),
 ];
 
 fn with(
@@ -80,7 +83,10 @@ fn control_groups_of_version_1_are_looked_at() {
     const PERIOD: (&str, &str) = ("cg/cpu/jobs/cpu.rt_period_us", "1000000");
     let none = only(&with(VERSION_1, &[(SHARE, "0"), PERIOD]), "control group");
     assert!(
-        none.0 == Level::Refuse && none.2.contains("echo 400000 > /cg/cpu/jobs/cpu.rt_runtime_us"),
+        none.0 == Level::Refuse
+            && none
+                .2
+                .contains("echo 400000 > /cg/cpu/jobs/cpu.rt_runtime_us"),
         "{none:?}"
     );
     let little = with(VERSION_1, &[(SHARE, "300000"), PERIOD]);
@@ -105,7 +111,10 @@ fn control_groups_of_version_1_are_looked_at() {
     );
     let quota = only(&quota, "time of ordinary threads");
     assert!(
-        quota.0 == Level::Warn && quota.1.contains("5ms of every 100ms (/cg/cpu/cpu.cfs_quota_us)"),
+        quota.0 == Level::Warn
+            && quota
+                .1
+                .contains("5ms of every 100ms (/cg/cpu/cpu.cfs_quota_us)"),
         "{quota:?}"
     );
     let memory = |limit: &'static str| {
@@ -139,7 +148,8 @@ fn control_groups_of_version_2_are_looked_at() {
         one.0 == Level::Refuse && one.1.contains("processor 0 is not in it (/cg/user has 1)"),
         "{one:?}"
     );
-    let time = |text: &'static str| Made::of(&with(VERSION_2, &[("cg/user/jobs/cpu.max", text)])).look();
+    let time =
+        |text: &'static str| Made::of(&with(VERSION_2, &[("cg/user/jobs/cpu.max", text)])).look();
     assert_eq!(of(&time("max 100000"), "time of ordinary threads"), []);
     assert_eq!(
         of(&time("50000 100000"), "time of ordinary threads")[0].0,
@@ -157,12 +167,17 @@ fn control_groups_of_version_2_are_looked_at() {
 fn a_kernel_that_cannot_be_preempted_is_warned_of() {
     let version = |text: &'static str| ("proc/sys/kernel/version", text);
     let of = |files: &[(&str, &str)]| only(files, "kernel preemption");
-    for text in ["#1 SMP PREEMPT_RT Debian 6.1.90-1", "#3 SMP PREEMPT Mon Jan 1"] {
+    for text in [
+        "#1 SMP PREEMPT_RT Debian 6.1.90-1",
+        "#3 SMP PREEMPT Mon Jan 1",
+    ] {
         assert_eq!(of(&[version(text)]).0, Level::Fine, "{text}");
     }
     let never = of(&[version("#1 SMP Debian 5.10.218-1")]);
     assert!(
-        never.0 == Level::Warn && never.1.contains("cannot be preempted") && never.2.contains("PREEMPT_RT"),
+        never.0 == Level::Warn
+            && never.1.contains("cannot be preempted")
+            && never.2.contains("PREEMPT_RT"),
         "{never:?}"
     );
     let dynamic = version("#1 SMP PREEMPT_DYNAMIC Debian 6.1.90-1");
@@ -176,7 +191,11 @@ fn a_kernel_that_cannot_be_preempted_is_warned_of() {
     );
     let booted = |line: &'static str| of(&[dynamic, ("proc/cmdline", line)]);
     assert_eq!(booted("quiet preempt=none preempt=full").0, Level::Fine);
-    assert!(booted("quiet preempt=voluntary").1.contains("preempt=voluntary"));
+    assert!(
+        booted("quiet preempt=voluntary")
+            .1
+            .contains("preempt=voluntary")
+    );
     let silent = booted("quiet");
     assert!(
         silent.0 == Level::Warn && silent.1.contains("does not tell"),

@@ -36,7 +36,10 @@ fn what_does_not_fit_below_the_fair_server_is_refused_where_it_runs() {
 
 #[test]
 fn what_is_too_short_to_be_policed_is_refused_with_the_number() {
-    assert_eq!(of(&findings(50, None, Enforcement::Off), "shortest interval"), []);
+    assert_eq!(
+        of(&findings(50, None, Enforcement::Off), "shortest interval"),
+        []
+    );
     let budgets = findings(50, None, Enforcement::Exact);
     let (level, seen) = of(&budgets, "budgets")[0];
     assert!(
@@ -100,16 +103,28 @@ fn each_of_several_policies_is_looked_at_and_named() {
     assert_eq!(
         briefly(&found, "utilization"),
         [
-            (Level::Fine, "jobs take 49.5 % of 2 processors under `g-edf`"),
-            (Level::Refuse, "jobs take 99.0 % of 1 processor (0) under `p-edf`"),
-            (Level::Refuse, "jobs take 99.0 % of 1 processor (0) under `nps-f`"),
+            (
+                Level::Fine,
+                "jobs take 49.5 % of 2 processors under `g-edf`"
+            ),
+            (
+                Level::Refuse,
+                "jobs take 99.0 % of 1 processor (0) under `p-edf`"
+            ),
+            (
+                Level::Refuse,
+                "jobs take 99.0 % of 1 processor (0) under `nps-f`"
+            ),
             (Level::Fine, "jobs take 49.5 % of 2 processors under `pd2`"),
         ]
     );
     assert_eq!(
         briefly(&found, "shortest interval"),
         [
-            (Level::Refuse, "a turn of server N1 lasts 120us under `nps-f`"),
+            (
+                Level::Refuse,
+                "a turn of server N1 lasts 120us under `nps-f`"
+            ),
             (Level::Refuse, "a quantum lasts 90us under `pd2`"),
         ]
     );
@@ -143,9 +158,12 @@ fn every_kind_of_assignment_is_added_up_by_processor() {
     let ms = Duration::from_millis;
     let cpus = vec![CpuId(0), CpuId(1)];
     let refused = |assignment: Assignment| {
-        of(&findings(110, Some(&assignment), Enforcement::Off), "utilization")[0]
-            .1
-            .to_owned()
+        of(
+            &findings(110, Some(&assignment), Enforcement::Off),
+            "utilization",
+        )[0]
+        .1
+        .to_owned()
     };
     // 0.9 times 1.1 on the one processor, nothing on the other.
     let turns = Turns {
@@ -211,7 +229,10 @@ fn dispatchers_wait_where_there_is_time_for_it() {
     let made = Made::of(&[]);
     let machine = detect(made.dir.path(), &Probes::default()).unwrap();
     let early_for = |wcet_us: u64, period_us: u64| {
-        let (wcet, period) = (Duration::from_micros(wcet_us), Duration::from_micros(period_us));
+        let (wcet, period) = (
+            Duration::from_micros(wcet_us),
+            Duration::from_micros(period_us),
+        );
         early(&Intent {
             machine: &machine,
             tree: &Tree::new(made.dir.path()),

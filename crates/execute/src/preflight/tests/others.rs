@@ -51,7 +51,10 @@ fn another_run_is_known_by_its_dispatchers_and_its_watchdog() {
     // At its beginning it has no dispatchers yet.
     let (level, seen, _) = only(&[("proc/80/task/80/stat", dog.as_str())], name);
     assert_eq!(level, Level::Warn);
-    assert!(seen.starts_with("process 71 is another Warmset run: "), "{seen}");
+    assert!(
+        seen.starts_with("process 71 is another Warmset run: "),
+        "{seen}"
+    );
     // A name alone makes no run.
     let low = stat("dispatcher 1", 0, 50, 1);
     let found = Made::of(&[("proc/71/task/72/stat", &low)]).look();
@@ -68,7 +71,10 @@ fn other_real_time_programs_are_named_with_their_process() {
         stat("migration/0", 0x20_0000, 99, 1),
     );
     let (level, seen, _) = only(
-        &[("proc/5/task/5/stat", &migration), ("proc/6/task/6/stat", &low)],
+        &[
+            ("proc/5/task/5/stat", &migration),
+            ("proc/6/task/6/stat", &low),
+        ],
         name,
     );
     assert_eq!(

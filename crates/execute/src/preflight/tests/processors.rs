@@ -70,12 +70,17 @@ fn idle_states_are_told_with_what_they_take_to_leave() {
     };
     let deep = state("133", "0");
     assert!(
-        deep.0 == Level::Warn && deep.1.contains("C6, which takes 133 us") && deep.2.contains("--awake"),
+        deep.0 == Level::Warn
+            && deep.1.contains("C6, which takes 133 us")
+            && deep.2.contains("--awake"),
         "{deep:?}"
     );
     assert_eq!(state("1", "0").0, Level::Fine);
     let off = state("133", "1");
-    assert!(off.0 == Level::Warn && off.1.contains("does not tell"), "{off:?}");
+    assert!(
+        off.0 == Level::Warn && off.1.contains("does not tell"),
+        "{off:?}"
+    );
     assert!(
         only(&[], "idle states").2.contains("cpuidle.off=1"),
         "no such device"

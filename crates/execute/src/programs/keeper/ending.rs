@@ -96,7 +96,9 @@ impl Keeper {
             .and_then(|group| group.processes().ok())
             .unwrap_or_default()
         {
-            if !found.contains(&process) && procfs::state(process).is_some_and(|(state, _)| state != b'Z') {
+            if !found.contains(&process)
+                && procfs::state(process).is_some_and(|(state, _)| state != b'Z')
+            {
                 found.push(process);
                 kernel::kill(process, signal);
             }
@@ -138,7 +140,8 @@ impl Keeper {
     fn reap(&mut self, team: &ThreadTeam, at: model::Instant, how: How) -> bool {
         for kept in &mut self.programs {
             // Who came from outside goes on, as an ordinary process.
-            if kept.ended.is_none() && (kept.connection.is_some() || ended(kept.process).is_some()) {
+            if kept.ended.is_none() && (kept.connection.is_some() || ended(kept.process).is_some())
+            {
                 let task = kept.task;
                 kept.ended = Some(ProgramEnd { task, how, at });
             }
@@ -147,7 +150,11 @@ impl Keeper {
         // How the first process of a program ended is asked above: whoever asks here would take the
         // answer away.
         children.retain(|child| self.programs.iter().all(|p| p.process != *child));
-        let hired = team.host.hired.lock().unwrap_or_else(PoisonError::into_inner);
+        let hired = team
+            .host
+            .hired
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         children.retain(|child| !hired.contains(child));
         let mut all = self.programs.iter().all(|p| p.ended.is_some());
         for child in children {

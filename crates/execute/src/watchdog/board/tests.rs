@@ -88,7 +88,10 @@ fn processes_are_known_until_they_are_forgotten_and_never_mistaken() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     };
-    assert_eq!((sleeps(&guest), sleeps(&stranger)), (Some(b'S'), Some(b'S')));
+    assert_eq!(
+        (sleeps(&guest), sleeps(&stranger)),
+        (Some(b'S'), Some(b'S'))
+    );
     for mut child in [guest, stranger] {
         child.kill().unwrap();
         child.wait().unwrap();

@@ -15,7 +15,9 @@ impl Arena {
     }
 
     pub(super) fn trim_books(&self, books: &mut Books, heap: usize) -> usize {
-        let Some(source) = self.source() else { return 0 };
+        let Some(source) = self.source() else {
+            return 0;
+        };
         let mut given = 0;
         let mut tiles = [0; 64];
         let mut number = 0;
@@ -72,7 +74,9 @@ impl Arena {
     /// Maps tiles to those of these slots that have none, or ordinary memory where that is allowed.
     pub(super) fn map(&self, books: &mut Books, heap: usize, first: usize, number: usize) -> bool {
         const AT_ONCE: usize = 64;
-        let Some(source) = self.source() else { return false };
+        let Some(source) = self.source() else {
+            return false;
+        };
         let mut slot = first;
         while slot < first + number {
             if books.slot(slot).usage != Use::Nothing {
@@ -98,8 +102,9 @@ impl Arena {
                 let lacking = wanted - got;
                 books.note_lack(lacking, got > 0);
                 let rest = at.wrapping_add(got * SLOT);
+                let right = sys::READ | sys::WRITE;
                 // SAFETY: slots of this region in which nothing is mapped.
-                if lacking > 0 && unsafe { sys::plain_at(rest, lacking * SLOT, sys::READ | sys::WRITE) } {
+                if lacking > 0 && unsafe { sys::plain_at(rest, lacking * SLOT, right) } {
                     tiles[got..wanted].fill(NO_TILE);
                     got = wanted;
                 }
@@ -122,7 +127,13 @@ impl Arena {
         true
     }
 
-    pub(super) fn mark(&self, books: &mut Books, first: usize, number: usize, usage: Use) -> (usize, bool) {
+    pub(super) fn mark(
+        &self,
+        books: &mut Books,
+        first: usize,
+        number: usize,
+        usage: Use,
+    ) -> (usize, bool) {
         let mut zero = true;
         let mut ordinary = 0;
         for slot in first..first + number {

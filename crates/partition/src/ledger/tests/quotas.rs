@@ -23,7 +23,10 @@ fn what_is_returning_counts_against_the_quota() {
     assert!(books.take(again, Color(1), 1, Access::Full).is_err());
     books.returned(tiles[1]);
     books.returned(more[0]);
-    assert_eq!(books.take(again, Color(1), 32, Access::Full).unwrap().len(), 2);
+    assert_eq!(
+        books.take(again, Color(1), 32, Access::Full).unwrap().len(),
+        2
+    );
 }
 
 /// A holder that exchanges frames has less from then on, and nobody else has.
@@ -43,15 +46,27 @@ fn what_a_holder_has_spoiled_counts_against_his_quota_alone() {
     assert_eq!(books.summary().spoiled.len(), 1);
     assert_eq!(books.summary().spoiled[0].pages, TILE_PAGES as u64);
     assert!(books.take(client, Color(0), 17, Access::Full).is_err());
-    assert_eq!(books.take(client, Color(0), 16, Access::Full).unwrap().len(), 1);
+    assert_eq!(
+        books
+            .take(client, Color(0), 16, Access::Full)
+            .unwrap()
+            .len(),
+        1
+    );
     let other = books.connect(Peer {
         pid: 5,
         uid: 1,
         began: 50,
     });
-    assert_eq!(books.take(other, Color(1), 32, Access::Full).unwrap().len(), 2);
+    assert_eq!(
+        books.take(other, Color(1), 32, Access::Full).unwrap().len(),
+        2
+    );
     books.disconnect(client);
-    books.returning().into_iter().for_each(|id| books.returned(id));
+    books
+        .returning()
+        .into_iter()
+        .for_each(|id| books.returned(id));
     books
         .take_back(&Holder::Uid(1000), &colors("0"), Access::Full)
         .unwrap();
