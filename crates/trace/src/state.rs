@@ -159,7 +159,7 @@ impl State {
         self.take(event, observer)
     }
 
-    /// Takes an event that is well formed. Longer than a page: one arm for each kind of event.
+    /// Takes an event that is well formed.
     pub(crate) fn take(
         &mut self,
         event: &Event,
@@ -175,14 +175,7 @@ impl State {
             }
             EventKind::Preemption | EventKind::Suspension => {
                 self.account(cpu, event.time, observer);
-                self.on_processor(event, cpu)?;
-                self.tasks[task.index()].status = if event.kind == EventKind::Preemption {
-                    Status::Preempted(cpu)
-                } else {
-                    Status::Suspended(cpu)
-                };
-                self.vacate(cpu);
-                Ok(())
+                self.leave(event, cpu)
             }
             EventKind::Completion => {
                 self.account(cpu, event.time, observer);
@@ -200,18 +193,7 @@ impl State {
             }
             EventKind::Idle => {
                 self.account(cpu, event.time, observer);
-                let processor = &mut self.processors[cpu.index()];
-                if let Some(task) = processor.running {
-                    return Err(fault(
-                        "idle",
-                        format!("{cpu:?} is called idle while task {} is on it", task.0 + 1),
-                    ));
-                }
-                let before = processor.idle.replace(event.flags);
-                if before == Some(event.flags) {
-                    return Err(fault("idle", format!("{cpu:?} is called idle twice")));
-                }
-                Ok(())
+                self.idle(event, cpu)
             }
             EventKind::ServerBegin if !self.has_servers => Err(fault(
                 "server",
@@ -221,46 +203,9 @@ impl State {
                 "window",
                 "the policy has no slices that could have a window".to_owned(),
             )),
-            EventKind::ServerBegin => {
-                let server = u32::try_from(event.argument).unwrap_or(u32::MAX);
-                match self.processors[cpu.index()].server.replace(server) {
-                    None => Ok(()),
-                    Some(old) => Err(fault(
-                        "server",
-                        format!(
-                            "{cpu:?} begins N{} before it ended N{}",
-                            server + 1,
-                            old + 1
-                        ),
-                    )),
-                }
-            }
-            EventKind::ServerEnd => {
-                let served = self.processors[cpu.index()].server.take();
-                if served.map(u64::from) == Some(event.argument) {
-                    Ok(())
-                } else {
-                    Err(fault(
-                        "server",
-                        format!("{cpu:?} ends a server that it does not serve"),
-                    ))
-                }
-            }
-            EventKind::WakeUp => {
-                let state = &mut self.tasks[task.index()];
-                match state.status {
-                    Status::Suspended(cpu)
-                        if state.head().is_some_and(|j| j.number == event.job) =>
-                    {
-                        state.status = Status::Preempted(cpu);
-                        Ok(())
-                    }
-                    _ => Err(fault(
-                        "suspension",
-                        "a job wakes up that is not suspended".to_owned(),
-                    )),
-                }
-            }
+            EventKind::ServerBegin => self.begin_server(event, cpu),
+            EventKind::ServerEnd => self.end_server(event, cpu),
+            EventKind::WakeUp => self.wake_up(event),
             EventKind::Standstill if self.is_simulated() => Err(fault(
                 "standstill",
                 "processors of a simulation never stand still".to_owned(),

@@ -4,15 +4,13 @@
 use super::{Fault, Job, Observer, State, Status, fault, nth};
 use crate::event::{Event, Flags};
 use crate::header::{Origin, Releases};
-use model::{CpuId, Duration, Enforcement, Instant};
+use model::{CpuId, Duration, Enforcement, Instant, TaskId};
 
 impl State {
     pub(super) fn release(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
         let timing = self.timings[event.task.index()];
-        let phase = self.phases[event.task.index()];
         let state = &mut self.tasks[event.task.index()];
-        let nominal = event.deadline().since(Instant::ZERO + timing.deadline);
-        let release = Instant::ZERO + nominal;
+        let release = Instant::ZERO + event.deadline().since(Instant::ZERO + timing.deadline);
         let in_order = event.job == state.next;
         let before = state.last_release.replace(release);
         state.next = event.job.saturating_add(1);
@@ -34,6 +32,16 @@ impl State {
                 format!("job {} is released out of turn", nth(event.job)),
             ));
         }
+        self.check_release_time(event, release, cpu)?;
+        let apart = before.map(|b| release.since(b));
+        self.check_separation(event.task, release, apart)
+    }
+
+    /// Checks that a deadline is as far from the release as the task says. A real processor may
+    /// release late by the tolerance, of the time for which the processors were there; a simulated
+    /// one by the jitter.
+    fn check_release_time(&self, event: &Event, release: Instant, cpu: CpuId) -> Result<(), Fault> {
+        let timing = self.timings[event.task.index()];
         // Written as sums, so that a deadline before the relative one does not pass for a release
         // at zero.
         let expected = event.time.checked_add(timing.deadline);
@@ -62,8 +70,21 @@ impl State {
             };
             return Err(fault("release", text));
         }
-        let apart = before.map(|b| release.since(b));
-        let rule = match self.sporadic[event.task.index()] {
+        Ok(())
+    }
+
+    /// Checks a release against the one before it, which was `apart` earlier, or against the phase
+    /// if it is the first of its task.
+    fn check_separation(
+        &self,
+        task: TaskId,
+        release: Instant,
+        apart: Option<Duration>,
+    ) -> Result<(), Fault> {
+        let timing = self.timings[task.index()];
+        let phase = self.phases[task.index()];
+        let nominal = release.since(Instant::ZERO);
+        let rule = match self.sporadic[task.index()] {
             true => Releases::Sporadic,
             false => self.releases,
         };
@@ -120,59 +141,43 @@ impl State {
                 "a completion stands after a release of the same instant".to_owned(),
             ));
         }
-        let late = event.time > job.deadline;
-        match job.missed {
-            None if late => {
-                return Err(fault(
-                    "misses",
-                    format!("its miss of the deadline {} is not reported", job.deadline),
-                ));
-            }
-            Some(_) if !late => {
-                return Err(fault(
-                    "misses",
-                    format!(
-                        "it is reported to have missed its deadline {}",
-                        job.deadline
-                    ),
-                ));
-            }
-            Some(at) if at != event.time => {
-                return Err(fault(
-                    "misses",
-                    format!("its miss is reported at {at}, not at its completion"),
-                ));
-            }
-            _ => {}
+        check_reported_miss(&job, event.time)?;
+        if simulated {
+            self.check_execution(event, executed)?;
         }
+        Ok(())
+    }
+
+    /// Checks how long the job of a simulation executed until it completed: as long as its
+    /// completion says, and within its WCET or cut short there as the enforcement demands.
+    fn check_execution(&self, event: &Event, executed: Duration) -> Result<(), Fault> {
+        let cut = event.flags.has(Flags::CUT);
         let said = Duration::from_nanos(event.argument);
-        if simulated && said != executed {
+        if said != executed {
             return Err(fault(
                 "execution",
                 format!("it says that it executed {said}, the trace shows {executed}"),
             ));
         }
         let wcet = self.timings[event.task.index()].wcet;
-        if simulated {
-            if cut && matches!(self.enforcement, None | Some(Enforcement::Off)) {
-                return Err(fault(
-                    "budget",
-                    "it is cut short without enforcement".to_owned(),
-                ));
-            }
-            let must_keep = matches!(self.enforcement, None | Some(Enforcement::Exact));
-            if must_keep && executed > wcet {
-                return Err(fault(
-                    "budget",
-                    format!("it executed {executed}, its WCET is {wcet}"),
-                ));
-            }
-            if cut && executed < wcet {
-                return Err(fault(
-                    "budget",
-                    format!("it is cut short after {executed}, before its WCET {wcet}"),
-                ));
-            }
+        if cut && matches!(self.enforcement, None | Some(Enforcement::Off)) {
+            return Err(fault(
+                "budget",
+                "it is cut short without enforcement".to_owned(),
+            ));
+        }
+        let must_keep = matches!(self.enforcement, None | Some(Enforcement::Exact));
+        if must_keep && executed > wcet {
+            return Err(fault(
+                "budget",
+                format!("it executed {executed}, its WCET is {wcet}"),
+            ));
+        }
+        if cut && executed < wcet {
+            return Err(fault(
+                "budget",
+                format!("it is cut short after {executed}, before its WCET {wcet}"),
+            ));
         }
         Ok(())
     }
@@ -314,5 +319,29 @@ impl State {
             ));
         }
         Ok(())
+    }
+}
+
+/// Checks that the miss of a job that completes is reported if and only if there is one, and at the
+/// time of its completion.
+fn check_reported_miss(job: &Job, completed: Instant) -> Result<(), Fault> {
+    let late = completed > job.deadline;
+    match job.missed {
+        None if late => Err(fault(
+            "misses",
+            format!("its miss of the deadline {} is not reported", job.deadline),
+        )),
+        Some(_) if !late => Err(fault(
+            "misses",
+            format!(
+                "it is reported to have missed its deadline {}",
+                job.deadline
+            ),
+        )),
+        Some(at) if at != completed => Err(fault(
+            "misses",
+            format!("its miss is reported at {at}, not at its completion"),
+        )),
+        _ => Ok(()),
     }
 }

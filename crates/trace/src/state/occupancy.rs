@@ -134,6 +134,74 @@ impl State {
         }
     }
 
+    /// A job leaves its processor, to go on later.
+    pub(super) fn leave(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        self.on_processor(event, cpu)?;
+        self.tasks[event.task.index()].status = if event.kind == EventKind::Preemption {
+            Status::Preempted(cpu)
+        } else {
+            Status::Suspended(cpu)
+        };
+        self.vacate(cpu);
+        Ok(())
+    }
+
+    pub(super) fn wake_up(&mut self, event: &Event) -> Result<(), Fault> {
+        let state = &mut self.tasks[event.task.index()];
+        match state.status {
+            Status::Suspended(cpu) if state.head().is_some_and(|j| j.number == event.job) => {
+                state.status = Status::Preempted(cpu);
+                Ok(())
+            }
+            _ => Err(fault(
+                "suspension",
+                "a job wakes up that is not suspended".to_owned(),
+            )),
+        }
+    }
+
+    pub(super) fn idle(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        let processor = &mut self.processors[cpu.index()];
+        if let Some(task) = processor.running {
+            return Err(fault(
+                "idle",
+                format!("{cpu:?} is called idle while task {} is on it", task.0 + 1),
+            ));
+        }
+        let before = processor.idle.replace(event.flags);
+        if before == Some(event.flags) {
+            return Err(fault("idle", format!("{cpu:?} is called idle twice")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin_server(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        let server = u32::try_from(event.argument).unwrap_or(u32::MAX);
+        match self.processors[cpu.index()].server.replace(server) {
+            None => Ok(()),
+            Some(old) => Err(fault(
+                "server",
+                format!(
+                    "{cpu:?} begins N{} before it ended N{}",
+                    server + 1,
+                    old + 1
+                ),
+            )),
+        }
+    }
+
+    pub(super) fn end_server(&mut self, event: &Event, cpu: CpuId) -> Result<(), Fault> {
+        let served = self.processors[cpu.index()].server.take();
+        if served.map(u64::from) == Some(event.argument) {
+            Ok(())
+        } else {
+            Err(fault(
+                "server",
+                format!("{cpu:?} ends a server that it does not serve"),
+            ))
+        }
+    }
+
     pub(super) fn overhead(
         &mut self,
         event: &Event,
@@ -143,43 +211,16 @@ impl State {
         let Some(overhead) = event.overhead_kind() else {
             return Ok(());
         };
-        let begins = event.kind == EventKind::OverheadBegin;
-        let processor = &mut self.processors[cpu.index()];
         let opened = Open {
             overhead,
             job: (event.task != Event::NO_TASK).then_some((event.task, event.job)),
             since: event.time,
         };
         if !overhead.occupies_processor() {
-            if begins {
-                processor.interrupts.push_back(opened);
-                return Ok(());
-            }
-            let Some(sent) = interrupts::arrived(&mut processor.interrupts, opened.job) else {
-                return Err(fault(
-                    "overhead",
-                    "an interrupt arrives that was not sent".to_owned(),
-                ));
-            };
-            // Whom it serves may be known only when it arrives.
-            let job = sent.job.or(opened.job);
-            observer.span(Span {
-                cpu,
-                doing: Doing::Overhead(overhead),
-                job,
-                serves: job,
-                from: sent.since,
-                to: event.time,
-            });
-            if sent.job.is_some() && sent.job != opened.job {
-                return Err(fault(
-                    "overhead",
-                    "the interrupt that arrives served another job when it was sent".to_owned(),
-                ));
-            }
-            return Ok(());
+            return self.interrupt(event, cpu, opened, observer);
         }
-        if begins {
+        let processor = &mut self.processors[cpu.index()];
+        if event.kind == EventKind::OverheadBegin {
             if processor.overheads.len() >= MAX_NESTED {
                 return Err(fault(
                     "overhead",
@@ -217,5 +258,44 @@ impl State {
                 None => "it ends without having begun".to_owned(),
             },
         ))
+    }
+
+    /// Follows an interrupt between processors, which occupies neither while it is on its way: its
+    /// begin is when it is sent, its end when it arrives.
+    fn interrupt(
+        &mut self,
+        event: &Event,
+        cpu: CpuId,
+        opened: Open,
+        observer: &mut impl Observer,
+    ) -> Result<(), Fault> {
+        let processor = &mut self.processors[cpu.index()];
+        if event.kind == EventKind::OverheadBegin {
+            processor.interrupts.push_back(opened);
+            return Ok(());
+        }
+        let Some(sent) = interrupts::arrived(&mut processor.interrupts, opened.job) else {
+            return Err(fault(
+                "overhead",
+                "an interrupt arrives that was not sent".to_owned(),
+            ));
+        };
+        // Whom it serves may be known only when it arrives.
+        let job = sent.job.or(opened.job);
+        observer.span(Span {
+            cpu,
+            doing: Doing::Overhead(opened.overhead),
+            job,
+            serves: job,
+            from: sent.since,
+            to: event.time,
+        });
+        if sent.job.is_some() && sent.job != opened.job {
+            return Err(fault(
+                "overhead",
+                "the interrupt that arrives served another job when it was sent".to_owned(),
+            ));
+        }
+        Ok(())
     }
 }
