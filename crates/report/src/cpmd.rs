@@ -103,6 +103,30 @@ pub fn figure(
 /// The kind of a curve, by its place among all, and its points: size, delay, half of the interval.
 type Series = (usize, Resumption, Vec<(f64, f64, Option<f64>)>);
 
+/// The curves of one panel that have points.
+fn series(profile: &Profile, kinds: &[Resumption], (statistic, load): Cell) -> Vec<Series> {
+    kinds
+        .iter()
+        .enumerate()
+        .filter_map(|(index, kind)| {
+            let points = values(curve(profile, *kind, load)?, statistic);
+            (!points.is_empty()).then_some((index, *kind, points))
+        })
+        .collect()
+}
+
+/// A line at the size of each data cache that lies on the axis.
+fn cache_layers(caches: &[(Bytes, String)], x: &Axis) -> Vec<Layer> {
+    caches
+        .iter()
+        .filter(|(size, _)| (x.low..=x.high).contains(&(size.get() as f64)))
+        .map(|(size, label)| Layer::Upright {
+            at: size.get() as f64,
+            label: label.clone(),
+        })
+        .collect()
+}
+
 /// Adds the layers of these curves: whiskers below all curves, marks above them.
 fn add_series(layers: &mut Vec<Layer>, series: &[Series], kinds: usize) {
     let spread = |index: usize| APART * (index as f64 - (kinds as f64 - 1.0) / 2.0);
@@ -167,20 +191,11 @@ pub fn sketch(
     cells: &[Cell],
 ) -> Option<Sketch> {
     let kinds = resumptions(profile);
-    let data = |(statistic, load): Cell| {
-        let kinds = kinds.clone();
-        kinds
-            .into_iter()
-            .enumerate()
-            .filter_map(move |(index, kind)| {
-                Some((index, kind, values(curve(profile, kind, load)?, statistic)))
-            })
-            .filter(|(_, _, points)| !points.is_empty())
-    };
+    let data = |cell: Cell| series(profile, &kinds, cell);
     let cells: Vec<Cell> = cells
         .iter()
         .copied()
-        .filter(|c| data(*c).next().is_some())
+        .filter(|c| !data(*c).is_empty())
         .collect();
     let all: Vec<(f64, f64, Option<f64>)> = cells
         .iter()
@@ -196,15 +211,8 @@ pub fn sketch(
         .iter()
         .zip('a'..)
         .map(|(cell, letter)| {
-            let mut layers: Vec<Layer> = caches
-                .iter()
-                .filter(|(size, _)| (x.low..=x.high).contains(&(size.get() as f64)))
-                .map(|(size, label)| Layer::Upright {
-                    at: size.get() as f64,
-                    label: label.clone(),
-                })
-                .collect();
-            add_series(&mut layers, &data(*cell).collect::<Vec<_>>(), kinds.len());
+            let mut layers = cache_layers(caches, &x);
+            add_series(&mut layers, &data(*cell), kinds.len());
             let title = words::capital(&cell_name(*cell));
             Panel {
                 title: if several {

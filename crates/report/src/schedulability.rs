@@ -187,6 +187,56 @@ fn shares(label: &str, marks: &[Layer]) -> Axis {
     y
 }
 
+/// How the curve of this index is drawn. Two policies of one family must not look alike.
+fn look_of(curves: &[Curve], index: usize) -> Look {
+    let look = Look::of_policy(&curves[index].policy);
+    match curves[..index]
+        .iter()
+        .any(|c| Look::of_policy(&c.policy) == look)
+    {
+        true => Look::nth(index + 4),
+        false => look,
+    }
+}
+
+/// The layers of all curves: bands below all lines, marks above them.
+fn curve_layers(curves: &[Curve]) -> Vec<Layer> {
+    let mut layers = Vec::new();
+    for (index, curve) in curves
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| !c.band.is_empty())
+    {
+        layers.push(Layer::Band {
+            look: look_of(curves, index),
+            ends: curve.band.clone(),
+        });
+    }
+    for (index, curve) in curves.iter().enumerate() {
+        layers.push(Layer::Curve {
+            look: look_of(curves, index),
+            points: curve.points.clone(),
+            shift: 0.0,
+        });
+    }
+    for (index, curve) in curves.iter().enumerate() {
+        // Few enough marks to see the curve: about a dozen, offset from series to series.
+        let every = curve.points.len().div_ceil(12).max(1);
+        let points = curve
+            .points
+            .iter()
+            .skip(index % every)
+            .step_by(every)
+            .copied();
+        layers.push(Layer::Marks {
+            look: look_of(curves, index),
+            points: points.collect(),
+            shift: 0.0,
+        });
+    }
+    layers
+}
+
 #[allow(clippy::too_many_arguments)] // one caller for each of two figures
 fn chart(
     id: &str,
@@ -202,50 +252,7 @@ fn chart(
         true => bands,
         false => "",
     };
-    let look = |index: usize, curve: &Curve| {
-        let look = Look::of_policy(&curve.policy);
-        // Two policies of one family must not look alike.
-        match curves[..index]
-            .iter()
-            .any(|c| Look::of_policy(&c.policy) == look)
-        {
-            true => Look::nth(index + 4),
-            false => look,
-        }
-    };
-    let mut layers = Vec::new();
-    for (index, curve) in curves
-        .iter()
-        .enumerate()
-        .filter(|(_, c)| !c.band.is_empty())
-    {
-        layers.push(Layer::Band {
-            look: look(index, curve),
-            ends: curve.band.clone(),
-        });
-    }
-    for (index, curve) in curves.iter().enumerate() {
-        layers.push(Layer::Curve {
-            look: look(index, curve),
-            points: curve.points.clone(),
-            shift: 0.0,
-        });
-    }
-    for (index, curve) in curves.iter().enumerate() {
-        // Few enough marks to see the curve: about a dozen, offset from series to series.
-        let every = curve.points.len().div_ceil(12).max(1);
-        let points = curve
-            .points
-            .iter()
-            .skip(index % every)
-            .step_by(every)
-            .copied();
-        layers.push(Layer::Marks {
-            look: look(index, curve),
-            points: points.collect(),
-            shift: 0.0,
-        });
-    }
+    let mut layers = curve_layers(curves);
     let y = shares(label, &marks);
     layers.extend(marks);
     Sketch {
@@ -263,7 +270,7 @@ fn chart(
             .iter()
             .enumerate()
             .map(|(index, curve)| Entry {
-                look: look(index, curve),
+                look: look_of(curves, index),
                 name: curve.policy.clone(),
             })
             .collect(),

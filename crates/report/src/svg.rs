@@ -105,7 +105,7 @@ fn opacity(p: Paint) -> String {
     }
 }
 
-/// Writing to a string cannot fail. Longer than a page: one arm for each kind of shape.
+/// Writing to a string cannot fail.
 fn write_shape(svg: &mut String, shape: &Shape) {
     let _ = match shape {
         Shape::Line {
@@ -157,26 +157,7 @@ fn write_shape(svg: &mut String, shape: &Shape) {
             points,
             radius,
             paint,
-        } => {
-            // One path for all, dots as lines of no length with round ends: a fifth of the bytes of
-            // circles.
-            let (r, d) = (*radius as i32, px(2 * *radius as i32));
-            let path: String = if *crosses {
-                points
-                    .iter()
-                    .map(|(x, y)| format!("M{} {}l{d} {d}m0-{d}l-{d} {d}", px(x - r), px(y - r)))
-                    .collect()
-            } else {
-                points
-                    .iter()
-                    .map(|(x, y)| format!("M{} {}h0", px(*x), px(*y)))
-                    .collect()
-            };
-            let width = if *crosses { CROSS } else { 2 * radius };
-            // A class of their own: thin dots need more of their ink on dark paper.
-            let paint = stroked(*paint, width).replacen("class=\"", "class=\"dots ", 1);
-            writeln!(svg, "<path d=\"{path}\" {paint} stroke-linecap=\"round\"/>")
-        }
+        } => write_dots(svg, *crosses, points, *radius, *paint),
         Shape::Text {
             text,
             at,
@@ -187,33 +168,10 @@ fn write_shape(svg: &mut String, shape: &Shape) {
             upwards,
             halo,
         } => {
-            let mut place = if *upwards {
-                format!(
-                    "transform=\"translate({} {}) rotate(-90)\"",
-                    px(at.0),
-                    px(at.1)
-                )
-            } else {
-                format!("x=\"{}\" y=\"{}\"", px(at.0), px(at.1))
-            };
-            place += match side {
-                Side::Start => "",
-                Side::Middle => " text-anchor=\"middle\"",
-                Side::End => " text-anchor=\"end\"",
-            };
-            if *bold {
-                place += " font-weight=\"600\"";
-            }
-            let (text, paper) = (escape(text), Ink::Paper);
+            let place = text_attributes(*at, *side, *bold, *upwards);
+            let text = escape(text);
             if *halo {
-                // A copy in paper beneath instead of `paint-order`, which not every program knows.
-                let _ = writeln!(
-                    svg,
-                    "<text aria-hidden=\"true\" {place} font-size=\"{size}\" class=\"{c}f {c}s\" fill=\"{p}\" \
-                     stroke=\"{p}\" stroke-width=\"4\" stroke-linejoin=\"round\">{text}</text>",
-                    c = paper.class(),
-                    p = hex(paper)
-                );
+                let _ = write_halo(svg, &place, *size, &text);
             }
             writeln!(
                 svg,
@@ -223,6 +181,67 @@ fn write_shape(svg: &mut String, shape: &Shape) {
             )
         }
     };
+}
+
+/// Writes all dots of a cloud as one path: dots are lines of no length with round ends, a fifth of
+/// the bytes of circles.
+fn write_dots(
+    svg: &mut String,
+    crosses: bool,
+    points: &[Place],
+    radius: u32,
+    paint: Paint,
+) -> std::fmt::Result {
+    let (r, d) = (radius as i32, px(2 * radius as i32));
+    let path: String = if crosses {
+        points
+            .iter()
+            .map(|(x, y)| format!("M{} {}l{d} {d}m0-{d}l-{d} {d}", px(x - r), px(y - r)))
+            .collect()
+    } else {
+        points
+            .iter()
+            .map(|(x, y)| format!("M{} {}h0", px(*x), px(*y)))
+            .collect()
+    };
+    let width = if crosses { CROSS } else { 2 * radius };
+    // A class of their own: thin dots need more of their ink on dark paper.
+    let paint = stroked(paint, width).replacen("class=\"", "class=\"dots ", 1);
+    writeln!(svg, "<path d=\"{path}\" {paint} stroke-linecap=\"round\"/>")
+}
+
+/// The attributes of a text that say where it stands, and whether it is bold.
+fn text_attributes(at: Place, side: Side, bold: bool, upwards: bool) -> String {
+    let mut place = if upwards {
+        format!(
+            "transform=\"translate({} {}) rotate(-90)\"",
+            px(at.0),
+            px(at.1)
+        )
+    } else {
+        format!("x=\"{}\" y=\"{}\"", px(at.0), px(at.1))
+    };
+    place += match side {
+        Side::Start => "",
+        Side::Middle => " text-anchor=\"middle\"",
+        Side::End => " text-anchor=\"end\"",
+    };
+    if bold {
+        place += " font-weight=\"600\"";
+    }
+    place
+}
+
+/// Writes a copy of a text in paper, to lie beneath it; `paint-order` is not known to every program.
+fn write_halo(svg: &mut String, place: &str, size: f64, text: &str) -> std::fmt::Result {
+    let paper = Ink::Paper;
+    writeln!(
+        svg,
+        "<text aria-hidden=\"true\" {place} font-size=\"{size}\" class=\"{c}f {c}s\" fill=\"{p}\" \
+         stroke=\"{p}\" stroke-width=\"4\" stroke-linejoin=\"round\">{text}</text>",
+        c = paper.class(),
+        p = hex(paper)
+    )
 }
 
 /// Text with what XML reserves replaced. Line ends are spaces; other characters that would not be

@@ -3,7 +3,7 @@
 use super::strokes::{CURVE, floor_mark, line, mark, stroke, text};
 use super::{Area, DrawError, Layer, Panel};
 use crate::sheet::{Paint, Shape, Sheet, tenths, text_width};
-use crate::style::{Ink, SMALL};
+use crate::style::{Ink, Look, SMALL};
 use model::Result;
 use plotters::element::{Circle, Polygon};
 use plotters::style::Color;
@@ -39,7 +39,6 @@ impl Frame<'_> {
         self.bottom - (self.panel.y.position(value) * height).round() as i32
     }
 
-    /// Longer than a page: one arm for each kind of layer.
     pub(super) fn layer(&self, layer: &Layer) -> Result<(), DrawError> {
         let (root, sheet) = (self.root, self.sheet);
         match layer {
@@ -57,19 +56,7 @@ impl Frame<'_> {
                 sheet.dash("");
                 Ok(())
             }
-            Layer::Band { look, ends } => {
-                let low = ends
-                    .iter()
-                    .map(|(x, low, _)| (self.x(*x, 0.0), self.y(*low)));
-                let high = ends
-                    .iter()
-                    .map(|(x, _, high)| (self.x(*x, 0.0), self.y(*high)));
-                let corners: Vec<_> = low.chain(high.rev()).collect();
-                if corners.len() > 2 {
-                    root.draw(&Polygon::new(corners, look.ink.color().mix(BAND).filled()))?;
-                }
-                Ok(())
-            }
+            Layer::Band { look, ends } => self.band(*look, ends),
             Layer::Marks {
                 look,
                 points,
@@ -83,73 +70,106 @@ impl Frame<'_> {
                 }
             }),
             Layer::Whiskers { look, bars, shift } => bars.iter().try_for_each(|(x, low, high)| {
-                let (x, cap) = (self.x(*x, *shift), tenths(2.5));
-                let (bottom, top) = (self.y(*low), self.y(*high));
-                if bottom == top {
-                    return Ok(());
-                }
-                line(root, vec![(x, bottom), (x, top)], look.ink, 0.9)?;
-                for (end, inside) in [
-                    (bottom, *low > self.panel.y.low),
-                    (top, *high < self.panel.y.high),
-                ] {
-                    if inside {
-                        line(root, vec![(x - cap, end), (x + cap, end)], look.ink, 0.9)?;
-                    }
-                }
-                Ok(())
+                self.whisker(*look, self.x(*x, *shift), *low, *high)
             }),
             Layer::Cloud {
                 ink,
                 points,
                 crosses,
             } => {
-                let places: Vec<_> = points
-                    .iter()
-                    .map(|(x, y)| (self.x(*x, 0.0), self.y(*y)))
-                    .collect();
-                // Dots in several layers, so that where many lie it grows darker.
-                let layers = if *crosses { 1 } else { CLOUD_LAYERS };
-                // Few dots are drawn larger, so that they can be found.
-                let (radius, opacity) = match (*crosses, places.len() < FEW) {
-                    (true, _) => (2.2, 1.0),
-                    (false, true) => (1.7, 0.65),
-                    (false, false) => (1.2, 0.5),
-                };
-                for layer in 0..layers.min(places.len()) {
-                    sheet.push(Shape::Dots {
-                        crosses: *crosses,
-                        points: places.iter().skip(layer).step_by(layers).copied().collect(),
-                        radius: tenths(radius) as u32,
-                        paint: Paint { ink: *ink, opacity },
-                    });
-                }
+                self.cloud(*ink, points, *crosses);
                 Ok(())
             }
-            Layer::Upright { at, label } => {
-                let x = self.x(*at, 0.0);
-                sheet.dash("1.5 3");
-                line(root, vec![(x, self.top), (x, self.bottom)], Ink::Gray, 1.0)?;
-                sheet.dash("");
-                sheet.halo(true);
-                let style = text(SMALL - 1.0, Ink::Gray, HPos::Center, VPos::Top);
-                root.draw_text(label, &style, (x, self.top + tenths(3.0)))?;
-                sheet.halo(false);
-                Ok(())
-            }
-            Layer::Level { at, label, ink } => {
-                let y = self.y(*at);
-                sheet.dash("5 4");
-                line(root, vec![(self.left, y), (self.right, y)], *ink, 1.0)?;
-                sheet.dash("");
-                sheet.halo(true);
-                let style = text(SMALL, *ink, HPos::Right, VPos::Bottom);
-                root.draw_text(label, &style, (self.right - tenths(4.0), y - tenths(3.0)))?;
-                sheet.halo(false);
-                Ok(())
-            }
+            Layer::Upright { at, label } => self.upright(*at, label),
+            Layer::Level { at, label, ink } => self.level(*at, label, *ink),
             Layer::Note { at, lines } => self.note(*at, lines),
         }
+    }
+
+    /// The area between the low and the high ends.
+    fn band(&self, look: Look, ends: &[(f64, f64, f64)]) -> Result<(), DrawError> {
+        let root = self.root;
+        let low = ends
+            .iter()
+            .map(|(x, low, _)| (self.x(*x, 0.0), self.y(*low)));
+        let high = ends
+            .iter()
+            .map(|(x, _, high)| (self.x(*x, 0.0), self.y(*high)));
+        let corners: Vec<_> = low.chain(high.rev()).collect();
+        if corners.len() > 2 {
+            root.draw(&Polygon::new(corners, look.ink.color().mix(BAND).filled()))?;
+        }
+        Ok(())
+    }
+
+    /// A bar at `x` on the sheet. An end that the panel cuts off has no cap.
+    fn whisker(&self, look: Look, x: i32, low: f64, high: f64) -> Result<(), DrawError> {
+        let (root, cap) = (self.root, tenths(2.5));
+        let (bottom, top) = (self.y(low), self.y(high));
+        if bottom == top {
+            return Ok(());
+        }
+        line(root, vec![(x, bottom), (x, top)], look.ink, 0.9)?;
+        for (end, inside) in [
+            (bottom, low > self.panel.y.low),
+            (top, high < self.panel.y.high),
+        ] {
+            if inside {
+                line(root, vec![(x - cap, end), (x + cap, end)], look.ink, 0.9)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cloud(&self, ink: Ink, points: &[(f64, f64)], crosses: bool) {
+        let places: Vec<_> = points
+            .iter()
+            .map(|(x, y)| (self.x(*x, 0.0), self.y(*y)))
+            .collect();
+        // Dots in several layers, so that where many lie it grows darker.
+        let layers = if crosses { 1 } else { CLOUD_LAYERS };
+        // Few dots are drawn larger, so that they can be found.
+        let (radius, opacity) = match (crosses, places.len() < FEW) {
+            (true, _) => (2.2, 1.0),
+            (false, true) => (1.7, 0.65),
+            (false, false) => (1.2, 0.5),
+        };
+        for layer in 0..layers.min(places.len()) {
+            self.sheet.push(Shape::Dots {
+                crosses,
+                points: places.iter().skip(layer).step_by(layers).copied().collect(),
+                radius: tenths(radius) as u32,
+                paint: Paint { ink, opacity },
+            });
+        }
+    }
+
+    /// A dotted line from bottom to top, with its label at the top.
+    fn upright(&self, at: f64, label: &str) -> Result<(), DrawError> {
+        let (root, sheet) = (self.root, self.sheet);
+        let x = self.x(at, 0.0);
+        sheet.dash("1.5 3");
+        line(root, vec![(x, self.top), (x, self.bottom)], Ink::Gray, 1.0)?;
+        sheet.dash("");
+        sheet.halo(true);
+        let style = text(SMALL - 1.0, Ink::Gray, HPos::Center, VPos::Top);
+        root.draw_text(label, &style, (x, self.top + tenths(3.0)))?;
+        sheet.halo(false);
+        Ok(())
+    }
+
+    /// A dashed line from left to right, with its label above its right end.
+    fn level(&self, at: f64, label: &str, ink: Ink) -> Result<(), DrawError> {
+        let (root, sheet) = (self.root, self.sheet);
+        let y = self.y(at);
+        sheet.dash("5 4");
+        line(root, vec![(self.left, y), (self.right, y)], ink, 1.0)?;
+        sheet.dash("");
+        sheet.halo(true);
+        let style = text(SMALL, ink, HPos::Right, VPos::Bottom);
+        root.draw_text(label, &style, (self.right - tenths(4.0), y - tenths(3.0)))?;
+        sheet.halo(false);
+        Ok(())
     }
 
     /// A ring, and the text above to the right of it, where a falling curve leaves room; below to
