@@ -22,6 +22,7 @@ use crate::tardiness::{cache_aware, compliant_vector, devi_anderson};
 use crate::uniprocessor::fixed_priority::Response;
 use crate::uniprocessor::{Work, edf_response};
 use crate::verdict::Guarantee;
+use model::assignment::{Slices, Turns};
 use model::{Assignment, Duration, TaskId, Timing};
 use policy::catalog::Order;
 use serde::Serialize;
@@ -70,55 +71,13 @@ pub(super) fn all(
     let count = question.set.len();
     // In quanta a test for hard guarantees answers for soft ones, too.
     let meets_deadlines = !question.policy.is_soft_only();
-    let mut said: Vec<Option<Said>> = vec![None; count];
-    match assignment {
-        Assignment::Turns(turns) => {
-            let case = question.case(Point::GIVEN);
-            let (tasks, system) = question.books(&case);
-            let late = overheads::edf_fm::tardiness_bounds(&tasks, turns, &system);
-            for ((said, late), t) in said.iter_mut().zip(late).zip(tasks.iter()) {
-                *said = Some((t.deadline.saturating_add(late), false, edf_fm::INFO.name));
-            }
-        }
-        Assignment::Slices(slices) => {
-            let mut responses = Vec::new();
-            for here in pieces.by_place() {
-                let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
-                let times = edf_response::response_times(&tasks, &mut Work::of(RESPONSE_WORK));
-                for (at, piece) in here.iter().enumerate() {
-                    responses.push((*piece, times.as_ref().map(|t| t[at])));
-                }
-            }
-            for (index, parts) in slices.tasks.iter().enumerate() {
-                let Some((last, before)) = parts.split_last() else {
-                    continue;
-                };
-                let waited: Duration = before.iter().map(|s| s.window).sum();
-                let is_last = |piece: &Piece| {
-                    piece.task.index() == index
-                        && pieces.places[piece.place as usize].contains(last.cpu)
-                };
-                let own = responses
-                    .iter()
-                    .find(|(piece, _)| is_last(piece))
-                    .and_then(|(_, r)| *r);
-                let exact = before.is_empty() && own.is_some();
-                let response = waited.saturating_add(own.unwrap_or(last.window));
-                said[index] = Some((response, exact, "EDF response times"));
-            }
-        }
-        Assignment::Slots(_) => {}
-        Assignment::Quanta(_) if meets_deadlines => {}
-        Assignment::Clustered(_) | Assignment::Quanta(_) => {
-            for (here, cpus) in pieces.by_place().iter().zip(&pieces.places) {
-                let members = question.members_of(here);
-                let bounds = of_place(question, &members, cpus.len() as u32);
-                for (id, bound) in members.ids.iter().zip(bounds) {
-                    said[*id] = bound;
-                }
-            }
-        }
-    }
+    let said: Vec<Option<Said>> = match assignment {
+        Assignment::Turns(turns) => of_turns(question, turns),
+        Assignment::Slices(slices) => of_slices(slices, pieces, count),
+        Assignment::Slots(_) => vec![None; count],
+        Assignment::Quanta(_) if meets_deadlines => vec![None; count],
+        Assignment::Clustered(_) | Assignment::Quanta(_) => of_places(question, pieces, count),
+    };
     // A deadline that is met is the word of the test that accepted the task's own place.
     let mut decided_by = vec![answers::by_policy(question); count];
     for piece in &pieces.pieces {
@@ -157,6 +116,62 @@ pub(super) fn all(
         })
     };
     question.set.ids().zip(said).filter_map(bound).collect()
+}
+
+/// The bounds of tasks whose jobs take turns on two processors.
+fn of_turns(question: &Question<'_>, turns: &Turns) -> Vec<Option<Said>> {
+    let case = question.case(Point::GIVEN);
+    let (tasks, system) = question.books(&case);
+    let late = overheads::edf_fm::tardiness_bounds(&tasks, turns, &system);
+    tasks
+        .iter()
+        .zip(late)
+        .map(|(t, late)| Some((t.deadline.saturating_add(late), false, edf_fm::INFO.name)))
+        .collect()
+}
+
+/// The bounds of tasks cut into slices: the windows of all slices but the last, and the response of
+/// that one on its processor, or its window where the analysis gives up.
+fn of_slices(slices: &Slices, pieces: &Pieces, count: usize) -> Vec<Option<Said>> {
+    let mut said = vec![None; count];
+    let mut responses = Vec::new();
+    for here in pieces.by_place() {
+        let tasks: Vec<Timing> = here.iter().map(|p| p.timing).collect();
+        let times = edf_response::response_times(&tasks, &mut Work::of(RESPONSE_WORK));
+        for (at, piece) in here.iter().enumerate() {
+            responses.push((*piece, times.as_ref().map(|t| t[at])));
+        }
+    }
+    for (index, parts) in slices.tasks.iter().enumerate() {
+        let Some((last, before)) = parts.split_last() else {
+            continue;
+        };
+        let waited: Duration = before.iter().map(|s| s.window).sum();
+        let is_last = |piece: &Piece| {
+            piece.task.index() == index && pieces.places[piece.place as usize].contains(last.cpu)
+        };
+        let own = responses
+            .iter()
+            .find(|(piece, _)| is_last(piece))
+            .and_then(|(_, r)| *r);
+        let exact = before.is_empty() && own.is_some();
+        let response = waited.saturating_add(own.unwrap_or(last.window));
+        said[index] = Some((response, exact, "EDF response times"));
+    }
+    said
+}
+
+/// The bounds of tasks that each stay on one processor or cluster.
+fn of_places(question: &Question<'_>, pieces: &Pieces, count: usize) -> Vec<Option<Said>> {
+    let mut said = vec![None; count];
+    for (here, cpus) in pieces.by_place().iter().zip(&pieces.places) {
+        let members = question.members_of(here);
+        let bounds = of_place(question, &members, cpus.len() as u32);
+        for (id, bound) in members.ids.iter().zip(bounds) {
+            said[*id] = bound;
+        }
+    }
+    said
 }
 
 /// The responses on one processor or cluster, in order.

@@ -9,13 +9,13 @@ use super::charged::Case;
 use super::costs::Rule;
 use super::question::Question;
 use super::split;
-use crate::overheads::{self, Way};
+use crate::overheads::{self, Piece, Way};
 use crate::partition::affinity;
 use crate::partition::{EXACT_PLACEMENTS, Fit, Order};
 use crate::uniprocessor::Work;
 use crate::verdict::Guarantee;
 use model::assignment::Clustered;
-use model::{Assignment, Ratio, Timing, exact};
+use model::{Assignment, CpuSet, Ratio, TaskId, Timing, exact};
 use std::fmt;
 
 /// The most evaluations of one task's demand for one placement.
@@ -166,27 +166,55 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
         return split::assign(question, case).err().unwrap_or_default();
     }
     let inflated = question.inflated(case);
+    if let Some(reason) = refusal_by_demand(question, &inflated) {
+        return reason;
+    }
+    // The first way that failed is told of.
+    let Some(first) = packings(question).first().copied() else {
+        return String::new();
+    };
+    let packed = match question.given {
+        Some(Assignment::Clustered(c)) => Ok(c.cluster_of.clone()),
+        _ => pack(question, case, first),
+    };
+    match packed {
+        Err(task) => refusal_of_task(question, task, &inflated[task as usize], first),
+        Ok(cluster_of) => {
+            let pieces = question.pieces(case, &clustered(question, cluster_of));
+            let inside = pieces.by_place();
+            let failing = inside.iter().zip(&pieces.places).find(|(here, cpus)| {
+                !question.place_holds(&question.members_of(here), cpus.len() as u32)
+            });
+            failing.map_or_else(String::new, |(here, cpus)| {
+                refusal_of_place(question, here, cpus)
+            })
+        }
+    }
+}
+
+/// Why no packing can hold, if a task alone or all tasks together ask for more than there is.
+fn refusal_by_demand(question: &Question<'_>, inflated: &[Timing]) -> Option<String> {
     let set = question.set;
-    let name = |index: usize| set.name(model::TaskId(index as u32));
+    let name = |index: usize| set.name(TaskId(index as u32));
     if let Some(heavy) = inflated.iter().position(|t| t.wcet > t.period) {
         let t = &inflated[heavy];
-        return format!(
+        return Some(format!(
             "`{}` needs {} every {}: more than one processor",
             name(heavy),
             t.wcet.rounded(),
             t.period.rounded()
-        );
+        ));
     }
     if question.guarantee == Guarantee::Hard
         && let Some(late) = inflated.iter().position(|t| t.wcet > t.deadline)
     {
         let t = &inflated[late];
-        return format!(
+        return Some(format!(
             "`{}` needs {} within {}: more than there is time for",
             name(late),
             t.wcet.rounded(),
             t.deadline.rounded()
-        );
+        ));
     }
     let m = question.site.cpus.len();
     if exact::cmp_sum(
@@ -196,77 +224,69 @@ pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
     .is_gt()
     {
         let u: f64 = inflated.iter().map(|t| t.utilization().to_f64()).sum();
-        return format!("the set asks for {u:.3} of {m} processors");
+        return Some(format!("the set asks for {u:.3} of {m} processors"));
     }
-    // The first way that failed is told of.
-    let Some(first) = packings(question).first().copied() else {
-        return String::new();
-    };
-    let several = question.site.clusters.len() > 1;
+    None
+}
+
+/// Why a packing failed: no place takes this task.
+fn refusal_of_task(
+    question: &Question<'_>,
+    task: u32,
+    inflated: &Timing,
+    packing: Packing,
+) -> String {
     let overheads = match question.bill.rule {
         Rule::OneDelay => "",
         Rule::ByPiece => ", with the cache delays that the tasks there cause",
         Rule::AllOverheads | Rule::Paper => ", with the overheads of all who live there",
     };
-    let packed = match question.given {
-        Some(Assignment::Clustered(c)) => Ok(c.cluster_of.clone()),
-        _ => pack(question, case, first),
+    let name = question.set.name(TaskId(task));
+    let u = inflated.utilization().to_f64();
+    if !packing.tested {
+        format!(
+            "`{name}` needs {u:.3} of a processor, and none has as much left by any of the heuristics; another packing may"
+        )
+    } else {
+        format!(
+            "`{name}`, which needs {} within {}, finds no place that passes{overheads}, by any of the heuristics; another \
+             packing may hold",
+            inflated.wcet.rounded(),
+            inflated.deadline.min(inflated.period).rounded()
+        )
+    }
+}
+
+/// Why the tasks of one place do not hold there.
+fn refusal_of_place(question: &Question<'_>, here: &[&Piece], cpus: &CpuSet) -> String {
+    let several = question.site.clusters.len() > 1;
+    let load: f64 = here.iter().map(|p| p.timing.utilization().to_f64()).sum();
+    let another = match question.given {
+        None if several => "; another packing may hold",
+        _ => "",
     };
-    match packed {
-        Err(task) => {
-            let t = &inflated[task as usize];
-            let (name, u) = (name(task as usize), t.utilization().to_f64());
-            if !first.tested {
-                format!(
-                    "`{name}` needs {u:.3} of a processor, and none has as much left by any of the heuristics; another packing may"
-                )
-            } else {
-                format!(
-                    "`{name}`, which needs {} within {}, finds no place that passes{overheads}, by any of the heuristics; another \
-                     packing may hold",
-                    t.wcet.rounded(),
-                    t.deadline.min(t.period).rounded()
-                )
-            }
-        }
-        Ok(cluster_of) => {
-            let pieces = question.pieces(case, &clustered(question, cluster_of));
-            let inside = pieces.by_place();
-            let failing = inside.iter().zip(&pieces.places).find(|(here, cpus)| {
-                !question.place_holds(&question.members_of(here), cpus.len() as u32)
-            });
-            let Some((here, cpus)) = failing else {
-                return String::new();
-            };
-            let load: f64 = here.iter().map(|p| p.timing.utilization().to_f64()).sum();
-            let another = match question.given {
-                None if several => "; another packing may hold",
-                _ => "",
-            };
-            if load > cpus.len() as f64 {
-                return match several {
-                    true => format!(
-                        "processors {cpus} are asked for {load:.3} of {}{another}",
-                        cpus.len()
-                    ),
-                    false => format!(
-                        "the set asks for {load:.3} of {} processors{}",
-                        cpus.len(),
-                        match question.bill.rule {
-                            Rule::OneDelay => "",
-                            Rule::ByPiece => " with cache delays",
-                            Rule::AllOverheads | Rule::Paper => " with overheads",
-                        }
-                    ),
-                };
-            }
-            match (cpus.len(), question.policy.is_edf()) {
-                (1, true) => format!("on processor {cpus} a deadline is missed{another}"),
-                (1, _) => format!("on processor {cpus} a response time is too long{another}"),
-                _ => format!(
-                    "no test shows that processors {cpus} meet every deadline; they may or may not{another}"
-                ),
-            }
-        }
+    if load > cpus.len() as f64 {
+        return match several {
+            true => format!(
+                "processors {cpus} are asked for {load:.3} of {}{another}",
+                cpus.len()
+            ),
+            false => format!(
+                "the set asks for {load:.3} of {} processors{}",
+                cpus.len(),
+                match question.bill.rule {
+                    Rule::OneDelay => "",
+                    Rule::ByPiece => " with cache delays",
+                    Rule::AllOverheads | Rule::Paper => " with overheads",
+                }
+            ),
+        };
+    }
+    match (cpus.len(), question.policy.is_edf()) {
+        (1, true) => format!("on processor {cpus} a deadline is missed{another}"),
+        (1, _) => format!("on processor {cpus} a response time is too long{another}"),
+        _ => format!(
+            "no test shows that processors {cpus} meet every deadline; they may or may not{another}"
+        ),
     }
 }
