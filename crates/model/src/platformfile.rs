@@ -209,74 +209,84 @@ fn write_platform(out: &mut String, platform: &Platform) -> std::fmt::Result {
         }
         writeln!(out, "]")?;
     }
-    for p in &platform.processors {
-        writeln!(out, "\n[[processors]]")?;
-        writeln!(
-            out,
-            "id = {}\ncore = {}\nsocket = {}",
-            p.id, p.core, p.socket
-        )?;
-        if p.node != 0 {
-            writeln!(out, "node = {}", p.node)?;
-        }
-        for (key, value) in [("online", p.online), ("usable", p.usable)] {
-            if !value {
-                writeln!(out, "{key} = false")?;
-            }
-        }
-        if let Some(capacity) = p.capacity {
-            writeln!(out, "capacity = {capacity}")?;
-        }
+    for processor in &platform.processors {
+        write_processor(out, processor)?;
     }
     let mut written: Vec<&Cache> = Vec::new();
     for cache in &platform.caches {
-        let alike = |other: &Cache| {
-            Cache {
-                shared_by: CpuSet::new(),
-                ..other.clone()
-            } == Cache {
-                shared_by: CpuSet::new(),
-                ..cache.clone()
-            }
-        };
-        if written.iter().any(|w| alike(w)) {
+        if written.iter().any(|w| is_alike(w, cache)) {
             continue;
         }
         written.push(cache);
-        let kind = match cache.kind {
-            CacheKind::Data => "data",
-            CacheKind::Instruction => "instruction",
-            CacheKind::Unified => "unified",
-        };
-        writeln!(
-            out,
-            "\n[[caches]]\nlevel = {}\nkind = \"{kind}\"",
-            cache.level
-        )?;
-        if let Some(size) = cache.size {
-            writeln!(out, "size = \"{size}\"")?;
-        }
-        for (key, value) in [
-            ("ways", cache.ways),
-            ("line", cache.line),
-            ("sets", cache.sets),
-        ] {
-            if let Some(value) = value {
-                writeln!(out, "{key} = {value}")?;
-            }
-        }
         let groups: Vec<String> = platform
             .caches
             .iter()
-            .filter(|c| alike(c))
+            .filter(|c| is_alike(c, cache))
             .map(|c| format!("\"{}\"", c.shared_by))
             .collect();
-        match &groups[..] {
-            [one] => writeln!(out, "shared_by = {one}")?,
-            _ => writeln!(out, "shared_by = [{}]", groups.join(", "))?,
-        }
+        write_caches(out, cache, &groups)?;
     }
     Ok(())
+}
+
+fn write_processor(out: &mut String, processor: &Processor) -> std::fmt::Result {
+    writeln!(out, "\n[[processors]]")?;
+    writeln!(
+        out,
+        "id = {}\ncore = {}\nsocket = {}",
+        processor.id, processor.core, processor.socket
+    )?;
+    if processor.node != 0 {
+        writeln!(out, "node = {}", processor.node)?;
+    }
+    for (key, value) in [("online", processor.online), ("usable", processor.usable)] {
+        if !value {
+            writeln!(out, "{key} = false")?;
+        }
+    }
+    if let Some(capacity) = processor.capacity {
+        writeln!(out, "capacity = {capacity}")?;
+    }
+    Ok(())
+}
+
+/// Are two caches the same but for the processors that share them?
+fn is_alike(one: &Cache, other: &Cache) -> bool {
+    let unshared = |cache: &Cache| Cache {
+        shared_by: CpuSet::new(),
+        ..cache.clone()
+    };
+    unshared(one) == unshared(other)
+}
+
+/// Writes caches alike as one table, with the processors that share each of them.
+fn write_caches(out: &mut String, cache: &Cache, groups: &[String]) -> std::fmt::Result {
+    let kind = match cache.kind {
+        CacheKind::Data => "data",
+        CacheKind::Instruction => "instruction",
+        CacheKind::Unified => "unified",
+    };
+    writeln!(
+        out,
+        "\n[[caches]]\nlevel = {}\nkind = \"{kind}\"",
+        cache.level
+    )?;
+    if let Some(size) = cache.size {
+        writeln!(out, "size = \"{size}\"")?;
+    }
+    for (key, value) in [
+        ("ways", cache.ways),
+        ("line", cache.line),
+        ("sets", cache.sets),
+    ] {
+        if let Some(value) = value {
+            writeln!(out, "{key} = {value}")?;
+        }
+    }
+    match groups {
+        [one] => writeln!(out, "shared_by = {one}"),
+        _ => writeln!(out, "shared_by = [{}]", groups.join(", ")),
+    }
 }
 
 impl Value<'_, '_> {

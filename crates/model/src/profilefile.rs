@@ -344,83 +344,95 @@ fn write_profile(out: &mut String, profile: &Profile) -> std::fmt::Result {
     if let Some(period) = profile.tick_period {
         writeln!(out, "tick_period = \"{period}\"")?;
     }
-    let p = &profile.provenance;
+    write_provenance(out, &profile.provenance)?;
+    for curve in &profile.cpmd {
+        write_cpmd_curve(out, curve)?;
+    }
+    for curve in &profile.overheads {
+        write_overhead_curve(out, curve)?;
+    }
+    Ok(())
+}
+
+fn write_provenance(out: &mut String, provenance: &Provenance) -> std::fmt::Result {
     writeln!(out, "\n[provenance]")?;
     for (key, text) in [
-        ("source", &p.source),
-        ("command", &p.command),
-        ("time", &p.time),
-        ("machine", &p.machine),
-        ("kernel", &p.kernel),
+        ("source", &provenance.source),
+        ("command", &provenance.command),
+        ("time", &provenance.time),
+        ("machine", &provenance.machine),
+        ("kernel", &provenance.kernel),
     ] {
         if !text.is_empty() {
             writeln!(out, "{key} = {}", quoted(text))?;
         }
     }
-    if let Some(seed) = p.seed {
+    if let Some(seed) = provenance.seed {
         writeln!(out, "seed = {}", whole(seed))?;
     }
-    if !p.warnings.is_empty() {
+    if !provenance.warnings.is_empty() {
         writeln!(out, "warnings = [")?;
-        for warning in &p.warnings {
+        for warning in &provenance.warnings {
             writeln!(out, "    {},", quoted(warning))?;
         }
         writeln!(out, "]")?;
     }
-    if !p.settings.is_empty() {
+    if !provenance.settings.is_empty() {
         writeln!(out, "\n[provenance.settings]")?;
-        for (key, text) in &p.settings {
+        for (key, text) in &provenance.settings {
             writeln!(out, "{} = {}", quoted(key), quoted(text))?;
         }
     }
-    for curve in &profile.cpmd {
-        writeln!(out, "\n[[cpmd]]")?;
-        writeln!(
-            out,
-            "resumption = {}",
-            quoted(&curve.resumption.to_string())
-        )?;
-        writeln!(out, "load = {}", quoted(&curve.load.to_string()))?;
-        writeln!(out, "write_ratio = {}", float(curve.write_ratio))?;
-        writeln!(out, "points = [")?;
-        for point in &curve.points {
-            let mut parts = vec![format!("wss = \"{}\"", point.wss)];
-            push_samples(&mut parts, point.samples);
-            push(&mut parts, "average", point.average);
-            push(&mut parts, "deviation", point.deviation);
-            push(&mut parts, "maximum", point.maximum);
-            if !point.percentiles.is_empty() {
-                let pairs: Vec<String> = point
-                    .percentiles
-                    .iter()
-                    .map(|(percent, delay)| format!("[{}, \"{delay}\"]", float(*percent)))
-                    .collect();
-                parts.push(format!("percentiles = [{}]", pairs.join(", ")));
-            }
-            if let Some((low, high)) = point.average_interval {
-                parts.push(format!("average_interval = [\"{low}\", \"{high}\"]"));
-            }
-            writeln!(out, "    {{ {} }},", parts.join(", "))?;
-        }
-        writeln!(out, "]")?;
-    }
-    for curve in &profile.overheads {
-        writeln!(out, "\n[[overheads]]")?;
-        writeln!(out, "kind = {}", quoted(curve.kind.name()))?;
-        if !curve.policy.is_empty() {
-            writeln!(out, "policy = {}", quoted(&curve.policy))?;
-        }
-        writeln!(out, "points = [")?;
-        for point in &curve.points {
-            let mut parts = vec![format!("tasks = {}", point.tasks)];
-            push_samples(&mut parts, point.samples);
-            push(&mut parts, "average", point.average);
-            push(&mut parts, "maximum", point.maximum);
-            writeln!(out, "    {{ {} }},", parts.join(", "))?;
-        }
-        writeln!(out, "]")?;
-    }
     Ok(())
+}
+
+fn write_cpmd_curve(out: &mut String, curve: &CpmdCurve) -> std::fmt::Result {
+    writeln!(out, "\n[[cpmd]]")?;
+    writeln!(
+        out,
+        "resumption = {}",
+        quoted(&curve.resumption.to_string())
+    )?;
+    writeln!(out, "load = {}", quoted(&curve.load.to_string()))?;
+    writeln!(out, "write_ratio = {}", float(curve.write_ratio))?;
+    writeln!(out, "points = [")?;
+    for point in &curve.points {
+        let mut parts = vec![format!("wss = \"{}\"", point.wss)];
+        push_samples(&mut parts, point.samples);
+        push(&mut parts, "average", point.average);
+        push(&mut parts, "deviation", point.deviation);
+        push(&mut parts, "maximum", point.maximum);
+        if !point.percentiles.is_empty() {
+            let pairs: Vec<String> = point
+                .percentiles
+                .iter()
+                .map(|(percent, delay)| format!("[{}, \"{delay}\"]", float(*percent)))
+                .collect();
+            parts.push(format!("percentiles = [{}]", pairs.join(", ")));
+        }
+        if let Some((low, high)) = point.average_interval {
+            parts.push(format!("average_interval = [\"{low}\", \"{high}\"]"));
+        }
+        writeln!(out, "    {{ {} }},", parts.join(", "))?;
+    }
+    writeln!(out, "]")
+}
+
+fn write_overhead_curve(out: &mut String, curve: &OverheadCurve) -> std::fmt::Result {
+    writeln!(out, "\n[[overheads]]")?;
+    writeln!(out, "kind = {}", quoted(curve.kind.name()))?;
+    if !curve.policy.is_empty() {
+        writeln!(out, "policy = {}", quoted(&curve.policy))?;
+    }
+    writeln!(out, "points = [")?;
+    for point in &curve.points {
+        let mut parts = vec![format!("tasks = {}", point.tasks)];
+        push_samples(&mut parts, point.samples);
+        push(&mut parts, "average", point.average);
+        push(&mut parts, "maximum", point.maximum);
+        writeln!(out, "    {{ {} }},", parts.join(", "))?;
+    }
+    writeln!(out, "]")
 }
 
 fn push(parts: &mut Vec<String>, key: &str, value: Option<impl std::fmt::Display>) {
