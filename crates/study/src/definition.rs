@@ -126,19 +126,7 @@ impl Study {
             .map(|cap| self.recipe(*cap).prepare().map_err(|e| e.at("caps")))
             .collect::<Result<_>>()?;
         let delays = self.delays.values();
-        let counts = caps.len().saturating_mul(delays.len());
-        let counts = counts.saturating_mul(self.policies.len().max(1));
-        if counts > MAX_COUNTS {
-            return Err(Error::new(format!(
-                "{} caps, {} delays and {} policies are {counts} counts",
-                caps.len(),
-                delays.len(),
-                self.policies.len()
-            ))
-            .remedy(format!(
-                "at most {MAX_COUNTS}: widen the steps, or split the study"
-            )));
-        }
+        self.check_counts(caps.len(), delays.len())?;
         let times =
             |d: &Duration| Duration::from_nanos(d.nanos().saturating_mul(u64::from(self.charge)));
         let charged = delays.iter().map(times).collect();
@@ -151,28 +139,7 @@ impl Study {
             .at("charge")
             .remedy("leave out `charge`, or set `accounting = \"one-delay\"`"));
         }
-        if self.policies.is_empty() {
-            return Err(Error::new("no policy is named")
-                .at("policies")
-                .remedy("give at least one, such as `g-edf`"));
-        }
-        let policies: Vec<Candidate> = self
-            .policies
-            .iter()
-            .map(|name| {
-                Candidate::find(name, &self.platform, self.guarantee, &self.charged)
-                    .map_err(|e| e.at("policies"))
-            })
-            .collect::<Result<_>>()?;
-        for (i, policy) in policies.iter().enumerate() {
-            if policies[..i].iter().any(|p| p.label() == policy.label()) {
-                return Err(
-                    Error::new(format!("the policy `{}` is named twice", policy.name()))
-                        .at("policies")
-                        .remedy("name it once"),
-                );
-            }
-        }
+        let policies = self.candidates()?;
         Ok(Prepared {
             caps,
             generators,
@@ -182,6 +149,51 @@ impl Study {
             policies,
             processors,
         })
+    }
+
+    /// Refuses more counts than [`MAX_COUNTS`], by how many caps and delays there are.
+    fn check_counts(&self, caps: usize, delays: usize) -> Result<()> {
+        let counts = caps.saturating_mul(delays);
+        let counts = counts.saturating_mul(self.policies.len().max(1));
+        if counts > MAX_COUNTS {
+            return Err(Error::new(format!(
+                "{} caps, {} delays and {} policies are {counts} counts",
+                caps,
+                delays,
+                self.policies.len()
+            ))
+            .remedy(format!(
+                "at most {MAX_COUNTS}: widen the steps, or split the study"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The policies, each once.
+    fn candidates(&self) -> Result<Vec<Candidate>> {
+        if self.policies.is_empty() {
+            return Err(Error::new("no policy is named")
+                .at("policies")
+                .remedy("give at least one, such as `g-edf`"));
+        }
+        let candidates: Vec<Candidate> = self
+            .policies
+            .iter()
+            .map(|name| {
+                Candidate::find(name, &self.platform, self.guarantee, &self.charged)
+                    .map_err(|e| e.at("policies"))
+            })
+            .collect::<Result<_>>()?;
+        for (i, policy) in candidates.iter().enumerate() {
+            if candidates[..i].iter().any(|p| p.label() == policy.label()) {
+                return Err(
+                    Error::new(format!("the policy `{}` is named twice", policy.name()))
+                        .at("policies")
+                        .remedy("name it once"),
+                );
+            }
+        }
+        Ok(candidates)
     }
 
     /// How the sets of a cap are made.

@@ -48,19 +48,7 @@ pub fn from_toml(
     let document = Document::parse(text)?;
     let root = document.root();
     root.only(&KEYS)?;
-    let base = match root.get("based_on") {
-        Some(v) => presets::find(v.text()?).map_err(|e| v.place(e))?,
-        None => {
-            for key in ["policies", "utilizations", "periods", "caps", "delays"] {
-                root.need(key).map_err(|e| {
-                    e.remedy(format!(
-                        "add `{key} = …`, or `based_on = \"ospert10-fig5\"`"
-                    ))
-                })?;
-            }
-            presets::find("ospert10-fig5")?
-        }
-    };
+    let base = base_of(&root)?;
     let own_name = root.get("based_on").is_none();
     let mut study = Study {
         name: text_or(&root, "name", if own_name { "study" } else { &base.name })?,
@@ -80,15 +68,7 @@ pub fn from_toml(
         },
         guarantee: match root.get("guarantee") {
             None => base.guarantee,
-            Some(v) => match v.text()? {
-                "hard" => Guarantee::Hard,
-                "soft" => Guarantee::Soft,
-                other => {
-                    return Err(v
-                        .error(format!("unknown guarantee `{other}`"))
-                        .remedy("write `hard` or `soft`"));
-                }
-            },
+            Some(v) => guarantee_of(&v)?,
         },
         utilizations: parsed_or(&root, "utilizations", base.utilizations)?,
         periods: parsed_or(&root, "periods", base.periods)?,
@@ -124,6 +104,33 @@ pub fn from_toml(
         study.delays = Grid::<Duration>::new(from, to, step).map_err(|e| v.place(e))?;
     }
     Ok(study)
+}
+
+/// The study whose parameters hold where a file names none.
+fn base_of(root: &Table<'_, '_>) -> Result<Study> {
+    match root.get("based_on") {
+        Some(v) => presets::find(v.text()?).map_err(|e| v.place(e)),
+        None => {
+            for key in ["policies", "utilizations", "periods", "caps", "delays"] {
+                root.need(key).map_err(|e| {
+                    e.remedy(format!(
+                        "add `{key} = …`, or `based_on = \"ospert10-fig5\"`"
+                    ))
+                })?;
+            }
+            presets::find("ospert10-fig5")
+        }
+    }
+}
+
+fn guarantee_of(value: &Value<'_, '_>) -> Result<Guarantee> {
+    match value.text()? {
+        "hard" => Ok(Guarantee::Hard),
+        "soft" => Ok(Guarantee::Soft),
+        other => Err(value
+            .error(format!("unknown guarantee `{other}`"))
+            .remedy("write `hard` or `soft`")),
+    }
 }
 
 fn text_or(table: &Table<'_, '_>, key: &str, default: &str) -> Result<String> {
