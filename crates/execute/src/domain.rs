@@ -122,7 +122,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         self.releases
             .key()
             .min(self.books.arrivals.key())
-            .min(self.books.limits.key())
+            .min(self.books.looks.key())
             .min(self.books.timer)
             .min(self.books.horizon.nanos())
             .min(self.books.team.stage_end.load(Ordering::Acquire))

@@ -212,7 +212,7 @@ impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Domains<P, B> {
             if let Some(producer) = producers.next() {
                 domain.books.producer = producer;
             }
-            domain.take_over(team, &self.route, &carried, index);
+            domain.take_over(team, &self.route, &mut carried, index);
         }
         // Those that this stage has no domain for are kept for the next one.
         if let Some(domain) = self.domains.first() {

@@ -1,7 +1,9 @@
 //! What the engine knows of a task: its parameters, and how far its jobs have come. Pure data.
 
 use crate::ids::Place;
-use model::{CpuId, Duration, Instant, Timing};
+use job::{Handed, Life, State};
+use model::{CpuId, Duration, Timing};
+use policy::NONE;
 
 /// The parameters of a task, which never change within a run.
 #[derive(Clone, Copy, Debug)]
@@ -34,57 +36,78 @@ impl Parameters {
 }
 
 /// How far the jobs of a task have come. One domain owns it at a time; it moves with the task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TaskState {
-    /// Does this domain own the task? The other fields mean nothing otherwise.
-    pub owned: bool,
-    /// The number of its current job, or of its next one if none is current.
-    pub number: u64,
-    /// Has the task a current job?
-    pub current: bool,
-    /// Was that job shown to have started?
-    pub started: bool,
-    /// Its nominal release.
-    pub release: Instant,
-    /// Which part of it, where it is split.
-    pub part: u32,
-    /// Processor time of the current job, in nanoseconds. Kept only where there are slices
-    /// or budgets.
-    pub executed: u64,
-    /// What the current job may still execute in this part, in nanoseconds; `u64::MAX`: no limit.
-    pub slice_left: u64,
-    /// What it may still execute altogether, likewise.
-    pub budget_left: u64,
-    /// The processor time of the task up to which the three above are accounted for.
+    /// The task and its current job.
+    pub life: Life,
+    /// The processor time of the task up to which the life is told what it has executed. That is
+    /// kept only where there are slices or budgets.
     pub accounted: u64,
     /// Where it runs.
     pub place: Option<Place>,
-    /// The processor on which it last ran, for traces.
-    pub last: Option<CpuId>,
-    /// How many of its jobs were cut short whose pieces of work are not done.
-    pub behind: u32,
     /// Was the current job put on a processor in the step that released it?
     pub prompt: bool,
+    /// The processor on which it last ran when this domain gave it away.
+    left: u32,
 }
 
 impl TaskState {
     /// Of a task none of whose jobs was released.
     pub fn new(owned: bool) -> Self {
         TaskState {
-            owned,
-            number: 0,
-            current: false,
-            started: false,
-            release: Instant::ZERO,
-            part: 0,
-            executed: 0,
-            slice_left: u64::MAX,
-            budget_left: u64::MAX,
+            life: if owned { Life::new() } else { Life::away() },
             accounted: 0,
             place: None,
-            last: None,
-            behind: 0,
             prompt: false,
+            left: NONE,
         }
     }
+
+    /// Does this domain own the task?
+    pub fn is_owned(&self) -> bool {
+        self.life.state() != State::Away
+    }
+
+    /// The processor on which it last ran, as far as this domain knows; for traces.
+    pub fn last(&self) -> Option<CpuId> {
+        let last = match self.is_owned() {
+            true => self.life.last(),
+            false => self.left,
+        };
+        (last != NONE).then_some(CpuId(last))
+    }
+
+    /// Gives the task, which runs nowhere, to another domain.
+    pub fn hand_over(&mut self) -> Moving {
+        self.left = self.life.last();
+        Moving {
+            handed: self.life.hand_over(),
+            accounted: self.accounted,
+            prompt: self.prompt,
+        }
+    }
+
+    /// Takes the task over from another domain of the same stage.
+    pub fn receive(&mut self, moving: Moving) {
+        self.life.receive(moving.handed);
+        self.accounted = moving.accounted;
+        self.prompt = moving.prompt;
+        self.place = None;
+    }
+
+    /// Takes the task over from another stage.
+    pub fn receive_anew(&mut self, moving: Moving) {
+        self.life.receive_anew(moving.handed);
+        self.accounted = moving.accounted;
+        self.prompt = false;
+        self.place = None;
+    }
+}
+
+/// A task on its way to another domain.
+#[derive(Debug)]
+pub(crate) struct Moving {
+    pub handed: Handed,
+    accounted: u64,
+    prompt: bool,
 }

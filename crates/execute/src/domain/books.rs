@@ -1,13 +1,14 @@
 //! The books of a domain: its processors, its tasks, what is known of them, and the backend that
 //! carries decisions out. What is done with them is in the modules beside.
 
+use super::enforcement::{NEARLY, SHORTEST};
 use super::samples::Samples;
 use crate::backend::{Backend, Choice};
 use crate::ids::{DomainId, Place};
 use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
+use job::Limits;
 use model::{CpuId, Duration, Enforcement, Instant, Result, TaskId};
-use policy::Job;
 use policy::tournament::Tournament;
 use std::sync::Arc;
 use trace::recorder::Producer;
@@ -46,16 +47,15 @@ pub(crate) struct Books<B: Backend> {
     pub(super) coming: Vec<(Place, TaskId)>,
     pub horizon: Instant,
     pub enforcement: Enforcement,
-    pub quantum: Duration,
-    /// Is execution time to be kept?
-    pub(super) limited: bool,
+    /// How budgets and slices are kept. Execution time is kept where there are any.
+    pub(super) limits: Limits,
     /// By place: the task that runs there.
     pub running: Vec<Option<TaskId>>,
     pub(super) shown: Vec<Shown>,
     /// By place: the server that it serves.
     pub(super) serving: Vec<Option<u32>>,
     /// By place: when to look at what its job has executed.
-    pub limits: Tournament,
+    pub looks: Tournament,
     /// By task: when a pushed job becomes ready here.
     pub arrivals: Tournament,
     /// When the policy wants to be woken, in nanoseconds; `u64::MAX`: never.
@@ -114,12 +114,16 @@ impl<B: Backend> Books<B> {
             coming: Vec::with_capacity(places),
             horizon: parts.horizon,
             enforcement: parts.enforcement,
-            quantum: parts.quantum,
-            limited: parts.limited || parts.enforcement != Enforcement::Off,
+            limits: Limits::new(
+                parts.limited,
+                parts.enforcement,
+                parts.quantum.max(Duration::from_nanos(1)),
+            )
+            .timers(SHORTEST, NEARLY),
             running: vec![None; places],
             shown: vec![Shown::Busy; places],
             serving: vec![None; places],
-            limits: Tournament::new(places),
+            looks: Tournament::new(places),
             arrivals: Tournament::new(tasks),
             timer: u64::MAX,
             early: parts.early.nanos().min(10_000_000),
@@ -164,7 +168,11 @@ impl<B: Backend> Books<B> {
     pub fn foresee(&self, task: TaskId) {
         let at = task.index();
         self.backend.foresee(task);
-        std::hint::black_box((self.parameters[at], self.tasks[at], self.producer.foresee()));
+        std::hint::black_box((
+            self.parameters[at],
+            self.tasks[at].clone(),
+            self.producer.foresee(),
+        ));
     }
 
     /// The nominal release of a job; of a triggered one, once it was released.
@@ -183,27 +191,16 @@ impl<B: Backend> Books<B> {
         Instant::from_nanos(release.saturating_add(self.parameters[task.index()].deadline.nanos()))
     }
 
-    /// The current job of a task as policies see it.
-    pub fn job(&self, task: TaskId) -> Job {
-        let state = &self.tasks[task.index()];
-        Job {
-            task,
-            number: state.number,
-            release: state.release,
-            deadline: self.deadline_of(task, state.number),
-            part: state.part,
-        }
-    }
-
     /// The choice of the current job of a task, as its program may read it.
     pub fn choice(&self, task: TaskId) -> Choice {
         let state = &self.tasks[task.index()];
+        let life = &state.life;
         Choice {
-            number: state.number,
-            release: state.release,
-            deadline: self.deadline_of(task, state.number),
+            number: life.number(),
+            release: life.release(),
+            deadline: life.deadline(),
             now: self.now,
-            before: state.last.filter(|_| state.started),
+            before: state.last().filter(|_| life.has_started()),
         }
     }
 }

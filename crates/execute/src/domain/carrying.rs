@@ -16,7 +16,7 @@ impl<B: Backend> Books<B> {
         let here = self.here;
         let chosen = actions.list.iter().rev().find_map(|action| match action {
             Action::Run { place, task } if *place == here => {
-                Some((*task, self.tasks[task.index()].number))
+                Some((*task, self.tasks[task.index()].life.number()))
             }
             _ => None,
         });
@@ -70,7 +70,7 @@ impl<B: Backend> Books<B> {
         if self.late.contains(&task) {
             return;
         }
-        let job = Some((task, self.tasks[task.index()].number));
+        let job = Some((task, self.tasks[task.index()].life.number()));
         let (cpu, now) = (self.cpus[place.index()], self.now);
         self.producer.push(Record::overhead_begin(
             now,
@@ -91,13 +91,13 @@ impl<B: Backend> Books<B> {
         let choice = self.choice(task);
         let done = self.backend.run(task, place, &choice);
         self.check(done);
-        if self.limited {
+        if self.limits.any() {
             self.tasks[task.index()].accounted = self.backend.executed(task);
         }
         self.tasks[task.index()].place = Some(place);
         self.backend.begin_work(task, place);
         self.running[place.index()] = Some(task);
-        if self.limited {
+        if self.limits.any() {
             self.set_limit(place, task);
         }
     }
@@ -105,7 +105,7 @@ impl<B: Backend> Books<B> {
     /// A part of a job becomes ready in another domain of the same policy.
     fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
         let to = DomainId(self.first_domain.0 + to);
-        self.tasks[task.index()].part = part;
+        self.tasks[task.index()].life.push(part);
         if to == self.domain {
             self.arrivals.set(task.index(), at.max(self.now).nanos());
         } else {
@@ -115,9 +115,7 @@ impl<B: Backend> Books<B> {
 
     /// Gives the task to another domain, where its job or part becomes ready at `at`.
     pub(super) fn hand_over(&mut self, task: TaskId, domain: DomainId, at: Instant) {
-        let mut state = self.tasks[task.index()];
-        self.tasks[task.index()].owned = false;
-        state.place = None;
+        let state = self.tasks[task.index()].hand_over();
         let known = self.backend.give(task);
         let letter = Mail::Task {
             task,
@@ -138,18 +136,20 @@ impl<B: Backend> Books<B> {
         };
         if self.preempt(task, place, then) {
             self.pass();
-            let number = self.tasks[task.index()].number;
+            self.tasks[task.index()].life.stop(self.now);
+            let number = self.tasks[task.index()].life.number();
             let event = Record::preemption(self.now, self.cpus[place.index()], task, number);
             self.producer.push(event);
         }
     }
 
     /// Takes the job of a task, which runs at this place, off it. False where it had finished
-    /// before that: then it is shown to be complete and added to the late ones.
+    /// before that: then it is shown to be complete and added to the late ones. True: the
+    /// caller says what that is in the life of the job.
     pub(super) fn preempt(&mut self, task: TaskId, place: Place, then: Then) -> bool {
         let done = self.backend.preempt(task, place, then, self.now);
         self.check(done);
-        if self.tasks[task.index()].behind > 0 {
+        if self.tasks[task.index()].life.behind() > 0 {
             // If it has done what was left over from an earlier job, it is told to go on when it is
             // chosen again.
             self.tasks[task.index()].place = None;
@@ -163,12 +163,12 @@ impl<B: Backend> Books<B> {
             self.late.push(task);
             return false;
         }
-        if self.limited {
+        if self.limits.any() {
             self.account(task);
         }
         self.tasks[task.index()].place = None;
         self.running[place.index()] = None;
-        self.limits.set(place.index(), Tournament::NEVER);
+        self.looks.set(place.index(), Tournament::NEVER);
         if then == Then::Stops {
             let stopped = self.backend.stop(task);
             self.check(stopped);

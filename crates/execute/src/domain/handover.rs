@@ -4,7 +4,7 @@ use super::Domain;
 use super::books::{Books, Shown};
 use crate::backend::{Backend, TaskOf};
 use crate::ids::{DomainId, Place};
-use crate::task_state::TaskState;
+use crate::task_state::{Moving, TaskState};
 use crate::team::{Mail, Team};
 use model::{CpuId, TaskId};
 use policy::tournament::Tournament;
@@ -15,7 +15,7 @@ use trace::recorder::{self, Producer};
 pub(crate) struct Carried<T> {
     /// By task, its state and what the backend knows of it. Empty for none: every task has an
     /// owner.
-    pub tasks: Vec<Option<(TaskState, T)>>,
+    pub tasks: Vec<Option<(Moving, T)>>,
     /// By task: how many of its jobs were released.
     pub arrived: Vec<u64>,
     /// What processors show in the trace.
@@ -38,11 +38,8 @@ impl<T> Carried<T> {
 
 impl<B: Backend> Books<B> {
     /// The task, which runs nowhere, is this domain's from now on.
-    pub(super) fn own(&mut self, task: TaskId, state: TaskState, known: TaskOf<B>) {
-        self.tasks[task.index()] = TaskState {
-            owned: true,
-            ..state
-        };
+    pub(super) fn own(&mut self, task: TaskId, state: Moving, known: TaskOf<B>) {
+        self.tasks[task.index()].receive(state);
         let taken = self.backend.take(task, known);
         self.check(taken);
     }
@@ -69,8 +66,9 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     /// taken everybody off.
     pub fn give(&mut self, carried: &mut Carried<TaskOf<B>>) {
         let books = &mut self.books;
-        for (task, state) in (0..).map(TaskId).zip(&books.tasks).filter(|(_, s)| s.owned) {
-            carried.tasks[task.index()] = Some((*state, books.backend.give(task)));
+        let states = (0..).map(TaskId).zip(&mut books.tasks);
+        for (task, state) in states.filter(|(_, state)| state.is_owned()) {
+            carried.tasks[task.index()] = Some((state.hand_over(), books.backend.give(task)));
         }
         for (most, here) in carried.arrived.iter_mut().zip(&self.arrived) {
             *most = (*most).max(*here);
@@ -90,7 +88,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         &mut self,
         team: &Team<B::Host>,
         route: &Route,
-        carried: &Carried<TaskOf<B>>,
+        carried: &mut Carried<TaskOf<B>>,
         index: u32,
     ) {
         self.books.begin(Place(0));
@@ -98,7 +96,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
             let known = carried.shown.iter().find(|(c, _)| c == cpu);
             self.books.shown[place] = known.map_or(Shown::Busy, |(_, shown)| *shown);
         }
-        for (task, known) in (0..).map(TaskId).zip(&carried.tasks) {
+        for (task, known) in (0..).map(TaskId).zip(&mut carried.tasks) {
             let arrived = carried.arrived[task.index()];
             self.arrived[task.index()] = arrived;
             self.releases.set(task.index(), Tournament::NEVER);
@@ -106,10 +104,10 @@ impl<P: Policy, B: Backend> Domain<P, B> {
                 self.expect(task);
             }
             self.books.tasks[task.index()] = TaskState::new(false);
-            if let Some((state, of_backend)) = known
-                && route.home(task, state.number) == index
-            {
-                self.take_task_over(team, task, state, *of_backend);
+            let is_mine =
+                |(state, _): &mut (Moving, _)| route.home(task, state.handed.number()) == index;
+            if let Some((state, of_backend)) = known.take_if(is_mine) {
+                self.take_task_over(team, task, state, of_backend);
             }
         }
         self.dirty = true;
@@ -120,23 +118,19 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         &mut self,
         team: &Team<B::Host>,
         task: TaskId,
-        state: &TaskState,
+        state: Moving,
         known: TaskOf<B>,
     ) {
         // Whoever finishes from here on says so here; what was finished before is seen by whoever
         // looks now.
         team.move_reports_to(task, self.books.domain);
-        let state = TaskState {
-            place: None,
-            part: 0,
-            slice_left: u64::MAX,
-            prompt: false,
-            ..*state
-        };
-        self.books.own(task, state, known);
-        if state.current {
+        self.books.tasks[task.index()].receive_anew(state);
+        let taken = self.books.backend.take(task, known);
+        self.books.check(taken);
+        let life = &self.books.tasks[task.index()].life;
+        if life.is_current() {
             self.ready(task);
-        } else if self.arrived[task.index()] > state.number {
+        } else if life.awaits(self.arrived[task.index()]) {
             self.begin(task);
         }
         self.look_at(task);
@@ -149,16 +143,13 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         team.inboxes[domain.index()].take_mail(&mut self.mail);
         for letter in std::mem::take(&mut self.mail) {
             if let Mail::Task { task, state, .. } = letter {
-                self.books.tasks[task.index()] = TaskState {
-                    owned: true,
-                    ..state
-                };
+                self.books.tasks[task.index()].receive(state);
             }
         }
         let states = (0..).map(TaskId).zip(&self.books.tasks);
         states
-            .filter(|(_, state)| state.owned)
-            .map(|(task, state)| (task, state.number))
+            .filter(|(_, state)| state.is_owned())
+            .map(|(task, state)| (task, state.life.number()))
             .collect()
     }
 

@@ -2,11 +2,11 @@
 //! one.
 
 use super::Domain;
-use super::enforcement::NEARLY;
 use crate::backend::{Backend, Then};
 use crate::ids::Place;
 use crate::team::Mail;
-use model::{Duration, Enforcement, Error, Instant, TaskId};
+use job::{Begin, Reached};
+use model::{Enforcement, Error, Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Event, Policy};
 use trace::{Event as Record, Overhead};
@@ -74,8 +74,8 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         if parameters.triggered || self.books.release_of(task, number + 1) < self.books.horizon {
             self.expect_next(task, number + 1);
         }
-        let state = &self.books.tasks[task.index()];
-        if state.owned && !state.current && state.number == number {
+        let life = &self.books.tasks[task.index()].life;
+        if life.awaits(number + 1) && life.number() == number {
             self.fresh.push(task);
             self.begin(task);
         }
@@ -100,11 +100,11 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     /// A task has become this domain's: a part of its job is ready, or its next job if that is
     /// released.
     pub(super) fn arrive(&mut self, task: TaskId) {
-        let state = &self.books.tasks[task.index()];
-        if state.current {
+        let life = &self.books.tasks[task.index()].life;
+        if life.is_current() {
             self.ready(task);
             self.look_at(task);
-        } else if self.arrived[task.index()] > state.number {
+        } else if life.awaits(self.arrived[task.index()]) {
             self.begin(task);
         }
     }
@@ -112,38 +112,40 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     /// The next job of a task, which is released, becomes its current one.
     pub(super) fn begin(&mut self, task: TaskId) {
         let books = &mut self.books;
-        let number = books.tasks[task.index()].number;
+        let number = books.tasks[task.index()].life.number();
         if let Some(releaser) = &books.team.releasers[task.index()] {
             releaser.begin(number);
         }
         let release = books.release_of(task, number);
         let parameters = &books.parameters[task.index()];
         let budget = match books.enforcement {
-            Enforcement::Off if !parameters.budgeted => u64::MAX,
-            _ => parameters.wcet.nanos(),
+            Enforcement::Off if !parameters.budgeted => None,
+            _ => Some(parameters.wcet),
         };
-        let state = &mut books.tasks[task.index()];
-        state.current = true;
-        state.started = false;
-        state.release = release;
-        state.part = 0;
-        state.executed = 0;
-        state.budget_left = budget;
+        let deadline = books.deadline_of(task, number);
+        books.tasks[task.index()].life.begin(Begin {
+            release,
+            deadline,
+            demand: None,
+            budget,
+        });
         self.ready(task);
     }
 
     /// The current job of a task, or its next part, can run from now on.
     pub(super) fn ready(&mut self, task: TaskId) {
-        let job = self.books.job(task);
-        if P::SLICES {
-            let slice = self.policy.slice(&job);
-            self.books.tasks[task.index()].slice_left = slice.map_or(u64::MAX, Duration::nanos);
-            if slice.is_some() || job.part > 0 {
-                let cpu = self.books.cpus[0];
-                let window = self.policy.window(&job);
-                let event = Record::window(self.books.now, cpu, job.task, job.number, window);
-                self.books.producer.push(event);
-            }
+        let life = &mut self.books.tasks[task.index()].life;
+        let job = life.job(task);
+        let slice = match P::SLICES {
+            true => self.policy.slice(&job),
+            false => None,
+        };
+        life.ready(slice);
+        if P::SLICES && (slice.is_some() || job.part > 0) {
+            let cpu = self.books.cpus[0];
+            let window = self.policy.window(&job);
+            let event = Record::window(self.books.now, cpu, job.task, job.number, window);
+            self.books.producer.push(event);
         }
         self.tell(Event::Ready(job));
     }
@@ -151,7 +153,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     /// Notes what a task of this domain has done that is not yet known here. A task of another
     /// domain is left alone: that domain looks when it is ready there.
     pub(super) fn look_at(&mut self, task: TaskId) {
-        if !self.books.tasks[task.index()].owned || !self.books.backend.has_done(task) {
+        if !self.books.tasks[task.index()].is_owned() || !self.books.backend.has_done(task) {
             return;
         }
         // It may have finished since this step began: a completion is not stamped before its job's
@@ -163,17 +165,22 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         }
     }
 
-    /// The current job of a task is complete or cut short; it is shown already, and on no processor
-    /// any more.
+    /// The current job of a task is complete; it is shown already, and on no processor any more.
     pub(super) fn finish(&mut self, task: TaskId) {
         self.tell(Event::Done(task));
-        let state = &mut self.books.tasks[task.index()];
-        state.current = false;
-        state.number += 1;
-        let number = state.number;
+        self.books.tasks[task.index()].life.complete();
+        self.follow(task);
+    }
+
+    /// The current job of a task has ended: on to the next one.
+    fn follow(&mut self, task: TaskId) {
+        // It may have finished after its slice was used up, while its next part was waited for.
+        self.books.arrivals.set(task.index(), Tournament::NEVER);
+        let life = &self.books.tasks[task.index()].life;
+        let number = life.number();
         let home = self.home(task, number);
         if home == self.books.domain {
-            if self.arrived[task.index()] > number {
+            if life.awaits(self.arrived[task.index()]) {
                 self.begin(task);
             }
         } else {
@@ -183,9 +190,9 @@ impl<P: Policy, B: Backend> Domain<P, B> {
 
     /// Running jobs that have reached what they may execute.
     pub(super) fn take_limits(&mut self) {
-        while self.books.limits.key() <= self.books.now.nanos() {
-            let place = Place(self.books.limits.entry() as u32);
-            self.books.limits.set(place.index(), Tournament::NEVER);
+        while self.books.looks.key() <= self.books.now.nanos() {
+            let place = Place(self.books.looks.entry() as u32);
+            self.books.looks.set(place.index(), Tournament::NEVER);
             if let Some(task) = self.books.running[place.index()] {
                 self.take_limit(place, task);
             }
@@ -195,14 +202,21 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     /// The job that runs at this place may have reached what it may execute.
     fn take_limit(&mut self, place: Place, task: TaskId) {
         self.books.account(task);
-        let state = &self.books.tasks[task.index()];
-        if state.slice_left > NEARLY && state.budget_left > 0 {
-            // It did not have the processor all the time.
-            self.books.set_limit(place, task);
-            return;
-        }
-        let slice = state.budget_left > 0;
-        let then = match slice || self.books.parameters[task.index()].stops_beyond_budget {
+        let slice = match self.books.tasks[task.index()]
+            .life
+            .reached(&self.books.limits)
+        {
+            Reached::Slice => true,
+            Reached::Budget => false,
+            Reached::Nothing | Reached::Complete => {
+                // It did not have the processor all the time.
+                self.books.set_limit(place, task);
+                return;
+            }
+        };
+        let parameters = &self.books.parameters[task.index()];
+        let is_budgeted = parameters.budgeted;
+        let then = match slice || parameters.stops_beyond_budget {
             true => Then::Stops,
             false => Then::Waits,
         };
@@ -210,11 +224,19 @@ impl<P: Policy, B: Backend> Domain<P, B> {
             // It finished at the last moment.
             self.finish_late();
         } else if slice {
+            self.books.tasks[task.index()].life.exhaust(self.books.now);
             self.books.show_exhaustion(task, place);
             self.tell(Event::Exhausted(task));
         } else {
             self.books.cut(task, place);
-            self.finish(task);
+            self.tell(Event::Done(task));
+            let life = &mut self.books.tasks[task.index()].life;
+            match is_budgeted {
+                // A program that knows nothing of jobs leaves nothing to its next one.
+                true => life.complete(),
+                false => life.cut(),
+            }
+            self.follow(task);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::books::{Books, Shown};
 use crate::backend::Backend;
 use crate::ids::Place;
-use model::{Duration, Instant, TaskId};
+use model::{CpuId, Duration, Instant, TaskId};
 use policy::tournament::Tournament;
 use trace::{Event as Record, Flags, Overhead};
 
@@ -11,7 +11,7 @@ impl<B: Backend> Books<B> {
     pub(super) fn show_release(&mut self, task: TaskId, number: u64, nominal: Instant) {
         let deadline = nominal + self.parameters[task.index()].deadline;
         // Where the task last ran, if that is in the domain, else at the domain's first processor.
-        let last = self.tasks[task.index()].last;
+        let last = self.tasks[task.index()].last();
         let cpu = last
             .filter(|cpu| self.cpus.contains(cpu))
             .unwrap_or(self.cpus[0]);
@@ -37,11 +37,11 @@ impl<B: Backend> Books<B> {
     pub(super) fn show_start(&mut self, place: Place, task: TaskId) {
         let cpu = self.cpus[place.index()];
         self.shown[place.index()] = Shown::Busy;
-        let state = &mut self.tasks[task.index()];
-        let last = state.last.replace(cpu);
-        let event = match (std::mem::replace(&mut state.started, true), last) {
-            (true, Some(last)) => Record::resumption(self.now, last, cpu, task, state.number),
-            _ => Record::start(self.now, cpu, task, state.number),
+        let life = &mut self.tasks[task.index()].life;
+        let start = life.start(cpu.0, self.now);
+        let event = match start.resumes {
+            true => Record::resumption(self.now, CpuId(start.last), cpu, task, life.number()),
+            false => Record::start(self.now, cpu, task, life.number()),
         };
         self.producer.push(event);
     }
@@ -49,18 +49,20 @@ impl<B: Backend> Books<B> {
     /// The job of a task is complete. It leaves its place; one that was being preempted meanwhile
     /// gets it back for no time.
     pub(super) fn show_completion(&mut self, task: TaskId, executed: Duration, cut: bool) {
-        let state = self.tasks[task.index()];
-        let (number, now) = (state.number, self.now);
+        let state = &self.tasks[task.index()];
+        let (number, now) = (state.life.number(), self.now);
+        let is_off = state.place.is_none();
         let place = state.place.unwrap_or_else(|| self.last_place(task));
         let cpu = self.cpus[place.index()];
-        let displaced = self.running[place.index()].filter(|_| state.place.is_none());
+        let displaced = self.running[place.index()].filter(|_| is_off);
         if let Some(other) = displaced {
-            let other_number = self.tasks[other.index()].number;
+            let other_number = self.tasks[other.index()].life.number();
             self.producer
                 .push(Record::preemption(now, cpu, other, other_number));
         }
-        if state.place.is_none() {
-            let event = match state.last.filter(|_| state.started) {
+        if is_off {
+            let state = &self.tasks[task.index()];
+            let event = match state.last().filter(|_| state.life.has_started()) {
                 Some(last) => Record::resumption(now, last, cpu, task, number),
                 None => Record::start(now, cpu, task, number),
             };
@@ -83,12 +85,12 @@ impl<B: Backend> Books<B> {
             event
         });
         if let Some(other) = displaced {
-            let other_number = self.tasks[other.index()].number;
+            let other_number = self.tasks[other.index()].life.number();
             self.producer
                 .push(Record::resumption(now, cpu, cpu, other, other_number));
         } else {
             self.running[place.index()] = None;
-            self.limits.set(place.index(), Tournament::NEVER);
+            self.looks.set(place.index(), Tournament::NEVER);
             // Another job, or none: shown when it is decided.
             self.shown[place.index()] = Shown::Busy;
         }
@@ -98,25 +100,20 @@ impl<B: Backend> Books<B> {
     /// The place of the domain where a task last ran, or the first one if that was in another
     /// domain.
     fn last_place(&self, task: TaskId) -> Place {
-        let last = self.tasks[task.index()].last;
+        let last = self.tasks[task.index()].last();
         let at = self.cpus.iter().position(|cpu| Some(*cpu) == last);
         Place(at.unwrap_or(0) as u32)
     }
 
     /// A slice is used up; its job has just left this place.
     pub(super) fn show_exhaustion(&mut self, task: TaskId, place: Place) {
-        let (state, cpu) = (self.tasks[task.index()], self.cpus[place.index()]);
-        let executed = Duration::from_nanos(state.executed);
+        let (life, cpu) = (&self.tasks[task.index()].life, self.cpus[place.index()]);
+        let (number, executed) = (life.number(), life.executed());
         let now = self.now;
-        self.producer.push(Record::budget_exhausted(
-            now,
-            cpu,
-            task,
-            state.number,
-            executed,
-        ));
         self.producer
-            .push(Record::preemption(now, cpu, task, state.number));
+            .push(Record::budget_exhausted(now, cpu, task, number, executed));
+        self.producer
+            .push(Record::preemption(now, cpu, task, number));
         self.shown[place.index()] = Shown::Busy;
     }
 
@@ -125,7 +122,7 @@ impl<B: Backend> Books<B> {
         let state = &mut self.tasks[task.index()];
         // It is shown to leave only now.
         state.place = Some(place);
-        let (number, executed) = (state.number, Duration::from_nanos(state.executed));
+        let (number, executed) = (state.life.number(), state.life.executed());
         let (cpu, wcet) = (self.cpus[place.index()], self.parameters[task.index()].wcet);
         self.producer
             .push(Record::budget_exhausted(self.now, cpu, task, number, wcet));

@@ -1,7 +1,7 @@
 //! What a domain has to look at: mail from other domains, finished tasks, triggers.
 
 use crate::ids::{DomainId, PostId};
-use crate::task_state::TaskState;
+use crate::task_state::Moving;
 use model::{Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,7 +13,7 @@ pub(crate) enum Mail<T> {
     /// The task is yours from now on; its job, or a part of it, becomes ready at `at`.
     Task {
         task: TaskId,
-        state: TaskState,
+        state: Moving,
         known: T,
         at: Instant,
     },
