@@ -32,34 +32,15 @@
 //!
 //! # In an engine in real time
 //!
-//! What each transition is there, in `execute::domain` as it stands. The duty to release the next
-//! job travels apart from the task, so every engine counts released jobs beside the life.
+//! Only the worker knows the demand of a job there: [`Begin::demand`] is `None`, and a job is
+//! complete when its worker has said so ([`Life::work_done`]). A job that is cut short leaves its
+//! work behind ([`Life::behind`]), which later jobs do first. [`Limits::timers`] says how exact a
+//! timer is. The duty to release the next job travels apart from the task, so every engine counts
+//! released jobs beside the life.
 //!
-//! - [`Life::new`], [`Life::away`] – `TaskState::new`.
-//! - [`Life::awaits`] – the conditions before each `begin` in `Domain::release`, `arrive`, `finish`
-//!   and `take_over`, with `arrived` as the count.
-//! - [`Life::begin`] – `Domain::begin`. The demand is `None`; the budget is as `Books::enforcement`
-//!   and `Parameters::budgeted` say.
-//! - [`Life::job`] – `Books::job`.
-//! - [`Life::ready`] – `slice_left` in `Domain::ready`.
-//! - [`Life::start`] – `place` in `Books::put_on`; `started` and `last` in `show_start`.
-//! - [`Life::stop`] – `place = NONE` in `Books::preempt`, where the job had not finished.
-//! - [`Life::execute`] – `Books::account`, with what the thread's clock says.
-//! - [`Life::look_at`] – `Books::set_limit`. [`Limits::timers`] has `SHORTEST` and `NEARLY`.
-//! - [`Life::reached`] – the conditions in `Domain::take_limits`.
-//! - [`Life::exhaust`], [`Life::push`] – `Event::Exhausted` in `Domain::take_limits`; `part` in
-//!   `Books::push`.
-//! - [`Life::work_done`] – `behind` in `Books::take_work_done`.
-//! - [`Life::complete`] – `current` and `number` in `Domain::finish`. For a program that knows
-//!   nothing of jobs also where its budget is used up: it leaves nothing to its next job.
-//! - [`Life::cut`] – `behind` in `Books::cut`, then `Domain::finish`.
-//! - [`Life::hand_over`], [`Life::receive`] – `Books::hand_over`; `Mail::Task` in
-//!   `Domain::take_mail`.
-//! - [`Life::receive_anew`] – `Domain::give` and `Books::own`, from one stage of a run to the next.
-//!
-//! What is not of the job but of its thread stays with the engine: `accounted`, `affinity`,
-//! `raised`, `left`, `gated`, `working`, `done`; and what is measured: `prompt`, `called`. A life
-//! names processors by one number for all domains; `execute` has its place in the domain besides.
+//! What is not of the job but of its thread stays with the engine, and so does what is measured. A
+//! life names processors by one number for all domains; an engine may know a place in the domain
+//! besides.
 
 #![forbid(unsafe_code)]
 
