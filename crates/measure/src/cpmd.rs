@@ -186,30 +186,9 @@ impl<'a, C: Clock> Session<'a, C> {
         let kernel = system::kernel();
         let (mut journal, mut records) = Journal::open(self.plan, self.platform, &kernel)?;
         let blocks = self.plan.blocks();
-        if records.len() > blocks.len()
-            || records
-                .iter()
-                .zip(&blocks)
-                .any(|(r, b)| r.number != b.number)
-        {
-            return Err(Error::new("the journal has blocks that the plan has not")
-                .at(self.plan.out.display())
-                .remedy("remove the journal to begin anew"));
-        }
+        self.check_journal(&records, &blocks)?;
         let resumed = records.len();
-        let polluters = if self.plan.loads.contains(&Load::Load) {
-            let size = pollute::array_size(self.platform, &self.plan.cpus, available_memory());
-            self.facts.insert(
-                "polluters".to_owned(),
-                format!(
-                    "{} best-effort threads, one pinned to each processor, each changing one word of every line of {size}",
-                    self.plan.cpus.len()
-                ),
-            );
-            Some(Polluters::start(&self.plan.cpus, size)?)
-        } else {
-            None
-        };
+        let polluters = self.start_polluters()?;
         let steps: Vec<u64> = blocks
             .iter()
             .map(|block| self.expected(block).nanos() / 1_000_000 + 1)
@@ -265,6 +244,38 @@ impl<'a, C: Clock> Session<'a, C> {
             journal.remove()?;
         }
         Ok(outcome)
+    }
+
+    /// Refuses a journal of another plan.
+    fn check_journal(&self, records: &[BlockRecord], blocks: &[Block]) -> Result<()> {
+        if records.len() > blocks.len()
+            || records
+                .iter()
+                .zip(blocks)
+                .any(|(r, b)| r.number != b.number)
+        {
+            return Err(Error::new("the journal has blocks that the plan has not")
+                .at(self.plan.out.display())
+                .remedy("remove the journal to begin anew"));
+        }
+        Ok(())
+    }
+
+    /// Starts the best-effort threads that dirty the caches, if the plan measures under load.
+    fn start_polluters(&mut self) -> Result<Option<Polluters>> {
+        if self.plan.loads.contains(&Load::Load) {
+            let size = pollute::array_size(self.platform, &self.plan.cpus, available_memory());
+            self.facts.insert(
+                "polluters".to_owned(),
+                format!(
+                    "{} best-effort threads, one pinned to each processor, each changing one word of every line of {size}",
+                    self.plan.cpus.len()
+                ),
+            );
+            Polluters::start(&self.plan.cpus, size).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// How long a block will take, roughly: for the bar.
