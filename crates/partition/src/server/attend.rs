@@ -5,6 +5,7 @@ use super::connections::{Open, PATIENCE};
 use crate::colors::Color;
 use crate::ledger::{Access, ClientId, Holder, Peer, TileId};
 use crate::protocol::{self, Answer, Request, TILES_AT_ONCE};
+use crate::selection::Selection;
 use crate::socket::{Lines, send};
 use crate::tile::TILE;
 use model::{Error, Result};
@@ -148,15 +149,8 @@ impl Core {
                 colors,
                 access,
             } => {
-                let returning = books.ledger.returning();
                 drop(books);
-                self.take_in(&returning);
-                let mut books = self.books();
-                let colors = books.ledger.select(&colors)?;
-                books.ledger.take_back(&holder, &colors, access)?;
-                drop(books);
-                self.write_rights()?;
-                Ok(Reply::Line(Answer::Done))
+                self.take_back(&holder, &colors, access)
             }
             Request::Join { pid, group } => {
                 books.know(pid)?;
@@ -176,6 +170,19 @@ impl Core {
                 summary: books.ledger.summary(),
             })),
         }
+    }
+
+    /// Takes colors from a holder, once the tiles that nobody has any more are taken in: the ledger
+    /// keeps colors that have returning tiles.
+    fn take_back(&self, holder: &Holder, colors: &Selection, access: Access) -> Result<Reply> {
+        let returning = self.books().ledger.returning();
+        self.take_in(&returning);
+        let mut books = self.books();
+        let colors = books.ledger.select(colors)?;
+        books.ledger.take_back(holder, &colors, access)?;
+        drop(books);
+        self.write_rights()?;
+        Ok(Reply::Line(Answer::Done))
     }
 
     /// Hands tiles out, filled with these contents if they can only be read.
