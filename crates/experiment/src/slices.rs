@@ -174,6 +174,18 @@ fn products<C: Clock>(
     Ok((total, again))
 }
 
+/// How long a product takes without time slices and floods, in nanoseconds; a tick of the clock
+/// takes `tick`.
+fn time_alone<C: Clock>(
+    clock: C,
+    product: &mut Product<'_>,
+    tick: f64,
+    witness: Witness,
+) -> Result<f64> {
+    let (ticks, _) = products(clock, product, 8 * STEPS, u64::MAX, witness, || {})?;
+    Ok(ticks as f64 * tick / 8.0)
+}
+
 fn measure<C: Clock>(
     clock: C,
     ground: &mut Ground<'_>,
@@ -202,9 +214,7 @@ fn measure<C: Clock>(
     })?;
     let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
     let tick = calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6;
-    let never = u64::MAX;
-    let (alone, _) = products(clock, &mut product, 8 * STEPS, never, witness, || {})?;
-    let product_ns = alone as f64 * tick / 8.0;
+    let product_ns = time_alone(clock, &mut product, tick, witness)?;
     let number = ((PAPER.nanos() as f64 / product_ns).round() as usize).max(1);
     let mut seen = Seen {
         data,

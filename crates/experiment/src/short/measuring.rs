@@ -225,6 +225,17 @@ impl<C: Clock> Rig<'_, C> {
     }
 }
 
+/// The colors of the sentinel, of those beyond data, code and stack: the last, and more than the
+/// task's `data` colors, so that it loses lines sooner, but not more than half of what is left to
+/// the flood.
+fn watched_colors(others: &Colors, data: usize) -> Colors {
+    others
+        .iter()
+        .rev()
+        .take((WATCHED * data).min(others.len() / 2))
+        .collect()
+}
+
 pub(super) fn measure<C: Clock>(
     clock: C,
     ground: &mut Ground<'_>,
@@ -245,14 +256,7 @@ pub(super) fn measure<C: Clock>(
     let ways = ground.palette.cache.ways as usize;
     let mut memory = ground.pool.take(&data, ways * data.len())?;
     let both = data.union(&rest);
-    // Beyond code and stack, the last colors: more than the task's, so that it loses lines sooner,
-    // but not more than half of what is left to the flood.
-    let others = ground.others(&both);
-    let watched: Colors = others
-        .iter()
-        .rev()
-        .take((WATCHED * data.len()).min(others.len() / 2))
-        .collect();
+    let watched = watched_colors(&ground.others(&both), data.len());
     let sentinel = Sentinel::new(ground.pool.take(&watched, ways * watched.len() / 2)?);
     let free = ground.others(&both.union(&watched));
     let small = ground.pool.take(&free, 2 * free.len())?;
