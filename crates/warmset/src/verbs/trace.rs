@@ -231,10 +231,16 @@ fn told(
         });
         return text;
     }
+    write_violations(&mut text, verdict, picture);
+    text
+}
+
+/// The violations that a verdict keeps, with a picture of the first, and how many more there are.
+fn write_violations(text: &mut String, verdict: &Verdict, picture: Option<&View>) {
     let plural = if verdict.violations == 1 { "" } else { "s" };
     let _ = writeln!(text, "{} violation{plural}", verdict.violations);
     for (place, violation) in verdict.first.iter().enumerate() {
-        write_violation(&mut text, place + 1, violation);
+        write_violation(text, place + 1, violation);
         if let (0, Some(view)) = (place, picture) {
             text.push('\n');
             for line in view.text().lines() {
@@ -246,5 +252,4 @@ fn told(
     if left > 0 {
         let _ = writeln!(text, "\n… and {left} more");
     }
-    text
 }
