@@ -1,6 +1,7 @@
 //! What the page holds and what it must never hold.
 
 use super::*;
+use crate::svg::Figure;
 
 #[test]
 fn an_empty_report_is_a_page_and_nothing_more() {
