@@ -484,6 +484,43 @@ fn a_program_of_many_threads_is_never_on_two_processors(live: &Live) {
     nobody_is_left();
 }
 
+/// Programs whose processor time no clock tells: they start one short process after the other,
+/// waited for by its parent or without parents. The supervisor, an ordinary thread that finds
+/// those, may run on no other processor than theirs here: whoever keeps that from it has to be
+/// found all the same.
+fn a_program_keeps_its_budget_whatever_it_starts(live: &Live) {
+    let set = set_of(&[(10, 20), (2, 20)]);
+    let cpu = live.platform.in_cache_order()[0];
+    let supervisor = rustix::thread::gettid();
+    let before = rustix::thread::sched_getaffinity(Some(supervisor)).unwrap();
+    let spin = "sh -c 'i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done'";
+    for script in [
+        format!("while :; do {spin}; done"),
+        format!("while :; do ({spin} &); {spin}; done"),
+    ] {
+        let held = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let mut only = rustix::thread::CpuSet::new();
+            only.set(cpu.0 as usize);
+            rustix::thread::sched_setaffinity(Some(supervisor), &only)
+        });
+        let programs = vec![shell(&script), self::spin(ms(1))];
+        let ran = run(live, "p-edf", &set, programs, ms(1000));
+        held.join().unwrap().unwrap();
+        rustix::thread::sched_setaffinity(Some(supervisor), &before).unwrap();
+        let ran = ran.unwrap();
+        ran.is_sound();
+        let t1 = &ran.statistics.tasks[0];
+        assert!(t1.jobs == 50 && t1.cut >= 45, "{}", ran.statistics);
+        // A noisy machine is late now and then.
+        let of_t1 = |e: &&trace::Event| e.kind == EventKind::Completion && e.task == TaskId(0);
+        let all = ran.events.iter().filter(of_t1);
+        let beyond = all.filter(|e| e.argument > 12_000_000).count();
+        assert!(beyond <= 5, "{beyond} {}", ran.statistics);
+        nobody_is_left();
+    }
+}
+
 fn all_that_a_program_starts_is_part_of_it_and_ends_with_it(live: &Live) {
     let set = set_of(&[(10, 20), (2, 20)]);
     // A child that leaves the group and loses its parent, one that ignores to be told, and one that
@@ -662,6 +699,7 @@ fn main() -> ExitCode {
         beyond_its_budget_a_program_goes_on_as_an_ordinary_one_if_that_is_asked_for,
         a_program_of_many_threads_is_never_on_two_processors,
         all_that_a_program_starts_is_part_of_it_and_ends_with_it,
+        a_program_keeps_its_budget_whatever_it_starts,
         a_program_that_ends_has_no_more_work,
         who_ends_late_is_waited_for,
         an_orphan_without_an_environment_ends_with_the_run,

@@ -19,8 +19,10 @@
 
 use crate::kernel::{Processors, RUN, Thread, WAIT};
 use crate::programs::family::Family;
+use crate::programs::marks;
 use crate::programs::pages::Pages;
 use crate::programs::procfs::{self, Identity};
+use crate::programs::rights::Owner;
 use model::{Beyond, CpuId, Error, Result};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -95,6 +97,22 @@ impl Program {
     /// The processor time of all of them, in nanoseconds.
     pub fn time(&self) -> u64 {
         self.family().time()
+    }
+
+    /// For a dispatcher: takes in processes of this program that have lost their parents, as
+    /// children of this process have. The supervisor looks for them too, but is an ordinary thread
+    /// and may wait for the very processor that they keep. `own`: what the limits of this program's
+    /// processes say.
+    pub fn take_orphans_in(&self, own: Owner) {
+        let mut family = self.family();
+        let this = std::process::id() as i32;
+        procfs::threads(this, |thread| {
+            procfs::children(this, thread, |child| {
+                if marks::owner(child) == Some(own) {
+                    family.adopt(child);
+                }
+            });
+        });
     }
 
     /// Stops it where it is.

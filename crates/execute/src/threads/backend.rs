@@ -13,10 +13,12 @@ use crate::clock::{Monotonic, Timeline};
 use crate::ids::{Place, PostId};
 use crate::kernel;
 use crate::programs::pages;
+use crate::programs::program::Program;
+use crate::programs::rights::Owner;
 use crate::stage::{DomainSite, ForDomain};
 use crate::threads::host::{ThreadTeam, Threads};
 use crate::threads::post::PostWords;
-use crate::threads::task::ThreadTask;
+use crate::threads::task::{ThreadTask, Turn};
 use crate::threads::worker::Worker;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId};
 use std::io;
@@ -64,6 +66,7 @@ impl ForDomain for ThreadBackend {
             working: false,
             done: 0,
             called: None,
+            turn: Turn::default(),
         };
         ThreadBackend {
             team: Arc::clone(site.team),
@@ -193,6 +196,27 @@ impl ThreadBackend {
         done
     }
 
+    /// The program of a task, if it is not written for the engine.
+    fn unmodified(&self, task: TaskId) -> Option<&Program> {
+        let program = self.worker(task).program();
+        program.filter(|program| program.pages().is_none())
+    }
+
+    /// A task is not chosen any more.
+    fn end_turn(&mut self, task: TaskId) {
+        let mut turn = self.tasks[task.index()].turn;
+        if let Some(program) = self.unmodified(task)
+            && turn.end(self.timeline.now(), program.time())
+        {
+            // Somebody may have lost its parents before anybody saw it.
+            program.take_orphans_in(Owner {
+                run: self.team.host.board.number(),
+                number: Some(task.0),
+            });
+        }
+        self.tasks[task.index()].turn = turn;
+    }
+
     fn close(&mut self, task: TaskId) -> Result<()> {
         self.tasks[task.index()].gated = true;
         let closed = self.worker(task).close();
@@ -276,6 +300,10 @@ impl Backend for ThreadBackend {
         if gated && !is_program {
             worker.open();
         }
+        if let Some(program) = self.unmodified(task) {
+            let (now, clocks) = (self.timeline.now(), program.time());
+            self.tasks[task.index()].turn.begin(now, clocks);
+        }
         done
     }
 
@@ -306,6 +334,7 @@ impl Backend for ThreadBackend {
         let program = self.worker(task).program().is_some();
         // Before it leaves: its sentinel, which then runs, must not take it for one that sleeps.
         let was_over = program && self.post(place).watched.forget();
+        self.end_turn(task);
         // A thread that moves does not run while the dispatcher of its processor does, and is not
         // there any more when that ends.
         let stays_raised = place == self.here && then == Then::Moves && !program;
@@ -346,7 +375,13 @@ impl Backend for ThreadBackend {
     }
 
     fn executed(&mut self, task: TaskId) -> u64 {
-        self.worker(task).time()
+        match self.unmodified(task) {
+            Some(program) => {
+                let turn = &self.tasks[task.index()].turn;
+                turn.time(self.timeline.now(), program.time())
+            }
+            None => self.worker(task).time(),
+        }
     }
 
     fn has_done(&self, task: TaskId) -> bool {
@@ -354,6 +389,7 @@ impl Backend for ThreadBackend {
     }
 
     fn take_done(&mut self, task: TaskId) -> Done {
+        self.end_turn(task);
         let known = &mut self.tasks[task.index()];
         known.done = known.done.wrapping_add(1);
         known.working = false;
