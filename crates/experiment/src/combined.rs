@@ -12,7 +12,7 @@
 //!
 //! Periods in which an interrupt was seen count neither their time nor their work.
 
-use crate::ground::{Ground, median};
+use crate::prepared::{Prepared, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
 use machine::threads::on_processor;
@@ -105,11 +105,11 @@ pub struct Seen {
 /// # Errors
 /// The processor cannot be used; too few colors or pages; the user stopped it before the first run
 /// was done. Stopped later, it says what the whole runs have shown.
-pub fn run(ground: &Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
+pub fn run(prepared: &Prepared<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
     on_processor(
-        ground.palette.cpu,
+        prepared.palette.cpu,
         "the experiment",
-        || with_clock!(clock => measure(clock, ground, colors, runs, watch)),
+        || with_clock!(clock => measure(clock, prepared, colors, runs, watch)),
     )
 }
 
@@ -238,7 +238,7 @@ impl<C: Clock> Pair<'_, C> {
 
 fn measure<C: Clock>(
     clock: C,
-    ground: &Ground<'_>,
+    prepared: &Prepared<'_>,
     colors: u16,
     runs: usize,
     watch: &dyn Watch,
@@ -247,7 +247,7 @@ fn measure<C: Clock>(
     let witness = Witness::new();
     let tick = calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6;
     let data = Colors::first(colors);
-    let own: Colors = ground.others(&data).iter().take(data.len()).collect();
+    let own: Colors = prepared.others(&data).iter().take(data.len()).collect();
     if own.len() < data.len() {
         return Err(Error::new(format!(
             "{colors} colors for the matrices leave too few for the filter"
@@ -255,13 +255,13 @@ fn measure<C: Clock>(
         .remedy("give them fewer"));
     }
     let page = partition::geometry::PAGE;
-    let filter_pages = ground.palette.cache.ways as usize * data.len();
+    let filter_pages = prepared.palette.cache.ways as usize * data.len();
     let coefficients = filter_pages * page / size_of::<f64>() / filter::doubles(1);
     let bytes = DOUBLES * size_of::<f64>();
-    let mut memory = ground.pool.take(&data, bytes.div_ceil(page))?;
+    let mut memory = prepared.pool.take(&data, bytes.div_ceil(page))?;
     let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
-    let mut partitioned = ground.pool.take(&own, filter_pages)?;
-    let mut unpartitioned = ground.pool.take(&data, filter_pages)?;
+    let mut partitioned = prepared.pool.take(&own, filter_pages)?;
+    let mut unpartitioned = prepared.pool.take(&data, filter_pages)?;
     let alone = alone(clock, &mut product, witness)? * tick;
     let mut seen = Seen {
         data,

@@ -1,7 +1,7 @@
 //! What happens to the cache between two activations: floods of all colors, of others only, or of
 //! none (001 §5.1, §5.3).
 
-use crate::ground::Ground;
+use crate::prepared::Prepared;
 use machine::clock::Clock;
 use machine::memory::LINE;
 use partition::geometry::PAGE;
@@ -75,19 +75,19 @@ impl<'a> Flood<'a> {
     /// For a task with its data in some colors, its code and stack in the `rest`; `watched` are the
     /// sentinel's. Nothing where no memory was made that can only be read.
     pub fn new(
-        ground: &'a mut Ground<'_>,
+        prepared: &'a mut Prepared<'_>,
         data: &Colors,
         rest: &Colors,
         watched: &Colors,
     ) -> Option<Self> {
-        let everywhere = ground.everywhere(data, watched);
-        let beside_all = ground.beside(data, watched, &data.union(rest));
-        let beside_data = ground.beside(data, watched, data);
-        let readable = ground.readable.as_ref()?;
+        let everywhere = prepared.everywhere(data, watched);
+        let beside_all = prepared.beside(data, watched, &data.union(rest));
+        let beside_data = prepared.beside(data, watched, data);
+        let readable = prepared.readable.as_ref()?;
         let mut rivals = readable.of(data);
         rivals.truncate(rivals.len() / 2);
         Some(Flood {
-            memory: &mut ground.flood,
+            memory: &mut prepared.flood,
             readable,
             everywhere,
             beside_all,

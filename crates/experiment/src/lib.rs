@@ -1,7 +1,7 @@
 //! The experiments of the papers on cache partitions, on this machine: 001 §5 and 004 §IV.
 //!
 //! [`short`] are short tasks that are activated after a flood of the cache, [`slices`] a long one
-//! that is interrupted, [`combined`] both at once. [`ground`] is what they stand on: colors and
+//! that is interrupted, [`combined`] both at once. [`prepared`] is what they stand on: colors and
 //! memory of them; [`flood`] is the flooder. [`multicore`] are periodic tasks on all processors, on
 //! the engine in real time.
 
@@ -9,7 +9,7 @@
 
 pub mod combined;
 pub mod flood;
-pub mod ground;
 pub mod multicore;
+pub mod prepared;
 pub mod short;
 pub mod slices;

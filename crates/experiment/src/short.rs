@@ -15,7 +15,7 @@
 //! activation itself, so that none is left out for being slow.
 
 use crate::flood::SCENARIOS;
-use crate::ground::{Ground, Sample, median};
+use crate::prepared::{Prepared, Sample, median};
 use machine::threads::on_processor;
 use machine::with_clock;
 use model::watch::Watch;
@@ -145,11 +145,11 @@ impl Seen {
 /// The processor cannot be used; too few colors or pages; every activation was interrupted; the
 /// user stopped it before the first size was done. Stopped later, it says what the sizes that are
 /// done have shown.
-pub fn run(ground: &mut Ground<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
+pub fn run(prepared: &mut Prepared<'_>, plan: &Plan<'_>, watch: &dyn Watch) -> Result<Seen> {
     on_processor(
-        ground.palette.cpu,
+        prepared.palette.cpu,
         "the experiment",
-        || with_clock!(clock => measure(clock, ground, plan, watch)),
+        || with_clock!(clock => measure(clock, prepared, plan, watch)),
     )
 }
 

@@ -11,7 +11,7 @@
 //! same.
 
 use crate::flood::{Flood, Scenario};
-use crate::ground::{self, Ground, median};
+use crate::prepared::{self, Prepared, median};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
 use machine::threads::on_processor;
@@ -103,11 +103,16 @@ pub struct Seen {
 /// # Errors
 /// The processor cannot be used; too few colors or pages; interrupts in every slice; the user
 /// stopped it before the first run was done. Stopped later, it says what the whole runs have shown.
-pub fn run(ground: &mut Ground<'_>, colors: u16, runs: usize, watch: &dyn Watch) -> Result<Seen> {
+pub fn run(
+    prepared: &mut Prepared<'_>,
+    colors: u16,
+    runs: usize,
+    watch: &dyn Watch,
+) -> Result<Seen> {
     on_processor(
-        ground.palette.cpu,
+        prepared.palette.cpu,
         "the experiment",
-        || with_clock!(clock => measure(clock, ground, colors, runs, watch)),
+        || with_clock!(clock => measure(clock, prepared, colors, runs, watch)),
     )
 }
 
@@ -188,7 +193,7 @@ fn time_alone<C: Clock>(
 
 fn measure<C: Clock>(
     clock: C,
-    ground: &mut Ground<'_>,
+    prepared: &mut Prepared<'_>,
     colors: u16,
     runs: usize,
     watch: &dyn Watch,
@@ -198,18 +203,18 @@ fn measure<C: Clock>(
     let data = Colors::first(colors);
     let mut below = 0_u64;
     black_box(&mut below);
-    let mut own = ground::code(&[
+    let mut own = prepared::code(&[
         slice::<C> as fn(C, &mut Product<'static>, usize, usize, u64) -> (usize, u64) as usize,
         Product::step as fn(&mut Product<'static>, usize) -> f64 as usize,
     ]);
     own.push(Page::under(&below));
-    let rest = ground.colors_of(&own, watch)?.difference(&data);
+    let rest = prepared.colors_of(&own, watch)?.difference(&data);
     drop(own);
     let bytes = DOUBLES * size_of::<f64>();
-    let mut memory = ground
+    let mut memory = prepared
         .pool
         .take(&data, bytes.div_ceil(partition::geometry::PAGE))?;
-    let mut flood = Flood::new(ground, &data, &rest, &Colors::new()).ok_or_else(|| {
+    let mut flood = Flood::new(prepared, &data, &rest, &Colors::new()).ok_or_else(|| {
         Error::new("no memory was made that can only be read: a defect of this program")
     })?;
     let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;

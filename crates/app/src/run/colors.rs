@@ -448,7 +448,7 @@ mod tests {
     const A: &str = "[[task]]\nname = \"A\"\nwcet = \"1ms\"\nperiod = \"10ms\"\nwss = \"128KiB\"\ncolors = \"0\"\nworkload = { kind = \"walk\" }\n";
 
     /// Six tiles of each of two colors, and two tasks of 128 KiB in color 0.
-    fn ground(second: &str) -> (Connection, TaskSet, Plan) {
+    fn shared_out(second: &str) -> (Connection, TaskSet, Plan) {
         let tiles = (0..12)
             .map(|i| tile::Tile::fresh(Color(i % 2)).unwrap())
             .collect();
@@ -476,7 +476,7 @@ mod tests {
 
     #[test]
     fn what_was_given_before_a_shortage_goes_back() {
-        let (mut client, set, plan) = ground("1MiB");
+        let (mut client, set, plan) = shared_out("1MiB");
         let e = give(plan, &set, 1, &mut client).err().unwrap().to_string();
         assert!(e.contains("task B") && e.contains("wanted"), "{e}");
         assert_eq!(free(&mut client), 12 * TILE_PAGES as u64);
@@ -484,7 +484,7 @@ mod tests {
 
     #[test]
     fn as_much_is_wanted_as_is_given() {
-        let (mut client, set, plan) = ground("128KiB");
+        let (mut client, set, plan) = shared_out("128KiB");
         let wanted = wanted(&plan, &set, 1);
         assert_eq!(wanted, BTreeMap::from([(Color(0), 6)]));
         let given = give(plan, &set, 1, &mut client).unwrap();

@@ -179,7 +179,7 @@ impl Family {
     }
 
     /// Looks again if anybody may have been born. True if there is somebody new.
-    fn has_grown(&mut self) -> bool {
+    fn look_for_births(&mut self) -> bool {
         let born = self.births.last();
         let same = |p: &Process| links(&p.tasks) == p.links;
         if born == self.born && self.processes.iter().all(same) {
@@ -192,7 +192,7 @@ impl Family {
 
     /// Does something to every thread, whoever is born meanwhile.
     fn each(&mut self, mut act: impl FnMut(Thread) -> io::Result<()>) -> io::Result<()> {
-        self.has_grown();
+        self.look_for_births();
         self.change += 1;
         loop {
             for at in 0..self.members.len() {
@@ -207,7 +207,7 @@ impl Family {
                 }
                 self.members[at].change = self.change;
             }
-            if !self.has_grown() {
+            if !self.look_for_births() {
                 return Ok(());
             }
         }
@@ -267,7 +267,7 @@ impl Family {
 
     /// Sends a signal to every process.
     pub fn signal(&mut self, signal: libc::c_int) {
-        self.has_grown();
+        self.look_for_births();
         let mut told = 0;
         loop {
             for process in &self.processes[told..] {
@@ -275,7 +275,7 @@ impl Family {
             }
             told = self.processes.len();
             // New ones are behind those that are known; some may have gone.
-            if !self.has_grown() || self.processes.len() <= told {
+            if !self.look_for_births() || self.processes.len() <= told {
                 return;
             }
         }
@@ -344,7 +344,7 @@ mod tests {
         let (mut child, mut out) = shell(script);
         let mut family = Family::of(child.id() as i32).unwrap();
         out.read_line(&mut String::new()).unwrap();
-        assert!(family.has_grown() || family.len() == 3);
+        assert!(family.look_for_births() || family.len() == 3);
         assert_eq!(family.len(), 3, "{family:?}");
         let used = family.time();
         assert!(used > 0);
@@ -366,7 +366,7 @@ mod tests {
         child.wait().unwrap();
         while family.len() > 0 {
             family.born = 0;
-            family.has_grown();
+            family.look_for_births();
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         assert!(family.time() >= used, "what has ended has still been used");

@@ -2,7 +2,7 @@
 
 use super::{CALM, HELD, Plan, Seen, Task, WATCHED, row_of};
 use crate::flood::{self, Flood, SCENARIOS, Scenario, Steps};
-use crate::ground::{self, Ground, Sample, Sentinel};
+use crate::prepared::{self, Prepared, Sample, Sentinel};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
 use model::watch::Watch;
@@ -91,7 +91,7 @@ fn check_colors(colors: u16, number: u16) -> Result<()> {
 
 /// Where the activation's code lies.
 fn code_of<C: Clock>(task: Task) -> Vec<Page<'static>> {
-    ground::code(&[
+    prepared::code(&[
         activate::<C> as fn(C, &mut Active<'static>, f64) -> u64 as usize,
         match task {
             Task::Filter => Filter::step as fn(&mut Filter<'static>, f64) -> f64 as usize,
@@ -190,7 +190,7 @@ impl<C: Clock> Rig<'_, C> {
                 guards.push(done.guard);
                 samples.push(done.sample);
             }
-            let most = ground::calm(&guards, CALM, self.calibration.step);
+            let most = prepared::calm(&guards, CALM, self.calibration.step);
             let begun = samples.len() - guards.len();
             for (sample, guard) in samples[begun..].iter_mut().zip(guards) {
                 sample.disturbed = guard > most;
@@ -217,7 +217,7 @@ impl<C: Clock> Rig<'_, C> {
             let of = |sample: &Sample| sample.scenario == scenario;
             let own = samples.iter().zip(ticks).filter(|(s, _)| of(s));
             let own: Vec<u64> = own.map(|(_, ticks)| *ticks).collect();
-            let most = ground::calm(&own, factor, self.calibration.step);
+            let most = prepared::calm(&own, factor, self.calibration.step);
             for (sample, ticks) in samples.iter_mut().zip(ticks).filter(|(s, _)| of(s)) {
                 *flag(sample) = *ticks > most;
             }
@@ -238,32 +238,32 @@ fn watched_colors(others: &Colors, data: usize) -> Colors {
 
 pub(super) fn measure<C: Clock>(
     clock: C,
-    ground: &mut Ground<'_>,
+    prepared: &mut Prepared<'_>,
     plan: &Plan<'_>,
     watch: &dyn Watch,
 ) -> Result<Seen> {
     let calibration = Calibration::of(clock, Duration::from_millis(20))?;
     let witness = Witness::new();
-    check_colors(plan.colors, ground.palette.colors())?;
+    check_colors(plan.colors, prepared.palette.colors())?;
     let data = Colors::first(plan.colors);
     // Notes of an activation on the stack lie next to this.
     let mut below = 0_u64;
     black_box(&mut below);
     let mut own = code_of::<C>(plan.task);
     own.push(Page::under(&below));
-    let rest = ground.colors_of(&own, watch)?.difference(&data);
+    let rest = prepared.colors_of(&own, watch)?.difference(&data);
     drop(own);
-    let ways = ground.palette.cache.ways as usize;
-    let mut memory = ground.pool.take(&data, ways * data.len())?;
+    let ways = prepared.palette.cache.ways as usize;
+    let mut memory = prepared.pool.take(&data, ways * data.len())?;
     let both = data.union(&rest);
-    let watched = watched_colors(&ground.others(&both), data.len());
-    let sentinel = Sentinel::new(ground.pool.take(&watched, ways * watched.len() / 2)?);
-    let free = ground.others(&both.union(&watched));
-    let small = ground.pool.take(&free, 2 * free.len())?;
-    let translations = ground.pool.take_all(&free, usize::MAX)?;
-    let palette = ground.palette;
+    let watched = watched_colors(&prepared.others(&both), data.len());
+    let sentinel = Sentinel::new(prepared.pool.take(&watched, ways * watched.len() / 2)?);
+    let free = prepared.others(&both.union(&watched));
+    let small = prepared.pool.take(&free, 2 * free.len())?;
+    let translations = prepared.pool.take_all(&free, usize::MAX)?;
+    let palette = prepared.palette;
     let mut before = Before {
-        flood: Flood::new(ground, &data, &rest, &watched).ok_or_else(|| {
+        flood: Flood::new(prepared, &data, &rest, &watched).ok_or_else(|| {
             Error::new("no memory was made that can only be read: a defect of this program")
         })?,
         small,

@@ -1,6 +1,6 @@
 //! The experiments of 001 §5 and 004 §IV on this machine, each with table, picture and raw samples.
 
-mod ground;
+mod bench;
 mod long;
 pub mod multicore;
 mod multicore_show;
@@ -8,7 +8,7 @@ mod short;
 
 use super::find::{alike, cache_with_colors, find_palette, keep_pages};
 use crate::provenance;
-use ::experiment::ground::Ground;
+use ::experiment::prepared::Prepared;
 use ::experiment::short::{self as tasks, Plan, Task};
 use ::experiment::{combined, slices};
 use machine::Machine;
@@ -121,12 +121,16 @@ impl Shown {
 pub fn run(which: Which, options: &Options, watch: &dyn Watch) -> Result<Shown> {
     check_colors(which, options)?;
     match which {
-        Which::Isolation => single(options, watch, |ground| isolation(options, ground, watch)),
+        Which::Isolation => single(options, watch, |prepared| {
+            isolation(options, prepared, watch)
+        }),
         Which::Filter => short_task(options, Task::Filter, "filter", watch),
         Which::Cosine => short_task(options, Task::Cosine, "cosine", watch),
         Which::Fourier => short_task(options, Task::Fourier, "fourier", watch),
-        Which::Matrix => single(options, watch, |ground| matrix(options, ground, watch)),
-        Which::Combined => single(options, watch, |ground| combined(options, ground, watch)),
+        Which::Matrix => single(options, watch, |prepared| matrix(options, prepared, watch)),
+        Which::Combined => single(options, watch, |prepared| {
+            combined(options, prepared, watch)
+        }),
     }
 }
 
@@ -153,11 +157,11 @@ fn check_colors(which: Which, options: &Options) -> Result<()> {
     }
 }
 
-/// Prepares the ground, measures, writes.
+/// Prepares colors and memory, measures, writes.
 fn single(
     options: &Options,
     watch: &dyn Watch,
-    measure: impl FnOnce(&mut Ground<'_>) -> Result<Shown>,
+    measure: impl FnOnce(&mut Prepared<'_>) -> Result<Shown>,
 ) -> Result<Shown> {
     let machine = machine::this_machine()?;
     let platform = &machine.platform;
@@ -173,11 +177,12 @@ fn single(
         .filter_map(|level| platform.data_cache(level, palette.cpu)?.size)
         .max()
         .unwrap_or(palette.cache.size);
-    let mut ground = Ground::prepare(&palette, largest, true, &alike(platform, &palette), watch)?;
+    let mut prepared =
+        Prepared::prepare(&palette, largest, true, &alike(platform, &palette), watch)?;
     let provenance = origin(&machine, &options.command);
-    let mut shown = measure(&mut ground)?;
+    let mut shown = measure(&mut prepared)?;
     shown.provenance = provenance;
-    if let Some(moved @ 1..) = ground.pool.moved() {
+    if let Some(moved @ 1..) = prepared.pool.moved() {
         shown.provenance.warnings.push(format!(
             "{moved} pages were moved meanwhile: their colors are not those that were found"
         ));
@@ -204,8 +209,8 @@ fn origin(machine: &Machine, command: &str) -> Provenance {
     }
 }
 
-fn matrix(options: &Options, ground: &mut Ground<'_>, watch: &dyn Watch) -> Result<Shown> {
-    let seen = slices::run(ground, options.colors, options.runs as usize, watch)?;
+fn matrix(options: &Options, prepared: &mut Prepared<'_>, watch: &dyn Watch) -> Result<Shown> {
+    let seen = slices::run(prepared, options.colors, options.runs as usize, watch)?;
     Ok(Shown {
         name: "matrix",
         text: long::matrix_text(&seen),
@@ -218,8 +223,8 @@ fn matrix(options: &Options, ground: &mut Ground<'_>, watch: &dyn Watch) -> Resu
     })
 }
 
-fn combined(options: &Options, ground: &mut Ground<'_>, watch: &dyn Watch) -> Result<Shown> {
-    let seen = combined::run(ground, options.colors, options.runs as usize, watch)?;
+fn combined(options: &Options, prepared: &mut Prepared<'_>, watch: &dyn Watch) -> Result<Shown> {
+    let seen = combined::run(prepared, options.colors, options.runs as usize, watch)?;
     Ok(Shown {
         name: "combined",
         text: long::combined_text(&seen),
@@ -251,8 +256,8 @@ fn sizes_within(task: Task, partition: Bytes) -> Result<Vec<usize>> {
     }
 }
 
-fn partition(options: &Options, ground: &Ground<'_>) -> Bytes {
-    Bytes::new(ground.palette.cache.of_one_color().get() * u64::from(options.colors))
+fn partition(options: &Options, prepared: &Prepared<'_>) -> Bytes {
+    Bytes::new(prepared.palette.cache.of_one_color().get() * u64::from(options.colors))
 }
 
 fn plan<'a>(options: &Options, task: Task, sizes: &'a [usize]) -> Plan<'a> {
@@ -271,19 +276,19 @@ fn short_task(
     name: &'static str,
     watch: &dyn Watch,
 ) -> Result<Shown> {
-    single(options, watch, |ground| {
-        let sizes = sizes_within(task, partition(options, ground))?;
-        let seen = tasks::run(ground, &plan(options, task, &sizes), watch)?;
+    single(options, watch, |prepared| {
+        let sizes = sizes_within(task, partition(options, prepared))?;
+        let seen = tasks::run(prepared, &plan(options, task, &sizes), watch)?;
         shown(&seen, name, show::short_text(&seen), true)
     })
 }
 
 /// The question whether a partition isolates.
-fn isolation(options: &Options, ground: &mut Ground<'_>, watch: &dyn Watch) -> Result<Shown> {
-    let half = partition(options, ground).get() / 2;
-    let mut sizes = sizes_within(Task::Filter, partition(options, ground))?;
+fn isolation(options: &Options, prepared: &mut Prepared<'_>, watch: &dyn Watch) -> Result<Shown> {
+    let half = partition(options, prepared).get() / 2;
+    let mut sizes = sizes_within(Task::Filter, partition(options, prepared))?;
     sizes.sort_by_key(|size| Task::Filter.wss(*size).get().abs_diff(half));
-    let seen = tasks::run(ground, &plan(options, Task::Filter, &sizes[..1]), watch)?;
+    let seen = tasks::run(prepared, &plan(options, Task::Filter, &sizes[..1]), watch)?;
     let text = show::isolation_text(&seen);
     shown(&seen, "isolation", text, show::isolates(&seen))
 }

@@ -1,7 +1,7 @@
 //! The experiment of 004 §IV on this machine, group by group, which goes on where it was
 //! interrupted.
 
-use super::ground::Ground;
+use super::bench::LiveBench;
 use super::{Shown, give, multicore_show as show, origin, value};
 use crate::Choice;
 use crate::color::find::keep_pages;
@@ -124,21 +124,21 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Option<Shown>> {
     }
     let early = permit(&machine, &drawn, part, watch)?;
     let settings = keep_pages(watch);
-    let mut ground = Ground::new(&machine.platform, options.level, watch)?;
+    let mut bench = LiveBench::new(&machine.platform, options.level, watch)?;
     let head = Head {
         setup,
-        cache: ground.palette.cache.name(),
-        size: ground.palette.cache.size,
-        colors: ground.palette.cache.colors,
-        sharers: ground.cache().1,
+        cache: bench.palette.cache.name(),
+        size: bench.palette.cache.size,
+        colors: bench.palette.cache.colors,
+        sharers: bench.cache().1,
     };
     let mut kept = Kept::open(options.output.as_deref(), head)?;
     let mut provenance = Provenance {
         seed: Some(options.seed),
         ..origin(&machine, &options.command)
     };
-    let stopped = measure(&mut kept, &drawn, &mut ground, early, watch);
-    let checked = ground.check()?;
+    let stopped = measure(&mut kept, &drawn, &mut bench, early, watch);
+    let checked = bench.check()?;
     watch.finish();
     drop(settings);
     if !checked.broken.is_empty() {
@@ -232,7 +232,7 @@ fn permit(
 fn measure(
     kept: &mut Kept,
     drawn: &[Vec<Drawn>],
-    ground: &mut Ground<'_>,
+    bench: &mut LiveBench<'_>,
     early: Duration,
     watch: &dyn Watch,
 ) -> Result<()> {
@@ -260,7 +260,7 @@ fn measure(
             kept.groups.len() + open.len()
         ));
     }
-    ground.stock(&open)?;
+    bench.stock(&open)?;
     let setup = kept.head.setup.clone();
     let runs = setup.repetitions * Scenario::ALL.len();
     watch.begin("task sets in colors", (open.len() * runs) as u64);
@@ -274,7 +274,7 @@ fn measure(
         if watch.stopped() {
             return Err(stopped());
         }
-        match group(&setup, set, sizes, wss, ground, early, watch) {
+        match group(&setup, set, sizes, wss, bench, early, watch) {
             Ok(done) => kept.keep(done)?,
             Err(_) if watch.stopped() => return Err(stopped()),
             Err(e) => {

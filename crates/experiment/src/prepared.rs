@@ -21,7 +21,7 @@ const LARGEST: u64 = 64 << 20;
 
 /// Colors and memory of them.
 #[derive(Debug)]
-pub struct Ground<'a> {
+pub struct Prepared<'a> {
     /// The colors.
     pub palette: &'a Palette,
     /// Memory sorted by them.
@@ -32,7 +32,7 @@ pub struct Ground<'a> {
     pub readable: Option<LargeWindow>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Prepared<'a> {
     /// Eight times the cache in small pages for tasks, and one and a half times `largest` for the
     /// flood, and as much to read where it is asked for; sorted on these processors.
     ///
@@ -47,7 +47,7 @@ impl<'a> Ground<'a> {
     ) -> Result<Self> {
         let size = Bytes::new(palette.cache.size.get().saturating_mul(8));
         let flood = Bytes::new(largest.get().min(LARGEST) / 2 * 3);
-        Ok(Ground {
+        Ok(Prepared {
             palette,
             pool: Pool::make(palette, size, on, watch)?,
             flood: Large::make(palette, flood, on, watch)?,

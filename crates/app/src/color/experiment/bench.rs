@@ -24,7 +24,7 @@ use std::sync::Arc;
 use workload::walk::Store;
 
 /// Colors and memory of them.
-pub struct Ground<'a> {
+pub struct LiveBench<'a> {
     platform: &'a Platform,
     /// The colors.
     pub palette: Palette,
@@ -39,10 +39,10 @@ pub struct Ground<'a> {
     watch: &'a dyn Watch,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> LiveBench<'a> {
     pub fn new(platform: &'a Platform, level: Option<u8>, watch: &'a dyn Watch) -> Result<Self> {
         let palette = find_palette(platform, level, None, watch)?;
-        Ok(Ground {
+        Ok(LiveBench {
             platform,
             supply: Supply {
                 colors: Colors::first(palette.colors()),
@@ -125,7 +125,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-impl Bench for Ground<'_> {
+impl Bench for LiveBench<'_> {
     fn give(&mut self, set: &TaskSet, scheme: Scheme) -> Result<Box<dyn Colored>> {
         let stayed = self.stayed.borrow_mut().take();
         let given = match stayed {
