@@ -47,6 +47,18 @@ pub struct Small {
     pub group: Option<u64>,
 }
 
+/// A task of one MiB and of no group.
+pub fn small(wcet: u64, period: u64, deadline: u64, phase: u64) -> Small {
+    Small {
+        wcet,
+        period,
+        deadline,
+        phase,
+        wss: 1,
+        group: None,
+    }
+}
+
 /// A small instance: what the reference and the engine both get.
 #[derive(Clone, Debug)]
 pub struct Instance {
