@@ -137,8 +137,8 @@ impl Ledger {
         ledger
     }
 
-    /// A tile that a process holds from a server before.
-    pub fn is_out(&mut self, id: TileId, color: Color, peer: Peer, access: Access) {
+    /// Enters a tile that a process holds from a server before.
+    pub fn enter_held(&mut self, id: TileId, color: Color, peer: Peer, access: Access) {
         if color.index() >= self.free.len() {
             return;
         }
@@ -165,8 +165,8 @@ impl Ledger {
         }
     }
 
-    /// A tile was found to have another color.
-    pub fn has_color(&mut self, id: TileId, new: Color) {
+    /// Enters the color that a tile was found to have instead of its own.
+    pub fn recolor(&mut self, id: TileId, new: Color) {
         if let Some((color, state)) = self.tiles.get_mut(&id)
             && new.index() < self.free.len()
         {

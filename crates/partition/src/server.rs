@@ -188,7 +188,7 @@ impl Server {
                 books.ledger.identify(peer.pid, peer.began);
                 books.processes.insert(peer.pid, process);
             }
-            books.ledger.is_out(tile.id, tile.color, peer, access);
+            books.ledger.enter_held(tile.id, tile.color, peer, access);
             if let Some(file) = file {
                 // Where it cannot be had, its memory goes back to the system with its holder.
                 if let Ok(own) = Tile::adopt(tile.color, file) {

@@ -312,7 +312,7 @@ impl Core {
                 tile.color = color;
                 tile.untrue = holder.is_some();
                 tile.note_frames(self.numbers.as_ref());
-                ledger.has_color(id, color);
+                ledger.recolor(id, color);
                 found.recolored.push(id);
             }
             (_, Some(_)) => {

@@ -49,7 +49,7 @@ impl Producer {
         let lost = self.ring.lost.0.load(Ordering::Relaxed);
         // What was lost is told before anything that happened later.
         let needed = if lost > 0 { 2 } else { 1 };
-        if !self.has_room(needed) {
+        if !self.find_room(needed) {
             self.ring.lost.0.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -70,8 +70,10 @@ impl Producer {
         self.ring.slots[at][0].load(Ordering::Relaxed)
     }
 
+    /// Returns whether there is room for so many records. It looks at what the collector has read
+    /// only where the room known so far is too small.
     #[inline]
-    fn has_room(&mut self, count: u64) -> bool {
+    fn find_room(&mut self, count: u64) -> bool {
         let capacity = self.ring.slots.len() as u64;
         if self.written + count - self.read > capacity {
             self.read = self.ring.read.0.load(Ordering::Acquire);

@@ -261,7 +261,7 @@ fn rights_and_what_is_out_pass_to_the_next_server() {
     next.restore(&books.rights()).unwrap();
     assert_eq!(next.rights(), books.rights());
     for id in &tiles {
-        next.is_out(*id, Color(1), PEER, Access::Full);
+        next.enter_held(*id, Color(1), PEER, Access::Full);
     }
     // It counts against the quota and is in the way of taking back, before its holder has come back
     // and after.
@@ -298,7 +298,7 @@ fn a_tile_that_was_moved_has_another_color_or_is_struck_off() {
         .unwrap();
     let client = books.connect(PEER);
     let held = books.take(client, Color(0), 16, Access::Full).unwrap();
-    books.has_color(0, Color(1));
+    books.recolor(0, Color(1));
     assert_eq!(books.summary().pages[0].0, 8 * TILE_PAGES as u64);
     assert_eq!(books.summary().pages[1].0, 11 * TILE_PAGES as u64);
     books.strike(0, Blame::None);

@@ -224,7 +224,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
 
     /// The loaded job has left by itself; nobody wants it any more.
     fn dismiss(&mut self, cpu: u32, task: u32) {
-        self.has_reloaded(task);
+        self.end_reload(task);
         let wanted = std::mem::replace(&mut self.wanted_at[task as usize], NONE);
         if wanted != NONE {
             self.cpus[wanted as usize].wanted = NONE;

@@ -260,13 +260,13 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         }
         self.show.preemption(cpu, task, &self.jobs);
         if std::mem::take(&mut self.cpus[cpu as usize].reload) == 0 {
-            self.has_reloaded(task);
+            self.end_reload(task);
         }
     }
 
-    /// What the job had to reload when it was put on is there, or no longer needed.
+    /// Notes that what the job had to reload when it was put on is there, or no longer needed.
     #[inline]
-    pub(super) fn has_reloaded(&mut self, task: u32) {
+    pub(super) fn end_reload(&mut self, task: u32) {
         if let Some(reload) = self.reloads.get_mut(task as usize) {
             *reload = 0;
         }

@@ -116,8 +116,9 @@ impl Priority {
         }
     }
 
-    /// Is this a processor for the job that is released?
-    fn may_release(&mut self, event: &Event, cpu: CpuId, state: &State) -> bool {
+    /// Returns whether this is a processor for the job that is released. Of jobs that take turns it
+    /// counts those released on the first processor.
+    fn take_release(&mut self, event: &Event, cpu: CpuId, state: &State) -> bool {
         if state.is_released_on(event.task, cpu) {
             return match &self.place {
                 Place::Task(_) => true,
@@ -177,7 +178,7 @@ impl Rule for Priority {
                 // On a real machine any processor may handle the release, unless that is what deals
                 // the jobs out.
                 let deals = matches!(self.place, Place::Turns(..));
-                if !self.may_release(event, cpu, state) && (deals || state.is_simulated()) {
+                if !self.take_release(event, cpu, state) && (deals || state.is_simulated()) {
                     found.faults.push(Fault {
                         rule: "place",
                         text: format!(
