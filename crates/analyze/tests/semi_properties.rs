@@ -3,7 +3,7 @@
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
 use analyze::uniprocessor::{Work, edf};
-use model::assignment::Slots;
+use model::assignment::{Slice, Slots};
 use model::{CpuId, Duration, Timing};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -45,10 +45,18 @@ fn served(slots: &Slots, server: u32) -> Result<u64, String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(500), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(500),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn edf_fm_fills_no_processor_beyond_one_and_splits_at_most_m_less_one(set in implicit(12), m in 1u32..=5, spread in any::<bool>()) {
+    fn edf_fm_fills_no_processor_beyond_one_and_splits_at_most_m_less_one(
+        set in implicit(12),
+        m in 1u32..=5,
+        spread in any::<bool>(),
+    ) {
         let fill = if spread { edf_fm::Fill::Spread } else { edf_fm::Fill::Full };
         let total = set.iter().fold(BigRational::zero(), |s, t| s + utilization(t));
         match edf_fm::assign(&set, &processors(m), fill) {
@@ -71,13 +79,22 @@ proptest! {
                 prop_assert_eq!(load.iter().fold(BigRational::zero(), |s, l| s + l), total);
             }
             // Less than a nanosecond a period is given away at each border.
-            Err(edf_fm::Refusal::Task(_)) => prop_assert!(spread || total > rational(u64::from(m), 1) - rational(u64::from(m), 1_000_000)),
-            Err(edf_fm::Refusal::Migratory(_)) => prop_assert!(set.iter().any(|t| utilization(t) > rational(1, 2))),
+            Err(edf_fm::Refusal::Task(_)) => {
+                let given_away = rational(u64::from(m), 1_000_000);
+                prop_assert!(spread || total > rational(u64::from(m), 1) - given_away);
+            }
+            Err(edf_fm::Refusal::Migratory(_)) => {
+                prop_assert!(set.iter().any(|t| utilization(t) > rational(1, 2)));
+            }
         }
     }
 
     #[test]
-    fn edf_wm_leaves_every_processor_schedulable_with_slices_as_tasks(set in implicit(10), m in 1u32..=4, squeeze in 50u64..=100) {
+    fn edf_wm_leaves_every_processor_schedulable_with_slices_as_tasks(
+        set in implicit(10),
+        m in 1u32..=4,
+        squeeze in 50u64..=100,
+    ) {
         let set: Vec<Timing> = set.iter().map(|t| {
             let deadline = ns((t.period.nanos() * squeeze / 100).max(t.wcet.nanos()));
             Timing { deadline, ..*t }
@@ -92,8 +109,13 @@ proptest! {
                 prop_assert!(budget >= t.wcet && windows <= t.deadline);
                 for s in parts {
                     prop_assert!(parts.len() == 1 || s.budget >= analyze::semi::SHORTEST_SLICE);
-                    prop_assert_eq!(parts.iter().filter(|o| o.cpu == s.cpu).count(), 1, "a job never comes back");
-                    on[s.cpu.index()].push(Timing { wcet: s.budget, period: t.period, deadline: s.window });
+                    let visits = parts.iter().filter(|o| o.cpu == s.cpu).count();
+                    prop_assert_eq!(visits, 1, "a job never comes back");
+                    on[s.cpu.index()].push(Timing {
+                        wcet: s.budget,
+                        period: t.period,
+                        deadline: s.window,
+                    });
                 }
             }
             for tasks in on {
@@ -121,7 +143,10 @@ proptest! {
             [&tasks[..], &[slice]].concat()
         };
         let most = window.min(period);
-        let fits = |tasks: &[Timing]| model::exact::cmp_sum(tasks.iter().map(Timing::utilization), model::Ratio::ONE).is_le();
+        let fits = |tasks: &[Timing]| {
+            let utilizations = tasks.iter().map(Timing::utilization);
+            model::exact::cmp_sum(utilizations, model::Ratio::ONE).is_le()
+        };
         let by_utilization = (0..=most).rev().find(|e| fits(&with(*e))).unwrap();
         let expected = (1..=most).rev().find(|e| edf::decide(&with(*e)) == Ok(true)).unwrap_or(0);
         let mut tasks = with(by_utilization);
@@ -134,7 +159,8 @@ proptest! {
         let settings = edf_wm::Settings { order: Order::Given, ..edf_wm::Settings::default() };
         if let Ok(bins) = partition(&set, m, Order::Given, Fit::First, Acceptance::Edf) {
             let slices = edf_wm::assign(&set, &processors(m), &settings).unwrap();
-            prop_assert!(slices.tasks.iter().zip(&bins).all(|(s, b)| s.len() == 1 && s[0].cpu.0 == *b));
+            let is_whole = |(s, b): (&Vec<Slice>, &u32)| s.len() == 1 && s[0].cpu.0 == *b;
+            prop_assert!(slices.tasks.iter().zip(&bins).all(is_whole));
         }
     }
 
@@ -169,13 +195,16 @@ proptest! {
             let inflated = (&d + BigRational::one()) * &load / (&load + d);
             let length = served(&slots, server).map_err(TestCaseError::fail)?;
             let need = &inflated * rational(slots.slot.nanos(), 1);
-            prop_assert!(rational(length, 1) >= need && rational(length, 1) <= need + rational(3, 1));
+            let length = rational(length, 1);
+            prop_assert!(length >= need && length <= need + rational(3, 1));
             inflated_total += inflated;
             if clustered {
-                let at: Vec<usize> = clusters.iter().enumerate().filter(|(_, c)| {
-                    slots.timetables.iter().any(|t| c.contains(&t.cpu) && t.turns.iter().any(|s| s.server == server))
-                }).map(|(c, _)| c).collect();
-                prop_assert_eq!(at.len(), 1, "server {} crosses clusters", server);
+                let serves = |cluster: &&Vec<CpuId>| {
+                    let mut here = slots.timetables.iter().filter(|t| cluster.contains(&t.cpu));
+                    here.any(|t| t.turns.iter().any(|s| s.server == server))
+                };
+                let count = clusters.iter().filter(serves).count();
+                prop_assert_eq!(count, 1, "server {} crosses clusters", server);
             }
         }
         prop_assert!(inflated_total <= rational(u64::from(m), 1));
@@ -206,7 +235,12 @@ proptest! {
     }
 
     #[test]
-    fn a_longer_wcet_never_helps_edf_fm(set in implicit(8), m in 1u32..=4, which in 0usize..8, extra in 1u64..2_000_000) {
+    fn a_longer_wcet_never_helps_edf_fm(
+        set in implicit(8),
+        m in 1u32..=4,
+        which in 0usize..8,
+        extra in 1u64..2_000_000,
+    ) {
         let mut longer = set.clone();
         let at = which % set.len();
         longer[at] = longer[at].inflated(ns(extra));

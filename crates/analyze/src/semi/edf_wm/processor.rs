@@ -1,4 +1,4 @@
-//! A processor of EDF-WM without overheads: exact EDF says what it accepts, and how long a slice can
+//! A processor of EDF-WM without overheads: exact EDF says what it accepts and how long a slice can
 //! be.
 
 use super::{Host, Position, STEPS};
