@@ -4,12 +4,15 @@
 //! Afterwards nobody is left of it, a shell has answered throughout, and its trace can be read up
 //! to the last second.
 
+#[path = "killed/shortage.rs"]
+mod shortage;
 mod support;
 
 use execute::{Launch, Manner, Performer, Rights, Settings, Triggers};
 use libtest_mimic::Completion;
 use model::watch::Silent;
 use model::{Beyond, Details, Duration, TaskSet, Trigger};
+use shortage::{Group, POOR, few_files, few_processes};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
@@ -154,45 +157,6 @@ fn scenario(what: &str, path: &Path) -> ExitCode {
 /// Starts thirty processes, each of which the engine has to look after.
 const FORKS: &str =
     "n=0; while [ $n -lt 30 ]; do n=$((n+1)); sleep 60 & done; while :; do sleep 0.01; done";
-
-fn limit(resource: libc::__rlimit_resource_t, most: u64) {
-    let most = libc::rlimit {
-        rlim_cur: most,
-        rlim_max: most,
-    };
-    // SAFETY: the limit lives through the call.
-    assert_eq!(unsafe { libc::setrlimit(resource, &most) }, 0);
-}
-
-/// From now on only so many more descriptors can be opened.
-fn few_files(more: u64) {
-    let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64 - 1;
-    limit(libc::RLIMIT_NOFILE, open + more);
-}
-
-/// A user who has no other processes.
-const POOR: u32 = 65_123;
-
-/// From now on this process is of a user that may have only so many.
-fn few_processes(most: u64) {
-    use rustix::thread::{CapabilitySet, CapabilitySets};
-    limit(libc::RLIMIT_NPROC, most);
-    rustix::thread::set_keep_capabilities(true).unwrap();
-    // SAFETY: calls without pointers that matter; the right to look at itself is lost with the
-    // user.
-    unsafe {
-        assert_eq!(libc::setgroups(0, std::ptr::null()), 0);
-        assert_eq!(libc::setgid(POOR), 0);
-        assert_eq!(libc::setuid(POOR), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_DUMPABLE, 1), 0);
-    }
-    let kept = CapabilitySets {
-        effective: CapabilitySet::SYS_NICE,
-        permitted: CapabilitySet::SYS_NICE,
-        inheritable: CapabilitySet::empty(),
-    };
-    rustix::thread::set_capabilities(None, kept).unwrap();
-}
 
 /// Starts the process of a scenario.
 fn start(what: &str, trace: &Path) -> Child {
@@ -497,41 +461,6 @@ fn a_run_whose_watchdog_is_stopped_ends(_: &Live) -> Completion {
 fn a_run_without_address_space_aborts_and_leaves_nobody_behind(_: &Live) -> Completion {
     Begun::new("limited", None).has_ended(Some(libc::SIGABRT), None);
     Completion::Completed
-}
-
-/// A control group of memory, below that of this process; gone when dropped.
-struct Group(std::path::PathBuf);
-
-impl Group {
-    /// One of so many bytes, or why there can be none.
-    fn new(bytes: u64) -> Result<Self, String> {
-        let groups = std::fs::read_to_string("/proc/self/cgroup").map_err(|e| e.to_string())?;
-        let of = |prefix: &str, mount: &str, file: &'static str| {
-            let path = groups
-                .lines()
-                .find_map(|l| l.split_once(prefix).map(|(_, path)| path))?;
-            let mount = Path::new(mount).join(path.trim_start_matches('/'));
-            Some((
-                mount.join(format!("warmset-test-{}", std::process::id())),
-                file,
-            ))
-        };
-        let (path, file) = of(":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-            .or_else(|| of("0::", "/sys/fs/cgroup", "memory.max"))
-            .ok_or("no control group")?;
-        let failed = |e: std::io::Error| format!("no control group of memory can be made: {e}");
-        std::fs::create_dir(&path).map_err(failed)?;
-        let group = Group(path);
-        std::fs::write(group.0.join(file), bytes.to_string()).map_err(failed)?;
-        Ok(group)
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // It is busy for as long as anybody is in it: then it stays, and a failed test says why.
-        let _ = std::fs::remove_dir(&self.0);
-    }
 }
 
 fn a_run_without_memory_is_killed_and_leaves_nobody_behind(_: &Live) -> Completion {
