@@ -9,7 +9,7 @@
 use crate::kernel::{self, Thread};
 use crate::remedies::MORE_THREADS;
 use crate::threads::host::ThreadTeam;
-use crate::trigger::{Came, Triggers};
+use crate::trigger::{Came, Source, Triggers};
 use model::{Duration, Error, Result, TaskId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use std::fs::File;
@@ -121,35 +121,39 @@ fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &F
             if seen.is_empty() {
                 continue;
             }
-            let w = &mut waiting[at];
-            match sources[at].take() {
-                Ok(Came::Events(0)) => {}
-                Ok(Came::Events(count)) => {
-                    let now = kernel::monotonic();
-                    if now < w.from.saturating_add(w.pause) {
-                        // It was looked at a moment ago: enough for now.
-                        w.from = now + w.pause;
-                    } else {
-                        w.from = now;
-                    }
-                    team.trigger(w.task, count);
-                }
-                Ok(Came::End) => {
-                    ended[at] = true;
-                    team.trigger_ended(w.task);
-                }
-                Err(e) => {
-                    let name = team.name(w.task);
-                    team.fail(
-                        Error::new(format!("what releases its jobs cannot be read: {e}"))
-                            .at(format!("task {name}"))
-                            .remedy("keep its descriptor open for as long as the run lasts"),
-                    );
-                    ended[at] = true;
-                }
-            }
+            ended[at] = take(team, sources[at], &mut waiting[at]);
         }
     }
     // It fails only where the kernel has lost the thread.
     let _ = thread.lower();
+}
+
+/// Takes what has come from a source. True: nothing comes from it any more.
+fn take(team: &ThreadTeam, source: &Source, w: &mut Waiting) -> bool {
+    match source.take() {
+        Ok(Came::Events(0)) => false,
+        Ok(Came::Events(count)) => {
+            let now = kernel::monotonic();
+            w.from = match now < w.from.saturating_add(w.pause) {
+                // It was looked at a moment ago: enough for now.
+                true => now + w.pause,
+                false => now,
+            };
+            team.trigger(w.task, count);
+            false
+        }
+        Ok(Came::End) => {
+            team.trigger_ended(w.task);
+            true
+        }
+        Err(e) => {
+            let name = team.name(w.task);
+            team.fail(
+                Error::new(format!("what releases its jobs cannot be read: {e}"))
+                    .at(format!("task {name}"))
+                    .remedy("keep its descriptor open for as long as the run lasts"),
+            );
+            true
+        }
+    }
 }
