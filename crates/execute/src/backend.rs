@@ -15,8 +15,9 @@
 //! **Errors.** A backend that cannot do what it is told returns why, and does as much as it can of
 //! the rest. The caller ends the run with the first such error.
 
-use crate::ids::{Place, PostId};
+use crate::ids::PostId;
 use model::{CpuId, Duration, Instant, Result, TaskId};
+use policy::Place;
 
 /// What the backends of all domains of a run share.
 pub(crate) trait Host: Send + Sync + 'static {

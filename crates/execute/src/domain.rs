@@ -32,13 +32,13 @@ pub use enforcement::POLICED;
 pub(crate) use handover::Carried;
 
 use crate::backend::Backend;
-use crate::ids::{DomainId, Place};
+use crate::ids::InboxId;
 use crate::team::{Mail, Team};
 use actions::Actions;
 use books::Books;
 use model::{Instant, TaskId};
 use policy::tournament::Tournament;
-use policy::{Event, Policy, Route};
+use policy::{Event, Place, Policy, Route};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use trace::Event as Record;
@@ -75,7 +75,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         let (tasks, places) = (books.tasks.len(), books.cpus.len());
         let mut releases = Tournament::new(tasks);
         for task in (0..tasks as u32).map(TaskId) {
-            if books.first_domain.0 + route.home(task, 0) != books.domain.0 {
+            if books.first_domain.of(route.home(task, 0)) != books.domain {
                 continue;
             }
             match &books.team.releasers[task.index()] {
@@ -113,8 +113,8 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     }
 
     /// The domain in which a job becomes ready.
-    fn home(&self, task: TaskId, number: u64) -> DomainId {
-        DomainId(self.books.first_domain.0 + self.route.home(task, number))
+    fn home(&self, task: TaskId, number: u64) -> InboxId {
+        self.books.first_domain.of(self.route.home(task, number))
     }
 
     /// When something is due next, in nanoseconds of the run.
@@ -220,7 +220,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         }
         let policy = &self.policy;
         self.books
-            .settle(|place| policy.is_deliberately_idle(place.0));
+            .settle(|place| policy.is_deliberately_idle(place));
     }
 
     /// Jobs that had finished when they were to be preempted: they were not preempted.

@@ -1,36 +1,29 @@
 //! Indices of the parts of a run, each a type of its own.
 //!
-//! Tasks are [`model::TaskId`]s and processors [`model::CpuId`]s, as everywhere.
+//! Tasks are [`model::TaskId`]s and processors [`model::CpuId`]s, as everywhere. A [`DomainId`]
+//! counts the domains of one plan, and a [`Place`] the processors of one domain.
 
-/// A domain, by its index among the inboxes of a run. Domains of every set of posts count.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct DomainId(pub u32);
+use policy::{DomainId, Place};
 
-/// A processor of a domain, by its index in the domain's list; `place` in [`policy::Decisions`].
+/// The domain of a stage, by its index among the inboxes of a run. Domains of every set of posts
+/// count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Place(pub u32);
+pub(crate) struct InboxId(pub u32);
 
 /// A post, by its index among those of a run. A post is a processor of a domain in one of the sets
 /// that consecutive stages use in turn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct PostId(pub u32);
 
-impl DomainId {
-    /// As an index into a slice.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Place {
+impl InboxId {
     /// As an index into a slice.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// All places of a domain with so many processors.
-    pub fn all(count: usize) -> impl Iterator<Item = Place> {
-        (0..count as u32).map(Place)
+    /// The inbox of a domain of the plan whose first domain has this inbox.
+    pub fn of(self, domain: DomainId) -> InboxId {
+        InboxId(self.0 + domain.0)
     }
 }
 

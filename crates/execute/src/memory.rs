@@ -13,10 +13,11 @@ mod tests;
 pub(crate) use machine::{Execution, Failure, Machine, Operation};
 
 use crate::backend::{Backend, Choice, Done, Host, Then};
-use crate::ids::{Place, PostId};
+use crate::ids::PostId;
 use crate::stage::{DomainSite, ForDomain};
 use crate::team::Team;
 use model::{CpuId, Duration, Instant, Result, TaskId};
+use policy::Place;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the domains of a run in memory share. One thread drives all of them; the lock is never

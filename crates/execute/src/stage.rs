@@ -10,11 +10,11 @@
 use crate::backend::{Backend, Host, TaskOf};
 use crate::domain::books::{Books, Parts};
 use crate::domain::{Carried, Domain};
-use crate::ids::{DomainId, PostId};
+use crate::ids::{InboxId, PostId};
 use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
 use model::{CpuId, Duration, Enforcement, Instant, TaskId};
-use policy::{Plan, Policy, Route};
+use policy::{DomainId, Plan, Policy, Route};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::Event as Record;
 use trace::recorder::Producer;
@@ -23,7 +23,7 @@ use trace::recorder::Producer;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site {
     pub stage: u32,
-    pub domain: DomainId,
+    pub domain: InboxId,
     pub post: PostId,
 }
 
@@ -130,7 +130,8 @@ impl<P: Policy + Send + 'static, B: ForDomain> Domains<P, B> {
         let tasks = common.parameters.len() as u32;
         let mut first_post = site.post;
         let mut domains = Vec::new();
-        for ((index, planned), producer) in (0u32..).zip(plan.domains).zip(producers.by_ref()) {
+        let planned = (0..).map(DomainId).zip(plan.domains);
+        for ((index, planned), producer) in planned.zip(producers.by_ref()) {
             // Later stages own nothing before they take over.
             let owned = |task: TaskId| site.stage == 0 && route.home(task, 0) == index;
             let places = planned.cpus.len() as u32;
@@ -144,7 +145,7 @@ impl<P: Policy + Send + 'static, B: ForDomain> Domains<P, B> {
             let books = Books::new(Parts {
                 team: Arc::clone(&common.team),
                 backend,
-                domain: DomainId(site.domain.0 + index),
+                domain: site.domain.of(index),
                 first_domain: site.domain,
                 cpus: planned.cpus,
                 parameters: Arc::clone(&common.parameters),
@@ -207,7 +208,7 @@ impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Domains<P, B> {
         }
         team.host.now_after(now);
         let mut producers = std::mem::take(&mut carried.producers).into_iter();
-        for (index, domain) in (0..).zip(&self.domains) {
+        for (index, domain) in (0..).map(DomainId).zip(&self.domains) {
             let mut domain = open(domain);
             if let Some(producer) = producers.next() {
                 domain.books.producer = producer;

@@ -1,9 +1,8 @@
 //! What the engine knows of a task: its parameters, and how far its jobs have come. Pure data.
 
-use crate::ids::Place;
 use job::{Handed, Life, State};
 use model::{CpuId, Duration, Timing};
-use policy::NONE;
+use policy::{NONE, Place};
 
 /// The parameters of a task, which never change within a run.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ mod tests;
 pub(crate) use inbox::{Inbox, Mail, Report};
 
 use crate::backend::Host;
-use crate::ids::{DomainId, PostId};
+use crate::ids::{InboxId, PostId};
 use crate::trigger::releaser::{Releaser, Triggered};
 use model::{CpuId, Error, Instant, TaskId};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Post {
     pub cpu: CpuId,
-    pub domain: DomainId,
+    pub domain: InboxId,
     /// Index of its set; consecutive stages use different sets ([`Team::set_of`]).
     pub set: u32,
     /// Index of its processor among those of the run, which is the same in every set. The
@@ -44,7 +44,7 @@ pub(crate) fn lay_out<T>(
     let (mut posts, mut inboxes) = (Vec::new(), Vec::new());
     for set in 0..sets {
         for domain in &cpus[set as usize % cpus.len()] {
-            let index = DomainId(inboxes.len() as u32);
+            let index = InboxId(inboxes.len() as u32);
             inboxes.push(Inbox::new(PostId(posts.len() as u32), 2 * tasks));
             posts.extend(domain.iter().map(|cpu| Post {
                 cpu: *cpu,
@@ -287,7 +287,7 @@ impl<H: Host> Team<H> {
     }
 
     /// Sends a letter to a domain. Called by dispatchers.
-    pub fn send(&self, domain: DomainId, letter: Mail<H::Task>) {
+    pub fn send(&self, domain: InboxId, letter: Mail<H::Task>) {
         let inbox = &self.inboxes[domain.index()];
         inbox.put(letter);
         self.host.call(inbox.leader);

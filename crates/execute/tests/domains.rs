@@ -7,7 +7,7 @@ use execute::watchdog::Patience;
 use execute::{Settings, kernel};
 use model::watch::Silent;
 use model::{Duration, Instant, TaskId};
-use policy::{Decisions, Domain, Event, Plan, Policy, Route};
+use policy::{Decisions, Domain, DomainId, Event, Plan, Policy, Route};
 use std::sync::{Arc, OnceLock};
 use support::{Live, Ready, SpinFor, ms, set_of};
 use trace::{EventKind, VecSink};
@@ -59,7 +59,7 @@ fn one_domain_decides_while_the_lock_of_another_is_held(live: &Live) {
     };
     let plan = Plan {
         domains: vec![domain(0, Some(Instant::ZERO + ms(300))), domain(1, None)],
-        route: Route::Fixed(vec![0, 1, 1]),
+        route: Route::Fixed([0, 1, 1].map(DomainId).into()),
     };
     let works: Vec<Box<dyn Work>> = set
         .ids()

@@ -9,7 +9,7 @@ use execute::{Effort, Efforts, How, Rights, Settings};
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable};
 use model::watch::Silent;
 use model::{Assignment, CpuSet, Duration, Instant};
-use policy::{Decisions, Domain, Event, Plan, Policy, Route};
+use policy::{Decisions, Domain, DomainId, Event, Plan, Policy, Route};
 use support::{Live, Ready, SpinFor, ms, phased, set_of};
 use trace::{Checker, EventKind, Sink, VecSink};
 use workload::Work;
@@ -164,7 +164,7 @@ fn a_policy_that_does_not_keep_the_rules_is_found_out(live: &Live) {
             cpus: vec![cpu],
             policy: LatestDeadline::default(),
         }],
-        route: Route::Fixed(vec![0; 3]),
+        route: Route::Fixed(vec![DomainId(0); 3]),
     };
     let works = set
         .timings()

@@ -8,7 +8,7 @@ mod support;
 use execute::watchdog::Patience;
 use execute::{Ending, Settings};
 use model::{Duration, Instant};
-use policy::{Decisions, Event, Job, Plan, Policy, Route};
+use policy::{Decisions, DomainId, Event, Job, Place, Plan, Policy, Route};
 use programs::{
     a_program_has_no_rights_of_the_engine_unless_it_is_told_to,
     a_program_that_cuts_off_its_pages_harms_nobody, a_stranger_at_the_door_is_sent_away,
@@ -194,7 +194,7 @@ fn a_dispatcher_that_stands_still_ends_the_run(live: &Live) {
             cpus,
             policy: Stuck { decisions: 0 },
         }],
-        route: Route::Fixed(vec![0]),
+        route: Route::Fixed(vec![DomainId(0)]),
     };
     let mut sink = VecSink::default();
     let watch = model::watch::Silent;
@@ -231,7 +231,7 @@ fn a_run_is_over_soon_after_its_horizon_whatever_happens(live: &Live) {
             cpus,
             policy: AtWork { decisions: 0 },
         }],
-        route: Route::Fixed(vec![0]),
+        route: Route::Fixed(vec![DomainId(0)]),
     };
     let minute = Duration::from_secs(60);
     let settings = Settings {
@@ -332,7 +332,7 @@ impl Policy for PanickingPolicy {
     }
     fn decide(&mut self, _: Instant, out: &mut impl Decisions) {
         for task in self.0.drain(..) {
-            out.run(task.0, task);
+            out.run(Place(task.0), task);
         }
     }
 }
@@ -344,7 +344,7 @@ fn a_policy_that_panics_ends_the_run(live: &Live) {
             cpus: live.platform.in_cache_order(),
             policy: PanickingPolicy::default(),
         }],
-        route: Route::Fixed(vec![0, 0]),
+        route: Route::Fixed(vec![DomainId(0); 2]),
     };
     let (mut sink, watch) = (VecSink::default(), model::watch::Silent);
     // On the other processor there is somebody who never sleeps.

@@ -12,7 +12,7 @@ use crate::place::{Nearness, Places};
 use crate::quantum::Quanta;
 use crate::queue::{Queue, is_nobody, task_of};
 use crate::tournament::{Tree, select_key};
-use crate::{Decisions, Event, Job, NONE, Policy};
+use crate::{Decisions, Event, Job, Place, Policy};
 use model::{Duration, Instant, TaskId};
 use std::hint::select_unpredictable;
 use std::sync::Arc;
@@ -121,11 +121,11 @@ pub struct Cluster<R> {
     order: Vec<u128>,
 }
 
-/// Where the job of a task runs and where a job of it last ran, or [`NONE`].
+/// Where the job of a task runs and where a job of it last ran, or [`Place::NONE`].
 #[derive(Clone, Copy, Debug)]
 struct Seat {
-    place: u32,
-    last: u32,
+    place: Place,
+    last: Place,
 }
 
 impl<R: Rank> Cluster<R> {
@@ -139,8 +139,8 @@ impl<R: Rank> Cluster<R> {
         quantum: Option<Duration>,
     ) -> Self {
         let nowhere = Seat {
-            place: NONE,
-            last: NONE,
+            place: Place::NONE,
+            last: Place::NONE,
         };
         Cluster {
             rank,
@@ -167,10 +167,10 @@ impl<R: Rank> Cluster<R> {
     #[inline(always)]
     pub fn leave(&mut self, task: TaskId) {
         let seat = &mut self.seats[task.index()];
-        if seat.place == NONE {
+        if seat.place == Place::NONE {
             self.leave_queue(task);
         } else {
-            let place = std::mem::replace(&mut seat.place, NONE);
+            let place = std::mem::replace(&mut seat.place, Place::NONE);
             self.free.insert(place);
             self.free_count += 1;
         }
@@ -184,7 +184,7 @@ impl<R: Rank> Cluster<R> {
     }
 
     #[inline(always)]
-    fn occupy(&mut self, key: u128, place: u32, out: &mut impl Decisions) {
+    fn occupy(&mut self, key: u128, place: Place, out: &mut impl Decisions) {
         let task = task_of(key);
         debug_assert!(
             self.is_told_apart(key),
@@ -193,15 +193,15 @@ impl<R: Rank> Cluster<R> {
         self.free.remove(place);
         self.free_count -= 1;
         self.seats[task.index()] = Seat { place, last: place };
-        self.running.set(place as usize, inverted(key));
+        self.running.set(place.index(), inverted(key));
         out.run(place, task);
     }
 
     /// Does no job that runs have the priority and the tie of this one?
     fn is_told_apart(&self, key: u128) -> bool {
-        let running = self.seats.iter().filter(|seat| seat.place != NONE);
+        let running = self.seats.iter().filter(|seat| seat.place != Place::NONE);
         running
-            .map(|seat| inverted(self.running.key_of(seat.place as usize)))
+            .map(|seat| inverted(self.running.key_of(seat.place.index())))
             .all(|other| other >> 32 != key >> 32)
     }
 
@@ -241,7 +241,7 @@ impl<R: Rank> Cluster<R> {
             return;
         }
         let seat = &mut self.seats[task_of(worst).index()];
-        let place = std::mem::replace(&mut seat.place, NONE);
+        let place = std::mem::replace(&mut seat.place, Place::NONE);
         self.free.insert(place);
         self.free_count += 1;
         self.waiting.push(worst);
@@ -284,8 +284,8 @@ impl<R: Rank> Cluster<R> {
     #[inline(always)]
     fn make_way(&mut self, worst: u128) {
         let seat = &mut self.seats[task_of(worst).index()];
-        let place = std::mem::replace(&mut seat.place, NONE);
-        self.running.set(place as usize, Tree::NEVER);
+        let place = std::mem::replace(&mut seat.place, Place::NONE);
+        self.running.set(place.index(), Tree::NEVER);
         self.free.insert(place);
         self.free_count += 1;
         self.waiting.push(worst);
@@ -298,7 +298,7 @@ impl<R: Rank> Cluster<R> {
         if self.fresh.len() + self.waiting.len() > self.free_count {
             // What is left over in free places must not be taken for a job.
             for place in self.free.iter() {
-                self.running.set(place as usize, Tree::NEVER);
+                self.running.set(place.index(), Tree::NEVER);
             }
         }
         let mut fresh = 0;

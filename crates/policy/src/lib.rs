@@ -15,6 +15,7 @@
 
 pub mod catalog;
 pub mod cluster;
+mod ids;
 pub mod place;
 pub mod plan;
 pub mod quantum;
@@ -23,6 +24,7 @@ pub mod spec;
 pub mod tournament;
 
 pub use catalog::{AnyPlan, Info, Visit};
+pub use ids::{DomainId, Place, ServerId};
 pub use plan::{Domain, Plan, Route, Setup};
 pub use spec::Spec;
 
@@ -61,25 +63,23 @@ pub enum Event {
 }
 
 /// Where a policy puts its decisions. What it does not mention stays as it is.
-///
-/// A `place` is a processor by its position in [`Domain::cpus`].
 pub trait Decisions {
     /// From now on, the job of this task runs at this place, instead of whichever ran there. A job
     /// that runs elsewhere in the domain is taken off that place by an earlier `run` or `idle`.
-    fn run(&mut self, place: u32, task: TaskId);
+    fn run(&mut self, place: Place, task: TaskId);
     /// From now on, no job of this domain runs at this place. Not needed after a job that is done
     /// or exhausted.
-    fn idle(&mut self, place: u32);
+    fn idle(&mut self, place: Place);
     /// [`Event::Timer`] at this instant, which lies in the future. A domain has one timer: a later
     /// call replaces the earlier.
     fn wake(&mut self, at: Instant);
     /// The exhausted job of this task becomes ready in another domain, as its part `part`, at `at`
     /// or, if that is past, now.
-    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32);
+    fn push(&mut self, task: TaskId, to: DomainId, at: Instant, part: u32);
     /// A server begins (or, with `None`, ceases) to be served at this place. Only told, for traces;
     /// decides nothing.
     #[inline]
-    fn serve(&mut self, _place: u32, _server: Option<u32>) {}
+    fn serve(&mut self, _place: Place, _server: Option<ServerId>) {}
 }
 
 /// The state machine of one scheduling domain.
@@ -141,7 +141,7 @@ pub trait Policy {
     ///
     /// Override it in a policy that is not work-conserving (003 §3.1), so that traces can tell.
     #[inline]
-    fn is_deliberately_idle(&self, _place: u32) -> bool {
+    fn is_deliberately_idle(&self, _place: Place) -> bool {
         false
     }
 }

@@ -1,5 +1,6 @@
 //! Places of a domain: sets of them, and which are near to which by the caches that they share.
 
+use crate::ids::Place;
 use model::{CpuId, Platform, Resumption};
 use std::hint::select_unpredictable;
 
@@ -24,15 +25,15 @@ impl Places {
     /// All of `count` places.
     pub fn all(count: usize) -> Self {
         let mut places = Self::none(count);
-        for place in 0..count {
-            places.insert(place as u32);
+        for place in Place::all(count) {
+            places.insert(place);
         }
         places
     }
 
     #[inline(always)]
-    fn word(&mut self, place: u32) -> &mut u64 {
-        match place / 64 {
+    fn word(&mut self, place: Place) -> &mut u64 {
+        match place.0 / 64 {
             0 => &mut self.first,
             word => &mut self.more[word as usize - 1],
         }
@@ -40,26 +41,26 @@ impl Places {
 
     /// Puts a place in.
     #[inline(always)]
-    pub fn insert(&mut self, place: u32) {
-        *self.word(place) |= 1 << (place % 64);
+    pub fn insert(&mut self, place: Place) {
+        *self.word(place) |= 1 << (place.0 % 64);
     }
 
     /// Takes a place out.
     #[inline(always)]
-    pub fn remove(&mut self, place: u32) {
-        *self.word(place) &= !(1 << (place % 64));
+    pub fn remove(&mut self, place: Place) {
+        *self.word(place) &= !(1 << (place.0 % 64));
     }
 
-    /// Takes a place out, if it is in; [`NONE`](crate::NONE) never is. Was it in?
+    /// Takes a place out, if it is in; [`Place::NONE`] never is. Was it in?
     #[inline(always)]
-    pub fn take(&mut self, place: u32) -> bool {
+    pub fn take(&mut self, place: Place) -> bool {
         if self.more.is_empty() {
-            let bit = u64::from(place < 64) << (place % 64);
+            let bit = u64::from(place.0 < 64) << (place.0 % 64);
             let was = self.first & bit != 0;
             self.first &= !bit;
             return was;
         }
-        let is_in = place != crate::NONE && self.contains(place);
+        let is_in = place != Place::NONE && self.contains(place);
         if is_in {
             self.remove(place);
         }
@@ -68,12 +69,12 @@ impl Places {
 
     /// Is it in?
     #[inline(always)]
-    pub fn contains(&self, place: u32) -> bool {
-        let word = match place / 64 {
+    pub fn contains(&self, place: Place) -> bool {
+        let word = match place.0 / 64 {
             0 => self.first,
             word => self.more[word as usize - 1],
         };
-        word & 1 << (place % 64) != 0
+        word & 1 << (place.0 % 64) != 0
     }
 
     /// Is none in?
@@ -84,25 +85,25 @@ impl Places {
 
     /// The places, ascending.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
+    pub fn iter(&self) -> impl Iterator<Item = Place> {
         let words = std::iter::once(self.first).chain(self.more.iter().copied());
         words.zip((0u32..).step_by(64)).flat_map(|(word, base)| {
             let some = |word: u64| (word != 0).then_some(word);
             let words = std::iter::successors(some(word), move |word| some(word & (word - 1)));
-            words.map(move |word| base + word.trailing_zeros())
+            words.map(move |word| Place(base + word.trailing_zeros()))
         })
     }
 
     /// The lowest place.
     #[inline(always)]
-    pub fn lowest(&self) -> Option<u32> {
-        self.lowest_from(0)
+    pub fn lowest(&self) -> Option<Place> {
+        self.lowest_from(Place(0))
     }
 
     /// The lowest place from this one on.
     #[inline(always)]
-    pub fn lowest_from(&self, from: u32) -> Option<u32> {
-        let not_before = |word: u64, base: u32| match from.saturating_sub(base) {
+    pub fn lowest_from(&self, from: Place) -> Option<Place> {
+        let not_before = |word: u64, base: u32| match from.0.saturating_sub(base) {
             skipped @ 0..64 => word >> skipped << skipped,
             _ => 0,
         };
@@ -112,23 +113,23 @@ impl Places {
                 let more = self.more.iter().zip((64u32..).step_by(64));
                 lowest(std::iter::once(0).chain(more.map(|(word, base)| not_before(*word, base))))
             }
-            first => Some(first.trailing_zeros()),
+            first => Some(Place(first.trailing_zeros())),
         }
     }
 
     /// The lowest place that is in both sets.
     #[inline]
-    pub fn lowest_also_in(&self, other: &Places) -> Option<u32> {
+    pub fn lowest_also_in(&self, other: &Places) -> Option<Place> {
         let more = self.more.iter().zip(&other.more).map(|(a, b)| a & b);
         lowest(std::iter::once(self.first & other.first).chain(more))
     }
 }
 
 #[inline]
-fn lowest(words: impl Iterator<Item = u64>) -> Option<u32> {
+fn lowest(words: impl Iterator<Item = u64>) -> Option<Place> {
     for (index, word) in words.enumerate() {
         if word != 0 {
-            return Some(index as u32 * 64 + word.trailing_zeros());
+            return Some(Place(index as u32 * 64 + word.trailing_zeros()));
         }
     }
     None
@@ -141,7 +142,7 @@ pub struct Nearness {
     /// shared cache.
     around: Vec<Vec<Places>>,
     /// The same for domains of at most 64 places: per place a row of `levels` words that widen,
-    /// from the place itself to all; behind the last place a row of all for [`NONE`](crate::NONE).
+    /// from the place itself to all; behind the last place a row of all for [`Place::NONE`].
     /// Empty for larger domains.
     words: Vec<u64>,
     levels: usize,
@@ -157,11 +158,11 @@ impl Nearness {
                 let mut rings: Vec<Places> = Vec::new();
                 for level in &levels {
                     let mut ring = Places::none(cpus.len());
-                    for (place, to) in cpus.iter().enumerate() {
+                    for (place, to) in Place::all(cpus.len()).zip(cpus) {
                         match platform.resumption(*from, *to) {
-                            Resumption::Preemption => ring.insert(place as u32),
+                            Resumption::Preemption => ring.insert(place),
                             Resumption::Migration(nearest) if nearest <= *level => {
-                                ring.insert(place as u32)
+                                ring.insert(place)
                             }
                             _ => {}
                         }
@@ -196,13 +197,13 @@ impl Nearness {
     }
 
     /// The place of `free` that is nearest to `from`, the lowest of several; the lowest of all
-    /// where `from` is [`NONE`](crate::NONE).
+    /// where `from` is [`Place::NONE`].
     #[inline(always)]
-    pub fn nearest(&self, free: &Places, from: u32) -> Option<u32> {
+    pub fn nearest(&self, free: &Places, from: Place) -> Option<Place> {
         if self.words.is_empty() {
             return self.nearest_of_many(free, from);
         }
-        let row = (from as usize).min(self.around.len()) * self.levels;
+        let row = from.index().min(self.around.len()) * self.levels;
         let mut nearest = 0;
         // The widest first, and the nearest that has one wins: no branch that depends on where jobs
         // ran.
@@ -210,12 +211,12 @@ impl Nearness {
             let here = free.first & ring;
             nearest = select_unpredictable(here != 0, here, nearest);
         }
-        (nearest != 0).then(|| nearest.trailing_zeros())
+        (nearest != 0).then(|| Place(nearest.trailing_zeros()))
     }
 
     #[cold]
-    fn nearest_of_many(&self, free: &Places, from: u32) -> Option<u32> {
-        if let Some(rings) = self.around.get(from as usize) {
+    fn nearest_of_many(&self, free: &Places, from: Place) -> Option<Place> {
+        if let Some(rings) = self.around.get(from.index()) {
             if free.contains(from) {
                 return Some(from);
             }
@@ -232,6 +233,7 @@ impl Nearness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Place;
     use model::{Bytes, Cache, CacheKind};
 
     #[test]
@@ -249,27 +251,29 @@ mod tests {
         let cpus: Vec<CpuId> = (0..130).map(CpuId).collect();
         let near = Nearness::of(&platform, &cpus);
         let mut free = Places::none(130);
-        for place in [3, 100, 129] {
+        for place in [3, 100, 129].map(Place) {
             free.insert(place);
         }
-        assert_eq!(near.nearest(&free, 129), Some(129), "where it ran");
-        assert_eq!(near.nearest(&free, 101), Some(100), "behind the same cache");
-        assert_eq!(near.nearest(&free, 7), Some(3), "the lowest");
-        assert_eq!(near.nearest(&free, crate::NONE), Some(3), "never ran");
+        let nearest = |from| near.nearest(&free, from).map(|place| place.0);
+        assert_eq!(nearest(Place(129)), Some(129), "where it ran");
+        assert_eq!(nearest(Place(101)), Some(100), "behind the same cache");
+        assert_eq!(nearest(Place(7)), Some(3), "the lowest");
+        assert_eq!(nearest(Place::NONE), Some(3), "never ran");
         let mut few = Places::all(8);
         for places in [&mut few, &mut free] {
             assert_eq!(
-                [3, 3, crate::NONE].map(|place| places.take(place)),
+                [Place(3), Place(3), Place::NONE].map(|place| places.take(place)),
                 [true, false, false]
             );
         }
-        assert!(free.clone().take(129) && !free.clone().take(128));
-        assert_eq!(free.lowest(), Some(100));
-        let from = [0, 100, 101, 129, 130].map(|place| free.lowest_from(place));
-        assert_eq!(from, [Some(100), Some(100), Some(129), Some(129), None]);
-        assert_eq!(Places::all(64).lowest_from(63), Some(63));
-        assert_eq!(Places::all(64).lowest_from(64), None);
-        assert_eq!(near.nearest(&Places::none(130), 1), None);
+        assert!(free.clone().take(Place(129)) && !free.clone().take(Place(128)));
+        assert_eq!(free.lowest(), Some(Place(100)));
+        let from = [0, 100, 101, 129, 130].map(|place| free.lowest_from(Place(place)));
+        let lowest = [Some(100), Some(100), Some(129), Some(129), None];
+        assert_eq!(from, lowest.map(|place| place.map(Place)));
+        assert_eq!(Places::all(64).lowest_from(Place(63)), Some(Place(63)));
+        assert_eq!(Places::all(64).lowest_from(Place(64)), None);
+        assert_eq!(near.nearest(&Places::none(130), Place(1)), None);
         assert_eq!(Places::all(130).iter().count(), 130);
         assert!(!Places::all(130).is_empty() && Places::none(130).is_empty());
     }
@@ -297,14 +301,14 @@ mod tests {
         let near = Nearness::of(&platform, &cpus);
         for bits in 0u32..256 {
             let mut free = Places::none(8);
-            for place in (0..8).filter(|place| bits & 1 << place != 0) {
+            for place in Place::all(8).filter(|place| bits & 1 << place.0 != 0) {
                 free.insert(place);
             }
-            for from in (0..8).chain([crate::NONE]) {
+            for from in Place::all(8).chain([Place::NONE]) {
                 assert_eq!(
                     near.nearest(&free, from),
                     near.nearest_of_many(&free, from),
-                    "{bits:b} {from}"
+                    "{bits:b} {from:?}"
                 );
             }
         }

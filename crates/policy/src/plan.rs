@@ -2,6 +2,7 @@
 //! to which.
 
 use crate::cluster::{Cluster, Rank};
+use crate::ids::DomainId;
 use crate::place::Nearness;
 use model::assignment::Clustered;
 use model::{
@@ -34,7 +35,7 @@ pub struct Domain<P> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Route {
     /// By task, the domain of all its jobs.
-    Fixed(Vec<u32>),
+    Fixed(Vec<DomainId>),
     /// By task, the two domains that take turns (002 §4.1).
     Alternating(Vec<Turns>),
 }
@@ -48,9 +49,9 @@ pub enum Route {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turns {
     /// The first domain.
-    pub first: u32,
+    pub first: DomainId,
     /// The second domain; the same for a task that does not migrate.
-    pub second: u32,
+    pub second: DomainId,
     /// Jobs in the first domain …
     pub part: u64,
     /// … out of this many; not zero.
@@ -59,7 +60,7 @@ pub struct Turns {
 
 impl Turns {
     /// All jobs in one domain.
-    pub const fn fixed(domain: u32) -> Self {
+    pub const fn fixed(domain: DomainId) -> Self {
         Turns {
             first: domain,
             second: domain,
@@ -70,7 +71,7 @@ impl Turns {
 
     /// The domain of job `number`, from 0.
     #[inline]
-    pub fn domain(&self, number: u64) -> u32 {
+    pub fn domain(&self, number: u64) -> DomainId {
         if self.first == self.second {
             return self.first;
         }
@@ -87,7 +88,7 @@ impl Turns {
 impl Route {
     /// The domain in which job `number` (from 0) of a task becomes ready.
     #[inline]
-    pub fn home(&self, task: TaskId, number: u64) -> u32 {
+    pub fn home(&self, task: TaskId, number: u64) -> DomainId {
         match self {
             Route::Fixed(domain_of) => domain_of[task.index()],
             Route::Alternating(turns) => turns[task.index()].domain(number),
@@ -214,7 +215,7 @@ impl Setup<'_> {
         })?;
         Ok(Plan {
             domains,
-            route: Route::Fixed(assignment.cluster_of.clone()),
+            route: Route::Fixed(assignment.cluster_of.iter().map(|c| DomainId(*c)).collect()),
         })
     }
 
@@ -293,18 +294,19 @@ mod tests {
     fn jobs_are_dealt_out_by_their_shares() {
         // 002, Example 4.1.1: of any nine jobs of T3 in a row, two run on P1 and seven on P2.
         let turns = Turns {
-            first: 0,
-            second: 1,
+            first: DomainId(0),
+            second: DomainId(1),
             part: 2,
             whole: 9,
         };
-        let dealt: Vec<u32> = (0..27).map(|k| turns.domain(k)).collect();
+        let dealt: Vec<u32> = (0..27).map(|k| turns.domain(k).0).collect();
         assert_eq!(dealt[0], 0);
         for nine in dealt.windows(9) {
             assert_eq!(nine.iter().filter(|d| **d == 0).count(), 2);
         }
-        assert_eq!(Turns::fixed(3).domain(u64::MAX), 3);
-        assert!(turns.domain(u64::MAX) <= 1);
+        let third = DomainId(3);
+        assert_eq!(Turns::fixed(third).domain(u64::MAX), third);
+        assert!(turns.domain(u64::MAX).0 <= 1);
     }
 
     /// The precondition of the tardiness bound of EDF-fm, on both processors, for every share up to
@@ -314,12 +316,12 @@ mod tests {
         for whole in 1..=12_u64 {
             for part in 0..=whole {
                 let turns = Turns {
-                    first: 0,
-                    second: 1,
+                    first: DomainId(0),
+                    second: DomainId(1),
                     part,
                     whole,
                 };
-                let dealt: Vec<u32> = (0..3 * whole).map(|k| turns.domain(k)).collect();
+                let dealt: Vec<u32> = (0..3 * whole).map(|k| turns.domain(k).0).collect();
                 for (domain, share) in [(0, part), (1, whole - part)] {
                     for from in 0..dealt.len() {
                         let mut count = 0;

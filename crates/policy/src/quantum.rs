@@ -2,7 +2,7 @@
 //! one quantum to the next.
 
 use crate::place::{Nearness, Places};
-use crate::{Decisions, Event, NONE};
+use crate::{Decisions, Event, NONE, Place};
 use model::{Duration, Instant, TaskId};
 
 /// Quantum boundaries. In real time a timer fires late: what counts is that it fired, not what the
@@ -68,8 +68,8 @@ pub struct Seats {
     near: Nearness,
     /// By place: the task, or [`NONE`].
     pub occupant: Vec<u32>,
-    /// By task: where it last ran, or [`NONE`].
-    last: Vec<u32>,
+    /// By task: where it last ran, or [`Place::NONE`].
+    last: Vec<Place>,
     free: Places,
     newcomers: Vec<u32>,
     none: Places,
@@ -81,7 +81,7 @@ impl Seats {
         Seats {
             near,
             occupant: vec![NONE; places],
-            last: vec![NONE; tasks],
+            last: vec![Place::NONE; tasks],
             free: Places::all(places),
             newcomers: Vec::with_capacity(places),
             none: Places::none(places),
@@ -92,21 +92,21 @@ impl Seats {
     #[inline]
     pub fn leave(&mut self, task: TaskId) {
         let last = self.last[task.index()];
-        if last != NONE && self.occupant[last as usize] == task.0 {
-            self.occupant[last as usize] = NONE;
+        if last != Place::NONE && self.occupant[last.index()] == task.0 {
+            self.occupant[last.index()] = NONE;
         }
     }
 
     /// Lets the chosen tasks run, at most as many as there are places and each once, and no others.
     pub fn seat(&mut self, chosen: &[u32], out: &mut impl Decisions) {
         self.free.clone_from(&self.none);
-        for place in 0..self.occupant.len() as u32 {
+        for place in Place::all(self.occupant.len()) {
             self.free.insert(place);
         }
         self.newcomers.clear();
         for task in chosen {
             let last = self.last[*task as usize];
-            if last != NONE && self.occupant[last as usize] == *task {
+            if last != Place::NONE && self.occupant[last.index()] == *task {
                 self.free.remove(last);
             } else {
                 self.newcomers.push(*task);
@@ -115,7 +115,7 @@ impl Seats {
         let mut newcomers = std::mem::take(&mut self.newcomers);
         newcomers.retain(|task| {
             let last = self.last[*task as usize];
-            let returns = last != NONE && self.free.contains(last);
+            let returns = last != Place::NONE && self.free.contains(last);
             if returns {
                 self.sit(*task, last, out);
             }
@@ -127,18 +127,18 @@ impl Seats {
             }
         }
         self.newcomers = newcomers;
-        for place in 0..self.occupant.len() as u32 {
-            if self.free.contains(place) && self.occupant[place as usize] != NONE {
-                self.occupant[place as usize] = NONE;
+        for place in Place::all(self.occupant.len()) {
+            if self.free.contains(place) && self.occupant[place.index()] != NONE {
+                self.occupant[place.index()] = NONE;
                 out.idle(place);
             }
         }
     }
 
     #[inline]
-    fn sit(&mut self, task: u32, place: u32, out: &mut impl Decisions) {
+    fn sit(&mut self, task: u32, place: Place, out: &mut impl Decisions) {
         self.free.remove(place);
-        self.occupant[place as usize] = task;
+        self.occupant[place.index()] = task;
         self.last[task as usize] = place;
         out.run(place, TaskId(task));
     }

@@ -5,7 +5,7 @@ use crate::scenario::Scenario;
 use crate::summary::Ending;
 use model::CpuId;
 use model::watch::Watch;
-use policy::Domain;
+use policy::{Domain, DomainId};
 
 /// Dense processors: those of the first domain, then of the second, …
 pub(crate) struct Processors {
@@ -13,16 +13,16 @@ pub(crate) struct Processors {
     /// By domain, its first dense processor.
     pub base: Vec<u32>,
     /// By dense processor, its domain.
-    pub domain_of: Vec<u32>,
+    pub domain_of: Vec<DomainId>,
 }
 
 impl Processors {
     pub fn of<P>(domains: &[Domain<P>]) -> Self {
         let mut base = Vec::with_capacity(domains.len());
         let mut domain_of = Vec::new();
-        for (index, domain) in domains.iter().enumerate() {
+        for (index, domain) in (0..).map(DomainId).zip(domains) {
             base.push(domain_of.len() as u32);
-            domain_of.extend(domain.cpus.iter().map(|_| index as u32));
+            domain_of.extend(domain.cpus.iter().map(|_| index));
         }
         Processors {
             ids: domains
@@ -36,31 +36,31 @@ impl Processors {
 
     /// Is a dense processor, or `NONE`, one of this domain?
     #[inline]
-    pub fn is_in(&self, cpu: u32, domain: u32) -> bool {
+    pub fn is_in(&self, cpu: u32, domain: DomainId) -> bool {
         self.domain_of.get(cpu as usize) == Some(&domain)
     }
 
     /// The processor that handles a release: where the task last ran, if that is in the domain,
     /// else the domain's first.
     #[inline]
-    pub fn releasing(&self, domain: u32, last: u32) -> u32 {
+    pub fn releasing(&self, domain: DomainId, last: u32) -> u32 {
         match self.is_in(last, domain) {
             true => last,
-            false => self.base[domain as usize],
+            false => self.base[domain.index()],
         }
     }
 
     /// How many processors a domain has.
     #[inline]
-    pub fn size(&self, domain: u32) -> u32 {
-        let end = self.base.get(domain as usize + 1).copied();
-        end.unwrap_or(self.ids.len() as u32) - self.base[domain as usize]
+    pub fn size(&self, domain: DomainId) -> u32 {
+        let end = self.base.get(domain.index() + 1).copied();
+        end.unwrap_or(self.ids.len() as u32) - self.base[domain.index()]
     }
 }
 
 /// Domains in which something happened at this instant; each is asked once for its decision.
 pub(crate) struct Dirty {
-    domains: Vec<u32>,
+    domains: Vec<DomainId>,
     count: usize,
     /// Where there are several domains.
     is_dirty: Vec<bool>,
@@ -74,7 +74,7 @@ impl Dirty {
         Dirty {
             // One more than there can be, so that a domain that is in already can be written again
             // behind the last.
-            domains: (0..domains as u32 + 1).collect(),
+            domains: (0..domains as u32 + 1).map(DomainId).collect(),
             count: domains,
             is_dirty: vec![true; domains],
             only: (domains == 1).then_some(true),
@@ -83,11 +83,11 @@ impl Dirty {
 
     /// Something happened in a domain. Is that news?
     #[inline(always)]
-    pub fn mark(&mut self, domain: u32) -> bool {
+    pub fn mark(&mut self, domain: DomainId) -> bool {
         if let Some(is_dirty) = &mut self.only {
             return !std::mem::replace(is_dirty, true);
         }
-        let was = std::mem::replace(&mut self.is_dirty[domain as usize], true);
+        let was = std::mem::replace(&mut self.is_dirty[domain.index()], true);
         self.domains[self.count] = domain;
         self.count += usize::from(!was);
         !was
@@ -95,16 +95,16 @@ impl Dirty {
 
     /// The domain that was marked last.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<u32> {
+    pub fn pop(&mut self) -> Option<DomainId> {
         if let Some(is_dirty) = &mut self.only {
-            return std::mem::replace(is_dirty, false).then_some(0);
+            return std::mem::replace(is_dirty, false).then_some(DomainId(0));
         }
         if self.count == 0 {
             return None;
         }
         self.count -= 1;
         let domain = self.domains[self.count];
-        self.is_dirty[domain as usize] = false;
+        self.is_dirty[domain.index()] = false;
         Some(domain)
     }
 }

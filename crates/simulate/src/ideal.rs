@@ -15,7 +15,7 @@ use job::Reached;
 use model::watch::Watch;
 use model::{Instant, Platform, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
-use policy::{Decisions, Domain, Event, Job, NONE, Plan, Policy, Route};
+use policy::{Decisions, Domain, DomainId, Event, Job, NONE, Place, Plan, Policy, Route, ServerId};
 
 /// Simulates a plan. Deterministic: same input, same events, same summary.
 ///
@@ -69,7 +69,7 @@ struct Core<'a, O> {
     /// Pushed jobs by task: when they become ready.
     arrivals: Tournament,
     /// Where to.
-    pushed: Vec<u32>,
+    pushed: Vec<DomainId>,
     dirty: Dirty,
     decisions: u64,
 }
@@ -114,7 +114,7 @@ impl<'a, O: Observer> Core<'a, O> {
             releases,
             timers: Tournament::until(domains.len(), last),
             arrivals: Tournament::until(if P::SLICES { n } else { 1 }, last),
-            pushed: vec![0; n],
+            pushed: vec![DomainId(0); n],
             dirty: Dirty::all(domains.len()),
             processors,
             decisions: 0,
@@ -139,8 +139,8 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
             }
         }
         while self.core.timers.key() == now {
-            let domain = self.core.timers.entry() as u32;
-            self.core.timers.set(domain as usize, Tournament::NEVER);
+            let domain = DomainId(self.core.timers.entry() as u32);
+            self.core.timers.set(domain.index(), Tournament::NEVER);
             self.tell(domain, Event::Timer);
         }
         // At the horizon nothing starts any more.
@@ -185,9 +185,9 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
 
 impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
     #[inline(always)]
-    fn tell(&mut self, domain: u32, event: Event) {
+    fn tell(&mut self, domain: DomainId, event: Event) {
         let now = Instant::from_nanos(self.core.now);
-        self.domains[domain as usize].policy.happen(event, now);
+        self.domains[domain.index()].policy.happen(event, now);
         self.core.dirty.mark(domain);
     }
 
@@ -208,12 +208,12 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
     }
 
     #[inline(always)]
-    fn ready(&mut self, domain: u32, job: Job) {
-        let (core, policy) = (&mut self.core, &self.domains[domain as usize].policy);
+    fn ready(&mut self, domain: DomainId, job: Job) {
+        let (core, policy) = (&mut self.core, &self.domains[domain.index()].policy);
         let slice = if P::SLICES { policy.slice(&job) } else { None };
         core.jobs.rows[job.task.index()].life.ready(slice);
         if P::SLICES && (slice.is_some() || job.part > 0) {
-            let cpu = core.processors.base[domain as usize];
+            let cpu = core.processors.base[domain.index()];
             core.show.window(cpu, &job, || policy.window(&job));
         }
         self.tell(domain, Event::Ready(job));
@@ -261,13 +261,13 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         while let Some(domain) = self.core.dirty.pop() {
             self.core.decisions += 1;
             let now = Instant::from_nanos(self.core.now);
-            let base = self.core.processors.base[domain as usize];
+            let base = self.core.processors.base[domain.index()];
             let mut out = Out {
                 core: &mut self.core,
                 domain,
                 base,
             };
-            self.domains[domain as usize].policy.decide(now, &mut out);
+            self.domains[domain.index()].policy.decide(now, &mut out);
         }
     }
 
@@ -277,8 +277,8 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         let core = &mut self.core;
         while let Some(cpu) = core.show.next_emptied() {
             if core.cpus[cpu as usize].running == NONE {
-                let domain = core.processors.domain_of[cpu as usize] as usize;
-                let place = cpu - core.processors.base[domain];
+                let domain = core.processors.domain_of[cpu as usize].index();
+                let place = Place(cpu - core.processors.base[domain]);
                 let policy = &self.domains[domain].policy;
                 core.show.idle(cpu, || policy.is_deliberately_idle(place));
             }
@@ -306,15 +306,15 @@ impl<O: Observer> Core<'_, O> {
 /// Carries the decisions of one domain out.
 struct Out<'c, 'a, O> {
     core: &'c mut Core<'a, O>,
-    domain: u32,
+    domain: DomainId,
     base: u32,
 }
 
 impl<O: Observer> Decisions for Out<'_, '_, O> {
     #[inline(always)]
-    fn run(&mut self, place: u32, task: TaskId) {
+    fn run(&mut self, place: Place, task: TaskId) {
         let core = &mut *self.core;
-        let cpu = self.base + place;
+        let cpu = self.base + place.0;
         core.take_off(cpu);
         let before = core.jobs.start(task.0, cpu, core.now);
         let end = core.jobs.until(task.0, core.now);
@@ -326,8 +326,8 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
     }
 
     #[inline]
-    fn idle(&mut self, place: u32) {
-        let cpu = self.base + place;
+    fn idle(&mut self, place: Place) {
+        let cpu = self.base + place.0;
         if self.core.take_off(cpu) {
             self.core.ends.set(cpu as usize, Tournament::NEVER);
         } else {
@@ -337,10 +337,10 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
 
     #[inline]
     fn wake(&mut self, at: Instant) {
-        self.core.timers.set(self.domain as usize, at.nanos());
+        self.core.timers.set(self.domain.index(), at.nanos());
     }
 
-    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
+    fn push(&mut self, task: TaskId, to: DomainId, at: Instant, part: u32) {
         let core = &mut *self.core;
         core.jobs.rows[task.index()].life.push(part);
         core.pushed[task.index()] = to;
@@ -348,7 +348,7 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
     }
 
     #[inline]
-    fn serve(&mut self, place: u32, server: Option<u32>) {
-        self.core.show.server(self.base + place, server);
+    fn serve(&mut self, place: Place, server: Option<ServerId>) {
+        self.core.show.server(self.base + place.0, server);
     }
 }

@@ -6,7 +6,7 @@
 use crate::jobs::{Jobs, Row};
 use crate::observe::Observer;
 use model::{CpuId, Duration, Instant, TaskId};
-use policy::NONE;
+use policy::ServerId;
 use std::collections::VecDeque;
 use trace::{Event, Flags, Overhead};
 
@@ -17,8 +17,8 @@ pub(crate) struct Show<O> {
     ids: Vec<CpuId>,
     /// By processor: whether it was shown without a job, and if so, whether that was deliberate.
     idle: Vec<Option<bool>>,
-    /// By processor: the server that it serves, or [`NONE`].
-    serving: Vec<u32>,
+    /// By processor: the server that it serves, or [`ServerId::NONE`].
+    serving: Vec<ServerId>,
     /// Processors that have lost their jobs, and may be shown idle.
     emptied: VecDeque<u32>,
 }
@@ -32,7 +32,7 @@ impl<O: Observer> Show<O> {
             now: Instant::ZERO,
             ids: ids[..count].to_vec(),
             idle: vec![idle.then_some(false); count],
-            serving: vec![NONE; count],
+            serving: vec![ServerId::NONE; count],
             emptied: (0..count as u32).collect(),
         }
     }
@@ -178,16 +178,16 @@ impl<O: Observer> Show<O> {
 
     /// A processor begins, or with `None` ceases, to serve a server.
     #[inline(always)]
-    pub fn server(&mut self, cpu: u32, server: Option<u32>) {
+    pub fn server(&mut self, cpu: u32, server: Option<ServerId>) {
         if O::EVENTS {
             let (now, id) = (self.now, self.ids[cpu as usize]);
             let serving = &mut self.serving[cpu as usize];
-            let before = std::mem::replace(serving, server.unwrap_or(NONE));
-            if before != NONE {
-                self.observer.event(Event::server_end(now, id, before));
+            let before = std::mem::replace(serving, server.unwrap_or(ServerId::NONE));
+            if before != ServerId::NONE {
+                self.observer.event(Event::server_end(now, id, before.0));
             }
             if let Some(server) = server {
-                self.observer.event(Event::server_begin(now, id, server));
+                self.observer.event(Event::server_begin(now, id, server.0));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use model::watch::Silent;
 use model::{Details, Duration, Instant, Platform, TaskId, TaskSet, Timing};
-use policy::{Job, Plan, Policy, Setup, Spec, Visit};
+use policy::{DomainId, Job, Place, Plan, Policy, Setup, Spec, Visit};
 use simulate::{Responses, Scenario};
 
 #[test]
@@ -58,12 +58,12 @@ fn the_example_runs_first_in_first_out() {
 struct Told(Vec<(u32, u32)>);
 
 impl policy::Decisions for Told {
-    fn run(&mut self, place: u32, task: TaskId) {
-        self.0.push((place, task.0));
+    fn run(&mut self, place: Place, task: TaskId) {
+        self.0.push((place.0, task.0));
     }
-    fn idle(&mut self, _: u32) {}
+    fn idle(&mut self, _: Place) {}
     fn wake(&mut self, _: Instant) {}
-    fn push(&mut self, _: TaskId, _: u32, _: Instant, _: u32) {}
+    fn push(&mut self, _: TaskId, _: DomainId, _: Instant, _: u32) {}
 }
 
 /// Of jobs that were released at once, the one of the highest task makes way, whichever was told of

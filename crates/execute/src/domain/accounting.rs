@@ -2,8 +2,8 @@
 
 use super::books::Books;
 use crate::backend::Backend;
-use crate::ids::Place;
 use model::{Duration, TaskId};
+use policy::Place;
 
 impl<B: Backend> Books<B> {
     /// Takes note of a piece of work that the task, one of this domain, has done. If its current

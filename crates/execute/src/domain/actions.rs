@@ -3,9 +3,8 @@
 //! Deciding and carrying out are apart, so that it is known what each of them takes (002 §2.4:
 //! scheduling and context switch), and so that decisions can be carried out in the best order.
 
-use crate::ids::Place;
 use model::{Instant, TaskId};
-use policy::Decisions;
+use policy::{Decisions, DomainId, Place, ServerId};
 
 /// One thing to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,16 +16,15 @@ pub(super) enum Action {
     Idle {
         place: Place,
     },
-    /// `to`: a domain of the same policy, by its index in the plan.
     Push {
         task: TaskId,
-        to: u32,
+        to: DomainId,
         at: Instant,
         part: u32,
     },
     Serve {
         place: Place,
-        server: Option<u32>,
+        server: Option<ServerId>,
     },
 }
 
@@ -55,23 +53,19 @@ impl Actions {
 }
 
 impl Decisions for Actions {
-    fn run(&mut self, place: u32, task: TaskId) {
-        let place = Place(place);
+    fn run(&mut self, place: Place, task: TaskId) {
         self.list.push(Action::Run { place, task });
     }
-    fn idle(&mut self, place: u32) {
-        self.list.push(Action::Idle {
-            place: Place(place),
-        });
+    fn idle(&mut self, place: Place) {
+        self.list.push(Action::Idle { place });
     }
     fn wake(&mut self, at: Instant) {
         self.wake = Some(at);
     }
-    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
+    fn push(&mut self, task: TaskId, to: DomainId, at: Instant, part: u32) {
         self.list.push(Action::Push { task, to, at, part });
     }
-    fn serve(&mut self, place: u32, server: Option<u32>) {
-        let place = Place(place);
+    fn serve(&mut self, place: Place, server: Option<ServerId>) {
         self.list.push(Action::Serve { place, server });
     }
 }

@@ -4,12 +4,13 @@
 use super::enforcement::{NEARLY, SHORTEST};
 use super::samples::Samples;
 use crate::backend::{Backend, Choice};
-use crate::ids::{DomainId, Place};
+use crate::ids::InboxId;
 use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
 use job::Limits;
 use model::{CpuId, Duration, Enforcement, Instant, Result, TaskId};
 use policy::tournament::Tournament;
+use policy::{Place, ServerId};
 use std::sync::Arc;
 use trace::recorder::Producer;
 
@@ -26,9 +27,9 @@ pub(crate) enum Shown {
 pub(crate) struct Books<B: Backend> {
     pub team: Arc<Team<B::Host>>,
     pub backend: B,
-    pub domain: DomainId,
+    pub domain: InboxId,
     /// The first domain of its policy among those of the run: policies count from there.
-    pub first_domain: DomainId,
+    pub first_domain: InboxId,
     /// By place.
     pub cpus: Vec<CpuId>,
     /// By task.
@@ -53,7 +54,7 @@ pub(crate) struct Books<B: Backend> {
     pub running: Vec<Option<TaskId>>,
     pub(super) shown: Vec<Shown>,
     /// By place: the server that it serves.
-    pub(super) serving: Vec<Option<u32>>,
+    pub(super) serving: Vec<Option<ServerId>>,
     /// By place: when to look at what its job has executed.
     pub looks: Tournament,
     /// By task: when a pushed job becomes ready here.
@@ -81,8 +82,8 @@ pub(crate) struct Books<B: Backend> {
 pub(crate) struct Parts<B: Backend> {
     pub team: Arc<Team<B::Host>>,
     pub backend: B,
-    pub domain: DomainId,
-    pub first_domain: DomainId,
+    pub domain: InboxId,
+    pub first_domain: InboxId,
     pub cpus: Vec<CpuId>,
     pub parameters: Arc<[Parameters]>,
     pub tasks: Vec<TaskState>,

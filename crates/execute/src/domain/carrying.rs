@@ -3,10 +3,11 @@
 use super::actions::{Action, Actions};
 use super::books::Books;
 use crate::backend::{Backend, Then};
-use crate::ids::{DomainId, Place};
+use crate::ids::InboxId;
 use crate::team::Mail;
 use model::{Instant, TaskId};
 use policy::tournament::Tournament;
+use policy::{DomainId, Place};
 use trace::{Event as Record, Overhead};
 
 impl<B: Backend> Books<B> {
@@ -103,8 +104,8 @@ impl<B: Backend> Books<B> {
     }
 
     /// A part of a job becomes ready in another domain of the same policy.
-    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
-        let to = DomainId(self.first_domain.0 + to);
+    fn push(&mut self, task: TaskId, to: DomainId, at: Instant, part: u32) {
+        let to = self.first_domain.of(to);
         self.tasks[task.index()].life.push(part);
         if to == self.domain {
             self.arrivals.set(task.index(), at.max(self.now).nanos());
@@ -114,7 +115,7 @@ impl<B: Backend> Books<B> {
     }
 
     /// Gives the task to another domain, where its job or part becomes ready at `at`.
-    pub(super) fn hand_over(&mut self, task: TaskId, domain: DomainId, at: Instant) {
+    pub(super) fn hand_over(&mut self, task: TaskId, domain: InboxId, at: Instant) {
         let state = self.tasks[task.index()].hand_over();
         let known = self.backend.give(task);
         let letter = Mail::Task {

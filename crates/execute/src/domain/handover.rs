@@ -3,12 +3,12 @@
 use super::Domain;
 use super::books::{Books, Shown};
 use crate::backend::{Backend, TaskOf};
-use crate::ids::{DomainId, Place};
+use crate::ids::InboxId;
 use crate::task_state::{Moving, TaskState};
 use crate::team::{Mail, Team};
 use model::{CpuId, TaskId};
 use policy::tournament::Tournament;
-use policy::{Policy, Route};
+use policy::{DomainId, Place, Policy, Route};
 use trace::recorder::{self, Producer};
 
 /// What goes from one stage to the next.
@@ -89,7 +89,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
         team: &Team<B::Host>,
         route: &Route,
         carried: &mut Carried<TaskOf<B>>,
-        index: u32,
+        index: DomainId,
     ) {
         self.books.begin(Place(0));
         for (place, cpu) in self.books.cpus.iter().enumerate() {
@@ -139,7 +139,7 @@ impl<P: Policy, B: Backend> Domain<P, B> {
     /// Looks for the last time, when all dispatchers have ended: how far the jobs of each task have
     /// come, for the tasks that are this domain's: the number of the first job that is not done.
     pub fn unfinished(&mut self, team: &Team<B::Host>) -> Vec<(TaskId, u64)> {
-        let domain: DomainId = self.books.domain;
+        let domain: InboxId = self.books.domain;
         team.inboxes[domain.index()].take_mail(&mut self.mail);
         for letter in std::mem::take(&mut self.mail) {
             if let Mail::Task { task, state, .. } = letter {

@@ -3,12 +3,11 @@
 
 use super::Domain;
 use crate::backend::{Backend, Then};
-use crate::ids::Place;
 use crate::team::Mail;
 use job::{Begin, Reached};
 use model::{Enforcement, Error, Instant, TaskId};
 use policy::tournament::Tournament;
-use policy::{Event, Policy};
+use policy::{Event, Place, Policy};
 use trace::{Event as Record, Overhead};
 
 impl<P: Policy, B: Backend> Domain<P, B> {

@@ -2,9 +2,9 @@
 
 use super::books::{Books, Shown};
 use crate::backend::Backend;
-use crate::ids::Place;
 use model::{CpuId, Duration, Instant, TaskId};
 use policy::tournament::Tournament;
+use policy::{Place, ServerId};
 use trace::{Event as Record, Flags, Overhead};
 
 impl<B: Backend> Books<B> {
@@ -144,15 +144,15 @@ impl<B: Backend> Books<B> {
         });
     }
 
-    pub(super) fn show_server(&mut self, place: Place, server: Option<u32>) {
+    pub(super) fn show_server(&mut self, place: Place, server: Option<ServerId>) {
         let cpu = self.cpus[place.index()];
         if let Some(before) = std::mem::replace(&mut self.serving[place.index()], server) {
             self.producer
-                .push(Record::server_end(self.now, cpu, before));
+                .push(Record::server_end(self.now, cpu, before.0));
         }
         if let Some(server) = server {
             self.producer
-                .push(Record::server_begin(self.now, cpu, server));
+                .push(Record::server_begin(self.now, cpu, server.0));
         }
     }
 }

@@ -2,12 +2,12 @@
 //! clock from one event to the next. It stands for dispatchers and supervisor.
 
 use super::{Execution, Failure, Machine, MemoryBackend, Virtual};
-use crate::ids::{DomainId, Place, PostId};
+use crate::ids::{InboxId, PostId};
 use crate::stage::{Common, Domains, Site, Stage, Tally, open};
 use crate::task_state::Parameters;
 use crate::team::{self, Team};
 use model::{CpuId, Duration, Enforcement, Instant, TaskId, TaskSet};
-use policy::{AnyPlan, Plan, Policy, Visit};
+use policy::{AnyPlan, DomainId, Place, Plan, Policy, Visit};
 use std::sync::Arc;
 use trace::VecSink;
 use trace::recorder::{self, Producer};
@@ -53,23 +53,23 @@ pub(crate) struct Ran {
 /// A stage that can be driven.
 trait MemoryStage: Stage<Virtual> {
     /// A dispatcher looks at its domain. True: the domain has come to its end.
-    fn step(&self, team: &Team<Virtual>, domain: u32, place: Place) -> bool;
+    fn step(&self, team: &Team<Virtual>, domain: DomainId, place: Place) -> bool;
     /// When a domain, by its index in the plan, has something due.
-    fn next(&self, domain: u32) -> Instant;
+    fn next(&self, domain: DomainId) -> Instant;
     fn site(&self) -> Site;
 }
 
 impl<P: Policy + Send + 'static> MemoryStage for Domains<P, MemoryBackend> {
-    fn step(&self, team: &Team<Virtual>, domain: u32, place: Place) -> bool {
-        let mut domain = open(&self.domains[domain as usize]);
+    fn step(&self, team: &Team<Virtual>, domain: DomainId, place: Place) -> bool {
+        let mut domain = open(&self.domains[domain.index()]);
         if !domain.ended {
             domain.step(team, place);
         }
         domain.ended
     }
 
-    fn next(&self, domain: u32) -> Instant {
-        Instant::from_nanos(open(&self.domains[domain as usize]).next())
+    fn next(&self, domain: DomainId) -> Instant {
+        Instant::from_nanos(open(&self.domains[domain.index()]).next())
     }
 
     fn site(&self) -> Site {
@@ -240,11 +240,11 @@ impl Driver<'_> {
     }
 
     /// Of a post of the stage that rules: its domain's index in the plan, and its place.
-    fn place_of(&self, post: PostId) -> (u32, Place) {
-        let domain: DomainId = self.team().posts[post.index()].domain;
+    fn place_of(&self, post: PostId) -> (DomainId, Place) {
+        let domain: InboxId = self.team().posts[post.index()].domain;
         let leader = self.team().inboxes[domain.index()].leader;
         (
-            domain.0 - self.stage().site().domain.0,
+            DomainId(domain.0 - self.stage().site().domain.0),
             Place(post.0 - leader.0),
         )
     }

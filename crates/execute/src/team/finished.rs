@@ -5,15 +5,15 @@
 
 use super::Team;
 use crate::backend::Host;
-use crate::ids::{DomainId, Place, PostId};
+use crate::ids::{InboxId, PostId};
 use model::TaskId;
-use policy::NONE;
+use policy::{NONE, Place};
 use std::sync::atomic::{Ordering, fence};
 
 impl<H: Host> Team<H> {
     /// From now on the task, which is to run at this place, reports there. Called by the domain
     /// that owns it.
-    pub fn report_to(&self, task: TaskId, domain: DomainId, place: Place) {
+    pub fn report_to(&self, task: TaskId, domain: InboxId, place: Place) {
         let report = &self.reports[task.index()];
         let post = self.inboxes[domain.index()].leader.of(place);
         report.domain.store(domain.0, Ordering::Release);
@@ -22,7 +22,7 @@ impl<H: Host> Team<H> {
 
     /// From now on the task reports to a domain of the next stage. Called by the one dispatcher
     /// that hands a stage over. Whatever the task finished before is seen by a look after this.
-    pub fn move_reports_to(&self, task: TaskId, domain: DomainId) {
+    pub fn move_reports_to(&self, task: TaskId, domain: InboxId) {
         let report = &self.reports[task.index()];
         let leader = self.inboxes[domain.index()].leader;
         report.domain.store(domain.0, Ordering::Relaxed);
@@ -63,20 +63,20 @@ impl<H: Host> Team<H> {
         // the last time. A dispatcher goes after it: a worker could be stopped at any moment, with
         // the list in its hands.
         fence(Ordering::SeqCst);
-        let own = DomainId(report.domain.load(Ordering::Relaxed));
+        let own = InboxId(report.domain.load(Ordering::Relaxed));
         if own != domain {
             self.strays.store(true, Ordering::Release);
             self.call_leader(own);
         }
     }
 
-    fn call_leader(&self, domain: DomainId) {
+    fn call_leader(&self, domain: InboxId) {
         self.host.call(self.inboxes[domain.index()].leader);
     }
 
     /// Takes all tasks off the list of a domain, and puts each on that of the domain that it
     /// reports to now. Called by dispatchers.
-    pub(super) fn pass_on(&self, domain: DomainId) {
+    pub(super) fn pass_on(&self, domain: InboxId) {
         self.take_list(domain, |task| {
             self.enlist(task);
             self.call_leader(self.reports[task.index()].domain());
@@ -85,9 +85,9 @@ impl<H: Host> Team<H> {
 
     /// Takes all tasks off the list of a domain; those that finish from now on are on it again.
     /// Called under the domain's lock.
-    pub fn take_finished(&self, domain: DomainId, into: &mut Vec<TaskId>) {
+    pub fn take_finished(&self, domain: InboxId, into: &mut Vec<TaskId>) {
         if self.strays.load(Ordering::Relaxed) && self.strays.swap(false, Ordering::AcqRel) {
-            for other in (0..self.inboxes.len() as u32).map(DomainId) {
+            for other in (0..self.inboxes.len() as u32).map(InboxId) {
                 if other != domain {
                     self.pass_on(other);
                 }
@@ -96,7 +96,7 @@ impl<H: Host> Team<H> {
         self.take_list(domain, |task| into.push(task));
     }
 
-    fn take_list(&self, domain: DomainId, mut each: impl FnMut(TaskId)) {
+    fn take_list(&self, domain: InboxId, mut each: impl FnMut(TaskId)) {
         let finished = &self.inboxes[domain.index()].finished;
         // Most steps find nothing, and leave the line to those that read it.
         let mut task = match finished.load(Ordering::Relaxed) {

@@ -1,6 +1,6 @@
 //! What a domain has to look at: mail from other domains, finished tasks, triggers.
 
-use crate::ids::{DomainId, PostId};
+use crate::ids::{InboxId, PostId};
 use crate::task_state::Moving;
 use model::{Instant, TaskId};
 use policy::NONE;
@@ -89,7 +89,7 @@ impl<T> Inbox<T> {
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Report {
-    /// A [`DomainId`].
+    /// A [`InboxId`].
     pub(super) domain: AtomicU32,
     /// A [`PostId`].
     pub(super) post: AtomicU32,
@@ -112,7 +112,7 @@ impl Default for Report {
 
 impl Report {
     /// The domain that learns of it.
-    pub fn domain(&self) -> DomainId {
-        DomainId(self.domain.load(Ordering::Acquire))
+    pub fn domain(&self) -> InboxId {
+        InboxId(self.domain.load(Ordering::Acquire))
     }
 }

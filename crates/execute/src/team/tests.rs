@@ -20,8 +20,8 @@ impl Host for Deaf {
     fn wake_all(&self) {}
 }
 
-const OLD: DomainId = DomainId(0);
-const NEW: DomainId = DomainId(1);
+const OLD: InboxId = InboxId(0);
+const NEW: InboxId = InboxId(1);
 
 /// Two stages of one domain each, on one processor, which take turns with two sets of posts; so
 /// many tasks.
@@ -31,7 +31,7 @@ fn team(tasks: usize) -> Team<Deaf> {
     Team::new(Deaf, names, posts, inboxes, vec![false; tasks])
 }
 
-fn finished(team: &Team<Deaf>, domain: DomainId) -> Vec<u32> {
+fn finished(team: &Team<Deaf>, domain: InboxId) -> Vec<u32> {
     let mut all = Vec::new();
     team.take_finished(domain, &mut all);
     let mut all: Vec<u32> = all.iter().map(|task| task.0).collect();
@@ -139,7 +139,7 @@ fn nobody_is_overlooked_whoever_takes_over() {
             let done = done[task].load(Ordering::Acquire);
             seen[task].store(done, Ordering::Release);
         };
-        let look_at_list = |domain: DomainId| {
+        let look_at_list = |domain: InboxId| {
             for task in finished(team, domain) {
                 look(task as usize);
             }

@@ -10,7 +10,7 @@
 
 use crate::backend::{Backend, Choice, Done, Then};
 use crate::clock::{Monotonic, Timeline};
-use crate::ids::{Place, PostId};
+use crate::ids::PostId;
 use crate::kernel;
 use crate::programs::pages;
 use crate::programs::program::Program;
@@ -21,6 +21,7 @@ use crate::threads::post::PostWords;
 use crate::threads::task::{ThreadTask, Turn};
 use crate::threads::worker::Worker;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId};
+use policy::Place;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,8 @@
 //! What the thread backend knows of one task.
 
-use crate::ids::{Place, PostId};
+use crate::ids::PostId;
 use model::{CpuId, Instant};
+use policy::Place;
 
 /// What is known of the thread or program of a task. It moves with the task.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 //! Whoever listens and the dispatcher whose duty the next release is share these words; nobody
 //! waits for a lock.
 
-use crate::ids::DomainId;
+use crate::ids::InboxId;
 use model::{Duration, Instant, TaskId};
 use policy::NONE;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -80,14 +80,14 @@ impl Releaser {
     }
 
     /// The domain whose duty the next release is.
-    pub fn domain(&self) -> Option<DomainId> {
+    pub fn domain(&self) -> Option<InboxId> {
         let domain = self.domain.load(Ordering::SeqCst);
-        (domain != NONE).then_some(DomainId(domain))
+        (domain != NONE).then_some(InboxId(domain))
     }
 
     /// The next release is the duty of this domain from now on, which looks then whether it is
     /// asked for.
-    pub fn expect(&self, domain: DomainId) {
+    pub fn expect(&self, domain: InboxId) {
         self.domain.store(domain.0, Ordering::SeqCst);
     }
 

@@ -15,7 +15,7 @@ use model::{
     Assignment, Bytes, CpuSet, Details, Duration, Error, Platform, Provenance, TaskId, TaskSet,
     Timing,
 };
-use policy::{Decisions, Event, Job, Setup, Spec};
+use policy::{Decisions, Event, Job, Place, Setup, Spec};
 use std::process::ExitCode;
 use trace::check::Options;
 use trace::{Checker, Header, Origin, Sink, Stage, Statistics, Summary, VecSink, Verdict};
@@ -119,8 +119,8 @@ impl Ready {
     pub fn run(&mut self, task: Option<TaskId>, out: &mut impl Decisions) {
         if task != std::mem::replace(&mut self.running, task) {
             match task {
-                Some(task) => out.run(0, task),
-                None => out.idle(0),
+                Some(task) => out.run(Place(0), task),
+                None => out.idle(Place(0)),
             }
         }
     }

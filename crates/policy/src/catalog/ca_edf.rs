@@ -27,7 +27,7 @@ use crate::plan::{Plan, Route, Setup};
 use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
-use crate::{Decisions, Event, Job, NONE, Policy};
+use crate::{Decisions, DomainId, Event, Job, NONE, Place, Policy};
 use model::{
     Bytes, CacheKind, ClusterSpec, Duration, Error, Instant, Ratio, Result, TaskId, TaskSet,
     Timing, exact,
@@ -98,7 +98,7 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     })?;
     Ok(Plan {
         domains,
-        route: Route::Fixed(vec![0; setup.set.len()]),
+        route: Route::Fixed(vec![DomainId(0); setup.set.len()]),
     })
 }
 
@@ -333,13 +333,13 @@ impl CaEdf {
         }
         self.phantoms.use_up(idled);
         self.seats.seat(&self.chosen, out);
-        for place in 0..self.seats.occupant.len() as u32 {
+        for place in Place::all(self.seats.occupant.len()) {
             self.deliberate.remove(place);
-            if self.seats.occupant[place as usize] == NONE && idled > 0 {
+            if self.seats.occupant[place.index()] == NONE && idled > 0 {
                 idled -= 1;
                 self.deliberate.insert(place);
             }
-            if self.seats.occupant[place as usize] == NONE {
+            if self.seats.occupant[place.index()] == NONE {
                 out.idle(place);
             }
         }
@@ -388,7 +388,7 @@ impl Policy for CaEdf {
         }
     }
 
-    fn is_deliberately_idle(&self, place: u32) -> bool {
+    fn is_deliberately_idle(&self, place: Place) -> bool {
         self.deliberate.contains(place)
     }
 }

@@ -8,12 +8,12 @@
 //! Assumes an assignment in which the migratory shares of a processor do not exceed one; it is not
 //! checked here.
 
-use crate::Job;
 use crate::catalog::{Info, Needs, Order, Tests};
 use crate::cluster::{Cluster, Edf, Rank};
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup, Turns, each_alone};
 use crate::spec::Spec;
+use crate::{DomainId, Job};
 use model::{Assignment, Error, Result};
 use std::sync::Arc;
 
@@ -40,20 +40,20 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         );
     };
     let tasks = setup.set.len();
-    let place = |cpu| {
+    let domain = |cpu| {
         assignment
             .cpus
             .iter()
             .position(|c| *c == cpu)
-            .map(|p| p as u32)
+            .map(|at| DomainId(at as u32))
     };
     let turns: Option<Vec<Turns>> = assignment
         .tasks
         .iter()
         .map(|turn| {
             (turn.whole > 0).then_some(Turns {
-                first: place(turn.first)?,
-                second: place(turn.second)?,
+                first: domain(turn.first)?,
+                second: domain(turn.second)?,
                 part: turn.part,
                 whole: turn.whole,
             })

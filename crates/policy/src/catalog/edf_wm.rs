@@ -14,7 +14,7 @@ use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup, each_alone};
 use crate::queue::key;
 use crate::spec::Spec;
-use crate::{Decisions, Event, Job, Policy};
+use crate::{Decisions, DomainId, Event, Job, Policy};
 use model::{Assignment, Duration, Error, Instant, Result};
 use std::sync::Arc;
 
@@ -42,12 +42,12 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         );
     };
     let tasks = setup.set.len();
-    let place = |cpu| {
+    let domain = |cpu| {
         assignment
             .cpus
             .iter()
             .position(|c| *c == cpu)
-            .map(|p| p as u32)
+            .map(|at| DomainId(at as u32))
     };
     let ties = ties(assignment);
     let stages: Option<Vec<Arc<[Stage]>>> = assignment
@@ -63,7 +63,7 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
                     let released = after;
                     after = after.saturating_add(slice.window);
                     Some(Stage {
-                        domain: place(slice.cpu)?,
+                        domain: domain(slice.cpu)?,
                         budget: slice.budget,
                         released,
                         due: after,
@@ -117,7 +117,7 @@ fn ties(assignment: &model::assignment::Slices) -> Vec<Vec<u32>> {
 /// A slice of every job of a task.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
-    domain: u32,
+    domain: DomainId,
     budget: Duration,
     /// After the job's release.
     released: Duration,

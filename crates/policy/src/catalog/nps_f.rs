@@ -12,7 +12,7 @@ use crate::cluster::{Edf, Rank};
 use crate::plan::{Plan, Route, Setup};
 use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
-use crate::{Decisions, Event, NONE, Policy};
+use crate::{Decisions, DomainId, Event, NONE, Place, Policy, ServerId};
 use model::assignment::{Slots, Timetable};
 use model::{Assignment, CpuId, CpuSet, Error, Instant, Result};
 
@@ -95,9 +95,9 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         components
             .iter()
             .position(|c| c.iter().any(serves))
-            .map(|d| d as u32)
+            .map(|at| DomainId(at as u32))
     };
-    let route: Option<Vec<u32>> = slots.server_of.iter().map(|s| domain_of(*s)).collect();
+    let route: Option<Vec<DomainId>> = slots.server_of.iter().map(|s| domain_of(*s)).collect();
     match route {
         Some(route) => Ok(Plan {
             domains,
@@ -184,12 +184,12 @@ fn components(slots: &Slots, servers: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// From this offset in the slot on, a processor serves this server, or nobody ([`NONE`]).
+/// From this offset in the slot on, a processor serves this server, or none ([`ServerId::NONE`]).
 #[derive(Clone, Copy, Debug)]
 struct Change {
     offset: u64,
-    place: u32,
-    server: u32,
+    place: Place,
+    server: ServerId,
 }
 
 /// Linked processors and their servers.
@@ -203,18 +203,19 @@ pub struct NpsF {
     slot_start: u64,
     rank: Edf,
     /// By task.
-    server_of: Vec<u32>,
+    server_of: Vec<ServerId>,
     /// By server: its ready jobs, the running one included.
     ready: Vec<Queue>,
-    /// By server: the place that serves it, or [`NONE`].
-    place_of: Vec<u32>,
-    /// By place: the server, and the task that runs, or [`NONE`].
-    serving: Vec<u32>,
+    /// By server: the place that serves it, or [`Place::NONE`].
+    place_of: Vec<Place>,
+    /// By place: the server, or [`ServerId::NONE`].
+    serving: Vec<ServerId>,
+    /// By place: the task that runs, or [`NONE`].
     running: Vec<u32>,
-    /// By place: the server that the timetable says, or [`NONE`].
-    due: Vec<u32>,
+    /// By place: the server that the timetable says, or [`ServerId::NONE`].
+    due: Vec<ServerId>,
     /// Places to look at in this decision.
-    touched: Vec<u32>,
+    touched: Vec<Place>,
     timer: bool,
 }
 
@@ -224,20 +225,20 @@ impl NpsF {
         for table in tables {
             let Timetable { cpu, turns } = &slots.timetables[*table];
             // Every processor of the component is in the domain.
-            let place = cpus.iter().position(|c| c == cpu).unwrap_or(0) as u32;
+            let place = Place(cpus.iter().position(|c| c == cpu).unwrap_or(0) as u32);
             let mut after = 0;
             for turn in turns {
                 if turn.start.nanos() > after || (after == 0 && turn.start.nanos() > 0) {
                     changes.push(Change {
                         offset: after,
                         place,
-                        server: NONE,
+                        server: ServerId::NONE,
                     });
                 }
                 changes.push(Change {
                     offset: turn.start.nanos(),
                     place,
-                    server: turn.server,
+                    server: ServerId(turn.server),
                 });
                 after = turn.end.nanos();
             }
@@ -245,27 +246,27 @@ impl NpsF {
                 changes.push(Change {
                     offset: after,
                     place,
-                    server: NONE,
+                    server: ServerId::NONE,
                 });
             }
         }
         changes.sort_by_key(|c| (c.offset, c.place));
         let tasks = slots.server_of.len();
         // Queues are as large as the set only for the servers of this domain.
-        let here = |server: usize| changes.iter().any(|c| c.server as usize == server);
+        let here = |server: usize| changes.iter().any(|c| c.server.index() == server);
         NpsF {
             slot: slots.slot.nanos(),
             next: 0,
             slot_start: 0,
             rank,
-            server_of: slots.server_of.clone(),
+            server_of: slots.server_of.iter().map(|s| ServerId(*s)).collect(),
             ready: (0..servers)
                 .map(|s| Queue::new(if here(s) { tasks } else { 0 }))
                 .collect(),
-            place_of: vec![NONE; servers],
-            serving: vec![NONE; cpus.len()],
+            place_of: vec![Place::NONE; servers],
+            serving: vec![ServerId::NONE; cpus.len()],
             running: vec![NONE; cpus.len()],
-            due: vec![NONE; cpus.len()],
+            due: vec![ServerId::NONE; cpus.len()],
             touched: Vec::with_capacity(changes.len() + tasks),
             timer: true,
             changes,
@@ -285,7 +286,7 @@ impl NpsF {
         while let Some(change) = self.changes.get(self.next)
             && self.slot_start + change.offset <= now
         {
-            self.due[change.place as usize] = change.server;
+            self.due[change.place.index()] = change.server;
             due += 1;
             self.next += 1;
             if self.next == self.changes.len() {
@@ -296,15 +297,15 @@ impl NpsF {
         for leaving in [true, false] {
             for at in (from..self.changes.len()).chain(0..from).take(due) {
                 let place = self.changes[at].place;
-                let (before, server) = (self.serving[place as usize], self.due[place as usize]);
+                let (before, server) = (self.serving[place.index()], self.due[place.index()]);
                 if before == server {
                     continue;
                 }
-                if leaving && before != NONE {
+                if leaving && before != ServerId::NONE {
                     self.release(place, before, out);
-                } else if !leaving && server != NONE {
-                    self.serving[place as usize] = server;
-                    self.place_of[server as usize] = place;
+                } else if !leaving && server != ServerId::NONE {
+                    self.serving[place.index()] = server;
+                    self.place_of[server.index()] = place;
                     self.touched.push(place);
                     out.serve(place, Some(server));
                 }
@@ -313,11 +314,11 @@ impl NpsF {
     }
 
     /// A place ceases to serve a server.
-    fn release(&mut self, place: u32, server: u32, out: &mut impl Decisions) {
-        self.serving[place as usize] = NONE;
-        self.place_of[server as usize] = NONE;
-        if self.running[place as usize] != NONE {
-            self.running[place as usize] = NONE;
+    fn release(&mut self, place: Place, server: ServerId, out: &mut impl Decisions) {
+        self.serving[place.index()] = ServerId::NONE;
+        self.place_of[server.index()] = Place::NONE;
+        if self.running[place.index()] != NONE {
+            self.running[place.index()] = NONE;
             out.idle(place);
         }
         out.serve(place, None);
@@ -335,18 +336,18 @@ impl Policy for NpsF {
                 return;
             }
         };
-        let server = self.server_of[task.index()] as usize;
+        let server = self.server_of[task.index()].index();
         let place = self.place_of[server];
         match ready {
             Some(key) => self.ready[server].push(key),
             None => {
                 self.ready[server].remove(task);
-                if place != NONE && self.running[place as usize] == task.0 {
-                    self.running[place as usize] = NONE;
+                if place != Place::NONE && self.running[place.index()] == task.0 {
+                    self.running[place.index()] = NONE;
                 }
             }
         }
-        if place != NONE {
+        if place != Place::NONE {
             self.touched.push(place);
         }
     }
@@ -359,15 +360,15 @@ impl Policy for NpsF {
             }
         }
         while let Some(place) = self.touched.pop() {
-            let server = self.serving[place as usize];
-            if server == NONE {
+            let server = self.serving[place.index()];
+            if server == ServerId::NONE {
                 continue;
             }
-            let best = self.ready[server as usize]
+            let best = self.ready[server.index()]
                 .peek()
                 .map_or(NONE, |key| task_of(key).0);
-            if best != NONE && self.running[place as usize] != best {
-                self.running[place as usize] = best;
+            if best != NONE && self.running[place.index()] != best {
+                self.running[place.index()] = best;
                 out.run(place, model::TaskId(best));
             }
         }

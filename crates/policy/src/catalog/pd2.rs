@@ -20,7 +20,7 @@ use crate::plan::{Plan, Route, Setup};
 use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, key, task_of};
 use crate::spec::Spec;
-use crate::{Decisions, Event, Job, NONE, Policy};
+use crate::{Decisions, DomainId, Event, Job, NONE, Policy};
 use model::{ClusterSpec, Duration, Error, Instant, Result, TaskId};
 
 /// What is known of it.
@@ -53,7 +53,7 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     })?;
     Ok(Plan {
         domains,
-        route: Route::Fixed(vec![0; setup.set.len()]),
+        route: Route::Fixed(vec![DomainId(0); setup.set.len()]),
     })
 }
 

@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 use crate::show::Show;
 use model::{CpuId, Error, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
-use policy::{Domain, NONE, Policy, Route};
+use policy::{Domain, DomainId, NONE, Policy, Route};
 use trace::Overhead;
 
 pub(super) struct Core<'a, O, F: Path> {
@@ -33,7 +33,7 @@ pub(super) struct Core<'a, O, F: Path> {
     pub(super) timers: Tournament,
     pub(super) arrivals: Tournament,
     /// By pushed task: where to, and whether an inter-processor interrupt carries it.
-    pub(super) pushed: Vec<(u32, bool)>,
+    pub(super) pushed: Vec<(DomainId, bool)>,
     /// By task, the processor whose timer releases its jobs, where the scenario says so; else
     /// [`NONE`]. Empty: nowhere.
     pub(super) released_on: Vec<u32>,
@@ -94,7 +94,7 @@ impl<'a, O: Observer, F: Path> Core<'a, O, F> {
             releases,
             timers: Tournament::until(domains.len(), last),
             arrivals: Tournament::until(if P::SLICES { n } else { 1 }, last),
-            pushed: vec![(0, false); n],
+            pushed: vec![(DomainId(0), false); n],
             released_on,
             next_tick: match costs.tick {
                 0 => u64::MAX,

@@ -6,12 +6,12 @@ use super::path::Path;
 use crate::kernel::Op;
 use crate::observe::Observer;
 use model::{Instant, TaskId};
-use policy::{Decisions, NONE};
+use policy::{Decisions, DomainId, NONE, Place, ServerId};
 
 /// Carries the decisions of one domain out.
 pub(super) struct Out<'c, 'a, O, F: Path> {
     pub(super) core: &'c mut Core<'a, O, F>,
-    pub(super) domain: u32,
+    pub(super) domain: DomainId,
     pub(super) base: u32,
     /// The processor that decides, or [`NONE`].
     pub(super) deciding: u32,
@@ -19,9 +19,9 @@ pub(super) struct Out<'c, 'a, O, F: Path> {
 
 impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
     #[inline]
-    fn run(&mut self, place: u32, task: TaskId) {
+    fn run(&mut self, place: Place, task: TaskId) {
         let core = &mut *self.core;
-        let cpu = self.base + place;
+        let cpu = self.base + place.0;
         let replaced = std::mem::replace(&mut core.cpus[cpu as usize].wanted, task.0);
         if replaced == task.0 {
             return;
@@ -32,9 +32,9 @@ impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
     }
 
     #[inline]
-    fn idle(&mut self, place: u32) {
+    fn idle(&mut self, place: Place) {
         let core = &mut *self.core;
-        let cpu = self.base + place;
+        let cpu = self.base + place.0;
         let replaced = std::mem::replace(&mut core.cpus[cpu as usize].wanted, NONE);
         if replaced != NONE {
             core.unwant(replaced, cpu);
@@ -47,12 +47,12 @@ impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
 
     #[inline]
     fn wake(&mut self, at: Instant) {
-        self.core.timers.set(self.domain as usize, at.nanos());
+        self.core.timers.set(self.domain.index(), at.nanos());
     }
 
-    fn push(&mut self, task: TaskId, to: u32, at: Instant, part: u32) {
+    fn push(&mut self, task: TaskId, to: DomainId, at: Instant, part: u32) {
         let core = &mut *self.core;
-        let cpu = core.processors.base[to as usize];
+        let cpu = core.processors.base[to.index()];
         // In time, that processor programs a timer; too late for that, it is called.
         let by_call = at.nanos() <= core.now && core.costs.ipi_latency > 0;
         core.jobs.rows[task.index()].life.push(part);
@@ -69,7 +69,7 @@ impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
         }
     }
 
-    fn serve(&mut self, place: u32, server: Option<u32>) {
-        self.core.show.server(self.base + place, server);
+    fn serve(&mut self, place: Place, server: Option<ServerId>) {
+        self.core.show.server(self.base + place.0, server);
     }
 }

@@ -9,7 +9,7 @@ use crate::observe::Observer;
 use job::Reached;
 use model::{Instant, TaskId};
 use policy::tournament::Tournament;
-use policy::{Domain, Event, Job, NONE, Policy, Route};
+use policy::{Domain, DomainId, Event, Job, NONE, Policy, Route};
 use trace::Overhead;
 
 impl<O: Observer, F: Path> Core<'_, O, F> {
@@ -80,7 +80,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             let task = self.arrivals.entry() as u32;
             self.arrivals.set(task as usize, Tournament::NEVER);
             let (domain, by_call) = self.pushed[task as usize];
-            let cpu = self.processors.base[domain as usize];
+            let cpu = self.processors.base[domain.index()];
             if by_call {
                 self.lost[task as usize][Overhead::IpiLatency as usize] += self.costs.ipi_latency;
                 self.show_call(cpu, task, false);
@@ -96,8 +96,8 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             F::tick(self);
         }
         while self.timers.key() == self.now {
-            let domain = self.timers.entry() as u32;
-            self.timers.set(domain as usize, Tournament::NEVER);
+            let domain = DomainId(self.timers.entry() as u32);
+            self.timers.set(domain.index(), Tournament::NEVER);
             self.tell(domains, domain, NONE, Event::Timer);
         }
     }
@@ -107,15 +107,15 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     pub(super) fn tell<P: Policy>(
         &mut self,
         domains: &mut [Domain<P>],
-        domain: u32,
+        domain: DomainId,
         cpu: u32,
         event: Event,
     ) {
-        domains[domain as usize]
+        domains[domain.index()]
             .policy
             .happen(event, Instant::from_nanos(self.now));
         if self.dirty.mark(domain) {
-            self.deciding[domain as usize] = cpu;
+            self.deciding[domain.index()] = cpu;
         }
     }
 
@@ -128,7 +128,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         let cpu = self.releasing(home, task, row.life.last());
         let deadline = || self.jobs.due(task, number, self.now);
         self.show.release(task, number, || (cpu, deadline()));
-        if domains[home as usize].policy.is_quantum_driven() {
+        if domains[home.index()].policy.is_quantum_driven() {
             self.interrupt(cpu, Op::Booked { task, number });
             if let Some(job) = self.jobs.admit(task, self.now) {
                 self.ready(domains, NONE, job);
@@ -141,7 +141,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     /// The processor whose timer releases a job: where the task last ran, if that is in the domain;
     /// else one in turn.
     #[inline]
-    fn releasing(&self, domain: u32, task: u32, last: u32) -> u32 {
+    fn releasing(&self, domain: DomainId, task: u32, last: u32) -> u32 {
         if let Some(at) = self
             .released_on
             .get(task as usize)
@@ -151,7 +151,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         } else if self.processors.is_in(last, domain) {
             last
         } else {
-            self.processors.base[domain as usize] + task % self.processors.size(domain)
+            self.processors.base[domain.index()] + task % self.processors.size(domain)
         }
     }
 
@@ -162,11 +162,11 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             0 => self.route.home(job.task, job.number),
             _ => self.pushed[job.task.index()].0,
         };
-        let policy = &domains[domain as usize].policy;
+        let policy = &domains[domain.index()].policy;
         let slice = if P::SLICES { policy.slice(&job) } else { None };
         self.jobs.rows[job.task.index()].life.ready(slice);
         if P::SLICES && (slice.is_some() || job.part > 0) {
-            let first = self.processors.base[domain as usize];
+            let first = self.processors.base[domain.index()];
             self.show.window(first, &job, || policy.window(&job));
         }
         let by_call = self.released_on.get(job.task.index()) == Some(&cpu);
@@ -217,7 +217,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             let home = self.route.home(TaskId(task), number.saturating_add(1));
             if home != domain {
                 self.transfers
-                    .push((self.processors.base[home as usize], task));
+                    .push((self.processors.base[home.index()], task));
             }
         }
     }
@@ -246,15 +246,15 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     #[inline]
     fn decide<P: Policy>(&mut self, domains: &mut [Domain<P>]) {
         while let Some(domain) = self.dirty.pop() {
-            let cpu = self.deciding[domain as usize];
+            let cpu = self.deciding[domain.index()];
             self.decisions += 1;
             let mut out = decisions::Out {
-                base: self.processors.base[domain as usize],
+                base: self.processors.base[domain.index()],
                 core: self,
                 domain,
                 deciding: cpu,
             };
-            domains[domain as usize]
+            domains[domain.index()]
                 .policy
                 .decide(Instant::from_nanos(out.core.now), &mut out);
         }

@@ -8,7 +8,7 @@ use crate::kernel::{Op, Work};
 use crate::observe::Observer;
 use model::TaskId;
 use policy::tournament::Tournament;
-use policy::{Domain, NONE, Policy};
+use policy::{Domain, NONE, Place, Policy};
 use trace::Overhead;
 
 impl<O: Observer, F: Path> Core<'_, O, F> {
@@ -298,8 +298,8 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     #[inline(always)]
     fn show_idle<P: Policy>(&mut self, domains: &[Domain<P>], cpu: u32) {
         self.show.idle(cpu, || {
-            let domain = self.processors.domain_of[cpu as usize] as usize;
-            let place = cpu - self.processors.base[domain];
+            let domain = self.processors.domain_of[cpu as usize].index();
+            let place = Place(cpu - self.processors.base[domain]);
             domains[domain].policy.is_deliberately_idle(place)
         });
     }

@@ -17,7 +17,7 @@ use super::path::Path;
 use crate::kernel::{Cpu, Op, Work};
 use crate::observe::Observer;
 use policy::place::Places;
-use policy::{NONE, Policy};
+use policy::{NONE, Place, Policy};
 use trace::Overhead;
 
 /// What the quick path keeps.
@@ -27,7 +27,7 @@ pub(super) struct Quick {
     /// Whether processors can be at rest, so that ticks are no events there.
     rests: bool,
     /// The others: those that the next tick may find at something else than a job that executes,
-    /// or nothing.
+    /// or nothing. By dense processor, as if these were the places of one domain.
     restless: Places,
 }
 
@@ -84,11 +84,11 @@ impl Path for Quick {
     #[inline(always)]
     fn tick<O: Observer>(core: &mut Fast<'_, O>) {
         core.path.ticks += 1;
-        let mut next = core.path.restless.lowest_from(0);
-        while let Some(cpu) = next {
+        let mut next = core.path.restless.lowest_from(Place(0));
+        while let Some(Place(cpu)) = next {
             core.cpus[cpu as usize].local.ticks = core.path.ticks;
             Self::interrupt(core, cpu, Op::Tick);
-            next = core.path.restless.lowest_from(cpu + 1);
+            next = core.path.restless.lowest_from(Place(cpu + 1));
         }
     }
 
@@ -131,7 +131,7 @@ impl Path for Quick {
     #[inline]
     fn pause<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) {
         Self::catch_up(core, cpu);
-        core.path.restless.insert(cpu);
+        core.path.restless.insert(Place(cpu));
         core.pause_at(cpu, core.now);
     }
 
@@ -189,9 +189,9 @@ impl Path for Quick {
         let here = &core.cpus[cpu as usize];
         let rests = core.path.rests;
         if rests && here.local.free_at <= core.next_tick {
-            core.path.restless.remove(cpu);
+            core.path.restless.remove(Place(cpu));
         } else {
-            core.path.restless.insert(cpu);
+            core.path.restless.insert(Place(cpu));
         }
         if matches!(here.work, Work::Job) {
             let mut end = core.jobs.until(here.loaded, here.since);
@@ -298,7 +298,7 @@ impl Quick {
     #[cold]
     fn rest<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) {
         let free_at = core.cpus[cpu as usize].local.free_at;
-        core.path.restless.insert(cpu);
+        core.path.restless.insert(Place(cpu));
         core.pause_at(cpu, free_at);
         core.cpus[cpu as usize].work = Work::Kernel(Op::Rest);
         core.ends.set(cpu as usize, free_at);
