@@ -9,6 +9,7 @@ pub mod csv;
 pub mod event;
 pub mod file;
 pub mod header;
+pub mod overheads;
 pub mod perfetto;
 pub mod recorder;
 pub mod sink;

@@ -18,7 +18,7 @@ mod stood;
 use crate::event::{Event, EventKind};
 use crate::header::{Header, Origin, Releases};
 use model::{CpuId, CpuSet, Duration, Enforcement, Instant, TaskId, Timing};
-pub use observer::{Doing, Nobody, Observer, Span};
+pub use observer::{Doing, Nobody, Observer, Span, Took};
 use std::collections::VecDeque;
 use stood::Stood;
 

@@ -9,10 +9,12 @@
 
 use crate::event::{Event, EventKind, Flags};
 use crate::header::{Header, Origin};
+use crate::overheads::Undisturbed;
 use crate::sink::Sink;
-use crate::state::{Doing, Job, Observer, Span, State};
+use crate::state::{Doing, Job, Observer, Span, State, Took};
 use crate::summary::{
-    ProcessorSummary, Recorded, Spread, Summary, TaskRecord, TaskSummary, by_overhead,
+    OverheadSummary, ProcessorSummary, Recorded, Spread, Summary, TaskRecord, TaskSummary,
+    by_overhead,
 };
 use hdrhistogram::Histogram;
 use model::Overhead;
@@ -242,12 +244,22 @@ struct Tally {
     rows: Option<Vec<JobRow>>,
     /// Lost on behalf of no task.
     lost: [u128; 7],
+    /// Overheads one by one, and how long the undisturbed ones took, by number.
+    overheads: Undisturbed,
+    took: [Distribution; 7],
     /// Where the event in hand happens, and its flags.
     cpu: CpuId,
     flags: Flags,
 }
 
 impl Observer for Tally {
+    fn took(&mut self, took: Took) {
+        self.overheads.add(took);
+        for took in self.overheads.drain_settled() {
+            self.took[took.overhead as usize].record(took.length);
+        }
+    }
+
     fn span(&mut self, span: Span) {
         let length = span.to.since(span.from);
         match span.doing {
@@ -338,6 +350,8 @@ impl Statistics {
                 cpus: vec![CpuTally::default(); state.processors.len()],
                 rows: rows.then(Vec::new),
                 lost: [0; 7],
+                overheads: Undisturbed::default(),
+                took: Default::default(),
                 cpu: CpuId(0),
                 flags: Flags::NONE,
             },
@@ -416,8 +430,28 @@ impl Statistics {
                 lost_events: self.state.lost,
                 senseless_events: self.senseless,
                 processors,
+                overheads: self.tally.overheads(),
             }),
         }
+    }
+}
+
+impl Tally {
+    /// The overheads that were seen.
+    fn overheads(&self) -> Vec<OverheadSummary> {
+        let mut took = self.took.clone();
+        for late in self.overheads.unsettled() {
+            took[late.overhead as usize].record(late.length);
+        }
+        let all = Overhead::ALL.into_iter().zip(&took);
+        all.map(|(overhead, took)| OverheadSummary {
+            overhead: overhead.name(),
+            samples: took.count(),
+            stood_still: self.overheads.disturbed(overhead),
+            took: took.spread(),
+        })
+        .filter(|o| o.samples + o.stood_still > 0)
+        .collect()
     }
 }
 
@@ -437,6 +471,10 @@ impl Sink for Statistics {
         }
         let tasks = &mut self.tally.tasks;
         match event.kind {
+            EventKind::Standstill => {
+                let (cpu, length) = (self.tally.cpu, event.length());
+                self.tally.overheads.stood_still(cpu, event.time, length);
+            }
             EventKind::PolicySwitch => self.switches += 1,
             kind if !kind.has_job() || event.task.index() >= tasks.len() => {}
             EventKind::Release => tasks[event.task.index()].released += 1,

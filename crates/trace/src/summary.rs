@@ -80,6 +80,19 @@ pub struct ProcessorSummary {
     pub overheads_ns: u64,
 }
 
+/// An overhead, as it was measured or simulated, one by one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct OverheadSummary {
+    /// Its name.
+    pub overhead: &'static str,
+    /// How often it was seen from beginning to end.
+    pub samples: u64,
+    /// How often the machine stood still meanwhile: these are not among the samples.
+    pub stood_still: u64,
+    /// How long it took, without other overheads within it.
+    pub took: Spread,
+}
+
 /// A schedule, added up.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Summary {
@@ -113,6 +126,8 @@ pub struct Recorded {
     pub senseless_events: u64,
     /// Processor by processor.
     pub processors: Vec<ProcessorSummary>,
+    /// Overhead by overhead, those that were seen.
+    pub overheads: Vec<OverheadSummary>,
 }
 
 /// The overheads that took any time, by name.
@@ -261,6 +276,26 @@ impl Summary {
         table.text(look)
     }
 
+    /// How long each overhead took; nothing if none was seen.
+    fn overhead_table(overheads: &[OverheadSummary], look: Look) -> Option<String> {
+        if overheads.is_empty() {
+            return None;
+        }
+        let has_stood_still = overheads.iter().any(|o| o.stood_still > 0);
+        let mut table = Table::new(1, 0);
+        let head = ["overhead", "times", "mean", "median", "99 %", "max"];
+        let discarded = has_stood_still.then_some("discarded: stood still");
+        table.row(head.into_iter().chain(discarded));
+        for o in overheads {
+            let mut row = vec![o.overhead.to_owned(), o.samples.to_string()];
+            let times = [o.took.mean_ns, o.took.p50_ns, o.took.p99_ns, o.took.max_ns];
+            row.extend(times.map(short));
+            row.extend(has_stood_still.then(|| o.stood_still.to_string()));
+            table.row(row);
+        }
+        Some(table.text(look))
+    }
+
     /// The sums as text for people.
     pub fn text(&self, look: Look) -> String {
         let mut text = format!(
@@ -297,6 +332,10 @@ impl Summary {
         if let Some(recorded) = &self.recorded {
             text += "\n";
             text += &self.processor_table(&recorded.processors, look);
+            if let Some(table) = Self::overhead_table(&recorded.overheads, look) {
+                text += "\n";
+                text += &table;
+            }
         }
         text
     }

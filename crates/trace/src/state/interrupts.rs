@@ -27,6 +27,7 @@ mod tests {
             overhead: Overhead::IpiLatency,
             job: job.map(|number| (TaskId(0), number)),
             since: Instant::from_nanos(since),
+            within: model::Duration::ZERO,
         }
     }
 

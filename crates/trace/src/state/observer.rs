@@ -31,10 +31,27 @@ pub struct Span {
     pub to: Instant,
 }
 
+/// An overhead, from its beginning to its end on one processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Took {
+    /// Which.
+    pub overhead: Overhead,
+    /// Where.
+    pub cpu: CpuId,
+    /// When it began.
+    pub begun: Instant,
+    /// When it ended.
+    pub ended: Instant,
+    /// Its length without other overheads within it.
+    pub length: Duration,
+}
+
 /// Learns what a schedule adds up to while it is replayed.
 pub trait Observer {
     /// A processor did one thing for a while.
     fn span(&mut self, _span: Span) {}
+    /// An overhead has ended.
+    fn took(&mut self, _took: Took) {}
     /// A job is done; `executed` without overheads.
     fn done(&mut self, _task: TaskId, _job: &Job, _completion: Instant, _executed: Duration) {}
 }

@@ -1,10 +1,10 @@
 //! Which job is on which processor, what it was charged, and in which overheads the processor is.
 
-use super::observer::{Doing, Observer, Span};
+use super::observer::{Doing, Observer, Span, Took};
 use super::parts::{Fault, Open, Status};
 use super::{MAX_NESTED, State, fault, interrupts, nth};
 use crate::event::{Event, EventKind};
-use model::{CpuId, Instant, TaskId};
+use model::{CpuId, Duration, Instant, TaskId};
 
 impl State {
     /// What `cpu` did since it was last accounted for.
@@ -215,6 +215,7 @@ impl State {
             overhead,
             job: (event.task != Event::NO_TASK).then_some((event.task, event.job)),
             since: event.time,
+            within: Duration::ZERO,
         };
         if !overhead.occupies_processor() {
             return self.interrupt(event, cpu, opened, observer);
@@ -235,6 +236,17 @@ impl State {
         if let Some(last) = last.filter(|last| last.overhead == overhead) {
             processor.overheads.pop();
             processor.back = event.time;
+            let whole = event.time.since(last.since);
+            if let Some(outer) = processor.overheads.last_mut() {
+                outer.within = outer.within.saturating_add(whole);
+            }
+            observer.took(Took {
+                overhead,
+                cpu,
+                begun: last.since,
+                ended: event.time,
+                length: whole.saturating_sub(last.within),
+            });
             if last.job != opened.job {
                 return Err(fault(
                     "overhead",
@@ -289,6 +301,13 @@ impl State {
             serves: job,
             from: sent.since,
             to: event.time,
+        });
+        observer.took(Took {
+            overhead: opened.overhead,
+            cpu,
+            begun: sent.since,
+            ended: event.time,
+            length: event.time.since(sent.since),
         });
         if sent.job.is_some() && sent.job != opened.job {
             return Err(fault(

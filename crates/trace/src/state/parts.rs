@@ -80,6 +80,8 @@ pub struct Open {
     pub job: Option<(TaskId, u64)>,
     /// Since when.
     pub since: Instant,
+    /// So long overheads within it took.
+    pub within: Duration,
 }
 
 /// A processor in the schedule.
