@@ -1,0 +1,9 @@
+//! What the engine's overheads cost on this machine (002 §5.1).
+//!
+//! Random task sets of growing size run under a policy, and the trace tells how long each overhead
+//! took. [`outliers`] and [`curve`] make of such samples what a profile has: the largest and the
+//! mean by number of tasks, monotone, or a constant where [`trend`] finds no rise.
+
+pub mod curve;
+pub mod outliers;
+pub mod trend;
