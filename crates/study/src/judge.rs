@@ -102,7 +102,20 @@ impl Candidate {
             Guarantee::Hard => info.hard,
             Guarantee::Soft => info.soft,
         };
-        let by_check = || Self::of_catalog(&called, &spec, platform, guarantee, charged);
+        let by_check = || {
+            match fit {
+            None => Self::of_catalog(&called, &spec, platform, guarantee, charged),
+            Some(fit) => Err(called
+                .error(format!(
+                    "by the accounting `{}` tasks are packed by every heuristic, not by `{fit}` alone",
+                    charged.accounting()
+                ))
+                .remedy(format!(
+                    "leave `{fit}` out, or choose the accounting `{}`",
+                    Accounting::OneDelay
+                ))),
+        }
+        };
         let clusters = match (tests, spec.needs()?) {
             (Tests::None, _) => {
                 return Err(Error::new(format!(
@@ -126,6 +139,7 @@ impl Candidate {
             .clusters(clusters)
             .map_err(|e| e.at(format!("policy `{called}`")))?;
         let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
+        let fit = fit.unwrap_or_default();
         let judge: Box<dyn Judge> = if guarantee == Guarantee::Hard && sizes.iter().any(|s| *s > 1)
         {
             Box::new(HardClusters::new(sizes, fit)?)
@@ -241,8 +255,9 @@ fn label(called: &Called) -> String {
         .replace([':', ',', '='], "-")
 }
 
-/// The policy, and the heuristic that stands among its parameters, where tasks are packed.
-fn with_heuristic(called: &Called, info: &Info) -> Result<(Spec, Fit)> {
+/// The policy, and the heuristic where one stands among its parameters. Only policies whose tasks
+/// are packed take one.
+fn with_heuristic(called: &Called, info: &Info) -> Result<(Spec, Option<Fit>)> {
     let fits = ["wfd", "ffd", "bfd", "nfd"];
     let bare = info.name.parse::<Spec>()?;
     // Clusters that have to be named are an error of the bare name.
@@ -286,7 +301,7 @@ fn with_heuristic(called: &Called, info: &Info) -> Result<(Spec, Fit)> {
         true => name.parse()?,
         false => format!("{name}:{}", rest.join(",")).parse()?,
     };
-    Ok((spec, fit.unwrap_or_default()))
+    Ok((spec, fit))
 }
 
 #[cfg(test)]
@@ -343,6 +358,27 @@ mod tests {
         ] {
             let e = label(name).unwrap_err().to_string();
             assert!(e.contains(message), "{name}: {e}");
+        }
+    }
+
+    #[test]
+    fn a_heuristic_is_not_named_where_all_are_tried() {
+        let platform = Platform::builtin("xeon-l7455").unwrap();
+        for accounting in [Accounting::Paper, Accounting::Warmset] {
+            let charged = Charged {
+                accounting: Some(accounting),
+                ..Charged::default()
+            };
+            for guarantee in [Guarantee::Hard, Guarantee::Soft] {
+                let find = |name| Candidate::find(name, &platform, guarantee, &charged);
+                for name in ["p-edf:ffd", "c-edf:l2,bfd"] {
+                    let e = find(name).map(|c| c.name().to_owned()).unwrap_err();
+                    let e = e.to_string();
+                    assert!(e.contains("every heuristic"), "{name}: {e}");
+                    assert!(e.contains("the accounting `one-delay`"), "{name}: {e}");
+                }
+                assert_eq!(find("p-edf").unwrap().label(), "P-EDF");
+            }
         }
     }
 }
