@@ -2,7 +2,7 @@
 
 use job::{Handed, Life, State};
 use model::{CpuId, Duration, Timing};
-use policy::{NONE, Place};
+use policy::Place;
 
 /// The parameters of a task, which never change within a run.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Parameters {
 #[derive(Clone, Debug)]
 pub(crate) struct TaskState {
     /// The task and its current job.
-    pub life: Life,
+    pub life: Life<CpuId>,
     /// The processor time of the task up to which the life is told what it has executed. That is
     /// kept only where there are slices or budgets.
     pub accounted: u64,
@@ -47,7 +47,7 @@ pub(crate) struct TaskState {
     /// Was the current job put on a processor in the step that released it?
     pub prompt: bool,
     /// The processor on which it last ran when this domain gave it away.
-    left: u32,
+    left: Option<CpuId>,
 }
 
 impl TaskState {
@@ -58,7 +58,7 @@ impl TaskState {
             accounted: 0,
             place: None,
             prompt: false,
-            left: NONE,
+            left: None,
         }
     }
 
@@ -69,11 +69,10 @@ impl TaskState {
 
     /// The processor on which it last ran, as far as this domain knows; for traces.
     pub fn last(&self) -> Option<CpuId> {
-        let last = match self.is_owned() {
+        match self.is_owned() {
             true => self.life.last(),
             false => self.left,
-        };
-        (last != NONE).then_some(CpuId(last))
+        }
     }
 
     /// Gives the task, which runs nowhere, to another domain.
@@ -106,7 +105,7 @@ impl TaskState {
 /// A task on its way to another domain.
 #[derive(Debug)]
 pub(crate) struct Moving {
-    pub handed: Handed,
+    pub handed: Handed<CpuId>,
     accounted: u64,
     prompt: bool,
 }

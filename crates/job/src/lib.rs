@@ -39,8 +39,8 @@
 //! released jobs beside the life.
 //!
 //! What is not of the job but of its thread stays with the engine, and so does what is measured. A
-//! life names processors by one number for all domains; an engine may know a place in the domain
-//! besides.
+//! life names processors as the engine does, in one way for all domains; an engine may know a place
+//! in the domain besides.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 
 use crate::limits::{LONGEST, Limits, Reached};
 use model::{Duration, Instant, TaskId};
-use policy::{Job, NONE};
+use policy::Job;
 
 /// Where a task and its current job are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,21 +34,20 @@ pub struct Begin {
 
 /// How a part comes to a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Start {
-    /// Whether its job has run before.
-    pub resumes: bool,
-    /// The processor on which a job of the task last ran, or [`NONE`].
-    pub last: u32,
+pub struct Start<P> {
+    /// The processor on which its job last ran; `None`: its job begins.
+    pub before: Option<P>,
     /// Whether it left that processor at the same instant: a move, and no preemption.
     pub moves: bool,
 }
 
-/// A task and its current or next job, as one domain knows it.
+/// A task and its current or next job, as one domain knows it. `P` is how the engine names
+/// processors, all domains' alike.
 ///
 /// Times are nanoseconds inside; limits are counted in what the job has executed altogether, so
 /// that executing changes one number. `u64::MAX` is no limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Life {
+pub struct Life<P> {
     /// The number of the current job, or of the next one.
     number: u64,
     release: u64,
@@ -62,8 +61,8 @@ pub struct Life {
     carried: u64,
     /// When it last left a processor unfinished.
     stopped: u64,
-    /// The processor on which it runs, or a job of the task last ran; or [`NONE`].
-    last: u32,
+    /// The processor on which it runs, or a job of the task last ran.
+    last: Option<P>,
     part: u32,
     /// How many jobs were cut short whose work is not done, where only workers know the demand.
     behind: u32,
@@ -71,7 +70,7 @@ pub struct Life {
     state: State,
 }
 
-impl Life {
+impl<P: Copy> Life<P> {
     /// A task that is this domain's and has had no job yet.
     pub const fn new() -> Self {
         Life {
@@ -84,7 +83,7 @@ impl Life {
             slice_end: u64::MAX,
             carried: 0,
             stopped: 0,
-            last: NONE,
+            last: None,
             part: 0,
             behind: 0,
             started: false,
@@ -142,9 +141,9 @@ impl Life {
         Duration::from_nanos(left(self.demand, self.executed))
     }
 
-    /// The processor on which the job runs, or a job of the task last ran; or [`NONE`].
+    /// The processor on which the job runs, or a job of the task last ran; none has run: `None`.
     #[inline(always)]
-    pub const fn last(&self) -> u32 {
+    pub const fn last(&self) -> Option<P> {
         self.last
     }
 
@@ -223,14 +222,13 @@ impl Life {
 
     /// The current part begins to run on a processor.
     #[inline(always)]
-    pub fn start(&mut self, processor: u32, now: Instant) -> Start {
+    pub fn start(&mut self, processor: P, now: Instant) -> Start<P> {
         debug_assert_eq!(self.state, State::Ready, "a part starts that is not ready");
         self.state = State::Running;
-        let last = std::mem::replace(&mut self.last, processor);
+        let last = self.last.replace(processor);
         let resumes = std::mem::replace(&mut self.started, true);
         Start {
-            resumes,
-            last,
+            before: last.filter(|_| resumes),
             moves: resumes & (self.stopped == now.nanos()),
         }
     }
@@ -336,7 +334,7 @@ impl Life {
 
     /// Gives the task, with its current job if there is one, to another domain. It runs nowhere.
     #[must_use = "the task is lost if nobody receives it"]
-    pub fn hand_over(&mut self) -> Handed {
+    pub fn hand_over(&mut self) -> Handed<P> {
         debug_assert!(
             self.state != State::Running,
             "a part is handed over that runs"
@@ -349,14 +347,14 @@ impl Life {
     }
 
     /// Takes a task over, in the state in which it was handed over.
-    pub fn receive(&mut self, handed: Handed) {
+    pub fn receive(&mut self, handed: Handed<P>) {
         debug_assert_eq!(self.state, State::Away, "a task comes that is here already");
         *self = handed.0;
     }
 
     /// Takes a task over under another plan: its current job, if there is one, is held, and goes on
     /// as a whole job with what is left of its budget.
-    pub fn receive_anew(&mut self, handed: Handed) {
+    pub fn receive_anew(&mut self, handed: Handed<P>) {
         self.receive(handed);
         self.part = 0;
         self.slice_end = u64::MAX;
@@ -366,7 +364,7 @@ impl Life {
     }
 }
 
-impl Default for Life {
+impl<P: Copy> Default for Life<P> {
     fn default() -> Self {
         Self::new()
     }
@@ -374,9 +372,9 @@ impl Default for Life {
 
 /// A task on its way from one domain to another. It is in no domain, and exists once.
 #[derive(PartialEq, Eq, Debug)]
-pub struct Handed(Life);
+pub struct Handed<P>(Life<P>);
 
-impl Handed {
+impl<P: Copy> Handed<P> {
     /// The number of its current job, or of the next one: what has to be known where it does not
     /// arrive any more.
     pub const fn number(&self) -> u64 {

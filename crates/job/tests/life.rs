@@ -1,7 +1,7 @@
 //! Properties of the life of jobs, by engines as small as they can be: one in virtual time, which
 //! looks at jobs exactly when it is told to, and one whose timers come late.
 
-use job::{Begin, Handed, Life, Limits, Reached, State};
+use job::{Begin, Limits, Reached, State};
 use model::{Duration, Enforcement, Instant, TaskId};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,6 +12,10 @@ const fn at(ns: u64) -> Instant {
 const fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
+
+/// Processors are plain numbers here.
+type Life = job::Life<u32>;
+type Handed = job::Handed<u32>;
 
 /// A job as it is given to an engine.
 #[derive(Clone, Debug)]
@@ -124,7 +128,7 @@ impl<'a> Engine<'a> {
             let (here, away) = *self.turns.next().expect("an endless list");
             let start = self.life.start(0, at(self.now));
             assert_eq!(
-                (start.resumes, start.moves),
+                (start.before.is_some(), start.moves),
                 (left.is_some(), left == Some(self.now))
             );
             let look = self.life.look_at(at(self.now), &self.limits).nanos();

@@ -20,6 +20,9 @@ use std::cmp::Ordering;
 pub struct TaskId(pub u32);
 
 impl TaskId {
+    /// Stands for no task where an option would take more room.
+    pub const NONE: TaskId = TaskId(u32::MAX);
+
     /// For indexing.
     pub const fn index(self) -> usize {
         self.0 as usize

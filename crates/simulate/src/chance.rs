@@ -284,12 +284,13 @@ impl fmt::Display for Chance {
 mod tests {
     use super::*;
     use crate::random::{Stream, draw};
+    use model::TaskId;
 
     const SAMPLES: u64 = 40_000;
 
     fn drawn(text: &str) -> (Chance, Vec<f64>) {
         let chance: Chance = text.parse().unwrap();
-        let bits = |job| draw(7, Stream::Execution, 0, job);
+        let bits = |job| draw(7, Stream::Execution, TaskId(0), job);
         let mut parts: Vec<f64> = (0..SAMPLES).map(|job| chance.draw(bits(job))).collect();
         parts.sort_by(f64::total_cmp);
         (chance, parts)
@@ -358,7 +359,8 @@ mod tests {
     fn draws_stay_what_they_are() {
         let of = |text: &str| {
             let chance: Chance = text.parse().unwrap();
-            let nanos = |job| (chance.draw(draw(1, Stream::Execution, 0, job)) * 1e9) as u64;
+            let nanos =
+                |job| (chance.draw(draw(1, Stream::Execution, TaskId(0), job)) * 1e9) as u64;
             (0..3).map(nanos).collect::<Vec<u64>>()
         };
         insta::assert_debug_snapshot!([

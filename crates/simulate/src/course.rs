@@ -5,13 +5,46 @@ use crate::scenario::Scenario;
 use crate::summary::Ending;
 use model::CpuId;
 use model::watch::Watch;
-use policy::{Domain, DomainId};
+use policy::{Domain, DomainId, Place};
 
-/// Dense processors: those of the first domain, then of the second, …
+/// A dense processor: the domains' processors are counted in a row, those of the first domain, then
+/// of the second, …
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Processor(pub u32);
+
+impl Processor {
+    /// Stands for none.
+    pub const NONE: Processor = Processor(u32::MAX);
+
+    /// The first `count` of them.
+    pub fn all(count: usize) -> impl Iterator<Item = Processor> {
+        (0..count as u32).map(Processor)
+    }
+
+    /// For indexing.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// That of a place in the domain whose first processor this is.
+    #[inline(always)]
+    pub const fn of(self, place: Place) -> Processor {
+        Processor(self.0 + place.0)
+    }
+
+    /// Its place in the domain with this first processor.
+    #[inline(always)]
+    pub const fn place_from(self, first: Processor) -> Place {
+        Place(self.0 - first.0)
+    }
+}
+
+/// The processors of all domains.
 pub(crate) struct Processors {
     pub ids: Vec<CpuId>,
     /// By domain, its first dense processor.
-    pub base: Vec<u32>,
+    pub base: Vec<Processor>,
     /// By dense processor, its domain.
     pub domain_of: Vec<DomainId>,
 }
@@ -21,7 +54,7 @@ impl Processors {
         let mut base = Vec::with_capacity(domains.len());
         let mut domain_of = Vec::new();
         for (index, domain) in (0..).map(DomainId).zip(domains) {
-            base.push(domain_of.len() as u32);
+            base.push(Processor(domain_of.len() as u32));
             domain_of.extend(domain.cpus.iter().map(|_| index));
         }
         Processors {
@@ -34,27 +67,27 @@ impl Processors {
         }
     }
 
-    /// Is a dense processor, or `NONE`, one of this domain?
+    /// Is a processor one of this domain?
     #[inline]
-    pub fn is_in(&self, cpu: u32, domain: DomainId) -> bool {
-        self.domain_of.get(cpu as usize) == Some(&domain)
+    pub fn is_in(&self, cpu: Processor, domain: DomainId) -> bool {
+        self.domain_of.get(cpu.index()) == Some(&domain)
     }
 
     /// The processor that handles a release: where the task last ran, if that is in the domain,
     /// else the domain's first.
     #[inline]
-    pub fn releasing(&self, domain: DomainId, last: u32) -> u32 {
-        match self.is_in(last, domain) {
-            true => last,
-            false => self.base[domain.index()],
+    pub fn releasing(&self, domain: DomainId, last: Option<Processor>) -> Processor {
+        match last {
+            Some(last) if self.is_in(last, domain) => last,
+            _ => self.base[domain.index()],
         }
     }
 
     /// How many processors a domain has.
     #[inline]
     pub fn size(&self, domain: DomainId) -> u32 {
-        let end = self.base.get(domain.index() + 1).copied();
-        end.unwrap_or(self.ids.len() as u32) - self.base[domain.index()]
+        let end = self.base.get(domain.index() + 1).map(|first| first.0);
+        end.unwrap_or(self.ids.len() as u32) - self.base[domain.index()].0
     }
 }
 

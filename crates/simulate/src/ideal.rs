@@ -5,7 +5,7 @@
 //! domain that something happened in decides once. Compiled for each policy and observer on its
 //! own.
 
-use crate::course::{self, Dirty, Engine, Processors};
+use crate::course::{self, Dirty, Engine, Processor, Processors};
 use crate::jobs::Jobs;
 use crate::observe::Observer;
 use crate::scenario::Scenario;
@@ -15,7 +15,7 @@ use job::Reached;
 use model::watch::Watch;
 use model::{Instant, Platform, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
-use policy::{Decisions, Domain, DomainId, Event, Job, NONE, Place, Plan, Policy, Route, ServerId};
+use policy::{Decisions, Domain, DomainId, Event, Job, Place, Plan, Policy, Route, ServerId};
 
 /// Simulates a plan. Deterministic: same input, same events, same summary.
 ///
@@ -77,8 +77,8 @@ struct Core<'a, O> {
 /// A processor.
 #[derive(Clone, Copy, Debug)]
 struct Cpu {
-    /// The task that runs there, or [`NONE`].
-    running: u32,
+    /// The task that runs there, or [`TaskId::NONE`].
+    running: TaskId,
     /// Since when.
     since: u64,
 }
@@ -101,7 +101,7 @@ impl<'a, O: Observer> Core<'a, O> {
             releases.set(task, row.next_release);
         }
         let idle = Cpu {
-            running: NONE,
+            running: TaskId::NONE,
             since: 0,
         };
         Ok(Core {
@@ -127,15 +127,15 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     fn instant(&mut self, horizon: u64) {
         let now = self.core.now;
         while self.core.ends.key() == now {
-            let cpu = self.core.ends.entry() as u32;
+            let cpu = Processor(self.core.ends.entry() as u32);
             self.reached(cpu);
         }
         if P::SLICES {
             while self.core.arrivals.key() == now {
-                let task = self.core.arrivals.entry() as u32;
-                self.core.arrivals.set(task as usize, Tournament::NEVER);
+                let task = TaskId(self.core.arrivals.entry() as u32);
+                self.core.arrivals.set(task.index(), Tournament::NEVER);
                 let job = self.core.jobs.job(task);
-                self.ready(self.core.pushed[task as usize], job);
+                self.ready(self.core.pushed[task.index()], job);
             }
         }
         while self.core.timers.key() == now {
@@ -146,7 +146,7 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
         // At the horizon nothing starts any more.
         if now < horizon {
             while self.core.releases.key() == now {
-                let task = self.core.releases.entry() as u32;
+                let task = TaskId(self.core.releases.entry() as u32);
                 self.release(task);
             }
             self.decide();
@@ -192,12 +192,12 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
     }
 
     #[inline(always)]
-    fn release(&mut self, task: u32) {
+    fn release(&mut self, task: TaskId) {
         let core = &mut self.core;
         let (number, job) = core.jobs.release(task, core.now);
-        let row = &core.jobs.rows[task as usize];
-        core.releases.set(task as usize, row.next_release);
-        let home = core.route.home(TaskId(task), number);
+        let row = &core.jobs.rows[task.index()];
+        core.releases.set(task.index(), row.next_release);
+        let home = core.route.home(task, number);
         core.show.release(task, number, || {
             let cpu = core.processors.releasing(home, row.life.last());
             (cpu, core.jobs.due(task, number, core.now))
@@ -221,12 +221,12 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
 
     /// The running job of a processor is complete, or has reached a limit.
     #[inline(always)]
-    fn reached(&mut self, cpu: u32) {
+    fn reached(&mut self, cpu: Processor) {
         let core = &mut self.core;
         let now = core.now;
-        let here = &mut core.cpus[cpu as usize];
-        let task = std::mem::replace(&mut here.running, NONE);
-        core.ends.set(cpu as usize, Tournament::NEVER);
+        let here = &mut core.cpus[cpu.index()];
+        let task = std::mem::replace(&mut here.running, TaskId::NONE);
+        core.ends.set(cpu.index(), Tournament::NEVER);
         core.jobs.execute(task, now - here.since);
         core.show.emptied(cpu);
         let reached = core.jobs.reached(task);
@@ -238,8 +238,8 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         core.show.end(cpu, task, &core.jobs, cut);
         let (response, successor) = core.jobs.complete(task, now, cut);
         core.show.observer.completed(task, number, response);
-        let domain = core.processors.domain_of[cpu as usize];
-        self.tell(domain, Event::Done(TaskId(task)));
+        let domain = core.processors.domain_of[cpu.index()];
+        self.tell(domain, Event::Done(task));
         if let Some(job) = successor {
             let home = self.core.route.home(job.task, job.number);
             self.ready(home, job);
@@ -248,12 +248,12 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
 
     /// Only a slice is used up: the policy pushes the job on.
     #[inline(never)]
-    fn exhausted(&mut self, cpu: u32, task: u32) {
+    fn exhausted(&mut self, cpu: Processor, task: TaskId) {
         let core = &mut self.core;
         core.show.exhaustion(cpu, task, &core.jobs);
         core.jobs.exhaust(task, core.now);
-        let domain = core.processors.domain_of[cpu as usize];
-        self.tell(domain, Event::Exhausted(TaskId(task)));
+        let domain = core.processors.domain_of[cpu.index()];
+        self.tell(domain, Event::Exhausted(task));
     }
 
     #[inline(always)]
@@ -276,9 +276,9 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
     fn show_idle(&mut self) {
         let core = &mut self.core;
         while let Some(cpu) = core.show.next_emptied() {
-            if core.cpus[cpu as usize].running == NONE {
-                let domain = core.processors.domain_of[cpu as usize].index();
-                let place = Place(cpu - core.processors.base[domain]);
+            if core.cpus[cpu.index()].running == TaskId::NONE {
+                let domain = core.processors.domain_of[cpu.index()].index();
+                let place = cpu.place_from(core.processors.base[domain]);
                 let policy = &self.domains[domain].policy;
                 core.show.idle(cpu, || policy.is_deliberately_idle(place));
             }
@@ -289,10 +289,10 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
 impl<O: Observer> Core<'_, O> {
     /// Takes the running job off a processor, unfinished, if there is one.
     #[inline(always)]
-    fn take_off(&mut self, cpu: u32) -> bool {
-        let here = &mut self.cpus[cpu as usize];
-        let task = std::mem::replace(&mut here.running, NONE);
-        if task == NONE {
+    fn take_off(&mut self, cpu: Processor) -> bool {
+        let here = &mut self.cpus[cpu.index()];
+        let task = std::mem::replace(&mut here.running, TaskId::NONE);
+        if task == TaskId::NONE {
             return false;
         }
         self.jobs.execute(task, self.now - here.since);
@@ -307,29 +307,29 @@ impl<O: Observer> Core<'_, O> {
 struct Out<'c, 'a, O> {
     core: &'c mut Core<'a, O>,
     domain: DomainId,
-    base: u32,
+    base: Processor,
 }
 
 impl<O: Observer> Decisions for Out<'_, '_, O> {
     #[inline(always)]
     fn run(&mut self, place: Place, task: TaskId) {
         let core = &mut *self.core;
-        let cpu = self.base + place.0;
+        let cpu = self.base.of(place);
         core.take_off(cpu);
-        let before = core.jobs.start(task.0, cpu, core.now);
-        let end = core.jobs.until(task.0, core.now);
-        core.ends.set(cpu as usize, end);
-        let here = &mut core.cpus[cpu as usize];
-        here.running = task.0;
+        let before = core.jobs.start(task, cpu, core.now);
+        let end = core.jobs.until(task, core.now);
+        core.ends.set(cpu.index(), end);
+        let here = &mut core.cpus[cpu.index()];
+        here.running = task;
         here.since = core.now;
-        core.show.start(cpu, task.0, &core.jobs, before);
+        core.show.start(cpu, task, &core.jobs, before);
     }
 
     #[inline]
     fn idle(&mut self, place: Place) {
-        let cpu = self.base + place.0;
+        let cpu = self.base.of(place);
         if self.core.take_off(cpu) {
-            self.core.ends.set(cpu as usize, Tournament::NEVER);
+            self.core.ends.set(cpu.index(), Tournament::NEVER);
         } else {
             self.core.show.emptied(cpu);
         }
@@ -349,6 +349,6 @@ impl<O: Observer> Decisions for Out<'_, '_, O> {
 
     #[inline]
     fn serve(&mut self, place: Place, server: Option<ServerId>) {
-        self.core.show.server(self.base + place.0, server);
+        self.core.show.server(self.base.of(place), server);
     }
 }

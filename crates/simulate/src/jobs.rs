@@ -5,6 +5,7 @@
 //! their releases and execution times are computed when they are needed, so that a backlog takes
 //! no memory.
 
+use crate::course::Processor;
 use crate::observe::Observer;
 use crate::scenario::Scenario;
 use crate::show::Show;
@@ -12,13 +13,12 @@ use crate::summary::{Ending, Miss, Summary, TaskSummary};
 use job::{Begin, Life, Limits, Reached};
 use model::{CpuId, Duration, Enforcement, Instant, Platform, Result, Resumption, TaskId, TaskSet};
 use policy::Job;
-use std::hint::select_unpredictable;
 
 /// One task; times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     /// Its current job, or its next one.
-    pub life: Life,
+    pub life: Life<Processor>,
     /// The release of the job of [`Life::number`], if that has arrived.
     release: u64,
     /// How long after its arrival the job of [`Life::number`] is released.
@@ -45,7 +45,7 @@ pub(crate) struct Row {
 
 impl Row {
     #[inline(always)]
-    fn arrive(&mut self, task: u32, scenario: &Scenario) -> u64 {
+    fn arrive(&mut self, task: TaskId, scenario: &Scenario) -> u64 {
         let number = self.arrived;
         if number == self.life.number() && !self.life.is_current() {
             self.release = self.next_release;
@@ -59,7 +59,7 @@ impl Row {
     #[inline(always)]
     fn begin(
         &mut self,
-        task: u32,
+        task: TaskId,
         scenario: &Scenario,
         constant_demand: bool,
         budgeted: bool,
@@ -74,7 +74,7 @@ impl Row {
             demand: Some(Duration::from_nanos(demand)),
             budget: budgeted.then_some(Duration::from_nanos(self.wcet)),
         });
-        self.life.job(TaskId(task))
+        self.life.job(task)
     }
 
     /// When the job of [`Life::number`] is due.
@@ -119,18 +119,18 @@ impl<'a> Jobs<'a> {
                 let t = set.timings()[id.index()];
                 let phase = set.details(id).map_or(Duration::ZERO, |d| d.phase);
                 let wcet = t.wcet.nanos();
-                let first = scenario.first_release(id.0, phase);
+                let first = scenario.first_release(id, phase);
                 Row {
                     life: Life::new(),
                     release: first,
-                    late: scenario.late(id.0, 0),
+                    late: scenario.late(id, 0),
                     next_release: first,
                     arrived: 0,
                     released: 0,
                     period: t.period.nanos(),
                     deadline: t.deadline.nanos(),
                     wcet,
-                    demand: scenario.demand(id.0, 0, wcet),
+                    demand: scenario.demand(id, 0, wcet),
                     completed: 0,
                     cut: 0,
                     response_max: 0,
@@ -160,21 +160,21 @@ impl<'a> Jobs<'a> {
 
     /// The column of the kind of a migration.
     #[inline(always)]
-    pub fn kind(&self, from: u32, to: u32) -> usize {
-        usize::from(self.kind_of[from as usize * self.processors + to as usize])
+    pub fn kind(&self, from: Processor, to: Processor) -> usize {
+        usize::from(self.kind_of[from.index() * self.processors + to.index()])
     }
 
     /// The next job of a task is released now: its number. Sets the clock for the one after it.
     #[inline(always)]
-    pub fn arrive(&mut self, task: u32) -> u64 {
-        let row = &mut self.rows[task as usize];
+    pub fn arrive(&mut self, task: TaskId) -> u64 {
+        let row = &mut self.rows[task.index()];
         row.arrive(task, self.scenario)
     }
 
     /// The release of the next job is serviced, at `now`. Gives the job if it becomes current.
     #[inline(always)]
-    pub fn admit(&mut self, task: u32, now: u64) -> Option<Job> {
-        let row = &mut self.rows[task as usize];
+    pub fn admit(&mut self, task: TaskId, now: u64) -> Option<Job> {
+        let row = &mut self.rows[task.index()];
         row.released += 1;
         if row.life.is_current() {
             self.overdue(task, now);
@@ -186,15 +186,15 @@ impl<'a> Jobs<'a> {
     /// The next job of a task is released and serviced at once: its number, and the job if it
     /// becomes current.
     #[inline(always)]
-    pub fn release(&mut self, task: u32, now: u64) -> (u64, Option<Job>) {
+    pub fn release(&mut self, task: TaskId, now: u64) -> (u64, Option<Job>) {
         let number = self.arrive(task);
         (number, self.admit(task, now))
     }
 
     /// A miss may be known before the late job completes: at the latest when its successor comes.
     #[inline]
-    fn overdue(&mut self, task: u32, now: u64) {
-        let row = &self.rows[task as usize];
+    fn overdue(&mut self, task: TaskId, now: u64) {
+        let row = &self.rows[task.index()];
         if self.first_miss.is_none() && now >= row.due() && !row.life.remaining().is_zero() {
             self.note_miss(task, row.life.number());
         }
@@ -203,10 +203,10 @@ impl<'a> Jobs<'a> {
     /// Job `number` of a task, the first of those that are not complete or the one that has just
     /// been, is late.
     #[cold]
-    fn note_miss(&mut self, task: u32, number: u64) {
-        let row = &self.rows[task as usize];
+    fn note_miss(&mut self, task: TaskId, number: u64) {
+        let row = &self.rows[task.index()];
         self.first_miss = Some(Miss {
-            task: TaskId(task),
+            task,
             job: number,
             deadline: Instant::from_nanos(row.due()),
         });
@@ -214,33 +214,33 @@ impl<'a> Jobs<'a> {
 
     /// When job `number` of a task is due that is released at `release`.
     #[inline]
-    pub fn due(&self, task: u32, number: u64, release: u64) -> u64 {
+    pub fn due(&self, task: TaskId, number: u64, release: u64) -> u64 {
         let arrival = release - self.scenario.late(task, number);
-        arrival.saturating_add(self.rows[task as usize].deadline)
+        arrival.saturating_add(self.rows[task.index()].deadline)
     }
 
     /// The number of the current job of a task, or of its next one.
     #[inline(always)]
-    pub fn number(&self, task: u32) -> u64 {
-        self.rows[task as usize].life.number()
+    pub fn number(&self, task: TaskId) -> u64 {
+        self.rows[task.index()].life.number()
     }
 
     /// The current job as it is told to policies.
-    pub fn job(&self, task: u32) -> Job {
-        self.rows[task as usize].life.job(TaskId(task))
+    pub fn job(&self, task: TaskId) -> Job {
+        self.rows[task.index()].life.job(task)
     }
 
     /// What a job that is looked at has come to.
     #[inline(always)]
-    pub fn reached(&self, task: u32) -> Reached {
-        self.rows[task as usize].life.reached(&self.limits)
+    pub fn reached(&self, task: TaskId) -> Reached {
+        self.rows[task.index()].life.reached(&self.limits)
     }
 
     /// The current job of a task is complete or cut short. Gives its response time, and its
     /// successor if that is released.
     #[inline(always)]
-    pub fn complete(&mut self, task: u32, now: u64, cut: bool) -> (u64, Option<Job>) {
-        let row = &mut self.rows[task as usize];
+    pub fn complete(&mut self, task: TaskId, now: u64, cut: bool) -> (u64, Option<Job>) {
+        let row = &mut self.rows[task.index()];
         let number = row.life.number();
         if cut {
             row.cut += 1;
@@ -255,7 +255,7 @@ impl<'a> Jobs<'a> {
         if response > row.deadline {
             self.tardy(task, number, response);
         }
-        let row = &mut self.rows[task as usize];
+        let row = &mut self.rows[task.index()];
         if row.arrived > number + 1 {
             row.release = self
                 .scenario
@@ -271,8 +271,8 @@ impl<'a> Jobs<'a> {
     }
 
     #[inline(never)]
-    fn tardy(&mut self, task: u32, number: u64, response: u64) {
-        let row = &mut self.rows[task as usize];
+    fn tardy(&mut self, task: TaskId, number: u64, response: u64) {
+        let row = &mut self.rows[task.index()];
         row.misses += 1;
         row.tardiness_max = row.tardiness_max.max(response - row.deadline);
         if self.first_miss.is_none() {
@@ -282,16 +282,16 @@ impl<'a> Jobs<'a> {
 
     /// A running job of a task leaves its processor unfinished.
     #[inline(always)]
-    pub fn stop(&mut self, task: u32, now: u64) {
-        let row = &mut self.rows[task as usize];
+    pub fn stop(&mut self, task: TaskId, now: u64) {
+        let row = &mut self.rows[task.index()];
         row.life.stop(Instant::from_nanos(now));
         row.preemptions += 1;
     }
 
     /// A running job of a task leaves its processor, its slice used up.
     #[inline(always)]
-    pub fn exhaust(&mut self, task: u32, now: u64) {
-        let row = &mut self.rows[task as usize];
+    pub fn exhaust(&mut self, task: TaskId, now: u64) {
+        let row = &mut self.rows[task.index()];
         row.life.exhaust(Instant::from_nanos(now));
         row.preemptions += 1;
     }
@@ -299,37 +299,37 @@ impl<'a> Jobs<'a> {
     /// The current job of a task begins to run on a processor. Says on which it ran before, if it
     /// ran before.
     #[inline(always)]
-    pub fn start(&mut self, task: u32, cpu: u32, now: u64) -> Option<u32> {
-        let row = &mut self.rows[task as usize];
+    pub fn start(&mut self, task: TaskId, cpu: Processor, now: u64) -> Option<Processor> {
+        let row = &mut self.rows[task.index()];
         let start = row.life.start(cpu, Instant::from_nanos(now));
         // A move within one instant is no preemption.
         row.preemptions -= u64::from(start.moves);
         // A job that starts counts as one that stays where it is: so there is no branch here.
-        let from = select_unpredictable(start.resumes, start.last, cpu);
+        let from = start.before.unwrap_or(cpu);
         let column = self.kind(from, cpu);
-        self.migrations[task as usize * self.columns + column] += 1;
-        start.resumes.then_some(start.last)
+        self.migrations[task.index() * self.columns + column] += 1;
+        start.before
     }
 
     /// When the current job has to be looked at if it executes from `now`: complete, or a limit
     /// reached.
     #[inline(always)]
-    pub fn until(&self, task: u32, now: u64) -> u64 {
-        let life = &self.rows[task as usize].life;
+    pub fn until(&self, task: TaskId, now: u64) -> u64 {
+        let life = &self.rows[task.index()].life;
         life.look_at(Instant::from_nanos(now), &self.limits).nanos()
     }
 
     /// The current job has executed for this long.
     #[inline(always)]
-    pub fn execute(&mut self, task: u32, time: u64) {
-        let life = &mut self.rows[task as usize].life;
+    pub fn execute(&mut self, task: TaskId, time: u64) {
+        let life = &mut self.rows[task.index()].life;
         life.execute(Duration::from_nanos(time));
     }
 
     /// The misses of jobs that are incomplete at the end, their deadline reached: for observers of
     /// events.
     pub fn show_unfinished(&self, end: u64, show: &mut Show<impl Observer>) {
-        for (task, row) in (0..).zip(&self.rows) {
+        for (task, row) in (0..).map(TaskId).zip(&self.rows) {
             let (mut number, mut release) = (row.life.number(), row.release);
             while number < row.arrived && self.due(task, number, release) <= end {
                 show.unfinished(task, number, self.due(task, number, release));
@@ -343,8 +343,8 @@ impl<'a> Jobs<'a> {
 
     /// How many jobs of a task are incomplete at the end with their deadline reached. Deadlines
     /// ascend with the number.
-    fn unfinished_misses(&self, task: u32, end: u64) -> u64 {
-        let row = &self.rows[task as usize];
+    fn unfinished_misses(&self, task: TaskId, end: u64) -> u64 {
+        let row = &self.rows[task.index()];
         let (first, last) = (row.life.number(), row.arrived);
         let (mut number, mut release) = (first, row.release);
         while number < last && self.due(task, number, release) <= end {
@@ -363,12 +363,12 @@ impl<'a> Jobs<'a> {
 
     /// Counts what is late at the end and sums up.
     pub fn summary(mut self, ending: Ending, end: u64, decisions: u64) -> Summary {
-        for task in 0..self.rows.len() as u32 {
+        for task in (0..self.rows.len() as u32).map(TaskId) {
             let late = self.unfinished_misses(task, end);
             if late > 0 && self.first_miss.is_none() {
-                self.note_miss(task, self.rows[task as usize].life.number());
+                self.note_miss(task, self.rows[task.index()].life.number());
             }
-            self.rows[task as usize].misses += late;
+            self.rows[task.index()].misses += late;
         }
         let tasks = self
             .rows

@@ -1,27 +1,27 @@
 //! A processor in the engine with overheads: what it does, what waits for it, which job is loaded.
 
-use policy::NONE;
+use model::TaskId;
 use std::collections::VecDeque;
 
 /// Work in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     /// Servicing a release; the policy learns of the job at its end.
-    Release { task: u32, number: u64 },
+    Release { task: TaskId, number: u64 },
     /// Servicing a release of which the policy knows already.
-    Booked { task: u32, number: u64 },
+    Booked { task: TaskId, number: u64 },
     /// Servicing the release of the next slice of a job.
-    Arrival { task: u32 },
+    Arrival { task: TaskId },
     /// Programming the timer that will release the next job or slice here.
-    Transfer { task: u32 },
+    Transfer { task: TaskId },
     /// The periodic tick.
     Tick,
     /// What is left of work on whose end nothing depended until now.
     Rest,
-    /// Choosing what to run; `NONE`: nobody.
-    Choose { next: u32 },
+    /// Choosing what to run; [`TaskId::NONE`]: nobody.
+    Choose { next: TaskId },
     /// Switching to it.
-    Switch { next: u32 },
+    Switch { next: TaskId },
 }
 
 impl Op {
@@ -51,10 +51,10 @@ pub(crate) struct Cpu<L> {
     pub work: Work,
     /// Interrupts that wait for their service.
     pub queue: VecDeque<Op>,
-    /// The task whose job is on this processor's stack, or `NONE`.
-    pub loaded: u32,
-    /// The task whose job the policy wants here, or `NONE`.
-    pub wanted: u32,
+    /// The task whose job is on this processor's stack, or [`TaskId::NONE`].
+    pub loaded: TaskId,
+    /// The task whose job the policy wants here, or [`TaskId::NONE`].
+    pub wanted: TaskId,
     /// Does it have to reschedule?
     pub reschedule: bool,
     /// Since when the job reloads or executes, moved back by the kernel work that came in between
@@ -74,8 +74,8 @@ impl<L: Default> Cpu<L> {
         Cpu {
             work: Work::Idle,
             queue: VecDeque::with_capacity(4),
-            loaded: NONE,
-            wanted: NONE,
+            loaded: TaskId::NONE,
+            wanted: TaskId::NONE,
             reschedule: false,
             since: 0,
             local: L::default(),

@@ -1,7 +1,7 @@
 //! Who watches a simulation: nobody, a trace, the response times of all jobs, how they are
 //! distributed.
 
-use model::{Duration, TaskSet};
+use model::{Duration, TaskId, TaskSet};
 use trace::stats::Distribution;
 use trace::summary::Spread;
 use trace::{Event, Sink};
@@ -17,7 +17,7 @@ pub trait Observer {
     /// Job `number` of a task completed, `response` nanoseconds after its release. Jobs of a task
     /// come in order.
     #[inline(always)]
-    fn completed(&mut self, _task: u32, _number: u64, _response: u64) {}
+    fn completed(&mut self, _task: TaskId, _number: u64, _response: u64) {}
 }
 
 /// Nobody watches.
@@ -38,7 +38,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         }
     }
     #[inline(always)]
-    fn completed(&mut self, task: u32, number: u64, response: u64) {
+    fn completed(&mut self, task: TaskId, number: u64, response: u64) {
         self.0.completed(task, number, response);
         self.1.completed(task, number, response);
     }
@@ -51,7 +51,7 @@ impl<O: Observer> Observer for &mut O {
         (**self).event(event);
     }
     #[inline(always)]
-    fn completed(&mut self, task: u32, number: u64, response: u64) {
+    fn completed(&mut self, task: TaskId, number: u64, response: u64) {
         (**self).completed(task, number, response);
     }
 }
@@ -87,8 +87,8 @@ impl Responses {
 impl Observer for Responses {
     const EVENTS: bool = false;
     #[inline]
-    fn completed(&mut self, task: u32, _number: u64, response: u64) {
-        self.of[task as usize].push(response);
+    fn completed(&mut self, task: TaskId, _number: u64, response: u64) {
+        self.of[task.index()].push(response);
     }
 }
 
@@ -121,8 +121,8 @@ impl Distributions {
 impl Observer for Distributions {
     const EVENTS: bool = false;
     #[inline]
-    fn completed(&mut self, task: u32, _number: u64, response: u64) {
-        let (deadline, responses, tardiness) = &mut self.of[task as usize];
+    fn completed(&mut self, task: TaskId, _number: u64, response: u64) {
+        let (deadline, responses, tardiness) = &mut self.of[task.index()];
         responses.record(Duration::from_nanos(response));
         tardiness.record(Duration::from_nanos(response.saturating_sub(*deadline)));
     }

@@ -4,6 +4,8 @@
 //! stored, and the result does not depend on the order of events. The mixing function is the
 //! finalizer of SplitMix64.
 
+use model::TaskId;
+
 /// What a number is drawn for; different streams are independent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
@@ -18,8 +20,8 @@ pub enum Stream {
 
 /// 64 random bits for a job of a task.
 #[inline]
-pub fn draw(seed: u64, stream: Stream, task: u32, job: u64) -> u64 {
-    let a = mix(seed ^ (stream as u64) << 32 ^ u64::from(task));
+pub fn draw(seed: u64, stream: Stream, task: TaskId, job: u64) -> u64 {
+    let a = mix(seed ^ (stream as u64) << 32 ^ u64::from(task.0));
     mix(a ^ mix(job))
 }
 
@@ -64,11 +66,17 @@ mod tests {
     fn draws_are_spread_evenly_and_streams_differ() {
         let mut counts = [0u32; 10];
         for job in 0..10_000 {
-            counts[up_to(draw(1, Stream::Gap, 3, job), 9) as usize] += 1;
+            counts[up_to(draw(1, Stream::Gap, TaskId(3), job), 9) as usize] += 1;
         }
         assert!(counts.iter().all(|c| (850..1150).contains(c)), "{counts:?}");
-        assert_ne!(draw(1, Stream::Gap, 3, 0), draw(1, Stream::Execution, 3, 0));
-        assert_ne!(draw(1, Stream::Gap, 3, 0), draw(2, Stream::Gap, 3, 0));
+        assert_ne!(
+            draw(1, Stream::Gap, TaskId(3), 0),
+            draw(1, Stream::Execution, TaskId(3), 0)
+        );
+        assert_ne!(
+            draw(1, Stream::Gap, TaskId(3), 0),
+            draw(2, Stream::Gap, TaskId(3), 0)
+        );
         assert_eq!(up_to(u64::MAX, u64::MAX), u64::MAX);
         assert_eq!(up_to(u64::MAX, 0), 0);
     }

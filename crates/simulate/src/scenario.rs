@@ -3,7 +3,7 @@
 
 use crate::chance::{Chance, MOST};
 use crate::random::{self, Stream};
-use model::{CpuId, Duration, Enforcement, Error, Ratio, Result, TaskSet};
+use model::{CpuId, Duration, Enforcement, Error, Ratio, Result, TaskId, TaskSet};
 
 /// When jobs are released. The first job of a task comes at its phase, but for [`Releases::Given`].
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -257,7 +257,13 @@ impl Scenario {
 
     /// The release that follows that of job `number` (from 0) of a task; `u64::MAX`: there is none.
     #[inline(always)]
-    pub(crate) fn release_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
+    pub(crate) fn release_after(
+        &self,
+        task: TaskId,
+        number: u64,
+        release: u64,
+        period: u64,
+    ) -> u64 {
         match self.releases {
             Releases::Periodic if matches!(self.lateness, Lateness::None) => release + period,
             _ => self.irregular_release_after(task, number, release, period),
@@ -265,7 +271,7 @@ impl Scenario {
     }
 
     #[inline(never)]
-    fn irregular_release_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
+    fn irregular_release_after(&self, task: TaskId, number: u64, release: u64, period: u64) -> u64 {
         let arrival = release - self.late(task, number);
         match self.arrival_after(task, number, arrival, period) {
             u64::MAX => u64::MAX,
@@ -275,19 +281,19 @@ impl Scenario {
 
     /// How long after its arrival job `number` of a task is released.
     #[inline]
-    pub(crate) fn late(&self, task: u32, number: u64) -> u64 {
+    pub(crate) fn late(&self, task: TaskId, number: u64) -> u64 {
         match &self.lateness {
             Lateness::None => 0,
-            Lateness::First(most) if number == 0 => most[task as usize],
+            Lateness::First(most) if number == 0 => most[task.index()],
             Lateness::First(_) => 0,
             Lateness::Random(most) => {
                 let bits = random::draw(self.seed, Stream::Jitter, task, number);
-                random::up_to(bits, most[task as usize])
+                random::up_to(bits, most[task.index()])
             }
         }
     }
 
-    fn arrival_after(&self, task: u32, number: u64, release: u64, period: u64) -> u64 {
+    fn arrival_after(&self, task: TaskId, number: u64, release: u64, period: u64) -> u64 {
         match &self.releases {
             Releases::Periodic => release + period,
             Releases::Sporadic(part) => {
@@ -305,23 +311,23 @@ impl Scenario {
             }
             Releases::Given(lists) => usize::try_from(number + 1)
                 .ok()
-                .and_then(|n| lists[task as usize].get(n))
+                .and_then(|n| lists[task.index()].get(n))
                 .copied()
                 .unwrap_or(u64::MAX),
         }
     }
 
     /// The first release of a task.
-    pub(crate) fn first_release(&self, task: u32, phase: Duration) -> u64 {
+    pub(crate) fn first_release(&self, task: TaskId, phase: Duration) -> u64 {
         match &self.releases {
-            Releases::Given(lists) => lists[task as usize].first().copied().unwrap_or(u64::MAX),
+            Releases::Given(lists) => lists[task.index()].first().copied().unwrap_or(u64::MAX),
             _ => phase.nanos() + self.late(task, 0),
         }
     }
 
     /// How long job `number` of a task executes.
     #[inline]
-    pub(crate) fn demand(&self, task: u32, number: u64, wcet: u64) -> u64 {
+    pub(crate) fn demand(&self, task: TaskId, number: u64, wcet: u64) -> u64 {
         match &self.execution {
             Execution::Fraction(part) => part_of(wcet, *part),
             Execution::Uniform(low, high) => {
@@ -339,10 +345,10 @@ impl Scenario {
             }
             Execution::Sampled(lists) => {
                 let bits = random::draw(self.seed, Stream::Execution, task, number);
-                chosen(&lists[task as usize], bits, wcet).max(1)
+                chosen(&lists[task.index()], bits, wcet).max(1)
             }
             Execution::Given(lists) => {
-                let list = &lists[task as usize];
+                let list = &lists[task.index()];
                 list[(number % list.len() as u64) as usize]
             }
         }
@@ -429,7 +435,9 @@ mod tests {
         };
         let mut counts = std::collections::BTreeMap::new();
         for job in 0..100_000 {
-            *counts.entry(scenario.demand(0, job, wcet)).or_default() += 1;
+            *counts
+                .entry(scenario.demand(TaskId(0), job, wcet))
+                .or_default() += 1;
         }
         counts
     }
@@ -468,10 +476,10 @@ mod tests {
         };
         let (mut gaps, mut times) = (0, 0);
         for job in 0..20_000 {
-            let time = scenario.demand(0, job, 1_000);
+            let time = scenario.demand(TaskId(0), job, 1_000);
             assert!((400..=1_000).contains(&time), "{time}");
             times += time;
-            let next = scenario.release_after(0, job, 5, 10_000);
+            let next = scenario.release_after(TaskId(0), job, 5, 10_000);
             assert!(next >= 10_005);
             gaps += next - 10_005;
         }

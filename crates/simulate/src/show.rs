@@ -3,6 +3,7 @@
 //! An engine calls these wherever something happens, whoever watches: being observed changes
 //! nothing else.
 
+use crate::course::Processor;
 use crate::jobs::{Jobs, Row};
 use crate::observe::Observer;
 use model::{CpuId, Duration, Instant, TaskId};
@@ -20,7 +21,7 @@ pub(crate) struct Show<O> {
     /// By processor: the server that it serves, or [`ServerId::NONE`].
     serving: Vec<ServerId>,
     /// Processors that have lost their jobs, and may be shown idle.
-    emptied: VecDeque<u32>,
+    emptied: VecDeque<Processor>,
 }
 
 impl<O: Observer> Show<O> {
@@ -33,7 +34,7 @@ impl<O: Observer> Show<O> {
             ids: ids[..count].to_vec(),
             idle: vec![idle.then_some(false); count],
             serving: vec![ServerId::NONE; count],
-            emptied: (0..count as u32).collect(),
+            emptied: Processor::all(count).collect(),
         }
     }
 
@@ -47,27 +48,27 @@ impl<O: Observer> Show<O> {
 
     /// The next event happens on this processor.
     #[inline(always)]
-    fn event(&mut self, cpu: u32, make: impl FnOnce(Instant, CpuId) -> Event) {
+    fn event(&mut self, cpu: Processor, make: impl FnOnce(Instant, CpuId) -> Event) {
         if O::EVENTS {
-            self.observer.event(make(self.now, self.ids[cpu as usize]));
+            self.observer.event(make(self.now, self.ids[cpu.index()]));
         }
     }
 
     /// Job `number` of a task is released. `how`: on which processor, and its deadline.
     #[inline(always)]
-    pub fn release(&mut self, task: u32, number: u64, how: impl FnOnce() -> (u32, u64)) {
+    pub fn release(&mut self, task: TaskId, number: u64, how: impl FnOnce() -> (Processor, u64)) {
         if O::EVENTS {
             let (cpu, deadline) = how();
             self.event(cpu, |now, cpu| {
                 let deadline = Instant::from_nanos(deadline);
-                Event::release(now, cpu, TaskId(task), number, deadline)
+                Event::release(now, cpu, task, number, deadline)
             });
         }
     }
 
     /// A part of a job has to be done by an instant of its own.
     #[inline(always)]
-    pub fn window(&mut self, cpu: u32, job: &policy::Job, window: impl FnOnce() -> Instant) {
+    pub fn window(&mut self, cpu: Processor, job: &policy::Job, window: impl FnOnce() -> Instant) {
         self.event(cpu, |now, cpu| {
             Event::window(now, cpu, job.task, job.number, window())
         });
@@ -75,15 +76,21 @@ impl<O: Observer> Show<O> {
 
     /// A job begins or resumes; `before` is the processor on which it ran before.
     #[inline(always)]
-    pub fn start(&mut self, cpu: u32, task: u32, jobs: &Jobs<'_>, before: Option<u32>) {
+    pub fn start(
+        &mut self,
+        cpu: Processor,
+        task: TaskId,
+        jobs: &Jobs<'_>,
+        before: Option<Processor>,
+    ) {
         if O::EVENTS {
-            self.idle[cpu as usize] = None;
-            let (to, number) = (self.ids[cpu as usize], jobs.number(task));
+            self.idle[cpu.index()] = None;
+            let (to, number) = (self.ids[cpu.index()], jobs.number(task));
             self.observer.event(match before {
-                None => Event::start(self.now, to, TaskId(task), number),
+                None => Event::start(self.now, to, task, number),
                 Some(from) => {
-                    let from = self.ids[from as usize];
-                    Event::resumption(self.now, from, to, TaskId(task), number)
+                    let from = self.ids[from.index()];
+                    Event::resumption(self.now, from, to, task, number)
                 }
             });
         }
@@ -91,18 +98,18 @@ impl<O: Observer> Show<O> {
 
     /// A job leaves its processor unfinished.
     #[inline(always)]
-    pub fn preemption(&mut self, cpu: u32, task: u32, jobs: &Jobs<'_>) {
+    pub fn preemption(&mut self, cpu: Processor, task: TaskId, jobs: &Jobs<'_>) {
         self.event(cpu, |now, cpu| {
-            Event::preemption(now, cpu, TaskId(task), jobs.number(task))
+            Event::preemption(now, cpu, task, jobs.number(task))
         });
     }
 
     /// The slice of a part is used up: it leaves its processor.
     #[inline(always)]
-    pub fn exhaustion(&mut self, cpu: u32, task: u32, jobs: &Jobs<'_>) {
+    pub fn exhaustion(&mut self, cpu: Processor, task: TaskId, jobs: &Jobs<'_>) {
         self.event(cpu, |now, cpu| {
-            let executed = jobs.rows[task as usize].life.executed();
-            Event::budget_exhausted(now, cpu, TaskId(task), jobs.number(task), executed)
+            let executed = jobs.rows[task.index()].life.executed();
+            Event::budget_exhausted(now, cpu, task, jobs.number(task), executed)
         });
         self.preemption(cpu, task, jobs);
     }
@@ -110,14 +117,14 @@ impl<O: Observer> Show<O> {
     /// The current job of a task ends: its budget is used up if it is `cut` short, its deadline is
     /// missed if it is late.
     #[inline(always)]
-    pub fn end(&mut self, cpu: u32, task: u32, jobs: &Jobs<'_>, cut: bool) {
+    pub fn end(&mut self, cpu: Processor, task: TaskId, jobs: &Jobs<'_>, cut: bool) {
         if O::EVENTS {
-            self.show_end(cpu, TaskId(task), &jobs.rows[task as usize], cut);
+            self.show_end(cpu, task, &jobs.rows[task.index()], cut);
         }
     }
 
-    fn show_end(&mut self, cpu: u32, task: TaskId, row: &Row, cut: bool) {
-        let (now, cpu, number) = (self.now, self.ids[cpu as usize], row.life.number());
+    fn show_end(&mut self, cpu: Processor, task: TaskId, row: &Row, cut: bool) {
+        let (now, cpu, number) = (self.now, self.ids[cpu.index()], row.life.number());
         let deadline = row.life.deadline();
         let observer = &mut self.observer;
         if cut {
@@ -135,7 +142,7 @@ impl<O: Observer> Show<O> {
     #[inline(always)]
     pub fn overhead(
         &mut self,
-        cpu: u32,
+        cpu: Processor,
         kind: Overhead,
         begins: bool,
         job: impl FnOnce() -> Option<(TaskId, u64)>,
@@ -148,27 +155,27 @@ impl<O: Observer> Show<O> {
 
     /// A processor has lost its job, or was to have none already.
     #[inline(always)]
-    pub fn emptied(&mut self, cpu: u32) {
+    pub fn emptied(&mut self, cpu: Processor) {
         if O::EVENTS {
             self.emptied.push_back(cpu);
         }
     }
 
     /// The processor that lost its job first of those that were not looked at since.
-    pub fn next_emptied(&mut self) -> Option<u32> {
+    pub fn next_emptied(&mut self) -> Option<Processor> {
         self.emptied.pop_front()
     }
 
     /// A processor has no job, which is shown if it is news: if it was not shown before with the
     /// same reason.
     #[inline(always)]
-    pub fn idle(&mut self, cpu: u32, deliberate: impl FnOnce() -> bool) {
+    pub fn idle(&mut self, cpu: Processor, deliberate: impl FnOnce() -> bool) {
         if O::EVENTS {
             let deliberate = deliberate();
-            if self.idle[cpu as usize].replace(deliberate) == Some(deliberate) {
+            if self.idle[cpu.index()].replace(deliberate) == Some(deliberate) {
                 return;
             }
-            let event = Event::idle(self.now, self.ids[cpu as usize]);
+            let event = Event::idle(self.now, self.ids[cpu.index()]);
             self.observer.event(match deliberate {
                 true => event.flagged(Flags::DELIBERATE),
                 false => event,
@@ -178,10 +185,10 @@ impl<O: Observer> Show<O> {
 
     /// A processor begins, or with `None` ceases, to serve a server.
     #[inline(always)]
-    pub fn server(&mut self, cpu: u32, server: Option<ServerId>) {
+    pub fn server(&mut self, cpu: Processor, server: Option<ServerId>) {
         if O::EVENTS {
-            let (now, id) = (self.now, self.ids[cpu as usize]);
-            let serving = &mut self.serving[cpu as usize];
+            let (now, id) = (self.now, self.ids[cpu.index()]);
+            let serving = &mut self.serving[cpu.index()];
             let before = std::mem::replace(serving, server.unwrap_or(ServerId::NONE));
             if before != ServerId::NONE {
                 self.observer.event(Event::server_end(now, id, before.0));
@@ -194,10 +201,10 @@ impl<O: Observer> Show<O> {
 
     /// A job is incomplete at the end, its deadline reached.
     #[inline(always)]
-    pub fn unfinished(&mut self, task: u32, number: u64, deadline: u64) {
+    pub fn unfinished(&mut self, task: TaskId, number: u64, deadline: u64) {
         if O::EVENTS {
             let deadline = Instant::from_nanos(deadline);
-            let event = Event::deadline_miss(self.now, None, TaskId(task), number, deadline);
+            let event = Event::deadline_miss(self.now, None, task, number, deadline);
             self.observer.event(event);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::books::{Books, Shown};
 use crate::backend::Backend;
-use model::{CpuId, Duration, Instant, TaskId};
+use model::{Duration, Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Place, ServerId};
 use trace::{Event as Record, Flags, Overhead};
@@ -38,10 +38,10 @@ impl<B: Backend> Books<B> {
         let cpu = self.cpus[place.index()];
         self.shown[place.index()] = Shown::Busy;
         let life = &mut self.tasks[task.index()].life;
-        let start = life.start(cpu.0, self.now);
-        let event = match start.resumes {
-            true => Record::resumption(self.now, CpuId(start.last), cpu, task, life.number()),
-            false => Record::start(self.now, cpu, task, life.number()),
+        let start = life.start(cpu, self.now);
+        let event = match start.before {
+            Some(from) => Record::resumption(self.now, from, cpu, task, life.number()),
+            None => Record::start(self.now, cpu, task, life.number()),
         };
         self.producer.push(event);
     }

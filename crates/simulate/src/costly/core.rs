@@ -3,7 +3,7 @@
 use super::With;
 use super::path::Path;
 use crate::costs::Costs;
-use crate::course::{Dirty, Processors};
+use crate::course::{Dirty, Processor, Processors};
 use crate::jobs::Jobs;
 use crate::kernel::Cpu;
 use crate::observe::Observer;
@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 use crate::show::Show;
 use model::{CpuId, Error, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
-use policy::{Domain, DomainId, NONE, Policy, Route};
+use policy::{Domain, DomainId, Policy, Route};
 use trace::Overhead;
 
 pub(super) struct Core<'a, O, F: Path> {
@@ -35,27 +35,27 @@ pub(super) struct Core<'a, O, F: Path> {
     /// By pushed task: where to, and whether an inter-processor interrupt carries it.
     pub(super) pushed: Vec<(DomainId, bool)>,
     /// By task, the processor whose timer releases its jobs, where the scenario says so; else
-    /// [`NONE`]. Empty: nowhere.
-    pub(super) released_on: Vec<u32>,
+    /// [`Processor::NONE`]. Empty: nowhere.
+    pub(super) released_on: Vec<Processor>,
     pub(super) next_tick: u64,
     pub(super) tick_period: u64,
     /// How kernel work goes by.
     pub(super) path: F,
     /// By task: the processor on which the policy wants its job, and the one that has it loaded or
-    /// has begun to choose it, or [`NONE`].
-    pub(super) wanted_at: Vec<u32>,
-    pub(super) loaded_at: Vec<u32>,
+    /// has begun to choose it, or [`Processor::NONE`].
+    pub(super) wanted_at: Vec<Processor>,
+    pub(super) loaded_at: Vec<Processor>,
     /// By task, how long the reload takes in whole that its job has begun, unless it was finished.
     pub(super) reloads: Vec<u64>,
     pub(super) dirty: Dirty,
-    /// By domain in which something happened: the processor that decides, or [`NONE`]: each for
+    /// By domain in which something happened: the processor that decides, or [`Processor::NONE`]: each for
     /// itself.
-    pub(super) deciding: Vec<u32>,
+    pub(super) deciding: Vec<Processor>,
     /// Processors that may have something to do after the decisions.
-    pub(super) attend: Vec<u32>,
+    pub(super) attend: Vec<Processor>,
     /// Timers that completions of this instant ask for, by processor and task: served when all
     /// completions are taken in.
-    pub(super) transfers: Vec<(u32, u32)>,
+    pub(super) transfers: Vec<(Processor, TaskId)>,
     /// By task, then for no task: time lost.
     pub(super) lost: Vec<[u64; Overhead::ALL.len()]>,
     pub(super) decisions: u64,
@@ -102,12 +102,12 @@ impl<'a, O: Observer, F: Path> Core<'a, O, F> {
             },
             tick_period,
             path: F::new(costs.tick < tick_period && !jobs.limits.any(), m),
-            wanted_at: vec![NONE; n],
-            loaded_at: vec![NONE; n],
+            wanted_at: vec![Processor::NONE; n],
+            loaded_at: vec![Processor::NONE; n],
             reloads: vec![0; costs.cpmd.len()],
             dirty: Dirty::all(domains.len()),
-            deciding: vec![NONE; domains.len()],
-            attend: (0..m as u32).collect(),
+            deciding: vec![Processor::NONE; domains.len()],
+            attend: Processor::all(m).collect(),
             transfers: Vec::with_capacity(m),
             lost: vec![[0; Overhead::ALL.len()]; n + 1],
             jobs,
@@ -125,9 +125,11 @@ fn released_on(
     wanted: &[Option<CpuId>],
     processors: &Processors,
     route: &Route,
-) -> Result<Vec<u32>> {
+) -> Result<Vec<Processor>> {
     let place = |(task, wanted): (usize, &Option<CpuId>)| {
-        let Some(cpu) = wanted else { return Ok(NONE) };
+        let Some(cpu) = wanted else {
+            return Ok(Processor::NONE);
+        };
         let name = set.name(TaskId(task as u32));
         let refuse =
             |cause: String| Err(Error::new(cause).remedy("name another processor, or none"));
@@ -139,7 +141,7 @@ fn released_on(
             ));
         }
         match processors.ids.iter().position(|id| id == cpu) {
-            Some(place) => Ok(place as u32),
+            Some(place) => Ok(Processor(place as u32)),
             None => refuse(format!(
                 "the policy does not use processor {cpu}, which is to release jobs of {name}"
             )),

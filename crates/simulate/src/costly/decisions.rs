@@ -3,27 +3,28 @@
 
 use super::core::Core;
 use super::path::Path;
+use crate::course::Processor;
 use crate::kernel::Op;
 use crate::observe::Observer;
 use model::{Instant, TaskId};
-use policy::{Decisions, DomainId, NONE, Place, ServerId};
+use policy::{Decisions, DomainId, Place, ServerId};
 
 /// Carries the decisions of one domain out.
 pub(super) struct Out<'c, 'a, O, F: Path> {
     pub(super) core: &'c mut Core<'a, O, F>,
     pub(super) domain: DomainId,
-    pub(super) base: u32,
-    /// The processor that decides, or [`NONE`].
-    pub(super) deciding: u32,
+    pub(super) base: Processor,
+    /// The processor that decides, or [`Processor::NONE`].
+    pub(super) deciding: Processor,
 }
 
 impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
     #[inline]
     fn run(&mut self, place: Place, task: TaskId) {
         let core = &mut *self.core;
-        let cpu = self.base + place.0;
-        let replaced = std::mem::replace(&mut core.cpus[cpu as usize].wanted, task.0);
-        if replaced == task.0 {
+        let cpu = self.base.of(place);
+        let replaced = std::mem::replace(&mut core.cpus[cpu.index()].wanted, task);
+        if replaced == task {
             return;
         }
         core.unwant(replaced, cpu);
@@ -34,9 +35,9 @@ impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
     #[inline]
     fn idle(&mut self, place: Place) {
         let core = &mut *self.core;
-        let cpu = self.base + place.0;
-        let replaced = std::mem::replace(&mut core.cpus[cpu as usize].wanted, NONE);
-        if replaced != NONE {
+        let cpu = self.base.of(place);
+        let replaced = std::mem::replace(&mut core.cpus[cpu.index()].wanted, TaskId::NONE);
+        if replaced != TaskId::NONE {
             core.unwant(replaced, cpu);
             core.rearrange(cpu, self.deciding);
         } else {
@@ -60,16 +61,16 @@ impl<O: Observer, F: Path> Decisions for Out<'_, '_, O, F> {
         if by_call {
             core.arrivals
                 .set(task.index(), core.now + core.costs.ipi_latency);
-            core.show_call(cpu, task.0, true);
+            core.show_call(cpu, task, true);
         } else {
             core.arrivals.set(task.index(), at.nanos().max(core.now));
             if at.nanos() > core.now {
-                core.interrupt(cpu, Op::Transfer { task: task.0 });
+                core.interrupt(cpu, Op::Transfer { task });
             }
         }
     }
 
     fn serve(&mut self, place: Place, server: Option<ServerId>) {
-        self.core.show.server(self.base + place.0, server);
+        self.core.show.server(self.base.of(place), server);
     }
 }

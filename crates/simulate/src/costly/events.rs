@@ -4,12 +4,13 @@
 use super::core::Core;
 use super::decisions;
 use super::path::Path;
+use crate::course::Processor;
 use crate::kernel::{Op, Work};
 use crate::observe::Observer;
 use job::Reached;
 use model::{Instant, TaskId};
 use policy::tournament::Tournament;
-use policy::{Domain, DomainId, Event, Job, NONE, Policy, Route};
+use policy::{Domain, DomainId, Event, Job, Place, Policy, Route};
 use trace::Overhead;
 
 impl<O: Observer, F: Path> Core<'_, O, F> {
@@ -42,7 +43,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             }
             self.decide(domains);
             while let Some(cpu) = self.attend.pop() {
-                if matches!(self.cpus[cpu as usize].work, Work::Idle) {
+                if matches!(self.cpus[cpu.index()].work, Work::Idle) {
                     self.proceed(domains, cpu);
                 }
             }
@@ -56,10 +57,10 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     #[inline]
     fn take_in<P: Policy>(&mut self, domains: &mut [Domain<P>], horizon: u64) {
         while self.ends.key() == self.now {
-            let cpu = self.ends.entry() as u32;
-            match self.cpus[cpu as usize].work {
+            let cpu = Processor(self.ends.entry() as u32);
+            match self.cpus[cpu.index()].work {
                 Work::Kernel(op) => {
-                    self.ends.set(cpu as usize, Tournament::NEVER);
+                    self.ends.set(cpu.index(), Tournament::NEVER);
                     self.serviced(domains, cpu, op);
                 }
                 _ => self.reached(domains, cpu),
@@ -69,26 +70,26 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             self.interrupt(cpu, Op::Transfer { task });
         }
         while self.calls.key() == self.now {
-            let cpu = self.calls.entry() as u32;
-            self.calls.set(cpu as usize, Tournament::NEVER);
+            let cpu = Processor(self.calls.entry() as u32);
+            self.calls.set(cpu.index(), Tournament::NEVER);
             self.called(cpu);
         }
         if self.now >= horizon {
             return;
         }
         while P::SLICES && self.arrivals.key() == self.now {
-            let task = self.arrivals.entry() as u32;
-            self.arrivals.set(task as usize, Tournament::NEVER);
-            let (domain, by_call) = self.pushed[task as usize];
+            let task = TaskId(self.arrivals.entry() as u32);
+            self.arrivals.set(task.index(), Tournament::NEVER);
+            let (domain, by_call) = self.pushed[task.index()];
             let cpu = self.processors.base[domain.index()];
             if by_call {
-                self.lost[task as usize][Overhead::IpiLatency as usize] += self.costs.ipi_latency;
+                self.lost[task.index()][Overhead::IpiLatency as usize] += self.costs.ipi_latency;
                 self.show_call(cpu, task, false);
             }
             self.interrupt(cpu, Op::Arrival { task });
         }
         while self.releases.key() == self.now {
-            let task = self.releases.entry() as u32;
+            let task = TaskId(self.releases.entry() as u32);
             self.release(domains, task);
         }
         if self.next_tick == self.now {
@@ -98,7 +99,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         while self.timers.key() == self.now {
             let domain = DomainId(self.timers.entry() as u32);
             self.timers.set(domain.index(), Tournament::NEVER);
-            self.tell(domains, domain, NONE, Event::Timer);
+            self.tell(domains, domain, Processor::NONE, Event::Timer);
         }
     }
 
@@ -108,7 +109,7 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         &mut self,
         domains: &mut [Domain<P>],
         domain: DomainId,
-        cpu: u32,
+        cpu: Processor,
         event: Event,
     ) {
         domains[domain.index()]
@@ -120,18 +121,18 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     }
 
     #[inline]
-    fn release<P: Policy>(&mut self, domains: &mut [Domain<P>], task: u32) {
+    fn release<P: Policy>(&mut self, domains: &mut [Domain<P>], task: TaskId) {
         let number = self.jobs.arrive(task);
-        let row = &self.jobs.rows[task as usize];
-        self.releases.set(task as usize, row.next_release);
-        let home = self.route.home(TaskId(task), number);
+        let row = &self.jobs.rows[task.index()];
+        self.releases.set(task.index(), row.next_release);
+        let home = self.route.home(task, number);
         let cpu = self.releasing(home, task, row.life.last());
         let deadline = || self.jobs.due(task, number, self.now);
         self.show.release(task, number, || (cpu, deadline()));
         if domains[home.index()].policy.is_quantum_driven() {
             self.interrupt(cpu, Op::Booked { task, number });
             if let Some(job) = self.jobs.admit(task, self.now) {
-                self.ready(domains, NONE, job);
+                self.ready(domains, Processor::NONE, job);
             }
         } else {
             self.interrupt(cpu, Op::Release { task, number });
@@ -141,23 +142,24 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     /// The processor whose timer releases a job: where the task last ran, if that is in the domain;
     /// else one in turn.
     #[inline]
-    fn releasing(&self, domain: DomainId, task: u32, last: u32) -> u32 {
+    fn releasing(&self, domain: DomainId, task: TaskId, last: Option<Processor>) -> Processor {
         if let Some(at) = self
             .released_on
-            .get(task as usize)
-            .filter(|at| **at != NONE)
+            .get(task.index())
+            .filter(|at| **at != Processor::NONE)
         {
             *at
-        } else if self.processors.is_in(last, domain) {
+        } else if let Some(last) = last.filter(|last| self.processors.is_in(*last, domain)) {
             last
         } else {
-            self.processors.base[domain.index()] + task % self.processors.size(domain)
+            let place = Place(task.0 % self.processors.size(domain));
+            self.processors.base[domain.index()].of(place)
         }
     }
 
     /// A job, or a part of one, can run.
     #[inline]
-    pub(super) fn ready<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: u32, job: Job) {
+    pub(super) fn ready<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: Processor, job: Job) {
         let domain = match job.part {
             0 => self.route.home(job.task, job.number),
             _ => self.pushed[job.task.index()].0,
@@ -170,37 +172,38 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             self.show.window(first, &job, || policy.window(&job));
         }
         let by_call = self.released_on.get(job.task.index()) == Some(&cpu);
-        let deciding =
-            if cpu != NONE && (by_call || self.processors.domain_of[cpu as usize] == domain) {
-                cpu
-            } else {
-                NONE
-            };
+        let deciding = if cpu != Processor::NONE
+            && (by_call || self.processors.domain_of[cpu.index()] == domain)
+        {
+            cpu
+        } else {
+            Processor::NONE
+        };
         self.tell(domains, domain, deciding, Event::Ready(job));
     }
 
     /// The job of a processor has reloaded its working set, is complete, or has reached a limit.
     #[inline]
-    fn reached<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: u32) {
-        let reloading = matches!(self.cpus[cpu as usize].work, Work::Reload);
+    fn reached<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: Processor) {
+        let reloading = matches!(self.cpus[cpu.index()].work, Work::Reload);
         F::pause(self, cpu);
         self.attend.push(cpu);
-        let task = self.cpus[cpu as usize].loaded;
+        let task = self.cpus[cpu.index()].loaded;
         let number = self.jobs.number(task);
         if reloading {
-            let job = Some((TaskId(task), number));
+            let job = Some((task, number));
             self.show.overhead(cpu, Overhead::Cpmd, false, || job);
             return;
         }
-        self.cpus[cpu as usize].reschedule = true;
-        let domain = self.processors.domain_of[cpu as usize];
+        self.cpus[cpu.index()].reschedule = true;
+        let domain = self.processors.domain_of[cpu.index()];
         let reached = self.jobs.reached(task);
         if let Reached::Slice = reached {
             // The policy pushes the job on.
             self.show.exhaustion(cpu, task, &self.jobs);
             self.jobs.exhaust(task, self.now);
             self.dismiss(cpu, task);
-            self.tell(domains, domain, cpu, Event::Exhausted(TaskId(task)));
+            self.tell(domains, domain, cpu, Event::Exhausted(task));
             return;
         }
         let cut = reached == Reached::Budget;
@@ -210,11 +213,11 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
         self.dismiss(cpu, task);
         // The policy may have moved the job elsewhere in the meantime: its domain is that of the
         // processor all the same.
-        self.tell(domains, domain, cpu, Event::Done(TaskId(task)));
+        self.tell(domains, domain, cpu, Event::Done(task));
         if let Some(job) = successor {
             self.ready(domains, cpu, job);
         } else if let Route::Alternating(_) = self.route {
-            let home = self.route.home(TaskId(task), number.saturating_add(1));
+            let home = self.route.home(task, number.saturating_add(1));
             if home != domain {
                 self.transfers
                     .push((self.processors.base[home.index()], task));
@@ -223,23 +226,23 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     }
 
     /// The loaded job has left by itself; nobody wants it any more.
-    fn dismiss(&mut self, cpu: u32, task: u32) {
+    fn dismiss(&mut self, cpu: Processor, task: TaskId) {
         self.end_reload(task);
-        let wanted = std::mem::replace(&mut self.wanted_at[task as usize], NONE);
-        if wanted != NONE {
-            self.cpus[wanted as usize].wanted = NONE;
+        let wanted = std::mem::replace(&mut self.wanted_at[task.index()], Processor::NONE);
+        if wanted != Processor::NONE {
+            self.cpus[wanted.index()].wanted = TaskId::NONE;
         }
-        self.cpus[cpu as usize].loaded = NONE;
-        self.loaded_at[task as usize] = NONE;
+        self.cpus[cpu.index()].loaded = TaskId::NONE;
+        self.loaded_at[task.index()] = Processor::NONE;
     }
 
     /// A processor is not to run a task any more, which may be wanted on another one already.
     #[inline]
-    pub(super) fn unwant(&mut self, task: u32, cpu: u32) {
-        if let Some(at) = self.wanted_at.get_mut(task as usize)
+    pub(super) fn unwant(&mut self, task: TaskId, cpu: Processor) {
+        if let Some(at) = self.wanted_at.get_mut(task.index())
             && *at == cpu
         {
-            *at = NONE;
+            *at = Processor::NONE;
         }
     }
 
@@ -262,10 +265,10 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
 
     /// What a processor is to run has changed: it has to reschedule.
     #[inline]
-    pub(super) fn rearrange(&mut self, cpu: u32, deciding: u32) {
-        if deciding == NONE || deciding == cpu {
+    pub(super) fn rearrange(&mut self, cpu: Processor, deciding: Processor) {
+        if deciding == Processor::NONE || deciding == cpu {
             // If it has to already, it is about to.
-            if !std::mem::replace(&mut self.cpus[cpu as usize].reschedule, true) {
+            if !std::mem::replace(&mut self.cpus[cpu.index()].reschedule, true) {
                 F::disturb(self, cpu);
             }
         } else {

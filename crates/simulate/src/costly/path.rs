@@ -4,8 +4,10 @@
 //! a file of its own.
 
 use super::core::Core;
+use crate::course::Processor;
 use crate::kernel::{Op, Work};
 use crate::observe::Observer;
+use model::TaskId;
 use policy::Policy;
 
 /// A way through kernel work. All functions are about processor `cpu` of a core at its present
@@ -25,41 +27,41 @@ pub(super) trait Path: Sized {
     fn tick<O: Observer>(core: &mut Core<'_, O, Self>);
 
     /// An interrupt reaches a processor.
-    fn interrupt<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, op: Op);
+    fn interrupt<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, op: Op);
 
     /// A processor has something to do besides its job: it goes on to that, after the kernel work
     /// that it does.
-    fn disturb<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32);
+    fn disturb<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor);
 
     /// Stops the execution of the loaded job, if it executes, without taking it off.
-    fn pause<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32);
+    fn pause<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor);
 
     /// How long the switch takes that is done together with this work.
-    fn switch_within<O: Observer>(core: &Core<'_, O, Self>, cpu: u32, op: Op) -> u64;
+    fn switch_within<O: Observer>(core: &Core<'_, O, Self>, cpu: Processor, op: Op) -> u64;
 
     /// A job was chosen that is not loaded. Returns whether the processor goes on with kernel work.
-    fn switch<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, next: u32) -> bool;
+    fn switch<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, next: TaskId) -> bool;
 
     /// Whether an interrupt that has waited is serviced at once, before any decision.
     fn comes_first(op: Op) -> bool;
 
     /// Services an interrupt that has waited for the decisions of this instant, on a processor that
     /// does nothing. Returns whether that keeps it from going on.
-    fn serve<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, op: Op) -> bool;
+    fn serve<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, op: Op) -> bool;
 
     /// Chooses a job, or none, on a processor that does nothing. Returns whether that keeps it from
     /// going on.
-    fn choose<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, next: u32) -> bool;
+    fn choose<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, next: TaskId) -> bool;
 
     /// When a processor is free that goes on with its job now.
-    fn free_at<O: Observer>(core: &Core<'_, O, Self>, cpu: u32) -> u64;
+    fn free_at<O: Observer>(core: &Core<'_, O, Self>, cpu: Processor) -> u64;
 
     /// A processor executes its job, or has none: says when the job has to be looked at.
-    fn settle<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32);
+    fn settle<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor);
 
     /// The simulation ends: gives back what was charged for later to kernel work that is no event.
     /// Returns whether the processor did such work.
-    fn give_back<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32) -> bool;
+    fn give_back<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor) -> bool;
 }
 
 /// All kernel work ends with an event.
@@ -78,15 +80,15 @@ impl Path for Plain {
     }
 
     fn tick<O: Observer>(core: &mut Core<'_, O, Self>) {
-        for cpu in 0..core.cpus.len() as u32 {
+        for cpu in Processor::all(core.cpus.len()) {
             Self::interrupt(core, cpu, Op::Tick);
         }
     }
 
     #[inline]
-    fn interrupt<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, op: Op) {
-        if let Work::Kernel(_) = core.cpus[cpu as usize].work {
-            core.cpus[cpu as usize].queue.push_back(op);
+    fn interrupt<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, op: Op) {
+        if let Work::Kernel(_) = core.cpus[cpu.index()].work {
+            core.cpus[cpu.index()].queue.push_back(op);
         } else {
             core.pause_at(cpu, core.now);
             core.begin(cpu, op);
@@ -94,25 +96,25 @@ impl Path for Plain {
     }
 
     #[inline]
-    fn disturb<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32) {
-        if !matches!(core.cpus[cpu as usize].work, Work::Kernel(_)) {
+    fn disturb<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor) {
+        if !matches!(core.cpus[cpu.index()].work, Work::Kernel(_)) {
             core.pause_at(cpu, core.now);
             core.attend.push(cpu);
         }
     }
 
     #[inline]
-    fn pause<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32) {
+    fn pause<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor) {
         core.pause_at(cpu, core.now);
     }
 
     #[inline(always)]
-    fn switch_within<O: Observer>(_core: &Core<'_, O, Self>, _cpu: u32, _op: Op) -> u64 {
+    fn switch_within<O: Observer>(_core: &Core<'_, O, Self>, _cpu: Processor, _op: Op) -> u64 {
         0
     }
 
     #[inline]
-    fn switch<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, next: u32) -> bool {
+    fn switch<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, next: TaskId) -> bool {
         core.begin(cpu, Op::Switch { next });
         true
     }
@@ -123,32 +125,32 @@ impl Path for Plain {
     }
 
     #[inline]
-    fn serve<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, op: Op) -> bool {
+    fn serve<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, op: Op) -> bool {
         core.begin(cpu, op);
         true
     }
 
     #[inline]
-    fn choose<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32, next: u32) -> bool {
+    fn choose<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor, next: TaskId) -> bool {
         core.begin(cpu, Op::Choose { next });
         true
     }
 
     #[inline(always)]
-    fn free_at<O: Observer>(core: &Core<'_, O, Self>, _cpu: u32) -> u64 {
+    fn free_at<O: Observer>(core: &Core<'_, O, Self>, _cpu: Processor) -> u64 {
         core.now
     }
 
     #[inline]
-    fn settle<O: Observer>(core: &mut Core<'_, O, Self>, cpu: u32) {
-        let here = &core.cpus[cpu as usize];
+    fn settle<O: Observer>(core: &mut Core<'_, O, Self>, cpu: Processor) {
+        let here = &core.cpus[cpu.index()];
         if let Work::Job = here.work {
             let end = core.jobs.until(here.loaded, here.since);
-            core.ends.set(cpu as usize, end);
+            core.ends.set(cpu.index(), end);
         }
     }
 
-    fn give_back<O: Observer>(_core: &mut Core<'_, O, Self>, _cpu: u32) -> bool {
+    fn give_back<O: Observer>(_core: &mut Core<'_, O, Self>, _cpu: Processor) -> bool {
         false
     }
 }

@@ -3,57 +3,58 @@
 
 use super::core::Core;
 use super::path::Path;
+use crate::course::Processor;
 use crate::jobs::Jobs;
 use crate::kernel::{Op, Work};
 use crate::observe::Observer;
 use model::TaskId;
 use policy::tournament::Tournament;
-use policy::{Domain, NONE, Place, Policy};
+use policy::{Domain, Policy};
 use trace::Overhead;
 
 impl<O: Observer, F: Path> Core<'_, O, F> {
     /// An interrupt reaches a processor.
     #[inline(always)]
-    pub(super) fn interrupt(&mut self, cpu: u32, op: Op) {
+    pub(super) fn interrupt(&mut self, cpu: Processor, op: Op) {
         F::interrupt(self, cpu, op);
     }
 
     /// Stops the execution of the loaded job at `when`, if it executes, without taking it off.
     #[inline(always)]
-    pub(super) fn pause_at(&mut self, cpu: u32, when: u64) {
-        let here = &mut self.cpus[cpu as usize];
+    pub(super) fn pause_at(&mut self, cpu: Processor, when: u64) {
+        let here = &mut self.cpus[cpu.index()];
         let time = match here.work {
             Work::Idle => return,
             _ => when - here.since,
         };
         if let Work::Reload = here.work {
             here.reload -= time;
-            self.lost[here.loaded as usize][Overhead::Cpmd as usize] += time;
+            self.lost[here.loaded.index()][Overhead::Cpmd as usize] += time;
         } else {
             self.jobs.execute(here.loaded, time);
         }
         here.work = Work::Idle;
-        self.ends.set(cpu as usize, Tournament::NEVER);
+        self.ends.set(cpu.index(), Tournament::NEVER);
     }
 
     /// The row of the time lost to kernel work: that of the task that it is done for, or of nobody.
     #[inline(always)]
-    pub(super) fn account(&self, cpu: u32, op: Op) -> usize {
-        let served = served_task(self.cpus[cpu as usize].loaded, op);
-        (served as usize).min(self.lost.len() - 1)
+    pub(super) fn account(&self, cpu: Processor, op: Op) -> usize {
+        let served = served_task(self.cpus[cpu.index()].loaded, op);
+        (served.index()).min(self.lost.len() - 1)
     }
 
     /// Begins kernel work on a processor that does none.
     #[inline]
-    pub(super) fn begin(&mut self, cpu: u32, op: Op) {
+    pub(super) fn begin(&mut self, cpu: Processor, op: Op) {
         let (kind, time) = self.cost(op);
         let slot = self.account(cpu, op);
         let switching = F::switch_within(self, cpu, op);
         self.lost[slot][kind as usize] += time;
         self.lost[slot][Overhead::ContextSwitch as usize] += switching;
         self.show_overhead(cpu, op, true);
-        self.ends.set(cpu as usize, self.now + time + switching);
-        self.cpus[cpu as usize].work = Work::Kernel(op);
+        self.ends.set(cpu.index(), self.now + time + switching);
+        self.cpus[cpu.index()].work = Work::Kernel(op);
     }
 
     /// The simulation ends in the midst of what processors do: what was charged for later is not
@@ -61,17 +62,17 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     pub(super) fn stop_at(&mut self, end: u64) {
         self.now = end;
         self.show.advance(end);
-        for cpu in 0..self.cpus.len() as u32 {
+        for cpu in Processor::all(self.cpus.len()) {
             if F::give_back(self, cpu) {
                 continue;
             }
-            let Work::Kernel(op) = self.cpus[cpu as usize].work else {
+            let Work::Kernel(op) = self.cpus[cpu.index()].work else {
                 F::pause(self, cpu);
                 continue;
             };
             let (kind, _) = self.cost(op);
             let slot = self.account(cpu, op);
-            let ahead = self.ends.key_of(cpu as usize).saturating_sub(end);
+            let ahead = self.ends.key_of(cpu.index()).saturating_sub(end);
             let of_switch = ahead.min(F::switch_within(self, cpu, op));
             self.lost[slot][Overhead::ContextSwitch as usize] -= of_switch;
             self.lost[slot][kind as usize] -= ahead - of_switch;
@@ -94,9 +95,14 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
 
     /// Kernel work is done.
     #[inline]
-    pub(super) fn serviced<P: Policy>(&mut self, domains: &mut [Domain<P>], cpu: u32, op: Op) {
+    pub(super) fn serviced<P: Policy>(
+        &mut self,
+        domains: &mut [Domain<P>],
+        cpu: Processor,
+        op: Op,
+    ) {
         self.show_overhead(cpu, op, false);
-        self.cpus[cpu as usize].work = Work::Idle;
+        self.cpus[cpu.index()].work = Work::Idle;
         match op {
             Op::Release { task, .. } => {
                 if let Some(job) = self.jobs.admit(task, self.now) {
@@ -109,14 +115,14 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
             }
             Op::Booked { .. } | Op::Transfer { .. } | Op::Tick | Op::Rest => {}
             Op::Choose { next } => {
-                let is_new = next != NONE && next != self.cpus[cpu as usize].loaded;
+                let is_new = next != TaskId::NONE && next != self.cpus[cpu.index()].loaded;
                 if is_new && F::switch(self, cpu, next) {
                     return;
                 }
             }
             Op::Switch { next } => self.load(cpu, next, self.now),
         }
-        let queue = &mut self.cpus[cpu as usize].queue;
+        let queue = &mut self.cpus[cpu.index()].queue;
         match queue.front() {
             Some(next) if F::comes_first(*next) => {
                 let next = *next;
@@ -129,103 +135,103 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     }
 
     /// The switch is done, at `now`: another job is loaded.
-    pub(super) fn load(&mut self, cpu: u32, next: u32, now: u64) {
+    pub(super) fn load(&mut self, cpu: Processor, next: TaskId, now: u64) {
         self.unload(cpu);
-        self.cpus[cpu as usize].loaded = next;
+        self.cpus[cpu.index()].loaded = next;
         let before = self.jobs.start(next, cpu, now);
-        let reload = match (before, self.costs.cpmd.get(next as usize)) {
+        let reload = match (before, self.costs.cpmd.get(next.index())) {
             (Some(from), Some(delays)) => {
                 let way = match from == cpu {
                     true => 0,
                     false => 1 + self.jobs.kind(from, cpu),
                 };
-                let reload = delays[way].max(self.reloads[next as usize]);
-                self.reloads[next as usize] = reload;
+                let reload = delays[way].max(self.reloads[next.index()]);
+                self.reloads[next.index()] = reload;
                 reload
             }
             _ => 0,
         };
-        self.cpus[cpu as usize].reload = reload;
+        self.cpus[cpu.index()].reload = reload;
         self.show.start(cpu, next, &self.jobs, before);
         if reload > 0 {
-            let job = || Some((TaskId(next), self.jobs.number(next)));
+            let job = || Some((next, self.jobs.number(next)));
             self.show.overhead(cpu, Overhead::Cpmd, true, job);
         }
     }
 
     /// The job that was loaded no longer is; who waits for it is called.
     #[inline]
-    pub(super) fn unload(&mut self, cpu: u32) {
-        let task = std::mem::replace(&mut self.cpus[cpu as usize].loaded, NONE);
-        if task == NONE {
+    pub(super) fn unload(&mut self, cpu: Processor) {
+        let task = std::mem::replace(&mut self.cpus[cpu.index()].loaded, TaskId::NONE);
+        if task == TaskId::NONE {
             return;
         }
-        self.loaded_at[task as usize] = NONE;
-        let waiting = self.wanted_at[task as usize];
-        if waiting != NONE && waiting != cpu {
+        self.loaded_at[task.index()] = Processor::NONE;
+        let waiting = self.wanted_at[task.index()];
+        if waiting != Processor::NONE && waiting != cpu {
             self.call(waiting);
         }
     }
 
     /// Sends an inter-processor interrupt.
     #[inline]
-    pub(super) fn call(&mut self, cpu: u32) {
-        if self.calls.key_of(cpu as usize) != Tournament::NEVER {
+    pub(super) fn call(&mut self, cpu: Processor) {
+        if self.calls.key_of(cpu.index()) != Tournament::NEVER {
             return;
         }
         self.calls
-            .set(cpu as usize, self.now + self.costs.ipi_latency);
-        self.cpus[cpu as usize].called_at = self.now;
+            .set(cpu.index(), self.now + self.costs.ipi_latency);
+        self.cpus[cpu.index()].called_at = self.now;
         // The job that it is for may change until it arrives.
-        self.show_call(cpu, NONE, true);
+        self.show_call(cpu, TaskId::NONE, true);
     }
 
     /// An inter-processor interrupt arrives.
     #[inline]
-    pub(super) fn called(&mut self, cpu: u32) {
-        let wanted = self.cpus[cpu as usize].wanted;
-        let slot = if wanted == NONE {
+    pub(super) fn called(&mut self, cpu: Processor) {
+        let wanted = self.cpus[cpu.index()].wanted;
+        let slot = if wanted == TaskId::NONE {
             self.lost.len() - 1
         } else {
-            wanted as usize
+            wanted.index()
         };
         self.lost[slot][Overhead::IpiLatency as usize] +=
-            self.now - self.cpus[cpu as usize].called_at;
+            self.now - self.cpus[cpu.index()].called_at;
         self.show_call(cpu, wanted, false);
-        self.cpus[cpu as usize].reschedule = true;
+        self.cpus[cpu.index()].reschedule = true;
         F::disturb(self, cpu);
     }
 
     /// A processor that does nothing goes on: with interrupts that wait, with rescheduling, or with
     /// its job.
     #[inline]
-    pub(super) fn proceed<P: Policy>(&mut self, domains: &[Domain<P>], cpu: u32) {
-        if let Some(op) = self.cpus[cpu as usize].queue.pop_front()
+    pub(super) fn proceed<P: Policy>(&mut self, domains: &[Domain<P>], cpu: Processor) {
+        if let Some(op) = self.cpus[cpu.index()].queue.pop_front()
             && F::serve(self, cpu, op)
         {
             return;
         }
-        let state = &mut self.cpus[cpu as usize];
+        let state = &mut self.cpus[cpu.index()];
         if std::mem::take(&mut state.reschedule) {
             let mut next = state.wanted;
-            if next != NONE {
-                let at = self.loaded_at[next as usize];
-                if at != NONE && at != cpu {
+            if next != TaskId::NONE {
+                let at = self.loaded_at[next.index()];
+                if at != Processor::NONE && at != cpu {
                     // Still on another stack, or about to be: its processor will call.
-                    next = NONE;
+                    next = TaskId::NONE;
                 }
             }
-            let loaded = self.cpus[cpu as usize].loaded;
-            if loaded != NONE && loaded != next {
+            let loaded = self.cpus[cpu.index()].loaded;
+            if loaded != TaskId::NONE && loaded != next {
                 self.take_off(cpu);
-                if next == NONE {
+                if next == TaskId::NONE {
                     self.unload(cpu);
                 }
             }
-            if next != NONE {
+            if next != TaskId::NONE {
                 // From now on it is this processor's: another one that is to run it waits until it
                 // has let go.
-                self.loaded_at[next as usize] = cpu;
+                self.loaded_at[next.index()] = cpu;
             } else {
                 self.show_idle(domains, cpu);
             }
@@ -233,17 +239,17 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
                 return;
             }
         }
-        if self.cpus[cpu as usize].loaded == NONE {
+        if self.cpus[cpu.index()].loaded == TaskId::NONE {
             self.show_idle(domains, cpu);
             F::settle(self, cpu);
             return;
         }
         let since = F::free_at(self, cpu);
-        let state = &mut self.cpus[cpu as usize];
+        let state = &mut self.cpus[cpu.index()];
         state.since = since;
         if state.reload > 0 {
             state.work = Work::Reload;
-            self.ends.set(cpu as usize, since + state.reload);
+            self.ends.set(cpu.index(), since + state.reload);
         } else {
             state.work = Work::Job;
             F::settle(self, cpu);
@@ -251,34 +257,34 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     }
 
     /// The loaded job, which does not execute at the moment, is preempted.
-    pub(super) fn take_off(&mut self, cpu: u32) {
-        let task = self.cpus[cpu as usize].loaded;
+    pub(super) fn take_off(&mut self, cpu: Processor) {
+        let task = self.cpus[cpu.index()].loaded;
         self.jobs.stop(task, self.now);
-        if self.cpus[cpu as usize].reload > 0 {
-            let job = || Some((TaskId(task), self.jobs.number(task)));
+        if self.cpus[cpu.index()].reload > 0 {
+            let job = || Some((task, self.jobs.number(task)));
             self.show.overhead(cpu, Overhead::Cpmd, false, job);
         }
         self.show.preemption(cpu, task, &self.jobs);
-        if std::mem::take(&mut self.cpus[cpu as usize].reload) == 0 {
+        if std::mem::take(&mut self.cpus[cpu.index()].reload) == 0 {
             self.end_reload(task);
         }
     }
 
     /// Notes that what the job had to reload when it was put on is there, or no longer needed.
     #[inline]
-    pub(super) fn end_reload(&mut self, task: u32) {
-        if let Some(reload) = self.reloads.get_mut(task as usize) {
+    pub(super) fn end_reload(&mut self, task: TaskId) {
+        if let Some(reload) = self.reloads.get_mut(task.index()) {
             *reload = 0;
         }
     }
 
     /// Shows that kernel work begins or ends, if it takes time.
     #[inline(always)]
-    fn show_overhead(&mut self, cpu: u32, op: Op, begins: bool) {
+    fn show_overhead(&mut self, cpu: Processor, op: Op, begins: bool) {
         let (kind, time) = self.cost(op);
         if time > 0 {
             self.show.overhead(cpu, kind, begins, || {
-                served(&self.jobs, self.cpus[cpu as usize].loaded, op)
+                served(&self.jobs, self.cpus[cpu.index()].loaded, op)
             });
         }
     }
@@ -286,45 +292,45 @@ impl<O: Observer, F: Path> Core<'_, O, F> {
     /// Shows that an inter-processor interrupt is sent or arrives, if it takes time; on behalf of a
     /// task if one is known then.
     #[inline(always)]
-    pub(super) fn show_call(&mut self, cpu: u32, task: u32, begins: bool) {
+    pub(super) fn show_call(&mut self, cpu: Processor, task: TaskId, begins: bool) {
         if self.costs.ipi_latency > 0 {
             self.show.overhead(cpu, Overhead::IpiLatency, begins, || {
-                (task != NONE).then(|| (TaskId(task), self.jobs.number(task)))
+                (task != TaskId::NONE).then(|| (task, self.jobs.number(task)))
             });
         }
     }
 
     /// Shows that a processor has no job.
     #[inline(always)]
-    fn show_idle<P: Policy>(&mut self, domains: &[Domain<P>], cpu: u32) {
+    fn show_idle<P: Policy>(&mut self, domains: &[Domain<P>], cpu: Processor) {
         self.show.idle(cpu, || {
-            let domain = self.processors.domain_of[cpu as usize].index();
-            let place = Place(cpu - self.processors.base[domain]);
+            let domain = self.processors.domain_of[cpu.index()].index();
+            let place = cpu.place_from(self.processors.base[domain]);
             domains[domain].policy.is_deliberately_idle(place)
         });
     }
 }
 
 /// The task that kernel work is done for on a processor on which the job of `loaded` is; or
-/// [`NONE`].
+/// [`TaskId::NONE`].
 #[inline(always)]
-const fn served_task(loaded: u32, op: Op) -> u32 {
+const fn served_task(loaded: TaskId, op: Op) -> TaskId {
     match op {
         Op::Release { task, .. }
         | Op::Booked { task, .. }
         | Op::Arrival { task }
         | Op::Transfer { task } => task,
         Op::Tick => loaded,
-        Op::Rest => NONE,
+        Op::Rest => TaskId::NONE,
         Op::Choose { next } | Op::Switch { next } => next,
     }
 }
 
 /// The job that kernel work is done for, if any.
-fn served(jobs: &Jobs<'_>, loaded: u32, op: Op) -> Option<(TaskId, u64)> {
+fn served(jobs: &Jobs<'_>, loaded: TaskId, op: Op) -> Option<(TaskId, u64)> {
     let task = served_task(loaded, op);
-    (task != NONE).then(|| match op {
-        Op::Release { number, .. } | Op::Booked { number, .. } => (TaskId(task), number),
-        _ => (TaskId(task), jobs.number(task)),
+    (task != TaskId::NONE).then(|| match op {
+        Op::Release { number, .. } | Op::Booked { number, .. } => (task, number),
+        _ => (task, jobs.number(task)),
     })
 }

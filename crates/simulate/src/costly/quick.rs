@@ -14,11 +14,16 @@
 
 use super::core::Core;
 use super::path::Path;
+use crate::course::Processor;
 use crate::kernel::{Cpu, Op, Work};
 use crate::observe::Observer;
+use model::TaskId;
 use policy::place::Places;
-use policy::{NONE, Place, Policy};
+use policy::{Place, Policy};
 use trace::Overhead;
+
+/// All processors of all domains count as one domain here, with this first processor.
+const FIRST: Processor = Processor(0);
 
 /// What the quick path keeps.
 pub(super) struct Quick {
@@ -27,7 +32,7 @@ pub(super) struct Quick {
     /// Whether processors can be at rest, so that ticks are no events there.
     rests: bool,
     /// The others: those that the next tick may find at something else than a job that executes,
-    /// or nothing. By dense processor, as if these were the places of one domain.
+    /// or nothing. By place from [`FIRST`] on.
     restless: Places,
 }
 
@@ -85,23 +90,24 @@ impl Path for Quick {
     fn tick<O: Observer>(core: &mut Fast<'_, O>) {
         core.path.ticks += 1;
         let mut next = core.path.restless.lowest_from(Place(0));
-        while let Some(Place(cpu)) = next {
-            core.cpus[cpu as usize].local.ticks = core.path.ticks;
+        while let Some(place) = next {
+            let cpu = FIRST.of(place);
+            core.cpus[cpu.index()].local.ticks = core.path.ticks;
             Self::interrupt(core, cpu, Op::Tick);
-            next = core.path.restless.lowest_from(Place(cpu + 1));
+            next = core.path.restless.lowest_from(Place(place.0 + 1));
         }
     }
 
     #[inline]
-    fn interrupt<O: Observer>(core: &mut Fast<'_, O>, cpu: u32, op: Op) {
+    fn interrupt<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor, op: Op) {
         Self::catch_up(core, cpu);
-        let here = &core.cpus[cpu as usize];
+        let here = &core.cpus[cpu.index()];
         match here.work {
-            Work::Kernel(_) => core.cpus[cpu as usize].queue.push_back(op),
-            _ if !here.queue.is_empty() => core.cpus[cpu as usize].queue.push_back(op),
+            Work::Kernel(_) => core.cpus[cpu.index()].queue.push_back(op),
+            _ if !here.queue.is_empty() => core.cpus[cpu.index()].queue.push_back(op),
             _ if here.local.free_at > core.now => {
                 Self::rest(core, cpu);
-                core.cpus[cpu as usize].queue.push_back(op);
+                core.cpus[cpu.index()].queue.push_back(op);
             }
             _ if op.has_no_consequence() && is_quiet(here, core.now) => {
                 Self::work_quietly(core, cpu, op)
@@ -114,9 +120,9 @@ impl Path for Quick {
     }
 
     #[inline]
-    fn disturb<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) {
+    fn disturb<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor) {
         Self::catch_up(core, cpu);
-        let here = &core.cpus[cpu as usize];
+        let here = &core.cpus[cpu.index()];
         if matches!(here.work, Work::Kernel(_)) {
             return;
         }
@@ -129,17 +135,19 @@ impl Path for Quick {
     }
 
     #[inline]
-    fn pause<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) {
+    fn pause<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor) {
         Self::catch_up(core, cpu);
-        core.path.restless.insert(Place(cpu));
+        core.path.restless.insert(cpu.place_from(FIRST));
         core.pause_at(cpu, core.now);
     }
 
     /// Nobody sees where choosing ends and switching begins: both at once.
     #[inline(always)]
-    fn switch_within<O: Observer>(core: &Fast<'_, O>, cpu: u32, op: Op) -> u64 {
+    fn switch_within<O: Observer>(core: &Fast<'_, O>, cpu: Processor, op: Op) -> u64 {
         match op {
-            Op::Choose { next } if next != NONE && next != core.cpus[cpu as usize].loaded => {
+            Op::Choose { next }
+                if next != TaskId::NONE && next != core.cpus[cpu.index()].loaded =>
+            {
                 core.costs.context_switch
             }
             _ => 0,
@@ -147,7 +155,7 @@ impl Path for Quick {
     }
 
     #[inline]
-    fn switch<O: Observer>(core: &mut Fast<'_, O>, cpu: u32, next: u32) -> bool {
+    fn switch<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor, next: TaskId) -> bool {
         core.load(cpu, next, core.now);
         false
     }
@@ -158,8 +166,8 @@ impl Path for Quick {
     }
 
     #[inline]
-    fn serve<O: Observer>(core: &mut Fast<'_, O>, cpu: u32, op: Op) -> bool {
-        let here = &core.cpus[cpu as usize];
+    fn serve<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor, op: Op) -> bool {
+        let here = &core.cpus[cpu.index()];
         if here.reschedule || !here.queue.is_empty() || !op.has_no_consequence() {
             core.begin(cpu, op);
             return true;
@@ -170,7 +178,7 @@ impl Path for Quick {
     }
 
     #[inline(always)]
-    fn choose<O: Observer>(core: &mut Fast<'_, O>, cpu: u32, next: u32) -> bool {
+    fn choose<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor, next: TaskId) -> bool {
         if Self::choose_quietly(core, cpu, next) {
             return false;
         }
@@ -179,19 +187,19 @@ impl Path for Quick {
     }
 
     #[inline(always)]
-    fn free_at<O: Observer>(core: &Fast<'_, O>, cpu: u32) -> u64 {
-        core.now.max(core.cpus[cpu as usize].local.free_at)
+    fn free_at<O: Observer>(core: &Fast<'_, O>, cpu: Processor) -> u64 {
+        core.now.max(core.cpus[cpu.index()].local.free_at)
     }
 
     /// A processor is at rest if the next tick finds it so. Ticks need no event then.
     #[inline(always)]
-    fn settle<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) {
-        let here = &core.cpus[cpu as usize];
+    fn settle<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor) {
+        let here = &core.cpus[cpu.index()];
         let rests = core.path.rests;
         if rests && here.local.free_at <= core.next_tick {
-            core.path.restless.remove(Place(cpu));
+            core.path.restless.remove(cpu.place_from(FIRST));
         } else {
-            core.path.restless.insert(Place(cpu));
+            core.path.restless.insert(cpu.place_from(FIRST));
         }
         if matches!(here.work, Work::Job) {
             let mut end = core.jobs.until(here.loaded, here.since);
@@ -207,14 +215,14 @@ impl Path for Quick {
                 let behind = end - core.next_tick.max(here.since);
                 end += core.costs.tick * behind.div_ceil(core.tick_period - core.costs.tick);
             }
-            core.ends.set(cpu as usize, end);
+            core.ends.set(cpu.index(), end);
         }
     }
 
     /// What such work delays has not begun again.
-    fn give_back<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) -> bool {
+    fn give_back<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor) -> bool {
         Self::catch_up(core, cpu);
-        let here = &core.cpus[cpu as usize];
+        let here = &core.cpus[cpu.index()];
         let (quiet, left) = (
             here.local.quiet,
             here.local.free_at.saturating_sub(core.now),
@@ -243,7 +251,7 @@ impl Path for Quick {
 #[inline(always)]
 fn is_quiet(here: &Cpu<Local>, now: u64) -> bool {
     let executes = matches!(here.work, Work::Job);
-    let idles = matches!(here.work, Work::Idle) & (here.loaded == NONE) & !here.reschedule;
+    let idles = matches!(here.work, Work::Idle) & (here.loaded == TaskId::NONE) & !here.reschedule;
     (executes | idles) & (here.local.free_at <= now)
 }
 
@@ -251,8 +259,8 @@ impl Quick {
     /// A processor at rest has been interrupted by ticks of which it took no note: its job has
     /// executed so much less.
     #[inline(always)]
-    fn catch_up<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) {
-        let here = &mut core.cpus[cpu as usize];
+    fn catch_up<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor) {
+        let here = &mut core.cpus[cpu.index()];
         let missed = core.path.ticks - here.local.ticks;
         if missed == 0 {
             return;
@@ -264,17 +272,17 @@ impl Quick {
             quiet: Op::Tick,
             ticks: core.path.ticks,
         };
-        let slot = (here.loaded as usize).min(core.lost.len() - 1);
+        let slot = (here.loaded.index()).min(core.lost.len() - 1);
         core.lost[slot][Overhead::Tick as usize] += time;
     }
 
     /// Does kernel work on whose end nothing depends: the job, if one executes, goes on so much
     /// later.
     #[inline]
-    fn work_quietly<O: Observer>(core: &mut Fast<'_, O>, cpu: u32, op: Op) {
+    fn work_quietly<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor, op: Op) {
         Self::charge_quietly(core, cpu, op);
         let now = core.now;
-        let here = &mut core.cpus[cpu as usize];
+        let here = &mut core.cpus[cpu.index()];
         if matches!(here.work, Work::Job) {
             let executed = now - here.since;
             here.since = here.local.free_at;
@@ -285,23 +293,23 @@ impl Quick {
 
     /// Kernel work begins on whose end nothing depends.
     #[inline]
-    fn charge_quietly<O: Observer>(core: &mut Fast<'_, O>, cpu: u32, op: Op) {
+    fn charge_quietly<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor, op: Op) {
         let (kind, time) = core.cost(op);
         let slot = core.account(cpu, op);
         core.lost[slot][kind as usize] += time;
-        let local = &mut core.cpus[cpu as usize].local;
+        let local = &mut core.cpus[cpu.index()].local;
         local.free_at = core.now + time;
         local.quiet = op;
     }
 
     /// Makes an event of the end of the kernel work that a processor does without one.
     #[cold]
-    fn rest<O: Observer>(core: &mut Fast<'_, O>, cpu: u32) {
-        let free_at = core.cpus[cpu as usize].local.free_at;
-        core.path.restless.insert(Place(cpu));
+    fn rest<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor) {
+        let free_at = core.cpus[cpu.index()].local.free_at;
+        core.path.restless.insert(cpu.place_from(FIRST));
         core.pause_at(cpu, free_at);
-        core.cpus[cpu as usize].work = Work::Kernel(Op::Rest);
-        core.ends.set(cpu as usize, free_at);
+        core.cpus[cpu.index()].work = Work::Kernel(Op::Rest);
+        core.ends.set(cpu.index(), free_at);
     }
 
     /// Chooses, and switches if need be, without an event at the end, where nothing depends on when
@@ -310,20 +318,23 @@ impl Quick {
     /// soon as it is chosen, which comes after all choices of that instant. Returns whether that is
     /// so.
     #[inline(always)]
-    fn choose_quietly<O: Observer>(core: &mut Fast<'_, O>, cpu: u32, next: u32) -> bool {
-        let here = &core.cpus[cpu as usize];
+    fn choose_quietly<O: Observer>(core: &mut Fast<'_, O>, cpu: Processor, next: TaskId) -> bool {
+        let here = &core.cpus[cpu.index()];
         let mut end = core.now + core.costs.scheduling;
-        let slot = (next as usize).min(core.lost.len() - 1);
+        let slot = (next.index()).min(core.lost.len() - 1);
         let switches = next != here.loaded;
         if switches {
             end += core.costs.context_switch;
         }
-        if core.jobs.limits.any() && next != NONE && core.jobs.until(next, end) == end {
+        if core.jobs.limits.any() && next != TaskId::NONE && core.jobs.until(next, end) == end {
             return false;
         }
         if switches {
             let overtaken = core.jobs.rows[slot].next_release <= end;
-            if here.loaded != NONE || overtaken || core.scenario.stop_at_miss || end > core.horizon
+            if here.loaded != TaskId::NONE
+                || overtaken
+                || core.scenario.stop_at_miss
+                || end > core.horizon
             {
                 return false;
             }
@@ -332,7 +343,7 @@ impl Quick {
         }
         core.lost[slot][Overhead::Scheduling as usize] += core.costs.scheduling;
         let (now, scheduling) = (core.now, core.costs.scheduling);
-        let local = &mut core.cpus[cpu as usize].local;
+        let local = &mut core.cpus[cpu.index()].local;
         local.free_at = end;
         local.quiet = match end - now > scheduling {
             true => Op::Switch { next },
