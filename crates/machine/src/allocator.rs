@@ -3,8 +3,10 @@
 //!
 //! Without it the process would be aborted, with a message that names neither cause nor remedy.
 //! Nothing is unwound: that would allocate. What a run has changed is set right by those that watch
-//! over it from outside, as after a kill.
+//! over it from outside, as after a kill; the file that was left to this end is taken away
+//! ([`bequest`]).
 
+use crate::bequest;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,5 +64,6 @@ fn give_up(size: usize) -> ! {
     // Both allocate nothing and are allowed in any state. Where standard error is closed nobody
     // reads the sentence.
     let _ = rustix::io::write(std::io::stderr(), &room[..length]);
+    bequest::execute();
     sys::process::exit(2)
 }

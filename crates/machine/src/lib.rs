@@ -2,6 +2,7 @@
 //! changed and restored.
 
 pub mod allocator;
+pub mod bequest;
 pub mod capabilities;
 pub mod cgroup;
 pub mod clock;
@@ -19,6 +20,7 @@ pub mod records;
 pub mod render;
 pub mod settings;
 pub mod stack;
+pub mod stop;
 pub mod threads;
 pub mod throttle;
 mod topology;

@@ -5,10 +5,13 @@
 //! clients would talk to them. So the directory must be one's own. The mode of a socket is what the
 //! mask of the thread leaves of it when it is bound: it is never changed by name afterwards.
 
+use machine::bequest::Bequest;
 use model::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, open, statat, unlinkat};
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -22,6 +25,8 @@ pub struct Socket {
     name: std::ffi::OsString,
     /// The number of its file: another one under the same name is not ours to remove.
     inode: Option<u64>,
+    /// Where memory runs out, and at the second Ctrl-C, nothing is dropped.
+    _bequest: Option<Bequest>,
 }
 
 impl Socket {
@@ -70,12 +75,17 @@ impl Socket {
         let inode = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)
             .ok()
             .map(|made| made.st_ino);
+        let bequest = inode.and_then(|inode| {
+            let name = CString::new(name.as_bytes()).ok()?;
+            Some(Bequest::new(dir.try_clone().ok()?, name, inode))
+        });
         Ok(Socket {
             listener,
             path,
             dir,
             name,
             inode,
+            _bequest: bequest,
         })
     }
 

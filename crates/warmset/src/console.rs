@@ -1,6 +1,7 @@
 //! What verbs share at the terminal: the output format, the progress bar, Ctrl-C.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use machine::stop;
 use model::shown::{escaped, escaped_lines};
 use model::table::{Look, printable};
 use model::watch::Watch;
@@ -9,8 +10,8 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How results are printed on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -184,26 +185,20 @@ pub fn answer_to_full_files() -> Result<()> {
         .map_err(|e| Error::new(format!("cannot handle the signal of a full file: {e}")))
 }
 
-/// The number of the last signal that asked this process to stop; 0: none did.
-static ENDED_BY: LazyLock<Arc<AtomicUsize>> = LazyLock::new(|| Arc::new(AtomicUsize::new(0)));
-
 /// The exit status of work that was stopped by Ctrl-C (130) or SIGTERM (143), as shells have it.
 pub fn stopped_status() -> Option<u8> {
-    match ENDED_BY.load(Ordering::Relaxed) {
-        0 => None,
-        signal => Some(128 + signal as u8),
-    }
+    stop::signal().map(|signal| 128 + signal as u8)
 }
 
 /// A progress bar on standard error with the time left, and Ctrl-C as a wish to stop.
 ///
-/// The first Ctrl-C asks the work to stop and keep what it has; the second one ends the process.
+/// The first Ctrl-C asks the work to stop and keep what it has; the second one ends the process
+/// ([`stop`]).
 pub struct Console {
     all: MultiProgress,
     bar: Mutex<ProgressBar>,
     /// Lines above the bar.
     panel: Mutex<Option<ProgressBar>>,
-    stop: Arc<AtomicBool>,
 }
 
 impl Console {
@@ -212,25 +207,11 @@ impl Console {
     /// # Errors
     /// The handlers cannot be installed.
     pub fn new() -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let ended_by = Arc::clone(&ENDED_BY);
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            let number = signal.unsigned_abs() as usize;
-            // The order matters: the second signal finds the flag set by the first.
-            signal_hook::flag::register_conditional_shutdown(
-                signal,
-                128 + signal,
-                Arc::clone(&stop),
-            )
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&ended_by), number))
-            .map_err(|e| Error::new(format!("cannot handle signal {signal}: {e}")))?;
-        }
+        stop::take_over()?;
         Ok(Console {
             all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)),
             bar: Mutex::new(ProgressBar::hidden()),
             panel: Mutex::new(None),
-            stop,
         })
     }
 
@@ -310,7 +291,7 @@ impl Watch for Console {
         });
     }
     fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        stop::signal().is_some()
     }
 }
 

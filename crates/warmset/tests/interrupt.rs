@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn directory() -> tempfile::TempDir {
@@ -43,9 +43,37 @@ fn interrupted(dir: &Path, args: &str, begun: impl Fn() -> bool) -> Output {
         );
         std::thread::sleep(Duration::from_millis(5));
     }
-    // SAFETY: the child is not waited for yet, so its number is its own.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    tell(&child, libc::SIGINT);
     child.wait_with_output().expect("ended")
+}
+
+/// Sends a signal to a child that nobody has waited for yet.
+fn tell(child: &Child, signal: i32) {
+    let pid = i32::try_from(child.id()).expect("a number of a process");
+    // SAFETY: the child is not waited for yet, so its number is its own.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
+/// Starts a check of sets from standard input and waits until it handles SIGINT.
+fn batch(dir: &Path) -> (Child, ChildStdin) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .current_dir(dir)
+        .args(["check", "--batch", "-", "-o", "out.jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let stdin = child.stdin.take().expect("a pipe");
+    wait_for_handler(&child);
+    (child, stdin)
+}
+
+fn wait_for_handler(child: &Child) {
+    let pid = i32::try_from(child.id()).expect("a number of a process");
+    while !handles_interrupt(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Does the process catch SIGINT by now? By what the kernel says of it.
@@ -110,27 +138,17 @@ fn a_check_says_that_it_was_stopped() {
     assert!(out.stdout.is_empty());
 }
 
+/// `timeout` sends its signal twice, and Ctrl-C at a terminal comes to `sudo` and its command: that
+/// is no wish to end at once.
 #[test]
 fn a_batch_keeps_no_file_that_is_not_whole() {
     let dir = directory();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_warmset"))
-        .current_dir(dir.path())
-        .args(["check", "--batch", "-", "-o", "out.jsonl"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("started");
-    let mut stdin = child.stdin.take().expect("a pipe");
+    let (child, mut stdin) = batch(dir.path());
     let line =
         "{\"id\": 1, \"m\": 2, \"tasks\": [{\"wcet\": 1, \"period\": 5, \"deadline\": 5}]}\n";
     stdin.write_all(line.as_bytes()).expect("written");
-    let pid = i32::try_from(child.id()).expect("a number of a process");
-    while !handles_interrupt(pid) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    // SAFETY: the child is not waited for yet, so its number is its own.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    tell(&child, libc::SIGINT);
+    tell(&child, libc::SIGINT);
     // The next lines find that it was told to stop; the pipe may be closed by then.
     for _ in 0..100 {
         if stdin.write_all(line.as_bytes()).is_err() {
@@ -142,6 +160,20 @@ fn a_batch_keeps_no_file_that_is_not_whole() {
     let out = child.wait_with_output().expect("ended");
     says(&out, &["stopped after", "nothing is kept"]);
     assert!(!dir.path().join("out.jsonl").exists());
+}
+
+/// It waits for a line that does not come, and finds nothing out.
+#[test]
+fn the_second_ctrl_c_ends_what_does_not_listen() {
+    let dir = directory();
+    let (child, stdin) = batch(dir.path());
+    tell(&child, libc::SIGINT);
+    std::thread::sleep(Duration::from_millis(400));
+    tell(&child, libc::SIGINT);
+    let out = child.wait_with_output().expect("ended");
+    drop(stdin);
+    assert_eq!(out.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&out.stderr), "");
 }
 
 #[test]
@@ -177,12 +209,8 @@ fn a_termination_is_told_apart() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");
-    let pid = i32::try_from(child.id()).expect("a number of a process");
-    while !handles_interrupt(pid) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    // SAFETY: the child is not waited for yet, so its number is its own.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+    wait_for_handler(&child);
+    tell(&child, libc::SIGTERM);
     let mut said = String::new();
     let mut stderr = child.stderr.take().expect("a pipe");
     stderr.read_to_string(&mut said).expect("text");
