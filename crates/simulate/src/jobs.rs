@@ -13,6 +13,7 @@ use crate::summary::{Ending, Miss, Summary, TaskSummary};
 use job::{Begin, Life, Limits, Reached};
 use model::{CpuId, Duration, Enforcement, Instant, Platform, Result, Resumption, TaskId, TaskSet};
 use policy::Job;
+use std::hint::select_unpredictable;
 
 /// One task; times in nanoseconds.
 #[derive(Clone, Debug)]
@@ -301,11 +302,12 @@ impl<'a> Jobs<'a> {
     #[inline(always)]
     pub fn start(&mut self, task: TaskId, cpu: Processor, now: u64) -> Option<Processor> {
         let row = &mut self.rows[task.index()];
+        let last = row.life.last().unwrap_or(cpu);
         let start = row.life.start(cpu, Instant::from_nanos(now));
         // A move within one instant is no preemption.
         row.preemptions -= u64::from(start.moves);
         // A job that starts counts as one that stays where it is: so there is no branch here.
-        let from = start.before.unwrap_or(cpu);
+        let from = select_unpredictable(start.before.is_some(), last, cpu);
         let column = self.kind(from, cpu);
         self.migrations[task.index() * self.columns + column] += 1;
         start.before
