@@ -6,7 +6,7 @@
 use crate::cgroup;
 use crate::probe::Probes;
 use crate::tree::Tree;
-use model::{Bytes, Cache, CacheKind, CpuId, CpuSet, Error, Platform, Processor, Result};
+use model::{Bytes, Cache, CpuId, CpuSet, Error, Platform, Processor, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -331,12 +331,10 @@ fn cache_of(tree: &Tree, path: &str) -> Option<Cache> {
         level: number("level")
             .and_then(|n| u8::try_from(n).ok())
             .filter(|n| *n > 0)?,
-        kind: match tree.text(&format!("{path}/type"))?.as_str() {
-            "Data" => CacheKind::Data,
-            "Instruction" => CacheKind::Instruction,
-            "Unified" => CacheKind::Unified,
-            _ => return None,
-        },
+        // The kernel writes them with a capital.
+        kind: (tree.text(&format!("{path}/type"))?.to_lowercase())
+            .parse()
+            .ok()?,
         size: size.filter(|s| s.get() > 0),
         ways,
         line,

@@ -5,6 +5,7 @@
 use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result};
 use crate::size::Bytes;
+use crate::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -46,6 +47,27 @@ pub struct Cache {
 }
 
 impl CacheKind {
+    /// Every kind.
+    pub const ALL: [CacheKind; 3] = [CacheKind::Data, CacheKind::Instruction, CacheKind::Unified];
+
+    /// As platforms write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CacheKind::Data => "data",
+            CacheKind::Instruction => "instruction",
+            CacheKind::Unified => "unified",
+        }
+    }
+
+    /// As it stands behind the level: `L1d`.
+    const fn letter(self) -> &'static str {
+        match self {
+            CacheKind::Data => "d",
+            CacheKind::Instruction => "i",
+            CacheKind::Unified => "",
+        }
+    }
+
     /// Do two caches of these kinds at one level serve the same accesses?
     fn overlaps(self, other: CacheKind) -> bool {
         self == other || self == CacheKind::Unified || other == CacheKind::Unified
@@ -55,12 +77,14 @@ impl CacheKind {
 impl Cache {
     /// Its short name: `L1d`, `L1i`, `L2`.
     pub fn label(&self) -> String {
-        let kind = match self.kind {
-            CacheKind::Data => "d",
-            CacheKind::Instruction => "i",
-            CacheKind::Unified => "",
-        };
-        format!("L{}{kind}", self.level)
+        format!("L{}{}", self.level, self.kind.letter())
+    }
+}
+
+impl FromStr for CacheKind {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        words::find(&CacheKind::ALL, CacheKind::name, "kind of cache", text)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cpus::{CpuId, CpuSet};
 use crate::error::Result;
 use crate::files;
 use crate::input::{Document, Table, Value, quoted};
-use crate::platform::{Cache, CacheKind, Platform, Processor};
+use crate::platform::{Cache, Platform, Processor};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -141,16 +141,7 @@ fn caches_of(table: &Table<'_, '_>, out: &mut Vec<Cache>) -> Result<()> {
                     .error("no such level")
                     .remedy("levels count from 1 to 9")
             })?,
-        kind: match kind.text()? {
-            "data" => CacheKind::Data,
-            "instruction" => CacheKind::Instruction,
-            "unified" => CacheKind::Unified,
-            other => {
-                return Err(kind
-                    .error(format!("unknown kind of cache `{other}`"))
-                    .remedy("write `data`, `instruction` or `unified`"));
-            }
-        },
+        kind: kind.parsed()?,
         size: table.get("size").map(|v| v.parsed()).transpose()?,
         ways: small(table, "ways")?,
         line: small(table, "line")?,
@@ -261,15 +252,11 @@ fn is_alike(one: &Cache, other: &Cache) -> bool {
 
 /// Writes caches alike as one table, with the processors that share each of them.
 fn write_caches(out: &mut String, cache: &Cache, groups: &[String]) -> std::fmt::Result {
-    let kind = match cache.kind {
-        CacheKind::Data => "data",
-        CacheKind::Instruction => "instruction",
-        CacheKind::Unified => "unified",
-    };
     writeln!(
         out,
-        "\n[[caches]]\nlevel = {}\nkind = \"{kind}\"",
-        cache.level
+        "\n[[caches]]\nlevel = {}\nkind = \"{}\"",
+        cache.level,
+        cache.kind.name()
     )?;
     if let Some(size) = cache.size {
         writeln!(out, "size = \"{size}\"")?;

@@ -182,7 +182,12 @@ impl From<OverheadKind> for Overhead {
 }
 
 /// The one of `all` that has this name.
-fn find<T: Copy>(all: &[T], name: fn(T) -> &'static str, what: &str, text: &str) -> Result<T> {
+pub(crate) fn find<T: Copy>(
+    all: &[T],
+    name: fn(T) -> &'static str,
+    what: &str,
+    text: &str,
+) -> Result<T> {
     let found = all.iter().copied().find(|t| name(*t) == text);
     found.ok_or_else(|| {
         let names: Vec<String> = all.iter().map(|t| format!("`{}`", name(*t))).collect();

@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 /// Something for each overhead: times ([`Parts`]) or parts of processors ([`Lost`]). Serialized as
 /// a map by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Each<T>([T; 7]);
+pub struct Each<T>([T; Kind::ALL.len()]);
 
 /// What one job pays for each overhead. The sum is the inflation of its WCET, exactly.
 pub type Parts = Each<Duration>;

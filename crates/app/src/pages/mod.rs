@@ -324,11 +324,7 @@ fn machine(platform: &Platform) -> Vec<(String, String)> {
                 1 => "of one processor".to_owned(),
                 n => format!("shared by {n}"),
             };
-            let kind = match cache.kind {
-                model::CacheKind::Data => "data",
-                model::CacheKind::Instruction => "instructions",
-                model::CacheKind::Unified => "unified",
-            };
+            let kind = cache.kind.name();
             *kinds.entry(format!("{size} {kind}, {shared}")).or_default() += 1;
         }
         let text: Vec<String> = kinds
