@@ -33,6 +33,7 @@ pub mod taskfile;
 pub mod time;
 pub mod watch;
 pub mod words;
+pub mod workload;
 
 pub use assignment::Assignment;
 pub use called::Called;
@@ -45,9 +46,7 @@ pub use platform::{Cache, CacheKind, ClusterSpec, Platform, Processor, Resumptio
 pub use profile::{CpmdCurve, CpmdPoint, Profile};
 pub use provenance::Provenance;
 pub use size::Bytes;
-pub use task::{
-    BestEffort, Beyond, Details, Extras, Pattern, Rights, TaskId, TaskSet, Timing, Trigger,
-    Workload,
-};
+pub use task::{BestEffort, Details, Extras, TaskId, TaskSet, Timing};
 pub use time::{Delay, Duration, Instant};
 pub use words::{Load, Overhead, OverheadKind, Statistic};
+pub use workload::{Beyond, Pattern, Rights, Trigger, Workload};

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::exact::{self, Ratio};
 use crate::size::Bytes;
 use crate::time::Duration;
+use crate::workload::{Trigger, Workload};
 use serde::Serialize;
 use std::cmp::Ordering;
 
@@ -108,100 +109,6 @@ impl Extras {
 /// Both are positive in any task; a zero denominator counts as the smallest positive one.
 fn ratio(num: Duration, den: Duration) -> Ratio {
     Ratio::new(num.nanos(), den.nanos().max(1)).unwrap_or(Ratio::ZERO)
-}
-
-/// How a working set is walked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pattern {
-    /// Ascending addresses.
-    #[default]
-    Sequential,
-    /// A random permutation of the words.
-    Random,
-    /// Each word holds the address of the next.
-    Chase,
-}
-
-/// What a job does when it runs for real.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Workload {
-    /// Computes without touching memory.
-    Spin,
-    /// Walks the working set; `write_ratio` of the words are written.
-    Walk {
-        /// Part of the words that are written, in [0, 1].
-        write_ratio: f64,
-        /// In which order.
-        pattern: Pattern,
-    },
-    /// Runs a program, which knows nothing of jobs: the WCET is its budget in every period.
-    Exec {
-        /// The program and its arguments.
-        command: Vec<String>,
-        /// What becomes of it between the end of its budget and its next release.
-        beyond_budget: Beyond,
-        /// With which rights it runs.
-        #[serde(skip_serializing_if = "Rights::is_unsaid")]
-        rights: Rights,
-    },
-    /// Runs a program that asks for its jobs through the task library.
-    Program {
-        /// The program and its arguments.
-        command: Vec<String>,
-        /// With which rights it runs.
-        #[serde(skip_serializing_if = "Rights::is_unsaid")]
-        rights: Rights,
-    },
-    /// A program that is started by somebody else and joins the run.
-    Join,
-}
-
-/// With which rights a program runs that is started for a run.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rights {
-    /// As whoever starts the run says for all programs.
-    #[default]
-    Unsaid,
-    /// As the user that starts the run, without any capability.
-    Drop,
-    /// With all that the run has.
-    Keep,
-    /// As this user, by name or number, without any capability.
-    User(String),
-}
-
-impl Rights {
-    /// Is nothing said of them?
-    pub fn is_unsaid(&self) -> bool {
-        *self == Rights::Unsaid
-    }
-}
-
-/// What becomes of a program that has used up its budget, until its next release.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Beyond {
-    /// It stands still.
-    #[default]
-    Hold,
-    /// It goes on as an ordinary program, in time that nobody else wants.
-    BestEffort,
-}
-
-/// What releases the jobs of a sporadic task in a real run; its period is the least time between
-/// two of them (002 §2.1.1).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trigger {
-    /// Bytes in the FIFO at this path.
-    Fifo(String),
-    /// Datagrams to the socket at this path.
-    Socket(String),
-    /// A descriptor that whoever starts the run has left open for it, by its number.
-    Descriptor(i32),
 }
 
 /// What a task has besides its timing.

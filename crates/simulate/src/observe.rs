@@ -2,7 +2,7 @@
 //! distributed.
 
 use model::{Duration, TaskId, TaskSet};
-use trace::stats::Distribution;
+use trace::distribution::Distribution;
 use trace::summary::Spread;
 use trace::{Event, Sink};
 

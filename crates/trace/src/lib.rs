@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod csv;
+pub mod distribution;
 pub mod event;
 pub mod file;
 pub mod header;

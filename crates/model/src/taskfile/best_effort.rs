@@ -4,7 +4,8 @@
 use super::workload;
 use crate::error::Result;
 use crate::input::{Table, Value};
-use crate::task::{BestEffort, TaskSet, Workload};
+use crate::task::{BestEffort, TaskSet};
+use crate::workload::Workload;
 
 /// Adds what the tables say to a set.
 pub(super) fn read(set: TaskSet, value: &Value<'_, '_>) -> Result<TaskSet> {

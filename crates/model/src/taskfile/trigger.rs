@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::input::Value;
-use crate::task::Trigger;
+use crate::workload::Trigger;
 
 /// Reads the value of the key `trigger`.
 pub(super) fn read(value: &Value<'_, '_>) -> Result<Trigger> {

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::input::{Table, Value};
-use crate::task::{Beyond, Pattern, Rights, Workload};
+use crate::workload::{Beyond, Pattern, Rights, Workload};
 
 /// Reads the value of the key `workload`.
 pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {

@@ -22,11 +22,11 @@ mod windows;
 
 use crate::check::charges::Charged;
 use crate::check::executed::{Executed, Shown};
+use crate::distribution::Distribution;
 use crate::event::{Event, EventKind};
 use crate::header::Header;
 use crate::sink::Sink;
 use crate::state::{Fault, State, Status};
-use crate::stats::Distribution;
 use model::{Duration, Instant, Result, TaskId};
 use serde::Serialize;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! What the checker says in the end: violations, standstills, and the verdict.
 
 use super::Ready;
-use crate::stats::Distribution;
+use crate::distribution::Distribution;
 use model::Duration;
 use serde::Serialize;
 use std::fmt;
