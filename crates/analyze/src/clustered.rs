@@ -10,8 +10,9 @@
 //! Sporadic tasks with arbitrary deadlines; WCETs may be inflated by overheads, also beyond
 //! deadlines (not schedulable then).
 
+use crate::info::TestInfo;
 use crate::partition::{Fit, Order, Scratch as PackScratch};
-use crate::registry::{self, TestInfo};
+use crate::registry;
 use crate::uniprocessor::{Work, delayed, edf};
 use crate::verdict::{Guarantee, NotApplicable};
 use model::{Extras, Timing};

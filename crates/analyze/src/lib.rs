@@ -15,6 +15,7 @@ pub mod carries;
 pub mod clustered;
 mod columns;
 pub mod global;
+pub mod info;
 pub mod overheads;
 pub mod partition;
 pub mod pd2;

@@ -8,7 +8,7 @@
 //! Assumes: sporadic tasks, D = p, released at the start of a quantum.
 
 use crate::carries::Carries;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, implicit_deadlines};
 use model::{Duration, Ratio, Timing, exact};
 

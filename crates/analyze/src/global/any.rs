@@ -6,7 +6,7 @@
 //! Assumes: what the tests assume; one that does not apply is passed over.
 
 use crate::carries::Carries;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee};
 use model::{Duration, Extras, Timing};
 

@@ -29,7 +29,7 @@
 
 use crate::carries::Carries;
 use crate::columns::{self, Budget, max};
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,
 };

@@ -12,7 +12,7 @@
 
 use crate::carries::Carries;
 use crate::columns::{Budget, Columns, LANES, max, min, round};
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
 use model::Timing;
 

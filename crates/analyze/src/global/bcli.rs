@@ -26,7 +26,7 @@
 
 use crate::carries::Carries;
 use crate::columns::{self, Budget, Columns, Float, Width, max, min, round, sum};
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, on_grid,
     tasks_are_feasible,

@@ -16,7 +16,7 @@
 use crate::carries::Carries;
 use crate::columns::Budget;
 use crate::global::max_density;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, constrained_deadlines, processors, tasks_are_feasible,
 };

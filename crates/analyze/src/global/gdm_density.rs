@@ -11,7 +11,7 @@
 
 use crate::carries::{self, Carries};
 use crate::global::max_density;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, processors,
 };

@@ -9,7 +9,7 @@
 //! condition by themselves.
 
 use crate::carries::Carries;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines};
 use model::{Ratio, Timing, exact};
 

@@ -30,7 +30,7 @@
 
 use crate::carries::{self, Carries};
 use crate::columns::Budget;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,

@@ -13,7 +13,7 @@
 use crate::carries::Carries;
 use crate::columns::Budget;
 use crate::global::max_density;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, tasks_are_feasible};
 use model::exact::ExactSum;
 use model::{Ratio, Timing};

@@ -8,7 +8,7 @@
 use super::{Fit, Order, Scratch};
 use crate::carries::Carries;
 use crate::clustered::decide_assigned;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::uniprocessor::{Work, delayed};
 use crate::verdict::{Decision, Exactness, Guarantee};
 use crate::{clustered::Failure, uniprocessor};

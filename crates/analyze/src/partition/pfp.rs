@@ -6,8 +6,8 @@
 
 use super::{Acceptance, EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS, decide_partition};
 use crate::carries::Carries;
+use crate::info::TestInfo;
 use crate::partition::accept::partition_with;
-use crate::registry::TestInfo;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::uniprocessor::{LIMIT, Work, delayed};
 use crate::verdict::{Decision, Exactness, Guarantee};

@@ -19,7 +19,7 @@
 //! fixed utilizations.
 
 use crate::carries::Carries;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Turn, Turns};
 use model::{CpuId, Duration, Ratio, Timing, exact};

@@ -23,8 +23,8 @@
 mod processor;
 
 use crate::carries::Carries;
+use crate::info::TestInfo;
 use crate::partition::{EXACT_PLACEMENTS, Fit, Order, TOO_MANY_PLACEMENTS};
-use crate::registry::TestInfo;
 use crate::uniprocessor::{WORK_LIMIT, Work};
 use crate::verdict::{Exactness, Guarantee, NotApplicable};
 use model::assignment::{Slice, Slices};

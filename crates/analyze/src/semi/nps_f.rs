@@ -14,8 +14,8 @@
 //! is shorter than [`Settings::turn`].
 
 use crate::carries::Carries;
+use crate::info::TestInfo;
 use crate::partition::Order;
-use crate::registry::TestInfo;
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Serve, Slots, Timetable};
 use model::{CpuId, Duration, Ratio, Timing, exact};

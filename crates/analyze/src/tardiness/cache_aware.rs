@@ -17,7 +17,7 @@
 
 use super::lag;
 use crate::carries::Carries;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{Decision, Exactness, Guarantee, NotApplicable, implicit_deadlines};
 use model::{Duration, Ratio, Timing, exact};
 use std::cmp::Ordering;

@@ -8,7 +8,7 @@
 //! Assumes: sporadic tasks, D = p, U ≤ m, u ≤ 1; full preemption.
 
 use crate::carries::Carries;
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::tardiness::{is_bounded, whole_below_utilization};
 use crate::verdict::{Decision, Exactness, Guarantee, NotApplicable, implicit_deadlines};
 use model::{Duration, Ratio, Timing, exact};

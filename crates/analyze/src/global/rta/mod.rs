@@ -32,7 +32,7 @@ mod equations;
 
 use crate::carries::Carries;
 use crate::columns::{self, Budget, Columns, Width};
-use crate::registry::TestInfo;
+use crate::info::TestInfo;
 use crate::verdict::{
     Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, on_grid,
     tasks_are_feasible,
