@@ -23,7 +23,7 @@
 
 use super::charged::{Case, Point, STEPS};
 use super::costs::Rule;
-use super::place::Found;
+use super::find::Found;
 use super::question::Question;
 use crate::verdict::Guarantee;
 use model::{Duration, Timing};

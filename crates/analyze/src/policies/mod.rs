@@ -15,7 +15,9 @@ mod answers;
 mod bounds;
 mod charged;
 mod costs;
+mod find;
 mod given;
+mod hold;
 mod margin;
 mod members;
 mod picture;
@@ -40,10 +42,10 @@ use crate::overheads;
 use crate::uniprocessor::fixed_priority::Priority;
 use crate::verdict::Guarantee;
 use charged::{Case, Pieces, Point};
+use find::Found;
 use model::assignmentfile::JudgedTask;
 use model::watch::Watch;
 use model::{Assignment, Duration, Error, Platform, Result, TaskSet, Timing};
-use place::Found;
 use policy::Spec;
 use policy::catalog::{Order, Tests};
 use question::Question;
@@ -313,7 +315,7 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         _ => {
             verdict.refuted = refute::is_refuted(question);
             verdict.decided_by = answers::refusing(question, &case);
-            verdict.reason = place::refusal(question, &case);
+            verdict.reason = question.refusal(&case);
         }
     }
     verdict.tests = answers::all(question, &case, pieces.as_ref());

@@ -8,7 +8,6 @@
 use super::charged::Case;
 use super::costs::Rule;
 use super::question::Question;
-use super::split;
 use crate::overheads::{self, Piece, Way};
 use crate::partition::affinity;
 use crate::partition::{EXACT_PLACEMENTS, Fit, Order};
@@ -18,21 +17,11 @@ use model::assignment::Clustered;
 use model::{Assignment, CpuSet, Ratio, TaskId, Timing, exact};
 use std::fmt;
 
-/// The most evaluations of one task's demand for one placement.
-pub(super) const PLACEMENT_WORK: u64 = 1 << 22;
 /// The most for a whole packing; past it no place accepts anything.
 const PACKING_WORK: u64 = 1 << 26;
 /// The most tasks of which clusters of several processors take each by their tests, which look at
 /// pairs of tasks.
 const TESTED_IN_CLUSTERS: usize = 60;
-
-/// An assignment that holds.
-pub(super) struct Found {
-    pub assignment: Assignment,
-    pub packing: Option<Packing>,
-    /// What one delay a job does not cover.
-    pub uncovered: Option<String>,
-}
 
 /// A way of packing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,22 +112,17 @@ pub(super) fn pack(
     packed.map(|packed| packed.assignment.cluster_of)
 }
 
-/// The first assignment that holds.
-pub(super) fn find(question: &Question<'_>, case: &Case) -> Option<Found> {
-    if !question.policy.is_packed() {
-        return split::assign(question, case).ok();
-    }
+/// The first packing that holds.
+pub(super) fn find(question: &Question<'_>, case: &Case) -> Option<(Assignment, Packing)> {
     if is_hopeless(question, &question.inflated(case)) {
         return None;
     }
     packings(question).into_iter().find_map(|packing| {
         let cluster_of = pack(question, case, packing).ok()?;
         let assignment = clustered(question, cluster_of);
-        question.holds(case, &assignment).then(|| Found {
-            assignment,
-            packing: (question.site.clusters.len() > 1).then_some(packing),
-            uncovered: None,
-        })
+        question
+            .places_hold(case, &assignment)
+            .then_some((assignment, packing))
     })
 }
 
@@ -156,15 +140,8 @@ fn is_hopeless(question: &Question<'_>, tasks: &[Timing]) -> bool {
         || tasks.iter().any(|t| t.wcet > t.period)
 }
 
-/// Why no assignment was found, in a clause.
+/// Why no packing was found, in a clause.
 pub(super) fn refusal(question: &Question<'_>, case: &Case) -> String {
-    if question.given.is_some() && !question.policy.is_packed() {
-        return "the given assignment does not keep the guarantee with what is charged; another may"
-            .to_owned();
-    }
-    if !question.policy.is_packed() {
-        return split::assign(question, case).err().unwrap_or_default();
-    }
     let inflated = question.inflated(case);
     if let Some(reason) = refusal_by_demand(question, &inflated) {
         return reason;

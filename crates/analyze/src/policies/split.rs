@@ -9,7 +9,6 @@
 
 use super::charged::Case;
 use super::costs::Rule;
-use super::place::Found;
 use super::question::Question;
 use super::subject::Way;
 use crate::assign::{self, How, Refusal};
@@ -25,7 +24,7 @@ use model::{Assignment, CpuSet, Duration, TaskId, Timing};
 const SPLIT_WORK: u64 = 1 << 24;
 
 /// The assignment, or why there is none, in a clause.
-pub(super) fn assign(question: &Question<'_>, case: &Case) -> Result<Found, String> {
+pub(super) fn assign(question: &Question<'_>, case: &Case) -> Result<Assignment, String> {
     match question.policy.way {
         // Packed by `place`.
         Way::Clusters => Err(String::new()),
@@ -48,14 +47,6 @@ fn refuse(question: &Question<'_>, tasks: &[Timing], index: u32, what: &str) -> 
         "`{name}`, which needs {} within {within}, {what}",
         t.wcet.rounded()
     )
-}
-
-fn found(assignment: Assignment, uncovered: Option<String>) -> Found {
-    Found {
-        assignment,
-        packing: None,
-        uncovered,
-    }
 }
 
 /// What one delay a job does not cover in an assignment.
@@ -91,7 +82,7 @@ fn besides(question: &Question<'_>) -> &'static str {
     }
 }
 
-fn turns(question: &Question<'_>, case: &Case) -> Result<Found, String> {
+fn turns(question: &Question<'_>, case: &Case) -> Result<Assignment, String> {
     let (tasks, system) = question.books(case);
     let mut first = None;
     for fill in [Fill::Full, Fill::Spread] {
@@ -100,7 +91,7 @@ fn turns(question: &Question<'_>, case: &Case) -> Result<Found, String> {
             ..How::default()
         };
         match assign::in_turns(&tasks, &question.site, &how, &system) {
-            Ok(turns) => return Ok(found(turns, None)),
+            Ok(turns) => return Ok(turns),
             Err(why) => first = first.or(Some(why)),
         }
     }
@@ -120,7 +111,7 @@ fn turns(question: &Question<'_>, case: &Case) -> Result<Found, String> {
     })
 }
 
-fn slices(question: &Question<'_>, case: &Case) -> Result<Found, String> {
+fn slices(question: &Question<'_>, case: &Case) -> Result<Assignment, String> {
     let (tasks, system) = question.books(case);
     let how = How {
         fit: Fit::First,
@@ -128,10 +119,7 @@ fn slices(question: &Question<'_>, case: &Case) -> Result<Found, String> {
         ..How::default()
     };
     match assign::in_slices(&tasks, &question.site, &how, &system) {
-        Ok(slices) => {
-            let uncovered = uncovered(question, &slices);
-            Ok(found(slices, uncovered))
-        }
+        Ok(slices) => Ok(slices),
         Err(Refusal::Task(index)) => {
             let what = format!("fits nowhere, whole or in slices{}", besides(question));
             Err(refuse(question, &tasks, index, &what))
@@ -140,13 +128,10 @@ fn slices(question: &Question<'_>, case: &Case) -> Result<Found, String> {
     }
 }
 
-fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, String> {
+fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Assignment, String> {
     let (tasks, system) = question.books(case);
     match assign::in_slots(&tasks, &question.site, delta, &system) {
-        Ok(slots) => {
-            let uncovered = uncovered(question, &slots);
-            Ok(found(slots, uncovered))
-        }
+        Ok(slots) => Ok(slots),
         Err(Refusal::Task(index)) => {
             let what = format!("fits in no server{}", besides(question));
             Err(refuse(question, &tasks, index, &what))
@@ -164,7 +149,7 @@ fn slots(question: &Question<'_>, case: &Case, delta: u32) -> Result<Found, Stri
 
 /// What is reserved is the WCET with what every quantum loses, by each rule: a job can be
 /// preempted, and reload its working set, at the end of each quantum.
-fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Found, String> {
+fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Assignment, String> {
     let cpus: CpuSet = question.site.cpus.iter().copied().collect();
     let (quanta, tasks) = assign::in_quanta(&case.tasks, &cpus, quantum, &question.system(case));
     let test = in_quanta(question);
@@ -177,7 +162,7 @@ fn quanta(question: &Question<'_>, case: &Case, quantum: Duration) -> Result<Fou
             "in whole quanta of {quantum} the tasks ask for more than there is"
         ));
     }
-    Ok(found(Assignment::Quanta(quanta), None))
+    Ok(Assignment::Quanta(quanta))
 }
 
 /// The test of reservations in quanta: without one nothing holds.
