@@ -7,25 +7,10 @@
 
 use super::arena::{ARENA, Books, Use};
 use super::class::{CLASSES, SLOT};
-use super::span::{Block, CURRENT, FREE_MARK, FULL, PARTIAL, Span, UNLISTED};
+use super::span::{Block, CURRENT, FREE_MARK, FULL, Local, PARTIAL, Span, UNLISTED};
 use super::thread::{self, Thread};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
-
-/// A thread's part of a heap. Lies in memory of the heap.
-#[repr(C)]
-pub struct Local {
-    current: [*mut Span; CLASSES],
-    partial: [*mut Span; CLASSES],
-    heap: usize,
-    /// Spans that were full, and of which other threads freed blocks; under the lock of the heap.
-    returned: *mut Span,
-    has_returned: AtomicBool,
-    /// Who took up its spans: its full ones return to that one. Under the lock.
-    heir: *mut Local,
-    /// The next orphan, or the next that can be used anew.
-    next: *mut Local,
-}
 
 /// In the place of a current span where there is none: it has no blocks.
 struct Nothing(Span);
@@ -113,18 +98,6 @@ fn pop(heap: usize, list: impl FnOnce(&mut Books) -> &mut *mut Local) -> *mut Lo
         }
         first
     })
-}
-
-/// A thread's part becomes an orphan.
-///
-/// # Safety
-/// The thread does not use it any more.
-pub unsafe fn orphan(heap: usize, local: *mut Local) {
-    ARENA.with(heap, |books| {
-        // SAFETY: the caller's, under the lock.
-        unsafe { (*local).next = books.orphans };
-        books.orphans = local;
-    });
 }
 
 /// A small block; null where no more can be had.

@@ -1,8 +1,7 @@
 //! A span: the blocks of one size class in one slot, or one large block in several; its description
-//! lies at its beginning, in the color of its blocks.
+//! lies at its beginning, in the color of its blocks. Beside it, the spans that one thread has.
 
-use super::class::{HEADER, SIZES, SLOT};
-use super::local::Local;
+use super::class::{CLASSES, HEADER, SIZES, SLOT};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 
@@ -67,6 +66,21 @@ pub struct Span {
 }
 
 const _: () = assert!(size_of::<Span>() <= HEADER);
+
+/// A thread's part of a heap. Lies in memory of the heap.
+#[repr(C)]
+pub struct Local {
+    pub current: [*mut Span; CLASSES],
+    pub partial: [*mut Span; CLASSES],
+    pub heap: usize,
+    /// Spans that were full, and of which other threads freed blocks; under the lock of the heap.
+    pub returned: *mut Span,
+    pub has_returned: AtomicBool,
+    /// Who took up its spans: its full ones return to that one. Under the lock.
+    pub heir: *mut Local,
+    /// The next orphan, or the next that can be used anew.
+    pub next: *mut Local,
+}
 
 /// Is an offset from the first block the beginning of one?
 #[inline(always)]

@@ -1,8 +1,8 @@
 //! What the allocator knows of the calling thread.
 
 use super::arena::{ARENA, MOST_HEAPS};
-use super::local::{self, Local};
 use super::lock::Lock;
+use super::span::Local;
 use super::sys;
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null_mut;
@@ -165,7 +165,7 @@ unsafe extern "C" fn end(thread: *mut c_void) {
         unsafe {
             let local = core::mem::replace(&mut (*thread).locals[heap], null_mut());
             if !local.is_null() {
-                local::orphan(heap, local);
+                ARENA.with(heap, |books| books.orphan(local));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Slots of the arena and the books of a heap over them: which tile is where, and what is free.
 
-use super::super::local::Local;
 use super::super::lock::Lock;
+use super::super::span::Local;
 use core::cell::UnsafeCell;
 
 /// What a slot is used for.
@@ -86,6 +86,16 @@ impl Slot {
 }
 
 impl Books {
+    /// A thread's part becomes an orphan.
+    ///
+    /// # Safety
+    /// It is of this heap, and its thread does not use it any more.
+    pub unsafe fn orphan(&mut self, local: *mut Local) {
+        // SAFETY: the caller's; whoever has the books has the lock.
+        unsafe { (*local).next = self.orphans };
+        self.orphans = local;
+    }
+
     /// Takes note that so many tiles were wanting, and whether the request had brought some.
     pub(super) fn note_lack(&mut self, lacking: usize, some: bool) {
         if lacking == 0 {
