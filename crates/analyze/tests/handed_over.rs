@@ -27,12 +27,14 @@ fn profile(micros: u64) -> Profile {
     let curve = |kind: &OverheadKind| OverheadCurve {
         kind: *kind,
         policy: String::new(),
+        code: None,
         points: [1, 100]
             .map(|tasks| OverheadPoint {
                 tasks,
                 samples: 1,
                 average: cost,
                 maximum: cost,
+                untrimmed: None,
             })
             .to_vec(),
     };

@@ -2,7 +2,9 @@
 
 use crate::Choice;
 use model::schedcat::{self, Meaning};
-use model::{Bytes, Delay, Error, Profile, Provenance, Result, Statistic, files, profilefile};
+use model::{
+    Bytes, Code, Delay, Error, Profile, Provenance, Result, Statistic, files, profilefile,
+};
 use policy::Spec;
 use serde::Serialize;
 use std::path::Path;
@@ -74,11 +76,18 @@ fn rows(profile: &Profile, wss: Option<Bytes>, tasks: Option<u32>) -> Vec<Row> {
     rows
 }
 
-/// The overhead of a curve, and its policy where there is one.
+/// The overhead of a curve; its policy, and whose code it holds, where the profile says so.
 pub fn overhead_name(curve: &model::profile::OverheadCurve) -> String {
-    match curve.policy.as_str() {
-        "" => curve.kind.name().to_owned(),
-        policy => format!("{} ({policy})", curve.kind.name()),
+    let policy = (!curve.policy.is_empty()).then(|| curve.policy.clone());
+    let code = curve.code.map(|code| match code {
+        Code::Own => "the engine's code alone".to_owned(),
+        Code::Kernel => "the kernel's code alone".to_owned(),
+        Code::Both => "engine and kernel".to_owned(),
+    });
+    let more: Vec<String> = policy.into_iter().chain(code).collect();
+    match more[..] {
+        [] => curve.kind.name().to_owned(),
+        _ => format!("{} ({})", curve.kind.name(), more.join(", ")),
     }
 }
 

@@ -48,5 +48,5 @@ pub use provenance::Provenance;
 pub use size::Bytes;
 pub use task::{BestEffort, Details, Extras, TaskId, TaskSet, Timing};
 pub use time::{Delay, Duration, Instant};
-pub use words::{Load, Overhead, OverheadKind, Statistic};
+pub use words::{Code, Load, Overhead, OverheadKind, Statistic};
 pub use workload::{Beyond, Pattern, Rights, Trigger, Workload};

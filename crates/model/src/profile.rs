@@ -10,7 +10,7 @@ use crate::platform::Resumption;
 use crate::provenance::Provenance;
 use crate::size::Bytes;
 use crate::time::{Delay, Duration};
-pub use crate::words::{Load, OverheadKind, Statistic};
+pub use crate::words::{Code, Load, OverheadKind, Statistic};
 use serde::Serialize;
 
 /// The statistics of one cell: one working set size, one kind of resumption, one load.
@@ -102,6 +102,22 @@ pub struct OverheadPoint {
         skip_serializing_if = "Option::is_none"
     )]
     pub maximum: Option<Duration>,
+    /// The same with outliers (002 §5.1); `None` where the source removes none or does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrimmed: Option<Untrimmed>,
+}
+
+/// What outliers change in a point of an overhead curve.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Untrimmed {
+    /// Number of samples that were removed as outliers.
+    pub outliers: u64,
+    /// Mean of all samples, outliers among them.
+    #[serde(rename = "average_ns", serialize_with = "crate::time::ns::serialize")]
+    pub average: Duration,
+    /// Largest of all samples.
+    #[serde(rename = "maximum_ns", serialize_with = "crate::time::ns::serialize")]
+    pub maximum: Duration,
 }
 
 /// An overhead as a function of the number of tasks, under one policy.
@@ -112,6 +128,9 @@ pub struct OverheadCurve {
     /// Name of the policy it was measured under; empty: any.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub policy: String,
+    /// Whose code it holds; `None` where the source does not say: all that there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
     /// Ascending by number of tasks.
     pub points: Vec<OverheadPoint>,
 }
@@ -262,6 +281,19 @@ impl Profile {
             })
     }
 
+    /// The curve of an overhead that tasks are charged: the one of this policy goes before one of
+    /// any policy; among those, one of all the code before one of the engine's own alone. The
+    /// kernel's alone is never charged.
+    pub fn overhead_curve(&self, kind: OverheadKind, policy: &str) -> Option<&OverheadCurve> {
+        let of = |name: &str| {
+            let curves = self.overheads.iter();
+            curves
+                .filter(|c| c.kind == kind && c.policy == name && c.code != Some(Code::Kernel))
+                .min_by_key(|c| c.code == Some(Code::Own))
+        };
+        of(policy).or_else(|| of(""))
+    }
+
     /// The largest delay over the given ways to resume: what one preemption or migration of a job
     /// can cost (000 §2).
     ///
@@ -354,6 +386,33 @@ mod tests {
             let climb = i128::from(value - i64::from(low)) * i128::from(run);
             prop_assert!(line <= climb && climb - i128::from(run) < line);
         }
+    }
+
+    #[test]
+    fn what_is_charged_is_a_curve_of_all_the_code_if_there_is_one() {
+        let kind = OverheadKind::Release;
+        let mut profile = Profile::new("x", Provenance::default());
+        let mut add = |policy: &str, code| {
+            profile.overheads.push(OverheadCurve {
+                kind,
+                policy: policy.to_owned(),
+                code,
+                points: Vec::new(),
+            });
+            let curve = profile.overhead_curve(kind, "g-edf");
+            curve.map(|c| (c.policy.clone(), c.code))
+        };
+        let (any, named) = (String::new, || "g-edf".to_owned());
+        assert_eq!(add("", Some(Code::Kernel)), None);
+        assert_eq!(add("", Some(Code::Own)), Some((any(), Some(Code::Own))));
+        assert_eq!(add("", None), Some((any(), None)));
+        // Of this policy goes first, whatever it holds.
+        let own = Some((named(), Some(Code::Own)));
+        assert_eq!(add("g-edf", Some(Code::Own)), own);
+        assert_eq!(add("g-edf", Some(Code::Kernel)), own);
+        let both = Some((named(), Some(Code::Both)));
+        assert_eq!(add("g-edf", Some(Code::Both)), both);
+        assert_eq!(add("p-edf", None), both);
     }
 
     #[test]

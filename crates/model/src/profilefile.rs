@@ -8,7 +8,9 @@ use crate::builtin;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::input::{Document, Table, Value, quoted};
-use crate::profile::{CpmdCurve, CpmdPoint, OverheadCurve, OverheadPoint, Profile, Statistic};
+use crate::profile::{
+    CpmdCurve, CpmdPoint, OverheadCurve, OverheadPoint, Profile, Statistic, Untrimmed,
+};
 use crate::provenance::Provenance;
 use crate::time::{Delay, Duration};
 use std::collections::BTreeMap;
@@ -39,8 +41,9 @@ const CPMD_POINT_KEYS: [&str; 7] = [
     "percentiles",
     "average_interval",
 ];
-const OVERHEAD_KEYS: [&str; 3] = ["kind", "policy", "points"];
-const OVERHEAD_POINT_KEYS: [&str; 4] = ["tasks", "samples", "average", "maximum"];
+const OVERHEAD_KEYS: [&str; 4] = ["kind", "policy", "code", "points"];
+const OVERHEAD_POINT_KEYS: [&str; 5] = ["tasks", "samples", "average", "maximum", "untrimmed"];
+const UNTRIMMED_KEYS: [&str; 3] = ["outliers", "average", "maximum"];
 
 /// The names of the built-in profiles.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
@@ -132,11 +135,11 @@ pub fn from_toml(text: &str) -> Result<Profile> {
         if profile
             .overheads
             .iter()
-            .any(|c| (c.kind, &c.policy) == (curve.kind, &curve.policy))
+            .any(|c| (c.kind, &c.policy, c.code) == (curve.kind, &curve.policy, curve.code))
         {
             return Err(value
                 .error(format!(
-                    "a second curve for `{}` under this policy",
+                    "a second curve for `{}` under this policy, of the same code",
                     curve.kind.name()
                 ))
                 .remedy("keep one of them"));
@@ -278,6 +281,10 @@ fn overhead_of(table: &Table<'_, '_>) -> Result<OverheadCurve> {
             samples: samples_of(&point_table)?,
             average,
             maximum,
+            untrimmed: match point_table.get("untrimmed") {
+                Some(value) => Some(untrimmed_of(&value.table()?, &value)?),
+                None => None,
+            },
         };
         check_statistics(&value, average.map(Delay::from), maximum.map(Delay::from))?;
         if points.last().is_some_and(|last| last.tasks >= point.tasks) {
@@ -295,8 +302,21 @@ fn overhead_of(table: &Table<'_, '_>) -> Result<OverheadCurve> {
         policy: table
             .get("policy")
             .map_or(Ok(String::new()), |v| v.text().map(str::to_owned))?,
+        code: parsed(table, "code")?,
         points,
     })
+}
+
+fn untrimmed_of(table: &Table<'_, '_>, value: &Value<'_, '_>) -> Result<Untrimmed> {
+    table.only(&UNTRIMMED_KEYS)?;
+    let untrimmed = Untrimmed {
+        outliers: table.need("outliers")?.whole()?,
+        average: table.need("average")?.parsed()?,
+        maximum: table.need("maximum")?.parsed()?,
+    };
+    let (average, maximum) = (untrimmed.average.into(), untrimmed.maximum.into());
+    check_statistics(value, Some(average), Some(maximum))?;
+    Ok(untrimmed)
 }
 
 fn samples_of(table: &Table<'_, '_>) -> Result<u64> {
@@ -424,12 +444,23 @@ fn write_overhead_curve(out: &mut String, curve: &OverheadCurve) -> std::fmt::Re
     if !curve.policy.is_empty() {
         writeln!(out, "policy = {}", quoted(&curve.policy))?;
     }
+    if let Some(code) = curve.code {
+        writeln!(out, "code = {}", quoted(code.name()))?;
+    }
     writeln!(out, "points = [")?;
     for point in &curve.points {
         let mut parts = vec![format!("tasks = {}", point.tasks)];
         push_samples(&mut parts, point.samples);
         push(&mut parts, "average", point.average);
         push(&mut parts, "maximum", point.maximum);
+        if let Some(all) = point.untrimmed {
+            parts.push(format!(
+                "untrimmed = {{ outliers = {}, average = \"{}\", maximum = \"{}\" }}",
+                whole(all.outliers),
+                all.average,
+                all.maximum
+            ));
+        }
         writeln!(out, "    {{ {} }},", parts.join(", "))?;
     }
     writeln!(out, "]")

@@ -13,7 +13,8 @@
 use crate::error::{Error, Result, nearest};
 use crate::platform::Resumption;
 use crate::profile::{
-    CpmdCurve, CpmdPoint, Load, OverheadCurve, OverheadKind, OverheadPoint, Profile, Statistic,
+    Code, CpmdCurve, CpmdPoint, Load, OverheadCurve, OverheadKind, OverheadPoint, Profile,
+    Statistic,
 };
 use crate::size::Bytes;
 use crate::time::{Delay, Duration};
@@ -102,13 +103,14 @@ fn import_overheads(out: &mut Profile, table: &Table, meaning: &Meaning) -> Resu
         let index = match out
             .overheads
             .iter()
-            .position(|c| c.kind == *kind && c.policy == meaning.policy)
+            .position(|c| c.kind == *kind && c.policy == meaning.policy && c.code.is_none())
         {
             Some(index) => index,
             None => {
                 out.overheads.push(OverheadCurve {
                     kind: *kind,
                     policy: meaning.policy.clone(),
+                    code: None,
                     points: Vec::new(),
                 });
                 out.overheads.len() - 1
@@ -131,6 +133,7 @@ fn import_overheads(out: &mut Profile, table: &Table, meaning: &Meaning) -> Resu
                         samples: 0,
                         average: None,
                         maximum: None,
+                        untrimmed: None,
                     },
                 );
             }
@@ -271,7 +274,7 @@ pub fn export_overheads(profile: &Profile, meaning: &Meaning) -> Result<(String,
     let curves: Vec<&OverheadCurve> = profile
         .overheads
         .iter()
-        .filter(|c| c.policy == meaning.policy)
+        .filter(|c| c.policy == meaning.policy && c.code != Some(Code::Kernel))
         .collect();
     let mut left_out: Vec<String> = curves
         .iter()
@@ -281,7 +284,8 @@ pub fn export_overheads(profile: &Profile, meaning: &Meaning) -> Result<(String,
     let columns: Vec<(&str, Vec<(u64, i64)>)> = OVERHEADS
         .iter()
         .filter_map(|(name, kind)| {
-            let curve = curves.iter().find(|c| c.kind == *kind)?;
+            let known = curves.iter().filter(|c| c.kind == *kind);
+            let curve = known.min_by_key(|c| c.code == Some(Code::Own))?;
             let known = curve.points.iter();
             Some((
                 *name,

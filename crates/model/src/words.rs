@@ -71,6 +71,33 @@ pub enum OverheadKind {
     Tick,
 }
 
+/// Whose code an overhead was measured in, where scheduling is shared between an engine in user
+/// space and the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Code {
+    /// The engine's own: not all that a task loses.
+    Own,
+    /// The kernel's: likewise.
+    Kernel,
+    /// Both.
+    Both,
+}
+
+impl Code {
+    /// All.
+    pub const ALL: [Code; 3] = [Code::Own, Code::Kernel, Code::Both];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Code::Own => "own",
+            Code::Kernel => "kernel",
+            Code::Both => "both",
+        }
+    }
+}
+
 impl Load {
     /// Both.
     pub const ALL: [Load; 2] = [Load::Idle, Load::Load];
@@ -213,6 +240,13 @@ impl FromStr for Statistic {
     }
 }
 
+impl FromStr for Code {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        find(&Code::ALL, Code::name, "code", text)
+    }
+}
+
 impl FromStr for OverheadKind {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
@@ -232,6 +266,12 @@ impl fmt::Display for Statistic {
     }
 }
 
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 impl fmt::Display for Overhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -244,6 +284,9 @@ mod tests {
 
     #[test]
     fn every_word_is_read_as_it_is_written() {
+        for code in Code::ALL {
+            assert_eq!(code.to_string().parse::<Code>().unwrap(), code);
+        }
         for load in Load::ALL {
             assert_eq!(load.to_string().parse(), Ok(load));
             assert_eq!(serde_json::to_value(load).unwrap(), load.name());

@@ -1,7 +1,7 @@
 //! Profiles: the built-in one against the paper's text, files that read back, SchedCAT's tables,
 //! refusals.
 
-use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
+use model::profile::{Code, OverheadCurve, OverheadKind, OverheadPoint, Untrimmed};
 use model::schedcat::{Meaning, export_cpmd, export_overheads, import};
 use model::{
     Bytes, CpmdCurve, CpmdPoint, Delay, Duration, Load, Profile, Provenance, Resumption, Statistic,
@@ -141,6 +141,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
             samples: u64::from(tasks),
             average: Some(Duration::from_nanos(a.min(b))),
             maximum: Some(Duration::from_nanos(a.max(b))),
+            untrimmed: (a > b).then(|| Untrimmed {
+                outliers: b,
+                average: Duration::from_nanos(a),
+                maximum: Duration::from_nanos(a + b),
+            }),
         });
     (
         "\\PC*",
@@ -174,6 +179,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 profile.overheads.push(OverheadCurve {
                     kind: OverheadKind::IpiLatency,
                     policy: "g-edf".into(),
+                    code: Some(Code::Both),
                     points: overheads,
                 });
             }

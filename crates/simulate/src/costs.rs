@@ -2,7 +2,7 @@
 //! platform and policy.
 
 use crate::scenario::LONGEST;
-use model::profile::OverheadKind;
+use model::profile::{Code, OverheadKind};
 use model::{
     Bytes, Duration, Error, Load, Platform, Profile, Result, Resumption, Statistic, TaskSet,
 };
@@ -51,12 +51,18 @@ impl Costs {
         let (mut missing, mut unknown) = (Vec::new(), Vec::new());
         let tasks = u32::try_from(set.len()).unwrap_or(u32::MAX);
         let mut overhead = |kind: OverheadKind| {
-            let curves = || profile.overheads.iter().filter(|c| c.kind == kind);
-            let curve = curves()
-                .find(|c| c.policy == policy)
-                .or_else(|| curves().find(|c| c.policy.is_empty()));
-            match curve.and_then(|c| c.at(tasks, statistic)) {
-                Some(reading) => {
+            let curve = profile.overhead_curve(kind, policy);
+            let reading = curve.and_then(|c| Some((c.code, c.at(tasks, statistic)?)));
+            match reading {
+                Some((code, reading)) => {
+                    if code == Some(Code::Own) {
+                        missing.push(format!(
+                            "the {} overhead of `{}` is the engine's part alone: the kernel's was \
+                             not measured",
+                            kind.name(),
+                            profile.platform
+                        ));
+                    }
                     if reading.extrapolated {
                         missing.push(format!(
                             "the {} overhead of `{}` is extrapolated to {tasks} tasks",

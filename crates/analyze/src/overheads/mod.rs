@@ -28,7 +28,7 @@ pub use kinds::{Each, Kind, Lost, Parts};
 pub use packing::{Packed, Way, pack, pack_where, pack_with};
 pub use system::{CacheCharge, CacheDelays, Precedence, System};
 
-use model::profile::{OverheadKind, Statistic};
+use model::profile::{Code, OverheadKind, Statistic};
 use model::{Delay, Duration, Profile};
 use serde::Serialize;
 
@@ -83,18 +83,13 @@ impl Overheads {
     ) -> (Overheads, Gaps) {
         let mut gaps = Gaps::default();
         let mut at = |kind: OverheadKind| {
-            // A curve of this policy goes before one of any policy.
-            let of = |name: &str| {
-                profile
-                    .overheads
-                    .iter()
-                    .find(|c| c.kind == kind && c.policy == name)
-            };
-            match of(policy)
-                .or_else(|| of(""))
-                .and_then(|c| c.at(tasks, statistic))
-            {
-                Some(reading) => {
+            let curve = profile.overhead_curve(kind, policy);
+            let reading = curve.and_then(|c| Some((c.code, c.at(tasks, statistic)?)));
+            match reading {
+                Some((code, reading)) => {
+                    if code == Some(Code::Own) {
+                        gaps.own_only.push(kind);
+                    }
                     if reading.extrapolated {
                         gaps.extrapolated.push(kind);
                     }
@@ -124,6 +119,8 @@ impl Overheads {
 pub struct Gaps {
     /// Read beyond the numbers of tasks that were measured.
     pub extrapolated: Vec<OverheadKind>,
+    /// The profile has the engine's part alone; the kernel's is taken as zero.
+    pub own_only: Vec<OverheadKind>,
     /// Not in the profile; taken as zero.
     pub missing: Vec<OverheadKind>,
 }

@@ -338,7 +338,14 @@ fn gaps_in_words(gaps: &Gaps, policy: &Subject, clusters: &[CpuSet], tasks: usiz
     });
     let missing = list(&gaps.missing)
         .map(|names| format!("the profile has no {names} overhead: taken as nothing"));
-    extrapolated.into_iter().chain(missing).collect()
+    let own_only = list(&gaps.own_only).map(|names| {
+        format!(
+            "of the {names} overhead the profile has the engine's part alone: the kernel's is taken \
+             as nothing"
+        )
+    });
+    let notes = [extrapolated, own_only, missing];
+    notes.into_iter().flatten().collect()
 }
 
 /// What can happen to a job that stays within its cluster.

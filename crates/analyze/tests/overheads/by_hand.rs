@@ -8,7 +8,7 @@ use analyze::overheads::{
 use analyze::partition::{Fit, Order};
 use analyze::semi::processors;
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
-use model::profile::{OverheadCurve, OverheadKind, OverheadPoint, Statistic};
+use model::profile::{Code, OverheadCurve, OverheadKind, OverheadPoint, Statistic};
 use model::{Assignment, CpuId, CpuSet, Duration, Platform, Profile, Provenance};
 
 fn one_cluster(m: u32, tasks: usize) -> Assignment {
@@ -326,12 +326,14 @@ fn curves_are_read_by_policy_and_gaps_are_told() {
     let curve = |policy: &str, average: u64| OverheadCurve {
         kind: OverheadKind::Scheduling,
         policy: policy.to_owned(),
+        code: None,
         points: [10, 20]
             .map(|tasks| OverheadPoint {
                 tasks,
                 samples: 1,
                 average: Some(us(average * u64::from(tasks))),
                 maximum: Some(us(100 * u64::from(tasks))),
+                untrimmed: None,
             })
             .to_vec(),
     };
@@ -342,4 +344,8 @@ fn curves_are_read_by_policy_and_gaps_are_told() {
     let (_, gaps) = read("g-edf", 40);
     assert_eq!(gaps.extrapolated, [OverheadKind::Scheduling]);
     assert_eq!(gaps.missing.len(), 5);
+    assert_eq!(gaps.own_only, []);
+    profile.overheads[0].code = Some(Code::Own);
+    let (_, gaps) = Overheads::read(&profile, "p-edf", 15, Statistic::Average);
+    assert_eq!(gaps.own_only, [OverheadKind::Scheduling]);
 }

@@ -341,12 +341,14 @@ fn costly(platform: &str, micros: u64) -> Profile {
     let curve = |kind| OverheadCurve {
         kind,
         policy: String::new(),
+        code: None,
         points: [1, 200]
             .map(|tasks| OverheadPoint {
                 tasks,
                 samples: 1,
                 average: Some(Duration::from_micros(micros)),
                 maximum: Some(Duration::from_micros(micros)),
+                untrimmed: None,
             })
             .to_vec(),
     };

@@ -4,7 +4,7 @@
 use super::outliers::Fences;
 use super::trend::Trend;
 use model::Duration;
-use model::profile::OverheadPoint;
+use model::profile::{OverheadPoint, Untrimmed};
 use serde::Serialize;
 
 /// A size with fewer samples has no point: its largest would be compared with those of sizes that
@@ -142,6 +142,11 @@ impl Curve {
                 samples: point.samples - point.outliers,
                 average: Some(Duration::from_nanos(average)),
                 maximum: Some(Duration::from_nanos(maximum)),
+                untrimmed: Some(Untrimmed {
+                    outliers: point.outliers,
+                    average: Duration::from_nanos(point.untrimmed_average_ns),
+                    maximum: Duration::from_nanos(point.untrimmed_maximum_ns),
+                }),
             })
             .collect()
     }
