@@ -5,5 +5,7 @@
 //! mean by number of tasks, monotone, or a constant where [`trend`] finds no rise.
 
 pub mod curve;
+pub mod marks;
 pub mod outliers;
+pub mod tiles;
 pub mod trend;
