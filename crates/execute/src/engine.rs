@@ -136,6 +136,9 @@ pub struct Outcome {
     pub switches: Option<Switches>,
     /// By task, the number of its thread; 0 where a program does its jobs.
     pub threads: Vec<i32>,
+    /// The dispatcher of each processor, by the number of its thread; of several turns the last
+    /// one.
+    pub dispatchers: Vec<(CpuId, i32)>,
     /// What was done in the time that jobs left, by name.
     pub best_effort: Vec<Done>,
 }

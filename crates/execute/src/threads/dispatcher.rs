@@ -135,7 +135,7 @@ fn dispatch<P: Policy>(
         return;
     }
     kernel::without_timer_slack();
-    team.host.post(id).taken.store(true, Ordering::Release);
+    team.host.post(id).take(thread);
     // A policy that panics ends the run ([`panics`]).
     let work = std::panic::AssertUnwindSafe(|| {
         serve(team, domain, stage, id);

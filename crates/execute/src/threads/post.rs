@@ -1,8 +1,8 @@
 //! The words through which the dispatcher of a post is called, and what it tells of itself.
 
-use crate::kernel;
+use crate::kernel::{self, Thread};
 use crate::programs::watched::Watched;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// What is shared with the dispatcher of a post. On lines of its own: processors of different
 /// domains share none.
@@ -13,6 +13,8 @@ pub(crate) struct PostWords {
     calls: AtomicU32,
     /// Is its dispatcher there, on its processor and above all jobs?
     pub taken: AtomicBool,
+    /// The thread that is its dispatcher, as the kernel numbers it; 0 until it has come.
+    dispatcher: AtomicI32,
     /// Is its sentinel there, on its processor? Only where programs are run.
     pub guarded: AtomicBool,
     /// Does a program of this domain have a thread that may have missed a change? Of leaders only.
@@ -44,6 +46,17 @@ impl PostWords {
             self.latest.load(Ordering::Relaxed),
             self.gaps.load(Ordering::Relaxed),
         )
+    }
+
+    /// Its dispatcher is there: this thread, on its processor and above all jobs.
+    pub fn take(&self, dispatcher: Thread) {
+        self.dispatcher.store(dispatcher.0, Ordering::Relaxed);
+        self.taken.store(true, Ordering::Release);
+    }
+
+    /// The thread that is its dispatcher or was the last one, as the kernel numbers it.
+    pub fn dispatcher(&self) -> i32 {
+        self.dispatcher.load(Ordering::Relaxed)
     }
 
     /// How often its dispatcher was called so far.

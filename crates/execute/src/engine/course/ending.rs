@@ -120,6 +120,13 @@ impl<M: Maker> Engine<M> {
             triggers: self.team.triggered(),
             best_effort: self.efforts.done(),
             switches: None,
+            dispatchers: self
+                .team
+                .posts
+                .iter()
+                .zip(&self.team.host.posts)
+                .map(|(post, words)| (post.cpu, words.dispatcher()))
+                .collect(),
             threads: self
                 .team
                 .host
