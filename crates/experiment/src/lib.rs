@@ -1,15 +1,16 @@
-//! The experiments of the papers on cache partitions, on this machine: 001 §5 and 004 §IV.
+//! The experiments of the papers on cache partitions, on this machine: 001 §5 and 004 §IV; and on overheads.
 //!
 //! [`short`] are short tasks that are activated after a flood of the cache, [`slices`] a long one
 //! that is interrupted, [`combined`] both at once. [`prepared`] is what they stand on: colors and
 //! memory of them; [`flood`] is the flooder. [`multicore`] are periodic tasks on all processors, on
-//! the engine in real time.
+//! the engine in real time. [`overheads`] is what scheduling costs there (002 §5.1).
 
 #![forbid(unsafe_code)]
 
 pub mod combined;
 pub mod flood;
 pub mod multicore;
+pub mod overheads;
 pub mod prepared;
 pub mod short;
 pub mod slices;

@@ -39,6 +39,13 @@ pub struct Repeated<U> {
     count: u64,
 }
 
+impl<U> Repeated<U> {
+    /// Jobs of so many units each.
+    pub fn new(units: U, count: u64) -> Self {
+        Repeated { units, count }
+    }
+}
+
 impl<U: Units> Work for Repeated<U> {
     fn job(&mut self, _number: u64, stop: &AtomicBool) {
         self.units.units(self.count, stop);
@@ -132,7 +139,7 @@ fn repeated<U: Units + 'static>(mut units: U, length: Duration) -> (Box<dyn Work
         count,
         length,
     };
-    (Box::new(Repeated { units, count }), calibrated)
+    (Box::new(Repeated::new(units, count)), calibrated)
 }
 
 /// The first `doubles` of the memory that somebody gave.

@@ -1,0 +1,186 @@
+//! One run of a task set, and what it cost, sample by sample.
+
+use execute::{Ending, Outcome, Performer, Settings};
+use machine::tracefs::{Recorded, Recording};
+use measure::overheads::marks::{self, TRACEPOINTS, Threads};
+use measure::overheads::tiles::{Mark, Tile, Tiler};
+use model::watch::Watch;
+use model::{CpuId, Duration, Error, Overhead, Result, TaskSet};
+use policy::AnyPlan;
+use std::collections::BTreeMap;
+use std::path::Path;
+use trace::{Event, EventKind, Sink};
+use workload::walk::Walk;
+use workload::{Calibration, Repeated, calibrate};
+
+use super::sets;
+
+/// The part of its WCET that a job takes in the median.
+const PART: f64 = 0.9;
+
+/// What can be seen of the kernel here.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Looks {
+    /// Why nothing of the kernel's part can be recorded, as a clause; `None`: it can.
+    pub blind: Option<String>,
+    /// The address of the kernel's tick, if it may be known.
+    tick: Option<i64>,
+}
+
+impl Looks {
+    /// What can be seen.
+    pub fn here() -> Self {
+        let symbols = std::fs::read_to_string(Path::new("/proc/kallsyms")).unwrap_or_default();
+        Looks {
+            blind: marks::missing().map(|point| {
+                format!(
+                    "the kernel's tracepoint `{point}` is not to be had: mount tracefs as root, on \
+                     a kernel that traces events"
+                )
+            }),
+            tick: marks::tick_of(&symbols),
+        }
+    }
+
+    /// Can ticks be told from other interrupts of the timer?
+    pub fn knows_ticks(&self) -> bool {
+        self.blind.is_none() && self.tick.is_some()
+    }
+}
+
+/// What a run cost.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Seen {
+    /// By processor, in the order in which they ended.
+    pub tiles: BTreeMap<CpuId, Vec<Tile>>,
+    /// From telling a thread on another processor to begin to its first instruction, in
+    /// nanoseconds.
+    pub calls: Vec<u32>,
+    /// Marks that made no sense where they came. Where there are any, some were lost.
+    pub senseless: u64,
+    /// Events that the engine or the kernel had no room for.
+    pub lost: u64,
+    /// Was the kernel's record cut off, as there was too much of it?
+    pub cut: bool,
+}
+
+/// Runs a set for so long, and looks at what engine and kernel do.
+///
+/// # Errors
+/// As [`execute::run`] and [`Recording::begin`]; the user stopped it.
+pub fn run(
+    plan: AnyPlan,
+    set: &TaskSet,
+    unit: &Calibration,
+    horizon: Duration,
+    looks: &Looks,
+    watch: &dyn Watch,
+) -> Result<Seen> {
+    let works = set.ids().map(|task| {
+        let wcet = set.timings()[task.index()].wcet.nanos() as f64;
+        let length = Duration::from_nanos((wcet * PART) as u64);
+        let work = Repeated::new(walk(u64::from(task.0) + 1), unit.units_within(length));
+        let work: Box<dyn workload::Work> = Box::new(work);
+        Performer::from(work)
+    });
+    let settings = Settings {
+        horizon,
+        standstills: true,
+        ..Settings::default()
+    };
+    let works: Vec<Performer> = works.collect();
+    let mut own = Own::default();
+    let recording = match looks.blind {
+        None => Some(Recording::begin(&TRACEPOINTS)?),
+        Some(_) => None,
+    };
+    let outcome = execute::run(plan, set, works, &settings, &watch, &mut own, |_| {})?;
+    let recorded = recording.map(Recording::end).transpose()?;
+    if outcome.ending == Ending::Interrupted {
+        return Err(Error::new("stopped before the run was done"));
+    }
+    Ok(cut(own, recorded, outcome, looks.tick))
+}
+
+/// The working set of a task, which it walks through.
+fn walk(seed: u64) -> Walk {
+    Walk::new(sets::WSS, sets::WRITES, model::Pattern::Random, seed)
+}
+
+/// How long a step of such a walk takes here.
+pub fn calibrate_walk() -> Calibration {
+    calibrate::calibrate(&mut walk(0))
+}
+
+/// The engine's own brackets, and when the machine stood still.
+#[derive(Clone, Debug, Default)]
+struct Own(Vec<(u64, CpuId, Mark)>);
+
+impl Sink for Own {
+    fn record(&mut self, event: Event) {
+        let Some(cpu) = event.cpu() else { return };
+        let mark = match (event.kind, event.overhead_kind()) {
+            (EventKind::OverheadBegin, Some(overhead)) if is_bracketed(overhead) => {
+                Mark::Own(overhead)
+            }
+            (EventKind::OverheadEnd, Some(overhead)) if is_bracketed(overhead) => Mark::OwnEnd,
+            (EventKind::Standstill, _) => Mark::StoodStill(event.length().nanos()),
+            _ => return,
+        };
+        self.0.push((event.time.nanos(), cpu, mark));
+    }
+}
+
+fn is_bracketed(overhead: Overhead) -> bool {
+    matches!(
+        overhead,
+        Overhead::Release | Overhead::Scheduling | Overhead::ContextSwitch
+    )
+}
+
+/// Puts the marks of engine and kernel together, and cuts them.
+fn cut(own: Own, recorded: Option<Recorded>, outcome: Outcome, tick: Option<i64>) -> Seen {
+    let threads = Threads {
+        dispatchers: outcome.dispatchers.iter().copied().collect(),
+        workers: outcome.threads.iter().copied().collect(),
+    };
+    let mut all = own.0;
+    for (time, ..) in &mut all {
+        *time += outcome.origin;
+    }
+    let new = match recorded {
+        Some(_) => Tiler::default,
+        None => Tiler::own_only,
+    };
+    let recorded = recorded.unwrap_or_default();
+    let end = match recorded.cut {
+        true => recorded.all.last().map_or(0, |record| record.time),
+        false => u64::MAX,
+    };
+    all.extend(recorded.all.iter().filter_map(|record| {
+        let (cpu, mark) = marks::mark(record, &threads, tick)?;
+        Some((record.time, cpu, mark))
+    }));
+    all.retain(|(time, ..)| *time <= end);
+    all.sort_by_key(|(time, ..)| *time);
+    let mut tilers: BTreeMap<CpuId, Tiler> = threads
+        .dispatchers
+        .keys()
+        .map(|cpu| (*cpu, new()))
+        .collect();
+    for (time, cpu, mark) in all {
+        if let Some(tiler) = tilers.get_mut(&cpu) {
+            tiler.add(time, mark);
+        }
+    }
+    Seen {
+        senseless: tilers.values().map(Tiler::senseless).sum(),
+        tiles: tilers
+            .into_iter()
+            .map(|(cpu, t)| (cpu, t.tiles().to_vec()))
+            .collect(),
+        calls: outcome.calls,
+        lost: outcome.lost + recorded.lost,
+        cut: recorded.cut,
+    }
+}
