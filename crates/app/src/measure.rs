@@ -43,7 +43,7 @@ pub fn complete(outcome: &Outcome, dir: &Path) -> Result<()> {
 /// Refuses to measure over a measurement that is complete: it may have taken hours.
 fn spare_finished(plan: &Plan) -> Result<()> {
     let there = |name: &str| plan.out.join(name).exists();
-    if !plan.resume && there(pages::SAMPLES) && !there(::measure::journal::NAME) {
+    if !plan.resume && there(pages::SAMPLES) && !there(cpmd::blocks::NAME) {
         return Err(Error::new("a finished measurement is in this directory")
             .at(plan.out.display())
             .remedy("choose another directory, or remove its samples.parquet to measure anew"));

@@ -191,7 +191,7 @@ impl Tour<'_> {
                     quick: true,
                     seed: self.options.seed,
                     // A tour that was stopped goes on where it was.
-                    resume: self.dir(measure::journal::NAME).exists(),
+                    resume: self.dir(measure::cpmd::blocks::NAME).exists(),
                     about: machine::this_machine()?.settings(),
                     command: format!(
                         "warmset measure cpmd --quick --seed {} -o {}",

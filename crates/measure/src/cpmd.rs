@@ -6,7 +6,6 @@
 
 use crate::destinations::Destinations;
 use crate::disturb;
-use crate::journal::{BlockRecord, Journal, Row};
 use crate::line;
 use crate::memory::Area;
 use crate::plan::{Block, Plan, available_memory};
@@ -25,7 +24,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub mod blocks;
 mod ending;
+
+use blocks::{BlockRecord, Row};
 
 /// The profile within the directory of the results.
 pub const PROFILE: &str = "profile.toml";
@@ -184,7 +186,7 @@ impl<'a, C: Clock> Session<'a, C> {
 
     fn run(mut self) -> Result<Outcome> {
         let kernel = system::kernel();
-        let (mut journal, mut records) = Journal::open(self.plan, self.platform, &kernel)?;
+        let (mut journal, mut records) = blocks::open(self.plan, self.platform, &kernel)?;
         let blocks = self.plan.blocks();
         self.check_journal(&records, &blocks)?;
         let resumed = records.len();

@@ -6,7 +6,7 @@
 //! which it changed, and blocks in which it differs from that of most blocks, are kept apart:
 //! counted, in the raw samples, and out of the profile.
 
-use crate::journal::BlockRecord;
+use crate::cpmd::blocks::BlockRecord;
 use crate::line::Transfer;
 use crate::samples::Discard;
 use crate::statistics::median;

@@ -2,7 +2,7 @@
 //! written.
 
 use super::{BUSY, BlockSummary, Outcome, PROFILE, SAMPLES, STOLEN, Session};
-use crate::journal::BlockRecord;
+use crate::cpmd::blocks::BlockRecord;
 use crate::placement;
 use crate::plan::Block;
 use crate::results;
