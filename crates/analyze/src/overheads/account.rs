@@ -89,7 +89,7 @@ impl Accounted {
 }
 
 /// A place and who lives there.
-pub(super) struct Household {
+pub(super) struct Occupied {
     pub cpus: CpuSet,
     pub residents: Vec<(TaskId, Resident)>,
 }
@@ -118,7 +118,7 @@ fn account_in(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) ->
 
 /// The longest cache delay with which a job resumes in an assignment.
 pub fn longest_delay(tasks: &[Timing], assignment: &Assignment, system: &System<'_>) -> Duration {
-    let households = match assignment {
+    let occupied = match assignment {
         Assignment::Clustered(c) => clusters(tasks, c, system),
         Assignment::Turns(t) => turns(tasks, t, system),
         Assignment::Slices(s) => slices(tasks, s, system),
@@ -131,24 +131,24 @@ pub fn longest_delay(tasks: &[Timing], assignment: &Assignment, system: &System<
             clusters(tasks, &together, system)
         }
     };
-    let residents = households.iter().flat_map(|h| &h.residents);
+    let residents = occupied.iter().flat_map(|h| &h.residents);
     let delays = residents.map(|(_, r)| r.beginning.max(r.resuming));
     delays.max().unwrap_or_default()
 }
 
 /// Inflates place by place.
-fn settle(tasks: &[Timing], households: Vec<Household>, system: &System<'_>) -> Accounted {
+fn settle(tasks: &[Timing], occupied: Vec<Occupied>, system: &System<'_>) -> Accounted {
     let mut pieces = Vec::with_capacity(tasks.len());
-    let mut places = Vec::with_capacity(households.len());
-    for (place, household) in households.into_iter().enumerate() {
-        let residents: Vec<Resident> = household.residents.iter().map(|(_, r)| *r).collect();
+    let mut places = Vec::with_capacity(occupied.len());
+    for (place, one) in occupied.into_iter().enumerate() {
+        let residents: Vec<Resident> = one.residents.iter().map(|(_, r)| *r).collect();
         let mut here = Place {
-            processors: household.cpus,
+            processors: one.cpus,
             own: 0.0,
             lost: Lost::default(),
         };
         let inflated = inflate(&residents, here.processors.len(), system);
-        for ((task, resident), (timing, parts)) in household.residents.iter().zip(inflated) {
+        for ((task, resident), (timing, parts)) in one.residents.iter().zip(inflated) {
             let part = resident.jobs.0 as f64 / resident.jobs.1.max(1) as f64;
             here.own += resident.timing.utilization().to_f64() * part;
             here.lost.add(&parts, timing.period, part);
@@ -191,11 +191,11 @@ pub(super) fn clusters(
     tasks: &[Timing],
     assignment: &Clustered,
     system: &System<'_>,
-) -> Vec<Household> {
-    let mut households: Vec<Household> = assignment
+) -> Vec<Occupied> {
+    let mut occupied: Vec<Occupied> = assignment
         .clusters
         .iter()
-        .map(|cpus| Household {
+        .map(|cpus| Occupied {
             cpus: cpus.clone(),
             residents: Vec::new(),
         })
@@ -209,25 +209,25 @@ pub(super) fn clusters(
         let task = TaskId(index as u32);
         let delay = system.delays.longest(task, &ways[*c as usize]);
         let resident = Resident::whole(*t, system.beginning(delay), delay);
-        households[*c as usize].residents.push((task, resident));
+        occupied[*c as usize].residents.push((task, resident));
     }
-    households
+    occupied
 }
 
-fn one_each(cpus: &[model::CpuId]) -> Vec<Household> {
+fn one_each(cpus: &[model::CpuId]) -> Vec<Occupied> {
     cpus.iter()
-        .map(|cpu| Household {
+        .map(|cpu| Occupied {
             cpus: [*cpu].into_iter().collect(),
             residents: Vec::new(),
         })
         .collect()
 }
 
-fn turns(tasks: &[Timing], assignment: &Turns, system: &System<'_>) -> Vec<Household> {
-    let mut households = one_each(&assignment.cpus);
+fn turns(tasks: &[Timing], assignment: &Turns, system: &System<'_>) -> Vec<Occupied> {
+    let mut occupied = one_each(&assignment.cpus);
     let mut add = |cpu, task, resident| {
         if let Some(place) = assignment.cpus.iter().position(|c| *c == cpu) {
-            households[place].residents.push((task, resident));
+            occupied[place].residents.push((task, resident));
         }
     };
     for (index, (t, turn)) in tasks.iter().zip(&assignment.tasks).enumerate() {
@@ -251,7 +251,7 @@ fn turns(tasks: &[Timing], assignment: &Turns, system: &System<'_>) -> Vec<House
             );
         }
     }
-    households
+    occupied
 }
 
 /// A task that stays on one processor.
@@ -281,8 +281,8 @@ pub(super) fn migratory(
     }
 }
 
-fn slices(tasks: &[Timing], assignment: &Slices, system: &System<'_>) -> Vec<Household> {
-    let mut households = one_each(&assignment.cpus);
+fn slices(tasks: &[Timing], assignment: &Slices, system: &System<'_>) -> Vec<Occupied> {
+    let mut occupied = one_each(&assignment.cpus);
     for (index, (t, slices)) in tasks.iter().zip(&assignment.tasks).enumerate() {
         let task = TaskId(index as u32);
         for (at, slice) in slices.iter().enumerate() {
@@ -302,10 +302,10 @@ fn slices(tasks: &[Timing], assignment: &Slices, system: &System<'_>) -> Vec<Hou
                     sliced(task, timing, t, at, &[way], system)
                 }
             };
-            households[place].residents.push((task, resident));
+            occupied[place].residents.push((task, resident));
         }
     }
-    households
+    occupied
 }
 
 /// The slice of a job that comes at `at`th place, after one of these migrations.
