@@ -1,4 +1,5 @@
-# The commands that the README promises. Everything that is needed comes with the Rust toolchain and Cargo.lock.
+# The commands that the README promises. Everything that is needed comes with the Rust toolchain and
+# Cargo.lock.
 
 CARGO ?= cargo
 WARMSET := target/release/warmset
@@ -31,7 +32,8 @@ define library
 endef
 PC = sed -e 's|@PREFIX@|$(TO)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@RPATH@|$(RPATH)|'
 
-## The command, and the libraries for C and C++ with their headers, for tasks and for colors: make install PREFIX=...
+## The command, and the libraries for C and C++ with their headers, for tasks and for colors:
+## make install PREFIX=...
 install: build
 	$(CARGO) build --release --locked -p warmset-color -p warmset-task
 	install -D -m 755 $(WARMSET) $(DESTDIR)$(TO)/bin/warmset
@@ -69,12 +71,14 @@ lint:
 unit:
 	$(CARGO) test --locked --workspace --no-fail-fast
 
-## The main commands on real input, end to end; by the binary that the tests have built, not a second one.
+## The main commands on real input, end to end; by the binary that the tests have built, not a
+## second one.
 smoke:
 	$(CARGO) test --locked --workspace --no-run
 	sh tests/smoke.sh target/debug/warmset
 
-## A million small sets: no test's yes is disproved by any release pattern on the half grid. make exact SETS=...
+## A million small sets: no test's yes is disproved by any release pattern on the half grid.
+## make exact SETS=...
 exact:
 	WARMSET_EXACT_SETS=$(or $(SETS),1000000) $(CARGO) test --locked --release -p warmset-analyze \
 		--test exact_search -- --nocapture --test-threads=1
@@ -83,15 +87,18 @@ exact:
 bench:
 	$(CARGO) bench --locked --workspace --bench '*'
 
-## Two hours for real: ten random sets under every policy, a minute each; what was run stays in target/live, to go on from there.
+## Two hours for real: ten random sets under every policy, a minute each; what was run stays in
+## target/live, to go on from there.
 live: build
 	sh tests/live_sets.sh $(WARMSET) target/live $(or $(SETS),10) $(or $(FOR),60s)
 
-## An hour for real, with the right to real-time priorities: no rule broken, no event lost, no growth of memory.
+## An hour for real, with the right to real-time priorities: no rule broken, no event lost, no
+## growth of memory.
 soak: build
 	sh tests/soak.sh $(WARMSET) $(or $(FOR),1h)
 
-## Two minutes and a half for real: 200 tasks on two processors, then a million jobs; memory and trace bounded, no event lost.
+## Two minutes and a half for real: 200 tasks on two processors, then a million jobs; memory and
+## trace bounded, no event lost.
 many: build
 	sh tests/many.sh $(WARMSET)
 
@@ -101,8 +108,8 @@ faults:
 	$(CARGO) build --locked --workspace --bin warmset --bin faults
 	sh tests/faults.sh target/debug/faults target/faults
 
-## Tests of the rooms with unsafe memory under AddressSanitizer, whose runtime comes with the toolchain.
-## The compiler's option is not stable yet: RUSTC_BOOTSTRAP allows it.
+## Tests of the rooms with unsafe memory under AddressSanitizer, whose runtime comes with the
+## toolchain. The compiler's option is not stable yet: RUSTC_BOOTSTRAP allows it.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 sanitize:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked --no-fail-fast \

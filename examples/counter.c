@@ -2,7 +2,8 @@
  *
  *     cc -O2 -o counter counter.c $(pkg-config --cflags --libs warmset)
  *
- * then workload = { program = ["./counter"] }; or, to join from outside, give the path of the socket and the name of the task. */
+ * then workload = { program = ["./counter"] }; or, to join from outside, give the path of the
+ * socket and the name of the task. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <warmset.h>

@@ -1,16 +1,20 @@
 #!/bin/sh
-# Random task sets for real, under every policy: are the rules kept, is no event lost, how late were decisions at most?
+# Random task sets for real, under every policy: are the rules kept, is no event lost, how late were
+# decisions at most?
 #
 # Usage: live_sets.sh WARMSET DIRECTORY [SETS [TIME [TOLERANCE]]]   (10 sets, 60s each, 2ms)
 #
-# Set after set, each under all policies, so that what was interrupted is balanced; called again with the same directory it
-# goes on where it was. Sets take 30 to 85 % of the processors that this process may use. A set that a policy or the preflight
-# refuses is replaced by the next one drawn, and told. What is shown is all that was run, with violations and with misses,
-# next to those of the same set in virtual time: not every policy keeps all deadlines of every set; how often and how long the
-# machine stood still; and the least tolerance, of 100, 200, 500 us ... 500 ms, with which its trace keeps every rule. Traces that need
-# more than the one stated are kept.
-# AROUND: a command to put before each run, such as `flock /tmp/lock`, where others measure on the same machine.
-# Needs the right to real-time priorities. Exit status: 0 no rule was broken and no event lost; 1 otherwise.
+# Set after set, each under all policies, so that what was interrupted is balanced; called again
+# with the same directory it goes on where it was. Sets take 30 to 85 % of the processors that this
+# process may use. A set that a policy or the preflight refuses is replaced by the next one drawn,
+# and told. What is shown is all that was run, with violations and with misses, next to those of the
+# same set in virtual time: not every policy keeps all deadlines of every set; how often and how
+# long the machine stood still; and the least tolerance, of 100, 200, 500 us ... 500 ms, with which
+# its trace keeps every rule. Traces that need more than the one stated are kept.
+# AROUND: a command to put before each run, such as `flock /tmp/lock`, where others measure on the
+# same machine.
+# Needs the right to real-time priorities. Exit status: 0 no rule was broken and no event lost; 1
+# otherwise.
 set -eu
 warmset=$1
 dir=$2
@@ -22,9 +26,10 @@ policies=$("$warmset" policies --words)
 processors=$(nproc)
 mkdir -p "$dir"
 
-# One line of figures from the JSON document of a run: jobs misses preemptions migrations decisions gaps lost violations
-# by how much releases were late (median, 99.9 %, maximum in nanoseconds), how many decisions overdue and by how much (the
-# same), how the run ended, how often and how long the machine stood still (in all, at most). The misses in virtual time are put behind.
+# One line of figures from the JSON document of a run: jobs misses preemptions migrations decisions
+# gaps lost violations, by how much releases were late (median, 99.9 %, maximum in nanoseconds), how
+# many decisions overdue and by how much (the same), how the run ended, how often and how long the
+# machine stood still (in all, at most). The misses in virtual time are put behind.
 figures() {
     awk -F'[:,]' '
         function first(key) { if (!(key in found)) found[key] = $2 + 0 }
@@ -64,7 +69,8 @@ needed() {
     echo none
 }
 
-# The set of a number, at a percentage of the processors; every task has a working set, which ca-edf needs to know.
+# The set of a number, at a percentage of the processors; every task has a working set, which ca-edf
+# needs to know.
 draw() {
     "$warmset" generate --cap "$((processors * $2))/100" --fill scale -m "$processors" \
         --first "$1" --format toml -o "$3.drawn"
@@ -125,7 +131,8 @@ while [ "$number" -lt "$sets" ]; do
                 awk '{ exit $7 + $8 > 0 }' "$here/$policy.figures" && rm "$here/$policy.wtrace"
                 echo "set $number, $percent %, $policy: $(cat "$here/$policy.figures")"
             elif grep -q 'cannot be policed' "$here/$policy.log"; then
-                # The run measures again what the machine can police, and may find it slower than a moment ago.
+                # The run measures again what the machine can police, and may find it slower than a
+                # moment ago.
                 echo "set $drawn at $percent %: $(tail -1 "$here/$policy.log")" >> "$here/$policy.refused"
                 continue
             else

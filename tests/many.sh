@@ -1,7 +1,9 @@
 #!/bin/sh
-# Many tasks and many jobs for real: 200 tasks on two processors, then a million jobs of 100 tasks. No rule is broken, no event
-# is lost, memory does not grow with the number of jobs, and the trace takes the bytes that its events do.
-# Usage: many.sh WARMSET [TASKS-TIME [JOBS-TIME]]. Needs two processors and the right to real-time priorities.
+# Many tasks and many jobs for real: 200 tasks on two processors, then a million jobs of 100 tasks.
+# No rule is broken, no event is lost, memory does not grow with the number of jobs, and the trace
+# takes the bytes that its events do.
+# Usage: many.sh WARMSET [TASKS-TIME [JOBS-TIME]]. Needs two processors and the right to real-time
+#     priorities.
 set -eu
 warmset=$1
 long=${2:-30s}

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Do two builds of the command give the same answers, byte for byte?
 #
-# Usage: same_answers.sh BEFORE AFTER [SETS [SEED [DIRECTORY]]]   (200 sets a shape, seed 1, a directory that is removed)
+# Usage: same_answers.sh BEFORE AFTER [SETS [SEED [DIRECTORY]]]   (200 sets a shape, seed 1, a
+#     directory that is removed)
 #
 # BEFORE and AFTER are two binaries, such as the one of the last release and target/debug/warmset.
 # Of each of six shapes (utilizations, periods, deadlines, processors) so many sets are drawn by
@@ -12,7 +13,8 @@
 #                  costs, with --cpmd, with a built-in profile, and with one that has overheads
 #   each 20th      simulate --trace under every policy, without costs and with a profile: the trace
 #   once           two studies of two sets a point, hard and soft: tables and figures
-# Exit status: 0 all the same; 1 a difference, which is shown with its question and kept in DIRECTORY.
+# Exit status: 0 all the same; 1 a difference, which is shown with its question and kept in
+# DIRECTORY.
 set -eu
 before=$1
 after=$2

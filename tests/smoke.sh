@@ -1,5 +1,6 @@
 #!/bin/sh
-# A smoke run: each main command once, on real input, with its exit status. Asserts results, never times.
+# A smoke run: each main command once, on real input, with its exit status. Asserts results, never
+# times.
 # Usage: sh tests/smoke.sh PATH-TO-WARMSET
 set -eu
 
@@ -42,12 +43,14 @@ expect 0 "$warmset" check examples/control.toml --platform symmetric:m=2 --polic
 expect 1 "$warmset" check examples/control.toml --platform symmetric:m=1
 expect 2 "$warmset" check "$dir/no-such-file.toml"
 
-expect 0 "$warmset" generate --utilization uniform-medium --periods moderate --cap 12 -m 24 --sets 20 --seed 1 -o "$dir/sets.jsonl"
+expect 0 "$warmset" generate --utilization uniform-medium --periods moderate --cap 12 -m 24 \
+    --sets 20 --seed 1 -o "$dir/sets.jsonl"
 expect 0 "$warmset" check --batch "$dir/sets.jsonl" --tests GFB,BAK,BCL,PEDF-WFD
 [ "$(wc -l <"$dir/out")" -eq 20 ] || { echo "smoke: not one answer a set" >&2; exit 1; }
 holds "$dir/out" '"GFB":'
 
-expect 0 "$warmset" simulate examples/control.toml --platform symmetric:m=2 --policy p-edf --for 1s --trace "$dir/run.trace"
+expect 0 "$warmset" simulate examples/control.toml --platform symmetric:m=2 --policy p-edf \
+    --for 1s --trace "$dir/run.trace"
 expect 0 "$warmset" trace check "$dir/run.trace"
 expect 0 "$warmset" trace stats "$dir/run.trace"
 
@@ -57,7 +60,8 @@ expect 0 "$warmset" study list
 expect 0 "$warmset" study run ospert10-fig5 --sets 2 -o "$dir/study"
 holds "$dir/study/weighted.svg" "</svg>"
 
-expect 0 "$warmset" measure cpmd -o "$dir/measured" --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
+expect 0 "$warmset" measure cpmd -o "$dir/measured" \
+    --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
 holds "$dir/measured/profile.toml" "[[cpmd]]"
 expect 0 "$warmset" check examples/control.toml --profile xeon-l7455 --platform symmetric:m=4
 expect 0 "$warmset" report "$dir/measured"

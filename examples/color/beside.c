@@ -1,5 +1,6 @@
-/* An ordinary program that knows nothing of colors, for beside.sh: `beside victim BYTES TIMES` walks its working set again and
- * again, gives its processor away in between, and prints how long that took; `beside flood BYTES` reads and writes its memory without end. */
+/* An ordinary program that knows nothing of colors, for beside.sh: `beside victim BYTES TIMES`
+ * walks its working set again and again, gives its processor away in between, and prints how long that
+ * took; `beside flood BYTES` reads and writes its memory without end. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ int main(int number, char **arguments) {
     memset(memory, 1, bytes);
     if (!strcmp(arguments[1], "flood"))
         for (;;)
-            for (size_t i = 0; i < bytes; i += LINE) ((volatile char *)memory)[i * 7919 / LINE * LINE % bytes]++;
+            for (size_t i = 0; i < bytes; i += LINE)
+            ((volatile char *)memory)[i * 7919 / LINE * LINE % bytes]++;
     size_t *order = malloc(lines * sizeof *order);
     int times = number > 3 ? atoi(arguments[3]) : 500;
     double *took = malloc((size_t)times * sizeof *took);
@@ -38,7 +40,8 @@ int main(int number, char **arguments) {
         size_t j = (size_t)random() % (i + 1), other = order[i];
         order[i] = order[j], order[j] = other;
     }
-    for (size_t i = 0; i < lines; i++) *(size_t *)(memory + order[i] * LINE) = order[(i + 1) % lines];
+    for (size_t i = 0; i < lines; i++)
+        *(size_t *)(memory + order[i] * LINE) = order[(i + 1) % lines];
     double least = 1e9;
     for (int i = -20; i < times; i++) {
         struct timespec from, to;
@@ -50,7 +53,8 @@ int main(int number, char **arguments) {
         clock_gettime(CLOCK_MONOTONIC, &to);
         double warm = (to.tv_sec - from.tv_sec) * 1e6 + (to.tv_nsec - from.tv_nsec) / 1e3;
         if (warm < least) least = warm;
-        /* Not asleep: an idle processor of a virtual machine goes to others, and its cache with it. */
+        /* Not asleep: an idle processor of a virtual machine goes to others, and its cache with
+             * it. */
         do {
             sched_yield();
             clock_gettime(CLOCK_MONOTONIC, &from);
@@ -61,7 +65,9 @@ int main(int number, char **arguments) {
         if (i >= 0) took[i] = (to.tv_sec - from.tv_sec) * 1e6 + (to.tv_nsec - from.tv_nsec) / 1e3;
     }
     qsort(took, (size_t)times, sizeof *took, compare);
-    printf("%8.1f us warm, %8.1f at the median (%.2f times), %8.1f at the 90th percentile (%.2f times)\n", least,
-           took[times / 2], took[times / 2] / least, took[times * 9 / 10], took[times * 9 / 10] / least);
+    printf("%8.1f us warm, %8.1f at the median (%.2f times), "
+           "%8.1f at the 90th percentile (%.2f times)\n",
+           least, took[times / 2], took[times / 2] / least, took[times * 9 / 10],
+           took[times * 9 / 10] / least);
     return 0;
 }

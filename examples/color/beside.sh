@@ -1,6 +1,8 @@
 #!/bin/sh
-# What colors are worth to a program that knows nothing of them: its working set (128 KiB) beside a flooder on one processor,
-# without colors and in colors of its own, half of which it fills where a color is 32 KiB. Usage: sh beside.sh [PATH-TO-WARMSET [PROCESSOR]]; needs cc and taskset.
+# What colors are worth to a program that knows nothing of them: its working set (128 KiB) beside a
+# flooder on one processor, without colors and in colors of its own, half of which it fills where a
+# color is 32 KiB.
+# Usage: sh beside.sh [PATH-TO-WARMSET [PROCESSOR]]; needs cc and taskset.
 set -eu
 warmset=${1:-warmset}
 processor=${2:-0}

@@ -1,4 +1,5 @@
-/* A digital filter whose coefficients and samples have a color each (001 §5.2). Needs a memory server and a grant:
+/* A digital filter whose coefficients and samples have a color each (001 §5.2). Needs a memory
+ * server and a grant:
  *   warmset color serve & warmset color grant uid:$(id -u) 0-1
  *   cc filter.c -lwarmset_color -o filter && ./filter
  */
@@ -17,7 +18,8 @@ int main(void) {
     }
     double sum = 0;
     for (int i = 0; i < TAPS; i++) sum += coefficients[i] * samples[TAPS - 1 - i];
-    printf("color %d and %d: %.1f\n", warmset_color_of(coefficients), warmset_color_of(samples), sum);
+    printf("color %d and %d: %.1f\n", warmset_color_of(coefficients), warmset_color_of(samples),
+           sum);
     warmset_free(warmset_realloc(samples, 4 * TAPS * sizeof *samples, 0));
     warmset_free(coefficients);
     if (warmset_malloc(1, warmset_colors())) return 1;

@@ -22,7 +22,8 @@ int main() {
     int *data = new (last) int[50];
     data[49] = 7;
     std::cout << "colors " << warmset_color_of(a) << ", " << warmset_color_of(b.get()) << ", "
-              << warmset_color_of(products.data()) << ", " << warmset_color_of(data) << ": " << products.back() << '\n';
+              << warmset_color_of(products.data()) << ", " << warmset_color_of(data) << ": "
+              << products.back() << '\n';
     warmset_free(data);
     warmset::destroy(a);
     try {

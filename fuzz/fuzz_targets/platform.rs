@@ -3,7 +3,9 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Ok(text) = model::input::text_of(bytes.to_vec()) else { return };
+    let Ok(text) = model::input::text_of(bytes.to_vec()) else {
+        return;
+    };
     if let Ok(platform) = model::platformfile::from_toml(&text) {
         assert_eq!(platform.check(), Ok(()));
         model::hierarchy::Hierarchy::of(&platform).to_text();

@@ -6,7 +6,13 @@ use model::{Bytes, CpuSet, Delay, Duration};
 
 fn round_trip<T: std::str::FromStr + std::fmt::Display + PartialEq>(text: &str) {
     if let Ok(value) = text.parse::<T>() {
-        assert!(value.to_string().parse::<T>().is_ok_and(|again| again == value), "{text}: {value}");
+        assert!(
+            value
+                .to_string()
+                .parse::<T>()
+                .is_ok_and(|again| again == value),
+            "{text}: {value}"
+        );
     }
 }
 

@@ -36,15 +36,24 @@ fn respond(tasks: &[Timing], task: usize, a: u64) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_worst_response_is_that_of_the_worst_offset(
         set in prop::collection::vec((1u64..=4, 2u64..=12, 1u64..=16), 1..=4),
     ) {
-        let mut tasks: Vec<Timing> = set.iter().map(|(e, p, d)| Timing {
-            wcet: Duration::from_nanos(*e), period: Duration::from_nanos(*p), deadline: Duration::from_nanos(*d),
-        }).collect();
+        let mut tasks: Vec<Timing> = set
+            .iter()
+            .map(|(e, p, d)| Timing {
+                wcet: Duration::from_nanos(*e),
+                period: Duration::from_nanos(*p),
+                deadline: Duration::from_nanos(*d),
+            })
+            .collect();
         while exact::cmp_sum(tasks.iter().map(Timing::utilization), Ratio::ONE).is_gt() {
             tasks.pop();
         }

@@ -264,12 +264,29 @@ proptest! {
                 let mut t = [(x >> a).max(1), (y >> b).max(1), (z >> c).max(1)];
                 t.sort_unstable();
                 // Mostly e ≤ D ≤ p.
-                let (wcet, deadline, period) = if x % 16 == 0 { (t[2], t[0], t[1]) } else { (t[0], t[1], t[2]) };
+                let (wcet, deadline, period) = if x % 16 == 0 {
+                    (t[2], t[0], t[1])
+                } else {
+                    (t[0], t[1], t[2])
+                };
                 task(wcet, period, deadline)
             })
             .collect();
         // Slow convergence ends in a limit; a few sets are enough to wait for.
-        for name in ["GFB", "BAK", "BCL", "LOAD", "FFDBF", "GDM-DENSITY", "DA", "WC", "PD2", "EDF-FM", "NPS-F", "C-NPS-F"] {
+        for name in [
+            "GFB",
+            "BAK",
+            "BCL",
+            "LOAD",
+            "FFDBF",
+            "GDM-DENSITY",
+            "DA",
+            "WC",
+            "PD2",
+            "EDF-FM",
+            "NPS-F",
+            "C-NPS-F",
+        ] {
             let _ = answer(name, &tasks, m);
         }
         let _ = devi_anderson::tardiness_bounds(&tasks, m);

@@ -193,7 +193,11 @@ fn slow_pack(tasks: &[Timing], sizes: &[u32], fit: Fit) -> Option<Vec<u32>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(1_000),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn exact_edf_agrees_with_the_demand_bound_at_every_instant(set in small_set(5)) {
@@ -202,15 +206,24 @@ proptest! {
 
     #[test]
     fn response_times_agree_with_running_the_schedule(set in small_set(4)) {
-        for priority in [Priority::RateMonotonic, Priority::DeadlineMonotonic, Priority::Given] {
+        for priority in [
+            Priority::RateMonotonic,
+            Priority::DeadlineMonotonic,
+            Priority::Given,
+        ] {
             let fast = response_times(&set, priority);
             let slow = slow_responses(&set, priority);
             for (fast, slow) in fast.iter().zip(&slow) {
-                let expected = slow.map_or(Response::Late, |r| Response::Within(Duration::from_nanos(r)));
+                let expected = slow.map_or(Response::Late, |r| {
+                    Response::Within(Duration::from_nanos(r))
+                });
                 prop_assert_eq!(*fast, expected);
             }
             // Above U = 1 some task is late at last, in a busy period that never ends.
-            prop_assert_eq!(fixed_priority::decide(&set, priority), Ok(slow.iter().all(Option::is_some)));
+            prop_assert_eq!(
+                fixed_priority::decide(&set, priority),
+                Ok(slow.iter().all(Option::is_some))
+            );
         }
     }
 
@@ -223,10 +236,21 @@ proptest! {
 
     #[test]
     fn bounds_agree_with_rationals_and_imply_response_times(set in small_set(5)) {
-        let set: Vec<Timing> = set.iter().map(|t| task(t.wcet.nanos().min(t.period.nanos()), t.period.nanos(), t.period.nanos())).collect();
+        let set: Vec<Timing> = set
+            .iter()
+            .map(|t| {
+                task(
+                    t.wcet.nanos().min(t.period.nanos()),
+                    t.period.nanos(),
+                    t.period.nanos(),
+                )
+            })
+            .collect();
         let n = set.len();
         let two = rational(2, 1);
-        let product = set.iter().fold(BigRational::one(), |p, t| p * (utilization(t) + BigRational::one()));
+        let product = set.iter().fold(BigRational::one(), |p, t| {
+            p * (utilization(t) + BigRational::one())
+        });
         prop_assert_eq!(hyperbolic(&set), Ok(product <= two));
         let factor = total(&set) / rational(n as u64, 1) + BigRational::one();
         prop_assert_eq!(liu_layland(&set), Ok(num_traits::pow(factor, n) <= two));
@@ -234,7 +258,10 @@ proptest! {
             prop_assert_eq!(hyperbolic(&set), Ok(true));
         }
         if hyperbolic(&set) == Ok(true) {
-            prop_assert_eq!(fixed_priority::decide(&set, Priority::RateMonotonic), Ok(true));
+            prop_assert_eq!(
+                fixed_priority::decide(&set, Priority::RateMonotonic),
+                Ok(true)
+            );
         }
     }
 
@@ -245,7 +272,10 @@ proptest! {
     ) {
         for (name, fit) in FITS {
             let mut scratch = Scratch::new();
-            let fast = scratch.pack(&set, &sizes, Order::DecreasingUtilization, fit).ok().map(<[u32]>::to_vec);
+            let fast = scratch
+                .pack(&set, &sizes, Order::DecreasingUtilization, fit)
+                .ok()
+                .map(<[u32]>::to_vec);
             prop_assert_eq!(fast, slow_pack(&set, &sizes, fit), "{}", name);
         }
     }
@@ -256,21 +286,38 @@ proptest! {
         m in 1u32..=4,
     ) {
         for (_, fit) in FITS {
-            for order in [Order::DecreasingUtilization, Order::DecreasingDensity, Order::Given] {
+            for order in [
+                Order::DecreasingUtilization,
+                Order::DecreasingDensity,
+                Order::Given,
+            ] {
                 match partition(&set, m, order, fit, Acceptance::Edf) {
-                    Ok(bins) => for b in 0..m {
-                        let inside: Vec<Timing> = set.iter().zip(&bins).filter(|(_, x)| **x == b).map(|(t, _)| *t).collect();
-                        prop_assert!(slow_edf(&inside));
-                    },
+                    Ok(bins) => {
+                        for b in 0..m {
+                            let inside: Vec<Timing> = set
+                                .iter()
+                                .zip(&bins)
+                                .filter(|(_, x)| **x == b)
+                                .map(|(t, _)| *t)
+                                .collect();
+                            prop_assert!(slow_edf(&inside));
+                        }
+                    }
                     // A task alone on a processor always fits if it is schedulable at all.
-                    Err(task) => prop_assert!(set.len() > m as usize || !slow_edf(&[set[task as usize]])),
+                    Err(task) => {
+                        prop_assert!(set.len() > m as usize || !slow_edf(&[set[task as usize]]))
+                    }
                 }
             }
         }
     }
 
     #[test]
-    fn a_longer_wcet_never_helps_one_processor(set in small_set(5), which in 0usize..5, extra in 1u64..4) {
+    fn a_longer_wcet_never_helps_one_processor(
+        set in small_set(5),
+        which in 0usize..5,
+        extra in 1u64..4,
+    ) {
         let mut longer = set.clone();
         let at = which % set.len();
         longer[at] = longer[at].inflated(Duration::from_nanos(extra));
@@ -278,7 +325,10 @@ proptest! {
             prop_assert_eq!(edf::decide(&set), Ok(true));
         }
         if fixed_priority::decide(&longer, Priority::DeadlineMonotonic) == Ok(true) {
-            prop_assert_eq!(fixed_priority::decide(&set, Priority::DeadlineMonotonic), Ok(true));
+            prop_assert_eq!(
+                fixed_priority::decide(&set, Priority::DeadlineMonotonic),
+                Ok(true)
+            );
         }
     }
 }

@@ -70,32 +70,60 @@ fn free(platform: &Platform, all: bool) -> Profile {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 12,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn zero_costs_change_no_verdict(set in sets(), m in 1u32..=4) {
         let platform = Platform::symmetric(m);
         let profiles = [free(&platform, false), free(&platform, true)];
-        let zero = Costs { cpmd: Some(Duration::ZERO), ..Costs::NONE };
+        let zero = Costs {
+            cpmd: Some(Duration::ZERO),
+            ..Costs::NONE
+        };
         let costs = [Costs::NONE, zero]
             .into_iter()
-            .chain(profiles.iter().map(|p| Costs { profile: Some(p), ..Costs::NONE }));
+            .chain(profiles.iter().map(|p| Costs {
+                profile: Some(p),
+                ..Costs::NONE
+            }));
         let costs: Vec<Costs<'_>> = costs.collect();
         for spec in specs() {
             for guarantee in [Guarantee::Hard, Guarantee::Soft] {
                 let verdict = |costs: &Costs<'_>| {
                     let only = std::slice::from_ref(&spec);
-                    let judged = policies::judge(&set, &platform, only, guarantee, costs, &Silent).ok()?;
-                    let decided = policies::decide(&set, &platform, &spec, guarantee, costs).unwrap();
+                    let judged =
+                        policies::judge(&set, &platform, only, guarantee, costs, &Silent).ok()?;
+                    let decided =
+                        policies::decide(&set, &platform, &spec, guarantee, costs).unwrap();
                     let v = judged.policies.into_iter().next().unwrap();
-                    Some((decided, v.schedulable, v.refuted, v.decided_by, v.heuristic, v.assignment))
+                    Some((
+                        decided,
+                        v.schedulable,
+                        v.refuted,
+                        v.decided_by,
+                        v.heuristic,
+                        v.assignment,
+                    ))
                 };
                 let usual = verdict(&Costs::NONE);
                 for costs in &costs {
                     for accounting in Accounting::ALL {
-                        let costs = Costs { accounting: Some(accounting), ..*costs };
+                        let costs = Costs {
+                            accounting: Some(accounting),
+                            ..*costs
+                        };
                         prop_assert_eq!(
-                            &verdict(&costs), &usual, "{} {} {} {:?}", spec, guarantee, accounting, costs
+                            &verdict(&costs),
+                            &usual,
+                            "{} {} {} {:?}",
+                            spec,
+                            guarantee,
+                            accounting,
+                            costs
                         );
                     }
                 }
@@ -115,19 +143,47 @@ proptest! {
             let Ok(Ok(Some(assignment))) = assign(&spec, &set, &platform, &How::default()) else {
                 continue;
             };
-            for charge in [one_delay, CacheCharge::Twice, CacheCharge::Paper, any, fixed] {
+            for charge in [
+                one_delay,
+                CacheCharge::Twice,
+                CacheCharge::Paper,
+                any,
+                fixed,
+            ] {
                 let system = System {
                     delays: &delays,
-                    guarantee: if hard { Guarantee::Hard } else { Guarantee::Soft },
+                    guarantee: if hard {
+                        Guarantee::Hard
+                    } else {
+                        Guarantee::Soft
+                    },
                     charge,
                     ..System::free(&platform)
                 };
                 prop_assert!(system.is_free());
                 let accounted = account(set.timings(), &assignment, &system);
-                prop_assert!(accounted.parts.iter().all(|p| p.total().is_zero()), "{} {:?}", spec, charge);
+                prop_assert!(
+                    accounted.parts.iter().all(|p| p.total().is_zero()),
+                    "{} {:?}",
+                    spec,
+                    charge
+                );
                 prop_assert_eq!(&accounted.inflated, set.timings(), "{} {:?}", spec, charge);
-                let plain = holds(set.timings(), &assignment, &System { charge: CacheCharge::Twice, ..system });
-                prop_assert_eq!(holds(set.timings(), &assignment, &system), plain, "{} {:?}", spec, charge);
+                let plain = holds(
+                    set.timings(),
+                    &assignment,
+                    &System {
+                        charge: CacheCharge::Twice,
+                        ..system
+                    },
+                );
+                prop_assert_eq!(
+                    holds(set.timings(), &assignment, &system),
+                    plain,
+                    "{} {:?}",
+                    spec,
+                    charge
+                );
             }
         }
     }
@@ -140,7 +196,11 @@ proptest! {
         let delay = Duration::from_micros(us);
         let longer: Vec<Timing> = set.timings().iter().map(|t| t.inflated(delay)).collect();
         let longer = TaskSet::to_judge(longer).unwrap();
-        let costs = Costs { cpmd: Some(delay), accounting: Some(Accounting::OneDelay), ..Costs::NONE };
+        let costs = Costs {
+            cpmd: Some(delay),
+            accounting: Some(Accounting::OneDelay),
+            ..Costs::NONE
+        };
         for spec in specs().iter().filter(|spec| !spec.info().quantum_driven) {
             for guarantee in [Guarantee::Hard, Guarantee::Soft] {
                 let with = policies::decide(&set, &platform, spec, guarantee, &costs);
@@ -150,10 +210,16 @@ proptest! {
             let Ok(Ok(Some(assignment))) = assign(spec, &longer, &platform, &How::default()) else {
                 continue;
             };
-            let system = System { charge: CacheCharge::OneDelay(delay), ..System::free(&platform) };
+            let system = System {
+                charge: CacheCharge::OneDelay(delay),
+                ..System::free(&platform)
+            };
             let accounted = account(set.timings(), &assignment, &system);
             prop_assert_eq!(&accounted.inflated, longer.timings(), "{}", spec);
-            let all_have = accounted.parts.iter().all(|p| p.total() == delay && p[Kind::Cpmd] == delay);
+            let all_have = accounted
+                .parts
+                .iter()
+                .all(|p| p.total() == delay && p[Kind::Cpmd] == delay);
             prop_assert!(all_have, "{}", spec);
             // Slices together pay the delay of their job.
             if let Assignment::Slices(_) = assignment {

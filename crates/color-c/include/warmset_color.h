@@ -1,10 +1,12 @@
 /* Colored heaps: memory whose page colors follow from what its user names, or from the task.
  *
- * A process attaches to the memory server (`warmset color serve`) by the first call, or by warmset_color_attach. It then
- * has colors 0 to warmset_colors() - 1: those that the operator granted it (`warmset color grant`), as super colors. The
- * environment may say WARMSET_COLOR_SOCKET (the server), WARMSET_COLORS (page colors to use, such as 0-3), WARMSET_HEAPS (how
- * many colors to make of them) and WARMSET_COLOR_BY=task (the color is the number of the task modulo the number of colors;
- * colors that are named are ignored). All functions may be called by any thread; memory may be freed by another one.
+ * A process attaches to the memory server (`warmset color serve`) by the first call, or by
+ * warmset_color_attach. It then has colors 0 to warmset_colors() - 1: those that the operator
+ * granted it (`warmset color grant`), as super colors. The environment may say WARMSET_COLOR_SOCKET
+ * (the server), WARMSET_COLORS (page colors to use, such as 0-3), WARMSET_HEAPS (how many colors to
+ * make of them) and WARMSET_COLOR_BY=task (the color is the number of the task modulo the number of
+ * colors; colors that are named are ignored). All functions may be called by any thread; memory may
+ * be freed by another one.
  * What fails says why on standard error, and sets errno. Link with -lwarmset_color.
  */
 #ifndef WARMSET_COLOR_H
@@ -21,7 +23,8 @@ int warmset_color_attach(const char *socket);
 /* How many colors there are; 0 where the process cannot be attached. */
 unsigned warmset_colors(void);
 
-/* The malloc family in a color; NULL where no more can be had, or the color is beyond the last one. */
+/* The malloc family in a color; NULL where no more can be had, or the color is beyond the last
+ * one. */
 void *warmset_malloc(size_t size, unsigned color);
 void *warmset_calloc(size_t number, size_t size, unsigned color);
 void *warmset_aligned_alloc(size_t alignment, size_t size, unsigned color);

@@ -1,4 +1,5 @@
-// Colored heaps for C++: `new (warmset::color(3)) T`, `warmset::destroy(pointer)`, and an allocator for containers
+// Colored heaps for C++: `new (warmset::color(3)) T`, `warmset::destroy(pointer)`, and
+// an allocator for containers
 // (004 Fig. 8). See warmset_color.h.
 #ifndef WARMSET_COLOR_HPP
 #define WARMSET_COLOR_HPP
@@ -18,7 +19,8 @@ struct color {
     unsigned number;
 };
 
-// Ends an object that was made with `new (warmset::color(n))`; a plain `delete` would give it to another heap.
+// Ends an object that was made with `new (warmset::color(n))`; a plain `delete` would give it to
+// another heap.
 template <class T> void destroy(T *object) noexcept {
     if (object) {
         object->~T();
@@ -44,7 +46,8 @@ std::unique_ptr<T, deleter> make_unique(color of, Arguments &&...arguments) {
     }
 }
 
-// For containers: std::vector<double, warmset::allocator<double>> samples{warmset::allocator<double>(warmset::color(2))};
+// For containers: std::vector<double, warmset::allocator<double>>
+// samples{warmset::allocator<double>(warmset::color(2))};
 template <class T> struct allocator {
     using value_type = T;
     explicit allocator(color of = color()) noexcept : of(of) {}
@@ -64,7 +67,8 @@ template <class T> struct allocator {
 
 } // namespace warmset
 
-// `new (warmset::color(3)) T(…)` and `new (warmset::color(3)) double[512]` (end these with warmset_free).
+// `new (warmset::color(3)) T(…)` and `new (warmset::color(3)) double[512]` (end these with
+// warmset_free).
 inline void *operator new(std::size_t size, warmset::color of) {
     if (void *memory = warmset_malloc(size, of.number)) return memory;
     throw std::bad_alloc();

@@ -478,7 +478,9 @@ fn main() -> ExitCode {
         return scenario(what, Path::new(path));
     }
     macro_rules! tests {
-        ($($name:ident),+ $(,)?) => { [$((stringify!($name).to_owned(), $name as support::Test)),+] };
+        ($($name:ident),+ $(,)?) => {
+        [$((stringify!($name).to_owned(), $name as support::Test)),+]
+    };
     }
     support::main(tests!(
         a_run_that_is_killed_leaves_nobody_behind,

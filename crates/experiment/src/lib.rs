@@ -1,9 +1,10 @@
-//! The experiments of the papers on cache partitions, on this machine: 001 §5 and 004 §IV; and on overheads.
+//! The experiments of the papers on this machine: on cache partitions (001 §5, 004 §IV), and on
+//! what scheduling costs (002 §5.1).
 //!
 //! [`short`] are short tasks that are activated after a flood of the cache, [`slices`] a long one
 //! that is interrupted, [`combined`] both at once. [`prepared`] is what they stand on: colors and
 //! memory of them; [`flood`] is the flooder. [`multicore`] are periodic tasks on all processors, on
-//! the engine in real time. [`overheads`] is what scheduling costs there (002 §5.1).
+//! the engine in real time. [`overheads`] is what scheduling costs there.
 
 #![forbid(unsafe_code)]
 

@@ -160,7 +160,11 @@ fn recipes_that_cannot_be_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// Whole microseconds, positive, WCET within the deadline, and never above the cap.
     #[test]
@@ -177,7 +181,11 @@ proptest! {
         let bound = Ratio::new(hundredths, 100).unwrap();
         let fill = if scale { Fill::Scale } else { Fill::Drop };
         let made = recipe(
-            Amount::Cap { utilizations: name.parse().unwrap(), cap: bound, fill },
+            Amount::Cap {
+                utilizations: name.parse().unwrap(),
+                cap: bound,
+                fill,
+            },
             periods,
             deadlines,
         );
@@ -196,11 +204,28 @@ proptest! {
     #[test]
     fn totals_are_kept(seed: u64, tasks in 2..60_u32, percent in 10..60_u64, discard: bool) {
         // UUniFast-Discard finds vectors only far from the number of tasks.
-        let percent = if discard { percent.div_ceil(3) } else { percent };
+        let percent = if discard {
+            percent.div_ceil(3)
+        } else {
+            percent
+        };
         let bound = Ratio::new(u64::from(tasks) * percent, 100).unwrap();
-        let method = if discard { Method::UunifastDiscard } else { Method::RandFixedSum };
-        let amount = Amount::Total { method, tasks, total: bound, range: Range::ALL };
-        let set = recipe(amount, "short", "implicit").prepare().unwrap().draw(seed, 0).unwrap();
+        let method = if discard {
+            Method::UunifastDiscard
+        } else {
+            Method::RandFixedSum
+        };
+        let amount = Amount::Total {
+            method,
+            tasks,
+            total: bound,
+            range: Range::ALL,
+        };
+        let set = recipe(amount, "short", "implicit")
+            .prepare()
+            .unwrap()
+            .draw(seed, 0)
+            .unwrap();
         prop_assert_eq!(set.len(), tasks as usize);
         prop_assert!(set.cmp_utilization(bound).is_le());
         prop_assert!(set.utilization_f64() > bound.to_f64() - 2.0 / 3000.0);

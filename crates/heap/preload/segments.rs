@@ -45,7 +45,9 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
     Some(Line {
         start: hexadecimal(range.next()?)?,
         end: hexadecimal(range.next()?)?,
-        protection: right(0, b'r', sys::READ) | right(1, b'w', sys::WRITE) | right(2, b'x', EXECUTE),
+        protection: right(0, b'r', sys::READ)
+            | right(1, b'w', sys::WRITE)
+            | right(2, b'x', EXECUTE),
         path,
     })
 }

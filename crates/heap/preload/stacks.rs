@@ -24,7 +24,11 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn pthread_self() -> usize;
     fn pthread_attr_setstack(attributes: *mut c_void, at: *mut c_void, size: usize) -> c_int;
-    fn pthread_attr_getstack(attributes: *const c_void, at: *mut *mut c_void, size: *mut usize) -> c_int;
+    fn pthread_attr_getstack(
+        attributes: *const c_void,
+        at: *mut *mut c_void,
+        size: *mut usize,
+    ) -> c_int;
     fn pthread_attr_destroy(attributes: *mut c_void) -> c_int;
     fn pthread_key_create(key: *mut c_uint, end: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;

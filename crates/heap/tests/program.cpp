@@ -1,4 +1,5 @@
-// What ordinary programs do to memory, threads and processes; exits with the line of what went wrong.
+// What ordinary programs do to memory, threads and processes; exits with the line of what went
+// wrong.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -51,7 +52,8 @@ static void fork_here() {
 
 static void mappings() {
     const size_t page = 4096, size = 100 * page;
-    char *at = static_cast<char *>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char *at = static_cast<char *>(
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     CHECK(at != MAP_FAILED);
     for (size_t i = 0; i < size; i++) CHECK(at[i] == 0);
     std::memset(at, 1, size);
@@ -61,10 +63,13 @@ static void mappings() {
     CHECK(mprotect(at, page, PROT_READ | PROT_WRITE) == 0);
     CHECK(madvise(at + 50 * page, page, MADV_DONTNEED) == 0);
     CHECK(at[50 * page] == 0 && at[51 * page] == 1);
-    char *moved = static_cast<char *>(mremap(at + 40 * page, 60 * page, 200 * page, MREMAP_MAYMOVE));
-    CHECK(moved != MAP_FAILED && moved[0] == 1 && moved[10 * page] == 0 && moved[59 * page] == 1 && moved[199 * page] == 0);
+    char *moved =
+        static_cast<char *>(mremap(at + 40 * page, 60 * page, 200 * page, MREMAP_MAYMOVE));
+    CHECK(moved != MAP_FAILED && moved[0] == 1 && moved[10 * page] == 0 && moved[59 * page] == 1);
+    CHECK(moved[199 * page] == 0);
     CHECK(munmap(moved, 200 * page) == 0 && munmap(at, 10 * page) == 0);
-    at = static_cast<char *>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    at = static_cast<char *>(
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     CHECK(at != MAP_FAILED);
     for (size_t i = 0; i < size; i++) CHECK(at[i] == 0);
     CHECK(mprotect(at + page, page, PROT_NONE) == 0);
@@ -84,13 +89,15 @@ int main() {
     void *result = nullptr;
     CHECK(pthread_create(&waiting, nullptr, waits, nullptr) == 0);
     fork_here();
-    CHECK(pthread_cancel(waiting) == 0 && pthread_join(waiting, &result) == 0 && result == PTHREAD_CANCELED);
+    CHECK(pthread_cancel(waiting) == 0 && pthread_join(waiting, &result) == 0);
+    CHECK(result == PTHREAD_CANCELED);
     std::vector<std::thread> threads;
     for (int i = 0; i < 6; i++)
         threads.emplace_back([i] {
             CHECK(deep(3000) == 3000);
             std::vector<std::string> own;
-            for (int k = 0; k < 5000; k++) own.push_back(std::to_string(k) + " and a tail that makes it longer");
+            for (int k = 0; k < 5000; k++)
+                own.push_back(std::to_string(k) + " and a tail that makes it longer");
             for (int k = 0; k < 5000; k++) CHECK(own[k][0] == std::to_string(k)[0]);
             try {
                 throw std::runtime_error("thrown");
@@ -103,7 +110,8 @@ int main() {
     fork_here();
     mappings();
     void *aligned = nullptr;
-    CHECK(posix_memalign(&aligned, 4096, 100) == 0 && reinterpret_cast<size_t>(aligned) % 4096 == 0);
+    CHECK(posix_memalign(&aligned, 4096, 100) == 0);
+    CHECK(reinterpret_cast<size_t>(aligned) % 4096 == 0);
     std::free(aligned);
     char *grown = nullptr;
     for (size_t size = 1; size < 3000000; size = size * 2 + 1) {

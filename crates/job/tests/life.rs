@@ -196,7 +196,10 @@ proptest! {
     /// its predecessor is over.
     #[test]
     fn jobs_end_once_each_in_order_behind_tardy_predecessors(
-        jobs in vec(given(), 1..12), turns in turns(), enforcement in enforcements(), late in 0..9u64,
+        jobs in vec(given(), 1..12),
+        turns in turns(),
+        enforcement in enforcements(),
+        late in 0..9u64,
     ) {
         let ended = Engine::new(&jobs, &turns, enforcement, late).run();
         prop_assert_eq!(ended.len(), jobs.len());
@@ -213,7 +216,9 @@ proptest! {
     /// up exactly.
     #[test]
     fn a_job_that_is_looked_at_in_time_keeps_to_its_limits(
-        jobs in vec(given(), 1..12), turns in turns(), enforcement in enforcements(),
+        jobs in vec(given(), 1..12),
+        turns in turns(),
+        enforcement in enforcements(),
     ) {
         for job in Engine::new(&jobs, &turns, enforcement, 0).run() {
             let slices = &jobs[job.number as usize].slices;
@@ -229,7 +234,9 @@ proptest! {
                 }
             }
             let used: u64 = slices[..job.parts as usize].iter().sum();
-            let room = slices.get(job.parts as usize).map_or(u64::MAX, |last| used + last);
+            let room = slices
+                .get(job.parts as usize)
+                .map_or(u64::MAX, |last| used + last);
             prop_assert!(used <= job.executed && job.executed <= room);
         }
     }
@@ -238,10 +245,17 @@ proptest! {
     /// twice, however late a limit is looked at.
     #[test]
     fn all_that_is_demanded_is_executed_or_left_to_the_next_job(
-        jobs in vec(given(), 1..12), turns in turns(), enforcement in enforcements(), late in 0..9u64,
+        jobs in vec(given(), 1..12),
+        turns in turns(),
+        enforcement in enforcements(),
+        late in 0..9u64,
     ) {
         let mut owed = 0;
-        for (job, given) in Engine::new(&jobs, &turns, enforcement, late).run().iter().zip(&jobs) {
+        for (job, given) in Engine::new(&jobs, &turns, enforcement, late)
+            .run()
+            .iter()
+            .zip(&jobs)
+        {
             owed += given.demand;
             prop_assert!(job.executed <= owed);
             owed -= job.executed;
@@ -259,7 +273,12 @@ proptest! {
         let mut behind = 0;
         for (number, cut) in ends.into_iter().enumerate() {
             prop_assert!(!life.awaits(number as u64) && life.awaits(number as u64 + 1));
-            life.begin(Begin { release: at(0), deadline: at(9), demand: None, budget: Some(ns(BUDGET)) });
+            life.begin(Begin {
+                release: at(0),
+                deadline: at(9),
+                demand: None,
+                budget: Some(ns(BUDGET)),
+            });
             life.ready(None);
             life.start(3, at(0));
             prop_assert_eq!(life.look_at(at(7), &limits), at(7 + BUDGET));
@@ -421,12 +440,30 @@ proptest! {
             for task in 0..4 {
                 let lives = || world.domains.iter().map(|domain| &domain[task]);
                 let here = lives().filter(|life| life.state() != State::Away).count();
-                let under_way = world.letters.iter().filter(|letter| letter.1 == task).count();
+                let under_way = world
+                    .letters
+                    .iter()
+                    .filter(|letter| letter.1 == task)
+                    .count();
                 prop_assert_eq!(here + under_way, 1);
-                prop_assert!(lives().filter(|life| life.state() == State::Running).count() <= 1);
-                let of_letters = world.letters.iter().filter(|l| l.1 == task).map(|l| l.2.number());
-                let of_domains = lives().filter(|l| l.state() != State::Away).map(Life::number);
-                prop_assert_eq!(of_domains.chain(of_letters).next(), Some(world.completed[task]));
+                prop_assert!(
+                    lives()
+                        .filter(|life| life.state() == State::Running)
+                        .count()
+                        <= 1
+                );
+                let of_letters = world
+                    .letters
+                    .iter()
+                    .filter(|l| l.1 == task)
+                    .map(|l| l.2.number());
+                let of_domains = lives()
+                    .filter(|l| l.state() != State::Away)
+                    .map(Life::number);
+                prop_assert_eq!(
+                    of_domains.chain(of_letters).next(),
+                    Some(world.completed[task])
+                );
             }
         }
     }

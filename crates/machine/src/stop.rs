@@ -10,9 +10,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Signals that come within this time of the first are the same wish. `timeout` sends SIGTERM to its
-/// command and once more to the whole group, and what a terminal sends to a group `sudo` passes on
-/// as well: within microseconds, or milliseconds where processors are busy. People take longer.
+/// Signals that come within this time of the first are the same wish. `timeout` sends SIGTERM to
+/// its command and once more to the whole group, and what a terminal sends to a group `sudo` passes
+/// on as well: within microseconds, or milliseconds where processors are busy. People take longer.
 const ONE_WISH: Duration = Duration::from_millis(200);
 
 /// When the first signal came, in nanoseconds of the monotonic clock; 0: none has.
@@ -26,8 +26,8 @@ static LAST: AtomicI32 = AtomicI32::new(0);
 /// The signals cannot be handled.
 pub fn take_over() -> Result<()> {
     [SIGINT, SIGTERM].into_iter().try_for_each(|signal| {
-        // SAFETY: `came` does only what signal-safety(7) allows: it reads a clock and changes atomic
-        // words, and may remove a file and end the process.
+        // SAFETY: `came` does only what signal-safety(7) allows: it reads a clock and changes
+        // atomic words, and may remove a file and end the process.
         unsafe { signal_hook::low_level::register(signal, move || came(signal)) }
             .map(drop)
             .map_err(|e| Error::new(format!("cannot handle signal {signal}: {e}")))

@@ -333,7 +333,8 @@ mod tests {
         samples[2].on_processor = false;
         samples[3].late = STALL + 1;
         samples[4].warm.blocks[7] += 50_000_000;
-        samples[5].cold.blocks[7] += 50_000_000; // a cold walk that was disturbed says nothing about the delay
+        // A cold walk that was disturbed says nothing about the delay.
+        samples[5].cold.blocks[7] += 50_000_000;
         let causes = judge(&samples, &LINES);
         assert_eq!(
             causes[..6],
@@ -355,7 +356,10 @@ mod tests {
         /// The verdict on a sample is never harsher for a uniformly faster one, nor milder: as long
         /// as all its blocks stay below eight times an uncached block, its speed does not matter.
         #[test]
-        fn speed_alone_never_discards(seed in any::<u64>(), speeds in prop::collection::vec(150u64..6000, 20..100)) {
+        fn speed_alone_never_discards(
+            seed in any::<u64>(),
+            speeds in prop::collection::vec(150u64..6000, 20..100),
+        ) {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let samples: Vec<Evidence> = speeds.iter().map(|ns| calm(*ns, &mut rng)).collect();
             prop_assert!(judge(&samples, &LINES).iter().all(Option::is_none));

@@ -209,7 +209,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn statistics_stay_within_the_samples(ns in prop::collection::vec(-1_000_000i64..1_000_000, 2..200)) {
+        fn statistics_stay_within_the_samples(
+            ns in prop::collection::vec(-1_000_000i64..1_000_000, 2..200),
+        ) {
             let d = delays(&ns);
             let (low, high) = (*d.iter().min().unwrap(), *d.iter().max().unwrap());
             let m = mean(&d).unwrap();

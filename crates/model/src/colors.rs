@@ -256,7 +256,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(colors in prop::collection::btree_set(0u16..=Colors::HIGHEST, 0..40)) {
+        fn what_is_written_reads_back(
+            colors in prop::collection::btree_set(0u16..=Colors::HIGHEST, 0..40),
+        ) {
             let set: Colors = colors.into_iter().map(Color).collect();
             prop_assert_eq!(&set.to_string().parse::<Colors>().unwrap(), &set);
             prop_assert_eq!(&set.bitmap().parse::<Colors>().unwrap(), &set);

@@ -352,7 +352,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_larger_argument_never_costs_less(points in points(), a: u64, b: u64, near in 0..220u64, step in 0..30u64) {
+        fn a_larger_argument_never_costs_less(
+            points in points(),
+            a: u64,
+            b: u64,
+            near in 0..220u64,
+            step in 0..30u64,
+        ) {
             let (a, b) = (a.min(b), a.max(b));
             prop_assert!(read(&points, a).value <= read(&points, b).value);
             prop_assert!(read(&points, near).value <= read(&points, near + step).value);
@@ -368,7 +374,11 @@ mod tests {
         }
 
         #[test]
-        fn what_lies_outside_is_flagged_and_nothing_else(points in points(), far: u64, near in 0..220u64) {
+        fn what_lies_outside_is_flagged_and_nothing_else(
+            points in points(),
+            far: u64,
+            near in 0..220u64,
+        ) {
             for x in [far, near, 0, u64::MAX] {
                 let inside = points[0].0 <= x && x <= points[points.len() - 1].0;
                 prop_assert_eq!(read(&points, x).extrapolated, !inside);
@@ -377,10 +387,19 @@ mod tests {
 
         #[test]
         fn between_two_points_the_value_is_the_line_rounded_up(
-            left in 0..1_000_000u64, run in 1..1_000_000u64, at in 0.0..1.0f64, low: i32, rise in 0..1_000_000i64,
+            left in 0..1_000_000u64,
+            run in 1..1_000_000u64,
+            at in 0.0..1.0f64,
+            low: i32,
+            rise in 0..1_000_000i64,
         ) {
             let x = left + (at * run as f64) as u64;
-            let value = read(&[(left, i64::from(low)), (left + run, i64::from(low) + rise)], x).value.nanos();
+            let value = read(
+                &[(left, i64::from(low)), (left + run, i64::from(low) + rise)],
+                x,
+            )
+            .value
+            .nanos();
             // value - 1 < low + rise · (x - left) / run <= value, in integers.
             let line = i128::from(rise) * i128::from(x - left);
             let climb = i128::from(value - i64::from(low)) * i128::from(run);

@@ -56,7 +56,9 @@ proptest! {
     }
 
     #[test]
-    fn batch_lines_never_panic(text in "(\\{\"id\":1,\"m\":[0-9]{1,2},\"tasks\":\\[\\{)?[ -~]{0,60}") {
+    fn batch_lines_never_panic(
+        text in "(\\{\"id\":1,\"m\":[0-9]{1,2},\"tasks\":\\[\\{)?[ -~]{0,60}",
+    ) {
         if let Err(e) = taskfile::from_batch_line(&text) {
             prop_assert!(is_one_line(&e), "{}", e);
         }

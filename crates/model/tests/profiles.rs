@@ -199,12 +199,16 @@ proptest! {
     #[test]
     fn no_text_makes_the_readers_panic(text in "\\PC*", table in "[A-Z0-9,.\\-\\n ]*") {
         let _ = profilefile::from_toml(&text);
-        let _ = import(&Profile::new("x", Provenance::default()), &table, &meaning(Statistic::Average));
+        let _ = import(
+            &Profile::new("x", Provenance::default()),
+            &table,
+            &meaning(Statistic::Average),
+        );
     }
 
     #[test]
     fn cache_delays_go_through_schedcats_table_and_back(
-        values in prop::collection::vec(prop::collection::vec(-1_000..10_000_000i64, 4), 1..8)
+        values in prop::collection::vec(prop::collection::vec(-1_000..10_000_000i64, 4), 1..8),
     ) {
         let mut text = "WSS,L1,L2,L3,MEM\n".to_owned();
         for (row, cells) in values.iter().enumerate() {
@@ -215,7 +219,12 @@ proptest! {
             }
             text.push('\n');
         }
-        let (profile, skipped) = import(&Profile::new("x", Provenance::default()), &text, &meaning(Statistic::Maximum)).unwrap();
+        let (profile, skipped) = import(
+            &Profile::new("x", Provenance::default()),
+            &text,
+            &meaning(Statistic::Maximum),
+        )
+        .unwrap();
         prop_assert!(skipped.is_empty());
         for (row, cells) in values.iter().enumerate() {
             for (column, ns) in cells.iter().enumerate() {
@@ -226,7 +235,12 @@ proptest! {
         }
         let (again, left_out) = export_cpmd(&profile, &meaning(Statistic::Maximum)).unwrap();
         prop_assert!(left_out.is_empty());
-        let (reread, _) = import(&Profile::new("x", Provenance::default()), &again, &meaning(Statistic::Maximum)).unwrap();
+        let (reread, _) = import(
+            &Profile::new("x", Provenance::default()),
+            &again,
+            &meaning(Statistic::Maximum),
+        )
+        .unwrap();
         prop_assert_eq!(reread, profile);
     }
 }

@@ -153,13 +153,20 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn what_is_found_evicts_in_truth(seed in 0u64..1000, ways in 2usize..17, colors in 1u16..33) {
+        fn what_is_found_evicts_in_truth(
+            seed in 0u64..1000,
+            ways in 2usize..17,
+            colors in 1u16..33,
+        ) {
             // One measurement in twenty is disturbed.
             let pages = usize::from(colors) * ways * 3;
             let mut fake = Fake::new(pages, colors, ways, 20, seed);
             let candidates: Vec<PageId> = (1..pages as PageId).collect();
             if let Some(set) = reduce(&mut fake, &mut random(), 0, &candidates, ways, &|| false) {
-                let rivals = set.iter().filter(|p| fake.colors[**p as usize] == fake.colors[0]).count();
+                let rivals = set
+                    .iter()
+                    .filter(|p| fake.colors[**p as usize] == fake.colors[0])
+                    .count();
                 // A set may come out one short when three disturbances agree; it is checked by who
                 // uses it.
                 prop_assert!(rivals + 1 >= ways, "{rivals} of {ways}");

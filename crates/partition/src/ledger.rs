@@ -344,8 +344,11 @@ impl Ledger {
     /// One of them is not the client's; nothing is given back then.
     pub fn give_back(&mut self, client: ClientId, tiles: &[TileId]) -> Result<()> {
         for id in tiles {
-            if !matches!(self.tiles.get(id), Some((_, State::Held(holder, _))) if self.is_same(*holder, client))
-            {
+            let is_held = match self.tiles.get(id) {
+                Some((_, State::Held(holder, _))) => self.is_same(*holder, client),
+                _ => false,
+            };
+            if !is_held {
                 return Err(Error::new(format!("tile {id} is not held by this process"))
                     .remedy("give back what was taken over this connection"));
             }

@@ -405,13 +405,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_is_exclusive_is_alone_and_who_fits_fits(sizes in prop::collection::vec(0u64..1200, 1..12), colors in 3u16..40) {
+        fn who_is_exclusive_is_alone_and_who_fits_fits(
+            sizes in prop::collection::vec(0u64..1200, 1..12),
+            colors in 3u16..40,
+        ) {
             let tasks = set(&sizes.iter().map(|kib| (*kib, "")).collect::<Vec<_>>());
             let p = plan(&tasks, Scheme::Auto, &supply(colors)).unwrap();
             prop_assert_eq!(p.tasks.len(), sizes.iter().filter(|s| **s > 0).count());
             for share in &p.tasks {
-                prop_assert!(!share.colors.is_empty() && share.colors.intersection(&p.system).is_empty());
-                let holders = p.tasks.iter().filter(|o| !o.colors.intersection(&share.colors).is_empty()).count();
+                prop_assert!(
+                    !share.colors.is_empty() && share.colors.intersection(&p.system).is_empty()
+                );
+                let holders = p
+                    .tasks
+                    .iter()
+                    .filter(|o| !o.colors.intersection(&share.colors).is_empty())
+                    .count();
                 prop_assert_eq!(share.exclusive, holders == 1);
                 let wss = tasks.wss(share.task).unwrap().get();
                 prop_assert_eq!(share.fits, wss <= share.colors.len() as u64 * (64 << 10));

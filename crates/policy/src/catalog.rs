@@ -52,7 +52,9 @@ macro_rules! policies {
             /// A parameter without meaning; a set or an assignment that the policy cannot run.
             pub fn plan(&self, setup: &Setup<'_>) -> Result<AnyPlan> {
                 match self.info().name {
-                    $(name if name == $module::INFO.name => $module::plan(self, setup).map(AnyPlan::$module),)*
+                    $(name if name == $module::INFO.name => {
+                        $module::plan(self, setup).map(AnyPlan::$module)
+                    })*
                     _ => Err(self.error("the policy is not in the catalog")),
                 }
             }

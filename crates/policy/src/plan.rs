@@ -139,7 +139,8 @@ impl Setup<'_> {
             .iter()
             .enumerate()
             .map(|(index, cluster)| {
-                let cpus: Vec<CpuId> = order.iter().copied().filter(|c| cluster.contains(*c)).collect();
+                let inside = order.iter().copied().filter(|c| cluster.contains(*c));
+                let cpus: Vec<CpuId> = inside.collect();
                 if cpus.len() != cluster.len() || cpus.is_empty() {
                     return Err(Error::new(format!(
                         "the assignment uses the processors {cluster}, of which `{}` does not have all",

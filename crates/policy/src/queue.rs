@@ -145,7 +145,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_sorted_set(steps in prop::collection::vec((0u32..30, 0u64..6, 0u8..4), 1..200)) {
+        fn it_agrees_with_a_sorted_set(
+            steps in prop::collection::vec((0u32..30, 0u64..6, 0u8..4), 1..200),
+        ) {
             let mut queue = Queue::new(30);
             let mut sorted = BTreeSet::new();
             for (task, priority, what) in steps {

@@ -314,7 +314,10 @@ mod tests {
         fn the_smallest_key_wins_and_ties_go_to_the_lower_entry(
             n in 1usize..90,
             is_narrow: bool,
-            steps in prop::collection::vec((0usize..90, prop_oneof![0u64..8, Just(Tournament::NEVER)]), 1..60),
+            steps in prop::collection::vec(
+                (0usize..90, prop_oneof![0u64..8, Just(Tournament::NEVER)]),
+                1..60,
+            ),
         ) {
             let last = if is_narrow { 1000 } else { Tournament::NEVER };
             let mut tree = Tournament::until(n, last);
@@ -323,9 +326,15 @@ mod tests {
                 let entry = entry % n;
                 tree.set(entry, key);
                 keys[entry] = key;
-                let (best, least) = keys.iter().enumerate().min_by_key(|(i, k)| (**k, *i)).unwrap();
+                let (best, least) = keys
+                    .iter()
+                    .enumerate()
+                    .min_by_key(|(i, k)| (**k, *i))
+                    .unwrap();
                 if *least == Tournament::NEVER {
-                    prop_assert!(tree.key() > last || !is_narrow && tree.key() == Tournament::NEVER);
+                    prop_assert!(
+                        tree.key() > last || !is_narrow && tree.key() == Tournament::NEVER
+                    );
                 } else {
                     prop_assert_eq!((tree.entry(), tree.key()), (best, *least));
                 }

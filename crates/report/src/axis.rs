@@ -241,14 +241,25 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn positions_keep_the_order_and_stay_on_the_axis(low in 1.0f64..1e6, factor in 1.0f64..1e6, a in -1e9f64..1e9, b in -1e9f64..1e9) {
-            for axis in [Axis::delays("", low, low * factor), Axis::linear("", -low..low * factor, words::plain)] {
+        fn positions_keep_the_order_and_stay_on_the_axis(
+            low in 1.0f64..1e6,
+            factor in 1.0f64..1e6,
+            a in -1e9f64..1e9,
+            b in -1e9f64..1e9,
+        ) {
+            for axis in [
+                Axis::delays("", low, low * factor),
+                Axis::linear("", -low..low * factor, words::plain),
+            ] {
                 let (pa, pb) = (axis.position(a), axis.position(b));
                 proptest::prop_assert!((0.0..=1.0).contains(&pa));
                 proptest::prop_assert!((a <= b) == (pa <= pb) || pa == pb);
                 proptest::prop_assert!(axis.ticks.len() <= 20);
                 for (tick, _) in &axis.ticks {
-                    proptest::prop_assert!(*tick >= axis.low * (1.0 - 1e-9) - 1e-9 && *tick <= axis.high * (1.0 + 1e-9));
+                    proptest::prop_assert!(
+                        *tick >= axis.low * (1.0 - 1e-9) - 1e-9
+                            && *tick <= axis.high * (1.0 + 1e-9)
+                    );
                 }
             }
         }

@@ -232,7 +232,8 @@ fn text_attributes(at: Place, side: Side, bold: bool, upwards: bool) -> String {
     place
 }
 
-/// Writes a copy of a text in paper, to lie beneath it; `paint-order` is not known to every program.
+/// Writes a copy of a text in paper, to lie beneath it; `paint-order` is not known to every
+/// program.
 fn write_halo(svg: &mut String, place: &str, size: f64, text: &str) -> std::fmt::Result {
     let paper = Ink::Paper;
     writeln!(

@@ -353,7 +353,11 @@ fn a_quantum_begins_at_the_release_of_a_job_on_an_idle_machine() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
     /// Random sets, any load, jobs shorter than their WCET: the reference's schedules are clean
     /// under every priority policy.
     #[test]
@@ -364,9 +368,15 @@ proptest! {
     ) {
         let pairs: Vec<(u64, u64)> = pairs.into_iter().map(|(e, slack)| (e, e + slack)).collect();
         let (policy, clusters): (&str, &[u32]) = [
-            ("g-edf", &[3][..]), ("p-edf", &[1, 1, 1]), ("c-edf:size=2", &[2, 2]), ("p-rm", &[1, 1]), ("g-fp", &[2]),
+            ("g-edf", &[3][..]),
+            ("p-edf", &[1, 1, 1]),
+            ("c-edf:size=2", &[2, 2]),
+            ("p-rm", &[1, 1]),
+            ("g-fp", &[2]),
         ][shape];
-        let cluster_of: Vec<u32> = (0..pairs.len()).map(|t| (t % clusters.len()) as u32).collect();
+        let cluster_of: Vec<u32> = (0..pairs.len())
+            .map(|t| (t % clusters.len()) as u32)
+            .collect();
         let header = header(tasks(&pairs), policy, clusters, &cluster_of);
         let wcet = at_wcet(&header);
         let events = schedule(&header, ms(60), |task, job| {

@@ -239,7 +239,11 @@ fn no_bit_of_the_head_flips_unnoticed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// Behind the head a flipped bit costs a block, which the condition counts and a lost event
     /// stands for.

@@ -84,7 +84,11 @@ fn headers() -> Vec<Header> {
 fn any_event() -> impl Strategy<Value = Event> {
     let time = prop_oneof![20 => 0_u64..12, 1 => Just(u64::MAX / 1_000_000), 1 => Just(1 << 40)];
     let job = prop_oneof![20 => 0_u64..4, 1 => Just(u64::MAX)];
-    let argument = prop_oneof![10 => 0_u64..3, 10 => (0_u64..16).prop_map(|n| n * 1_000_000), 1 => Just(u64::MAX)];
+    let argument = prop_oneof![
+        10 => 0_u64..3,
+        10 => (0_u64..16).prop_map(|n| n * 1_000_000),
+        1 => Just(u64::MAX),
+    ];
     let task = prop_oneof![20 => 0_u64..4, 5 => Just(u64::from(u32::MAX))];
     let cpu = prop_oneof![20 => 0_u64..3, 2 => Just(0xffff_u64)];
     (
@@ -108,10 +112,17 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn events_that_make_no_sense_are_survived(mut events in prop::collection::vec(any_event(), 1..60), sorted in any::<bool>()) {
+    fn events_that_make_no_sense_are_survived(
+        mut events in prop::collection::vec(any_event(), 1..60),
+        sorted in any::<bool>(),
+    ) {
         if sorted {
             events.sort_by_key(|e| e.time);
         }
@@ -119,7 +130,11 @@ proptest! {
             let verdict = check(&header, &events);
             prop_assert_eq!(verdict.events + verdict.unchecked, events.len() as u64);
             let mut statistics = Statistics::new(&header, true);
-            let mut viewer = Viewer::new(&header, Instant::from_nanos(2_000_000), Instant::from_nanos(9_000_000));
+            let mut viewer = Viewer::new(
+                &header,
+                Instant::from_nanos(2_000_000),
+                Instant::from_nanos(9_000_000),
+            );
             let mut writer = perfetto::Writer::new(&header);
             let mut text = String::new();
             for event in &events {
@@ -132,12 +147,18 @@ proptest! {
             for row in statistics.take_rows() {
                 row.csv("T", &mut text);
             }
-            prop_assert!(!statistics.summary().to_string().is_empty() && !viewer.finish().text().is_empty());
+            prop_assert!(
+                !statistics.summary().to_string().is_empty() && !viewer.finish().text().is_empty()
+            );
         }
     }
 
     #[test]
-    fn damaged_files_are_survived(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+    fn damaged_files_are_survived(
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let header = header(tasks(&[(2, 3), (3, 8)]), "g-edf", &[2], &[0; 2]);
         let mut sink = FileSink::new(Vec::new(), Path::new("x"), &header).unwrap();
         for event in schedule(&header, ms(200), at_wcet(&header)) {

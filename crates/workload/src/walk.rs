@@ -153,11 +153,21 @@ mod tests {
     proptest! {
         #[test]
         fn every_line_is_visited_once_a_round_and_the_ratio_is_kept(
-            lines in 1u64..300, ratio in 0u32..=8, pattern in prop_oneof![
-                Just(Pattern::Sequential), Just(Pattern::Random), Just(Pattern::Chase),
-            ], seed in any::<u64>(),
+            lines in 1u64..300,
+            ratio in 0u32..=8,
+            pattern in prop_oneof![
+                Just(Pattern::Sequential),
+                Just(Pattern::Random),
+                Just(Pattern::Chase),
+            ],
+            seed in any::<u64>(),
         ) {
-            let mut walk = Walk::new(Bytes::new(lines * LINE), f64::from(ratio) / 8.0, pattern, seed);
+            let mut walk = Walk::new(
+                Bytes::new(lines * LINE),
+                f64::from(ratio) / 8.0,
+                pattern,
+                seed,
+            );
             prop_assert_eq!(walk.store.lines().len() as u64, lines);
             let mut seen = vec![0; lines as usize];
             for _ in 0..3 * lines {
@@ -165,7 +175,12 @@ mod tests {
                 seen[walk.at as usize] += 1;
             }
             prop_assert!(seen.iter().all(|s| *s == 3), "{:?}", seen);
-            let written: u64 = walk.store.lines().iter().map(|l| u64::from(l.written)).sum();
+            let written: u64 = walk
+                .store
+                .lines()
+                .iter()
+                .map(|l| u64::from(l.written))
+                .sum();
             prop_assert_eq!(written, 3 * lines * u64::from(ratio) / 8);
         }
     }

@@ -225,7 +225,11 @@ fn tasks_that_do_not_migrate_pay_no_migrations() {
 const ALL: &str = "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,g-fp,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 16,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// A profile in which no delay takes any time gives the verdicts that are given without one.
     #[test]
@@ -235,30 +239,49 @@ proptest! {
         (soft, implicit) in any::<(bool, bool)>(),
     ) {
         let timing = |(e, p, d): &(u64, u64, u64)| {
-            let deadline = if implicit { ms(*p) } else { ms((p * d / 100).max(*e)) };
-            Timing { deadline, ..Timing::implicit(ms(*e), ms(*p)) }
+            let deadline = if implicit {
+                ms(*p)
+            } else {
+                ms((p * d / 100).max(*e))
+            };
+            Timing {
+                deadline,
+                ..Timing::implicit(ms(*e), ms(*p))
+            }
         };
-        let named = |(i, t): (usize, &(u64, u64, u64))| task(&format!("t{i}"), timing(t), Bytes::from_kib(64));
+        let named = |(i, t): (usize, &(u64, u64, u64))| {
+            task(&format!("t{i}"), timing(t), Bytes::from_kib(64))
+        };
         let set = TaskSet::new(tasks.iter().enumerate().map(named).collect()).unwrap();
         let mut platform = Platform::builtin("xeon-l7455").unwrap();
-        let few: Vec<_> = platform.in_cache_order().into_iter().take(2 * pairs as usize).collect();
+        let few: Vec<_> = platform
+            .in_cache_order()
+            .into_iter()
+            .take(2 * pairs as usize)
+            .collect();
         for processor in &mut platform.processors {
             processor.usable = few.contains(&processor.id);
         }
-        let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
+        let guarantee = if soft {
+            Guarantee::Soft
+        } else {
+            Guarantee::Hard
+        };
         let nothing = uniform(Duration::ZERO);
         for policy in read_list(ALL).unwrap() {
             let name = policy.to_string();
             let with = only(&set, &platform, &name, guarantee, &charge(&nothing));
             let without = only(&set, &platform, &name, guarantee, &Costs::NONE);
-            let of = |v: &PolicyVerdict| (
-                v.schedulable,
-                v.decided_by,
-                v.heuristic.clone(),
-                v.growth,
-                v.tasks.clone(),
-                v.assignment.clone(),
-            );
+            let of = |v: &PolicyVerdict| {
+                (
+                    v.schedulable,
+                    v.decided_by,
+                    v.heuristic.clone(),
+                    v.growth,
+                    v.tasks.clone(),
+                    v.assignment.clone(),
+                )
+            };
             prop_assert_eq!(of(&with), of(&without), "{}", name);
             prop_assert_eq!(with.charged, Duration::ZERO);
         }
@@ -272,21 +295,36 @@ proptest! {
         soft in any::<bool>(),
     ) {
         let timing = |(e, p): &(u64, u64)| Timing::implicit(ms(*e), ms(*p));
-        let named = |(i, t): (usize, &(u64, u64))| task(&format!("t{i}"), timing(t), Bytes::from_kib(64));
+        let named =
+            |(i, t): (usize, &(u64, u64))| task(&format!("t{i}"), timing(t), Bytes::from_kib(64));
         let set = TaskSet::new(tasks.iter().enumerate().map(named).collect()).unwrap();
         let platform = Platform::symmetric(2);
-        let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
+        let guarantee = if soft {
+            Guarantee::Soft
+        } else {
+            Guarantee::Hard
+        };
         for name in ["p-edf", "g-edf", "p-rm", "edf-fm", "edf-wm", "nps-f", "pd2"] {
             let at = |delay: u64| {
                 let profile = uniform(Duration::from_nanos(delay));
                 only(&set, &platform, name, guarantee, &charge(&profile))
             };
             let verdict = at(0);
-            prop_assert_eq!(verdict.schedulable, verdict.largest_cpmd.is_some(), "{}", name);
+            prop_assert_eq!(
+                verdict.schedulable,
+                verdict.largest_cpmd.is_some(),
+                "{}",
+                name
+            );
             if let Some(margin) = verdict.largest_cpmd {
                 let largest = margin.cpmd.nanos();
                 prop_assert!(at(largest).schedulable, "{} at {}", name, largest);
-                prop_assert!(!margin.exact || !at(largest + 1).schedulable, "{} above {}", name, largest);
+                prop_assert!(
+                    !margin.exact || !at(largest + 1).schedulable,
+                    "{} above {}",
+                    name,
+                    largest
+                );
             }
         }
     }

@@ -125,7 +125,11 @@ fn the_largest_delay_is_exact() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 40,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// At the largest delay and everywhere below some packing holds; what passes at a delay passes
     /// without any.
@@ -136,20 +140,44 @@ proptest! {
         soft in any::<bool>(),
         delay in 0u64..4_000_000,
     ) {
-        let timings = tasks.iter().map(|(e, p, d)| {
-            let deadline = ms((p * d / 100).max(*e));
-            Timing { deadline, ..Timing::implicit(ms(*e), ms(*p)) }
-        }).collect();
+        let timings = tasks
+            .iter()
+            .map(|(e, p, d)| {
+                let deadline = ms((p * d / 100).max(*e));
+                Timing {
+                    deadline,
+                    ..Timing::implicit(ms(*e), ms(*p))
+                }
+            })
+            .collect();
         let set = TaskSet::from_timings(timings).unwrap();
         let platform = Platform::symmetric(m);
-        let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
+        let guarantee = if soft {
+            Guarantee::Soft
+        } else {
+            Guarantee::Hard
+        };
         let policies = [spec("p-edf"), spec("g-edf")];
-        let at = |d: u64| judge(&set, &platform, &policies, guarantee, &fixed(Duration::from_nanos(d))).unwrap();
+        let at = |d: u64| {
+            judge(
+                &set,
+                &platform,
+                &policies,
+                guarantee,
+                &fixed(Duration::from_nanos(d)),
+            )
+            .unwrap()
+        };
         for verdict in at(delay).policies {
             match verdict.largest_cpmd {
                 None => prop_assert!(!verdict.schedulable || delay > 0),
                 Some(margin) => {
-                    let passes = |d: u64| at(d).policies.iter().any(|p| p.policy == verdict.policy && p.schedulable);
+                    let passes = |d: u64| {
+                        at(d)
+                            .policies
+                            .iter()
+                            .any(|p| p.policy == verdict.policy && p.schedulable)
+                    };
                     prop_assert!(passes(0));
                     if margin.exact {
                         prop_assert!(!passes(margin.cpmd.nanos() + 1));
@@ -323,7 +351,11 @@ fn the_largest_delay_passes_where_packing_is_not_monotone() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 20,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn assigned_policies_agree_with_their_tests_and_never_overfill(
@@ -378,7 +410,11 @@ fn with_wss(tasks: &[(u64, u64)]) -> TaskSet {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 6,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// With WCETs at the factor that is said the verdict is yes, and one thousandth more makes it
     /// no.
@@ -389,31 +425,68 @@ proptest! {
         soft in any::<bool>(),
         delay in 0u64..500_000,
     ) {
-        let timings: Vec<Timing> = tasks.iter().map(|(e, p, d)| {
-            let deadline = ms((p * d / 100).max(*e));
-            Timing { deadline, ..Timing::implicit(ms(*e), ms(*p)) }
-        }).collect();
+        let timings: Vec<Timing> = tasks
+            .iter()
+            .map(|(e, p, d)| {
+                let deadline = ms((p * d / 100).max(*e));
+                Timing {
+                    deadline,
+                    ..Timing::implicit(ms(*e), ms(*p))
+                }
+            })
+            .collect();
         let platform = Platform::symmetric(m);
-        let guarantee = if soft { Guarantee::Soft } else { Guarantee::Hard };
+        let guarantee = if soft {
+            Guarantee::Soft
+        } else {
+            Guarantee::Hard
+        };
         let costs = fixed(Duration::from_nanos(delay));
         for policy in read_list("p-edf,g-edf,p-rm,g-fp:dm,edf-wm,pd2").unwrap() {
             let at = |thousandths: u64| {
-                let grown = timings.iter().map(|t| Timing {
-                    wcet: Duration::from_nanos((t.wcet.nanos() * thousandths).div_ceil(1_000)),
-                    ..*t
-                }).collect();
+                let grown = timings
+                    .iter()
+                    .map(|t| Timing {
+                        wcet: Duration::from_nanos((t.wcet.nanos() * thousandths).div_ceil(1_000)),
+                        ..*t
+                    })
+                    .collect();
                 let set = TaskSet::to_judge(grown).unwrap();
-                judge(&set, &platform, std::slice::from_ref(&policy), guarantee, &costs).unwrap().policies.remove(0)
+                judge(
+                    &set,
+                    &platform,
+                    std::slice::from_ref(&policy),
+                    guarantee,
+                    &costs,
+                )
+                .unwrap()
+                .policies
+                .remove(0)
             };
             let verdict = at(1_000);
             let Some(growth) = verdict.growth else {
                 prop_assert!(!verdict.schedulable);
                 continue;
             };
-            prop_assert_eq!(verdict.schedulable, growth.thousandths >= 1_000, "{}", policy);
-            prop_assert!(at(growth.thousandths).schedulable, "{} {}", policy, growth.factor());
+            prop_assert_eq!(
+                verdict.schedulable,
+                growth.thousandths >= 1_000,
+                "{}",
+                policy
+            );
+            prop_assert!(
+                at(growth.thousandths).schedulable,
+                "{} {}",
+                policy,
+                growth.factor()
+            );
             if growth.exact {
-                prop_assert!(!at(growth.thousandths + 1).schedulable, "{} {}", policy, growth.factor());
+                prop_assert!(
+                    !at(growth.thousandths + 1).schedulable,
+                    "{} {}",
+                    policy,
+                    growth.factor()
+                );
             }
         }
     }

@@ -47,7 +47,13 @@ impl Actions {
 
     /// Is the task, which is at this place, to run at another one?
     pub fn moves(&self, task: TaskId, place: Place) -> bool {
-        let comes = |a: &Action| matches!(a, Action::Run { place: to, task: who } if *who == task && *to != place);
+        let comes = |a: &Action| match a {
+            Action::Run {
+                place: to,
+                task: who,
+            } => *who == task && *to != place,
+            _ => false,
+        };
         self.list.iter().any(comes)
     }
 }

@@ -1,4 +1,5 @@
-//! What this program does when it is started as another user, or as a supervisor that can be killed.
+//! What this program does when it is started as another user, or as a supervisor that can be
+//! killed.
 
 use super::plan;
 use heap::exec;

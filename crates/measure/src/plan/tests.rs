@@ -126,7 +126,11 @@ proptest! {
     #[test]
     fn the_same_seed_gives_the_same_measurement(seed in any::<u64>(), number in 0u32..1000) {
         let platform = xeon();
-        let options = Options { seed, samples: Some(30), ..Options::default() };
+        let options = Options {
+            seed,
+            samples: Some(30),
+            ..Options::default()
+        };
         let plan = Plan::of(&options, &platform).unwrap();
         let again = Plan::of(&options, &platform).unwrap();
         prop_assert_eq!(plan.blocks(), again.blocks());
@@ -136,6 +140,10 @@ proptest! {
         let (start, draws) = plan.draws(&block, &destinations);
         prop_assert_eq!((start, draws.clone()), again.draws(&block, &destinations));
         prop_assert_eq!(draws.len(), 25 * 4 + 1);
-        prop_assert!(draws.iter().all(|d| d.length <= plan.max_preemption && plan.cpus.contains(d.to)));
+        prop_assert!(
+            draws
+                .iter()
+                .all(|d| d.length <= plan.max_preemption && plan.cpus.contains(d.to))
+        );
     }
 }

@@ -38,7 +38,10 @@ impl Ledger {
 
     /// Pages of tiles that a client holds and that have lost their color.
     fn untrue_of(&self, client: ClientId) -> u64 {
-        let held = |id: &&TileId| matches!(self.tiles.get(id), Some((_, State::Held(c, _))) if *c == client);
+        let held = |id: &&TileId| match self.tiles.get(id) {
+            Some((_, State::Held(c, _))) => *c == client,
+            _ => false,
+        };
         self.untrue.iter().filter(held).count() as u64 * TILE_PAGES as u64
     }
 

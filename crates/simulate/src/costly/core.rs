@@ -48,8 +48,8 @@ pub(super) struct Core<'a, O, F: Path> {
     /// By task, how long the reload takes in whole that its job has begun, unless it was finished.
     pub(super) reloads: Vec<u64>,
     pub(super) dirty: Dirty,
-    /// By domain in which something happened: the processor that decides, or [`Processor::NONE`]: each for
-    /// itself.
+    /// By domain in which something happened: the processor that decides, or [`Processor::NONE`]:
+    /// each for itself.
     pub(super) deciding: Vec<Processor>,
     /// Processors that may have something to do after the decisions.
     pub(super) attend: Vec<Processor>,

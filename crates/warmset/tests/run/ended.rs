@@ -1,5 +1,5 @@
-//! Runs that are ended before their time: interrupted, killed, without their watchdog, at any moment
-//! of their start.
+//! Runs that are ended before their time: interrupted, killed, without their watchdog, at any
+//! moment of their start.
 
 use super::guard::Guard;
 use super::{TASKS, text, warmset};
