@@ -4,6 +4,7 @@ pub mod cpmd;
 pub mod destinations;
 pub mod disturb;
 pub mod journal;
+pub mod keep;
 pub mod line;
 pub mod overheads;
 pub mod placement;

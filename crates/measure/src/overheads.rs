@@ -2,10 +2,13 @@
 //!
 //! Random task sets of growing size run under a policy, and the trace tells how long each overhead
 //! took. [`outliers`] and [`curve`] make of such samples what a profile has: the largest and the
-//! mean by number of tasks, monotone, or a constant where [`trend`] finds no rise.
+//! mean by number of tasks, monotone, or a constant where [`trend`] finds no rise. [`results`] puts
+//! together what many runs say, and [`statements`] holds what the papers say against it.
 
 pub mod curve;
 pub mod marks;
 pub mod outliers;
+pub mod results;
+pub mod statements;
 pub mod tiles;
 pub mod trend;

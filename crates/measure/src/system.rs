@@ -3,6 +3,13 @@
 
 use model::CpuSet;
 
+/// This moment in UTC, as provenances have it.
+pub fn now() -> String {
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
+}
+
 /// Release and version of the kernel, as `uname` has them.
 pub fn kernel() -> String {
     let read = |name: &str| {

@@ -64,9 +64,8 @@ pub struct Meaning {
     pub policy: String,
 }
 
-/// Reads a table into a profile: a new one for an average and a maximum is made by two calls.
-///
-/// Returns the profile with the values added, and the names of columns that it has no place for.
+/// Reads a table into a profile: a new one for an average and a maximum is made by two calls. The
+/// profile with the values added, and the names of columns that it has no place for.
 ///
 /// # Errors
 /// No table of SchedCAT (with line and column); a value that the profile already has; points that

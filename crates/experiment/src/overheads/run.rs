@@ -42,6 +42,15 @@ impl Looks {
         }
     }
 
+    /// Where all can be seen.
+    #[cfg(test)]
+    pub(super) fn seeing() -> Self {
+        Looks {
+            blind: None,
+            tick: Some(0),
+        }
+    }
+
     /// Can ticks be told from other interrupts of the timer?
     pub fn knows_ticks(&self) -> bool {
         self.blind.is_none() && self.tick.is_some()
@@ -58,6 +67,8 @@ pub struct Seen {
     pub calls: Vec<u32>,
     /// Marks that made no sense where they came. Where there are any, some were lost.
     pub senseless: u64,
+    /// Comings of dispatchers that the kernel did not record.
+    pub unseen: u64,
     /// Events that the engine or the kernel had no room for.
     pub lost: u64,
     /// Was the kernel's record cut off, as there was too much of it?
@@ -123,7 +134,9 @@ impl Sink for Own {
             (EventKind::OverheadBegin, Some(overhead)) if is_bracketed(overhead) => {
                 Mark::Own(overhead)
             }
-            (EventKind::OverheadEnd, Some(overhead)) if is_bracketed(overhead) => Mark::OwnEnd,
+            (EventKind::OverheadEnd, Some(overhead)) if is_bracketed(overhead) => {
+                Mark::OwnEnd(overhead)
+            }
             (EventKind::Standstill, _) => Mark::StoodStill(event.length().nanos()),
             _ => return,
         };
@@ -157,6 +170,8 @@ fn cut(own: Own, recorded: Option<Recorded>, outcome: Outcome, tick: Option<i64>
         true => recorded.all.last().map_or(0, |record| record.time),
         false => u64::MAX,
     };
+    // Threads are ordinary ones again when the run is over, and their switches are not recorded.
+    let end = end.min(outcome.origin + outcome.end.nanos());
     all.extend(recorded.all.iter().filter_map(|record| {
         let (cpu, mark) = marks::mark(record, &threads, tick)?;
         Some((record.time, cpu, mark))
@@ -175,6 +190,7 @@ fn cut(own: Own, recorded: Option<Recorded>, outcome: Outcome, tick: Option<i64>
     }
     Seen {
         senseless: tilers.values().map(Tiler::senseless).sum(),
+        unseen: tilers.values().map(Tiler::unseen).sum(),
         tiles: tilers
             .into_iter()
             .map(|(cpu, t)| (cpu, t.tiles().to_vec()))

@@ -3,10 +3,12 @@
 
 use super::{BUSY, BlockSummary, Outcome, PROFILE, SAMPLES, STOLEN, Session};
 use crate::cpmd::blocks::BlockRecord;
+use crate::keep;
 use crate::placement;
 use crate::plan::Block;
 use crate::results;
 use crate::samples::{self, Discard, Sample};
+use crate::system;
 use machine::clock::Clock;
 use machine::realtime;
 use model::{Load, Profile, Provenance, Result};
@@ -209,9 +211,7 @@ impl<'a, C: Clock> Session<'a, C> {
                 env!("CARGO_PKG_VERSION")
             ),
             command: self.plan.command.clone(),
-            time: jiff::Timestamp::now()
-                .strftime("%Y-%m-%dT%H:%M:%SZ")
-                .to_string(),
+            time: system::now(),
             machine: self.platform.description.clone(),
             kernel,
             seed: Some(self.plan.seed),
@@ -228,6 +228,9 @@ impl<'a, C: Clock> Session<'a, C> {
                 outcome.cost_ratio
             ),
         );
+        if let Some(before) = keep::there(&outcome.profile_path, self.platform)? {
+            outcome.profile = keep::overheads(outcome.profile.clone(), before);
+        }
         model::files::write(
             &outcome.profile_path,
             model::profilefile::to_toml(&outcome.profile),

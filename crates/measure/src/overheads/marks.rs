@@ -18,7 +18,7 @@ pub const TRACEPOINTS: [Tracepoint; 8] = [
     real_time(
         "sched/sched_switch",
         "prev_prio < 100 || next_prio < 100",
-        &["prev_pid", "next_pid"],
+        &["prev_pid", "next_pid", "prev_prio", "next_prio"],
     ),
     real_time("sched/sched_waking", "prio < 100", &["pid"]),
     all("syscalls/sys_enter_futex", &["common_pid"]),
@@ -110,7 +110,7 @@ pub struct Threads {
 pub fn mark(record: &Record, threads: &Threads, tick: Option<i64>) -> Option<(CpuId, Mark)> {
     let here = CpuId(record.cpu);
     let dispatcher = *threads.dispatchers.get(&here)?;
-    let [first, second, ..] = record.values;
+    let [first, second, third, fourth] = record.values;
     let thread = i32::try_from(first).unwrap_or(0);
     let is_dispatcher = thread == dispatcher;
     let mark = match Point::ALL.get(record.point)? {
@@ -118,6 +118,8 @@ pub fn mark(record: &Record, threads: &Threads, tick: Option<i64>) -> Option<(Cp
         Point::TimerExit => Mark::TimerExit,
         Point::Expires if tick == Some(first) => Mark::Tick,
         Point::Arms if is_dispatcher => Mark::Arms,
+        // The kernel counts priorities from above.
+        Point::Switch if is_dispatcher && fourth < third => Mark::Preempted,
         Point::Switch if is_dispatcher => Mark::Leaves(i32::try_from(second).unwrap_or(0)),
         Point::Switch if second == i64::from(dispatcher) => Mark::Comes,
         Point::Waking if is_dispatcher => Mark::Wakes,
@@ -148,7 +150,7 @@ mod tests {
             time: 0,
             cpu,
             point: point as usize,
-            values: [values[0], values[1], 0, 0],
+            values: [values[0], values[1], 20, 20],
         };
         mark(&record, &threads(), Some(-1_000))
     }
@@ -177,6 +179,14 @@ mod tests {
             Some((here, Mark::Leaves(70)))
         );
         assert_eq!(of(0, Point::Switch, [70, 71]), None);
+        let higher = Record {
+            time: 0,
+            cpu: 0,
+            point: Point::Switch as usize,
+            values: [50, 90, 20, 1],
+        };
+        let taken = mark(&higher, &threads(), None);
+        assert_eq!(taken, Some((here, Mark::Preempted)));
         assert_eq!(of(0, Point::Waking, [50, 0]), Some((here, Mark::Wakes)));
         let afar = of(0, Point::Waking, [51, 0]);
         assert_eq!(afar, Some((there, Mark::WokenFromAfar)));

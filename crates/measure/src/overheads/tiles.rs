@@ -4,12 +4,16 @@
 //! work, and the kernel brings it to its processor and takes it away again. From the moment at
 //! which the processor turns to its dispatcher until its next job goes on, each nanosecond belongs
 //! to the overhead that ends next: the timer's interrupt and the way to the dispatcher are part of
-//! the first release, what lies between the last release and the end of the decision is part of
+//! the release, what lies between the last job released and the end of the decision is part of
 //! scheduling, and the way from the dispatcher to the job is part of the context switch. So the
 //! samples of one episode add up to what the jobs there lose to it, whatever the engine brackets
 //! itself: charging them is safe.
 //!
 //! The tick is the timer's interrupt where it does the kernel's work and nothing for a dispatcher.
+//!
+//! Some kernels do not record the switch from an idle processor to a thread. A dispatcher that was
+//! woken and then does what it can do on its processor alone has come there, whatever was recorded;
+//! its episode begins with the waking, which is when it comes at the earliest.
 
 use model::{Overhead, OverheadKind};
 use serde::{Deserialize, Serialize};
@@ -31,6 +35,8 @@ pub enum Mark {
     Comes,
     /// Its dispatcher leaves the processor to this thread; 0: to nobody.
     Leaves(i32),
+    /// A thread of higher priority takes the processor from its dispatcher, which comes back.
+    Preempted,
     /// Its dispatcher asks the kernel to let it sleep.
     Sleeps,
     /// The kernel sets a timer for its dispatcher.
@@ -39,8 +45,8 @@ pub enum Mark {
     Begins(i32),
     /// The engine begins an overhead, by its own account.
     Own(Overhead),
-    /// The engine ends the overhead that it began last.
-    OwnEnd,
+    /// The engine ends such an overhead.
+    OwnEnd(Overhead),
     /// The machine has stood still for so long, in nanoseconds.
     StoodStill(u64),
 }
@@ -80,8 +86,21 @@ pub struct Tile {
 pub enum Disturbance {
     /// The timer's interrupt came within it. Ticks are charged on their own.
     Interrupt,
+    /// A thread of higher priority than the dispatcher ran.
+    Preemption,
     /// The machine stood still.
     Standstill,
+}
+
+impl Disturbance {
+    /// For sentences.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Disturbance::Interrupt => "an interrupt of the timer within",
+            Disturbance::Preemption => "a thread of higher priority within",
+            Disturbance::Standstill => "a standstill of the machine within",
+        }
+    }
 }
 
 /// A dispatcher is on its processor, or on its way there.
@@ -93,10 +112,15 @@ struct Episode {
     first: usize,
     /// Was its dispatcher woken from another processor?
     from_afar: bool,
+    /// Does a thread of higher priority run meanwhile?
+    away: bool,
     /// Has its timer been set in it?
     armed: bool,
-    /// Since when its dispatcher asks to sleep.
+    /// Since when its dispatcher asks to sleep, until its timer is set.
     asked: Option<u64>,
+    /// When another processor woke its dispatcher up, after it had last asked to sleep: too late
+    /// for it to stay.
+    missed: Option<u64>,
     /// Why what began at `from` does not count.
     disturbed: Option<Disturbance>,
 }
@@ -109,6 +133,15 @@ struct Interrupt {
     wakes: bool,
 }
 
+/// The engine works for this processor, by its own account.
+#[derive(Clone, Copy, Debug)]
+struct Bracket {
+    overhead: Overhead,
+    since: u64,
+    /// By a dispatcher on another processor?
+    from_afar: bool,
+}
+
 /// Cuts the marks of one processor into tiles.
 #[derive(Clone, Debug, Default)]
 pub struct Tiler {
@@ -118,14 +151,22 @@ pub struct Tiler {
     interrupt: Option<Interrupt>,
     /// From when on the processor turns to its dispatcher, which is not there yet.
     turns: Option<u64>,
-    woken_from_afar: bool,
+    /// When another processor woke up the dispatcher, which is not there yet.
+    woken_from_afar: Option<u64>,
+    /// What happened while the dispatcher was on its way.
+    delayed: Option<Disturbance>,
     episode: Option<Episode>,
-    /// The engine's own brackets that are open, and since when; the time of others within them.
-    own: Vec<(Overhead, u64)>,
+    /// The engine's own brackets that are open.
+    own: Vec<Bracket>,
     /// The thread that its dispatcher left the processor to, and when, where it begins a job.
     beginning: Option<(i32, u64)>,
     /// Marks that no such run can have.
     senseless: u64,
+    /// Comings of the dispatcher that nothing recorded.
+    unseen: u64,
+    /// Has its dispatcher come, or left, once? Threads begin as ordinary ones, whose switches are
+    /// not recorded.
+    has_begun: bool,
 }
 
 impl Tiler {
@@ -143,9 +184,7 @@ impl Tiler {
         match mark {
             Mark::TimerEntry => {
                 self.beginning = None;
-                if let Some(episode) = &mut self.episode {
-                    episode.disturbed.get_or_insert(Disturbance::Interrupt);
-                }
+                self.disturb(Disturbance::Interrupt);
                 self.interrupt = Some(Interrupt {
                     since: time,
                     is_tick: false,
@@ -159,14 +198,15 @@ impl Tiler {
             }
             Mark::TimerExit => self.leave_interrupt(time),
             Mark::Wakes => self.turn(time),
-            Mark::WokenFromAfar => self.woken_from_afar = true,
+            Mark::WokenFromAfar => self.wake_from_afar(time),
             Mark::Comes => self.come(time),
             Mark::Leaves(to) => self.leave(time, to),
-            Mark::Sleeps => self.with_episode(|episode| episode.asked = Some(time)),
+            Mark::Preempted => self.step_aside(),
+            Mark::Sleeps => self.sleep(time),
             Mark::Arms => self.arm(time),
             Mark::Begins(thread) => self.begin(time, thread),
-            Mark::Own(overhead) => self.own.push((overhead, time)),
-            Mark::OwnEnd => self.end_own(time),
+            Mark::Own(overhead) => self.begin_own(overhead, time),
+            Mark::OwnEnd(overhead) => self.end_own(overhead, time),
             Mark::StoodStill(length) => self.stand_still(time.saturating_sub(length)),
         }
     }
@@ -181,10 +221,55 @@ impl Tiler {
         self.senseless
     }
 
-    fn with_episode(&mut self, change: impl FnOnce(&mut Episode)) {
+    /// How often the dispatcher was there though nothing had recorded that it came.
+    pub fn unseen(&self) -> u64 {
+        self.unseen
+    }
+
+    /// The dispatcher is at work here: if nothing recorded that it came, it did when it was woken.
+    fn be_there(&mut self) {
+        let woken = self.turns.or(self.woken_from_afar);
+        if let (None, Some(since), false) = (&self.episode, woken, self.own_only) {
+            self.unseen += 1;
+            self.come(since);
+        }
+    }
+
+    fn sleep(&mut self, time: u64) {
+        self.be_there();
         match &mut self.episode {
-            Some(episode) => change(episode),
-            None => self.senseless += 1,
+            Some(episode) => (episode.asked, episode.missed) = (Some(time), None),
+            None => self.senseless += u64::from(self.has_begun),
+        }
+    }
+
+    fn wake_from_afar(&mut self, time: u64) {
+        match &mut self.episode {
+            Some(episode) => episode.missed = Some(time),
+            None => {
+                self.woken_from_afar.get_or_insert(time);
+            }
+        }
+    }
+
+    fn begin_own(&mut self, overhead: Overhead, time: u64) {
+        // A dispatcher on another processor may bring a job here meanwhile.
+        if overhead != Overhead::ContextSwitch {
+            self.be_there();
+        }
+        self.own.push(Bracket {
+            overhead,
+            since: time,
+            from_afar: self.episode.is_none() && !self.own_only,
+        });
+    }
+
+    /// The dispatcher waits for a thread of higher priority.
+    fn step_aside(&mut self) {
+        self.be_there();
+        if let Some(episode) = &mut self.episode {
+            episode.away = true;
+            episode.disturbed.get_or_insert(Disturbance::Preemption);
         }
     }
 
@@ -204,6 +289,19 @@ impl Tiler {
         }
     }
 
+    /// This happens to the dispatcher, if it is there or on its way.
+    fn disturb(&mut self, by: Disturbance) {
+        match &mut self.episode {
+            Some(episode) => {
+                episode.disturbed.get_or_insert(by);
+            }
+            None if self.turns.or(self.woken_from_afar).is_some() => {
+                self.delayed.get_or_insert(by);
+            }
+            None => {}
+        }
+    }
+
     /// The processor turns to its dispatcher: with the interrupt that it is in, if it is in one.
     fn turn(&mut self, time: u64) {
         if self.episode.is_some() || self.turns.is_some() {
@@ -220,49 +318,86 @@ impl Tiler {
 
     fn come(&mut self, time: u64) {
         self.beginning = None;
-        if self.episode.is_some() {
+        self.has_begun = true;
+        if let Some(episode) = &mut self.episode {
+            if std::mem::take(&mut episode.away) {
+                return;
+            }
             self.senseless += 1;
         }
         let turned = self.turns.take();
         self.episode = Some(Episode {
             from: turned.unwrap_or(time),
             first: self.tiles.len(),
-            from_afar: std::mem::take(&mut self.woken_from_afar) && turned.is_none(),
+            from_afar: self.woken_from_afar.take().is_some() && turned.is_none(),
+            away: false,
             armed: false,
             asked: None,
-            disturbed: None,
+            missed: None,
+            disturbed: self.delayed.take(),
         });
-        self.own.clear();
     }
 
-    fn end_own(&mut self, time: u64) {
-        let Some((overhead, since)) = self.own.pop() else {
+    fn end_own(&mut self, overhead: Overhead, time: u64) {
+        let ends = |bracket: &Bracket| bracket.overhead == overhead;
+        let Some(place) = self.own.iter().rposition(ends) else {
             self.senseless += 1;
             return;
         };
+        let Bracket {
+            since, from_afar, ..
+        } = self.own.remove(place);
         let kind = match overhead {
             Overhead::Release => OverheadKind::Release,
             Overhead::Scheduling => OverheadKind::Scheduling,
             Overhead::ContextSwitch => OverheadKind::ContextSwitch,
             _ => return,
         };
-        // Without an episode a dispatcher on another processor brings a job here: what that costs
-        // is part of the latency of its interrupt.
+        // Where a dispatcher on another processor brings a job here, what that costs is part of the
+        // latency of its interrupt.
+        if from_afar {
+            return;
+        }
         let (begun, disturbed) = match &mut self.episode {
             Some(episode) => (
                 std::mem::replace(&mut episode.from, time),
                 episode.disturbed.take(),
             ),
-            None if self.own_only => (since, None),
-            None => return,
+            None => (since, None),
         };
+        let own = time.saturating_sub(since);
+        let whole = time.saturating_sub(begun);
+        if kind == OverheadKind::Release && self.release_on(begun, own, whole, disturbed) {
+            return;
+        }
         self.tiles.push(Tile {
             cost: Cost::Charged(kind),
             begun,
-            own: Some(time.saturating_sub(since)),
-            whole: time.saturating_sub(begun),
+            own: Some(own),
+            whole,
             disturbed,
         });
+    }
+
+    /// Adds to the release before, where there is one right before: what one interrupt releases is
+    /// one sample (002 §2.4). A job that is released alone pays for the whole way to the dispatcher,
+    /// and must not look like an exception among many that are released together.
+    fn release_on(
+        &mut self,
+        begun: u64,
+        own: u64,
+        whole: u64,
+        disturbed: Option<Disturbance>,
+    ) -> bool {
+        match self.tiles.last_mut() {
+            Some(last) if last.cost == RELEASE && last.begun + last.whole == begun => {
+                last.own = last.own.map(|before| before + own);
+                last.whole += whole;
+                last.disturbed = last.disturbed.or(disturbed);
+                true
+            }
+            _ => false,
+        }
     }
 
     fn arm(&mut self, time: u64) {
@@ -285,11 +420,17 @@ impl Tiler {
     }
 
     fn leave(&mut self, time: u64, to: i32) {
+        self.be_there();
         let Some(episode) = self.episode.take() else {
-            self.senseless += 1;
+            self.senseless += u64::from(self.has_begun);
+            self.has_begun = true;
             return;
         };
-        self.own.clear();
+        // It does not sleep within work of its own: what is open is another dispatcher's.
+        for bracket in &mut self.own {
+            bracket.from_afar = true;
+        }
+        self.woken_from_afar = episode.missed;
         let rest = time.saturating_sub(episode.from);
         if self.tiles.len() > episode.first {
             self.lengthen(rest, episode.disturbed);
@@ -335,201 +476,15 @@ impl Tiler {
                 tile.disturbed = Some(Disturbance::Standstill);
             }
         }
-        if let Some(episode) = &mut self.episode {
-            episode.disturbed = Some(Disturbance::Standstill);
-        }
+        self.disturb(Disturbance::Standstill);
     }
 }
+
+const RELEASE: Cost = Cost::Charged(OverheadKind::Release);
 
 /// So many of the latest tiles may have been taken while the machine stood still: a standstill is
 /// noted when it is over.
 const RECENT: usize = 256;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use Mark::*;
-    use Overhead::{ContextSwitch, Release, Scheduling};
-
-    const WORKER: i32 = 70;
-
-    fn cut(marks: &[(u64, Mark)]) -> Vec<Tile> {
-        let mut tiler = Tiler::default();
-        for (time, mark) in marks {
-            tiler.add(*time, *mark);
-        }
-        assert_eq!(tiler.senseless(), 0);
-        tiler.tiles().to_vec()
-    }
-    fn tile(kind: OverheadKind, begun: u64, own: Option<u64>, whole: u64) -> Tile {
-        Tile {
-            cost: Cost::Charged(kind),
-            begun,
-            own,
-            whole,
-            disturbed: None,
-        }
-    }
-
-    /// Two jobs are released, and one of them begins.
-    const RELEASES: [(u64, Mark); 18] = [
-        (100, TimerEntry),
-        (110, Wakes),
-        (130, TimerExit),
-        (150, Comes),
-        (180, Own(Release)),
-        (200, OwnEnd),
-        (200, Own(Release)),
-        (215, OwnEnd),
-        (225, Own(Scheduling)),
-        (260, OwnEnd),
-        (262, Own(ContextSwitch)),
-        (280, OwnEnd),
-        (285, Sleeps),
-        (290, Arms),
-        (300, Leaves(WORKER)),
-        (330, Begins(WORKER)),
-        (400, TimerEntry),
-        (420, TimerExit),
-    ];
-
-    #[test]
-    fn the_tiles_of_an_episode_leave_no_gap() {
-        let rearming = Tile {
-            cost: Cost::TimerRearming,
-            begun: 285,
-            own: None,
-            whole: 5,
-            disturbed: None,
-        };
-        let mut tiles = cut(&RELEASES);
-        assert_eq!(
-            tiles,
-            [
-                rearming,
-                tile(OverheadKind::Release, 100, Some(20), 100),
-                tile(OverheadKind::Release, 200, Some(15), 15),
-                tile(OverheadKind::Scheduling, 215, Some(35), 45),
-                tile(OverheadKind::ContextSwitch, 260, Some(18), 70),
-            ]
-        );
-        tiles.remove(0);
-        for pair in tiles.windows(2) {
-            assert_eq!(pair[0].begun + pair[0].whole, pair[1].begun);
-        }
-        // From the interrupt to the first instruction of the job.
-        assert_eq!(tiles.iter().map(|t| t.whole).sum::<u64>(), 330 - 100);
-    }
-
-    #[test]
-    fn a_job_that_goes_on_ends_the_scheduling() {
-        let tiles = cut(&[
-            (100, Wakes),
-            (120, Comes),
-            (130, Own(Scheduling)),
-            (140, OwnEnd),
-            (155, Leaves(WORKER)),
-            // It was not told to begin anything: it asks for something else.
-            (170, Begins(WORKER)),
-        ]);
-        assert_eq!(tiles, [tile(OverheadKind::Scheduling, 100, Some(10), 55)]);
-    }
-
-    #[test]
-    fn a_tick_is_the_timers_interrupt_without_a_dispatcher() {
-        let tiles = cut(&[
-            (100, TimerEntry),
-            (101, Tick),
-            (107, TimerExit),
-            // Of something that is neither.
-            (200, TimerEntry),
-            (209, TimerExit),
-            // A tick and a release together belong to the release.
-            (300, TimerEntry),
-            (301, Tick),
-            (302, Wakes),
-            (310, TimerExit),
-            (320, Comes),
-            (330, Own(Release)),
-            (340, OwnEnd),
-            (345, Leaves(0)),
-        ]);
-        let release = tile(OverheadKind::Release, 300, Some(10), 45);
-        assert_eq!(tiles, [tile(OverheadKind::Tick, 100, None, 7), release]);
-    }
-
-    #[test]
-    fn who_finds_nothing_to_do_has_looked_or_set_a_timer_for_another_processor() {
-        let looked = cut(&[(5, Wakes), (9, Comes), (12, Sleeps), (15, Leaves(WORKER))]);
-        assert_eq!((looked[0].cost, looked[0].whole), (Cost::Look, 10));
-        let set = cut(&[
-            (5, WokenFromAfar),
-            (9, Comes),
-            (12, Sleeps),
-            (14, Arms),
-            (15, Leaves(WORKER)),
-        ]);
-        assert_eq!(set[0].cost, Cost::TimerRearming);
-        assert_eq!(set[1], tile(OverheadKind::TimerTransfer, 9, None, 6));
-    }
-
-    #[test]
-    fn what_is_brought_from_afar_is_no_switch_of_this_processor() {
-        assert_eq!(cut(&[(5, Own(ContextSwitch)), (9, OwnEnd)]), []);
-    }
-
-    #[test]
-    fn without_the_kernel_the_engines_own_brackets_are_left() {
-        let mut tiler = Tiler::own_only();
-        for (time, mark) in RELEASES {
-            if matches!(mark, Own(_) | OwnEnd) {
-                tiler.add(time, mark);
-            }
-        }
-        let own = |tile: &Tile| tile.own == Some(tile.whole);
-        assert!(tiler.tiles().iter().all(own));
-        let whole: Vec<_> = tiler.tiles().iter().map(|tile| tile.whole).collect();
-        assert_eq!(whole, [20, 15, 35, 18]);
-    }
-
-    #[test]
-    fn an_interrupt_within_disturbs_that_overhead_alone() {
-        let mut marks = RELEASES.to_vec();
-        marks.splice(8..8, [(220, TimerEntry), (222, Tick), (223, TimerExit)]);
-        let disturbed: Vec<_> = cut(&marks).iter().map(|t| t.disturbed).collect();
-        let interrupt = Some(Disturbance::Interrupt);
-        assert_eq!(disturbed, [None, None, None, interrupt, None]);
-    }
-
-    #[test]
-    fn a_standstill_disturbs_all_that_it_overlaps() {
-        let mut tiler = Tiler::default();
-        for (time, mark) in RELEASES {
-            tiler.add(time, mark);
-        }
-        // From 240 to 300.
-        tiler.add(450, StoodStill(210));
-        let disturbed = tiler.tiles().iter().map(|t| t.disturbed.is_some());
-        assert_eq!(
-            disturbed.collect::<Vec<_>>(),
-            [true, false, false, true, true]
-        );
-    }
-
-    #[test]
-    fn lost_marks_are_noticed() {
-        for marks in [
-            &[(1, Leaves(0))][..],
-            &[(1, TimerExit)],
-            &[(1, OwnEnd)],
-            &[(1, Comes), (2, Comes)],
-            &[(1, Sleeps)],
-        ] {
-            let mut tiler = Tiler::default();
-            for (time, mark) in marks {
-                tiler.add(*time, *mark);
-            }
-            assert_eq!(tiler.senseless(), 1, "{marks:?}");
-        }
-    }
-}
+mod tests;

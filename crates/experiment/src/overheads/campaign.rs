@@ -1,0 +1,409 @@
+//! All runs of a plan, one after the other, and what they say together.
+//!
+//! A journal keeps what each run gave. Interrupted, the measurement writes what it has and keeps the
+//! journal, so that it can go on.
+
+use super::plan::{Header, Plan, Run};
+use super::run::{Looks, Seen, calibrate_walk, run};
+use analyze::assign::{self, How, Refusal};
+use measure::journal::Journal;
+use measure::overheads::results::{self, Found, Origin, Record};
+use measure::overheads::statements::{self, Statement};
+use measure::overheads::tiles::Disturbance;
+use measure::system;
+use model::watch::Watch;
+use model::{Duration, Error, Platform, Profile, Provenance, Result};
+use policy::{AnyPlan, Setup, Spec};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use workload::Calibration;
+
+/// The journal within the directory of the results.
+pub const JOURNAL: &str = "overheads.part";
+/// The quantum of policies that decide at quanta.
+const QUANTUM: Duration = Duration::from_millis(1);
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Outcome {
+    /// The policies, as written.
+    pub policies: Vec<String>,
+    /// How long each run was.
+    #[serde(rename = "length_ns", serialize_with = "model::time::ns::serialize")]
+    pub length: Duration,
+    /// Curves by policy, utilizations, overhead and code.
+    pub curves: Vec<Found>,
+    /// What the papers say, held against it.
+    pub statements: Vec<Statement>,
+    /// From one tick of the kernel to the next, if it could be seen.
+    #[serde(
+        rename = "tick_period_ns",
+        serialize_with = "model::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub tick_period: Option<Duration>,
+    /// How many runs were done.
+    pub runs: u32,
+    /// Runs of which nothing counts.
+    pub apart: Vec<Apart>,
+    /// How many runs have a record of the kernel that ends before they do.
+    pub cut: u32,
+    /// Samples that do not count, by cause.
+    pub discards: BTreeMap<Disturbance, u64>,
+    /// Comings of dispatchers that the kernel did not record; they count since the waking.
+    pub unseen: u64,
+    /// Why nothing was seen of the kernel, if it is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blind: Option<String>,
+    /// Where the numbers come from.
+    pub provenance: Provenance,
+    /// If the user stopped it: how many runs of how many are done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<(u32, u32)>,
+}
+
+/// A run of which nothing counts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Apart {
+    /// The policy.
+    pub policy: String,
+    /// How many tasks.
+    pub tasks: u32,
+    /// Which set of this size.
+    pub set: u32,
+    /// Why, as a clause.
+    pub why: String,
+}
+
+impl Outcome {
+    /// What a profile has of it.
+    pub fn profile(&self, platform: &Platform) -> Profile {
+        let mut profile = Profile::new(platform.name.clone(), self.provenance.clone());
+        profile.tick_period = self.tick_period;
+        profile.overheads = results::for_profile(&self.curves);
+        profile
+    }
+}
+
+/// Runs what the plan says.
+///
+/// # Errors
+/// As [`run`]; a journal that does not fit; the directory cannot be written; stopped before the
+/// first run was done.
+pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<(Outcome, Journal)> {
+    let looks = Looks::here();
+    let kernel = system::kernel();
+    let header = Header::of(plan, platform, &kernel, looks.blind.clone());
+    let (mut journal, mut records): (Journal, Vec<Record>) =
+        Journal::open(&plan.out, JOURNAL, &header, plan.resume)?;
+    let runs = plan.runs();
+    if records
+        .iter()
+        .zip(&runs)
+        .any(|(r, of)| r.number != of.number)
+        || records.len() > runs.len()
+    {
+        return Err(Error::new("the journal has runs that the plan has not")
+            .at(plan.out.join(JOURNAL).display())
+            .remedy("remove the journal to begin anew"));
+    }
+    if let Some(why) = &looks.blind {
+        watch.note(&format!(
+            "warning: the engine's own part is measured alone, which is not all that jobs lose: {why}"
+        ));
+    } else if !looks.knows_ticks() {
+        watch.note(
+            "warning: ticks are not told from other interrupts of the timer: /proc/kallsyms hides \
+             the kernel's addresses",
+        );
+    }
+    watch.note(&format!(
+        "{} runs of {}: about {}",
+        runs.len() - records.len(),
+        plan.length,
+        about(plan.expected(runs.len() - records.len()))
+    ));
+    let session = Session {
+        plan,
+        platform,
+        looks: &looks,
+        unit: calibrate_walk(),
+        watch,
+    };
+    watch.begin("measuring overheads", runs.len() as u64);
+    watch.advance(records.len() as u64);
+    for of in &runs[records.len()..] {
+        if watch.stopped() {
+            break;
+        }
+        let record = match session.one(of) {
+            Ok(record) => record,
+            Err(_) if watch.stopped() => break,
+            // A journal without runs is of no use; the error to tell is this one.
+            Err(e) if records.is_empty() => return journal.remove().and(Err(e)),
+            Err(e) => return Err(e),
+        };
+        journal.add(&record)?;
+        records.push(record);
+        watch.advance(1);
+    }
+    if records.is_empty() {
+        journal.remove()?;
+        return Err(Error::new("stopped before the first run was done")
+            .remedy("nothing was kept; begin again"));
+    }
+    Ok((together(plan, platform, &looks, &records, kernel), journal))
+}
+
+/// In seconds or minutes, rounded up.
+fn about(time: Duration) -> String {
+    let seconds = time.nanos().div_ceil(1_000_000_000);
+    match seconds < 120 {
+        true => format!("{seconds} s"),
+        false => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+struct Session<'a> {
+    plan: &'a Plan,
+    platform: &'a Platform,
+    looks: &'a Looks,
+    unit: Calibration,
+    watch: &'a dyn Watch,
+}
+
+impl Session<'_> {
+    fn one(&self, of: &Run) -> Result<Record> {
+        let processors = self.platform.usable().len() as u32;
+        let set = self.plan.draw(of, processors)?.set;
+        let spec: Spec = self.plan.policies[of.policy].parse()?;
+        let assignment = match assign::assign(&spec, &set, self.platform, &How::default())? {
+            Ok(assignment) => assignment,
+            Err(why) => {
+                return Ok(Record {
+                    number: of.number,
+                    apart: Some(not_assigned(&why)),
+                    ..Record::default()
+                });
+            }
+        };
+        let plan: AnyPlan = spec.plan(&Setup {
+            set: &set,
+            platform: self.platform,
+            assignment: assignment.as_ref(),
+            quantum: QUANTUM,
+        })?;
+        let length = self.plan.length;
+        let seen = run(plan, &set, &self.unit, length, self.looks, self.watch)?;
+        Ok(record(of, &seen))
+    }
+}
+
+fn not_assigned(why: &Refusal) -> String {
+    match why {
+        Refusal::KeptApart(why) => why.clone(),
+        _ => "the policy has no assignment for the set".to_owned(),
+    }
+}
+
+fn record(of: &Run, seen: &Seen) -> Record {
+    let apart = match (seen.lost, seen.senseless) {
+        (0, 0) => None,
+        (0, n) => Some(format!(
+            "{n} events make no sense where they come: some were lost"
+        )),
+        (n, _) => Some(format!("{n} events were lost")),
+    };
+    let record = match apart {
+        None => Record::of(seen.tiles.values().map(Vec::as_slice), &seen.calls),
+        Some(_) => Record::default(),
+    };
+    Record {
+        number: of.number,
+        apart,
+        unseen: seen.unseen,
+        cut: seen.cut,
+        ..record
+    }
+}
+
+fn together(
+    plan: &Plan,
+    platform: &Platform,
+    looks: &Looks,
+    records: &[Record],
+    kernel: String,
+) -> Outcome {
+    let runs = plan.runs();
+    let of = |run: &Run| Origin {
+        policy: plan.policies[run.policy].clone(),
+        utilization: run.size.utilization,
+        scaled: run.size.scaled,
+        tasks: run.size.tasks,
+    };
+    let origins: Vec<(Origin, &Record)> = runs.iter().map(of).zip(records).collect();
+    let curves = results::curves(&origins, looks.blind.is_some());
+    let apart = runs.iter().zip(records).filter_map(|(run, record)| {
+        Some(Apart {
+            policy: plan.policies[run.policy].clone(),
+            tasks: run.size.tasks,
+            set: run.set,
+            why: record.apart.clone()?,
+        })
+    });
+    let mut discards: BTreeMap<Disturbance, u64> = BTreeMap::new();
+    for (cause, count) in records.iter().flat_map(|record| &record.discards) {
+        *discards.entry(*cause).or_default() += count;
+    }
+    let all: Vec<&Record> = records.iter().collect();
+    let mut outcome = Outcome {
+        policies: plan.policies.clone(),
+        length: plan.length,
+        statements: statements::all(&curves),
+        curves,
+        tick_period: results::tick_period(&all),
+        runs: records.len() as u32,
+        apart: apart.collect(),
+        cut: records.iter().filter(|record| record.cut).count() as u32,
+        discards,
+        unseen: records.iter().map(|record| record.unseen).sum(),
+        blind: looks.blind.clone(),
+        provenance: Provenance::default(),
+        interrupted: (records.len() < runs.len())
+            .then_some((records.len() as u32, runs.len() as u32)),
+    };
+    outcome.provenance = provenance(plan, platform, &outcome, kernel);
+    outcome
+}
+
+fn provenance(plan: &Plan, platform: &Platform, outcome: &Outcome, kernel: String) -> Provenance {
+    let mut warnings = Vec::new();
+    if let Some(why) = &outcome.blind {
+        warnings.push(format!("overheads are the engine's own part alone: {why}"));
+    }
+    if let Some((done, all)) = outcome.interrupted {
+        warnings.push(format!("interrupted after {done} of {all} runs"));
+    }
+    if !outcome.apart.is_empty() {
+        warnings.push(format!(
+            "{} of {} runs do not count, such as: {}",
+            outcome.apart.len(),
+            outcome.runs,
+            outcome.apart[0].why
+        ));
+    }
+    let mut settings = plan.about.clone();
+    let mut tell = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    tell(
+        "task sets",
+        format!(
+            "{} of each size, each for {}; uniform light and medium utilizations, moderate periods \
+             (002 §6.2.1)",
+            plan.sets, plan.length
+        ),
+    );
+    tell(
+        "outliers",
+        "beyond 1.5 interquartile ranges, removed from average and maximum; `untrimmed_…` holds \
+         them (002 §5.1)"
+            .to_owned(),
+    );
+    tell(
+        "samples that do not count",
+        match outcome.discards.is_empty() {
+            true => "none".to_owned(),
+            false => {
+                let causes = outcome.discards.iter();
+                let causes: Vec<String> = causes
+                    .map(|(cause, count)| format!("{count} with {}", cause.words()))
+                    .collect();
+                causes.join(", ")
+            }
+        },
+    );
+    Provenance {
+        source: format!(
+            "warmset {}, engine in real time (002 §5.1)",
+            env!("CARGO_PKG_VERSION")
+        ),
+        command: plan.command.clone(),
+        time: system::now(),
+        machine: platform.description.clone(),
+        kernel,
+        seed: Some(plan.seed),
+        warnings,
+        settings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Options;
+    use super::*;
+    use measure::overheads::tiles::{Cost, Tile};
+    use model::{CpuId, OverheadKind};
+
+    fn plan() -> Plan {
+        let options = Options {
+            quick: true,
+            ..Options::default()
+        };
+        Plan::of(&options, &Platform::symmetric(2)).unwrap()
+    }
+    fn seen(whole: u64) -> Seen {
+        let tile = Tile {
+            cost: Cost::Charged(OverheadKind::Release),
+            begun: 0,
+            own: Some(whole / 2),
+            whole,
+            disturbed: None,
+        };
+        Seen {
+            tiles: [(CpuId(0), vec![tile; 200])].into(),
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn runs_in_which_events_were_lost_do_not_count_and_are_told() {
+        let plan = plan();
+        let runs = plan.runs();
+        let records: Vec<Record> = runs
+            .iter()
+            .map(|of| {
+                let mut seen = seen(1_000);
+                seen.lost = u64::from(of.number == 3);
+                seen.senseless = u64::from(of.number == 4);
+                record(of, &seen)
+            })
+            .collect();
+        let looks = Looks::seeing();
+        let platform = Platform::symmetric(2);
+        let outcome = together(&plan, &platform, &looks, &records, String::new());
+        let apart: Vec<_> = outcome
+            .apart
+            .iter()
+            .map(|a| (a.policy.as_str(), a.tasks))
+            .collect();
+        assert_eq!(apart, [("nps-f", 4), ("p-edf", 12)]);
+        assert_eq!(outcome.interrupted, None);
+        assert!(outcome.provenance.warnings[0].contains("2 of 72 runs"));
+        let profile = outcome.profile(&platform);
+        let curve = profile
+            .overhead_curve(OverheadKind::Release, "g-edf")
+            .unwrap();
+        assert_eq!(curve.points.len(), 6);
+    }
+
+    #[test]
+    fn what_was_interrupted_says_so() {
+        let plan = plan();
+        let records: Vec<Record> = plan.runs()[..10]
+            .iter()
+            .map(|of| record(of, &seen(1_000)))
+            .collect();
+        let platform = Platform::symmetric(2);
+        let outcome = together(&plan, &platform, &Looks::seeing(), &records, String::new());
+        assert_eq!(outcome.interrupted, Some((10, 72)));
+    }
+}

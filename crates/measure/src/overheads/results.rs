@@ -1,0 +1,452 @@
+//! What runs of many task sets say together: curves by policy, overhead and part of the code.
+
+use super::curve::{Curve, Size};
+use super::tiles::{Cost, Disturbance, Tile};
+use model::profile::{OverheadCurve, OverheadPoint, Untrimmed};
+use model::{Code, Duration, OverheadKind};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many samples of a cost are kept of a run, the first ones. Curves compare equally many of each
+/// size, and no size has so many of every set that more would be looked at.
+pub const KEPT: usize = 4_000;
+
+/// How much of a processor single tasks ask for (002 §6.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Utilization {
+    /// From 0.001 to 0.1.
+    Light,
+    /// From 0.1 to 0.4.
+    Medium,
+}
+
+impl Utilization {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Utilization::Light => "light",
+            Utilization::Medium => "medium",
+        }
+    }
+}
+
+/// Samples of one cost in one run, in nanoseconds, in the order in which they were taken.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Taken {
+    /// Engine and kernel together; the engine alone where nothing is seen of the kernel.
+    pub whole: Vec<u32>,
+    /// The engine's part of each, by its own account; empty where it takes no part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<u32>,
+    /// How many there were, those beyond [`KEPT`] too.
+    pub seen: u64,
+    /// The largest of all.
+    pub largest: u32,
+}
+
+impl Taken {
+    fn add(&mut self, whole: u64, own: Option<u64>) {
+        let short = |time: u64| u32::try_from(time).unwrap_or(u32::MAX);
+        let whole = short(whole);
+        self.seen += 1;
+        self.largest = self.largest.max(whole);
+        if self.whole.len() < KEPT {
+            self.whole.push(whole);
+            self.own.extend(own.map(short));
+        }
+    }
+}
+
+/// What is kept of a run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// Its number in the plan.
+    pub number: u32,
+    /// Why nothing of it counts, as a clause, if it is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<String>,
+    /// Its samples.
+    pub costs: Vec<(Cost, Taken)>,
+    /// Samples that do not count, by cause.
+    pub discards: Vec<(Disturbance, u64)>,
+    /// Comings of dispatchers that the kernel did not record.
+    pub unseen: u64,
+    /// Was the kernel's record cut off?
+    pub cut: bool,
+    /// From one tick of the kernel to the next, in nanoseconds, where it ticks regularly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_period: Option<u64>,
+}
+
+impl Record {
+    /// Of the tiles of each processor, and the latencies of interrupts between them in nanoseconds.
+    pub fn of<'a>(tiles: impl Iterator<Item = &'a [Tile]>, calls: &[u32]) -> Self {
+        let mut costs: BTreeMap<Cost, Taken> = BTreeMap::new();
+        let mut discards: BTreeMap<Disturbance, u64> = BTreeMap::new();
+        let mut gaps = Vec::new();
+        for tiles in tiles {
+            for tile in tiles {
+                match tile.disturbed {
+                    Some(cause) => *discards.entry(cause).or_default() += 1,
+                    None => costs
+                        .entry(tile.cost)
+                        .or_default()
+                        .add(tile.whole, tile.own),
+                }
+            }
+            let ticks = tiles.iter().filter(|tile| tile.cost == TICK);
+            let ticks: Vec<u64> = ticks.map(|tile| tile.begun).collect();
+            gaps.extend(ticks.windows(2).map(|pair| pair[1].saturating_sub(pair[0])));
+        }
+        for call in calls {
+            let latency = costs.entry(Cost::Charged(OverheadKind::IpiLatency));
+            latency.or_default().add(u64::from(*call), None);
+        }
+        Record {
+            costs: costs.into_iter().collect(),
+            discards: discards.into_iter().collect(),
+            tick_period: most_frequent(&gaps),
+            ..Record::default()
+        }
+    }
+}
+
+const TICK: Cost = Cost::Charged(OverheadKind::Tick);
+/// Gaps between ticks are counted by so many nanoseconds: interrupts come late by some of them.
+const BUCKET: u64 = 100_000;
+/// So many gaps tell a period.
+const LEAST_GAPS: usize = 10;
+
+/// The length around which most gaps lie, if it is that of at least a third: ticks are left out
+/// while a processor is idle, and where a job is released at the same time.
+fn most_frequent(gaps: &[u64]) -> Option<u64> {
+    let bucket = |gap: u64| (gap + BUCKET / 2) / BUCKET;
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for gap in gaps {
+        *counts.entry(bucket(*gap)).or_default() += 1;
+    }
+    let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let near = gaps.iter().filter(|gap| bucket(**gap).abs_diff(most) <= 1);
+    let near: Vec<u64> = near.copied().collect();
+    if near.len() < LEAST_GAPS || 3 * near.len() < gaps.len() {
+        return None;
+    }
+    let mean = near.iter().sum::<u64>() / near.len() as u64;
+    // Clocks of ticks and of the record are the same; what is left is noise.
+    Some((mean + 5_000) / 10_000 * 10_000)
+}
+
+/// Which sets a record is of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Origin {
+    /// The policy, as written.
+    pub policy: String,
+    /// Utilizations of the sets.
+    pub utilization: Utilization,
+    /// Are they scaled down?
+    pub scaled: bool,
+    /// How many tasks each set has.
+    pub tasks: u32,
+}
+
+/// A curve, and what it is of.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Found {
+    /// The policy, as written.
+    pub policy: String,
+    /// Utilizations of the sets.
+    pub utilization: Utilization,
+    /// Are they scaled down, as so many tasks ask for more than there is? Curves of such sets stand
+    /// apart.
+    pub scaled: bool,
+    /// Which cost.
+    pub cost: Cost,
+    /// Whose code.
+    pub code: Code,
+    /// How many samples there were, those too that no size is compared by.
+    pub seen: u64,
+    /// The largest of all, in nanoseconds.
+    pub largest_ns: u64,
+    /// By number of tasks.
+    pub curve: Curve,
+}
+
+/// Curves of all that was measured; `blind`: nothing was seen of the kernel.
+pub fn curves(runs: &[(Origin, &Record)], blind: bool) -> Vec<Found> {
+    let groups: BTreeSet<(&str, Utilization, bool)> = runs
+        .iter()
+        .map(|(of, _)| (of.policy.as_str(), of.utilization, of.scaled))
+        .collect();
+    let mut found = Vec::new();
+    for (policy, utilization, scaled) in groups {
+        let runs = || {
+            runs.iter().filter(move |(of, record)| {
+                let group = (of.policy.as_str(), of.utilization, of.scaled);
+                group == (policy, utilization, scaled) && record.apart.is_none()
+            })
+        };
+        let costs: BTreeSet<Cost> = runs()
+            .flat_map(|(_, record)| record.costs.iter().map(|(cost, _)| *cost))
+            .collect();
+        for cost in costs {
+            for code in Code::ALL {
+                let mut sizes: BTreeMap<u32, Size> = BTreeMap::new();
+                let (mut seen, mut largest) = (0, 0);
+                for (of, record) in runs() {
+                    let Some((_, taken)) = record.costs.iter().find(|(c, _)| *c == cost) else {
+                        continue;
+                    };
+                    let samples = part(taken, cost, code, blind);
+                    if samples.is_empty() {
+                        continue;
+                    }
+                    seen += taken.seen;
+                    let most = match code {
+                        Code::Both => taken.largest,
+                        _ => samples.iter().copied().max().unwrap_or(0),
+                    };
+                    largest = largest.max(u64::from(most));
+                    let size = sizes.entry(of.tasks).or_insert_with(|| Size {
+                        tasks: of.tasks,
+                        sets: Vec::new(),
+                    });
+                    size.sets.push(samples);
+                }
+                if sizes.is_empty() {
+                    continue;
+                }
+                let sizes: Vec<Size> = sizes.into_values().collect();
+                found.push(Found {
+                    policy: policy.to_owned(),
+                    utilization,
+                    scaled,
+                    cost,
+                    code,
+                    seen,
+                    largest_ns: largest,
+                    curve: Curve::of(&sizes),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The part of samples that is of this code; none where it is not known, or all of it.
+fn part(taken: &Taken, cost: Cost, code: Code, blind: bool) -> Vec<u32> {
+    let both = || taken.whole.iter().zip(&taken.own);
+    // An interrupt between processors begins with one program's call and ends with another's, so
+    // that it is known without the kernel.
+    let is_call = cost == Cost::Charged(OverheadKind::IpiLatency);
+    match code {
+        Code::Both if blind && !is_call => Vec::new(),
+        Code::Both => taken.whole.clone(),
+        Code::Own => taken.own.clone(),
+        Code::Kernel if blind => Vec::new(),
+        Code::Kernel => both()
+            .map(|(whole, own)| whole.saturating_sub(*own))
+            .collect(),
+    }
+}
+
+/// What a profile has of it: for each policy and overhead one curve of sets of light tasks, those
+/// with more tasks scaled down, and for any other policy the largest of all policies. Profiles know
+/// policies by their names without parameters.
+pub fn for_profile(found: &[Found]) -> Vec<OverheadCurve> {
+    type Points = BTreeMap<u32, OverheadPoint>;
+    let mut groups: BTreeMap<(OverheadKind, Code, &str), Points> = BTreeMap::new();
+    for one in found {
+        let (Cost::Charged(kind), Utilization::Light) = (one.cost, one.utilization) else {
+            continue;
+        };
+        let name = one.policy.split(':').next().unwrap_or_default();
+        for point in one.curve.upper() {
+            for policy in [name, ""] {
+                groups
+                    .entry((kind, one.code, policy))
+                    .or_default()
+                    .entry(point.tasks)
+                    .and_modify(|all| *all = larger(all, &point))
+                    .or_insert_with(|| point.clone());
+            }
+        }
+    }
+    groups
+        .into_iter()
+        .map(|((kind, code, policy), points)| OverheadCurve {
+            kind,
+            policy: policy.to_owned(),
+            code: Some(code),
+            points: points.into_values().collect(),
+        })
+        .collect()
+}
+
+/// The larger of each value.
+fn larger(a: &OverheadPoint, b: &OverheadPoint) -> OverheadPoint {
+    OverheadPoint {
+        tasks: a.tasks,
+        samples: a.samples + b.samples,
+        average: a.average.max(b.average),
+        maximum: a.maximum.max(b.maximum),
+        untrimmed: match (a.untrimmed, b.untrimmed) {
+            (Some(a), Some(b)) => Some(Untrimmed {
+                outliers: a.outliers + b.outliers,
+                average: a.average.max(b.average),
+                maximum: a.maximum.max(b.maximum),
+            }),
+            (one, other) => one.or(other),
+        },
+    }
+}
+
+/// The time between two ticks that most runs saw.
+pub fn tick_period(records: &[&Record]) -> Option<Duration> {
+    let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
+    for period in records.iter().filter_map(|record| record.tick_period) {
+        *seen.entry(period).or_default() += 1;
+    }
+    let most = seen.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(Duration::from_nanos(most.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RELEASE: Cost = Cost::Charged(OverheadKind::Release);
+    const IPI: Cost = Cost::Charged(OverheadKind::IpiLatency);
+
+    fn tile(cost: Cost, begun: u64, whole: u64, own: Option<u64>) -> Tile {
+        Tile {
+            cost,
+            begun,
+            own,
+            whole,
+            disturbed: None,
+        }
+    }
+    fn origin(policy: &str, tasks: u32, scaled: bool) -> Origin {
+        Origin {
+            policy: policy.to_owned(),
+            utilization: Utilization::Light,
+            scaled,
+            tasks,
+        }
+    }
+    /// A run in which a release takes 30 ns, 20 of them in the engine.
+    fn record(whole: u64) -> Record {
+        let tiles = vec![tile(RELEASE, 0, whole, Some(20)); 120];
+        Record::of([&tiles[..]].into_iter(), &[7; 100])
+    }
+
+    #[test]
+    fn samples_are_counted_by_cost_and_by_why_they_do_not_count() {
+        let mut tiles = vec![tile(RELEASE, 0, 9, Some(4)); KEPT + 1];
+        tiles[KEPT].whole = 99;
+        tiles[3].disturbed = Some(Disturbance::Interrupt);
+        let record = Record::of([&tiles[..], &tiles[..2]].into_iter(), &[5]);
+        assert_eq!(record.discards, [(Disturbance::Interrupt, 1)]);
+        let (cost, release) = &record.costs[0];
+        assert_eq!(
+            (*cost, release.seen, release.largest),
+            (RELEASE, KEPT as u64 + 2, 99)
+        );
+        assert_eq!((release.whole.len(), release.own.len()), (KEPT, KEPT));
+        assert_eq!(record.costs[1].0, IPI);
+    }
+
+    #[test]
+    fn a_record_is_the_same_after_it_was_kept() {
+        let record = Record {
+            apart: Some("events were lost".to_owned()),
+            discards: vec![(Disturbance::Standstill, 2)],
+            tick_period: Some(4_000_000),
+            ..record(30)
+        };
+        let line = serde_json::to_string(&record).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Record>(&line).unwrap(),
+            record,
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn the_period_of_ticks_is_that_of_most() {
+        let ticks = |times: &[u64]| -> Vec<Tile> {
+            let times = times.iter().map(|us| us * 1_000);
+            times.map(|begun| tile(TICK, begun, 2_000, None)).collect()
+        };
+        let mut times: Vec<u64> = (0..40).map(|n| n * 4_000 + n % 7).collect();
+        times.remove(20);
+        let regular = ticks(&times);
+        let record = Record::of([&regular[..]].into_iter(), &[]);
+        assert_eq!(record.tick_period, Some(4_000_000));
+        let others: Vec<u64> = (0..40).map(|n| n * n * 1_000).collect();
+        let irregular = ticks(&others);
+        assert_eq!(
+            Record::of([&irregular[..]].into_iter(), &[]).tick_period,
+            None
+        );
+        assert_eq!(tick_period(&[&record]), Some(Duration::from_millis(4)));
+        assert_eq!(tick_period(&[]), None);
+    }
+
+    #[test]
+    fn own_and_kernel_add_up_to_both() {
+        let record = record(30);
+        let found = curves(&[(origin("p-edf", 4, false), &record)], false);
+        let largest = |cost, code| {
+            let one = found.iter().find(|f| f.cost == cost && f.code == code);
+            one.map(|f| f.curve.points[0].maximum_ns)
+        };
+        assert_eq!(largest(RELEASE, Code::Both), Some(30));
+        assert_eq!(largest(RELEASE, Code::Own), Some(20));
+        assert_eq!(largest(RELEASE, Code::Kernel), Some(10));
+        assert_eq!(largest(IPI, Code::Both), Some(7));
+        assert_eq!(largest(IPI, Code::Own), None);
+        let blind = curves(&[(origin("p-edf", 4, false), &record)], true);
+        let codes: Vec<_> = blind.iter().map(|f| (f.cost, f.code)).collect();
+        assert_eq!(codes, [(RELEASE, Code::Own), (IPI, Code::Both)]);
+    }
+
+    #[test]
+    fn what_does_not_count_is_left_out() {
+        let apart = Record {
+            apart: Some("events were lost".to_owned()),
+            ..record(30)
+        };
+        assert_eq!(curves(&[(origin("p-edf", 4, false), &apart)], false), []);
+    }
+
+    #[test]
+    fn a_profile_has_a_curve_for_any_other_policy_that_none_exceeds() {
+        let (cheap, dear, more) = (record(30), record(50), record(80));
+        let runs = [
+            (origin("p-edf", 4, false), &cheap),
+            (origin("g-edf", 4, false), &dear),
+            (origin("g-edf", 100, true), &more),
+        ];
+        let all = for_profile(&curves(&runs, false));
+        let at = |policy: &str, tasks: u32| {
+            let mut curves = all.iter();
+            let of = |c: &&OverheadCurve| {
+                (c.kind, c.code, c.policy.as_str())
+                    == (OverheadKind::Release, Some(Code::Both), policy)
+            };
+            let curve = curves.find(of).unwrap();
+            curve
+                .at(tasks, model::Statistic::Maximum)
+                .unwrap()
+                .value
+                .nanos()
+        };
+        assert_eq!(
+            (at("p-edf", 4), at("g-edf", 4), at("g-edf", 100)),
+            (30, 50, 80)
+        );
+        assert_eq!((at("", 4), at("", 100)), (50, 80));
+    }
+}
