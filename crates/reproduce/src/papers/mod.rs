@@ -1,7 +1,8 @@
-//! One file a paper, and what several share: cache delays (000 and 002 print the same ones) and
-//! studies (002 has more than a file holds).
+//! One file a paper, and what several share: cache delays (000 and 002 print the same ones),
+//! overheads (002 and 003), and studies (002 has more than a file holds).
 
 mod cpmd;
+mod overheads;
 mod p000;
 mod p001;
 mod p002;

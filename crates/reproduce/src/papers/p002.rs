@@ -1,6 +1,6 @@
 //! 002, chapters 2 to 5 and Appendix A: schedules, assignments, overheads, cache delays.
 
-use super::cpmd;
+use super::{cpmd, overheads};
 use crate::entry::{Entry, State};
 use crate::reading::{
     Answers, cache_line, cache_sharers, cache_size, cache_ways, missed_deadlines, misses, number,
@@ -254,44 +254,8 @@ fn nps_f(id: &str, title: &str) -> Entry {
 }
 
 fn overheads() -> Vec<Entry> {
-    let missing = "no command measures overheads by number of tasks (docs/overheads.md has how they \
-                   are charged)";
-    let not_yet = |id: &str, title: &str, place: &str| {
-        Entry::new(id, title, place, State::NotYet(missing.to_owned()))
-    };
-    let mut all = vec![
-        xeon(),
-        not_yet(
-            "002-fig5.2",
-            "worst-case scheduling and release overheads of P-, G- and C-EDF by number of tasks",
-            "§5.1.1",
-        ),
-        not_yet(
-            "002-fig5.3",
-            "the same under semi-partitioned policies, P-EDF and C-EDF",
-            "§5.1.2",
-        ),
-    ];
-    let kinds = [
-        "scheduling overhead",
-        "timer re-arming overhead",
-        "tick overhead",
-        "context-switch overhead",
-        "release overhead",
-        "IPI latency",
-    ];
-    for (appendix, policies) in [
-        ("B", "P-, G- and C-EDF"),
-        ("C", "semi-partitioned policies"),
-    ] {
-        for (n, kind) in kinds.iter().enumerate() {
-            all.push(not_yet(
-                &format!("002-fig{appendix}.{}", n + 1),
-                &format!("measured {kind} under {policies}, worst and average"),
-                &format!("App. {appendix}.1"),
-            ));
-        }
-    }
+    let mut all = vec![xeon()];
+    all.extend(overheads::figures());
     all
 }
 

@@ -1,5 +1,6 @@
 //! 003: a scheduler that knows the working sets of multithreaded tasks.
 
+use super::overheads;
 use crate::entry::{Entry, State};
 use crate::reading::{Answers, co_scheduled, misses, number, task};
 use std::collections::BTreeSet;
@@ -132,12 +133,7 @@ pub fn entries() -> Vec<Entry> {
             "the task sets of §4 are not generated; `warmset run --policy ca-edf` tells tardiness of \
              one set",
         ),
-        not_yet(
-            "003-tab2",
-            "average and worst kernel overheads under both",
-            "§4.2",
-            "no command measures overheads by policy",
-        ),
+        overheads::table(),
         not_yet(
             "003-tab3",
             "worst execution times of video decoders under both",

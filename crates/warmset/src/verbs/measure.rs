@@ -1,6 +1,7 @@
-//! `warmset measure`: what this machine costs. So far: cache-related preemption and migration
-//! delays.
+//! `warmset measure`: what this machine costs: cache-related preemption and migration delays, and
+//! overheads of the scheduler.
 
+use super::measure_overheads as overheads;
 use crate::console::{self, Console, Format};
 use crate::options::{Printed, Seed, directory};
 use crate::{Answer, command};
@@ -45,6 +46,12 @@ Examples:
   warmset measure cpmd -o out --wss 64KiB,256KiB --load idle --cpus 0-3"
     )]
     Cpmd(CpmdArgs),
+    /// Measure what the scheduler costs under each policy, by number of tasks
+    #[command(
+        after_help = "Example: warmset measure overheads -o out --quick",
+        after_long_help = overheads::HELP
+    )]
+    Overheads(overheads::Args),
 }
 
 /// Options of `warmset measure cpmd`.
@@ -118,6 +125,7 @@ impl Loads {
 pub fn run(args: Args) -> Result<Answer> {
     match args.what {
         What::Cpmd(args) => run_cpmd(args),
+        What::Overheads(args) => overheads::run(args),
     }
 }
 

@@ -11,6 +11,7 @@ mod experiment;
 mod find;
 mod generate;
 mod measure;
+mod measure_overheads;
 mod platform;
 mod policies;
 mod profile;

@@ -1,4 +1,8 @@
-//! Measures what this machine costs: cache-related preemption and migration delays.
+//! Measures what this machine costs: cache-related preemption and migration delays, and overheads of
+//! the scheduler.
+
+mod charts;
+pub mod overheads;
 
 use crate::pages;
 use ::measure::cpmd::{self, Outcome};
@@ -20,6 +24,8 @@ pub fn cpmd(mut options: Options, watch: &dyn Watch) -> Result<Outcome> {
     }
     let plan = Plan::of(&options, &machine.platform)?;
     spare_finished(&plan)?;
+    // Found out before hours of measuring.
+    ::measure::keep::there(&plan.out.join(cpmd::PROFILE), &machine.platform)?;
     let outcome = cpmd::measure(&plan, &machine.platform, watch)?;
     watch.finish();
     Ok(outcome)
