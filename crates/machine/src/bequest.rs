@@ -64,16 +64,22 @@ impl Drop for Bequest {
 /// Takes the file away that was left, if there is one. Allocates nothing, frees nothing, waits for
 /// nobody: a handler of a signal may do it.
 pub(crate) fn execute() {
-    let left = LEFT.swap(null_mut(), Ordering::AcqRel);
-    // SAFETY: it is null or was made by `Box::into_raw`; this has taken it out, and never frees it.
-    let Some(left) = (unsafe { left.as_ref() }) else {
-        return;
-    };
-    let there = statat(&left.dir, &left.name, AtFlags::SYMLINK_NOFOLLOW);
-    if there.is_ok_and(|there| there.st_ino == left.inode) {
-        // Nothing more can be done about it here.
-        let _ = unlinkat(&left.dir, &left.name, AtFlags::empty());
+    // Its memory ends with the process.
+    carry_out();
+}
+
+/// What was left, which is the caller's now, or null.
+fn carry_out() -> *mut Left {
+    let taken = LEFT.swap(null_mut(), Ordering::AcqRel);
+    // SAFETY: it is null or was made by `Box::into_raw`; this has taken it out, and does not free it.
+    if let Some(left) = unsafe { taken.as_ref() } {
+        let there = statat(&left.dir, &left.name, AtFlags::SYMLINK_NOFOLLOW);
+        if there.is_ok_and(|there| there.st_ino == left.inode) {
+            // Nothing more can be done about it here.
+            let _ = unlinkat(&left.dir, &left.name, AtFlags::empty());
+        }
     }
+    taken
 }
 
 #[cfg(test)]
@@ -95,22 +101,29 @@ mod tests {
             let opened = File::open(dir.path()).unwrap();
             Bequest::new(opened.into(), CString::new(name).unwrap(), inode)
         };
+        let carry_out = || {
+            let left = super::carry_out();
+            if !left.is_null() {
+                // SAFETY: it was made by `Box::into_raw`, and is this caller's.
+                drop(unsafe { Box::from_raw(left) });
+            }
+        };
         let (first, inode) = make("first");
         let (second, other) = make("second");
         let kept = bequest("first", inode);
         // There is one already.
         drop(bequest("second", other));
         drop(kept);
-        execute();
+        carry_out();
         assert!(first.exists(), "whose bequest has gone stays");
 
         let kept = bequest("first", other);
-        execute();
+        carry_out();
         assert!(first.exists(), "another file of that name stays");
         drop(kept);
 
         let kept = bequest("second", other);
-        execute();
+        carry_out();
         assert!(!second.exists());
         drop(kept);
     }
