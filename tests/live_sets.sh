@@ -16,6 +16,8 @@
 # Needs the right to real-time priorities. Exit status: 0 no rule was broken and no event lost; 1
 # otherwise.
 set -eu
+# Whatever profile is in use on this machine.
+export WARMSET_PROFILE=none
 warmset=$1
 dir=$2
 sets=${3:-10}

@@ -16,6 +16,8 @@
 # Exit status: 0 all the same; 1 a difference, which is shown with its question and kept in
 # DIRECTORY.
 set -eu
+# Whatever profile is in use on this machine.
+export WARMSET_PROFILE=none
 before=$1
 after=$2
 sets=${3:-200}

@@ -3,6 +3,8 @@
 # times.
 # Usage: sh tests/smoke.sh PATH-TO-WARMSET
 set -eu
+# Whatever profile is in use on this machine.
+export WARMSET_PROFILE=none
 
 warmset=$1
 dir=$(mktemp -d)

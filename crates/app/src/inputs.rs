@@ -1,5 +1,6 @@
 //! Inputs that mean the same in every verb: a task set, a platform, what things cost.
 
+use crate::own;
 use model::taskfile::MAX_PROCESSORS;
 use model::{Error, Load, Platform, Profile, Result, Statistic, TaskSet, files, taskfile};
 use std::path::Path;
@@ -20,12 +21,14 @@ impl<T> From<T> for Choice<T> {
 }
 
 impl Choice<Profile> {
-    /// The profile: a built-in one, one of a file, or the value itself.
+    /// The profile: a built-in one, one of a file, the one in use on this machine
+    /// ([`own`](crate::own)), or the value itself.
     ///
     /// # Errors
     /// There is none of this name, or the file is none.
     pub fn profile(&self) -> Result<Profile> {
         match self {
+            Choice::Named(name) if name == own::NAME => own::named(),
             Choice::Named(name) => Profile::find(name),
             Choice::Value(profile) => Ok(profile.clone()),
         }

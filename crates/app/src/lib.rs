@@ -15,7 +15,8 @@
 //! | [`simulate`] | what comes of its jobs in virtual time? |
 //! | [`run`] | what comes of its jobs on this machine? |
 //! | [`trace`] | did a schedule keep the rules, and what was its sum? |
-//! | [`measure`], [`profile`] | what do preemptions and migrations cost? |
+//! | [`measure`], [`profile`] | what do preemptions, migrations and the scheduler cost? |
+//! | [`own`] | which of that is charged on this machine? |
 //! | [`study`] | which policies keep which of many task sets? |
 //! | [`color`] | which page colors have the caches, and what are they worth? |
 //! | [`report`], [`tour`] | pages and figures of all that |
@@ -33,6 +34,7 @@ pub mod generate;
 mod inputs;
 pub mod measure;
 pub mod output;
+pub mod own;
 pub mod pages;
 pub mod platform;
 pub mod profile;

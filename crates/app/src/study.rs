@@ -1,6 +1,6 @@
 //! Compares policies over many task sets, and draws what it found.
 
-use crate::{Charged, On, workers};
+use crate::{Charged, On, own, workers};
 use analyze::policies::Accounting;
 use model::watch::Watch;
 use model::{Duration, Error, Platform, Profile, Result, files};
@@ -53,6 +53,9 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Other costs: the scheduler's, by the number of tasks of each set.
     pub charged: Charged,
+    /// Charge the profile in use on this machine ([`own`](crate::own)), where the study is about it
+    /// and neither it nor `charged` has another.
+    pub charge_own: bool,
     /// How overheads are charged; `None`: as the study says, else as the costs suggest.
     pub accounting: Option<Accounting>,
     /// Other policies and tests by their names, separated by commas.
@@ -83,7 +86,10 @@ pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Results> 
         study.policies = Candidate::list(names).map_err(|e| e.at("--policy"))?;
     }
     let charged = study::Charged {
-        profile: options.charged.profile()?.or(study.charged.profile.take()),
+        profile: match options.charged.profile()?.or(study.charged.profile.take()) {
+            None if options.charge_own && study.platform.name == own::NAME => own::in_use()?,
+            profile => profile,
+        },
         statistic: options.charged.statistic.or(study.charged.statistic),
         accounting: options.accounting.or(study.charged.accounting),
     };

@@ -14,15 +14,30 @@ pub fn there(path: &Path, platform: &Platform) -> Result<Option<Profile>> {
     }
     let at = |e: Error| e.at(path.display());
     let profile = model::profilefile::from_toml(&files::read_text(path)?).map_err(at)?;
-    if profile.platform != platform.name {
-        return Err(Error::new(format!(
-            "the profile in this directory is of another machine, `{}`",
-            profile.platform
-        ))
-        .at(path.display())
-        .remedy("choose another directory"));
-    }
+    fits(&profile, platform).map_err(|e| at(e).remedy("choose another directory"))?;
     Ok(Some(profile))
+}
+
+/// Is this profile one of the platform? Where it says which machine it was measured on, that
+/// decides as well.
+///
+/// # Errors
+/// It is of another machine.
+pub fn fits(profile: &Profile, platform: &Platform) -> Result<()> {
+    let measured_on = &profile.provenance.machine;
+    let is_told = !measured_on.is_empty() && !platform.description.is_empty();
+    if profile.platform != platform.name {
+        return Err(other(&profile.platform));
+    }
+    if is_told && *measured_on != platform.description {
+        return Err(other(measured_on));
+    }
+    Ok(())
+}
+
+fn other(machine: &str) -> Error {
+    Error::new(format!("this is a profile of another machine, `{machine}`"))
+        .remedy("measure this machine, or name the profile with `--profile`")
 }
 
 /// A profile of overheads with the cache delays of another one.

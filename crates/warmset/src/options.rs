@@ -2,10 +2,10 @@
 
 use crate::console::{Format, for_people, give, look};
 use analyze::policies::Accounting;
-use app::Choice;
+use app::{Choice, own};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::table::{Look, printable};
-use model::{Error, Load, Result, Statistic, document, files};
+use model::{Error, Load, Profile, Result, Statistic, document, files};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -106,7 +106,8 @@ impl On {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Charged {
     /// What preemptions, migrations and the scheduler cost: a built-in profile such as
-    /// `xeon-l7455`, or a file [default: nothing]
+    /// `xeon-l7455`, a file, `this-machine` or `none` [default: on this machine the profile in use
+    /// (`warmset profile use`), else nothing]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// With --profile: the delays of an idle machine, or of a machine under load
@@ -118,15 +119,34 @@ pub struct Charged {
 }
 
 impl Charged {
-    /// The costs that are chosen.
-    pub fn choice(&self) -> app::Charged {
+    /// The costs that are chosen for a question about this platform.
+    ///
+    /// # Errors
+    /// The profile in use on this machine cannot be read, or is another machine's.
+    pub fn choice(&self, on: &app::On) -> Result<app::Charged> {
+        let profile = match (&self.profile, on) {
+            (None, app::On::ThisMachine) => own::in_use()?.map(Choice::Value),
+            _ => self.named(),
+        };
+        Ok(app::Charged {
+            profile,
+            load: self.load,
+            statistic: self.statistic(),
+        })
+    }
+    /// The costs that are named.
+    pub fn given(&self) -> app::Charged {
         app::Charged {
-            profile: self.profile.clone().map(Choice::Named),
+            profile: self.named(),
             load: self.load,
             statistic: self.statistic(),
         }
     }
-    /// Is a profile given?
+    fn named(&self) -> Option<Choice<Profile>> {
+        let name = self.profile.clone().filter(|name| name != own::NONE);
+        name.map(Choice::Named)
+    }
+    /// Does the option name a profile, or none?
     pub fn is_given(&self) -> bool {
         self.profile.is_some()
     }

@@ -205,3 +205,68 @@ fn what_cannot_be_done_is_said_in_one_sentence() {
     }
     assert!(!dir.path().join("out.toml").exists());
 }
+
+/// What is measured on this machine is charged by default once it was taken into use, and only here.
+#[test]
+fn the_profile_in_use_is_charged_on_this_machine_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = model::Profile {
+        platform: "this-machine".to_owned(),
+        provenance: model::Provenance::default(),
+        ..model::Profile::builtin("xeon-l7455").unwrap()
+    };
+    std::fs::write(
+        dir.path().join("own.toml"),
+        model::profilefile::to_toml(&own),
+    )
+    .unwrap();
+    let task = "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\nwss = \"64KiB\"\n";
+    std::fs::write(dir.path().join("tasks.toml"), task).unwrap();
+    let call = |arguments: &str| {
+        let mut command = testing::warmset!();
+        command
+            .env_remove("WARMSET_PROFILE")
+            .env("XDG_DATA_HOME", dir.path().join("data"));
+        testing::command::Called::within(command, dir.path(), arguments)
+    };
+    let charged = |more: &str| {
+        let checked = call(&format!(
+            "check tasks.toml --policy p-edf --format json {more}"
+        ));
+        checked.json()["costs"].as_str().unwrap().to_owned()
+    };
+    let nothing = charged("");
+    assert!(nothing.starts_with("no cache delay"), "{nothing}");
+    let refused = call("check tasks.toml --profile this-machine").refusal();
+    assert!(
+        refused.contains("no profile of this machine is in use"),
+        "{refused}"
+    );
+    let refused = call("profile use xeon-l7455").refusal();
+    assert!(refused.contains("another machine"), "{refused}");
+
+    assert!(
+        call("profile use own.toml")
+            .answer()
+            .contains("From now on")
+    );
+    for more in ["", "--profile this-machine"] {
+        assert!(charged(more).contains("profile `this-machine`"), "{more}");
+    }
+    for more in ["--profile none", "-m 2", "--platform xeon-l7455"] {
+        assert_eq!(charged(more), nothing, "{more}");
+    }
+    assert!(
+        call("profile show this-machine")
+            .answer()
+            .contains("this-machine")
+    );
+
+    assert!(call("profile use none").answer().contains("Removed"));
+    assert_eq!(charged(""), nothing);
+    assert!(
+        call("profile use none")
+            .answer()
+            .contains("No profile was in use")
+    );
+}

@@ -163,7 +163,7 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
     let tasks = app::Tasks::read(path)?;
     let options = check::Options {
         on: args.on.choice(),
-        charged: args.charged.choice(),
+        charged: args.charged.choice(&args.on.choice())?,
         cpmd: args.cpmd,
         accounting: args.accounted.accounting,
         guarantee: match (args.hard, args.soft) {

@@ -11,7 +11,7 @@ use ::measure::ratio::WriteRatio;
 use ::measure::summary;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use model::{Bytes, CpuSet, Duration, Load, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `warmset measure`.
 #[derive(ClapArgs, Debug)]
@@ -167,5 +167,14 @@ fn as_text(outcome: &Outcome) -> String {
         outcome.profile_path.display(),
         outcome.samples_path.display()
     );
+    text += &hint(&outcome.profile_path);
     text
+}
+
+/// How the profile becomes the one that is charged here.
+pub fn hint(profile: &Path) -> String {
+    format!(
+        "To charge it on this machine from now on: warmset profile use {}\n",
+        profile.display()
+    )
 }

@@ -163,6 +163,7 @@ fn as_text(measured: &Overheads) -> String {
             .map(|path| path.display().to_string()),
     );
     let _ = writeln!(text, "Wrote {}.", files.join(", "));
+    text += &super::measure::hint(&measured.profile_path);
     text
 }
 

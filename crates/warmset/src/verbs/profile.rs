@@ -4,8 +4,8 @@
 use crate::Answer;
 use crate::console;
 use crate::options::{Answered, loads, new_file, statistics};
-use app::Choice;
 use app::profile::{Into as Target, Row, overhead_name, values};
+use app::{Choice, own};
 use model::schedcat::Meaning;
 use model::table::{Look, Table};
 use model::{Bytes, CpmdCurve, CpmdPoint, Delay, Load, Profile, Result, Statistic};
@@ -29,6 +29,8 @@ enum What {
     Import(Import),
     /// Write a profile as an overhead table of SchedCAT
     Export(Export),
+    /// Charge this profile on this machine from now on, where no other is named
+    Use(Use),
 }
 
 #[derive(clap::Args, Debug)]
@@ -95,6 +97,20 @@ struct Export {
     output: Option<PathBuf>,
 }
 
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+`check`, `simulate` and `study` charge the profile in use where the question is about this machine and --profile is not \
+given; `--profile none` charges nothing. It is kept in $XDG_DATA_HOME/warmset/profile.toml or \
+~/.local/share/warmset/profile.toml, or in the file that $WARMSET_PROFILE names (`none`: no profile is in use).
+
+Examples:
+  warmset profile use out/profile.toml
+  warmset profile use none")]
+struct Use {
+    /// A profile that was measured on this machine, or `none`
+    profile: String,
+}
+
 /// What a table does not say.
 #[derive(clap::Args, Debug)]
 struct MeaningArgs {
@@ -134,7 +150,31 @@ pub fn run(args: Args) -> Result<Answer> {
         What::Show(args) => show(&args),
         What::Import(args) => import(args),
         What::Export(args) => export(args),
+        What::Use(args) => use_profile(&args),
     }
+}
+
+fn use_profile(args: &Use) -> Result<Answer> {
+    let text = match args.profile == own::NONE {
+        false => {
+            let path = own::take(&args.profile)?;
+            format!(
+                "From now on `{}` is charged on this machine where no other profile is named.\nKept in \
+                 {}.\n",
+                args.profile,
+                path.display()
+            )
+        }
+        true => match own::forget()? {
+            Some(path) => format!(
+                "No profile is in use any more. Removed {}.\n",
+                path.display()
+            ),
+            None => "No profile was in use.\n".to_owned(),
+        },
+    };
+    console::show(&text)?;
+    Ok(Answer::Yes)
 }
 
 fn import(args: Import) -> Result<Answer> {

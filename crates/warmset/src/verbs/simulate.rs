@@ -129,7 +129,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let options = Options {
         scheduling: Scheduling::from(args.scheduling),
         on: args.on.choice(),
-        charged: args.charged.choice(),
+        charged: args.charged.choice(&args.on.choice())?,
         horizon: args.horizon,
         releases: Choice::Named(args.releases),
         jitter: args.jitter.into(),

@@ -134,7 +134,8 @@ fn list(args: &ListArgs) -> Result<()> {
 fn run_study(args: &RunArgs) -> Result<()> {
     let options = Options {
         on: args.on.choice(),
-        charged: args.charged.choice(),
+        charged: args.charged.given(),
+        charge_own: !args.charged.is_given(),
         accounting: args.accounted.accounting,
         policies: args.policy.clone(),
         sets: args.sets,
