@@ -17,6 +17,7 @@
 //! | [`trace`] | did a schedule keep the rules, and what was its sum? |
 //! | [`measure`], [`profile`] | what do preemptions, migrations and the scheduler cost? |
 //! | [`own`] | which of that is charged on this machine? |
+//! | [`validate`] | do sets keep here what analysis says of them? |
 //! | [`study`] | which policies keep which of many task sets? |
 //! | [`color`] | which page colors have the caches, and what are they worth? |
 //! | [`report`], [`tour`] | pages and figures of all that |
@@ -45,6 +46,7 @@ pub mod simulate;
 pub mod study;
 pub mod tour;
 pub mod trace;
+pub mod validate;
 
 pub use inputs::{Charged, Choice, On, Tasks};
 

@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 pub mod assignment;
 pub mod axis;
 pub mod colors;

@@ -2,6 +2,7 @@
 
 use crate::console::{Format, for_people, give, look};
 use analyze::policies::Accounting;
+use app::run::Until;
 use app::{Choice, own};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::table::{Look, printable};
@@ -164,6 +165,36 @@ impl Charged {
     /// Which number of a delay, if one is given.
     pub fn statistic(&self) -> Option<Statistic> {
         self.statistic
+    }
+}
+
+/// `--jobs-end`.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct JobsEnd {
+    /// When a job has executed for its time: after the work that takes so long alone, so that what
+    /// it loses to caches and to other processors comes on top, or by the clock of its thread
+    /// [default: work; in `validate` clock]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    jobs_end: Option<End>,
+}
+
+/// The words of `--jobs-end`.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum End {
+    /// After as much work as takes its time alone
+    Work,
+    /// When its thread has executed for so long
+    Clock,
+}
+
+impl JobsEnd {
+    /// When jobs end; `usually`: where the option is not given.
+    pub fn until(self, usually: Until) -> Until {
+        match self.jobs_end {
+            Some(End::Work) => Until::Work,
+            Some(End::Clock) => Until::Clock,
+            None => usually,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub mod walk;
 pub use calibrate::Calibration;
 
 use model::{Bytes, Duration, Error, Result, TaskId, TaskSet, Workload};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the jobs of one task do, one after the other.
 pub trait Work: Send {
@@ -52,6 +52,50 @@ impl<U: Units> Work for Repeated<U> {
     }
 }
 
+/// When a job of a calibrated workload ends.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Until {
+    /// When it has done as much work as takes its length alone: what it loses to caches comes on
+    /// top.
+    #[default]
+    Work,
+    /// When its thread has executed for its length, by the thread's own clock: no job executes for
+    /// longer, whatever it loses.
+    Clock,
+}
+
+/// A job that ends when its thread has executed for so long.
+pub struct Clocked<U> {
+    units: U,
+    /// So many units are done between two looks at the clock.
+    step: u64,
+    length: Duration,
+}
+
+/// About how long a step takes.
+const STEP: Duration = Duration::from_micros(5);
+
+impl<U: Units> Clocked<U> {
+    /// Jobs of this length; `unit`: how long a unit takes.
+    pub fn new(units: U, unit: &Calibration, length: Duration) -> Self {
+        Clocked {
+            units,
+            step: unit.units_within(STEP),
+            // The last step ends in time, and what the thread does around its job counts as well.
+            length: length.saturating_sub(STEP).saturating_sub(STEP),
+        }
+    }
+}
+
+impl<U: Units> Work for Clocked<U> {
+    fn job(&mut self, _number: u64, stop: &AtomicBool) {
+        let end = machine::clock::thread_time().saturating_add(self.length);
+        while machine::clock::thread_time() < end && !stop.load(Ordering::Relaxed) {
+            self.units.units(self.step, stop);
+        }
+    }
+}
+
 /// What came of calibrating the workload of a task.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Calibrated {
@@ -75,10 +119,10 @@ pub fn make(
     length: Duration,
     seed: u64,
 ) -> Result<(Box<dyn Work>, Calibrated)> {
-    make_in(set, task, length, seed, None)
+    make_in(set, task, length, Until::Work, seed, None)
 }
 
-/// As [`make`], with the working set of a walk in `store` where there is one: such as memory of the
+/// As [`make`], with another end of jobs, and with the working set of a walk in `store` where there is one: such as memory of the
 /// task's colors.
 ///
 /// # Errors
@@ -87,6 +131,7 @@ pub fn make_in(
     set: &TaskSet,
     task: TaskId,
     length: Duration,
+    until: Until,
     seed: u64,
     store: Option<Box<dyn walk::Store>>,
 ) -> Result<(Box<dyn Work>, Calibrated)> {
@@ -100,19 +145,21 @@ pub fn make_in(
             .remedy(remedy))
     };
     match workload {
-        Workload::Spin => Ok(repeated(spin::Spin::new(seed), length)),
+        Workload::Spin => Ok(calibrated(spin::Spin::new(seed), length, until)),
         Workload::Walk {
             write_ratio,
             pattern,
         } => match (set.wss(task), store) {
-            (Some(size), None) => Ok(repeated(
+            (Some(size), None) => Ok(calibrated(
                 walk::Walk::new(size, *write_ratio, *pattern, seed),
                 length,
+                until,
             )),
             (Some(size), Some(mut store)) => match store.lines().len() as u64 {
-                lines if lines == size.get().div_ceil(walk::LINE).max(1) => Ok(repeated(
+                lines if lines == size.get().div_ceil(walk::LINE).max(1) => Ok(calibrated(
                     walk::Walk::over(store, *write_ratio, *pattern, seed),
                     length,
+                    until,
                 )),
                 lines => refuse(
                     &format!("its working set of {size} is given memory of {lines} lines"),
@@ -131,7 +178,11 @@ pub fn make_in(
     }
 }
 
-fn repeated<U: Units + 'static>(mut units: U, length: Duration) -> (Box<dyn Work>, Calibrated) {
+fn calibrated<U: Units + 'static>(
+    mut units: U,
+    length: Duration,
+    until: Until,
+) -> (Box<dyn Work>, Calibrated) {
     let unit = calibrate::calibrate(&mut units);
     let count = unit.units_within(length);
     let calibrated = Calibrated {
@@ -139,7 +190,11 @@ fn repeated<U: Units + 'static>(mut units: U, length: Duration) -> (Box<dyn Work
         count,
         length,
     };
-    (Box::new(Repeated::new(units, count)), calibrated)
+    let work: Box<dyn Work> = match until {
+        Until::Work => Box::new(Repeated::new(units, count)),
+        Until::Clock => Box::new(Clocked::new(units, &unit, length)),
+    };
+    (work, calibrated)
 }
 
 /// The first `doubles` of the memory that somebody gave.
@@ -204,9 +259,9 @@ mod tests {
         }
         let store =
             |lines| Some(Box::new(vec![walk::Line::default(); lines]) as Box<dyn walk::Store>);
-        let (mut work, _) = make_in(&set, TaskId(1), length, 1, store(1024)).unwrap();
+        let (mut work, _) = make_in(&set, TaskId(1), length, Until::Work, 1, store(1024)).unwrap();
         work.job(0, &AtomicBool::new(false));
-        let e = make_in(&set, TaskId(1), length, 1, store(1000))
+        let e = make_in(&set, TaskId(1), length, Until::Work, 1, store(1000))
             .err()
             .unwrap()
             .to_string();
@@ -218,5 +273,24 @@ mod tests {
             let e = make(&set, task, length, 1).err().unwrap().to_string();
             assert!(e.contains(cause) && e.contains("task"), "{e}");
         }
+    }
+    #[test]
+    fn a_job_by_the_clock_ends_when_its_thread_has_executed_for_so_long() {
+        let set = TaskSet::from_timings(vec![model::Timing::implicit(
+            Duration::from_millis(2),
+            Duration::from_millis(10),
+        )])
+        .unwrap();
+        let length = Duration::from_millis(2);
+        let (mut work, _) = make_in(&set, TaskId(0), length, Until::Clock, 1, None).unwrap();
+        let before = machine::clock::thread_time();
+        work.job(0, &AtomicBool::new(false));
+        let executed = machine::clock::thread_time().saturating_sub(before);
+        // By the thread's own clock, which does not go on while others have the processor.
+        assert!(
+            executed >= length.saturating_sub(STEP.saturating_add(STEP)),
+            "{executed}"
+        );
+        work.job(1, &AtomicBool::new(true));
     }
 }

@@ -34,6 +34,7 @@ use policy::AnyPlan;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+pub use workload::Until;
 
 /// How a task set is run. By default under `g-edf` for 10 s, on all processors that this process
 /// may use, each job for nine tenths of its WCET.
@@ -47,6 +48,9 @@ pub struct Options {
     pub cpus: Option<CpuSet>,
     /// The part of its WCET that a job is calibrated to execute. Default: `0.9`.
     pub execution: Choice<Ratio>,
+    /// When a job has executed for that part: after the work that takes so long alone, or by the
+    /// clock of its thread. Default: after the work.
+    pub until: Until,
     /// How long a decision may be overdue before it counts as a violation. Default: 1 ms.
     pub tolerance: Duration,
     /// Where tasks with `kind = "join"` come in: a socket, made at the start and gone at the end.
@@ -85,6 +89,7 @@ impl Default for Options {
             horizon: Duration::from_secs(10),
             cpus: None,
             execution: Choice::Named("0.9".to_owned()),
+            until: Until::Work,
             tolerance: Duration::from_millis(1),
             socket: None,
             programs_to: None,
@@ -342,7 +347,7 @@ impl Planned<'_> {
         };
         let (performers, workloads) = performers(
             self.set,
-            self.part,
+            (self.part, options.until),
             options.programs_to.as_deref(),
             colored,
             door.as_ref(),

@@ -7,12 +7,12 @@ use model::watch::Watch;
 use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload, files};
 use std::path::Path;
 use std::sync::Arc;
-use workload::Calibrated;
+use workload::{Calibrated, Until};
 
 /// The workload of each task, with its name.
 pub type Workloads = Vec<(String, Calibrated)>;
 
-/// One for each task, in their order. `part`: of the WCET, that built-in work takes; `programs_to`:
+/// One for each task, in their order. `part`: of the WCET, that built-in work takes, `until` when; `programs_to`:
 /// the directory that programs write into, one file a task, instead of standard error; `colored`:
 /// the memory of working sets that have colors; `door`: where those come in that join from outside;
 /// `rights`: of programs of which the set says nothing else.
@@ -22,7 +22,7 @@ pub type Workloads = Vec<(String, Calibrated)>;
 /// more.
 pub fn performers(
     set: &TaskSet,
-    part: Ratio,
+    (part, until): (Ratio, Until),
     programs_to: Option<&Path>,
     colored: Option<&Prepared>,
     door: Option<&Arc<JoinSocket>>,
@@ -52,7 +52,7 @@ pub fn performers(
                 let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
                 let store = colored.and_then(|c| c.store(set, task));
                 let (work, how) =
-                    workload::make_in(set, task, length, u64::from(task.0) + 1, store)?;
+                    workload::make_in(set, task, length, until, u64::from(task.0) + 1, store)?;
                 calibrated.push((set.name(task), how));
                 work.into()
             }

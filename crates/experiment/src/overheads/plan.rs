@@ -242,16 +242,21 @@ impl Head for Header {
     }
 }
 
+/// The level of the largest cache that neither all processors share nor each has for itself: by it
+/// clusters differ from global and from partitioned scheduling.
+pub fn cluster_level(platform: &Platform) -> Option<u8> {
+    let all = platform.usable().len();
+    let mut levels = platform.data_levels().into_iter().rev();
+    levels.find(|level| {
+        let clusters = platform.clusters(ClusterSpec::Level(*level));
+        clusters.is_ok_and(|clusters| clusters.iter().any(|c| c.len() > 1 && c.len() < all))
+    })
+}
+
 /// Those of 002 chapter 5, with P-RM; quick: one of each kind. Clusters are those of the largest
 /// cache that neither all processors share nor each has for itself.
 fn default_policies(quick: bool, platform: &Platform) -> Result<Vec<Spec>> {
-    let all = platform.usable().len();
-    let levels = platform.data_levels().into_iter().rev();
-    let mut clustered = levels.filter(|level| {
-        let clusters = platform.clusters(ClusterSpec::Level(*level));
-        clusters.is_ok_and(|clusters| clusters.iter().any(|c| c.len() > 1 && c.len() < all))
-    });
-    let cluster = clustered.next().map(|level| format!("c-edf:l{level}"));
+    let cluster = cluster_level(platform).map(|level| format!("c-edf:l{level}"));
     let names: &[&str] = match quick {
         true => &["p-edf", "g-edf", "edf-wm", "nps-f"],
         false => &["p-edf", "g-edf", "p-rm", "edf-fm", "edf-wm", "nps-f"],

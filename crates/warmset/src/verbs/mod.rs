@@ -26,6 +26,7 @@ mod study;
 mod tour;
 mod trace;
 mod trace_export;
+mod validate;
 
 use crate::Answer;
 use model::Result;
@@ -55,7 +56,7 @@ pub enum Verb {
     Platform(platform::Args),
     /// Show what a platform costs; import and export tables of SchedCAT
     Profile(profile::Args),
-    /// Measure cache delays of this machine
+    /// Measure cache delays of this machine, and what the scheduler costs on it
     Measure(measure::Args),
     /// Decide whether task sets meet their deadlines
     Check(check::Args),
@@ -69,6 +70,8 @@ pub enum Verb {
     Simulate(simulate::Args),
     /// Run a task set for real under a policy
     Run(run::Args),
+    /// Run sets for real and compare them with what analysis and simulation say
+    Validate(validate::Args),
     /// Compare policies over many task sets
     Study(study::Args),
     /// Show what of the papers is reproduced, or run one of it and compare
@@ -86,7 +89,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
     // Those that may change settings of the machine find it as it was before others did.
     if matches!(
         verb,
-        Verb::Tour(_) | Verb::Measure(_) | Verb::Run(_) | Verb::Color(_)
+        Verb::Tour(_) | Verb::Measure(_) | Verb::Run(_) | Verb::Validate(_) | Verb::Color(_)
     ) {
         for line in app::restore_settings() {
             // A closed standard error leaves nowhere to say it.
@@ -104,6 +107,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Policies(args) => policies::run(args),
         Verb::Simulate(args) => simulate::run(args),
         Verb::Run(args) => run::run(args),
+        Verb::Validate(args) => validate::run(args),
         Verb::Study(args) => study::run(args),
         Verb::Reproduce(args) => reproduce::run(args),
         Verb::Report(args) => report::run(args),

@@ -3,12 +3,12 @@
 use super::run_live::{Screen, When};
 use super::run_show;
 use crate::console::{self, Console, Format};
-use crate::options::{Answered, directory, new_file};
+use crate::options::{Answered, JobsEnd, directory, new_file};
 use crate::scheduling_options::{SchedulingArgs, policies};
 use crate::{Answer, command};
 use app::run::colors::{By, Coloring};
 use app::run::live::Live;
-use app::run::{Clocks, Moment, Options, Planned};
+use app::run::{Clocks, Moment, Options, Planned, Until};
 use app::{Choice, Tasks};
 use model::{CpuSet, Duration, Result, Rights};
 use partition::plan::Scheme;
@@ -36,6 +36,8 @@ pub struct Args {
     /// The part of its WCET that a job is calibrated to execute
     #[arg(long, value_name = "PART", default_value = "0.9")]
     execution: String,
+    #[command(flatten)]
+    jobs: JobsEnd,
     /// How long a decision may be overdue before the checker calls it a violation
     #[arg(
         long,
@@ -165,6 +167,7 @@ pub fn run(args: Args) -> Result<Answer> {
         horizon: args.horizon,
         cpus: args.cpus,
         execution: Choice::Named(args.execution),
+        until: args.jobs.until(Until::Work),
         tolerance: args.tolerance,
         socket: args.socket,
         programs_to: args.programs_to,

@@ -1,0 +1,349 @@
+//! Holds verdicts against reality: sets that pass by little and sets that do not are run on this
+//! machine, and what is seen is compared, task by task, with what analysis and simulation said.
+
+mod observe;
+mod plan;
+mod results;
+
+pub use plan::Wanted;
+pub use results::{Asked, Beyond, CellSeen, Sums, TaskSeen, Validated};
+
+use crate::run::{self, Until};
+use crate::scheduling::Scheduling;
+use crate::simulate;
+use crate::{Charged, Choice, On, Tasks, own};
+use ::measure::journal::{Head, Journal};
+use analyze::Guarantee;
+use model::watch::{Silent, Watch};
+use model::{
+    Duration, Error, Platform, Profile, Ratio, Result, Statistic, document, files, taskfile,
+};
+use observe::Observed;
+use plan::{Candidate, Cell, Drawer};
+use policy::Spec;
+use results::{compare, empty, figure, sums};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The journal within the directory of the results.
+pub const JOURNAL: &str = "validation.part";
+/// The results, as a document, within that directory.
+pub const RESULTS: &str = "validation.json";
+/// The picture there.
+pub const FIGURE: &str = "validation.svg";
+/// The sets there, with the verdicts about them.
+const SETS: &str = "sets";
+/// So many sets are drawn for a cell until one can be run.
+const ATTEMPTS: u32 = 12;
+
+/// What is validated.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directory of the results.
+    pub out: PathBuf,
+    /// What this machine costs; `None`: the profile in use.
+    pub profile: Option<Choice<Profile>>,
+    /// The policies; empty: those of 002.
+    pub policies: Vec<Spec>,
+    /// How many sets.
+    pub sets: u32,
+    /// How long each of them runs.
+    pub length: Duration,
+    /// When a job has executed for its WCET.
+    pub until: Until,
+    /// Seed of all sets.
+    pub seed: u64,
+    /// Go on with an interrupted validation.
+    pub resume: bool,
+    /// The command line.
+    pub command: String,
+}
+
+impl Default for Options {
+    /// 20 sets of 2 s.
+    fn default() -> Self {
+        Options {
+            out: PathBuf::new(),
+            profile: None,
+            policies: Vec::new(),
+            sets: 20,
+            length: Duration::from_secs(2),
+            until: Until::Clock,
+            seed: 1,
+            resume: false,
+            command: String::new(),
+        }
+    }
+}
+
+/// What a journal begins with.
+#[derive(PartialEq, Debug, Serialize, Deserialize)]
+struct Header {
+    version: u32,
+    policies: Vec<String>,
+    sets: u32,
+    length: Duration,
+    by_clock: bool,
+    seed: u64,
+    profile: String,
+}
+
+impl Head for Header {
+    fn difference(&self, interrupted: &Self) -> &'static str {
+        let (a, b) = (interrupted, self);
+        let different = [
+            (a.version != b.version, "format of its journal"),
+            (a.policies != b.policies, "list of policies (--policy)"),
+            (a.sets != b.sets, "number of sets (--sets)"),
+            (a.length != b.length, "length of runs (--length)"),
+            (a.by_clock != b.by_clock, "end of jobs (--jobs-end)"),
+            (a.seed != b.seed, "seed (--seed)"),
+        ];
+        let first = different.iter().find(|(is_different, _)| *is_different);
+        first.map_or("profile (--profile)", |(_, what)| what)
+    }
+}
+
+/// Runs as many sets as are asked for, and compares.
+///
+/// # Errors
+/// No profile of this machine; a policy that it cannot run; no right to run in real time; files
+/// that cannot be written; stopped before the first set was run.
+pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
+    let platform = machine::this_machine()?.platform;
+    let profile = match &options.profile {
+        Some(choice) => choice.profile()?,
+        None => own::named()?,
+    };
+    ::measure::keep::fits(&profile, &platform).map_err(|e| e.at("--profile"))?;
+    let policies = match options.policies.is_empty() {
+        true => plan::default_policies(&platform)?,
+        false => options.policies.clone(),
+    };
+    let cells = plan::cells(&policies, options.sets);
+    let head = Header {
+        version: 1,
+        policies: policies.iter().map(ToString::to_string).collect(),
+        sets: options.sets,
+        length: options.length,
+        by_clock: options.until == Until::Clock,
+        seed: options.seed,
+        profile: format!("{} {}", profile.provenance.time, profile.provenance.command),
+    };
+    spare_finished(options)?;
+    let (mut journal, mut seen): (Journal, Vec<CellSeen>) =
+        Journal::open(&options.out, JOURNAL, &head, options.resume)?;
+    if seen.len() > cells.len() || seen.iter().zip(&cells).any(|(s, c)| s.number != c.number) {
+        return Err(Error::new("the journal has sets that the plan has not")
+            .at(options.out.join(JOURNAL).display())
+            .remedy("remove the journal to begin anew"));
+    }
+    let session = Session {
+        options,
+        drawer: Drawer {
+            platform: &platform,
+            profile: &profile,
+            seed: options.seed,
+        },
+        watch,
+    };
+    files::make_dir(&options.out.join(SETS))?;
+    watch.begin("validating", cells.len() as u64);
+    watch.advance(seen.len() as u64);
+    for cell in &cells[seen.len()..] {
+        if watch.stopped() {
+            break;
+        }
+        let one = match session.one(cell) {
+            Ok(Some(one)) => one,
+            Ok(None) => break,
+            Err(e) if seen.is_empty() => return journal.remove().and(Err(e)),
+            Err(e) => return Err(e),
+        };
+        journal.add(&one)?;
+        seen.push(one);
+        watch.advance(1);
+    }
+    if seen.is_empty() {
+        journal.remove()?;
+        return Err(Error::new("stopped before the first set was run")
+            .remedy("nothing was kept; begin again"));
+    }
+    let is_done = seen.len() == cells.len();
+    let validated = write(
+        together(options, &platform, &profile, seen, cells.len()),
+        options,
+    )?;
+    if is_done {
+        journal.remove()?;
+    }
+    watch.finish();
+    Ok(validated)
+}
+
+/// Is it complete?
+///
+/// # Errors
+/// The user stopped it: what was done is kept.
+pub fn complete(validated: &Validated, dir: &Path) -> Result<()> {
+    match validated.interrupted {
+        None => Ok(()),
+        Some((done, all)) => Err(Error::new(format!(
+            "interrupted after {done} of {all} sets; what was seen is kept"
+        ))
+        .at(dir.display())
+        .remedy("go on with the same command and `--resume`")),
+    }
+}
+
+fn spare_finished(options: &Options) -> Result<()> {
+    let there = |name: &str| options.out.join(name).exists();
+    if !options.resume && there(RESULTS) && !there(JOURNAL) {
+        return Err(Error::new("a finished validation is in this directory")
+            .at(options.out.display())
+            .remedy(format!(
+                "choose another directory, or remove its {RESULTS} to begin anew"
+            )));
+    }
+    Ok(())
+}
+
+struct Session<'a> {
+    options: &'a Options,
+    drawer: Drawer<'a>,
+    watch: &'a dyn Watch,
+}
+
+impl Session<'_> {
+    /// Runs a set of this cell; `None`: the user stopped it.
+    fn one(&self, cell: &Cell) -> Result<Option<CellSeen>> {
+        let mut why = "no set that was drawn has an edge between yes and no".to_owned();
+        for attempt in 0..ATTEMPTS {
+            for candidate in self.drawer.candidates(cell, attempt)? {
+                if self.watch.stopped() {
+                    return Ok(None);
+                }
+                match self.run(cell, &candidate?)? {
+                    Ok(seen) => return Ok(seen),
+                    Err(refused) => why = refused,
+                }
+            }
+        }
+        Ok(Some(CellSeen {
+            not_run: Some(why),
+            ..empty(cell)
+        }))
+    }
+
+    /// Simulates and runs a set; inside, why it cannot be run. `None`: the user stopped it.
+    fn run(
+        &self,
+        cell: &Cell,
+        candidate: &Candidate,
+    ) -> Result<std::result::Result<Option<CellSeen>, String>> {
+        let name = |kind: &str| {
+            let name = format!("{:03}.{kind}", cell.number);
+            self.options.out.join(SETS).join(name)
+        };
+        files::write(&name("toml"), taskfile::to_toml(&candidate.set))?;
+        let assignment = match &candidate.verdict.assignment {
+            Some(assignment) => {
+                files::write(&name("json"), document::pretty(assignment)?)?;
+                Some(name("json"))
+            }
+            None => None,
+        };
+        let tasks = Tasks::from(candidate.set.clone());
+        let scheduling = Scheduling {
+            assignment,
+            ..Scheduling::of(&cell.policy.to_string())?
+        };
+        let real = run::Options {
+            scheduling: scheduling.clone(),
+            horizon: self.options.length,
+            execution: Choice::Value(Ratio::ONE),
+            until: self.options.until,
+            ..run::Options::default()
+        };
+        let planned = match run::plan(&tasks, &real) {
+            Ok(planned) => planned,
+            Err(e) if cell.wanted == Wanted::Refused => return Ok(Err(e.cause().to_owned())),
+            Err(e) => return Err(e),
+        };
+        if let Err(e) = planned.preflight.permit() {
+            return match e.cause().contains("real-time") {
+                true => Err(e),
+                false => Ok(Err(e.cause().to_owned())),
+            };
+        }
+        let simulated = self.simulate(&tasks, scheduling, cell)?;
+        let mut observed = Observed::of(&candidate.set);
+        let ran = planned.run(&Silent, &mut observed)?;
+        if self.watch.stopped() {
+            return Ok(Ok(None));
+        }
+        Ok(Ok(Some(compare(
+            cell, candidate, &simulated, &observed, &ran,
+        ))))
+    }
+
+    fn simulate(
+        &self,
+        tasks: &Tasks,
+        scheduling: Scheduling,
+        cell: &Cell,
+    ) -> Result<simulate::Simulated> {
+        let options = simulate::Options {
+            scheduling,
+            on: On::Platform(self.drawer.platform.clone().into()),
+            charged: Charged {
+                profile: Some(self.drawer.profile.clone().into()),
+                statistic: Some(match cell.guarantee {
+                    Guarantee::Hard => Statistic::Maximum,
+                    Guarantee::Soft => Statistic::Average,
+                }),
+                ..Charged::default()
+            },
+            horizon: Some(self.options.length),
+            ..simulate::Options::default()
+        };
+        simulate::simulate(tasks, &options, &Silent)
+    }
+}
+
+fn together(
+    options: &Options,
+    platform: &Platform,
+    profile: &Profile,
+    cells: Vec<CellSeen>,
+    all: usize,
+) -> Validated {
+    let mut provenance = crate::provenance(&options.command);
+    provenance.time = ::measure::system::now();
+    provenance.machine.clone_from(&platform.description);
+    provenance.kernel = ::measure::system::kernel();
+    provenance.seed = Some(options.seed);
+    provenance.warnings.clone_from(&profile.provenance.warnings);
+    let interrupted = (cells.len() < all).then_some((cells.len() as u32, all as u32));
+    Validated {
+        accepted_hard: sums(&cells, Wanted::Accepted, Some(Asked::Hard)),
+        accepted_soft: sums(&cells, Wanted::Accepted, Some(Asked::Soft)),
+        refused: sums(&cells, Wanted::Refused, None),
+        length: options.length,
+        cells,
+        provenance,
+        interrupted,
+        results_path: options.out.join(RESULTS),
+        figure: None,
+    }
+}
+
+fn write(mut validated: Validated, options: &Options) -> Result<Validated> {
+    if let Some(figure) = figure(&validated)? {
+        let path = options.out.join(FIGURE);
+        files::write(&path, figure.to_svg())?;
+        validated.figure = Some(path);
+    }
+    files::write(&validated.results_path, document::pretty(&validated)?)?;
+    Ok(validated)
+}

@@ -1,0 +1,167 @@
+//! What a real run shows of each job: response times, misses, and what stood still before.
+
+use model::{Duration, Instant, TaskSet};
+use std::collections::BTreeMap;
+use trace::{Event, EventKind, Sink};
+
+/// A job that is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Job {
+    /// The place of its task.
+    pub task: usize,
+    /// Its number.
+    pub number: u64,
+    /// When it was due to be released.
+    pub released: Instant,
+    /// When it was done.
+    pub done: Instant,
+    /// How long it executed.
+    pub executed: Duration,
+}
+
+impl Job {
+    /// From its release until it was done.
+    pub fn response(&self) -> Duration {
+        self.done.since(self.released)
+    }
+}
+
+/// A moment at which the machine had stood still.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standstill {
+    /// When it was over.
+    pub until: Instant,
+    /// How long it was.
+    pub length: Duration,
+}
+
+/// All jobs of a run.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    deadlines: Vec<Duration>,
+    released: BTreeMap<(u32, u64), Instant>,
+    /// In the order in which they were done.
+    pub jobs: Vec<Job>,
+    /// In the order in which they were noted.
+    pub standstills: Vec<Standstill>,
+    /// Deadlines that were missed, by task.
+    pub missed: Vec<u64>,
+}
+
+impl Observed {
+    /// Of a set that is going to run.
+    pub fn of(set: &TaskSet) -> Self {
+        Observed {
+            deadlines: set.timings().iter().map(|t| t.deadline).collect(),
+            released: BTreeMap::new(),
+            jobs: Vec::new(),
+            standstills: Vec::new(),
+            missed: vec![0; set.len()],
+        }
+    }
+
+    /// For how long the machine stood still, on all processors together, while jobs were waiting
+    /// without a pause until this one was done: so much later it may be, and not more.
+    pub fn stood_still_before(&self, job: &Job) -> Duration {
+        let since = self.busy_since(job);
+        let within = self.standstills.iter().filter(|still| {
+            let begun = still.until.nanos().saturating_sub(still.length.nanos());
+            still.until >= since && begun <= job.done.nanos()
+        });
+        let sum: u64 = within.map(|still| still.length.nanos()).sum();
+        Duration::from_nanos(sum)
+    }
+
+    /// From when on some job was always waiting or running until this one was done.
+    fn busy_since(&self, job: &Job) -> Instant {
+        let mut since = job.released;
+        loop {
+            let others = self
+                .jobs
+                .iter()
+                .filter(|j| j.released < since && j.done >= since);
+            match others.map(|j| j.released).min() {
+                Some(earlier) => since = earlier,
+                None => return since,
+            }
+        }
+    }
+}
+
+impl Sink for Observed {
+    fn record(&mut self, event: Event) {
+        match event.kind {
+            EventKind::Standstill => self.standstills.push(Standstill {
+                until: event.time,
+                length: event.length(),
+            }),
+            EventKind::Release => {
+                if let Some(relative) = self.deadlines.get(event.task.index()) {
+                    // What happened is told later than it was due.
+                    let due = event.deadline().nanos().saturating_sub(relative.nanos());
+                    let key = (event.task.0, event.job);
+                    self.released.insert(key, Instant::from_nanos(due));
+                }
+            }
+            EventKind::Completion => {
+                if let Some(released) = self.released.remove(&(event.task.0, event.job)) {
+                    self.jobs.push(Job {
+                        task: event.task.index(),
+                        number: event.job,
+                        released,
+                        done: event.time,
+                        executed: Duration::from_nanos(event.argument),
+                    });
+                }
+            }
+            EventKind::DeadlineMiss => {
+                if let Some(missed) = self.missed.get_mut(event.task.index()) {
+                    *missed += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{CpuId, TaskId};
+    use testing::sets::set_ms;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn responses_count_from_when_releases_were_due() {
+        let mut seen = Observed::of(&set_ms(&[(2, 10), (1, 5)]));
+        let (cpu, a, b) = (CpuId(0), TaskId(0), TaskId(1));
+        let ms = Duration::from_millis;
+        for event in [
+            Event::release(at(1), cpu, a, 0, at(10)),
+            Event::release(at(1), cpu, b, 0, at(5)),
+            Event::completion(at(2), cpu, b, 0, ms(1)),
+            Event::standstill(at(6), cpu, ms(3)),
+            Event::completion(at(7), cpu, a, 0, ms(2)),
+            Event::release(at(5), cpu, b, 1, at(10)),
+            Event::completion(at(8), cpu, b, 1, ms(1)),
+            Event::release(at(20), cpu, b, 4, at(25)),
+            Event::completion(at(21), cpu, b, 4, ms(1)),
+            Event::deadline_miss(at(30), None, a, 1, at(20)),
+        ] {
+            seen.record(event);
+        }
+        let responses: Vec<_> = seen.jobs.iter().map(Job::response).collect();
+        assert_eq!(responses, [ms(2), ms(7), ms(3), ms(1)]);
+        assert_eq!(seen.missed, [1, 0]);
+        let still: Vec<_> = seen
+            .jobs
+            .iter()
+            .map(|j| seen.stood_still_before(j))
+            .collect();
+        // Nothing stood still before the first was done; the last began anew.
+        assert_eq!(still, [ms(0), ms(3), ms(3), ms(0)]);
+    }
+}

@@ -1,0 +1,264 @@
+//! Which sets are drawn: for each policy and guarantee sets that it holds by a small margin, and
+//! sets that it clearly does not hold.
+
+use analyze::Guarantee;
+use analyze::policies::{self, Costs, Growth, PolicyVerdict};
+use generate::{Amount, Deadlines, Recipe, Utilizations};
+use model::watch::Silent;
+use model::{
+    Bytes, Details, Duration, Error, Pattern, Platform, Profile, Result, TaskSet, Timing, Workload,
+};
+use policy::Spec;
+use policy::catalog::Tests;
+use serde::{Deserialize, Serialize};
+
+/// What the verdict of a set is to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wanted {
+    /// Yes, by a small margin.
+    Accepted,
+    /// No, and not by little.
+    Refused,
+}
+
+/// What a cell of the plan is about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cell {
+    /// Its place in the plan.
+    pub number: u32,
+    /// The policy.
+    pub policy: Spec,
+    /// What is asked of it.
+    pub guarantee: Guarantee,
+    /// What the verdict is to be.
+    pub wanted: Wanted,
+}
+
+/// Parts of the largest WCETs that pass, from the edge on: what the machine can be asked for decides
+/// which of them is taken.
+const BELOW: [f64; 6] = [0.98, 0.96, 0.94, 0.92, 0.88, 0.84];
+/// The same for what is to be refused.
+const ABOVE: [f64; 4] = [1.15, 1.1, 1.25, 1.4];
+/// So many tasks a processor.
+const TASKS: [u32; 3] = [2, 3, 4];
+/// The working set of each.
+const WSS: Bytes = Bytes::from_kib(64);
+const WRITES: f64 = 0.25;
+
+/// All cells: policies take turns; three of four sets are accepted. A policy that promises nothing
+/// hard is asked for bounded tardiness alone.
+pub fn cells(policies: &[Spec], sets: u32) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    let mut round = 0_u32;
+    while (cells.len() as u32) < sets {
+        for (place, policy) in (0_u32..).zip(policies) {
+            if cells.len() as u32 == sets {
+                break;
+            }
+            cells.push(Cell {
+                number: cells.len() as u32,
+                policy: policy.clone(),
+                // Four rounds have each verdict of a policy; the next four ask the other way.
+                guarantee: match (round + round / 4).is_multiple_of(2) && !is_soft(policy) {
+                    true => Guarantee::Hard,
+                    false => Guarantee::Soft,
+                },
+                wanted: match (round + place) % 4 == 3 {
+                    true => Wanted::Refused,
+                    false => Wanted::Accepted,
+                },
+            });
+        }
+        round += 1;
+    }
+    cells
+}
+
+/// Does it promise nothing hard?
+fn is_soft(policy: &Spec) -> bool {
+    matches!(policy.info().hard, Tests::None)
+}
+
+/// The policies of 002, as far as the platform has clusters for them.
+///
+/// # Errors
+/// None is expected: the names are the catalog's.
+pub fn default_policies(platform: &Platform) -> Result<Vec<Spec>> {
+    let names = ["p-edf", "g-edf", "p-rm", "edf-fm", "edf-wm", "nps-f"];
+    let mut specs: Vec<Spec> = names
+        .iter()
+        .map(|name| name.parse())
+        .collect::<Result<_>>()?;
+    if let Some(level) = experiment::overheads::plan::cluster_level(platform) {
+        specs.insert(2, format!("c-edf:l{level}").parse()?);
+    }
+    Ok(specs)
+}
+
+/// A set of a cell, and what is said of it.
+#[derive(Debug)]
+pub struct Candidate {
+    /// The set.
+    pub set: TaskSet,
+    /// The WCETs in parts of the largest that pass.
+    pub part: f64,
+    /// The verdict.
+    pub verdict: PolicyVerdict,
+}
+
+/// Draws sets for cells, and scales their WCETs to where the verdict is as it is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawer<'a> {
+    /// The platform.
+    pub platform: &'a Platform,
+    /// What it costs.
+    pub profile: &'a Profile,
+    /// The seed of all sets.
+    pub seed: u64,
+}
+
+impl Drawer<'_> {
+    /// Candidates of one draw, in the order in which they are tried; none where the drawn set has no
+    /// edge.
+    ///
+    /// # Errors
+    /// A delay that the profile does not have; also of each candidate.
+    pub fn candidates(
+        self,
+        cell: &Cell,
+        attempt: u32,
+    ) -> Result<impl Iterator<Item = Result<Candidate>>> {
+        let base = self.draw(cell, attempt)?;
+        let edge = self.judge(&base, cell)?.growth.map(Growth::factor);
+        let parts: &[f64] = match cell.wanted {
+            Wanted::Accepted => &BELOW,
+            Wanted::Refused => &ABOVE,
+        };
+        let parts = edge
+            .into_iter()
+            .flat_map(|edge| parts.iter().map(move |part| (edge, *part)));
+        Ok(parts.filter_map(move |(edge, part)| {
+            let set = scaled(&base, edge * part)?;
+            let verdict = match self.judge(&set, cell) {
+                Ok(verdict) => verdict,
+                Err(e) => return Some(Err(e)),
+            };
+            let is_wanted = verdict.schedulable == (cell.wanted == Wanted::Accepted);
+            is_wanted.then_some(Ok(Candidate { set, part, verdict }))
+        }))
+    }
+
+    fn draw(&self, cell: &Cell, attempt: u32) -> Result<TaskSet> {
+        let utilizations: Utilizations = "uniform-medium".parse()?;
+        let processors = self.platform.usable().len() as u32;
+        let recipe = Recipe {
+            amount: Amount::Tasks {
+                utilizations,
+                tasks: TASKS[cell.number as usize % TASKS.len()] * processors,
+            },
+            periods: "moderate".parse()?,
+            deadlines: Deadlines::Implicit,
+        };
+        let number = (u64::from(cell.number) << 32) | u64::from(attempt);
+        let drawn = recipe.prepare()?.draw(self.seed, number)?;
+        // Half of the processors: whatever the policy, its edge is above or near.
+        let factor = 0.5 * f64::from(processors) / drawn.utilization_f64();
+        scaled(&drawn, factor).ok_or_else(|| Error::new("a set cannot be scaled"))
+    }
+
+    fn judge(&self, set: &TaskSet, cell: &Cell) -> Result<PolicyVerdict> {
+        let costs = Costs {
+            cpmd: None,
+            profile: Some(self.profile),
+            load: model::Load::Load,
+            statistic: None,
+            accounting: None,
+        };
+        let policies = [cell.policy.clone()];
+        let judged = policies::judge(
+            set,
+            self.platform,
+            &policies,
+            cell.guarantee,
+            &costs,
+            &Silent,
+        )?;
+        let first = judged.policies.into_iter().next();
+        first.ok_or_else(|| Error::new(format!("there is no verdict for `{}`", cell.policy)))
+    }
+}
+
+/// The set with WCETs in so many parts; `None` where one exceeds its deadline.
+fn scaled(set: &TaskSet, factor: f64) -> Option<TaskSet> {
+    let task = |(index, timing): (usize, &Timing)| {
+        let wcet = Duration::from_nanos((timing.wcet.nanos() as f64 * factor) as u64);
+        let details = Details {
+            wss: Some(WSS),
+            workload: Some(Workload::Walk {
+                write_ratio: WRITES,
+                pattern: Pattern::Random,
+            }),
+            ..Details::named(format!("t{index}"))
+        };
+        (Timing { wcet, ..*timing }, details)
+    };
+    let tasks: Vec<_> = set.timings().iter().enumerate().map(task).collect();
+    let is_possible = |t: &Timing| !t.wcet.is_zero() && t.wcet <= t.deadline.min(t.period);
+    match tasks.iter().all(|(timing, _)| is_possible(timing)) {
+        true => TaskSet::new(tasks).ok(),
+        false => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_policy_gets_every_kind_of_set() {
+        let policies = Spec::list("p-edf,g-edf").unwrap();
+        let cells = cells(&policies, 16);
+        assert_eq!(cells.len(), 16);
+        let kinds: BTreeSet<String> = cells
+            .iter()
+            .map(|c| format!("{} {:?} {:?}", c.policy, c.guarantee, c.wanted))
+            .collect();
+        assert_eq!(kinds.len(), 8, "{kinds:?}");
+        let refused = cells.iter().filter(|c| c.wanted == Wanted::Refused).count();
+        assert_eq!(refused, 4);
+        assert_eq!(super::cells(&policies, 5).len(), 5);
+    }
+
+    #[test]
+    fn candidates_have_the_verdict_that_is_wanted() {
+        let platform = Platform::symmetric(2);
+        // The delays of a platform without caches are those through memory.
+        let profile = Profile::builtin("xeon-l7455").unwrap();
+        let drawer = Drawer {
+            platform: &platform,
+            profile: &profile,
+            seed: 3,
+        };
+        let policies = default_policies(&platform).unwrap();
+        for cell in cells(&policies, 8 * policies.len() as u32) {
+            let mut found = Vec::new();
+            for attempt in 0..5 {
+                let candidates = drawer.candidates(&cell, attempt).unwrap();
+                found = candidates.map(|c| c.unwrap()).collect::<Vec<_>>();
+                if !found.is_empty() {
+                    break;
+                }
+            }
+            if cell.wanted == Wanted::Accepted {
+                assert!(!found.is_empty(), "{cell:?}");
+            }
+            for candidate in found {
+                let is_accepted = candidate.verdict.schedulable;
+                assert_eq!(is_accepted, cell.wanted == Wanted::Accepted, "{cell:?}");
+                assert_eq!(candidate.part < 1.0, is_accepted);
+            }
+        }
+    }
+}

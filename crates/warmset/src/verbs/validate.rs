@@ -1,0 +1,255 @@
+//! `warmset validate`: do sets keep on this machine what analysis says of them?
+
+use crate::console::{self, Console, Format, look};
+use crate::options::{JobsEnd, Printed, Seed, directory};
+use crate::{Answer, command};
+use app::Choice;
+use app::validate::{self, CellSeen, Options, Sums, Validated, Wanted};
+use clap::Args as ClapArgs;
+use model::table::Table;
+use model::{Duration, Error, Result};
+use policy::Spec;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+const HELP: &str = "\
+With the costs of this machine random sets are drawn that analysis accepts by a few percent, and sets that it clearly \
+refuses, for each policy, hard and soft. Each runs for real, each job for all of its WCET by the clock of its thread. The longest response \
+time of each task is compared with the bound of analysis and with the simulator, which has the same releases and costs. \
+docs/validating.md says how to read it.
+
+A job is excused where it is later than its bound by no longer than the machine stood still, as the run recorded it, while \
+it or those before it were waiting; excused jobs are counted.
+
+Files in DIR: validation.json; validation.svg, predicted against observed; sets/, every set with its assignment, to be run \
+again; validation.part while it runs.
+
+Exit status: 0 no accepted set exceeded a bound; 1 one did; 2 it could not be done.
+
+Examples:
+  warmset measure cpmd -o out && warmset measure overheads -o out
+  warmset validate -o validation --profile out/profile.toml --sets 20
+  warmset validate -o validation --minutes 10 --policy p-edf,g-edf";
+
+/// Options of `warmset validate`.
+#[derive(ClapArgs, Debug)]
+#[command(after_long_help = HELP, after_help = "Example: warmset validate -o validation --profile out/profile.toml")]
+pub struct Args {
+    /// Directory for the results
+    #[arg(short, long, value_name = "DIR", value_parser = directory)]
+    output: PathBuf,
+    /// What this machine costs: a file [default: the profile in use (`warmset profile use`)]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Policies [default: p-edf, g-edf, c-edf where clusters differ from both, p-rm, edf-fm, edf-wm
+    /// and nps-f]
+    #[arg(long, value_name = "NAME,…")]
+    policy: Option<String>,
+    /// How many sets [default: 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    sets: Option<u32>,
+    /// As many sets as can be run in so many minutes
+    #[arg(long, value_name = "N", conflicts_with = "sets", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    minutes: Option<u32>,
+    /// How long each set runs
+    #[arg(long, value_name = "TIME", default_value = "2s", allow_hyphen_values = true, value_parser = length)]
+    length: Duration,
+    #[command(flatten)]
+    jobs: JobsEnd,
+    #[command(flatten)]
+    seed: Seed,
+    /// Go on with an interrupted validation in DIR; the other options must be the same
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    printed: Printed,
+}
+
+/// What a set takes besides its run, in seconds: drawing, calibrating, simulating.
+const AROUND: u64 = 1;
+
+fn length(text: &str) -> Result<Duration> {
+    let length: Duration = text.parse()?;
+    match length >= Duration::from_millis(200) && length <= Duration::from_secs(3600) {
+        true => Ok(length),
+        false => {
+            let cause = format!("runs of {length} show nothing, or take too long");
+            Err(Error::new(cause).remedy("give 200ms to 1h"))
+        }
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> Result<Answer> {
+    let dir = args.output.clone();
+    let of_minutes = |minutes: u32| {
+        let each = args.length.nanos() / 1_000_000_000 + AROUND;
+        u32::try_from(u64::from(minutes) * 60 / each)
+            .unwrap_or(u32::MAX)
+            .max(1)
+    };
+    let defaults = Options::default();
+    let sets = args.sets.or(args.minutes.map(of_minutes));
+    let options = Options {
+        out: args.output,
+        profile: args.profile.map(Choice::Named),
+        policies: args
+            .policy
+            .as_deref()
+            .map(Spec::list)
+            .transpose()?
+            .unwrap_or_default(),
+        sets: sets.unwrap_or(defaults.sets),
+        length: args.length,
+        until: args.jobs.until(defaults.until),
+        seed: args.seed.seed,
+        resume: args.resume,
+        command: command::whole(),
+    };
+    let console = Console::new()?;
+    let validated = validate::validate(&options, &console)?;
+    match args.printed.format() {
+        Format::Table => console::show(&as_text(&validated))?,
+        Format::Json => console::print_json(&validated)?,
+    }
+    validate::complete(&validated, &dir)?;
+    Ok(match validated.holds() {
+        true => Answer::Yes,
+        false => Answer::No,
+    })
+}
+
+fn as_text(validated: &Validated) -> String {
+    let mut text = table(&validated.cells).text(look());
+    text.push('\n');
+    let (hard, soft) = (&validated.accepted_hard, &validated.accepted_soft);
+    for (sums, asked, charged) in [(hard, "hard", "largest"), (soft, "soft", "average")] {
+        let _ = writeln!(text, "{}", sentence(sums, asked, charged, validated.length));
+    }
+    let _ = writeln!(
+        text,
+        "The simulator: {} of {} tasks took longer than it said.",
+        hard.tasks_beyond_simulated + soft.tasks_beyond_simulated,
+        hard.tasks + soft.tasks
+    );
+    let refused = &validated.refused;
+    let _ = writeln!(
+        text,
+        "Refused: {} of {} sets that ran missed a deadline; {} ask for more than can be run.",
+        refused.sets_with_misses, refused.sets, refused.not_run
+    );
+    for cell in validated
+        .cells
+        .iter()
+        .filter(|c| c.verdict == Wanted::Accepted)
+    {
+        for beyond in cell.beyond.iter().filter(|b| !b.is_excused()).take(SHOWN) {
+            let time = |ns| Duration::from_nanos(ns).rounded();
+            let _ = writeln!(
+                text,
+                "  set {:03}, {}: job {} of t{}, released at {}, took {} of at most {}; it executed {} \
+                 of {}; {} stood still",
+                cell.number,
+                cell.policy,
+                beyond.job,
+                beyond.task,
+                time(beyond.released_ns),
+                time(beyond.response_ns),
+                time(beyond.bound_ns),
+                time(beyond.executed_ns),
+                time(cell.tasks[beyond.task].wcet_ns),
+                time(beyond.stood_still_ns),
+            );
+        }
+    }
+    for cell in validated
+        .cells
+        .iter()
+        .filter(|c| c.verdict == Wanted::Accepted)
+    {
+        if let Some(why) = &cell.not_run {
+            let _ = writeln!(
+                text,
+                "  set {:03}, {}: not run, {why}",
+                cell.number, cell.policy
+            );
+        }
+    }
+    let figure = validated.figure.iter();
+    let files: Vec<String> = std::iter::once(&validated.results_path)
+        .chain(figure)
+        .map(|path| path.display().to_string())
+        .collect();
+    let _ = writeln!(text, "Wrote {}.", files.join(", "));
+    text
+}
+
+/// What came of the sets that analysis accepted.
+fn sentence(sums: &Sums, asked: &str, charged: &str, length: Duration) -> String {
+    let excess = match sums.largest_excess_ns {
+        0 => String::new(),
+        ns => format!(", by {} at most", Duration::from_nanos(ns).rounded()),
+    };
+    let excused = match sums.jobs_excused {
+        0 => String::new(),
+        n => format!("; {n} more were later by no longer than the machine stood still"),
+    };
+    format!(
+        "Accepted, {asked} (with {charged} costs): {} of {} sets exceeded a bound within {length}, in {} \
+         of {} jobs{excess}{excused}; {} sets could not be run.",
+        sums.sets_beyond, sums.sets, sums.jobs_beyond, sums.jobs, sums.not_run
+    )
+}
+
+/// So many jobs of a set are shown.
+const SHOWN: usize = 3;
+
+/// One row for each policy, guarantee and verdict.
+fn table(cells: &[CellSeen]) -> Table {
+    let mut rows = Table::new(3, 0);
+    rows.row([
+        "policy",
+        "asked",
+        "verdict",
+        "sets",
+        "jobs",
+        "missed",
+        "beyond",
+        "excused",
+        "worst part of bound",
+    ]);
+    let mut kinds: BTreeMap<(String, String, String), Vec<&CellSeen>> = BTreeMap::new();
+    for cell in cells {
+        let asked = format!("{:?}", cell.guarantee).to_lowercase();
+        let verdict = format!("{:?}", cell.verdict).to_lowercase();
+        let kind = (cell.policy.clone(), asked, verdict);
+        kinds.entry(kind).or_default().push(cell);
+    }
+    for ((policy, asked, verdict), cells) in kinds {
+        let ran = || cells.iter().filter(|c| c.not_run.is_none());
+        let tasks = || ran().flat_map(|c| &c.tasks);
+        let beyond = || ran().flat_map(|c| &c.beyond);
+        let part = |t: &app::validate::TaskSeen| Some(t.observed_ns as f64 / t.bound_ns? as f64);
+        let worst = tasks()
+            .filter_map(part)
+            .fold(None, |most: Option<f64>, part| {
+                Some(most.map_or(part, |most| most.max(part)))
+            });
+        let missed = ran()
+            .filter(|c| c.tasks.iter().any(|t| t.misses > 0))
+            .count();
+        rows.row([
+            policy,
+            asked,
+            verdict,
+            ran().count().to_string(),
+            tasks().map(|t| t.jobs).sum::<u64>().to_string(),
+            missed.to_string(),
+            beyond().filter(|b| !b.is_excused()).count().to_string(),
+            beyond().filter(|b| b.is_excused()).count().to_string(),
+            worst.map_or("–".to_owned(), |part| format!("{:.0} %", part * 100.0)),
+        ]);
+    }
+    rows
+}

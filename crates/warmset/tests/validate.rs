@@ -1,0 +1,174 @@
+//! `warmset validate` from outside: what was predicted stands beside what was seen, what is kept of an
+//! interrupted validation, and refusals.
+//!
+//! Reported as ignored, with the reason, where tasks cannot run in real time. Whether this machine
+//! keeps the bounds is what the command finds out, and no test's business.
+
+use model::{Profile, Provenance};
+use std::path::Path;
+use std::process::ExitCode;
+use testing::command::Called;
+use testing::{NotRun, Outcome, warmset};
+
+fn main() -> ExitCode {
+    testing::run_alone(vec![
+        testing::trial(
+            "sets_are_run_and_compared_task_by_task",
+            sets_are_run_and_compared_task_by_task,
+        ),
+        testing::trial(
+            "what_was_seen_is_kept_and_gone_on_with",
+            what_was_seen_is_kept_and_gone_on_with,
+        ),
+        testing::trial("wrong_inputs_are_refused", wrong_inputs_are_refused),
+    ])
+}
+
+fn call(dir: &Path, arguments: &str) -> Called {
+    Called::within(warmset!(), dir, arguments)
+}
+
+/// A directory with a profile of this machine; of delays that are as good as any.
+fn directory() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut profile = Profile {
+        platform: "this-machine".to_owned(),
+        provenance: Provenance::default(),
+        ..Profile::builtin("xeon-l7455").unwrap()
+    };
+    // A processor with two threads has one more way to resume.
+    let more = profile.cpmd.clone().into_iter().filter_map(|mut curve| {
+        let is_second = curve.resumption == model::Resumption::Migration(2);
+        curve.resumption = model::Resumption::Migration(1);
+        is_second.then_some(curve)
+    });
+    profile.cpmd.extend(more.collect::<Vec<_>>());
+    let text = model::profilefile::to_toml(&profile);
+    std::fs::write(dir.path().join("profile.toml"), text).unwrap();
+    dir
+}
+
+/// Can anything be run for real here?
+fn permitted(dir: &Path) -> Outcome {
+    let task = "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\n";
+    std::fs::write(dir.join("one.toml"), task).unwrap();
+    let found = call(dir, "run one.toml --preflight --format json").json();
+    let findings = found["preflight"].as_array().unwrap();
+    let refused = findings.iter().find(|f| f["level"] == "refuse");
+    refused.map_or(Ok(()), |finding| Err(NotRun::because(&finding["seen"])))
+}
+
+const SMALL: &str = "validate -o out --profile profile.toml --policy p-edf,edf-wm --length 300ms";
+
+fn sets_are_run_and_compared_task_by_task() -> Outcome {
+    let dir = directory();
+    let dir = dir.path();
+    permitted(dir)?;
+    let validated = call(dir, &format!("{SMALL} --sets 2 --format json"));
+    assert!(matches!(validated.status, 0 | 1), "{}", validated.err);
+    let found = validated.json();
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2);
+    let mut beyond = 0;
+    for cell in cells {
+        assert_eq!(cell["verdict"], "accepted", "{cell}");
+        assert!(cell["not_run"].is_null(), "{cell}");
+        assert!(cell["part"].as_f64().unwrap() < 1.0);
+        for task in cell["tasks"].as_array().unwrap() {
+            let number = |name: &str| task[name].as_u64().unwrap();
+            assert!(number("jobs") > 0, "{cell}");
+            // No job is done before it has executed what it was calibrated to, about.
+            assert!(number("observed_ns") >= number("executed_ns"));
+            assert!(2 * number("executed_ns") > number("wcet_ns"));
+            // What the simulator does is within what analysis says.
+            assert!(number("simulated_ns") <= number("bound_ns"), "{cell}");
+            assert!(number("simulated_ns") >= number("wcet_ns"));
+        }
+        let unexcused = cell["beyond"].as_array().unwrap().iter().filter(|beyond| {
+            let number = |name: &str| beyond[name].as_u64().unwrap();
+            number("response_ns") - number("bound_ns") > number("stood_still_ns")
+        });
+        beyond += u64::from(unexcused.count() > 0);
+    }
+    let sum = |name: &str| {
+        let of = |kind: &str| found[kind][name].as_u64().unwrap();
+        of("accepted_hard") + of("accepted_soft")
+    };
+    assert_eq!(sum("sets"), 2);
+    assert_eq!(sum("sets_beyond"), beyond);
+    assert_eq!(validated.status, i32::from(beyond > 0));
+    for file in [
+        "validation.svg",
+        "validation.json",
+        "sets/000.toml",
+        "sets/000.json",
+    ] {
+        assert!(dir.join("out").join(file).exists(), "{file}");
+    }
+    // A set of it is judged as it was.
+    let again = "check out/sets/000.toml --profile profile.toml --hard --policy p-edf";
+    assert_eq!(call(dir, again).status, 0);
+
+    let refused = call(dir, &format!("{SMALL} --sets 2")).refusal();
+    assert!(refused.contains("finished validation"), "{refused}");
+    Ok(())
+}
+
+fn what_was_seen_is_kept_and_gone_on_with() -> Outcome {
+    let dir = directory();
+    let dir = dir.path();
+    permitted(dir)?;
+    let mut command = warmset!();
+    command
+        .current_dir(dir)
+        .args(SMALL.split_whitespace())
+        .args(["--sets", "3"]);
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let journal = dir.join("out/validation.part");
+    while std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count()) < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(
+        said.status.code(),
+        Some(130),
+        "{}",
+        String::from_utf8_lossy(&said.stderr)
+    );
+    let other = call(dir, &format!("{SMALL} --sets 3 --resume --seed 9")).refusal();
+    assert!(other.contains("another seed"), "{other}");
+    let rest = call(dir, &format!("{SMALL} --sets 3 --resume --format json"));
+    assert!(matches!(rest.status, 0 | 1), "{}", rest.err);
+    let found = rest.json();
+    assert_eq!(found["cells"].as_array().map(Vec::len), Some(3));
+    assert!(found["interrupted"].is_null());
+    assert!(!journal.exists());
+    Ok(())
+}
+
+fn wrong_inputs_are_refused() {
+    let dir = directory();
+    let dir = dir.path();
+    for (options, said) in [
+        ("", "no profile of this machine is in use"),
+        ("--profile xeon-l7455", "another machine"),
+        ("--profile profile.toml --policy nonsense", "nonsense"),
+        (
+            "--profile profile.toml --length 1ms",
+            "runs of 1ms show nothing",
+        ),
+        (
+            "--profile profile.toml --resume",
+            "no interrupted measurement",
+        ),
+    ] {
+        let refused = call(dir, &format!("validate -o out {options}")).refusal();
+        assert!(refused.contains(said), "{options}: {refused}");
+    }
+}
