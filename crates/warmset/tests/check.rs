@@ -469,3 +469,38 @@ fn an_answer_is_run_as_it_was_judged() {
         "{out}"
     );
 }
+
+/// 002 §6.1: what each overhead is charged adds up to what a job executes beyond its WCET.
+#[test]
+fn the_shares_of_overheads_add_up_to_the_inflation() {
+    let case = Case::new(SET);
+    let with = [
+        "--platform",
+        "symmetric:m=2",
+        "--profile",
+        "xeon-l7455",
+        "--policy",
+        "p-edf",
+    ];
+    let (_, json, errors) = case.check(&[&with[..], &["--format", "json"]].concat());
+    let answer: serde_json::Value = serde_json::from_str(&json).expect(&errors);
+    let wcets: Vec<u64> = answer["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| task["wcet_ns"].as_u64().unwrap())
+        .collect();
+    let mut seen = 0;
+    for cluster in answer["policies"][0]["clusters"].as_array().unwrap() {
+        for task in cluster["tasks"].as_array().unwrap() {
+            let charged = task["charged_ns"].as_object().unwrap();
+            let sum: u64 = charged.values().map(|ns| ns.as_u64().unwrap()).sum();
+            let wcet = wcets[task["index"].as_u64().unwrap() as usize];
+            assert_eq!(task["inflated_ns"].as_u64(), Some(wcet + sum), "{task}");
+            seen += u64::from(sum > 0);
+        }
+    }
+    assert!(seen > 0, "{answer}");
+    let (_, text, _) = case.check(&[&with[..], &["--explain"]].concat());
+    assert!(text.contains("What a job is charged"), "{text}");
+}

@@ -11,7 +11,7 @@ use testing::command::Called;
 use testing::{NotRun, Outcome, tracefs, warmset};
 
 /// Two policies with two sizes, one of them scaled; a set each.
-const SMALL: &str = "measure overheads --policy p-edf,g-edf --tasks 12,60 --sets 1 --length 1500ms";
+const SMALL: &str = "measure overheads --policy p-edf,g-edf --tasks 12,60 --sets 1 --for 1500ms";
 
 fn main() -> ExitCode {
     // Before any thread is started; what is missing is part of what is measured.
@@ -196,7 +196,7 @@ fn wrong_options_are_refused() {
         ("--policy nonsense", "nonsense"),
         ("--policy p-edf,p-edf", "named twice"),
         ("--tasks 0", "0 is not in 1..=5000"),
-        ("--length 1ms", "runs of 1ms cannot be measured"),
+        ("--for 1ms", "runs of 1ms cannot be measured"),
         ("--resume", "no interrupted measurement"),
     ] {
         let refused = call(dir, &format!("measure overheads -o out {options}")).refusal();

@@ -58,7 +58,7 @@ fn permitted(dir: &Path) -> Outcome {
     refused.map_or(Ok(()), |finding| Err(NotRun::because(&finding["seen"])))
 }
 
-const SMALL: &str = "validate -o out --profile profile.toml --policy p-edf,edf-wm --length 300ms";
+const SMALL: &str = "validate -o out --profile profile.toml --policy p-edf,edf-wm --for 300ms";
 
 fn sets_are_run_and_compared_task_by_task() -> Outcome {
     let dir = directory();
@@ -160,7 +160,7 @@ fn wrong_inputs_are_refused() {
         ("--profile xeon-l7455", "another machine"),
         ("--profile profile.toml --policy nonsense", "nonsense"),
         (
-            "--profile profile.toml --length 1ms",
+            "--profile profile.toml --for 1ms",
             "runs of 1ms show nothing",
         ),
         (

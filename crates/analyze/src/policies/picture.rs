@@ -3,10 +3,12 @@
 use super::answers;
 use super::charged::{Case, Pieces};
 use super::question::Question;
+use crate::overheads::Piece;
 use crate::pd2;
 use model::assignment::Slots;
-use model::{Assignment, CpuId, CpuSet, TaskId};
+use model::{Assignment, CpuId, CpuSet, Duration, TaskId};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A task in its cluster.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -21,6 +23,15 @@ pub struct Placed {
     pub utilization: f64,
     /// What overheads add to it, and what is reserved for it beyond.
     pub overhead: f64,
+    /// What a job executes here at most, overheads included, where that is known.
+    #[serde(
+        rename = "inflated_ns",
+        serialize_with = "model::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub inflated: Option<Duration>,
+    /// What of that is for which overhead, in nanoseconds; those that cost nothing are left out.
+    pub charged_ns: BTreeMap<&'static str, u64>,
 }
 
 /// A processor or cluster and its tasks.
@@ -62,18 +73,23 @@ pub(super) fn clusters(
             tasks: Vec::new(),
         })
         .collect();
-    let placed = |task: TaskId, own: f64, taken: f64| Placed {
+    let placed = |task: TaskId, own: f64, taken: f64, piece: Option<&Piece>| Placed {
         task,
         name: question.set.name(task),
         utilization: own,
         overhead: (taken - own).max(0.0),
+        inflated: piece.map(|piece| piece.timing.wcet),
+        charged_ns: piece.map(charged).unwrap_or_default(),
     };
     if let Assignment::Slots(slots) = assignment {
         for share in shares_of_slots(question, slots) {
             let place = drawn.iter_mut().find(|c| c.processors.contains(share.cpu));
             if let Some(place) = place {
                 let own = case.tasks[share.task.index()].utilization().to_f64() * share.part;
-                place.tasks.push(placed(share.task, own, share.taken));
+                let piece = pieces.pieces.iter().find(|piece| piece.task == share.task);
+                place
+                    .tasks
+                    .push(placed(share.task, own, share.taken, piece));
             }
         }
         return drawn;
@@ -89,9 +105,18 @@ pub(super) fn clusters(
         }
         drawn[piece.place as usize]
             .tasks
-            .push(placed(piece.task, own, taken));
+            .push(placed(piece.task, own, taken, Some(piece)));
     }
     drawn
+}
+
+/// What a job of a piece pays for each overhead that costs it anything.
+fn charged(piece: &Piece) -> BTreeMap<&'static str, u64> {
+    let all = piece
+        .parts
+        .iter()
+        .map(|(kind, time)| (kind.name(), time.nanos()));
+    all.filter(|(_, ns)| *ns > 0).collect()
 }
 
 /// What is lost to each overhead, and to reserves.

@@ -95,7 +95,7 @@ impl Head for Header {
             (a.version != b.version, "format of its journal"),
             (a.policies != b.policies, "list of policies (--policy)"),
             (a.sets != b.sets, "number of sets (--sets)"),
-            (a.length != b.length, "length of runs (--length)"),
+            (a.length != b.length, "length of runs (--for)"),
             (a.by_clock != b.by_clock, "end of jobs (--jobs-end)"),
             (a.seed != b.seed, "seed (--seed)"),
         ];

@@ -234,7 +234,7 @@ impl Head for Header {
             (a.policies != b.policies, "list of policies (--policy)"),
             (a.sizes != b.sizes, "list of numbers of tasks (--tasks)"),
             (a.sets != b.sets, "number of sets (--sets)"),
-            (a.length != b.length, "length of runs (--length)"),
+            (a.length != b.length, "length of runs (--for)"),
             (a.seed != b.seed, "seed (--seed)"),
         ];
         let first = different.iter().find(|(is_different, _)| *is_different);

@@ -4,7 +4,7 @@
 use analyze::Guarantee;
 use analyze::policies::{Answer, Cluster, Growth, Judgment, NOT_JUDGED, PolicyVerdict};
 use model::table::{self, Cell, Look, Table, Tone};
-use model::{Assignment, CpuSet, Profile};
+use model::{Assignment, CpuSet, Overhead, Profile};
 use std::fmt::Write;
 
 /// The most clusters, tasks and tasks of a cluster that are shown; JSON has all.
@@ -210,6 +210,7 @@ fn details(out: &mut Text, verdict: &PolicyVerdict) {
     if !verdict.clusters.is_empty() {
         picture(out, verdict);
         losses(out, verdict);
+        charges(out, verdict);
     }
 }
 
@@ -276,6 +277,52 @@ fn losses(out: &mut Text, verdict: &PolicyVerdict) {
         false => format!("Lost to overheads, in processors: {}.", lost.join(", ")),
     };
     out.paragraph(&text, 2);
+}
+
+/// What part of what a job executes, overheads included, is for which overhead.
+fn charges(out: &mut Text, verdict: &PolicyVerdict) {
+    let placed = || {
+        verdict
+            .clusters
+            .iter()
+            .flat_map(|c| c.tasks.iter().map(move |t| (c, t)))
+    };
+    let kinds: Vec<&str> = Overhead::ALL
+        .into_iter()
+        .map(Overhead::name)
+        .filter(|kind| placed().any(|(_, task)| task.charged_ns.contains_key(kind)))
+        .collect();
+    if kinds.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\nWhat a job is charged, in parts of its inflated WCET:"
+    );
+    let mut rows = Table::new(1, 2);
+    let head = ["task", "on", "inflated"]
+        .into_iter()
+        .chain(kinds.iter().copied());
+    rows.row(head);
+    for (cluster, task) in placed().take(MOST_TASKS) {
+        let Some(inflated) = task.inflated else {
+            continue;
+        };
+        let share = |kind: &&str| match task.charged_ns.get(kind) {
+            Some(ns) => format!(
+                "{:.1} %",
+                *ns as f64 / inflated.nanos().max(1) as f64 * 100.0
+            ),
+            None => "–".to_owned(),
+        };
+        let first = [
+            task.name.clone(),
+            cluster.processors.to_string(),
+            inflated.rounded(),
+        ];
+        rows.row(first.into_iter().chain(kinds.iter().map(share)));
+    }
+    out.push_str(&rows.text(out.look));
 }
 
 /// One bar a cluster: letters for tasks (`#` for very many), `+` for what overheads add, dots for

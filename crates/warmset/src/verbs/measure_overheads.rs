@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     sets: Option<u32>,
     /// How long each set runs [default: 4s; quick: 1500ms]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     length: Option<Duration>,
     #[command(flatten)]
     seed: Seed,

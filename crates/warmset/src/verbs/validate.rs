@@ -4,7 +4,7 @@ use crate::console::{self, Console, Format, look};
 use crate::options::{JobsEnd, Printed, Seed, directory};
 use crate::{Answer, command};
 use app::Choice;
-use app::validate::{self, CellSeen, Options, Sums, Validated, Wanted};
+use app::validate::{self, Beyond, CellSeen, Options, Sums, Validated, Wanted};
 use clap::Args as ClapArgs;
 use model::table::Table;
 use model::{Duration, Error, Result};
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with = "sets", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     minutes: Option<u32>,
     /// How long each set runs
-    #[arg(long, value_name = "TIME", default_value = "2s", allow_hyphen_values = true, value_parser = length)]
+    #[arg(long = "for", value_name = "TIME", default_value = "2s", allow_hyphen_values = true, value_parser = length)]
     length: Duration,
     #[command(flatten)]
     jobs: JobsEnd,
@@ -139,43 +139,19 @@ fn as_text(validated: &Validated) -> String {
         "Refused: {} of {} sets that ran missed a deadline; {} ask for more than can be run.",
         refused.sets_with_misses, refused.sets, refused.not_run
     );
-    for cell in validated
-        .cells
-        .iter()
-        .filter(|c| c.verdict == Wanted::Accepted)
-    {
-        for beyond in cell.beyond.iter().filter(|b| !b.is_excused()).take(SHOWN) {
-            let time = |ns| Duration::from_nanos(ns).rounded();
-            let _ = writeln!(
-                text,
-                "  set {:03}, {}: job {} of t{}, released at {}, took {} of at most {}; it executed {} \
-                 of {}; {} stood still",
-                cell.number,
-                cell.policy,
-                beyond.job,
-                beyond.task,
-                time(beyond.released_ns),
-                time(beyond.response_ns),
-                time(beyond.bound_ns),
-                time(beyond.executed_ns),
-                time(cell.tasks[beyond.task].wcet_ns),
-                time(beyond.stood_still_ns),
-            );
-        }
-    }
-    for cell in validated
-        .cells
-        .iter()
-        .filter(|c| c.verdict == Wanted::Accepted)
-    {
-        if let Some(why) = &cell.not_run {
-            let _ = writeln!(
-                text,
-                "  set {:03}, {}: not run, {why}",
-                cell.number, cell.policy
-            );
-        }
-    }
+    let is_accepted = |cell: &&CellSeen| cell.verdict == Wanted::Accepted;
+    let accepted = || validated.cells.iter().filter(is_accepted);
+    let beyond = accepted().flat_map(|cell| {
+        let beyond = cell.beyond.iter().filter(|b| !b.is_excused());
+        beyond.map(move |beyond| late(cell, beyond))
+    });
+    first(&mut text, beyond);
+    let not_run = accepted().filter_map(|cell| {
+        let why = cell.not_run.as_ref()?;
+        let (number, policy) = (cell.number, &cell.policy);
+        Some(format!("set {number:03}, {policy}: not run, {why}"))
+    });
+    first(&mut text, not_run);
     let figure = validated.figure.iter();
     let files: Vec<String> = std::iter::once(&validated.results_path)
         .chain(figure)
@@ -202,8 +178,37 @@ fn sentence(sums: &Sums, asked: &str, charged: &str, length: Duration) -> String
     )
 }
 
-/// So many jobs of a set are shown.
-const SHOWN: usize = 3;
+/// So many lines of a kind are shown.
+const SHOWN: usize = 6;
+
+/// The first of these lines, and how many there are more.
+fn first(text: &mut String, mut lines: impl Iterator<Item = String>) {
+    for line in lines.by_ref().take(SHOWN) {
+        let _ = writeln!(text, "  {line}");
+    }
+    let more = lines.count();
+    if more > 0 {
+        let _ = writeln!(text, "  … and {more} more; validation.json has all");
+    }
+}
+
+fn late(cell: &CellSeen, beyond: &Beyond) -> String {
+    let time = |ns| Duration::from_nanos(ns).rounded();
+    format!(
+        "set {:03}, {}: job {} of t{}, released at {}, took {} of at most {}; it executed {} of {}; {} \
+         stood still",
+        cell.number,
+        cell.policy,
+        beyond.job,
+        beyond.task,
+        time(beyond.released_ns),
+        time(beyond.response_ns),
+        time(beyond.bound_ns),
+        time(beyond.executed_ns),
+        time(cell.tasks[beyond.task].wcet_ns),
+        time(beyond.stood_still_ns),
+    )
+}
 
 /// One row for each policy, guarantee and verdict.
 fn table(cells: &[CellSeen]) -> Table {
