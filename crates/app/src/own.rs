@@ -1,5 +1,5 @@
-//! The profile of this machine that is in use: what `check`, `simulate` and `study` charge here where
-//! no other is named.
+//! The profile of this machine that is in use: what `check`, `simulate` and `study` charge here
+//! where no other is named.
 //!
 //! Nobody measures into it by accident: a measurement that is good is taken with `warmset profile
 //! use FILE`.

@@ -71,7 +71,8 @@ pub(crate) fn execute() {
 /// What was left, which is the caller's now, or null.
 fn carry_out() -> *mut Left {
     let taken = LEFT.swap(null_mut(), Ordering::AcqRel);
-    // SAFETY: it is null or was made by `Box::into_raw`; this has taken it out, and does not free it.
+    // SAFETY: it is null or was made by `Box::into_raw`; this has taken it out, and does not free
+    // it.
     if let Some(left) = unsafe { taken.as_ref() } {
         let there = statat(&left.dir, &left.name, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| there.st_ino == left.inode) {

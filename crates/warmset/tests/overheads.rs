@@ -1,5 +1,5 @@
-//! `warmset measure overheads` from outside: files, invariants of what is in them, what is kept of an
-//! interrupted measurement, and refusals. Never a time.
+//! `warmset measure overheads` from outside: files, invariants of what is in them, what is kept of
+//! an interrupted measurement, and refusals. Never a time.
 //!
 //! Reported as ignored, with the reason, where tasks cannot run in real time.
 

@@ -1,5 +1,5 @@
-//! `warmset validate` from outside: what was predicted stands beside what was seen, what is kept of an
-//! interrupted validation, and refusals.
+//! `warmset validate` from outside: what was predicted stands beside what was seen, what is kept of
+//! an interrupted validation, and refusals.
 //!
 //! Reported as ignored, with the reason, where tasks cannot run in real time. Whether this machine
 //! keeps the bounds is what the command finds out, and no test's business.

@@ -1,5 +1,5 @@
-//! Measures what this machine costs: cache-related preemption and migration delays, and overheads of
-//! the scheduler.
+//! Measures what this machine costs: cache-related preemption and migration delays, and overheads
+//! of the scheduler.
 
 mod charts;
 pub mod overheads;

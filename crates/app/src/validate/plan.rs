@@ -35,8 +35,8 @@ pub struct Cell {
     pub wanted: Wanted,
 }
 
-/// Parts of the largest WCETs that pass, from the edge on: what the machine can be asked for decides
-/// which of them is taken.
+/// Parts of the largest WCETs that pass, from the edge on: what the machine can be asked for
+/// decides which of them is taken.
 const BELOW: [f64; 6] = [0.98, 0.96, 0.94, 0.92, 0.88, 0.84];
 /// The same for what is to be refused.
 const ABOVE: [f64; 4] = [1.15, 1.1, 1.25, 1.4];
@@ -119,8 +119,8 @@ pub struct Drawer<'a> {
 }
 
 impl Drawer<'_> {
-    /// Candidates of one draw, in the order in which they are tried; none where the drawn set has no
-    /// edge.
+    /// Candidates of one draw, in the order in which they are tried; none where the drawn set has
+    /// no edge.
     ///
     /// # Errors
     /// A delay that the profile does not have; also of each candidate.

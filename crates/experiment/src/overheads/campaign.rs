@@ -1,7 +1,7 @@
 //! All runs of a plan, one after the other, and what they say together.
 //!
-//! A journal keeps what each run gave. Interrupted, the measurement writes what it has and keeps the
-//! journal, so that it can go on.
+//! A journal keeps what each run gave. Interrupted, the measurement writes what it has and keeps
+//! the journal, so that it can go on.
 
 use super::plan::{Header, Plan, Run};
 use super::run::{Looks, Seen, calibrate_walk, run};

@@ -380,8 +380,8 @@ impl Tiler {
     }
 
     /// Adds to the release before, where there is one right before: what one interrupt releases is
-    /// one sample (002 §2.4). A job that is released alone pays for the whole way to the dispatcher,
-    /// and must not look like an exception among many that are released together.
+    /// one sample (002 §2.4). A job that is released alone pays for the whole way to the
+    /// dispatcher, and must not look like an exception among many that are released together.
     fn release_on(
         &mut self,
         begun: u64,
