@@ -60,15 +60,27 @@ impl Observed {
         }
     }
 
-    /// For how long the machine stood still, on all processors together, while jobs were waiting
-    /// without a pause until this one was done: so much later it may be, and not more.
+    /// For how long some processor stood still while jobs were waiting without a pause until this
+    /// one was done: so much later it may be, and not more. A stop of the whole machine, which each
+    /// processor notes, counts once.
     pub fn stood_still_before(&self, job: &Job) -> Duration {
-        let since = self.busy_since(job);
-        let within = self.standstills.iter().filter(|still| {
-            let begun = still.until.nanos().saturating_sub(still.length.nanos());
-            still.until >= since && begun <= job.done.nanos()
-        });
-        let sum: u64 = within.map(|still| still.length.nanos()).sum();
+        let (since, done) = (self.busy_since(job).nanos(), job.done.nanos());
+        let mut within: Vec<(u64, u64)> = self
+            .standstills
+            .iter()
+            .map(|still| {
+                let until = still.until.nanos();
+                let begun = until.saturating_sub(still.length.nanos());
+                (begun.max(since), until.min(done))
+            })
+            .filter(|(begun, until)| begun < until)
+            .collect();
+        within.sort_unstable();
+        let (mut sum, mut counted) = (0, 0);
+        for (begun, until) in within {
+            sum += until.saturating_sub(begun.max(counted));
+            counted = counted.max(until);
+        }
         Duration::from_nanos(sum)
     }
 
@@ -144,6 +156,8 @@ mod tests {
             Event::release(at(1), cpu, b, 0, at(5)),
             Event::completion(at(2), cpu, b, 0, ms(1)),
             Event::standstill(at(6), cpu, ms(3)),
+            // The same stop of the machine, as another processor notes it.
+            Event::standstill(at(6), CpuId(1), ms(2)),
             Event::completion(at(7), cpu, a, 0, ms(2)),
             Event::release(at(5), cpu, b, 1, at(10)),
             Event::completion(at(8), cpu, b, 1, ms(1)),
