@@ -4,7 +4,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install install-task install-color test rounds lint unit smoke exact bench live soak many faults sanitize clean
+.PHONY: tour build install install-words install-task install-color test rounds lint unit smoke exact bench live soak many faults sanitize clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -32,12 +32,23 @@ define library
 endef
 PC = sed -e 's|@PREFIX@|$(TO)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@RPATH@|$(RPATH)|'
 
-## The command, and the libraries for C and C++ with their headers, for tasks and for colors:
-## make install PREFIX=...
+## The command with its manual pages and completions, and the libraries for C and C++ with their
+## headers, for tasks and for colors: make install PREFIX=...
 install: build
 	$(CARGO) build --release --locked -p warmset-color -p warmset-task
 	install -D -m 755 $(WARMSET) $(DESTDIR)$(TO)/bin/warmset
+	$(MAKE) --no-print-directory install-words
 	$(MAKE) --no-print-directory install-task install-color FROM=target/release
+
+SHARE = $(DESTDIR)$(TO)/share
+## Manual pages, and completions for bash, zsh and fish, where each looks for them.
+install-words:
+	mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+		$(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$(WARMSET) manual -o $(SHARE)/man/man1
+	$(WARMSET) completions bash -o $(SHARE)/bash-completion/completions/warmset
+	$(WARMSET) completions zsh -o $(SHARE)/zsh/site-functions/_warmset
+	$(WARMSET) completions fish -o $(SHARE)/fish/vendor_completions.d/warmset.fish
 
 ## The library for tasks in C alone, as it was built into the directory FROM.
 install-task:

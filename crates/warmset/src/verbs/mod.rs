@@ -6,10 +6,12 @@ mod check_table;
 mod color;
 mod color_exec;
 mod color_serve;
+mod completions;
 mod convert;
 mod experiment;
 mod find;
 mod generate;
+mod manual;
 mod measure;
 mod measure_overheads;
 mod platform;
@@ -82,6 +84,10 @@ pub enum Verb {
     Color(color::Args),
     /// Check, add up or export a recorded schedule
     Trace(trace::Args),
+    /// Print what a shell needs to complete this command line
+    Completions(completions::Args),
+    /// Write the manual pages of all verbs
+    Manual(manual::Args),
 }
 
 /// Does it.
@@ -113,5 +119,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Report(args) => report::run(args),
         Verb::Color(args) => color::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::Completions(args) => completions::run(args),
+        Verb::Manual(args) => manual::run(args),
     }
 }
