@@ -59,11 +59,18 @@ pub struct Settings {
     pub triggers: Triggers,
     /// What is done in the time that jobs leave.
     pub best_effort: Efforts,
-    /// Is it noted when a processor stands still, by a thread that looks every millisecond?
+    /// Is it noted when a processor stands still, by a thread that looks again and again?
     pub standstills: bool,
+    /// How often it looks: see [`WATCH_EVERY`].
+    pub watch_every: Duration,
     /// Are the kernel's switches recorded?
     pub witness: bool,
 }
+
+/// How often it is looked whether a processor stands still. Each look costs jobs what a profile
+/// says under `watch`; that is why there are no more of them. A standstill between two looks, which
+/// is over before the second, is not noticed.
+pub const WATCH_EVERY: Duration = Duration::from_millis(2);
 
 impl Default for Settings {
     fn default() -> Self {
@@ -79,6 +86,7 @@ impl Default for Settings {
             triggers: Triggers::default(),
             best_effort: Efforts::default(),
             standstills: false,
+            watch_every: WATCH_EVERY,
             witness: false,
         }
     }
@@ -139,6 +147,8 @@ pub struct Outcome {
     /// The dispatcher of each processor, by the number of its thread; of several turns the last
     /// one.
     pub dispatchers: Vec<(CpuId, i32)>,
+    /// The thread that watches each processor for standstills, where one does.
+    pub watches: Vec<(CpuId, i32)>,
     /// What was done in the time that jobs left, by name.
     pub best_effort: Vec<Done>,
 }

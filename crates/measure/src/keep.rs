@@ -48,6 +48,7 @@ pub fn cache_delays(overheads: Profile, before: Profile) -> Profile {
     let mut joined = noted(before, &overheads, "overheads");
     joined.overheads = overheads.overheads;
     joined.tick_period = overheads.tick_period;
+    joined.watch_period = overheads.watch_period;
     joined
 }
 
@@ -59,6 +60,7 @@ pub fn overheads(cpmd: Profile, before: Profile) -> Profile {
     let mut joined = noted(cpmd, &before, "overheads");
     joined.overheads = before.overheads;
     joined.tick_period = before.tick_period;
+    joined.watch_period = before.watch_period;
     joined
 }
 
@@ -97,6 +99,7 @@ mod tests {
         Profile {
             overheads: Vec::new(),
             tick_period: None,
+            watch_period: None,
             provenance: Provenance {
                 time: time.to_owned(),
                 warnings: vec!["slow".to_owned()],

@@ -147,6 +147,9 @@ pub struct Profile {
     /// The time between two ticks of the kernel; none: see [`Profile::DEFAULT_TICK_PERIOD`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_period: Option<Duration>,
+    /// The time between two looks of the engine's watch for standstills; none: nobody watches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch_period: Option<Duration>,
     /// Cache delays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpmd: Vec<CpmdCurve>,
@@ -205,7 +208,7 @@ impl CpmdPoint {
     pub fn value(&self, statistic: Statistic) -> Option<Delay> {
         match statistic {
             Statistic::Average => self.average,
-            Statistic::Maximum => self.maximum,
+            Statistic::Maximum | Statistic::Untrimmed => self.maximum,
         }
     }
 }
@@ -227,6 +230,7 @@ impl OverheadPoint {
         match statistic {
             Statistic::Average => self.average,
             Statistic::Maximum => self.maximum,
+            Statistic::Untrimmed => self.untrimmed.map(|all| all.maximum).or(self.maximum),
         }
     }
 }
@@ -259,6 +263,7 @@ impl Profile {
             platform: platform.into(),
             provenance,
             tick_period: None,
+            watch_period: None,
             cpmd: Vec::new(),
             overheads: Vec::new(),
         }
@@ -292,6 +297,29 @@ impl Profile {
                 .min_by_key(|c| c.code == Some(Code::Own))
         };
         of(policy).or_else(|| of(""))
+    }
+
+    /// What the engine's watch for standstills takes from every job, as part of each tick: `None`
+    /// where the profile has no such curve. `tick_period`: the time between two ticks.
+    ///
+    /// Of w time units the watch takes at most w / R + 1 times its cost, R its period. A tick of
+    /// ⌈Q / R⌉ times that cost with the period Q takes no less.
+    pub fn watch_in_tick(
+        &self,
+        policy: &str,
+        tasks: u32,
+        statistic: Statistic,
+        tick_period: Duration,
+    ) -> Option<Reading> {
+        let period = self.watch_period?.nanos().max(1);
+        let curve = self.overhead_curve(OverheadKind::Watch, policy)?;
+        let each = curve.at(tasks, statistic)?;
+        let times = tick_period.nanos().div_ceil(period).max(1);
+        let cost = each.value.cost().nanos().saturating_mul(times);
+        Some(Reading {
+            value: Delay::from(Duration::from_nanos(cost)),
+            extrapolated: each.extrapolated,
+        })
     }
 
     /// The largest delay over the given ways to resume: what one preemption or migration of a job
@@ -432,6 +460,40 @@ mod tests {
         let both = Some((named(), Some(Code::Both)));
         assert_eq!(add("g-edf", Some(Code::Both)), both);
         assert_eq!(add("p-edf", None), both);
+    }
+
+    #[test]
+    fn the_watch_is_charged_as_often_as_it_looks_within_a_tick() {
+        let ms = Duration::from_millis;
+        let mut profile = Profile::new("x", Provenance::default());
+        let read = |profile: &Profile, statistic, tick| {
+            let reading = profile.watch_in_tick("g-edf", 4, statistic, tick);
+            reading.map(|reading| reading.value.nanos())
+        };
+        profile.overheads.push(OverheadCurve {
+            kind: OverheadKind::Watch,
+            policy: String::new(),
+            code: Some(Code::Both),
+            points: vec![OverheadPoint {
+                tasks: 4,
+                samples: 100,
+                average: Some(Duration::from_micros(10)),
+                maximum: Some(Duration::from_micros(20)),
+                untrimmed: Some(Untrimmed {
+                    outliers: 3,
+                    average: Duration::from_micros(11),
+                    maximum: Duration::from_micros(70),
+                }),
+            }],
+        });
+        // Nobody watches where no period is told.
+        assert_eq!(read(&profile, Statistic::Maximum, ms(4)), None);
+        profile.watch_period = Some(ms(2));
+        assert_eq!(read(&profile, Statistic::Average, ms(4)), Some(20_000));
+        assert_eq!(read(&profile, Statistic::Maximum, ms(4)), Some(40_000));
+        assert_eq!(read(&profile, Statistic::Untrimmed, ms(4)), Some(140_000));
+        assert_eq!(read(&profile, Statistic::Maximum, ms(5)), Some(60_000));
+        assert_eq!(read(&profile, Statistic::Maximum, ms(1)), Some(20_000));
     }
 
     #[test]

@@ -20,11 +20,12 @@ use std::path::Path;
 /// The built-in profiles: name and text.
 const PROFILES: [(&str, &str); 1] = [("xeon-l7455", include_str!("../data/xeon-l7455.toml"))];
 
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "version",
     "platform",
     "provenance",
     "tick_period",
+    "watch_period",
     "cpmd",
     "overheads",
 ];
@@ -106,15 +107,8 @@ pub fn from_toml(text: &str) -> Result<Profile> {
             None => Provenance::default(),
         },
     );
-    if let Some(value) = root.get("tick_period") {
-        let period: Duration = value.parsed()?;
-        if period.is_zero() {
-            return Err(value
-                .error("the time between two ticks is zero")
-                .remedy("write such as `4ms` for 250 Hz, or leave the key out"));
-        }
-        profile.tick_period = Some(period);
-    }
+    profile.tick_period = period_of(&root, "tick_period", "two ticks")?;
+    profile.watch_period = period_of(&root, "watch_period", "two looks for standstills")?;
     for value in list(&root, "cpmd")? {
         let curve = cpmd_of(&value.table()?)?;
         if profile.cpmd.iter().any(|c| {
@@ -350,6 +344,20 @@ fn check_statistics(
     }
 }
 
+/// A time between two things of a kind, which is not zero.
+fn period_of(root: &Table<'_, '_>, key: &str, between: &str) -> Result<Option<Duration>> {
+    let Some(value) = root.get(key) else {
+        return Ok(None);
+    };
+    let period: Duration = value.parsed()?;
+    if period.is_zero() {
+        return Err(value
+            .error(format!("the time between {between} is zero"))
+            .remedy("write such as `4ms` for 250 Hz, or leave the key out"));
+    }
+    Ok(Some(period))
+}
+
 /// Writes a profile as TOML that [`from_toml`] reads back to an equal one.
 pub fn to_toml(profile: &Profile) -> String {
     let mut out = String::new();
@@ -363,6 +371,9 @@ fn write_profile(out: &mut String, profile: &Profile) -> std::fmt::Result {
     writeln!(out, "platform = {}", quoted(&profile.platform))?;
     if let Some(period) = profile.tick_period {
         writeln!(out, "tick_period = \"{period}\"")?;
+    }
+    if let Some(period) = profile.watch_period {
+        writeln!(out, "watch_period = \"{period}\"")?;
     }
     write_provenance(out, &profile.provenance)?;
     for curve in &profile.cpmd {

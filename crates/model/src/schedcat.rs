@@ -138,7 +138,7 @@ fn import_overheads(out: &mut Profile, table: &Table, meaning: &Meaning) -> Resu
             }
             let place = match meaning.statistic {
                 Statistic::Average => &mut points[at].average,
-                Statistic::Maximum => &mut points[at].maximum,
+                Statistic::Maximum | Statistic::Untrimmed => &mut points[at].maximum,
             };
             fill(place, value, table.rows[row].line, name)?;
         }
@@ -192,7 +192,7 @@ fn import_cpmd(out: &mut Profile, table: &Table, meaning: &Meaning) -> Result<Ve
             }
             let place = match meaning.statistic {
                 Statistic::Average => &mut points[at].average,
-                Statistic::Maximum => &mut points[at].maximum,
+                Statistic::Maximum | Statistic::Untrimmed => &mut points[at].maximum,
             };
             fill(place, value, table.rows[row].line, name)?;
         }

@@ -23,8 +23,11 @@ pub enum Load {
 pub enum Statistic {
     /// Mean of the samples.
     Average,
-    /// Largest sample.
+    /// Largest sample; of overheads the largest that is no outlier (002 §5.1).
     Maximum,
+    /// Largest sample, outliers of overheads among them; where a source removes none or does not
+    /// say it is the maximum.
+    Untrimmed,
 }
 
 /// The seven overheads of 002 §2.4.
@@ -69,6 +72,9 @@ pub enum OverheadKind {
     TimerTransfer,
     /// Servicing the periodic tick.
     Tick,
+    /// The engine's own watch for standstills, which interrupts all jobs as the tick does and is
+    /// charged with it. 002 has none.
+    Watch,
 }
 
 /// Whose code an overhead was measured in, where scheduling is shared between an engine in user
@@ -112,14 +118,15 @@ impl Load {
 }
 
 impl Statistic {
-    /// Both.
-    pub const ALL: [Statistic; 2] = [Statistic::Average, Statistic::Maximum];
+    /// All.
+    pub const ALL: [Statistic; 3] = [Statistic::Average, Statistic::Maximum, Statistic::Untrimmed];
 
     /// As it is written.
     pub const fn name(self) -> &'static str {
         match self {
             Statistic::Average => "average",
             Statistic::Maximum => "maximum",
+            Statistic::Untrimmed => "untrimmed",
         }
     }
 }
@@ -165,17 +172,18 @@ impl Overhead {
 }
 
 impl OverheadKind {
-    /// Every kind, in the order in which they occur (002 §2.4).
-    pub const ALL: [OverheadKind; 6] = [
+    /// Every kind, those of 002 in the order in which they occur (§2.4).
+    pub const ALL: [OverheadKind; 7] = [
         OverheadKind::Release,
         OverheadKind::Scheduling,
         OverheadKind::ContextSwitch,
         OverheadKind::IpiLatency,
         OverheadKind::TimerTransfer,
         OverheadKind::Tick,
+        OverheadKind::Watch,
     ];
 
-    /// The overhead.
+    /// The overhead that a task is charged it as.
     pub const fn overhead(self) -> Overhead {
         match self {
             OverheadKind::Release => Overhead::Release,
@@ -183,13 +191,16 @@ impl OverheadKind {
             OverheadKind::ContextSwitch => Overhead::ContextSwitch,
             OverheadKind::IpiLatency => Overhead::IpiLatency,
             OverheadKind::TimerTransfer => Overhead::TimerTransfer,
-            OverheadKind::Tick => Overhead::Tick,
+            OverheadKind::Tick | OverheadKind::Watch => Overhead::Tick,
         }
     }
 
     /// As it is written.
     pub const fn name(self) -> &'static str {
-        self.overhead().name()
+        match self {
+            OverheadKind::Watch => "watch",
+            kind => kind.overhead().name(),
+        }
     }
 
     /// For sentences: `IPI latency`.
@@ -313,7 +324,7 @@ mod tests {
         let e = "median".parse::<Statistic>().unwrap_err().to_string();
         assert_eq!(
             e,
-            "unknown statistic `median`; write `average` or `maximum`"
+            "unknown statistic `median`; known are `average`, `maximum`, `untrimmed`"
         );
         let e = "cpmd".parse::<OverheadKind>().unwrap_err().to_string();
         assert!(

@@ -261,7 +261,7 @@ pub fn sketch(
 pub fn cell_name((statistic, load): Cell) -> String {
     let statistic = match statistic {
         Statistic::Average => "average",
-        Statistic::Maximum => "largest",
+        Statistic::Maximum | Statistic::Untrimmed => "largest",
     };
     match load {
         Load::Idle => format!("{statistic} delay, idle system"),

@@ -90,6 +90,11 @@ impl Costs {
                 .map(|period| period.nanos().clamp(1, LONGEST)),
             ..Costs::default()
         };
+        let ticks = profile.tick_period.unwrap_or(Profile::DEFAULT_TICK_PERIOD);
+        if let Some(watch) = profile.watch_in_tick(policy, tasks, statistic, ticks) {
+            costs.tick_period = Some(ticks.nanos().clamp(1, LONGEST));
+            costs.tick = (costs.tick + watch.value.cost().nanos().min(LONGEST)).min(LONGEST);
+        }
         if !unknown.is_empty() {
             missing.push(format!(
                 "the profile of `{}` has no overhead of these kinds under {policy}, and none is charged: {}",

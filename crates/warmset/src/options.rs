@@ -223,7 +223,10 @@ pub fn statistics() -> impl TypedValueParser<Value = Statistic> {
     words(Statistic::ALL.map(|statistic| {
         PossibleValue::new(statistic.name()).help(match statistic {
             Statistic::Average => "Mean of the samples, as for soft real time",
-            Statistic::Maximum => "Largest sample, as for hard real time",
+            Statistic::Maximum => {
+                "Largest sample, as for hard real time; of overheads without outliers"
+            }
+            Statistic::Untrimmed => "Largest sample, outliers of overheads among them",
         })
     }))
 }

@@ -45,7 +45,7 @@ pub struct Overheads {
     pub ipi_latency: Duration,
     /// Programming a timer on another processor; semi-partitioned policies only (002 §2.4).
     pub timer_transfer: Duration,
-    /// Servicing the periodic tick.
+    /// Servicing the periodic tick, with the engine's watch for standstills.
     pub tick: Duration,
     /// The time between two ticks; not zero.
     pub tick_period: Duration,
@@ -101,7 +101,7 @@ impl Overheads {
                 }
             }
         };
-        let overheads = Overheads {
+        let mut overheads = Overheads {
             release: at(OverheadKind::Release),
             scheduling: at(OverheadKind::Scheduling),
             context_switch: at(OverheadKind::ContextSwitch),
@@ -110,6 +110,14 @@ impl Overheads {
             tick: at(OverheadKind::Tick),
             tick_period: profile.tick_period.unwrap_or(Profile::DEFAULT_TICK_PERIOD),
         };
+        let period = overheads.tick_period;
+        if let Some(watch) = profile.watch_in_tick(policy, tasks, statistic, period) {
+            gaps.watch = watch.value.cost();
+            overheads.tick = overheads.tick.saturating_add(gaps.watch);
+            if watch.extrapolated {
+                gaps.extrapolated.push(OverheadKind::Watch);
+            }
+        }
         (overheads, gaps)
     }
 }
@@ -123,4 +131,7 @@ pub struct Gaps {
     pub own_only: Vec<OverheadKind>,
     /// Not in the profile; taken as zero.
     pub missing: Vec<OverheadKind>,
+    /// What of the tick is the engine's watch for standstills; zero: nobody watches.
+    #[serde(rename = "watch_ns", serialize_with = "model::time::ns::serialize")]
+    pub watch: Duration,
 }

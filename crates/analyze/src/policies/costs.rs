@@ -344,7 +344,13 @@ fn gaps_in_words(gaps: &Gaps, policy: &Subject, clusters: &[CpuSet], tasks: usiz
              as nothing"
         )
     });
-    let notes = [extrapolated, own_only, missing];
+    let watch = (!gaps.watch.is_zero()).then(|| {
+        format!(
+            "of each tick {} are for the engine's own watch for standstills",
+            gaps.watch
+        )
+    });
+    let notes = [extrapolated, own_only, missing, watch];
     notes.into_iter().flatten().collect()
 }
 

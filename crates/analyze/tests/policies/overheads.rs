@@ -116,3 +116,42 @@ fn the_profile_says_how_far_ticks_are_apart() {
         "{usual} {slower}"
     );
 }
+
+/// The watch for standstills is charged within ticks, as often as it looks between two of them, and
+/// the verdict says so.
+#[test]
+fn the_watch_is_charged_with_the_tick_and_named() {
+    let set = with_wss(&[(10, 20)]);
+    let judged = |profile: &Profile| {
+        let costs = Costs {
+            profile: Some(profile),
+            ..Costs::NONE
+        };
+        let platform = Platform::symmetric(1);
+        judge(&set, &platform, &[spec("p-edf")], Guarantee::Hard, &costs).unwrap()
+    };
+    let mut watched = costly("xeon-l7455", 100);
+    watched.tick_period = Some(ms(4));
+    let only_ticks = judged(&watched);
+    assert!(only_ticks.policies[0].schedulable);
+    watched.watch_period = Some(ms(2));
+    let with_watch = judged(&watched);
+    // A tick of 100 us and two looks of 100 us each, as one tick.
+    let mut as_tick = costly("xeon-l7455", 100);
+    as_tick.tick_period = Some(ms(4));
+    let heavier = costly("xeon-l7455", 300);
+    let ticks = heavier.overheads.into_iter();
+    let ticks = ticks.filter(|curve| curve.kind == OverheadKind::Tick);
+    as_tick.overheads.retain(|c| c.kind != OverheadKind::Tick);
+    as_tick.overheads.extend(ticks);
+    assert_eq!(
+        with_watch.policies[0].lost,
+        judged(&as_tick).policies[0].lost
+    );
+    assert_ne!(with_watch.policies[0].lost, only_ticks.policies[0].lost);
+    let note = "of each tick 200us are for the engine's own watch for standstills";
+    let notes = &with_watch.policies[0].notes;
+    assert!(notes.iter().any(|n| n == note), "{notes:?}");
+    let notes = &only_ticks.policies[0].notes;
+    assert!(!notes.iter().any(|n| n.contains("watch")), "{notes:?}");
+}

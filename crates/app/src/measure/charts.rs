@@ -9,7 +9,7 @@ use report::Figure;
 use report::lines::{self, Curves};
 
 /// A panel each, in the order of the paper's figures.
-const PANELS: [(Cost, &str); 7] = [
+const PANELS: [(Cost, &str); 8] = [
     (Cost::Charged(OverheadKind::Scheduling), "Scheduling"),
     (Cost::TimerRearming, "Timer re-arming"),
     (Cost::Charged(OverheadKind::Tick), "Tick"),
@@ -17,6 +17,7 @@ const PANELS: [(Cost, &str); 7] = [
     (Cost::Charged(OverheadKind::Release), "Release"),
     (Cost::Charged(OverheadKind::IpiLatency), "IPI latency"),
     (Cost::Charged(OverheadKind::TimerTransfer), "Timer transfer"),
+    (Cost::Charged(OverheadKind::Watch), "Watch for standstills"),
 ];
 
 /// Numbers of tasks are named at most at so many places.

@@ -70,7 +70,7 @@ pub struct Options {
     /// Dispatchers of idle processors are up so long before a release; `None`: 100 us where there
     /// is time for it.
     pub early: Option<Duration>,
-    /// Look every millisecond whether the machine stands still. Default: yes.
+    /// Look again and again whether the machine stands still. Default: yes.
     pub standstills: bool,
     /// Compare the trace with what the kernel's scheduler says of its switches.
     pub witness: bool,

@@ -45,6 +45,8 @@ pub struct Options {
     pub profile: Option<Choice<Profile>>,
     /// The policies; empty: those of 002.
     pub policies: Vec<Spec>,
+    /// What hard sets are charged of each overhead. Default: the largest that was seen.
+    pub statistic: Statistic,
     /// How many sets.
     pub sets: u32,
     /// How long each of them runs.
@@ -66,6 +68,7 @@ impl Default for Options {
             out: PathBuf::new(),
             profile: None,
             policies: Vec::new(),
+            statistic: Statistic::Untrimmed,
             sets: 20,
             length: Duration::from_secs(2),
             until: Until::Clock,
@@ -81,6 +84,7 @@ impl Default for Options {
 struct Header {
     version: u32,
     policies: Vec<String>,
+    statistic: Statistic,
     sets: u32,
     length: Duration,
     by_clock: bool,
@@ -94,6 +98,10 @@ impl Head for Header {
         let different = [
             (a.version != b.version, "format of its journal"),
             (a.policies != b.policies, "list of policies (--policy)"),
+            (
+                a.statistic != b.statistic,
+                "costs of hard sets (--statistic)",
+            ),
             (a.sets != b.sets, "number of sets (--sets)"),
             (a.length != b.length, "length of runs (--for)"),
             (a.by_clock != b.by_clock, "end of jobs (--jobs-end)"),
@@ -122,7 +130,8 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
     };
     let cells = plan::cells(&policies, options.sets);
     let head = Header {
-        version: 1,
+        version: 2,
+        statistic: options.statistic,
         policies: policies.iter().map(ToString::to_string).collect(),
         sets: options.sets,
         length: options.length,
@@ -143,6 +152,7 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
         drawer: Drawer {
             platform: &platform,
             profile: &profile,
+            statistic: options.statistic,
             seed: options.seed,
         },
         watch,
@@ -299,7 +309,7 @@ impl Session<'_> {
             charged: Charged {
                 profile: Some(self.drawer.profile.clone().into()),
                 statistic: Some(match cell.guarantee {
-                    Guarantee::Hard => Statistic::Maximum,
+                    Guarantee::Hard => self.options.statistic,
                     Guarantee::Soft => Statistic::Average,
                 }),
                 ..Charged::default()
@@ -330,6 +340,7 @@ fn together(
         accepted_soft: sums(&cells, Wanted::Accepted, Some(Asked::Soft)),
         refused: sums(&cells, Wanted::Refused, None),
         length: options.length,
+        statistic: options.statistic,
         cells,
         provenance,
         interrupted,

@@ -6,7 +6,8 @@ use analyze::policies::{self, Costs, Growth, PolicyVerdict};
 use generate::{Amount, Deadlines, Recipe, Utilizations};
 use model::watch::Silent;
 use model::{
-    Bytes, Details, Duration, Error, Pattern, Platform, Profile, Result, TaskSet, Timing, Workload,
+    Bytes, Details, Duration, Error, Pattern, Platform, Profile, Result, Statistic, TaskSet,
+    Timing, Workload,
 };
 use policy::Spec;
 use policy::catalog::Tests;
@@ -114,6 +115,8 @@ pub struct Drawer<'a> {
     pub platform: &'a Platform,
     /// What it costs.
     pub profile: &'a Profile,
+    /// What hard sets are charged of each cost; soft ones the average (002 §6.3).
+    pub statistic: Statistic,
     /// The seed of all sets.
     pub seed: u64,
 }
@@ -172,7 +175,10 @@ impl Drawer<'_> {
             cpmd: None,
             profile: Some(self.profile),
             load: model::Load::Load,
-            statistic: None,
+            statistic: match cell.guarantee {
+                Guarantee::Hard => Some(self.statistic),
+                Guarantee::Soft => None,
+            },
             accounting: None,
         };
         let policies = [cell.policy.clone()];
@@ -239,6 +245,7 @@ mod tests {
         let drawer = Drawer {
             platform: &platform,
             profile: &profile,
+            statistic: Statistic::Untrimmed,
             seed: 3,
         };
         let policies = default_policies(&platform).unwrap();

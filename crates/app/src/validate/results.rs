@@ -6,7 +6,7 @@ use super::plan::{Candidate, Cell, Wanted};
 use crate::run::Ran;
 use crate::simulate;
 use analyze::Guarantee;
-use model::{Duration, Provenance, Result};
+use model::{Duration, Provenance, Result, Statistic};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -146,6 +146,8 @@ pub struct Validated {
     pub accepted_soft: Sums,
     /// Over sets that it refused.
     pub refused: Sums,
+    /// What hard sets were charged of each cost.
+    pub statistic: Statistic,
     /// How long each set ran.
     #[serde(rename = "length_ns", serialize_with = "model::time::ns::serialize")]
     pub length: Duration,

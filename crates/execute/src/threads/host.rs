@@ -11,7 +11,7 @@ use crate::threads::post::PostWords;
 use crate::threads::task::ThreadTask;
 use crate::threads::worker::Worker;
 use crate::watchdog::BoardRef;
-use model::{Instant, TaskId};
+use model::{CpuId, Instant, TaskId};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
 
@@ -38,6 +38,8 @@ pub(crate) struct Threads {
     /// The first processes of best-effort programs, which are waited for by the threads that
     /// started them. Locked while one is started.
     pub hired: Mutex<Vec<i32>>,
+    /// The threads that watch for standstills, as the kernel numbers them.
+    pub watches: Mutex<Vec<(CpuId, i32)>>,
 }
 
 impl Threads {
@@ -58,6 +60,7 @@ impl Threads {
             board,
             sentinel_bells,
             hired: Mutex::default(),
+            watches: Mutex::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! When a processor stands still: a thread above all dispatchers on each of them, which notes when
 //! it was not run though it was due.
 //!
-//! It sleeps for [`EVERY`], again and again. Where it wakes up much later, nothing that is
+//! It sleeps for a while ([`crate::Settings::watch_every`]), again and again. Where it wakes up much later, nothing that is
 //! scheduled could have run meanwhile: firmware or a hypervisor had the processor, or the kernel
 //! did not let go of it. What a trace says of that time is no fault of the policy; the checker
 //! measures its windows without it ([`trace::EventKind::Standstill`]).
@@ -12,18 +12,16 @@ use crate::remedies::MORE_THREADS;
 use crate::threads::host::ThreadTeam;
 use machine::realtime::WATCHDOG;
 use model::{CpuId, Duration, Error, Instant, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use trace::Event;
 use trace::recorder::Producer;
 
-/// How often it looks.
-const EVERY: Duration = Duration::from_millis(1);
 /// What is noted: more than it takes to wake up.
 const LEAST: Duration = Duration::from_micros(200);
 
-/// Starts the one of a processor, which notes up to the horizon.
+/// Starts the one of a processor, which looks every so often and notes up to the horizon.
 ///
 /// # Errors
 /// No thread can be had.
@@ -31,13 +29,14 @@ pub(crate) fn start(
     team: &Arc<ThreadTeam>,
     cpu: CpuId,
     producer: Producer,
+    every: Duration,
     horizon: Instant,
 ) -> Result<JoinHandle<()>> {
     let team = Arc::clone(team);
     std::thread::Builder::new()
         .name(format!("standstill {cpu}").chars().take(15).collect())
         .stack_size(256 << 10)
-        .spawn(move || note(&team, cpu, producer, horizon))
+        .spawn(move || note(&team, cpu, producer, every, horizon))
         .map_err(|e| cannot(cpu, &e).remedy(MORE_THREADS))
 }
 
@@ -48,15 +47,15 @@ fn cannot(cpu: CpuId, e: &std::io::Error) -> Error {
 }
 
 /// Is it a standstill, and did it begin within the run? One that lasts beyond the horizon counts:
-/// dispatchers learn late that the run is over then. It may have begun up to [`EVERY`] earlier than
-/// is known.
-fn is_of_the_run(now: Instant, late: Duration, horizon: Instant) -> bool {
+/// dispatchers learn late that the run is over then. It may have begun up to `every` earlier than is
+/// known.
+fn is_of_the_run(now: Instant, late: Duration, every: Duration, horizon: Instant) -> bool {
     let known_from = now.nanos().checked_sub(late.nanos());
-    let end = horizon.nanos().saturating_add(EVERY.nanos());
+    let end = horizon.nanos().saturating_add(every.nanos());
     late >= LEAST && known_from.is_some_and(|from| from < end)
 }
 
-fn note(team: &ThreadTeam, cpu: CpuId, mut producer: Producer, horizon: Instant) {
+fn note(team: &ThreadTeam, cpu: CpuId, mut producer: Producer, every: Duration, horizon: Instant) {
     let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
@@ -68,10 +67,15 @@ fn note(team: &ThreadTeam, cpu: CpuId, mut producer: Producer, horizon: Instant)
         return;
     }
     kernel::without_timer_slack();
+    team.host
+        .watches
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push((cpu, thread.0));
     // Nobody wakes it.
     let word = AtomicU32::new(0);
     while !team.ending.load(Ordering::Acquire) {
-        let due = kernel::monotonic() + EVERY.nanos();
+        let due = kernel::monotonic() + every.nanos();
         while kernel::monotonic() < due {
             kernel::futex_wait(&word, 0, Some(due));
         }
@@ -80,7 +84,7 @@ fn note(team: &ThreadTeam, cpu: CpuId, mut producer: Producer, horizon: Instant)
         };
         let late = Duration::from_nanos(Monotonic.read().saturating_sub(due));
         let now = timeline.now();
-        if is_of_the_run(now, late, horizon) && !team.ending.load(Ordering::Acquire) {
+        if is_of_the_run(now, late, every, horizon) && !team.ending.load(Ordering::Acquire) {
             producer.push(Event::standstill(now, cpu, late));
         }
     }
@@ -95,18 +99,15 @@ mod tests {
     #[test]
     fn a_standstill_across_the_horizon_is_of_the_run_and_a_later_one_is_not() {
         let (ms, horizon) = (Duration::from_millis, Instant::from_nanos(1_000_000_000));
+        let is_of_the_run = |now, late| super::is_of_the_run(now, late, ms(1), horizon);
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
-        assert!(is_of_the_run(at(500), ms(2), horizon));
-        assert!(is_of_the_run(at(1042), ms(43), horizon));
+        assert!(is_of_the_run(at(500), ms(2)));
+        assert!(is_of_the_run(at(1042), ms(43)));
         // It was due at 1000.5 ms: processor time was taken away at the horizon or before.
-        assert!(is_of_the_run(
-            at(1042),
-            Duration::from_micros(41_500),
-            horizon
-        ));
-        assert!(!is_of_the_run(at(1042), ms(41), horizon));
-        assert!(!is_of_the_run(at(500), Duration::from_micros(199), horizon));
+        assert!(is_of_the_run(at(1042), Duration::from_micros(41_500)));
+        assert!(!is_of_the_run(at(1042), ms(41)));
+        assert!(!is_of_the_run(at(500), Duration::from_micros(199)));
         // It began before all tasks were released.
-        assert!(!is_of_the_run(at(1), ms(2), horizon));
+        assert!(!is_of_the_run(at(1), ms(2)));
     }
 }

@@ -12,7 +12,7 @@ use measure::overheads::statements::{self, Statement};
 use measure::overheads::tiles::Disturbance;
 use measure::system;
 use model::watch::Watch;
-use model::{Duration, Error, Platform, Profile, Provenance, Result};
+use model::{Duration, Error, OverheadKind, Platform, Profile, Provenance, Result};
 use policy::{AnyPlan, Setup, Spec};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -81,6 +81,11 @@ impl Outcome {
         let mut profile = Profile::new(platform.name.clone(), self.provenance.clone());
         profile.tick_period = self.tick_period;
         profile.overheads = results::for_profile(&self.curves);
+        let has_watch = profile
+            .overheads
+            .iter()
+            .any(|curve| curve.kind == OverheadKind::Watch);
+        profile.watch_period = has_watch.then_some(execute::WATCH_EVERY);
         profile
     }
 }

@@ -97,6 +97,9 @@ pub fn run(
     let settings = Settings {
         horizon,
         standstills: true,
+        // More often than other runs: what one look costs is the same, and no sample is kept that
+        // a standstill disturbed.
+        watch_every: Duration::from_millis(1),
         ..Settings::default()
     };
     let works: Vec<Performer> = works.collect();
@@ -155,6 +158,7 @@ fn is_bracketed(overhead: Overhead) -> bool {
 fn cut(own: Own, recorded: Option<Recorded>, outcome: Outcome, tick: Option<i64>) -> Seen {
     let threads = Threads {
         dispatchers: outcome.dispatchers.iter().copied().collect(),
+        watches: outcome.watches.iter().copied().collect(),
         workers: outcome.threads.iter().copied().collect(),
     };
     let mut all = own.0;

@@ -101,6 +101,8 @@ pub fn tick_of(symbols: &str) -> Option<i64> {
 pub struct Threads {
     /// The dispatcher of each processor, as the kernel numbers threads.
     pub dispatchers: BTreeMap<CpuId, i32>,
+    /// The watch for standstills of each processor.
+    pub watches: BTreeMap<CpuId, i32>,
     /// Those that do jobs.
     pub workers: BTreeSet<i32>,
 }
@@ -113,6 +115,7 @@ pub fn mark(record: &Record, threads: &Threads, tick: Option<i64>) -> Option<(Cp
     let [first, second, third, fourth] = record.values;
     let thread = i32::try_from(first).unwrap_or(0);
     let is_dispatcher = thread == dispatcher;
+    let is_watch = threads.watches.get(&here) == Some(&thread);
     let mark = match Point::ALL.get(record.point)? {
         Point::TimerEntry => Mark::TimerEntry,
         Point::TimerExit => Mark::TimerExit,
@@ -121,7 +124,10 @@ pub fn mark(record: &Record, threads: &Threads, tick: Option<i64>) -> Option<(Cp
         // The kernel counts priorities from above.
         Point::Switch if is_dispatcher && fourth < third => Mark::Preempted,
         Point::Switch if is_dispatcher => Mark::Leaves(i32::try_from(second).unwrap_or(0)),
+        // Where the watch leaves to a dispatcher, that this one comes says it.
         Point::Switch if second == i64::from(dispatcher) => Mark::Comes,
+        Point::Switch if is_watch => Mark::WatchLeaves,
+        Point::Waking if is_watch => Mark::WatchWakes,
         Point::Waking if is_dispatcher => Mark::Wakes,
         Point::Waking => {
             let mut others = threads.dispatchers.iter();
@@ -142,6 +148,7 @@ mod tests {
     fn threads() -> Threads {
         Threads {
             dispatchers: [(CpuId(0), 50), (CpuId(1), 51)].into(),
+            watches: [(CpuId(0), 90)].into(),
             workers: [70].into(),
         }
     }
@@ -188,6 +195,12 @@ mod tests {
         let taken = mark(&higher, &threads(), None);
         assert_eq!(taken, Some((here, Mark::Preempted)));
         assert_eq!(of(0, Point::Waking, [50, 0]), Some((here, Mark::Wakes)));
+        assert_eq!(
+            of(0, Point::Waking, [90, 0]),
+            Some((here, Mark::WatchWakes))
+        );
+        let left = of(0, Point::Switch, [90, 70]);
+        assert_eq!(left, Some((here, Mark::WatchLeaves)));
         let afar = of(0, Point::Waking, [51, 0]);
         assert_eq!(afar, Some((there, Mark::WokenFromAfar)));
         assert_eq!(of(0, Point::Waking, [70, 0]), None);

@@ -9,6 +9,9 @@
 //! samples of one episode add up to what the jobs there lose to it, whatever the engine brackets
 //! itself: charging them is safe.
 //!
+//! The engine's watch for standstills is a thread above all dispatchers, which looks again and
+//! again whether it comes late: from the timer's interrupt that wakes it up until it has gone.
+//!
 //! The tick is the timer's interrupt where it does the kernel's work and nothing for a dispatcher.
 //!
 //! Some kernels do not record the switch from an idle processor to a thread. A dispatcher that was
@@ -17,6 +20,7 @@
 
 use model::{Overhead, OverheadKind};
 use serde::{Deserialize, Serialize};
+use watch::Look;
 
 /// What happened on a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +45,10 @@ pub enum Mark {
     Sleeps,
     /// The kernel sets a timer for its dispatcher.
     Arms,
+    /// The timer wakes this processor's watch for standstills up.
+    WatchWakes,
+    /// That watch leaves the processor.
+    WatchLeaves,
     /// This thread is back from the kernel, and begins a job.
     Begins(i32),
     /// The engine begins an overhead, by its own account.
@@ -149,6 +157,7 @@ pub struct Tiler {
     /// The kernel says nothing here.
     own_only: bool,
     interrupt: Option<Interrupt>,
+    watch: Option<Look>,
     /// From when on the processor turns to its dispatcher, which is not there yet.
     turns: Option<u64>,
     /// When another processor woke up the dispatcher, which is not there yet.
@@ -185,6 +194,7 @@ impl Tiler {
             Mark::TimerEntry => {
                 self.beginning = None;
                 self.disturb(Disturbance::Interrupt);
+                self.disturb_watch(Disturbance::Interrupt);
                 self.interrupt = Some(Interrupt {
                     since: time,
                     is_tick: false,
@@ -195,15 +205,22 @@ impl Tiler {
                 if let Some(interrupt) = &mut self.interrupt {
                     interrupt.is_tick = true;
                 }
+                self.disturb_watch(Disturbance::Interrupt);
             }
             Mark::TimerExit => self.leave_interrupt(time),
             Mark::Wakes => self.turn(time),
             Mark::WokenFromAfar => self.wake_from_afar(time),
-            Mark::Comes => self.come(time),
+            Mark::Comes => {
+                // The watch is above it, and has gone.
+                self.watch_leaves(time);
+                self.come(time);
+            }
             Mark::Leaves(to) => self.leave(time, to),
             Mark::Preempted => self.step_aside(),
             Mark::Sleeps => self.sleep(time),
             Mark::Arms => self.arm(time),
+            Mark::WatchWakes => self.watch_wakes(time),
+            Mark::WatchLeaves => self.watch_leaves(time),
             Mark::Begins(thread) => self.begin(time, thread),
             Mark::Own(overhead) => self.begin_own(overhead, time),
             Mark::OwnEnd(overhead) => self.end_own(overhead, time),
@@ -467,24 +484,10 @@ impl Tiler {
             tile.disturbed = tile.disturbed.or(disturbed);
         }
     }
-
-    /// The machine stood still since then.
-    fn stand_still(&mut self, since: u64) {
-        // Tiles end in the order in which they stand, but for timers that were set within one.
-        for tile in self.tiles.iter_mut().rev().take(RECENT) {
-            if tile.begun + tile.whole > since {
-                tile.disturbed = Some(Disturbance::Standstill);
-            }
-        }
-        self.disturb(Disturbance::Standstill);
-    }
 }
 
 const RELEASE: Cost = Cost::Charged(OverheadKind::Release);
 
-/// So many of the latest tiles may have been taken while the machine stood still: a standstill is
-/// noted when it is over.
-const RECENT: usize = 256;
-
 #[cfg(test)]
 mod tests;
+mod watch;

@@ -208,6 +208,7 @@ fn to_run(file: &str, args: &Args, guarantee: Guarantee, verdict: &PolicyVerdict
         (true, Some(Statistic::Average), _) | (true, None, Guarantee::Soft) => {
             " --statistic average"
         }
+        (true, Some(Statistic::Untrimmed), _) => " --statistic untrimmed",
         _ => "",
     };
     let policy = &verdict.policy;

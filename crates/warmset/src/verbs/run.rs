@@ -73,7 +73,7 @@ pub struct Args {
     /// [default: 100us where there is time for it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     early: Option<Duration>,
-    /// Do not look, every millisecond on each processor, whether the machine stands still: then
+    /// Do not look, every 2 ms on each processor, whether the machine stands still: then
     /// what is overdue for that counts too
     #[arg(long)]
     no_standstills: bool,

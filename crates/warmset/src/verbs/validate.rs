@@ -1,13 +1,13 @@
 //! `warmset validate`: do sets keep on this machine what analysis says of them?
 
 use crate::console::{self, Console, Format, look};
-use crate::options::{JobsEnd, Printed, Seed, directory};
+use crate::options::{JobsEnd, Printed, Seed, directory, statistics};
 use crate::{Answer, command};
 use app::Choice;
 use app::validate::{self, Beyond, CellSeen, Options, Sums, Validated, Wanted};
 use clap::Args as ClapArgs;
 use model::table::Table;
-use model::{Duration, Error, Result};
+use model::{Duration, Error, Result, Statistic};
 use policy::Spec;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,6 +46,9 @@ pub struct Args {
     /// and nps-f]
     #[arg(long, value_name = "NAME,…")]
     policy: Option<String>,
+    /// What hard sets are charged of each overhead; soft ones are charged the average
+    #[arg(long, value_name = "NAME", default_value = "untrimmed", value_parser = statistics())]
+    statistic: Statistic,
     /// How many sets [default: 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sets: Option<u32>,
@@ -100,6 +103,7 @@ pub fn run(args: Args) -> Result<Answer> {
             .map(Spec::list)
             .transpose()?
             .unwrap_or_default(),
+        statistic: args.statistic,
         sets: sets.unwrap_or(defaults.sets),
         length: args.length,
         until: args.jobs.until(defaults.until),
@@ -124,7 +128,8 @@ fn as_text(validated: &Validated) -> String {
     let mut text = table(&validated.cells).text(look());
     text.push('\n');
     let (hard, soft) = (&validated.accepted_hard, &validated.accepted_soft);
-    for (sums, asked, charged) in [(hard, "hard", "largest"), (soft, "soft", "average")] {
+    let costs = validated.statistic.name();
+    for (sums, asked, charged) in [(hard, "hard", costs), (soft, "soft", "average")] {
         let _ = writeln!(text, "{}", sentence(sums, asked, charged, validated.length));
     }
     let _ = writeln!(

@@ -167,7 +167,9 @@ impl<M: Maker> Engine<M> {
             }
         }
         for (cpu, producer) in processors.iter().zip(notes) {
-            let thread = standstill::start(&self.team, *cpu, producer, self.common.horizon)?;
+            let every = self.settings.watch_every;
+            let horizon = self.common.horizon;
+            let thread = standstill::start(&self.team, *cpu, producer, every, horizon)?;
             self.standstills.push(thread);
         }
         Ok(())

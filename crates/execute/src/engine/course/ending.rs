@@ -6,6 +6,7 @@ use crate::programs::ends::ProgramEnd;
 use crate::stage::Tally;
 use crate::threads::host::ThreadTeam;
 use model::{Duration, Error, Instant, Result, TaskId};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use trace::Sink;
@@ -120,6 +121,13 @@ impl<M: Maker> Engine<M> {
             triggers: self.team.triggered(),
             best_effort: self.efforts.done(),
             switches: None,
+            watches: self
+                .team
+                .host
+                .watches
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
             dispatchers: self
                 .team
                 .posts

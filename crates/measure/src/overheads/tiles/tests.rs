@@ -111,6 +111,56 @@ fn a_tick_is_the_timers_interrupt_without_a_dispatcher() {
 }
 
 #[test]
+fn the_watch_is_there_from_its_interrupt_until_it_has_gone() {
+    let watch = |begun, whole| tile(OverheadKind::Watch, begun, None, whole);
+    let tiles = cut(&[
+        (100, TimerEntry),
+        (103, WatchWakes),
+        (107, TimerExit),
+        (118, WatchLeaves),
+        // With a tick in the same interrupt: the tick is charged on its own.
+        (200, TimerEntry),
+        (201, Tick),
+        (203, WatchWakes),
+        (207, TimerExit),
+        (221, WatchLeaves),
+        // It leaves to the dispatcher, which it had interrupted.
+        (300, Wakes),
+        (310, Comes),
+        (315, TimerEntry),
+        (316, WatchWakes),
+        (318, TimerExit),
+        (319, Preempted),
+        (330, Comes),
+        (340, Leaves(WORKER)),
+        // It finds that the machine stood still.
+        (400, TimerEntry),
+        (401, WatchWakes),
+        (402, TimerExit),
+        (405, StoodStill(300)),
+        (410, WatchLeaves),
+    ]);
+    let of_watch: Vec<Tile> = tiles
+        .iter()
+        .filter(|tile| tile.cost == Cost::Charged(OverheadKind::Watch))
+        .copied()
+        .collect();
+    let disturbed = |by, tile| Tile {
+        disturbed: Some(by),
+        ..tile
+    };
+    assert_eq!(
+        of_watch,
+        [
+            watch(100, 18),
+            disturbed(Disturbance::Interrupt, watch(200, 21)),
+            watch(315, 15),
+            disturbed(Disturbance::Standstill, watch(400, 10)),
+        ]
+    );
+}
+
+#[test]
 fn who_finds_nothing_to_do_has_looked_or_set_a_timer_for_another_processor() {
     let looked = cut(&[(5, Wakes), (9, Comes), (12, Sleeps), (15, Leaves(WORKER))]);
     assert_eq!((looked[0].cost, looked[0].whole), (Cost::Look, 10));
