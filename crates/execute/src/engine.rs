@@ -32,6 +32,7 @@ use policy::{AnyPlan, Plan, Policy, Visit};
 use std::sync::Arc;
 use trace::Sink;
 use trace::recorder::Producer;
+use warmset_task::page::Control;
 
 /// Everything about a run but the policy and the work.
 #[derive(Clone, Debug)]
@@ -65,6 +66,9 @@ pub struct Settings {
     pub watch_every: Duration,
     /// Are the kernel's switches recorded?
     pub witness: bool,
+    /// By task, the control page that its thread reads (000 §3.3), as the page that programs have;
+    /// empty: no thread has one. Programs get pages of their own.
+    pub pages: Vec<Arc<Control>>,
 }
 
 /// How often it is looked whether a processor stands still. Each look costs jobs what a profile
@@ -88,6 +92,7 @@ impl Default for Settings {
             standstills: false,
             watch_every: WATCH_EVERY,
             witness: false,
+            pages: Vec::new(),
         }
     }
 }
@@ -283,6 +288,13 @@ fn run_stages<S: Sink>(
         return Err(
             Error::new(format!("{} works for {} tasks", works.len(), set.len()))
                 .remedy("give one each"),
+        );
+    }
+    if !settings.pages.is_empty() && settings.pages.len() != set.len() {
+        let (pages, tasks) = (settings.pages.len(), set.len());
+        return Err(
+            Error::new(format!("{pages} control pages for {tasks} tasks"))
+                .remedy("give one each, or none"),
         );
     }
     if settings.horizon.is_zero() {

@@ -36,3 +36,4 @@ pub use programs::launch::{Launch, Manner, Performer};
 pub use programs::rights::Rights;
 pub use threads::gate;
 pub use trigger::{Triggered, Triggers};
+pub use warmset_task::{Job as Told, page::Control};

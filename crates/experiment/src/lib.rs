@@ -13,5 +13,6 @@ pub mod flood;
 pub mod multicore;
 pub mod overheads;
 pub mod prepared;
+pub mod scheduled;
 pub mod short;
 pub mod slices;

@@ -42,7 +42,7 @@ fn other(machine: &str) -> Error {
 
 /// A profile of overheads with the cache delays of another one.
 pub fn cache_delays(overheads: Profile, before: Profile) -> Profile {
-    if before.cpmd.is_empty() {
+    if before.cpmd.is_empty() && before.cpmd_scheduled.is_empty() {
         return overheads;
     }
     let mut joined = noted(before, &overheads, "overheads");
@@ -54,6 +54,7 @@ pub fn cache_delays(overheads: Profile, before: Profile) -> Profile {
 
 /// A profile of cache delays with the overheads of another one.
 pub fn overheads(cpmd: Profile, before: Profile) -> Profile {
+    let cpmd = scheduled(cpmd, &before);
     if before.overheads.is_empty() {
         return cpmd;
     }
@@ -61,6 +62,16 @@ pub fn overheads(cpmd: Profile, before: Profile) -> Profile {
     joined.overheads = before.overheads;
     joined.tick_period = before.tick_period;
     joined.watch_period = before.watch_period;
+    joined
+}
+
+/// A profile with the delays of the schedule-sensitive method that another one has.
+pub fn scheduled(profile: Profile, with: &Profile) -> Profile {
+    if with.cpmd_scheduled.is_empty() {
+        return profile;
+    }
+    let mut joined = noted(profile, with, "schedule-sensitive delays");
+    joined.cpmd_scheduled.clone_from(&with.cpmd_scheduled);
     joined
 }
 

@@ -14,6 +14,7 @@ pub mod ratio;
 pub mod results;
 pub mod run;
 pub mod samples;
+pub mod scheduled;
 pub mod statistics;
 pub mod summary;
 pub mod system;

@@ -249,7 +249,7 @@ fn saturate(value: u64) -> i64 {
 }
 
 /// The message of a Parquet error without the crate's prefix.
-fn cause(e: &ParquetError) -> String {
+pub(crate) fn cause(e: &ParquetError) -> String {
     match e {
         ParquetError::General(text) | ParquetError::EOF(text) => text.clone(),
         other => other.to_string(),

@@ -11,7 +11,7 @@ use crate::memory::{Area, LINE, WORDS_OF_LINE};
 use crate::ratio::WriteRatio;
 use machine::clock::{Clock, Stamp};
 use machine::interrupts::Witness;
-use model::CpuId;
+use model::{Bytes, CpuId};
 
 /// The most blocks that a walk is timed in: one bit each in [`Trace::interrupted`].
 pub const MAX_BLOCKS: usize = 64;
@@ -27,15 +27,28 @@ pub struct WorkingSet {
     lines: usize,
 }
 
+fn lines_per_block(size: usize) -> usize {
+    let pages = size / MIN_BLOCK;
+    pages.div_ceil(MAX_BLOCKS).max(1) * (MIN_BLOCK / LINE)
+}
+
 impl WorkingSet {
     /// Divides an area, a multiple of 4 KiB, into at most [`MAX_BLOCKS`] blocks of at least 4 KiB.
     pub fn of(area: Area) -> Self {
-        let pages = area.size() / MIN_BLOCK;
         WorkingSet {
-            lines_per_block: pages.div_ceil(MAX_BLOCKS).max(1) * (MIN_BLOCK / LINE),
+            lines_per_block: lines_per_block(area.size()),
             lines: area.size() / LINE,
             area,
         }
+    }
+    /// The lines of each block of a set of this size.
+    pub fn lines_of_blocks(size: Bytes) -> Vec<u64> {
+        let size = size.get() as usize;
+        let (lines, each) = (size / LINE, lines_per_block(size));
+        (0..lines)
+            .step_by(each)
+            .map(|first| each.min(lines - first) as u64)
+            .collect()
     }
     /// The memory.
     pub fn area(&self) -> &Area {
@@ -49,6 +62,12 @@ impl WorkingSet {
     pub fn lines_of(&self, block: usize) -> usize {
         self.lines_per_block
             .min(self.lines - (block * self.lines_per_block).min(self.lines))
+    }
+    /// Touches one word of the line of this number, counted on from the first behind the last.
+    pub fn touch_line(&self, line: usize) {
+        let word = line % self.lines * WORDS_OF_LINE;
+        // SAFETY: the line is one of the area's, which has at least one.
+        unsafe { self.area.base().add(word).read_volatile() };
     }
     /// Touches single words, spread over the whole set: what the task does until it is preempted
     /// (Fig. 1, t2 to t3).
@@ -180,7 +199,6 @@ unsafe fn walk_words<const PERIOD: usize>(at: *mut u64, words: usize) {
 mod tests {
     use super::*;
     use machine::clock::Monotonic;
-    use model::Bytes;
 
     fn walked(kib: u64, ratio: WriteRatio) -> (WorkingSet, Trace) {
         let mut set = WorkingSet::of(Area::map(Bytes::from_kib(kib)).unwrap());
@@ -228,6 +246,8 @@ mod tests {
         ] {
             let set = WorkingSet::of(Area::map(Bytes::from_kib(kib)).unwrap());
             assert_eq!(set.blocks(), blocks, "{kib} KiB");
+            let each: Vec<u64> = (0..set.blocks()).map(|b| set.lines_of(b) as u64).collect();
+            assert_eq!(WorkingSet::lines_of_blocks(Bytes::from_kib(kib)), each);
             let lines: usize = (0..set.blocks()).map(|b| set.lines_of(b)).sum();
             assert_eq!(lines as u64 * 64, kib * 1024);
         }

@@ -43,7 +43,7 @@ pub use enforcement::Enforcement;
 pub use error::{Error, Result};
 pub use exact::Ratio;
 pub use platform::{Cache, CacheKind, ClusterSpec, Platform, Processor, Resumption};
-pub use profile::{CpmdCurve, CpmdPoint, Profile};
+pub use profile::{CpmdCurve, CpmdPoint, Profile, ScheduledCurve};
 pub use provenance::Provenance;
 pub use size::Bytes;
 pub use task::{BestEffort, Details, Extras, TaskId, TaskSet, Timing};

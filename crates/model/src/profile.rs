@@ -71,6 +71,20 @@ pub struct CpmdCurve {
     pub points: Vec<CpmdPoint>,
 }
 
+/// Cache delays by the schedule-sensitive method (000 §3.1): as seen in task sets that a policy
+/// scheduled. They are kept apart from those of the synthetic method, and verdicts charge the
+/// latter.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ScheduledCurve {
+    /// The policy that scheduled the sets.
+    pub policy: String,
+    /// How many tasks each set had.
+    pub tasks: u32,
+    /// The delays.
+    #[serde(flatten)]
+    pub curve: CpmdCurve,
+}
+
 /// A value read off a curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Reading {
@@ -153,6 +167,9 @@ pub struct Profile {
     /// Cache delays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpmd: Vec<CpmdCurve>,
+    /// Cache delays by the schedule-sensitive method.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpmd_scheduled: Vec<ScheduledCurve>,
     /// Scheduling overheads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overheads: Vec<OverheadCurve>,
@@ -265,6 +282,7 @@ impl Profile {
             tick_period: None,
             watch_period: None,
             cpmd: Vec::new(),
+            cpmd_scheduled: Vec::new(),
             overheads: Vec::new(),
         }
     }

@@ -4,6 +4,8 @@
 //! curve for every way to resume, load and write ratio, ratios within [0, 1]. An unknown key is
 //! refused with its line and the nearest one.
 
+mod scheduled;
+
 use crate::builtin;
 use crate::error::{Error, Result};
 use crate::files;
@@ -27,6 +29,7 @@ const KEYS: [&str; 7] = [
     "tick_period",
     "watch_period",
     "cpmd",
+    "cpmd_scheduled",
     "overheads",
 ];
 const PROVENANCE_KEYS: [&str; 8] = [
@@ -124,6 +127,7 @@ pub fn from_toml(text: &str) -> Result<Profile> {
         }
         profile.cpmd.push(curve);
     }
+    profile.cpmd_scheduled = scheduled::curves_of(&root)?;
     for value in list(&root, "overheads")? {
         let curve = overhead_of(&value.table()?)?;
         if profile
@@ -177,6 +181,10 @@ fn provenance_of(table: &Table<'_, '_>) -> Result<Provenance> {
 
 fn cpmd_of(table: &Table<'_, '_>) -> Result<CpmdCurve> {
     table.only(&CPMD_KEYS)?;
+    curve_of(table)
+}
+
+fn curve_of(table: &Table<'_, '_>) -> Result<CpmdCurve> {
     let ratio = table.need("write_ratio")?;
     let write_ratio = ratio.number()?;
     if !(0.0..=1.0).contains(&write_ratio) {
@@ -377,8 +385,10 @@ fn write_profile(out: &mut String, profile: &Profile) -> std::fmt::Result {
     }
     write_provenance(out, &profile.provenance)?;
     for curve in &profile.cpmd {
+        writeln!(out, "\n[[cpmd]]")?;
         write_cpmd_curve(out, curve)?;
     }
+    scheduled::write(out, &profile.cpmd_scheduled)?;
     for curve in &profile.overheads {
         write_overhead_curve(out, curve)?;
     }
@@ -418,12 +428,8 @@ fn write_provenance(out: &mut String, provenance: &Provenance) -> std::fmt::Resu
 }
 
 fn write_cpmd_curve(out: &mut String, curve: &CpmdCurve) -> std::fmt::Result {
-    writeln!(out, "\n[[cpmd]]")?;
-    writeln!(
-        out,
-        "resumption = {}",
-        quoted(&curve.resumption.to_string())
-    )?;
+    let resumption = quoted(&curve.resumption.to_string());
+    writeln!(out, "resumption = {resumption}")?;
     writeln!(out, "load = {}", quoted(&curve.load.to_string()))?;
     writeln!(out, "write_ratio = {}", float(curve.write_ratio))?;
     writeln!(out, "points = [")?;

@@ -4,7 +4,7 @@
 use model::{Error, Result};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use warmset_task::Job;
 use warmset_task::page::{Bells, Control, Reply, VERSION};
 use warmset_task::shared::{Others, Shared, futex_wake};
@@ -54,9 +54,70 @@ pub(crate) struct Pages {
     control: Shared<Control>,
     reply: Shared<Reply>,
     files: [OwnedFd; 2],
-    /// What the control page says, and when the job left its processor. Dispatchers have the
-    /// domain's lock here.
-    said: Mutex<(Job, u64)>,
+    saying: Saying,
+}
+
+/// What a control page says, and when the job left its processor. Dispatchers have the domain's
+/// lock here.
+#[derive(Debug, Default)]
+struct Saying(Mutex<(Job, u64)>);
+
+impl Saying {
+    fn leave(&self, now: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1 = now;
+    }
+
+    fn choose(&self, control: &Control, choice: &Choice) {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = said.1;
+        let job = &mut said.0;
+        job.number = choice.number + 1;
+        job.release = choice.release;
+        job.deadline = choice.deadline;
+        job.processor = choice.processor;
+        if let Some(before) = choice.before {
+            job.preemption_length = choice.now.saturating_sub(left);
+            match before == choice.processor {
+                true => job.preemptions += 1,
+                false => job.migrations += 1,
+            }
+        }
+        control.bell.store(choice.bell, Ordering::Release);
+        control.write(job);
+    }
+}
+
+/// The control page of a task whose jobs a thread of this process does: the thread reads it where
+/// it is.
+#[derive(Debug)]
+pub(crate) struct Notice {
+    control: Arc<Control>,
+    saying: Saying,
+}
+
+impl Notice {
+    /// Written on this page.
+    pub fn on(control: Arc<Control>) -> Self {
+        Notice {
+            control,
+            saying: Saying::default(),
+        }
+    }
+
+    /// Its job was taken off its processor.
+    pub fn leave(&self, now: u64) {
+        self.saying.leave(now);
+    }
+
+    /// Its job is being chosen for a processor.
+    pub fn begin(&self) {
+        self.control.begin();
+    }
+
+    /// Its job was chosen for a processor.
+    pub fn choose(&self, choice: &Choice) {
+        self.saying.choose(&self.control, choice);
+    }
 }
 
 impl Pages {
@@ -72,7 +133,7 @@ impl Pages {
             control,
             reply,
             files: [control_file, reply_file],
-            said: Mutex::new((Job::default(), 0)),
+            saying: Saying::default(),
         })
     }
 
@@ -116,7 +177,7 @@ impl Pages {
 
     /// Its job was taken off its processor.
     pub fn leave(&self, now: u64) {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).1 = now;
+        self.saying.leave(now);
     }
 
     /// Its job is being chosen for a processor.
@@ -126,21 +187,6 @@ impl Pages {
 
     /// Its job was chosen for a processor.
     pub fn choose(&self, choice: &Choice) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = said.1;
-        let job = &mut said.0;
-        job.number = choice.number + 1;
-        job.release = choice.release;
-        job.deadline = choice.deadline;
-        job.processor = choice.processor;
-        if let Some(before) = choice.before {
-            job.preemption_length = choice.now.saturating_sub(left);
-            match before == choice.processor {
-                true => job.preemptions += 1,
-                false => job.migrations += 1,
-            }
-        }
-        self.control.bell.store(choice.bell, Ordering::Release);
-        self.control.write(job);
+        self.saying.choose(&self.control, choice);
     }
 }

@@ -165,14 +165,15 @@ impl ThreadBackend {
         }
     }
 
-    /// Writes the choice of a task on the control page of its program, if it has one (000 §3.3).
+    /// Writes the choice of a task on its control page, if it has one (000 §3.3).
     fn show_choice(&self, place: Place, task: TaskId, choice: &Choice) {
-        let Some(pages) = self.worker(task).pages() else {
+        let worker = self.worker(task);
+        if !worker.has_page() {
             return;
-        };
+        }
         let reading = |at: Instant| self.timeline.reading(at);
         let post = &self.team.posts[self.first_post.of(place).index()];
-        pages.choose(&pages::Choice {
+        worker.choose(&pages::Choice {
             number: choice.number,
             release: reading(choice.release),
             deadline: reading(choice.deadline),
@@ -260,10 +261,8 @@ impl Backend for ThreadBackend {
 
     fn run(&mut self, task: TaskId, place: Place, choice: &Choice) -> Result<()> {
         let mut done = Ok(());
-        if let Some(pages) = self.worker(task).pages() {
-            // Until its page says where it is moved to, who reads it waits.
-            pages.begin();
-        }
+        // Until its page says where it is moved to, who reads it waits.
+        self.worker(task).begin_choice();
         let cpu = self.cpus[place.index()];
         self.wait_no_more(task);
         let moves = self.tasks[task.index()].affinity != Some(cpu);
@@ -355,8 +354,8 @@ impl Backend for ThreadBackend {
             self.worker(task)
                 .count_done_behind(self.tasks[task.index()].done);
         }
-        if let Some(pages) = self.worker(task).pages() {
-            pages.leave(self.timeline.reading(now));
+        if self.worker(task).has_page() {
+            self.worker(task).leave(self.timeline.reading(now));
         }
         self.tasks[task.index()].place = None;
         self.running[place.index()] = None;

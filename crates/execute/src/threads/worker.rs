@@ -8,7 +8,7 @@
 //! a gate.
 
 use crate::kernel::{self, Thread};
-use crate::programs::pages::Pages;
+use crate::programs::pages::{Choice, Notice, Pages};
 use crate::programs::program::Program;
 use crate::threads::gate::Gate;
 use model::CpuId;
@@ -28,6 +28,8 @@ pub(crate) struct Worker {
     pub(super) gate: Gate,
     /// The program that does the jobs in its place.
     program: OnceLock<Program>,
+    /// The control page that its thread reads, if it has one.
+    notice: OnceLock<Notice>,
     /// When it began what it does, in nanoseconds of the run.
     pub began: AtomicU64,
     /// Processor time that the latest finished piece of work took, in nanoseconds.
@@ -42,6 +44,7 @@ impl Worker {
             done: AtomicU32::new(0),
             gate: Gate::default(),
             program: OnceLock::new(),
+            notice: OnceLock::new(),
             began: AtomicU64::new(0),
             used: AtomicU64::new(0),
         }
@@ -66,6 +69,44 @@ impl Worker {
     /// The pages of its program, if it was written for them.
     pub fn pages(&self) -> Option<&Pages> {
         self.program().and_then(Program::pages)
+    }
+
+    /// From now on its thread is told of choices on this page.
+    pub fn tell_on(&self, notice: Notice) {
+        // Set once, by the one who starts everybody.
+        let _ = self.notice.set(notice);
+    }
+
+    /// Has whoever does the jobs a page that says which processor a job is chosen for?
+    pub fn has_page(&self) -> bool {
+        self.notice.get().is_some() || self.pages().is_some()
+    }
+
+    /// Its job is being chosen: who reads its page waits for [`Worker::choose`].
+    pub fn begin_choice(&self) {
+        if let Some(notice) = self.notice.get() {
+            notice.begin();
+        } else if let Some(pages) = self.pages() {
+            pages.begin();
+        }
+    }
+
+    /// Its job was chosen for a processor: its page says so.
+    pub fn choose(&self, choice: &Choice) {
+        if let Some(notice) = self.notice.get() {
+            notice.choose(choice);
+        } else if let Some(pages) = self.pages() {
+            pages.choose(choice);
+        }
+    }
+
+    /// Its job was taken off its processor, at this reading of the clock.
+    pub fn leave(&self, now: u64) {
+        if let Some(notice) = self.notice.get() {
+            notice.leave(now);
+        } else if let Some(pages) = self.pages() {
+            pages.leave(now);
+        }
     }
 
     /// Is whoever does the jobs there?

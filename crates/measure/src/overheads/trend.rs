@@ -30,13 +30,7 @@ impl Trend {
     /// Of values (number of tasks, cost in nanoseconds), in any order; several may have the same
     /// number of tasks.
     pub fn of(values: &[(u32, u64)]) -> Trend {
-        let mut s = 0_i64;
-        for (at, (tasks, cost)) in values.iter().enumerate() {
-            for (other_tasks, other) in &values[..at] {
-                s += tasks.cmp(other_tasks) as i64 * cost.cmp(other) as i64;
-            }
-        }
-        let variance = variance(values);
+        let (s, variance) = score(values);
         let z = match variance > 0.0 {
             true => (s - s.signum()) as f64 / variance.sqrt(),
             false => 0.0,
@@ -47,6 +41,17 @@ impl Trend {
             rises: values.len() >= LEAST_VALUES && z > CONCLUSIVE,
         }
     }
+}
+
+/// Kendall's S, and its variance without a trend.
+pub fn score(values: &[(u32, u64)]) -> (i64, f64) {
+    let mut s = 0_i64;
+    for (at, (tasks, cost)) in values.iter().enumerate() {
+        for (other_tasks, other) in &values[..at] {
+            s += tasks.cmp(other_tasks) as i64 * cost.cmp(other) as i64;
+        }
+    }
+    (s, variance(values))
 }
 
 /// The variance of S without a trend, with ties on both sides.

@@ -7,7 +7,7 @@ use crate::engine::{Maker, Settings};
 use crate::kernel::Thread;
 use crate::programs::keeper::Keeper;
 use crate::programs::launch::{Launch, Manner, Performer};
-use crate::programs::pages::SentinelBells;
+use crate::programs::pages::{Notice, SentinelBells};
 use crate::stage::{Common, Tally};
 use crate::task_state::Parameters;
 use crate::team::{self, Team};
@@ -132,12 +132,14 @@ impl<M: Maker> Engine<M> {
         let mut outside = Vec::new();
         for (task, work) in (0..).map(TaskId).zip(works) {
             self.workers.push(match work {
-                Performer::Work(work) => Some(job_loop::start(
-                    &self.team,
-                    task,
-                    work,
-                    self.settings.provider.clone(),
-                )?),
+                Performer::Work(work) => {
+                    if let Some(page) = self.settings.pages.get(task.index()) {
+                        let notice = Notice::on(Arc::clone(page));
+                        self.team.host.worker(task).tell_on(notice);
+                    }
+                    let provider = self.settings.provider.clone();
+                    Some(job_loop::start(&self.team, task, work, provider)?)
+                }
                 Performer::Program(launch) => {
                     let longest = self.longest(task, &launch);
                     self.keeper.launch(&self.team, task, launch, longest)?;
