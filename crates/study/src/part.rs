@@ -149,10 +149,8 @@ impl<'a> Work<'a> {
                 .iter()
                 .all(|row| row.len() == delays && row.iter().all(|n| *n <= part.sets));
         if !is_sound {
-            return Err(
-                Error::new("the counts are not those of this study".to_owned())
-                    .remedy("remove the file and run the study again"),
-            );
+            return Err(Error::new("the counts are not those of this study")
+                .remedy("remove the file and run the study again"));
         }
         match self.done.get(&part) {
             Some(before) if *before != accepted => Err(Error::new(format!(
