@@ -7,8 +7,9 @@ use model::{Duration, Error, Platform, Profile, Result, files};
 use report::Figure;
 use report::schedulability::{self, Crossing, Curve};
 use serde::Serialize;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use study::{Candidate, Results, Study, file, presets};
+use study::{Candidate, Results, Share, Study, Threads, file, presets};
 
 /// A built-in study.
 #[derive(Clone, Debug, Serialize)]
@@ -62,15 +63,55 @@ pub struct Options {
     pub policies: Option<String>,
     /// Keep results in this directory: counts as they come, then JSON and CSV.
     pub output: Option<PathBuf>,
+    /// How many threads; `None`: one a processor.
+    pub threads: Option<NonZeroUsize>,
+    /// Only this share of the parts of the study, for `output`.
+    pub share: Option<Share>,
 }
 
 /// Runs a study by name or of a file, or goes on with one that was stopped in the same directory.
 /// Caps that are left out on a smaller platform are a remark to `watch`.
 ///
 /// # Errors
-/// There is no such study or platform; no sets; the directory holds another study; the user
-/// stopped it.
+/// As [`run_share`]; a share was asked for, and with it the study is not complete.
 pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Results> {
+    run_share(name, options, watch)?.ok_or_else(|| {
+        Error::new("a share of a study has no results by itself")
+            .at("--shard")
+            .remedy("put the shares together with `warmset study merge`")
+    })
+}
+
+/// As [`run`]; where a share was asked for: the results if with it every part of the study is
+/// there.
+///
+/// # Errors
+/// There is no such study or platform; no sets; the directory holds another study, or another
+/// command works in it; a share without a directory; the user stopped it.
+pub fn run_share(name: &str, options: &Options, watch: &dyn Watch) -> Result<Option<Results>> {
+    let study = chosen(name, options, watch)?;
+    if options.threads.is_none() {
+        workers()?;
+    }
+    let threads = Threads {
+        count: options.threads,
+    };
+    let share = options.share.unwrap_or(Share::WHOLE);
+    let results = match &options.output {
+        Some(dir) => study::run_share_in(dir, &study, &threads, share, watch)?,
+        None if options.share.is_some() => {
+            return Err(Error::new("a share of a study is kept nowhere")
+                .at("--shard")
+                .remedy("add `-o DIR`, and merge the directories when all shares are done"));
+        }
+        None => Some(study::run_by(&threads, &study, watch)?),
+    };
+    watch.finish();
+    Ok(results)
+}
+
+/// The study with what the options change.
+fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
     let mut study = find(name)?;
     if let Some(platform) = options.on.given()? {
         let before = study.caps;
@@ -96,13 +137,7 @@ pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Results> 
     let mut study = study.charging(charged);
     study.sets = options.sets.unwrap_or(study.sets);
     study.seed = options.seed.unwrap_or(study.seed);
-    workers()?;
-    let results = match &options.output {
-        Some(dir) => study::run_in(dir, &study, watch)?,
-        None => study::run(&study, watch)?,
-    };
-    watch.finish();
-    Ok(results)
+    Ok(study)
 }
 
 /// A study by name, or from a file such as `study.toml`.

@@ -81,7 +81,7 @@ impl Results {
                 shards.len(),
                 study.name
             ))
-            .remedy("run it again: caps that were kept are not run again"));
+            .remedy("run it again: what was counted is kept, and not counted again"));
         }
         Ok(Results {
             name: study.name.clone(),

@@ -1,7 +1,7 @@
-//! Running a study: one shard for each cap, each set drawn once and judged at every delay by every
-//! policy.
+//! Running a study: parts judged by an executor, each set drawn once and judged at every delay by
+//! every policy.
 //!
-//! The counts do not depend on the number of threads or on the order of the shards: every set has a
+//! The counts do not depend on the number of threads or on the order of the parts: every set has a
 //! stream of random numbers of its own, and counts are sums.
 //!
 //! Where every job pays D, a set with U′ above the number of processors, or a task with e′ > p, can
@@ -12,13 +12,16 @@
 use crate::definition::{Prepared, Study};
 use crate::grid::Cap;
 use crate::judge::Asked;
+use crate::part::{Counts, Part, Share, Work};
 use crate::results::Results;
 use analyze::clustered::Scratch;
 use analyze::overheads::one_delay;
 use generate::{Generator, Random};
 use model::watch::Watch;
 use model::{Duration, Error, Ratio, Result, Timing, exact};
-use rayon::prelude::*;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// How many sets were accepted at one cap: by policy, then by delay.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,106 +35,123 @@ pub struct Shard {
 /// The counts of a study, some caps may be missing when it was stopped.
 pub(crate) type Shards = Vec<Option<Shard>>;
 
-/// Sets that a thread takes at a time.
-const BATCH: u32 = 16;
+/// Judges parts of a study somewhere: on threads here, or elsewhere.
+pub trait Executor: Sync {
+    /// Judges each of the parts and hands its counts to `keep`, in any order, until all are done or
+    /// the watch stops. Each part is one step of the watch for each of its sets.
+    ///
+    /// # Errors
+    /// A part cannot be judged; `keep` failed.
+    fn run(
+        &self,
+        work: &Work<'_>,
+        parts: &[Part],
+        keep: &(dyn Fn(Counts) -> Result<()> + Sync),
+        watch: &dyn Watch,
+    ) -> Result<()>;
+}
+
+/// Threads of this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Threads {
+    /// How many; `None`: those that the process shares for its work, one a processor.
+    pub count: Option<NonZeroUsize>,
+}
+
+impl Executor for Threads {
+    fn run(
+        &self,
+        work: &Work<'_>,
+        parts: &[Part],
+        keep: &(dyn Fn(Counts) -> Result<()> + Sync),
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let next = AtomicUsize::new(0);
+        let take = || {
+            // The heaviest caps come last, and are begun with: no thread is left alone with one.
+            let taken = next.fetch_add(1, Ordering::Relaxed);
+            let part = parts.len().checked_sub(taken.saturating_add(1))?;
+            (!watch.stopped()).then(|| parts[part])
+        };
+        let until_done = |_: rayon::BroadcastContext<'_>| {
+            while let Some(part) = take() {
+                keep(work.judge(part)?)?;
+                watch.advance(u64::from(part.sets));
+            }
+            Ok::<(), Error>(())
+        };
+        let done = match self.count {
+            None => rayon::broadcast(until_done),
+            Some(count) => rayon::ThreadPoolBuilder::new()
+                .num_threads(count.get())
+                .build()
+                .map_err(|e| {
+                    Error::new(format!("cannot start {count} threads: {e}"))
+                        .remedy("give a smaller number to `--threads`")
+                })?
+                .broadcast(until_done),
+        };
+        done.into_iter().collect()
+    }
+}
 
 /// Runs a study in memory.
 ///
 /// # Errors
 /// The study is not sound; a test does not apply to its sets; it was stopped.
 pub fn run(study: &Study, watch: &dyn Watch) -> Result<Results> {
-    let prepared = study.prepare()?;
-    let shards = run_shards(study, &prepared, Vec::new(), watch, |_| Ok(()))?;
+    run_by(&Threads::default(), study, watch)
+}
+
+/// Runs a study in memory by an executor.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_by(executor: &dyn Executor, study: &Study, watch: &dyn Watch) -> Result<Results> {
+    let mut work = Work::new(study)?;
+    advance(&mut work, executor, Share::WHOLE, watch, &|_| Ok(()))?;
     // Only a stop can leave caps out.
-    Results::of(study, &prepared, shards).map_err(|e| {
-        e.remedy("nothing of it is kept: with `-o DIR` complete caps are, and the same command goes on there")
+    Results::of(study, &work.prepared, work.shards()).map_err(|e| {
+        e.remedy("nothing of it is kept: with `-o DIR` all parts are, and the same command goes on there")
     })
 }
 
-/// Runs the shards that are not among `done`, hands each to `keep` as soon as it is complete, and
-/// returns all.
-pub(crate) fn run_shards(
-    study: &Study,
-    prepared: &Prepared,
-    done: Vec<Shard>,
+/// Judges what is missing of a share, and hands the counts of each part to `keep` when they are
+/// there.
+pub(crate) fn advance(
+    work: &mut Work<'_>,
+    executor: &dyn Executor,
+    share: Share,
     watch: &dyn Watch,
-    keep: impl Fn(&Shard) -> Result<()> + Sync,
-) -> Result<Shards> {
-    let mut shards: Shards = prepared
-        .caps
-        .iter()
-        .map(|cap| done.iter().find(|s| s.cap == *cap).cloned())
-        .collect();
-    let total = prepared.caps.len() as u64 * u64::from(study.sets);
-    watch.begin(&study.name, total);
-    watch.advance(done.len() as u64 * u64::from(study.sets));
-    // The heaviest caps first, so that no thread is left alone with one at the end.
-    let mut missing: Vec<(usize, &mut Option<Shard>)> = shards
-        .iter_mut()
-        .enumerate()
-        .filter(|(_, s)| s.is_none())
-        .collect();
-    missing.reverse();
-    missing
-        .into_par_iter()
-        .with_max_len(1)
-        .try_for_each(|(at, shard)| {
-            if let Some(made) = run_shard(study, prepared, at, watch)? {
-                keep(&made)?;
-                *shard = Some(made);
-            }
-            Ok::<(), Error>(())
-        })?;
-    Ok(shards)
-}
-
-/// One cap; `None` if stopped.
-fn run_shard(
-    study: &Study,
-    prepared: &Prepared,
-    at: usize,
-    watch: &dyn Watch,
-) -> Result<Option<Shard>> {
-    let cap = prepared.caps[at];
-    let nothing = || vec![vec![0; prepared.delays.len()]; prepared.policies.len()];
-    let batches = study.sets.div_ceil(BATCH);
-    let accepted = (0..batches)
-        .into_par_iter()
-        .map_init(Worker::default, |worker, batch| {
-            let mut accepted = nothing();
-            if watch.stopped() {
-                return Ok(accepted);
-            }
-            let sets = batch * BATCH
-                ..study
-                    .sets
-                    .min(batch.saturating_add(1).saturating_mul(BATCH));
-            let count = sets.len() as u64;
-            for index in sets {
-                let number = Study::set_number(cap, index);
-                worker.judge(
-                    &prepared.generators[at],
-                    study.seed,
-                    number,
-                    prepared,
-                    &mut accepted,
-                )?;
-            }
-            watch.advance(count);
-            Ok(accepted)
-        })
-        .try_reduce(nothing, |mut a, b| {
-            for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
-                *a += b;
-            }
-            Ok(a)
-        })?;
-    Ok((!watch.stopped()).then_some(Shard { cap, accepted }))
+    keep: &(dyn Fn(&Counts) -> Result<()> + Sync),
+) -> Result<()> {
+    let missing = work.missing(share);
+    // What is there already is no part of the stage: it would make the time left look short.
+    watch.begin(
+        &work.study.name,
+        missing.iter().map(|part| u64::from(part.sets)).sum(),
+    );
+    let made = Mutex::new(Vec::new());
+    let ended = executor.run(
+        work,
+        &missing,
+        &|counts| {
+            keep(&counts)?;
+            made.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(counts);
+            Ok(())
+        },
+        watch,
+    );
+    let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.into_iter().try_for_each(|counts| work.put(counts))?;
+    ended
 }
 
 /// What a thread keeps between sets.
 #[derive(Default)]
-struct Worker {
+pub(crate) struct Worker {
     /// As drawn, with the study's overhead.
     tasks: Vec<Timing>,
     /// With one delay more.
@@ -141,7 +161,7 @@ struct Worker {
 
 impl Worker {
     /// Draws one set and adds what each policy accepts, by delay.
-    fn judge(
+    pub(crate) fn judge(
         &mut self,
         generator: &Generator,
         seed: u64,

@@ -190,17 +190,15 @@ fn shortcuts_change_nothing() {
 }
 
 fn files_of(dir: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut all = Vec::new();
-    for sub in [dir.to_owned(), dir.join("caps")] {
-        for entry in std::fs::read_dir(sub).unwrap().map(Result::unwrap) {
-            if entry.path().is_file() {
-                all.push((
-                    entry.file_name().to_string_lossy().into_owned(),
-                    std::fs::read(entry.path()).unwrap(),
-                ));
-            }
-        }
-    }
+    let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+    let mut all: Vec<_> = entries
+        .map(|entry| {
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                std::fs::read(entry.path()).unwrap(),
+            )
+        })
+        .collect();
     all.sort();
     all
 }
@@ -216,9 +214,11 @@ fn a_study_that_was_stopped_goes_on_and_ends_the_same() {
     );
     let e = run_in(stopped.path(), &study, &StopAfterSteps::new(120)).unwrap_err();
     assert!(e.to_string().starts_with("stopped after "), "{e}");
-    let kept = files_of(stopped.path()).len();
-    assert!(kept > 2, "some caps are kept");
-    assert!(kept < files_of(whole.path()).len(), "some are missing");
+    let lines = |dir: &Path| std::fs::read_to_string(dir.join("counts.jsonl")).unwrap();
+    let kept = lines(stopped.path()).lines().count();
+    // 120 sets in parts of ten, and at most one part more that each thread was at.
+    assert!(kept >= 12, "{kept} parts are kept");
+    assert!(kept < lines(whole.path()).lines().count());
     let e = load(stopped.path()).unwrap_err().to_string();
     assert!(e.contains("not complete"), "{e}");
     assert_eq!(
@@ -241,13 +241,13 @@ fn a_directory_keeps_one_study() {
     let e = run_in(dir.path(), &other, &Silent).unwrap_err().to_string();
     assert!(e.contains("another study"), "{e}");
     std::fs::write(
-        dir.path().join("caps/00001.000.json"),
-        "{\"cap\":\"1\",\"sets\":40,\"accepted\":[]}",
+        dir.path().join("counts.jsonl"),
+        "{\"part\":{\"cap\":1000,\"first\":0,\"sets\":10},\"accepted\":[]}\n",
     )
     .unwrap();
     let e = run_in(dir.path(), &study, &Silent).unwrap_err().to_string();
     assert!(
-        e.contains("00001.000.json") && e.contains("remove the file"),
+        e.contains("counts.jsonl") && e.contains("line 1") && e.contains("remove the file"),
         "{e}"
     );
 }

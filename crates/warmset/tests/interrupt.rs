@@ -118,7 +118,10 @@ fn a_study_in_a_directory_says_that_caps_are_kept() {
     );
     says(
         &out,
-        &["stopped after", "caps that were kept are not run again"],
+        &[
+            "stopped after",
+            "what was counted is kept, and not counted again",
+        ],
     );
 }
 

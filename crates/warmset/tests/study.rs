@@ -224,22 +224,33 @@ fn a_directory_that_cannot_be_written_is_refused() {
     );
 }
 
-/// Ctrl-C: complete caps stay, the process says how to go on, nothing half-written is left.
-#[test]
-fn an_interrupt_keeps_complete_caps() {
-    let dir = tempfile::tempdir().expect("a directory");
+/// Starts a study that takes long, in a directory, and returns when some of it was counted.
+fn at_work(dir: &Path, sets: &str) -> std::process::Child {
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_warmset"))
-        .args(["study", "run", "ospert10-fig5", "--sets", "20000", "-o"])
-        .arg(dir.path())
+        .args(["study", "run", "ospert10-fig5", "--sets", sets, "-o"])
+        .arg(dir)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("started");
-    let caps = dir.path().join("caps");
-    let complete = || std::fs::read_dir(&caps).map_or(0, Iterator::count);
-    while complete() == 0 {
+    while counted(dir) == 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    child
+}
+
+/// The whole lines of counts in a directory.
+fn counted(dir: &Path) -> usize {
+    std::fs::read(dir.join("counts.jsonl")).map_or(0, |bytes| {
+        bytes.iter().filter(|byte| **byte == b'\n').count()
+    })
+}
+
+/// Ctrl-C: what was counted stays, the process says how to go on, nothing half-written is left.
+#[test]
+fn an_interrupt_keeps_what_was_counted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let child = at_work(dir.path(), "20000");
     let pid = child.id().to_string();
     assert!(
         std::process::Command::new("kill")
@@ -255,17 +266,82 @@ fn an_interrupt_keeps_complete_caps() {
         sentence.contains("stopped after ") && sentence.contains("run it again"),
         "{sentence}"
     );
-    assert!((1..93).contains(&complete()));
-    for entry in std::fs::read_dir(&caps).expect("caps") {
-        let name = entry
-            .expect("an entry")
-            .file_name()
-            .into_string()
-            .expect("text");
-        assert!(name.ends_with(".json"), "{name}");
-    }
+    assert!((1..93 * 2000).contains(&counted(dir.path())));
     let sentence = refusal(study("plot").arg(dir.path()));
     assert!(sentence.contains("the study is not complete"), "{sentence}");
+}
+
+/// A study that was killed goes on, and the results are those of a run without a kill.
+#[test]
+fn a_killed_study_goes_on_and_ends_the_same() {
+    let (killed, whole) = (
+        tempfile::tempdir().expect("a directory"),
+        tempfile::tempdir().expect("a directory"),
+    );
+    let again = |dir: &Path| {
+        let mut command = study("run ospert10-fig5 --sets 300 --threads 2 -o");
+        command.arg(dir);
+        command
+    };
+    let mut child = at_work(killed.path(), "300");
+    if child.try_wait().expect("asked").is_none() {
+        child.kill().expect("killed");
+    }
+    child.wait().expect("ended");
+    again(killed.path()).assert().success();
+    again(whole.path()).assert().success();
+    for file in [
+        "counts.jsonl",
+        "results.json",
+        "results.csv",
+        "weighted.csv",
+    ] {
+        let read = |dir: &Path| std::fs::read(dir.join(file)).expect(file);
+        assert!(read(killed.path()) == read(whole.path()), "{file} differs");
+    }
+}
+
+#[test]
+fn a_second_command_in_a_directory_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut child = at_work(dir.path(), "20000");
+    let sentence = refusal(study("run ospert10-fig5 --sets 20000 -o").arg(dir.path()));
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert!(
+        sentence.contains("another command works in the directory"),
+        "{sentence}"
+    );
+}
+
+/// Shares in directories of their own, put together, are the study.
+#[test]
+fn shares_are_merged() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    for number in ["1/2", "2/2"] {
+        study(&format!("run ospert10-fig5 --sets 10 --shard {number} -o"))
+            .arg(at(&number[..1]))
+            .assert()
+            .success()
+            .stdout("");
+    }
+    study("run ospert10-fig5 --sets 10 -o")
+        .arg(at("whole"))
+        .assert()
+        .success();
+    study("merge")
+        .args([at("1"), at("2")])
+        .arg("-o")
+        .arg(at("merged"))
+        .assert()
+        .success();
+    for file in ["counts.jsonl", "results.json", "weighted.svg"] {
+        let read = |name: &str| std::fs::read(at(name).join(file)).expect(file);
+        assert!(read("merged") == read("whole"), "{file} differs");
+    }
+    let sentence = refusal(&mut study("run ospert10-fig5 --sets 10 --shard 1/2"));
+    assert!(sentence.contains("add `-o DIR`"), "{sentence}");
 }
 
 /// Charts named after figures of 002 leave out what these charge: the terminal, the results and the

@@ -6,8 +6,9 @@ use crate::options::{Accounted, Charged, On, Printed, directory};
 use app::study::{Options, crossings, curves, plot};
 use model::table::{Look, Table};
 use model::{Duration, Result};
-use std::path::PathBuf;
-use study::Results;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use study::{Results, Share};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,10 +18,12 @@ Examples:
   warmset study run my-study.toml -o mine
   warmset study run bastoni11-fig6.4a --profile board.toml --accounting paper -o with-overheads
   warmset study plot fig5 --at 500us
+  warmset study run ospert10-fig5 --shard 3/16 -o share3
+  warmset study merge share1 share2 share3 -o fig5
 
 A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D, which of them each \
-policy keeps. S(U, D) is the share kept; W(D) weighs it by U and is one number for a policy and a delay. Ctrl-C keeps the \
-caps that are complete; the same command goes on from there. `docs/studies.md` has the format of study files.";
+policy keeps. S(U, D) is the share kept; W(D) weighs it by U and is one number for a policy and a delay. With \
+`-o`, Ctrl-C keeps what was counted; the same command goes on from there. `docs/studies.md` has the format of study files.";
 
 /// Options of `warmset study`.
 #[derive(clap::Args, Debug)]
@@ -38,6 +41,8 @@ enum Action {
     Run(RunArgs),
     /// Draw the results of a study
     Plot(PlotArgs),
+    /// Put the shares of a study together
+    Merge(MergeArgs),
 }
 
 const PLATFORM: &str = "A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file; caps above what it has \
@@ -81,6 +86,25 @@ struct RunArgs {
     /// [default: what the study says]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// How many threads [default: one a processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Run only this share, such as `3/16`, into a directory of its own, for `warmset study merge`
+    #[arg(long, value_name = "N/ALL")]
+    shard: Option<Share>,
+    #[command(flatten)]
+    printed: Printed,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset study merge share1 share2 share3 -o fig5")]
+struct MergeArgs {
+    /// Directories that `warmset study run --shard -o` made
+    #[arg(value_name = "DIR", required = true)]
+    shares: Vec<PathBuf>,
+    /// Put them together here
+    #[arg(short, long, value_name = "DIR", value_parser = directory)]
+    output: PathBuf,
     #[command(flatten)]
     printed: Printed,
 }
@@ -104,6 +128,12 @@ pub fn run(args: Args) -> Result<Answer> {
     match args.action {
         Action::List(args) => list(&args)?,
         Action::Run(args) => run_study(&args)?,
+        Action::Merge(args) => match study::merge(&args.shares, &args.output)? {
+            Some(results) => show(&results, args.printed.format(), Some(&args.output))?,
+            None => console::note(
+                "not all shares are there: merge the others into the same directory when they are done",
+            ),
+        },
         Action::Plot(args) => {
             let results = study::load(&args.results)?;
             let written = plot(
@@ -141,16 +171,30 @@ fn run_study(args: &RunArgs) -> Result<()> {
         sets: args.sets,
         seed: args.seed,
         output: args.output.clone(),
+        threads: args.threads,
+        share: args.shard,
     };
     let console = Console::new()?;
-    let results = app::study::run(&args.study, &options, &console)?;
-    match args.printed.format() {
-        Format::Json => console::print(&results.to_json()?)?,
-        Format::Table => console::show(&table(&results, console::look()))?,
+    match app::study::run_share(&args.study, &options, &console)? {
+        Some(results) => show(&results, args.printed.format(), args.output.as_deref()),
+        None => {
+            console::note(
+                "the share is complete: put all shares together with `warmset study merge`",
+            );
+            Ok(())
+        }
     }
-    if let Some(dir) = &args.output {
-        let written = plot(&results, &[], dir)?;
-        if args.printed.format() == Format::Table {
+}
+
+/// Shows results, and draws them where they are kept.
+fn show(results: &Results, format: Format, output: Option<&Path>) -> Result<()> {
+    match format {
+        Format::Json => console::print(&results.to_json()?)?,
+        Format::Table => console::show(&table(results, console::look()))?,
+    }
+    if let Some(dir) = output {
+        let written = plot(results, &[], dir)?;
+        if format == Format::Table {
             console::print(&format!("\n{}", lines(&written)))?;
         }
     }

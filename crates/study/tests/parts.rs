@@ -1,0 +1,245 @@
+//! The unit of work: the same bytes on any number of threads, in shares or not, killed or not, and
+//! one command a directory.
+
+mod support;
+
+use model::watch::{Silent, Watch};
+use model::{Duration, Ratio, Result};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Mutex;
+use study::{Counts, Executor, Part, Share, Study, Threads, Work, merge, run, run_by, run_in};
+use study::{load, run_share_in};
+use support::small;
+use tempfile::{TempDir, tempdir};
+
+/// Forty-five sets: the last part of a cap is half as large as the others.
+const FOUR: &str = "platform = \"symmetric:m=4\"\npolicies = [\"p-edf\", \"g-edf\", \"c-edf:size=2\"]\n\
+                    caps = { from = 1, to = 4, step = 1 }\nsets = 45\n";
+
+fn files_of(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap());
+    let mut all: Vec<_> = entries
+        .map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, std::fs::read(entry.path()).unwrap())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn on(count: usize) -> Threads {
+    Threads {
+        count: NonZeroUsize::new(count),
+    }
+}
+
+/// A directory with the whole study.
+fn whole(study: &Study) -> TempDir {
+    let dir = tempdir().unwrap();
+    run_in(dir.path(), study, &Silent).unwrap();
+    dir
+}
+
+#[test]
+fn one_two_and_sixteen_threads_write_the_same_bytes() {
+    let study = small(FOUR);
+    let expected = files_of(whole(&study).path());
+    for count in [1, 2, 16] {
+        let dir = tempdir().unwrap();
+        run_share_in(dir.path(), &study, &on(count), Share::WHOLE, &Silent).unwrap();
+        assert_eq!(files_of(dir.path()), expected, "{count} threads");
+    }
+}
+
+/// The journal of a process that was killed is any prefix of the lines, the last of them cut off
+/// anywhere.
+#[test]
+fn a_study_that_was_killed_at_any_byte_ends_the_same() {
+    let study = small(FOUR);
+    let expected = whole(&study);
+    let journal = std::fs::read(expected.path().join("counts.jsonl")).unwrap();
+    for at in (0..=journal.len()).step_by(journal.len() / 13) {
+        let dir = tempdir().unwrap();
+        for name in ["study.toml", "platform.toml"] {
+            std::fs::copy(expected.path().join(name), dir.path().join(name)).unwrap();
+        }
+        std::fs::write(dir.path().join("counts.jsonl"), &journal[..at]).unwrap();
+        run_in(dir.path(), &study, &Silent).unwrap();
+        assert_eq!(
+            files_of(dir.path()),
+            files_of(expected.path()),
+            "killed at byte {at}"
+        );
+    }
+}
+
+/// Keeps which parts are asked for.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<Part>>);
+
+impl Executor for Recorder {
+    fn run(
+        &self,
+        work: &Work<'_>,
+        parts: &[Part],
+        keep: &(dyn Fn(Counts) -> Result<()> + Sync),
+        _: &dyn Watch,
+    ) -> Result<()> {
+        self.0.lock().unwrap().extend(parts);
+        parts.iter().try_for_each(|part| keep(work.judge(*part)?))
+    }
+}
+
+#[test]
+fn what_was_counted_is_not_counted_again() {
+    let study = small(FOUR);
+    let dir = whole(&study);
+    let path = dir.path().join("counts.jsonl");
+    let journal = std::fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = journal.lines().collect();
+    lines.remove(7);
+    // Doubled lines, as of shares that overlap, count once.
+    let doubled = lines[0];
+    lines.push(doubled);
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let recorder = Recorder::default();
+    let results = run_share_in(dir.path(), &study, &recorder, Share::WHOLE, &Silent).unwrap();
+    let asked = recorder.0.into_inner().unwrap();
+    assert_eq!(
+        asked,
+        [Part {
+            cap: 2_000,
+            first: 20,
+            sets: 10
+        }]
+    );
+    assert_eq!(results.unwrap(), run(&study, &Silent).unwrap());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), journal);
+}
+
+#[test]
+fn shares_that_are_merged_are_the_whole() {
+    let study = small(FOUR);
+    let expected = whole(&study);
+    let shares: Vec<TempDir> = (1..=3)
+        .map(|number| {
+            let dir = tempdir().unwrap();
+            let share = format!("{number}/3").parse().unwrap();
+            let results = run_share_in(dir.path(), &study, &on(1), share, &Silent).unwrap();
+            assert_eq!(results, None);
+            assert!(load(dir.path()).is_err());
+            dir
+        })
+        .collect();
+    let dirs: Vec<_> = shares.iter().map(|dir| dir.path().to_owned()).collect();
+    let merged = tempdir().unwrap();
+    assert_eq!(merge(&dirs[..2], merged.path()).unwrap(), None);
+    // Twice the same share, and those that are there already.
+    let results = merge(&[&dirs[1..], &dirs[2..]].concat(), merged.path()).unwrap();
+    assert_eq!(results.unwrap(), run(&study, &Silent).unwrap());
+    assert_eq!(files_of(merged.path()), files_of(expected.path()));
+    for bad in ["0/3", "4/3", "3", "1/0", "a/b"] {
+        assert!(bad.parse::<Share>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn shares_of_different_studies_or_counts_are_not_merged() {
+    let study = small(FOUR);
+    let other = Study {
+        seed: 2,
+        ..study.clone()
+    };
+    let (one, two, into) = (whole(&study), whole(&other), tempdir().unwrap());
+    let dirs = [one.path().to_owned(), two.path().to_owned()];
+    let e = merge(&dirs, into.path()).unwrap_err().to_string();
+    assert!(e.contains("another study"), "{e}");
+    let damaged = whole(&study);
+    let path = damaged.path().join("counts.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("[10,", "[9,", 1)).unwrap();
+    let dirs = [one.path().to_owned(), damaged.path().to_owned()];
+    let e = merge(&dirs, tempdir().unwrap().path())
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("differ") && e.contains("line "), "{e}");
+}
+
+/// Runs a second command in the directory while the first one is at work.
+struct Intruder<'a>(&'a Path, &'a Study);
+
+impl Executor for Intruder<'_> {
+    fn run(
+        &self,
+        work: &Work<'_>,
+        parts: &[Part],
+        keep: &(dyn Fn(Counts) -> Result<()> + Sync),
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let e = run_in(self.0, self.1, &Silent).unwrap_err().to_string();
+        assert!(e.contains("another command works in the directory"), "{e}");
+        on(1).run(work, parts, keep, watch)
+    }
+}
+
+#[test]
+fn the_second_of_two_commands_in_a_directory_is_refused() {
+    let study = small(FOUR);
+    let dir = tempdir().unwrap();
+    let executor = Intruder(dir.path(), &study);
+    run_share_in(dir.path(), &study, &executor, Share::WHOLE, &Silent).unwrap();
+    assert_eq!(files_of(dir.path()), files_of(whole(&study).path()));
+}
+
+/// W(D) of soft G-EDF from the generated sets, by 000 §5 in whole numbers: a set is kept if each
+/// e + D is at most p and Σ (e + D) / p is at most m.
+#[test]
+fn weighted_schedulability_is_the_same_when_it_is_computed_slowly() {
+    let study = small(&FOUR.replace("sets = 45", "sets = 12"));
+    let results = run_by(&on(2), &study, &Silent).unwrap();
+    let g_edf = results.policy("G-EDF").unwrap();
+    for (d, delay) in results.delays.iter().enumerate() {
+        let (mut kept_weight, mut weight) = (0, 0);
+        for cap in study.caps.values() {
+            let generator = study.recipe(cap).prepare().unwrap();
+            for index in 0..study.sets {
+                let number = Study::set_number(cap, index);
+                let set = generator.draw(study.seed, number).unwrap();
+                let u = u64::from(cap.thousandths());
+                weight += u;
+                kept_weight += u * u64::from(fits(set.timings(), *delay, 4));
+            }
+        }
+        let expected = Ratio::new(kept_weight, weight).unwrap();
+        assert_eq!(results.weighted_at(g_edf, d), expected, "D = {delay}");
+    }
+    assert_eq!(results.weighted_at(g_edf, 0), Ratio::ONE);
+    let last = results.delays.len() - 1;
+    assert!(results.weighted_at(g_edf, last) < Ratio::ONE);
+}
+
+/// Periods here are whole milliseconds of at most 33: their least common multiple is exact.
+fn fits(tasks: &[model::Timing], delay: Duration, m: u128) -> bool {
+    let gcd = |mut a: u128, mut b: u128| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let (mut common, mut sum) = (1u128, 0u128);
+    for task in tasks {
+        let (e, p) = (
+            u128::from((task.wcet + delay).nanos()),
+            u128::from(task.period.nanos()),
+        );
+        if e > p {
+            return false;
+        }
+        let next = common / gcd(common, p) * p;
+        sum = sum * (next / common) + e * (next / p);
+        common = next;
+    }
+    sum <= m * common
+}
