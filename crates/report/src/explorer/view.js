@@ -90,24 +90,26 @@ const view = (() => {
     const log = state.log && values.at(-1) > 0;
     const least = values.find((v) => v > 0);
     return { of: (p) => (log ? Math.max(p.x, least) : p.x) / scale,
-      options: { label: `${s.sweep.title} (${unit})`, type: log ? "log" : "linear",
+      options: { label: narrow() ? `${s.sweep.name} (${unit})` : `${s.sweep.title} (${unit})`, type: log ? "log" : "linear",
         ticks: 6, tickFormat: log ? "~g" : undefined, grid: true } };
   }
+  const narrow = () => window.innerWidth < 600;
   // Every mark of a curve: band, line, a dozen symbols, and the values where the pointer is.
   function marks(curves, x) {
     const line = ([policy, points]) => {
       const every = Math.max(1, Math.ceil(points.length / 12));
       const some = points.filter((_, i) => (i + place(policy)) % every === 0);
-      const band = state.bands
-        ? [Plot.areaY(points, { x, y1: "low", y2: "high", fill: ink(policy), fillOpacity: 0.14 })] : [];
-      return [...band,
-        Plot.line(points, { x, y: "y", stroke: ink(policy), strokeDasharray: dash(policy) }),
+      return [Plot.line(points, { x, y: "y", stroke: ink(policy), strokeDasharray: dash(policy) }),
         Plot.dot(some, { x, y: "y", stroke: ink(policy), fill: "var(--paper)",
           symbol: SYMBOLS[place(policy) % SYMBOLS.length], r: 3.6 })];
     };
+    const all = curves.flatMap((c) => c[1]);
+    const fill = { value: (p) => ink(p.policy), scale: null };
+    const bands = state.bands
+      ? [Plot.areaY(all, { x, y1: "low", y2: "high", z: "policy", fill, fillOpacity: 0.14 })] : [];
     const title = (p) => `${p.policy}\n${three(p.y)} (${three(p.low)} to ${three(p.high)})`;
-    return [...curves.flatMap(line),
-      Plot.tip(curves.flatMap((c) => c[1]), Plot.pointer({ x, y: "y", title, fill: "var(--paper)" }))];
+    return [...bands, ...curves.flatMap(line),
+      Plot.tip(all, Plot.pointer({ x, y: "y", title, fill: "var(--paper)" }))];
   }
   const widthOf = (two) => {
     const room = $("charts").clientWidth;
@@ -116,7 +118,7 @@ const view = (() => {
   function plot(label, said, axis, y, all) {
     const width = widthOf(true);
     const svg = Plot.plot({ width, height: Math.min(400, Math.max(260, width * 0.62)),
-      marginLeft: 46, marginBottom: 42, marginRight: 24, style: { background: "none", fontSize: "13px" },
+      marginTop: 28, marginLeft: 46, marginBottom: 42, marginRight: 24, style: { background: "none", fontSize: "13px" },
       x: axis, y: { label: y, domain: [0, 1], grid: true, ticks: 5 }, marks: all });
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${label}. ${said}`);
@@ -124,17 +126,38 @@ const view = (() => {
   }
   const curvesOf = (s, points) => s.policies.filter((p) => state.shown.has(p)).map((p) => [p, points(p)]);
 
+  // The chart of W is kept while only the point moves: then its rule alone does.
+  const kept = new Map();
+  function keep(key, drawn) {
+    if (!kept.has(key)) {
+      if (kept.size > 12) kept.clear();
+      kept.set(key, drawn());
+    }
+    return kept.get(key);
+  }
+  const keyOf = (s, ...more) =>
+    [M.scenarios.indexOf(s), state.bands, state.log, widthOf(true), ...more, ...state.shown].join();
   function weightedChart(s) {
+    const svg = keep(keyOf(s, "W"), () => drawWeighted(s));
+    const x = svg.scale("x").apply(axisOf(s).of({ x: s.sweep.values[placeOf(s)] }));
+    const rule = svg.querySelector("[data-rule]");
+    rule.setAttribute("x1", x);
+    rule.setAttribute("x2", x);
+    return svg;
+  }
+  function drawWeighted(s) {
     const { of, options } = axisOf(s);
     const curves = curvesOf(s, (p) => M.weighted(s, p));
-    const at = of({ x: s.sweep.values[placeOf(s)] });
     const said = curves.map(([p, c]) => `${p} goes from ${three(c[0].y)} to ${three(c.at(-1).y)}`);
     const svg = plot(`Weighted schedulability W(${s.sweep.name}), ${M.label(s)}`, said.join("; "), options,
-      `W(${s.sweep.name})`, [Plot.ruleX([at], { stroke: "var(--soft)", strokeDasharray: "2 2" }),
-        ...marks(curves, of)]);
+      `W(${s.sweep.name})`, marks(curves, of));
+    const rule = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    const given = { "data-rule": "", y1: svg.scale("y").apply(0), y2: svg.scale("y").apply(1),
+      stroke: "var(--soft)" };
+    Object.entries(given).forEach(([name, value]) => rule.setAttribute(name, value));
+    svg.append(rule);
     svg.addEventListener("click", (event) => {
-      const scale = svg.scale ? svg.scale("x") : null;
-      if (!scale) return;
+      const scale = svg.scale("x");
       const box = svg.getBoundingClientRect(), ratio = svg.width.baseVal.value / box.width;
       const [unit] = M.unit(s, s.sweep.values.at(-1));
       const value = scale.invert((event.clientX - box.left) * ratio) * unit;
@@ -142,7 +165,8 @@ const view = (() => {
     });
     return svg;
   }
-  function utilizationChart(s) {
+  const utilizationChart = (s) => keep(keyOf(s, "S", placeOf(s)), () => drawUtilization(s));
+  function drawUtilization(s) {
     const curves = curvesOf(s, (p) => M.byUtilization(s, p, placeOf(s)));
     const label = `Schedulability S(U) at ${s.sweep.name} = ${M.written(s, s.sweep.values[placeOf(s)])}`;
     return plot(`${label}, ${M.label(s)}`, "The table behind it has every value.",
@@ -157,15 +181,21 @@ const view = (() => {
       `${s.sets} task sets for each of ${s.caps.length} caps, ${s.processors} processors.`,
       ...s.notes].join(" ");
   }
+  const opened = new Set();
   // A chart with its caption, the file of it, and the table behind it.
   function figure(title, svg, caption, name, table) {
     const save = make("button", { type: "button", "data-save": name,
       onclick: () => download(`${name}.svg`, "image/svg+xml", fileOf(svg, title)) },
       `Download figure (SVG)`);
     const details = make("details", {}, make("summary", {}, `Values of this chart`));
-    details.addEventListener("toggle", () => {
+    const fill = () => {
+      opened[details.open ? "add" : "delete"](name);
       if (details.open && details.children.length < 2) details.append(table());
-    });
+    };
+    details.addEventListener("toggle", fill);
+    // A table that was open stays so when its values change.
+    details.open = opened.has(name);
+    fill();
     return make("figure", { "data-figure": name }, make("h3", {}, title), svg,
       make("figcaption", {}, caption), save, details);
   }
@@ -217,8 +247,8 @@ const view = (() => {
   }
   let mapped = "";
   function map() {
-    const key = [state.a, state.b, widthOf(false), state.scenario].join();
-    if (key === mapped) return;
+    const key = [state.a, state.b, widthOf(false)].join();
+    if (key === mapped) return mark();
     mapped = key;
     const { a, b } = state;
     const both = M.scenarios.filter((s) => s.policies.includes(a) && s.policies.includes(b));
@@ -232,19 +262,26 @@ const view = (() => {
     });
     drawMap(both, cells);
     tabulate(both, cells);
+    mark();
+  }
+  // The row of the scenario that is shown.
+  function mark() {
+    for (const button of document.querySelectorAll("[data-scenario]")) {
+      const current = Number(button.dataset.scenario) === state.scenario;
+      button.closest("tr").setAttribute("aria-current", String(current));
+    }
   }
   function drawMap(both, cells) {
     if (!both.length) { $("map").replaceChildren(); return; }
     const s = both[0], width = widthOf(false), values = [...new Set(cells.map((c) => c.at))].sort(d3.ascending);
     const [scale, unit] = M.unit(s, values.at(-1));
     const every = Math.ceil(values.length / (width / 90));
-    const narrow = width < 600;
-    const name = (i) => (narrow ? `${i + 1}` : `${i + 1}. ${M.label(both[i])}`);
+    const name = (i) => (narrow() ? `${i + 1}` : `${i + 1}. ${M.label(both[i])}`);
     const number = new Map(both.map((each, i) => [each, i]));
     const longest = d3.max(both, (_, i) => name(i).length);
     const svg = Plot.plot({ width, height: both.length * 22 + 70, padding: 0.04, style: { background: "none", fontSize: "12px" },
-      marginLeft: narrow ? 34 : Math.min(width * 0.45, longest * 7 + 16), marginBottom: 42,
-      x: { label: `${s.sweep.title} (${unit})`, domain: values, tickFormat: (v) => `${+(v / scale).toPrecision(4)}`,
+      marginLeft: narrow() ? 34 : Math.min(width * 0.45, longest * 7 + 16), marginBottom: 42,
+      x: { label: narrow() ? `${s.sweep.name} (${unit})` : `${s.sweep.title} (${unit})`, domain: values, tickFormat: (v) => `${+(v / scale).toPrecision(4)}`,
         ticks: values.filter((_, i) => i % every === 0) },
       y: { label: null, domain: both.map((_, i) => i), tickFormat: name },
       marks: [
@@ -265,7 +302,7 @@ const view = (() => {
     const rows = both.map((s, i) => {
       const signs = cells.filter((c) => c.s === s).map((c) => c.sign);
       const index = M.scenarios.indexOf(s);
-      return make("tr", { "aria-current": index === state.scenario ? "true" : null },
+      return make("tr", {},
         make("th", { scope: "row" }, make("button", { type: "button", "data-scenario": index,
           onclick: () => {
             changed(() => { state.scenario = index; });
@@ -373,7 +410,6 @@ const view = (() => {
     $("at-name").textContent = `${s.sweep.title}: ${s.sweep.name} =`;
     $("at-value").textContent = M.written(s, s.sweep.values[state.at]);
     $("at").setAttribute("aria-valuetext", M.written(s, s.sweep.values[state.at]));
-    $("at").setAttribute("aria-labelledby", "at-name");
     $("bands").checked = state.bands;
     $("log").checked = state.log;
     options($("a"), M.policies.map((p) => [p, p]), state.a);
