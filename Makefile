@@ -4,7 +4,8 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install install-words install-task install-color test rounds lint unit smoke exact bench live soak many faults sanitize clean
+.PHONY: tour build install install-words install-task install-color test rounds lint unit smoke test-explorer \
+	explorer-libraries exact bench live soak many faults sanitize clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -87,6 +88,17 @@ unit:
 smoke:
 	$(CARGO) test --locked --workspace --no-run
 	sh tests/smoke.sh target/debug/warmset
+
+## The explorer of studies in headless Chromium: values, keyboard, dark, phone, links, files.
+test-explorer:
+	$(CARGO) build --locked -p warmset
+	sh tests/explorer.sh target/debug/warmset
+
+## Fetches the libraries of the explorer's charts again: make explorer-libraries D3=7.9.2 PLOT=0.6.17
+D3 ?= 7.9.2
+PLOT ?= 0.6.17
+explorer-libraries:
+	sh tests/explorer_libraries.sh $(D3) $(PLOT)
 
 ## A million small sets: no test's yes is disproved by any release pattern on the half grid.
 ## make exact SETS=...

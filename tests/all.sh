@@ -28,6 +28,7 @@ part clippy "$cargo" clippy --locked --workspace --all-targets -- -D warnings
 part unit "$cargo" test --locked --workspace --no-fail-fast
 if "$cargo" test --locked --workspace --no-run >"$logs/build.log" 2>&1; then
     part smoke sh tests/smoke.sh target/debug/warmset
+    part explorer sh tests/explorer.sh target/debug/warmset
 else
     echo "smoke: the command did not compile" >>"$logs/failed"
 fi

@@ -19,6 +19,7 @@
 //! | [`own`] | which of that is charged on this machine? |
 //! | [`validate`] | do sets keep here what analysis says of them? |
 //! | [`study`] | which policies keep which of many task sets? |
+//! | [`charts`], [`explore`] | its charts as files, and one page of many studies |
 //! | [`color`] | which page colors have the caches, and what are they worth? |
 //! | [`report`], [`tour`] | pages and figures of all that |
 //!
@@ -27,10 +28,12 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod charts;
 pub mod check;
 pub mod color;
 pub mod convert;
 pub mod examples;
+pub mod explore;
 pub mod generate;
 mod inputs;
 pub mod measure;

@@ -3,8 +3,7 @@
 use crate::{Charged, On, own, workers};
 use analyze::policies::Accounting;
 use model::watch::Watch;
-use model::{Duration, Error, Platform, Profile, Result, files};
-use report::Figure;
+use model::{Platform, Profile, Result, files};
 use report::schedulability::{self, Crossing, Curve};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -188,87 +187,4 @@ pub fn crossings(results: &Results) -> Vec<Crossing> {
         .filter(|(at, _)| *at != reference)
         .filter_map(|(_, curve)| schedulability::crossing(curve, curves.get(reference)?))
         .collect()
-}
-
-/// Draws the charts of a study into a directory: schedulability against utilization at each of the
-/// delays `at`, at the shortest where there are none. Returns the files.
-///
-/// # Errors
-/// The study has no such delay; a file cannot be written.
-pub fn plot(results: &Results, at: &[Duration], dir: &Path) -> Result<Vec<PathBuf>> {
-    // What is not there is said before anything is drawn.
-    let shortest = [results.delays.first().copied().unwrap_or_default()];
-    let at = if at.is_empty() { &shortest[..] } else { at };
-    let places = at
-        .iter()
-        .map(|delay| Ok((*delay, place_of(results, *delay)?)));
-    let places: Vec<(Duration, usize)> = places.collect::<Result<_>>()?;
-    let mut written = Vec::new();
-    let mut write = |mut figure: Figure| {
-        // A file has no caption beside it.
-        for note in &results.notes {
-            figure.description += " ";
-            figure.description += note;
-        }
-        let path = dir.join(format!("{}.svg", figure.id));
-        files::write(&path, figure.to_svg())?;
-        written.push(path);
-        Ok::<(), Error>(())
-    };
-    let caption = format!(
-        "{}. {} task sets for each of {} caps on the total utilization, {}. {}, {}.",
-        results.title,
-        results.sets,
-        results.shards.len(),
-        results.charged,
-        results.provenance.source,
-        results.provenance.command
-    );
-    let caption = [&results.notes[..], &[caption]].concat().join(" ");
-    if results.delays.len() > 1 {
-        let all = crossings(results);
-        let marked = all.iter().find(|c| c.falling == "G-EDF").or(all.first());
-        write(schedulability::weighted(
-            "weighted",
-            &results.title,
-            &curves(results, true, 0),
-            marked,
-            &caption,
-        )?)?;
-    }
-    for (delay, place) in places {
-        write(schedulability::by_utilization(
-            &format!("schedulability-{delay}"),
-            &format!(
-                "{}, at D = {}",
-                results.title,
-                report::words::duration(delay)
-            ),
-            results.processors,
-            &curves(results, false, place),
-            &caption,
-        )?)?;
-    }
-    Ok(written)
-}
-
-/// The place of a delay among those of a study.
-///
-/// # Errors
-/// The study has no such delay.
-fn place_of(results: &Results, delay: Duration) -> Result<usize> {
-    results
-        .delays
-        .iter()
-        .position(|d| *d == delay)
-        .ok_or_else(|| {
-            Error::new(format!("the study has no delay of {delay}"))
-                .at("--at")
-                .remedy(match (results.delays.first(), results.delays.last()) {
-                    (Some(first), Some(last)) => {
-                        format!("it has {} from {first} to {last}", results.delays.len())
-                    }
-                    _ => "run it with more delays".to_owned(),
-                })
-        })
 }

@@ -123,6 +123,29 @@ impl Axis {
         axis
     }
 
+    /// The same values by their logarithm, from `low`, which is above zero, on; ticks at 1, 2 and 5
+    /// times powers of ten, fewer where there are many.
+    #[must_use]
+    pub fn logarithmic(self, low: f64, name: impl Fn(f64) -> String) -> Axis {
+        let high = self.high.max(low * 1.001);
+        let all = |parts: &[f64]| -> Vec<f64> {
+            let decades = (0..40).map(|n| decade(low) * 10f64.powi(n));
+            let ticks = decades.flat_map(|d| parts.iter().map(move |p| p * d));
+            let inside = low * (1.0 - 1e-9)..=high * (1.0 + 1e-9);
+            ticks.filter(|tick| inside.contains(tick)).collect()
+        };
+        let ticks = [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]].map(all);
+        let few = ticks.iter().find(|ticks| ticks.len() <= MOST);
+        let ticks = few.unwrap_or(&ticks[2]);
+        Axis {
+            scale: Scale::Logarithmic,
+            low,
+            high,
+            ticks: ticks.iter().map(|at| (*at, name(*at))).collect(),
+            ..self
+        }
+    }
+
     /// Where a value lies, from 0 at the low end to 1 at the high one; outside values lie at the
     /// nearer end.
     pub fn position(&self, value: f64) -> f64 {
@@ -228,6 +251,16 @@ mod tests {
             assert_eq!(names(&axis).last(), Some(&last), "{range:?}");
         }
         assert_eq!(names(&Axis::times("", -3e3..1e3))[0], "−3 µs");
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_decimal_ticks() {
+        let load = Axis::linear("", 0.0..24.0, words::plain).logarithmic(1.0, words::plain);
+        assert_eq!(names(&load), ["1", "2", "5", "10", "20"]);
+        let wide = Axis::linear("", 0.0..1e6, words::plain).logarithmic(1.0, words::plain);
+        assert_eq!(wide.ticks.len(), 7);
+        assert_eq!(load.position(0.0), 0.0);
+        assert!((load.position(24f64.sqrt()) - 0.5).abs() < 1e-9);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! be Latin.
 
 use crate::sheet::{Paint, Place, Shape, Side, TENTHS};
-use crate::style::Ink;
+use crate::style::{Family, Ink, Print};
 use crate::svg::{CROSS, Figure};
 use model::{Error, Result};
 use tiny_skia::{
@@ -13,9 +13,19 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-/// DejaVu Sans, cut down to the characters of figures; its license lies beside it.
-const REGULAR: &[u8] = include_bytes!("../fonts/DejaVuSans-subset.ttf");
-const BOLD: &[u8] = include_bytes!("../fonts/DejaVuSans-Bold-subset.ttf");
+/// Regular and bold, cut down to the characters of figures; their license lies beside them.
+pub(crate) fn fonts(family: Family) -> [&'static [u8]; 2] {
+    match family {
+        Family::Sans => [
+            include_bytes!("../fonts/DejaVuSans-subset.ttf"),
+            include_bytes!("../fonts/DejaVuSans-Bold-subset.ttf"),
+        ],
+        Family::Serif => [
+            include_bytes!("../fonts/DejaVuSerif-subset.ttf"),
+            include_bytes!("../fonts/DejaVuSerif-Bold-subset.ttf"),
+        ],
+    }
+}
 
 /// The most pixels of a picture along one side.
 const MOST: f64 = 20_000.0;
@@ -27,6 +37,18 @@ impl Figure {
     /// # Errors
     /// A scale that makes no picture or one too large.
     pub fn to_png(&self, scale: f64) -> Result<Vec<u8>> {
+        self.to_png_as(&Print {
+            scale,
+            ..Print::default()
+        })
+    }
+
+    /// The same in another family of fonts.
+    ///
+    /// # Errors
+    /// As [`to_png`](Self::to_png).
+    pub fn to_png_as(&self, print: &Print) -> Result<Vec<u8>> {
+        let scale = print.scale;
         let (width, height) = (self.width * scale, self.height * scale);
         let bad = || {
             Error::new(format!(
@@ -39,9 +61,10 @@ impl Figure {
         }
         let mut pixmap = Pixmap::new(width.ceil() as u32, height.ceil() as u32).ok_or_else(bad)?;
         pixmap.fill(Color::WHITE);
+        let [regular, bold] = fonts(print.family);
         let fonts = Fonts {
-            regular: face(REGULAR)?,
-            bold: face(BOLD)?,
+            regular: face(regular)?,
+            bold: face(bold)?,
         };
         // Shapes count in tenths of a pixel.
         let mut canvas = Canvas {
@@ -330,9 +353,9 @@ mod tests {
 
     #[test]
     fn every_character_of_figures_is_in_the_fonts() {
-        for bytes in [REGULAR, BOLD] {
+        for bytes in [Family::Sans, Family::Serif].into_iter().flat_map(fonts) {
             let face = face(bytes).unwrap();
-            for c in "aZ09 µ−–’%(),.:;/=≥≤×°".chars() {
+            for c in "aZ09 µ−–’%(),.:;/=≥≤×°ξδΣ".chars() {
                 assert!(face.glyph_index(c).is_some(), "{c}");
             }
         }

@@ -20,6 +20,33 @@ pub struct Curve {
     pub band: Vec<(f64, f64, f64)>,
 }
 
+/// How a chart looks: its panel's width and what is on it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Form {
+    /// Width in pixels of the figure, in which small text has 12.
+    pub width: f64,
+    /// Does the title stand above the panel?
+    pub title: bool,
+    /// Are 95 % confidence intervals shaded?
+    pub bands: bool,
+    /// Does x lie by its logarithm? A point at 0 is left out then.
+    pub log_x: bool,
+    /// Does y lie by its logarithm? Shares of 0 lie at the floor.
+    pub log_y: bool,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Form {
+            width: 470.0,
+            title: true,
+            bands: true,
+            log_x: false,
+            log_y: false,
+        }
+    }
+}
+
 /// Where one policy falls below what another one reaches without any delay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crossing {
@@ -65,11 +92,30 @@ pub fn by_utilization(
     curves: &[Curve],
     caption: &str,
 ) -> Result<Figure> {
+    by_utilization_as(&Form::default(), id, title, m, curves, caption)
+}
+
+/// The same in another form.
+///
+/// # Errors
+/// As [`Sketch::draw`].
+pub fn by_utilization_as(
+    form: &Form,
+    id: &str,
+    title: &str,
+    m: u32,
+    curves: &[Curve],
+    caption: &str,
+) -> Result<Figure> {
     let x = Axis::linear(
         "total utilization U",
         0.0..f64::from(m.max(1)),
         words::plain,
     );
+    let x = match least(curves).filter(|_| form.log_x) {
+        Some(low) => x.logarithmic(low, words::plain),
+        None => x,
+    };
     let description = describe(curves, |curve| {
         let half = curve
             .points
@@ -81,6 +127,7 @@ pub fn by_utilization(
         ))
     });
     chart(
+        form,
         id,
         title,
         x,
@@ -101,6 +148,21 @@ pub fn by_utilization(
 /// # Errors
 /// As [`Sketch::draw`].
 pub fn weighted(
+    id: &str,
+    title: &str,
+    curves: &[Curve],
+    crossing: Option<&Crossing>,
+    caption: &str,
+) -> Result<Figure> {
+    weighted_as(&Form::default(), id, title, curves, crossing, caption)
+}
+
+/// The same in another form.
+///
+/// # Errors
+/// As [`Sketch::draw`].
+pub fn weighted_as(
+    form: &Form,
     id: &str,
     title: &str,
     curves: &[Curve],
@@ -148,7 +210,14 @@ pub fn weighted(
         "cache-related delay D of one preemption or migration",
         0.0..longest,
     );
+    let x = match least(curves).filter(|_| form.log_x) {
+        Some(low) => x.logarithmic(low, |at| {
+            words::time_rounded(model::Delay::from_nanos_f64(at))
+        }),
+        None => x,
+    };
     chart(
+        form,
         id,
         title,
         x,
@@ -164,6 +233,26 @@ pub fn weighted(
     .draw()
 }
 
+/// The least x above zero: where a logarithmic axis begins.
+fn least(curves: &[Curve]) -> Option<f64> {
+    let xs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.0));
+    xs.filter(|x| *x > 0.0).min_by(f64::total_cmp)
+}
+
+/// The curves as they are drawn in this form.
+fn formed(form: &Form, curves: &[Curve]) -> Vec<Curve> {
+    let inside = |x: f64| !form.log_x || x > 0.0;
+    let curve = |c: &Curve| Curve {
+        policy: c.policy.clone(),
+        points: c.points.iter().filter(|p| inside(p.0)).copied().collect(),
+        band: match form.bands {
+            true => c.band.iter().filter(|b| inside(b.0)).copied().collect(),
+            false => Vec::new(),
+        },
+    };
+    curves.iter().map(curve).collect()
+}
+
 fn describe(curves: &[Curve], what: impl Fn(&Curve) -> Option<String>) -> String {
     let parts: Vec<String> = curves
         .iter()
@@ -177,7 +266,19 @@ fn describe(curves: &[Curve], what: impl Fn(&Curve) -> Option<String>) -> String
 }
 
 /// The axis of shares, with room for these marks.
-fn shares(label: &str, marks: &[Layer]) -> Axis {
+fn shares(form: &Form, label: &str, marks: &[Layer], curves: &[Curve]) -> Axis {
+    if form.log_y {
+        let ys = curves.iter().flat_map(|c| c.points.iter().map(|p| p.1));
+        let low = ys.filter(|y| *y > 0.0).fold(0.1, f64::min);
+        let mut y = Axis::linear(label, 0.0..1.02, words::plain);
+        y.high = match marks.is_empty() {
+            true => 1.05,
+            false => 2.0,
+        };
+        let mut y = y.logarithmic(low / 1.2, words::plain);
+        y.ticks.retain(|(at, _)| *at <= 1.0 + 1e-9);
+        return y;
+    }
     // A note on a point near the top needs room above it.
     let crowded = marks
         .iter()
@@ -239,6 +340,7 @@ fn curve_layers(curves: &[Curve]) -> Vec<Layer> {
 
 #[allow(clippy::too_many_arguments)] // one caller for each of two figures
 fn chart(
+    form: &Form,
     id: &str,
     title: &str,
     x: Axis,
@@ -248,24 +350,31 @@ fn chart(
     description: String,
     (caption, bands): (&str, &str),
 ) -> Sketch {
+    let zero = |c: &Curve| c.points.iter().any(|p| p.0 <= 0.0);
+    let zero = match form.log_x && curves.iter().any(zero) {
+        true => "0 has no place on the logarithmic x axis.",
+        false => "",
+    };
+    let curves = &formed(form, curves)[..];
     let bands = match curves.iter().any(|c| !c.band.is_empty()) {
         true => bands,
         false => "",
     };
     let mut layers = curve_layers(curves);
-    let y = shares(label, &marks);
+    let y = shares(form, label, &marks, curves);
+    let said: Vec<&str> = [bands, zero].into_iter().filter(|s| !s.is_empty()).collect();
+    let remark = said.join(" ");
+    // A wide figure grows less in height, and a narrow one stays high enough for its axes.
+    let height = 350.0 * (form.width / 470.0).clamp(0.7, 1.4);
     layers.extend(marks);
     Sketch {
         id: id.to_owned(),
         title: title.to_owned(),
         description,
-        caption: match bands {
-            "" => caption.to_owned(),
-            _ => format!("{caption} {bands}"),
-        },
-        remark: bands.to_owned(),
+        caption: format!("{caption} {remark}").trim_end().to_owned(),
+        remark,
         columns: 1,
-        panel: (470.0, 350.0),
+        panel: (form.width, height),
         legend: curves
             .iter()
             .enumerate()
@@ -275,7 +384,10 @@ fn chart(
             })
             .collect(),
         panels: vec![Panel {
-            title: title.to_owned(),
+            title: match form.title {
+                true => title.to_owned(),
+                false => String::new(),
+            },
             description: String::new(),
             x,
             y,

@@ -9,8 +9,46 @@ use model::Resumption;
 use plotters::style::RGBColor;
 use std::fmt::Write;
 
-/// The fonts to try, a generic one last. The first two are what this crate's PNG writer carries.
-pub const FONTS: &str = "'DejaVu Sans', Verdana, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
+/// A family of fonts. This crate carries the first font of each, regular and bold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Family {
+    /// Without serifs: DejaVu Sans.
+    #[default]
+    Sans,
+    /// With serifs: DejaVu Serif.
+    Serif,
+}
+
+impl Family {
+    /// The fonts to try, a generic one last.
+    pub fn fonts(self) -> &'static str {
+        match self {
+            Family::Sans => {
+                "'DejaVu Sans', Verdana, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+            }
+            Family::Serif => "'DejaVu Serif', Georgia, 'Times New Roman', Times, serif",
+        }
+    }
+}
+
+/// How a finished figure is written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Print {
+    /// Its size: pixels of the file (96 to an inch) for each of the figure's.
+    pub scale: f64,
+    /// Its fonts.
+    pub family: Family,
+}
+
+impl Default for Print {
+    fn default() -> Self {
+        Print {
+            scale: 1.0,
+            family: Family::Sans,
+        }
+    }
+}
+
 /// Text size of tick labels, legends and notes, in pixels of the figure.
 pub const SMALL: f64 = 12.0;
 /// Text size of axis titles and panel titles, in pixels of the figure.

@@ -4,7 +4,7 @@
 //! its ink, for those that do: that is how one figure is light on paper and dark on a dark screen.
 
 use crate::sheet::{Paint, Place, Shape, Side};
-use crate::style::{FONTS, Ink, dark_rules};
+use crate::style::{Ink, Print, dark_rules};
 use std::fmt::Write;
 
 /// A finished figure: what to say about it, and what is on it.
@@ -29,19 +29,31 @@ pub struct Figure {
 impl Figure {
     /// The SVG as a file of its own, light on paper and dark on a dark screen.
     pub fn to_svg(&self) -> String {
-        self.write(&format!("<style>{}</style>\n", dark_rules()))
+        self.to_svg_as(&Print::default())
+    }
+
+    /// The same in another size and family of fonts.
+    pub fn to_svg_as(&self, print: &Print) -> String {
+        self.write(&format!("<style>{}</style>\n", dark_rules()), print)
+    }
+
+    /// The SVG for paper: always light, without a style sheet.
+    pub(crate) fn to_paper_svg(&self, print: &Print) -> String {
+        self.write("", print)
     }
 
     /// The SVG to stand within a page that has [`dark_rules`] in its own style sheet.
     pub fn to_inline_svg(&self) -> String {
-        self.write("")
+        self.write("", &Print::default())
     }
 
-    fn write(&self, style: &str) -> String {
+    fn write(&self, style: &str, print: &Print) -> String {
         let (id, w, h) = (escape(&self.id), self.width, self.height);
+        let size = |pixels: f64| (pixels * print.scale * 1000.0).round() / 1000.0;
+        let (wide, high, fonts) = (size(w), size(h), print.family.fonts());
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \
-             aria-labelledby=\"{id}-title {id}-desc\" font-family=\"{FONTS}\" class=\"figure\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{wide}\" height=\"{high}\" role=\"img\" \
+             aria-labelledby=\"{id}-title {id}-desc\" font-family=\"{fonts}\" class=\"figure\">\n\
              <title id=\"{id}-title\">{}</title>\n<desc id=\"{id}-desc\">{}</desc>\n{style}",
             escape(&self.title),
             escape(&self.description)

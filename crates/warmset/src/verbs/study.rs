@@ -2,8 +2,9 @@
 
 use crate::Answer;
 use crate::console::{self, Console, Format};
-use crate::options::{Accounted, Charged, On, Printed, directory};
-use app::study::{Options, crossings, curves, plot};
+use crate::options::{Accounted, Charged, On, Printed, directory, new_file};
+use app::charts::{self, Family, Length, plot};
+use app::study::{Options, crossings, curves};
 use model::table::{Look, Table};
 use model::{Duration, Result};
 use std::num::NonZeroUsize;
@@ -20,6 +21,7 @@ Examples:
   warmset study plot fig5 --at 500us
   warmset study run ospert10-fig5 --shard 3/16 -o share3
   warmset study merge share1 share2 share3 -o fig5
+  warmset study explore fig5 light -o explorer.html
 
 A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D, which of them each \
 policy keeps. S(U, D) is the share kept; W(D) weighs it by U and is one number for a policy and a delay. With \
@@ -43,6 +45,8 @@ enum Action {
     Plot(PlotArgs),
     /// Put the shares of a study together
     Merge(MergeArgs),
+    /// Write one page that shows any number of studies: charts, tables, where A beats B
+    Explore(ExploreArgs),
 }
 
 const PLATFORM: &str = "A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file; caps above what it has \
@@ -110,7 +114,9 @@ struct MergeArgs {
 }
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example: warmset study plot fig5 --at 0us --at 500us")]
+#[command(after_help = "Examples:
+  warmset study plot fig5 --at 0us --at 500us
+  warmset study plot fig5 --pdf --width 3.5in --font serif --font-size 7pt --no-title -o paper")]
 struct PlotArgs {
     /// A directory that `warmset study run -o` made
     #[arg(value_name = "DIR")]
@@ -121,6 +127,77 @@ struct PlotArgs {
     /// Write the charts here [default: beside the results]
     #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
+    /// Write PDF, too
+    #[arg(long)]
+    pdf: bool,
+    /// Write PNG, too, at 300 pixels an inch
+    #[arg(long)]
+    png: bool,
+    /// Width on paper, such as `3.5in` or `89mm` [default: 470px]
+    #[arg(long, value_name = "LENGTH")]
+    width: Option<Length>,
+    /// The fonts
+    #[arg(long, value_enum, default_value_t = Font::Sans)]
+    font: Font,
+    /// Size of tick labels and legends, such as `8pt` [default: 9pt]
+    #[arg(long, value_name = "LENGTH")]
+    font_size: Option<Length>,
+    /// No title above the chart
+    #[arg(long)]
+    no_title: bool,
+    /// No confidence bands
+    #[arg(long)]
+    no_bands: bool,
+    /// An axis by its logarithm; may be given twice
+    #[arg(long, value_enum, value_name = "AXIS")]
+    log: Vec<AxisName>,
+}
+
+/// A family of fonts.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Font {
+    Sans,
+    Serif,
+}
+
+/// An axis of a chart.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum AxisName {
+    X,
+    Y,
+}
+
+impl PlotArgs {
+    fn options(&self) -> charts::Options {
+        charts::Options {
+            at: self.at.clone(),
+            width: self.width,
+            font_size: self.font_size,
+            family: match self.font {
+                Font::Sans => Family::Sans,
+                Font::Serif => Family::Serif,
+            },
+            no_title: self.no_title,
+            no_bands: self.no_bands,
+            log_x: self.log.contains(&AxisName::X),
+            log_y: self.log.contains(&AxisName::Y),
+            pdf: self.pdf,
+            png: self.png,
+        }
+    }
+}
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset study explore fig5 light heavy -o explorer.html")]
+struct ExploreArgs {
+    /// Directories that `warmset study run -o` made
+    #[arg(value_name = "DIR", required = true)]
+    results: Vec<PathBuf>,
+    /// The page, which holds everything within itself
+    #[arg(short, long, value_name = "FILE", default_value = "explorer.html", value_parser = new_file)]
+    output: PathBuf,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// Runs the verb.
@@ -138,10 +215,20 @@ pub fn run(args: Args) -> Result<Answer> {
             let results = study::load(&args.results)?;
             let written = plot(
                 &results,
-                &args.at,
+                &args.options(),
                 args.output.as_ref().unwrap_or(&args.results),
             )?;
             console::print(&lines(&written))?;
+        }
+        Action::Explore(args) => {
+            let written = app::explore::make(&app::explore::Options {
+                dirs: args.results,
+                output: args.output,
+            })?;
+            match args.printed.format() {
+                Format::Json => console::print_json(&written)?,
+                Format::Table => console::print(&lines(&[written.page]))?,
+            }
         }
     }
     Ok(Answer::Yes)
@@ -193,7 +280,7 @@ fn show(results: &Results, format: Format, output: Option<&Path>) -> Result<()> 
         Format::Table => console::show(&table(results, console::look()))?,
     }
     if let Some(dir) = output {
-        let written = plot(results, &[], dir)?;
+        let written = plot(results, &charts::Options::default(), dir)?;
         if format == Format::Table {
             console::print(&format!("\n{}", lines(&written)))?;
         }
