@@ -22,7 +22,7 @@ use std::path::Path;
 /// The built-in profiles: name and text.
 const PROFILES: [(&str, &str); 1] = [("xeon-l7455", include_str!("../data/xeon-l7455.toml"))];
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "version",
     "platform",
     "provenance",
