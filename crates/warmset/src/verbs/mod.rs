@@ -12,6 +12,7 @@ mod find;
 mod generate;
 mod measure;
 mod measure_overheads;
+mod measure_scheduled;
 mod platform;
 mod policies;
 mod profile;
