@@ -3,6 +3,7 @@
 
 mod charts;
 pub mod overheads;
+pub mod scheduled;
 
 use crate::pages;
 use ::measure::cpmd::{self, Outcome};

@@ -1,7 +1,7 @@
 //! `warmset measure`: what this machine costs: cache-related preemption and migration delays, and
 //! overheads of the scheduler.
 
-use super::measure_overheads as overheads;
+use super::{measure_overheads as overheads, measure_scheduled as scheduled};
 use crate::console::{self, Console, Format};
 use crate::options::{Printed, Seed, directory};
 use crate::{Answer, command};
@@ -10,7 +10,7 @@ use ::measure::plan::Options;
 use ::measure::ratio::WriteRatio;
 use ::measure::summary;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use model::{Bytes, CpuSet, Duration, Load, Result};
+use model::{Bytes, CpuSet, Duration, Error, Load, Result};
 use std::path::{Path, PathBuf};
 
 /// Options of `warmset measure`.
@@ -31,6 +31,10 @@ A thread of the highest real-time priority that lets the system live walks throu
 leaves its processor for a random time, resumes on a random processor, and walks through it again. The delay is the \
 difference between the last walk and the warm one. docs/measuring.md says how to read the numbers.
 
+With --method schedule-sensitive the walks are those of jobs in task sets that the engine schedules under each \
+policy; docs/measuring-scheduled.md. Files are then profile.toml (what is in it stays), scheduled.parquet, \
+scheduled.json, scheduled.svg, and scheduled.part while it runs.
+
 Files in DIR: profile.toml, for `check` and `study`; samples.parquet, every sample, the discarded ones too with their \
 cause; measurement.part while it runs. They appear complete, or not at all.
 
@@ -43,7 +47,8 @@ is 130; the same command with --resume goes on. A second Ctrl-C ends at once; --
 Examples:
   warmset measure cpmd -o out --quick
   warmset measure cpmd -o out --samples 5000 --write-ratio 0,1/128,1/64,1/16,1/4,1/2,1
-  warmset measure cpmd -o out --wss 64KiB,256KiB --load idle --cpus 0-3"
+  warmset measure cpmd -o out --wss 64KiB,256KiB --load idle --cpus 0-3
+  warmset measure cpmd -o out --method schedule-sensitive --policy p-edf,g-edf --quick"
     )]
     Cpmd(CpmdArgs),
     /// Measure what the scheduler costs under each policy, by number of tasks
@@ -60,6 +65,10 @@ struct CpmdArgs {
     /// Directory for the results
     #[arg(short, long, value_name = "DIR", alias = "out", value_parser = directory)]
     output: PathBuf,
+    /// How samples are taken: by a thread that leaves by itself, or by jobs in task sets that the
+    /// engine schedules (at most three minutes with --quick)
+    #[arg(long, value_enum, default_value_t = Method::Synthetic)]
+    method: Method,
     /// About a minute: working sets up to twice the level-2 cache, preemptions up to 5 ms, fewer
     /// samples
     #[arg(long)]
@@ -92,12 +101,23 @@ struct CpmdArgs {
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
     #[command(flatten)]
+    scheduled: scheduled::Args,
+    #[command(flatten)]
     seed: Seed,
     /// Go on with an interrupted measurement in DIR; the other options must be the same
     #[arg(long)]
     resume: bool,
     #[command(flatten)]
     printed: Printed,
+}
+
+/// How samples are taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Method {
+    /// A thread triggers preemptions and migrations itself (000 §3.2)
+    Synthetic,
+    /// Jobs in task sets that the engine schedules (000 §3.1)
+    ScheduleSensitive,
 }
 
 /// Which loads are measured.
@@ -130,6 +150,10 @@ pub fn run(args: Args) -> Result<Answer> {
 }
 
 fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
+    if args.method == Method::ScheduleSensitive {
+        return run_scheduled(args);
+    }
+    args.scheduled.refuse()?;
     let dir = args.output.clone();
     let options = Options {
         out: args.output,
@@ -153,6 +177,31 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
     }
     app::measure::complete(&outcome, &dir)?;
     Ok(Answer::Yes)
+}
+
+fn run_scheduled(args: CpmdArgs) -> Result<Answer> {
+    let given = [
+        ("--samples", args.samples.is_some()),
+        ("--max-preemption", args.max_preemption.is_some()),
+        ("--cpus", args.cpus.is_some()),
+    ];
+    if let Some((name, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::new("this is an option of the synthetic method")
+            .at(name)
+            .remedy("leave it out: here the schedule decides, on all processors"));
+    }
+    let options = scheduled::Options {
+        out: args.output,
+        quick: args.quick,
+        wss: args.wss,
+        write_ratios: args.write_ratio,
+        loads: args.load.list(),
+        seed: args.seed.seed,
+        resume: args.resume,
+        command: command::whole(),
+        ..scheduled::Options::default()
+    };
+    scheduled::run(args.scheduled, options, args.printed)
 }
 
 fn as_text(outcome: &Outcome) -> String {

@@ -67,7 +67,7 @@ pub struct Args {
 }
 
 /// Shorter runs have no job of many tasks.
-fn length(text: &str) -> Result<Duration> {
+pub fn length(text: &str) -> Result<Duration> {
     let length: Duration = text.parse()?;
     match length >= Duration::from_millis(100) && length <= Duration::from_secs(3600) {
         true => Ok(length),

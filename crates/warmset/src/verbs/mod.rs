@@ -14,6 +14,7 @@ mod generate;
 mod manual;
 mod measure;
 mod measure_overheads;
+mod measure_scheduled;
 mod platform;
 mod policies;
 mod profile;
