@@ -105,7 +105,7 @@ impl<C: Clock, P: Fn() -> News> Jobs<C, P> {
         let began = (self.page)();
         if self.needs > self.limit {
             // It works as long as others do.
-            self.keep_warm(end, began, stop);
+            self.keep_warm(end, (self.clock.glance(), began), stop);
             return Err(Why::TooShort);
         }
         self.set.area().flush();
@@ -119,6 +119,7 @@ impl<C: Clock, P: Fn() -> News> Jobs<C, P> {
         let first = realtime::switches().involuntary;
         self.walk(Phase::Warm);
         let in_warm = realtime::switches().involuntary - first;
+        let stamp = self.clock.glance();
         let warm = (self.page)();
         // The last walk takes as long as the first one where nothing has stayed.
         let rest = self.length(&self.cold);
@@ -140,7 +141,7 @@ impl<C: Clock, P: Fn() -> News> Jobs<C, P> {
         if account.warm.is_none() || warm.times() != began.times() {
             return rule::decide(&account).and(Err(Why::Early));
         }
-        let Some(left) = self.keep_warm(until, warm, stop) else {
+        let Some(left) = self.keep_warm(until, (stamp, warm), stop) else {
             return Err(Why::NotPreempted);
         };
         let second = realtime::switches().involuntary;
@@ -168,7 +169,13 @@ impl<C: Clock, P: Fn() -> News> Jobs<C, P> {
     }
 
     /// Touches word after word until the page has news, or the thread has executed until `until`.
-    fn keep_warm(&self, until: Duration, known: News, stop: &AtomicBool) -> Option<Left> {
+    /// `known`: what the page said last, and a stamp from before it was read.
+    ///
+    /// The job was still there at the stamp before the last look without news. A stamp from between
+    /// that look and the one with news may be from after the preemption: reading the clock takes
+    /// most of the loop.
+    fn keep_warm(&self, until: Duration, known: (Stamp, News), stop: &AtomicBool) -> Option<Left> {
+        let (mut there, known) = known;
         let mut line = 0;
         while thread_time() < until && !stop.load(Ordering::Relaxed) {
             for _ in 0..TOUCHES {
@@ -178,11 +185,12 @@ impl<C: Clock, P: Fn() -> News> Jobs<C, P> {
                 let news = (self.page)();
                 if news.times() != known.times() {
                     return Some(Left {
-                        stamp,
+                        stamp: there,
                         news,
                         stamp_back: self.clock.stamp(),
                     });
                 }
+                there = stamp;
             }
         }
         None
@@ -273,6 +281,42 @@ mod tests {
         assert_eq!((taken.from, taken.to), (cpu, cpu));
         assert_eq!(taken.evidence.post.total(), taken.post.nanos());
         assert!(!taken.warm.is_zero() && !taken.cold.is_zero());
+    }
+
+    /// Reading the clock takes most of the loop, so that most preemptions fall between a look and
+    /// the next reading of the clock.
+    #[test]
+    fn a_job_that_is_away_between_two_looks_confirms_how_long() {
+        let cpu = current_cpu();
+        realtime::pin_to(cpu).unwrap();
+        let tools = Tools {
+            clock: Monotonic,
+            calibration: Calibration::of(Monotonic, Duration::from_millis(2)).unwrap(),
+            witness: Witness::blind(),
+        };
+        let (looks, away) = (AtomicU64::new(0), AtomicU64::new(0));
+        let page = move || {
+            let look = looks.fetch_add(1, Ordering::Relaxed);
+            let length = away.load(Ordering::Relaxed);
+            if look == 500 {
+                let left = std::time::Instant::now();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                away.store(left.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            }
+            News {
+                preemptions: u64::from(look > 500),
+                length,
+                processor: cpu,
+                ..News::default()
+            }
+        };
+        let (wss, limit) = (Bytes::from_kib(16), Duration::from_secs(1));
+        let given = Given::default();
+        let ratio = WriteRatio::DEFAULT;
+        let mut jobs = Jobs::new(&tools, wss, ratio, limit, page, Arc::clone(&given)).unwrap();
+        jobs.job(&AtomicBool::new(false));
+        let taken = only(&given).unwrap();
+        assert!(taken.preempted >= taken.asked, "{taken:?}");
     }
 
     #[test]
