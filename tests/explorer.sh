@@ -18,7 +18,8 @@ browser() { command -v chromium || command -v chromium-browser; }
 node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' 2>/dev/null ||
     not_run "there is no Node.js of version 20 or later"
 command -v npm >/dev/null || not_run "there is no npm"
-if ! browser >/dev/null && [ "${CI:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+if ! browser >/dev/null && [ "${CI:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
+then
     { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || :
 fi
 CHROMIUM=$(browser) || not_run "there is no Chromium: install the package chromium"

@@ -5,7 +5,9 @@ set -eu
 to=$(cd "$(dirname "$0")/../crates/report/src/explorer/vendor" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$work" && npm init -y >/dev/null && npm install --ignore-scripts "d3@$1" "@observablehq/plot@$2")
+cd "$work"
+npm init -y >/dev/null
+npm install --ignore-scripts "d3@$1" "@observablehq/plot@$2"
 modules=$work/node_modules
 cp "$modules/d3/dist/d3.min.js" "$modules/@observablehq/plot/dist/plot.umd.min.js" "$to"
 {

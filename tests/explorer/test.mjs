@@ -12,12 +12,20 @@ import assert from "node:assert/strict";
 const [page, ...dirs] = process.argv.slice(2);
 const url = pathToFileURL(resolve(page)).href;
 const results = dirs.map((dir) => JSON.parse(readFileSync(join(dir, "results.json"), "utf8")));
-const executablePath = process.env.CHROMIUM
-  ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => existsSync(path));
+const executablePath =
+  process.env.CHROMIUM ??
+  ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => existsSync(path));
 const shots = process.env.SHOTS;
 if (shots) mkdirSync(shots, { recursive: true });
-const args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync", "--no-first-run"];
+const args = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+];
 
 const DESK = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true };
@@ -27,8 +35,12 @@ let number = 0;
 // A page of its own in a browser with a fresh profile; errors on its console fail the test.
 async function open(options, hash = "") {
   number += 1;
-  const context = await chromium.launchPersistentContext(join(profile, String(number)),
-    { executablePath, args, acceptDownloads: true, ...options });
+  const context = await chromium.launchPersistentContext(join(profile, String(number)), {
+    executablePath,
+    args,
+    acceptDownloads: true,
+    ...options,
+  });
   const tab = context.pages()[0] ?? (await context.newPage());
   const errors = [];
   tab.on("console", (message) => message.type() === "error" && errors.push(message.text()));
@@ -38,18 +50,32 @@ async function open(options, hash = "") {
   });
   await tab.goto(url + hash);
   await tab.waitForFunction(() => document.documentElement.dataset.ready);
-  return { tab, close: async () => { await context.close(); assert.deepEqual(errors, []); } };
+  return {
+    tab,
+    close: async () => {
+      await context.close();
+      assert.deepEqual(errors, []);
+    },
+  };
 }
-const shot = (tab, name) => shots && tab.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+const shot = (tab, name) =>
+  shots && tab.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
 const data = (tab, name) => tab.evaluate((n) => Number(document.documentElement.dataset[n]), name);
-const valuesOf = (tab, id = "values") => tab.$$eval(`#${id} tbody tr`, (rows) =>
-  Object.fromEntries(rows.map((r) => [r.cells[0].textContent, Number(r.cells[1].textContent)])));
+const valuesOf = (tab, id = "values") =>
+  tab.$$eval(`#${id} tbody tr`, (rows) =>
+    Object.fromEntries(rows.map((r) => [r.cells[0].textContent, Number(r.cells[1].textContent)])),
+  );
 function same(shown, study, at) {
   const { policies } = results[study];
-  assert.deepEqual(Object.keys(shown), policies.map((p) => p.policy));
+  assert.deepEqual(
+    Object.keys(shown),
+    policies.map((p) => p.policy),
+  );
   for (const p of policies) {
-    assert.ok(Math.abs(shown[p.policy] - p.weighted[at]) < 0.00051,
-      `${p.policy}: ${shown[p.policy]} is not ${p.weighted[at]}`);
+    assert.ok(
+      Math.abs(shown[p.policy] - p.weighted[at]) < 0.00051,
+      `${p.policy}: ${shown[p.policy]} is not ${p.weighted[at]}`,
+    );
   }
 }
 const textOf = async (download) => readFileSync(await download.path(), "utf8");
@@ -64,7 +90,9 @@ const tests = {
     assert.match(await tab.getAttribute("#at", "aria-valuetext"), /^500 µs$/);
     assert.match(await tab.textContent("#said"), /D = 500 µs/);
     await shot(tab, "light");
-    console.log(`# opened in ${await data(tab, "ready")} ms, answered in ${await data(tab, "answered")} ms`);
+    console.log(
+      `# opened in ${await data(tab, "ready")} ms, answered in ${await data(tab, "answered")} ms`,
+    );
     await close();
   },
   async "every control is reached by the Tab key and has a name"() {
@@ -74,18 +102,26 @@ const tests = {
     const reached = new Set();
     for (let i = 0; i < wanted + 40; i += 1) {
       await tab.keyboard.press("Tab");
-      reached.add(await tab.evaluate((all) => {
-        const e = document.activeElement;
-        return e.matches(all) ? [...document.querySelectorAll(all)].indexOf(e) : -1;
-      }, controls));
+      reached.add(
+        await tab.evaluate((all) => {
+          const e = document.activeElement;
+          return e.matches(all) ? [...document.querySelectorAll(all)].indexOf(e) : -1;
+        }, controls),
+      );
     }
     reached.delete(-1);
     assert.equal(reached.size, wanted);
-    const unnamed = await tab.$$eval("button,select,input", (all) => all.filter((e) =>
-      !(e.labels?.length || e.textContent.trim() || e.getAttribute("aria-label"))).length);
+    const unnamed = await tab.$$eval(
+      "button,select,input",
+      (all) =>
+        all.filter(
+          (e) => !(e.labels?.length || e.textContent.trim() || e.getAttribute("aria-label")),
+        ).length,
+    );
     assert.equal(unnamed, 0);
     const charts = await tab.$$eval("#charts svg[role=img], #map svg[role=img]", (all) =>
-      all.map((svg) => svg.getAttribute("aria-label")));
+      all.map((svg) => svg.getAttribute("aria-label")),
+    );
     assert.equal(charts.length, 3);
     assert.match(charts[0], /P-EDF goes from 0\.\d+ to 0\.\d+/);
     await close();
@@ -95,7 +131,8 @@ const tests = {
     await tab.selectOption("#other", "1");
     await tab.uncheck('[data-policy="G-EDF"]');
     await tab.check("#log");
-    const left = await valuesOf(tab), right = await valuesOf(tab, "values-2");
+    const left = await valuesOf(tab),
+      right = await valuesOf(tab, "values-2");
     assert.ok(!("G-EDF" in left) && "P-EDF" in right);
     assert.ok(Math.abs(right["P-EDF"] - results[1].policies[0].weighted[0]) < 0.00051);
     await shot(tab, "beside");
@@ -111,22 +148,31 @@ const tests = {
     const { tab, close } = await open(DESK);
     await tab.click('[data-figure="schedulability"] summary');
     const first = await tab.$$eval('[data-figure="schedulability"] tbody tr', (rows) =>
-      rows.map((r) => Number(r.cells[1].textContent)));
+      rows.map((r) => Number(r.cells[1].textContent)),
+    );
     const { accepted } = results[0].policies[0];
-    assert.deepEqual(first, accepted.map((row) => Number((row[0] / results[0].sets).toFixed(3))));
+    assert.deepEqual(
+      first,
+      accepted.map((row) => Number((row[0] / results[0].sets).toFixed(3))),
+    );
     await close();
   },
   async "the map tells where A beats B, and its rows choose a scenario"() {
     const { tab, close } = await open(DESK);
     await tab.selectOption("#a", "G-EDF");
     await tab.selectOption("#b", "P-EDF");
-    const rows = await tab.$$eval("#map-table tbody tr", (all) => all.map((r) =>
-      [...r.cells].map((c) => c.textContent)));
+    const rows = await tab.$$eval("#map-table tbody tr", (all) =>
+      all.map((r) => [...r.cells].map((c) => c.textContent)),
+    );
     assert.equal(rows.length, results.length);
     results.forEach((study, i) => {
-      const [p, g] = ["P-EDF", "G-EDF"].map((name) => study.policies.find((x) => x.policy === name));
-      if (rows[i][1] !== "nowhere") assert.ok(study.delays_ns.some((_, d) => g.weighted[d] > p.weighted[d]));
-      if (rows[i][2] !== "nowhere") assert.ok(study.delays_ns.some((_, d) => p.weighted[d] > g.weighted[d]));
+      const [p, g] = ["P-EDF", "G-EDF"].map((name) =>
+        study.policies.find((x) => x.policy === name),
+      );
+      if (rows[i][1] !== "nowhere")
+        assert.ok(study.delays_ns.some((_, d) => g.weighted[d] > p.weighted[d]));
+      if (rows[i][2] !== "nowhere")
+        assert.ok(study.delays_ns.some((_, d) => p.weighted[d] > g.weighted[d]));
     });
     assert.ok(rows.some((row) => row[1] !== "nowhere" || row[2] !== "nowhere"));
     await tab.focus('[data-scenario="1"]');
@@ -141,7 +187,10 @@ const tests = {
     const { policies, caps, delays_ns: delays } = results[0];
     assert.equal(lines.length, 1 + policies.length * caps.length * delays.length);
     assert.match(lines[0], /policy,cap,D_ns,sets,accepted,schedulability,low,high$/);
-    const [svg] = await Promise.all([tab.waitForEvent("download"), tab.click('[data-save="weighted"]')]);
+    const [svg] = await Promise.all([
+      tab.waitForEvent("download"),
+      tab.click('[data-save="weighted"]'),
+    ]);
     const figure = await textOf(svg);
     assert.match(figure, /^<svg[^>]* xmlns="http:\/\/www.w3.org\/2000\/svg"/);
     assert.ok(!figure.includes("var(--") && figure.includes("P-EDF"));
@@ -159,10 +208,18 @@ const tests = {
   },
   async "a phone shows everything without moving the page sideways"() {
     const { tab, close } = await open(PHONE);
-    const [inside, outside] = await tab.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    const [inside, outside] = await tab.evaluate(() => [
+      document.documentElement.scrollWidth,
+      innerWidth,
+    ]);
     assert.ok(inside <= outside, `${inside} is wider than ${outside}`);
-    const charts = await tab.$$eval("#charts svg[role=img]", (all) => all.map((e) => e.getBoundingClientRect().width));
-    assert.ok(charts.every((width) => width > 250 && width <= 375), String(charts));
+    const charts = await tab.$$eval("#charts svg[role=img]", (all) =>
+      all.map((e) => e.getBoundingClientRect().width),
+    );
+    assert.ok(
+      charts.every((width) => width > 250 && width <= 375),
+      String(charts),
+    );
     await shot(tab, "phone");
     await close();
   },

@@ -1,5 +1,5 @@
 //! The charts of a study as files: W(D), and S(U) at some delays (000 §5, Fig. 5; 002 §6.3), as
-//! SVG, PDF and PNG, in the form that a paper asks for.
+//! SVG and PNG, in the form that a paper asks for.
 
 use crate::study::{crossings, curves};
 use model::{Duration, Error, Result, files};
@@ -29,8 +29,6 @@ pub struct Options {
     pub log_x: bool,
     /// The y axis by its logarithm.
     pub log_y: bool,
-    /// Write PDF, too.
-    pub pdf: bool,
     /// Write PNG, too, at 300 pixels an inch.
     pub png: bool,
 }
@@ -90,9 +88,13 @@ impl Options {
         let form = Form::default();
         let width = self.width.map_or(form.width, |w| w.pixels / self.scale());
         if !(LEAST..=4000.0).contains(&width) {
-            return Err(Error::new("charts of this width and font size cannot be read")
-                .at("--width")
-                .remedy("choose between 18 and 330 times the font size (9pt where none is given)"));
+            return Err(
+                Error::new("charts of this width and font size cannot be read")
+                    .at("--width")
+                    .remedy(
+                        "choose between 18 and 330 times the font size (9pt where none is given)",
+                    ),
+            );
         }
         Ok(Form {
             width,
@@ -184,10 +186,6 @@ fn write(
     let path = |ending: &str| dir.join(format!("{}.{ending}", figure.id));
     let mut written = vec![path("svg")];
     files::write(&path("svg"), figure.to_svg_as(&print))?;
-    if options.pdf {
-        files::write(&path("pdf"), figure.to_pdf(&print)?)?;
-        written.push(path("pdf"));
-    }
     if options.png {
         let dense = Print {
             scale: print.scale * PNG_INCH / INCH,
@@ -223,8 +221,12 @@ mod tests {
 
     #[test]
     fn lengths_are_read_with_their_unit() {
-        for (text, pixels) in [("3.5in", 336.0), ("25.4mm", 96.0), ("9pt", 12.0), ("2.54 cm", 96.0)]
-        {
+        for (text, pixels) in [
+            ("3.5in", 336.0),
+            ("25.4mm", 96.0),
+            ("9pt", 12.0),
+            ("2.54 cm", 96.0),
+        ] {
             let length: Length = text.parse().unwrap();
             assert!((length.pixels() - pixels).abs() < 1e-9, "{text}");
         }

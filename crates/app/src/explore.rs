@@ -113,7 +113,9 @@ fn sweep(results: &serde_json::Map<String, serde_json::Value>) -> Option<Sweep> 
             name: (*name).to_owned(),
             title: (*title).to_owned(),
             unit: (*unit).to_owned(),
-            values: values.map(serde_json::Value::as_f64).collect::<Option<_>>()?,
+            values: values
+                .map(serde_json::Value::as_f64)
+                .collect::<Option<_>>()?,
         })
     })
 }
@@ -126,16 +128,22 @@ fn facets(
 ) -> Result<Vec<(String, String)>> {
     let text = files::read_text(path)?;
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
-        Error::new(format!("this is not the definition of a study: {}", e.message()))
-            .at(path.display())
-            .remedy("run the study again")
+        Error::new(format!(
+            "this is not the definition of a study: {}",
+            e.message()
+        ))
+        .at(path.display())
+        .remedy("run the study again")
     })?;
     let charged = ["accounting", "profile", "statistic"];
     let mut facets = Vec::new();
     // What is looked for first stands first.
     let first = ["guarantee", "utilizations", "periods", "load"];
     let rest = table.keys().map(String::as_str);
-    for key in first.into_iter().chain(rest.filter(|key| !first.contains(key))) {
+    for key in first
+        .into_iter()
+        .chain(rest.filter(|key| !first.contains(key)))
+    {
         if NO_FACETS.contains(&key) || charged.contains(&key) {
             continue;
         }

@@ -12,11 +12,13 @@ use serde::Serialize;
 use std::io::Write;
 
 const PAGE: &str = include_str!("explorer/page.html");
-const PARTS: [(&str, &str); 5] = [
+const PARTS: [(&str, &str); 7] = [
     ("@CSS@", include_str!("explorer/explorer.css")),
     ("@D3@", include_str!("explorer/vendor/d3.min.js")),
     ("@PLOT@", include_str!("explorer/vendor/plot.umd.min.js")),
     ("@MODEL@", include_str!("explorer/model.js")),
+    ("@PARTS@", include_str!("explorer/parts.js")),
+    ("@MAP@", include_str!("explorer/map.js")),
     ("@VIEW@", include_str!("explorer/view.js")),
 ];
 
@@ -100,9 +102,10 @@ pub fn page(program: &str, scenarios: &[Scenario]) -> Result<String> {
 fn check(s: &Scenario) -> Result<()> {
     let sound = s.accepted.len() == s.policies.len()
         && s.accepted.iter().all(|caps| caps.len() == s.caps.len())
-        && s.accepted.iter().flatten().all(|row| {
-            row.len() == s.sweep.values.len() && row.iter().all(|n| *n <= s.sets)
-        });
+        && s.accepted
+            .iter()
+            .flatten()
+            .all(|row| row.len() == s.sweep.values.len() && row.iter().all(|n| *n <= s.sets));
     match sound && s.sets > 0 && !s.caps.is_empty() && !s.sweep.values.is_empty() {
         true => Ok(()),
         false => Err(Error::new(format!(
@@ -180,7 +183,10 @@ mod tests {
         flate2::read::ZlibDecoder::new(&bytes[..])
             .read_to_end(&mut counts)
             .unwrap();
-        let expected: Vec<u8> = [9u32, 4, 9, 4].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let expected: Vec<u8> = [9u32, 4, 9, 4]
+            .iter()
+            .flat_map(|n| n.to_le_bytes())
+            .collect();
         assert_eq!(counts, expected);
     }
 

@@ -20,7 +20,7 @@
 //! So plotters gives coordinates, grid and axes; the ticks (`axis`) and the backend (`sheet`) are
 //! ours, and through them every length, dash and class is as we want it. PNG is drawn from the same
 //! shapes with `tiny-skia`: `resvg`, which would render the SVG itself, takes 94 s of processor
-//! time to build. PDF is made of the SVG by `svg2pdf`, without its filters, which need `resvg`.
+//! time to build.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,6 @@ pub mod findings;
 pub mod lines;
 pub mod page;
 pub mod panel;
-pub mod pdf;
 pub mod platform;
 pub mod png;
 pub mod scatter;

@@ -362,7 +362,10 @@ fn chart(
     };
     let mut layers = curve_layers(curves);
     let y = shares(form, label, &marks, curves);
-    let said: Vec<&str> = [bands, zero].into_iter().filter(|s| !s.is_empty()).collect();
+    let said: Vec<&str> = [bands, zero]
+        .into_iter()
+        .filter(|s| !s.is_empty())
+        .collect();
     let remark = said.join(" ");
     // A wide figure grows less in height, and a narrow one stays high enough for its axes.
     let height = 350.0 * (form.width / 470.0).clamp(0.7, 1.4);

@@ -37,11 +37,6 @@ impl Figure {
         self.write(&format!("<style>{}</style>\n", dark_rules()), print)
     }
 
-    /// The SVG for paper: always light, without a style sheet.
-    pub(crate) fn to_paper_svg(&self, print: &Print) -> String {
-        self.write("", print)
-    }
-
     /// The SVG to stand within a page that has [`dark_rules`] in its own style sheet.
     pub fn to_inline_svg(&self) -> String {
         self.write("", &Print::default())

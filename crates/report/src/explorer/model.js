@@ -26,8 +26,10 @@ const studies = (() => {
     const middle = p + (Z * Z) / (2 * sets);
     const reach = Z * Math.sqrt((p * (1 - p)) / sets + (Z * Z) / (4 * sets * sets));
     const whole = 1 + (Z * Z) / sets;
-    return [Math.min(Math.max((middle - reach) / whole, 0), p),
-      Math.max(Math.min((middle + reach) / whole, 1), p)];
+    return [
+      Math.min(Math.max((middle - reach) / whole, 0), p),
+      Math.max(Math.min((middle + reach) / whole, 1), p),
+    ];
   }
 
   const accepted = (s, policy, cap, at) => {
@@ -42,17 +44,26 @@ const studies = (() => {
     if (kept) return kept;
     const total = s.caps.reduce((a, b) => a + b, 0);
     const curve = s.sweep.values.map((x, at) => {
-      let sum = 0, below = 0, above = 0;
+      let sum = 0,
+        below = 0,
+        above = 0;
       s.caps.forEach((cap, c) => {
-        const n = accepted(s, policy, c, at), share = n / s.sets, weight = cap / total;
+        const n = accepted(s, policy, c, at),
+          share = n / s.sets,
+          weight = cap / total;
         const [low, high] = wilson(n, s.sets);
         sum += cap * n;
         below += (weight * (share - low)) ** 2;
         above += (weight * (high - share)) ** 2;
       });
       const y = sum / (total * s.sets);
-      return { policy, x, y, low: Math.max(y - Math.sqrt(below), 0),
-        high: Math.min(y + Math.sqrt(above), 1) };
+      return {
+        policy,
+        x,
+        y,
+        low: Math.max(y - Math.sqrt(below), 0),
+        high: Math.min(y + Math.sqrt(above), 1),
+      };
     });
     s.curves.set(policy, curve);
     return curve;
@@ -86,7 +97,8 @@ const studies = (() => {
 
   // The scenario with this value that is nearest to the one that is shown.
   function nearest(from, name, value) {
-    let best = from, most = -1;
+    let best = from,
+      most = -1;
     for (const s of scenarios) {
       if (facet(s, name) !== value) continue;
       const same = varied.filter((n) => facet(s, n) === facet(from, n)).length;
@@ -100,21 +112,51 @@ const studies = (() => {
 
   function toCsv(s, shown) {
     const quoted = (t) => (/[",\n]/.test(t) ? `"${t.replaceAll('"', '""')}"` : t);
-    const head = [...varied, "policy", "cap", `${s.sweep.name}_${s.sweep.unit}`, "sets",
-      "accepted", "schedulability", "low", "high"];
+    const head = [
+      ...varied,
+      "policy",
+      "cap",
+      `${s.sweep.name}_${s.sweep.unit}`,
+      "sets",
+      "accepted",
+      "schedulability",
+      "low",
+      "high",
+    ];
     const rows = [head];
     for (const policy of s.policies.filter((p) => shown.has(p))) {
-      s.sweep.values.forEach((x, at) => byUtilization(s, policy, at).forEach((p, cap) => {
-        rows.push([...varied.map((n) => facet(s, n)), policy, p.x, x, s.sets,
-          accepted(s, policy, cap, at), p.y, p.low, p.high]);
-      }));
+      s.sweep.values.forEach((x, at) =>
+        byUtilization(s, policy, at).forEach((p, cap) => {
+          rows.push([
+            ...varied.map((n) => facet(s, n)),
+            policy,
+            p.x,
+            x,
+            s.sets,
+            accepted(s, policy, cap, at),
+            p.y,
+            p.low,
+            p.high,
+          ]);
+        }),
+      );
     }
     return rows.map((row) => row.map((v) => quoted(String(v))).join(",")).join("\n") + "\n";
   }
 
   const UNITS = {
-    ns: [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]],
-    B: [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
+    ns: [
+      [1e9, "s"],
+      [1e6, "ms"],
+      [1e3, "µs"],
+      [1, "ns"],
+    ],
+    B: [
+      [2 ** 30, "GiB"],
+      [2 ** 20, "MiB"],
+      [2 ** 10, "KiB"],
+      [1, "B"],
+    ],
   };
   const unit = (s, largest) =>
     (UNITS[s.sweep.unit] || [[1, s.sweep.unit]]).find((u) => largest >= u[0]) || [1, s.sweep.unit];
@@ -123,6 +165,21 @@ const studies = (() => {
     return value === 0 ? "0" : `${+(value / scale).toPrecision(6)} ${name}`.trim();
   }
 
-  return { data, scenarios, load, weighted, byUtilization, facets, facet, varied, label, policies,
-    nearest, beats, toCsv, unit, written };
+  return {
+    data,
+    scenarios,
+    load,
+    weighted,
+    byUtilization,
+    facets,
+    facet,
+    varied,
+    label,
+    policies,
+    nearest,
+    beats,
+    toCsv,
+    unit,
+    written,
+  };
 })();

@@ -1,32 +1,26 @@
 // What the reader sees and does: charts by Observable Plot, tables behind them, the form, the map.
-// It assumes `studies` (model.js), `d3` and `Plot`.
+// It assumes `studies` (model.js), `parts` (parts.js), `d3` and `Plot`.
 "use strict";
 const view = (() => {
   const $ = (id) => document.getElementById(id);
   const M = studies;
-  const INKS = 8;
-  const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3 2 3 2 3", "1 3", "14 4", "3 6", "8 2 1 2"];
-  const SYMBOLS = ["circle", "triangle2", "square2", "diamond2", "times", "plus", "star", "hexagon",
-    "asterisk", "wye"];
-  const place = (policy) => M.policies.indexOf(policy);
-  const ink = (policy) => `var(--c${place(policy) % INKS})`;
-  const dash = (policy) => DASHES[place(policy) % DASHES.length];
+  const { make, tableOf, download, fileOf, sample, ink, dash, place, SYMBOLS } = parts;
   const three = (v) => v.toFixed(3);
-  const state = { scenario: 0, other: -1, at: 0, shown: new Set(M.policies), bands: true,
-    log: false, a: M.policies[0], b: M.policies[1] || M.policies[0] };
+  const state = {
+    scenario: 0,
+    other: -1,
+    at: 0,
+    shown: new Set(M.policies),
+    bands: true,
+    log: false,
+    a: M.policies[0],
+    b: M.policies[1] || M.policies[0],
+  };
   const shown = () => M.scenarios[state.scenario];
 
-  function make(tag, attributes = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value === true) element.setAttribute(name, "");
-      else if (value !== false && value != null) element.setAttribute(name, value);
-    }
-    element.append(...children);
-    return element;
-  }
-  const say = (text) => { $("said").textContent = text; };
+  const say = (text) => {
+    $("said").textContent = text;
+  };
 
   // The place of a value of the sweep in another scenario: the nearest one.
   function placeIn(s, value) {
@@ -36,9 +30,16 @@ const view = (() => {
 
   function toHash() {
     const hidden = M.policies.filter((p) => !state.shown.has(p));
-    const all = { s: state.scenario, t: state.other >= 0 ? state.other : null,
-      x: shown().sweep.values[state.at], hide: hidden.join(",") || null,
-      bands: state.bands ? null : 0, log: state.log ? 1 : null, a: state.a, b: state.b };
+    const all = {
+      s: state.scenario,
+      t: state.other >= 0 ? state.other : null,
+      x: shown().sweep.values[state.at],
+      hide: hidden.join(",") || null,
+      bands: state.bands ? null : 0,
+      log: state.log ? 1 : null,
+      a: state.a,
+      b: state.b,
+    };
     const given = Object.entries(all).filter((e) => e[1] !== null);
     return "#" + new URLSearchParams(given).toString();
   }
@@ -79,19 +80,30 @@ const view = (() => {
     const s = M.nearest(shown(), name, value);
     const moved = M.varied.filter((n) => n !== name && M.facet(s, n) !== M.facet(shown(), n));
     const said = moved.length
-      ? `There is no study with ${value} and the rest as it was: also changed ${moved.join(", ")}.` : "";
-    changed(() => { state.scenario = M.scenarios.indexOf(s); }, said);
+      ? `There is no study with ${value} and the rest as it was: also changed ${moved.join(", ")}.`
+      : "";
+    changed(() => {
+      state.scenario = M.scenarios.indexOf(s);
+    }, said);
   }
 
   // ---- charts
 
   function axisOf(s) {
-    const values = s.sweep.values, [scale, unit] = M.unit(s, values.at(-1));
+    const values = s.sweep.values,
+      [scale, unit] = M.unit(s, values.at(-1));
     const log = state.log && values.at(-1) > 0;
     const least = values.find((v) => v > 0);
-    return { of: (p) => (log ? Math.max(p.x, least) : p.x) / scale,
-      options: { label: narrow() ? `${s.sweep.name} (${unit})` : `${s.sweep.title} (${unit})`, type: log ? "log" : "linear",
-        ticks: 6, tickFormat: log ? "~g" : undefined, grid: true } };
+    return {
+      of: (p) => (log ? Math.max(p.x, least) : p.x) / scale,
+      options: {
+        label: narrow() ? `${s.sweep.name} (${unit})` : `${s.sweep.title} (${unit})`,
+        type: log ? "log" : "linear",
+        ticks: 6,
+        tickFormat: log ? "~g" : undefined,
+        grid: true,
+      },
+    };
   }
   const narrow = () => window.innerWidth < 600;
   // Every mark of a curve: band, line, a dozen symbols, and the values where the pointer is.
@@ -99,17 +111,29 @@ const view = (() => {
     const line = ([policy, points]) => {
       const every = Math.max(1, Math.ceil(points.length / 12));
       const some = points.filter((_, i) => (i + place(policy)) % every === 0);
-      return [Plot.line(points, { x, y: "y", stroke: ink(policy), strokeDasharray: dash(policy) }),
-        Plot.dot(some, { x, y: "y", stroke: ink(policy), fill: "var(--paper)",
-          symbol: SYMBOLS[place(policy) % SYMBOLS.length], r: 3.6 })];
+      return [
+        Plot.line(points, { x, y: "y", stroke: ink(policy), strokeDasharray: dash(policy) }),
+        Plot.dot(some, {
+          x,
+          y: "y",
+          stroke: ink(policy),
+          fill: "var(--paper)",
+          symbol: SYMBOLS[place(policy) % SYMBOLS.length],
+          r: 3.6,
+        }),
+      ];
     };
     const all = curves.flatMap((c) => c[1]);
     const fill = { value: (p) => ink(p.policy), scale: null };
     const bands = state.bands
-      ? [Plot.areaY(all, { x, y1: "low", y2: "high", z: "policy", fill, fillOpacity: 0.14 })] : [];
+      ? [Plot.areaY(all, { x, y1: "low", y2: "high", z: "policy", fill, fillOpacity: 0.14 })]
+      : [];
     const title = (p) => `${p.policy}\n${three(p.y)} (${three(p.low)} to ${three(p.high)})`;
-    return [...bands, ...curves.flatMap(line),
-      Plot.tip(all, Plot.pointer({ x, y: "y", title, fill: "var(--paper)" }))];
+    return [
+      ...bands,
+      ...curves.flatMap(line),
+      Plot.tip(all, Plot.pointer({ x, y: "y", title, fill: "var(--paper)" })),
+    ];
   }
   const widthOf = (two) => {
     const room = $("charts").clientWidth;
@@ -117,14 +141,24 @@ const view = (() => {
   };
   function plot(label, said, axis, y, all) {
     const width = widthOf(true);
-    const svg = Plot.plot({ width, height: Math.min(400, Math.max(260, width * 0.62)),
-      marginTop: 28, marginLeft: 46, marginBottom: 42, marginRight: 24, style: { background: "none", fontSize: "13px" },
-      x: axis, y: { label: y, domain: [0, 1], grid: true, ticks: 5 }, marks: all });
+    const svg = Plot.plot({
+      width,
+      height: Math.min(400, Math.max(260, width * 0.62)),
+      marginTop: 28,
+      marginLeft: 46,
+      marginBottom: 42,
+      marginRight: 24,
+      style: { background: "none", fontSize: "13px" },
+      x: axis,
+      y: { label: y, domain: [0, 1], grid: true, ticks: 5 },
+      marks: all,
+    });
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${label}. ${said}`);
     return svg;
   }
-  const curvesOf = (s, points) => s.policies.filter((p) => state.shown.has(p)).map((p) => [p, points(p)]);
+  const curvesOf = (s, points) =>
+    s.policies.filter((p) => state.shown.has(p)).map((p) => [p, points(p)]);
 
   // The chart of W is kept while only the point moves: then its rule alone does.
   const kept = new Map();
@@ -149,44 +183,79 @@ const view = (() => {
     const { of, options } = axisOf(s);
     const curves = curvesOf(s, (p) => M.weighted(s, p));
     const said = curves.map(([p, c]) => `${p} goes from ${three(c[0].y)} to ${three(c.at(-1).y)}`);
-    const svg = plot(`Weighted schedulability W(${s.sweep.name}), ${M.label(s)}`, said.join("; "), options,
-      `W(${s.sweep.name})`, marks(curves, of));
+    const svg = plot(
+      `Weighted schedulability W(${s.sweep.name}), ${M.label(s)}`,
+      said.join("; "),
+      options,
+      `W(${s.sweep.name})`,
+      marks(curves, of),
+    );
     const rule = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    const given = { "data-rule": "", y1: svg.scale("y").apply(0), y2: svg.scale("y").apply(1),
-      stroke: "var(--soft)" };
+    const given = {
+      "data-rule": "",
+      y1: svg.scale("y").apply(0),
+      y2: svg.scale("y").apply(1),
+      stroke: "var(--soft)",
+    };
     Object.entries(given).forEach(([name, value]) => rule.setAttribute(name, value));
     svg.append(rule);
     svg.addEventListener("click", (event) => {
       const scale = svg.scale("x");
-      const box = svg.getBoundingClientRect(), ratio = svg.width.baseVal.value / box.width;
+      const box = svg.getBoundingClientRect(),
+        ratio = svg.width.baseVal.value / box.width;
       const [unit] = M.unit(s, s.sweep.values.at(-1));
       const value = scale.invert((event.clientX - box.left) * ratio) * unit;
-      changed(() => { state.at = placeIn(shown(), value); }, "at");
+      changed(() => {
+        state.at = placeIn(shown(), value);
+      }, "at");
     });
     return svg;
   }
   const utilizationChart = (s) => keep(keyOf(s, "S", placeOf(s)), () => drawUtilization(s));
   function drawUtilization(s) {
     const curves = curvesOf(s, (p) => M.byUtilization(s, p, placeOf(s)));
-    const label = `Schedulability S(U) at ${s.sweep.name} = ${M.written(s, s.sweep.values[placeOf(s)])}`;
-    return plot(`${label}, ${M.label(s)}`, "The table behind it has every value.",
-      { label: "total utilization U", grid: true, domain: [0, s.processors] }, "S(U)",
-      marks(curves, "x"));
+    const x = M.written(s, s.sweep.values[placeOf(s)]);
+    const label = `Schedulability S(U) at ${s.sweep.name} = ${x}`;
+    return plot(
+      `${label}, ${M.label(s)}`,
+      "The table behind it has every value.",
+      { label: "total utilization U", grid: true, domain: [0, s.processors] },
+      "S(U)",
+      marks(curves, "x"),
+    );
   }
   const placeOf = (s) => placeIn(s, shown().sweep.values[state.at]);
 
   function charged(s) {
-    const facts = ["accounting", "profile", "statistic", "load"].filter((n) => s.facets.some((f) => f[0] === n));
-    return [`Charged: ${facts.map((n) => `${n} ${M.facet(s, n)}`).join(", ")}.`,
+    const facts = ["accounting", "profile", "statistic", "load"].filter((n) =>
+      s.facets.some((f) => f[0] === n),
+    );
+    return [
+      `Charged: ${facts.map((n) => `${n} ${M.facet(s, n)}`).join(", ")}.`,
       `${s.sets} task sets for each of ${s.caps.length} caps, ${s.processors} processors.`,
-      ...s.notes].join(" ");
+      ...s.notes,
+    ].join(" ");
   }
   const opened = new Set();
   // A chart with its caption, the file of it, and the table behind it.
   function figure(title, svg, caption, name, table) {
-    const save = make("button", { type: "button", "data-save": name,
-      onclick: () => download(`${name}.svg`, "image/svg+xml", fileOf(svg, title)) },
-      `Download figure (SVG)`);
+    const save = make(
+      "button",
+      {
+        type: "button",
+        "data-save": name,
+        onclick: () =>
+          download(
+            `${name}.svg`,
+            "image/svg+xml",
+            fileOf(
+              svg,
+              shown().policies.filter((p) => state.shown.has(p)),
+            ),
+          ),
+      },
+      `Download figure (SVG)`,
+    );
     const details = make("details", {}, make("summary", {}, `Values of this chart`));
     const fill = () => {
       opened[details.open ? "add" : "delete"](name);
@@ -196,210 +265,170 @@ const view = (() => {
     // A table that was open stays so when its values change.
     details.open = opened.has(name);
     fill();
-    return make("figure", { "data-figure": name }, make("h3", {}, title), svg,
-      make("figcaption", {}, caption), save, details);
-  }
-  function tableOf(caption, head, rows) {
-    const row = (cells, tag) => make("tr", {}, ...cells.map((c, i) =>
-      make(i === 0 || tag === "th" ? "th" : "td",
-        { scope: tag === "th" ? "col" : i === 0 ? "row" : null }, String(c))));
-    const table = make("table", {}, make("caption", {}, caption),
-      make("thead", {}, row(head, "th")), make("tbody", {}, ...rows.map((r) => row(r, "td"))));
-    return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, table);
+    return make(
+      "figure",
+      { "data-figure": name },
+      make("h3", {}, title),
+      svg,
+      make("figcaption", {}, caption),
+      save,
+      details,
+    );
   }
   function column(s, suffix) {
     const x = M.written(s, s.sweep.values[placeOf(s)]);
     const policies = s.policies.filter((p) => state.shown.has(p));
-    const weighted = () => tableOf(`W(${s.sweep.name}) of ${M.label(s)}`, [s.sweep.name, ...policies],
-      s.sweep.values.map((v, i) => [M.written(s, v), ...policies.map((p) => three(M.weighted(s, p)[i].y))]));
-    const by = () => tableOf(`S(U) of ${M.label(s)} at ${s.sweep.name} = ${x}`, ["U", ...policies],
-      s.caps.map((cap, i) => [cap, ...policies.map((p) => three(M.byUtilization(s, p, placeOf(s))[i].y))]));
+    const weighted = () =>
+      tableOf(
+        `W(${s.sweep.name}) of ${M.label(s)}`,
+        [s.sweep.name, ...policies],
+        s.sweep.values.map((v, i) => [
+          M.written(s, v),
+          ...policies.map((p) => three(M.weighted(s, p)[i].y)),
+        ]),
+      );
+    const by = () =>
+      tableOf(
+        `S(U) of ${M.label(s)} at ${s.sweep.name} = ${x}`,
+        ["U", ...policies],
+        s.caps.map((cap, i) => [
+          cap,
+          ...policies.map((p) => three(M.byUtilization(s, p, placeOf(s))[i].y)),
+        ]),
+      );
     return [
       make("h2", {}, M.label(s)),
-      make("div", { class: "pair" },
-        figure(`Weighted schedulability W(${s.sweep.name})`, weightedChart(s), charged(s), `weighted${suffix}`, weighted),
-        figure(`Schedulability S(U) at ${s.sweep.name} = ${x}`, utilizationChart(s),
-          "What stands behind the point on the left.", `schedulability${suffix}`, by)),
-      values(s, x, policies, suffix)];
+      make(
+        "div",
+        { class: "pair" },
+        figure(
+          `Weighted schedulability W(${s.sweep.name})`,
+          weightedChart(s),
+          charged(s),
+          `weighted${suffix}`,
+          weighted,
+        ),
+        figure(
+          `Schedulability S(U) at ${s.sweep.name} = ${x}`,
+          utilizationChart(s),
+          "What stands behind the point on the left.",
+          `schedulability${suffix}`,
+          by,
+        ),
+      ),
+      values(s, x, policies, suffix),
+    ];
   }
   function values(s, x, policies, suffix) {
     const rows = policies.map((p) => {
       const w = M.weighted(s, p)[placeOf(s)];
       return [p, three(w.y), `${three(w.low)} to ${three(w.high)}`];
     });
-    const table = tableOf(`Weighted schedulability at ${s.sweep.name} = ${x}`,
-      ["policy", `W(${s.sweep.name})`, "95 % interval"], rows);
+    const table = tableOf(
+      `Weighted schedulability at ${s.sweep.name} = ${x}`,
+      ["policy", `W(${s.sweep.name})`, "95 % interval"],
+      rows,
+    );
     table.id = `values${suffix}`;
     return table;
   }
 
-  // ---- the map
-
-  function runs(s, signs, sign) {
-    const parts = [];
-    signs.forEach((v, i) => {
-      if (v !== sign) return;
-      if (parts.length && parts.at(-1)[1] === i - 1) parts.at(-1)[1] = i;
-      else parts.push([i, i]);
-    });
-    const x = (i) => M.written(s, s.sweep.values[i]);
-    return parts.map(([from, to]) => (from === to ? x(from) : `${x(from)} – ${x(to)}`)).join(", ") || "nowhere";
-  }
-  let mapped = "";
-  function map() {
-    const key = [state.a, state.b, widthOf(false)].join();
-    if (key === mapped) return mark();
-    mapped = key;
-    const { a, b } = state;
-    const both = M.scenarios.filter((s) => s.policies.includes(a) && s.policies.includes(b));
-    const first = both[0];
-    $("map-note").textContent = !first ? `No scenario judges both ${a} and ${b}.`
-      : `Blue, “A”: ${a} keeps more; orange, “B”: ${b} does. Pale where the 95 % intervals of the two overlap.`
-        + " Both judge the same sets, so that a pale difference may be real.";
-    const cells = both.flatMap((s) => {
-      const [wa, wb] = [M.weighted(s, a), M.weighted(s, b)];
-      return wa.map((p, i) => ({ s, at: p.x, difference: p.y - wb[i].y, sign: M.beats(p, wb[i]) }));
-    });
-    drawMap(both, cells);
-    tabulate(both, cells);
-    mark();
-  }
-  // The row of the scenario that is shown.
-  function mark() {
-    for (const button of document.querySelectorAll("[data-scenario]")) {
-      const current = Number(button.dataset.scenario) === state.scenario;
-      button.closest("tr").setAttribute("aria-current", String(current));
-    }
-  }
-  function drawMap(both, cells) {
-    if (!both.length) { $("map").replaceChildren(); return; }
-    const s = both[0], width = widthOf(false), values = [...new Set(cells.map((c) => c.at))].sort(d3.ascending);
-    const [scale, unit] = M.unit(s, values.at(-1));
-    const every = Math.ceil(values.length / (width / 90));
-    const name = (i) => (narrow() ? `${i + 1}` : `${i + 1}. ${M.label(both[i])}`);
-    const number = new Map(both.map((each, i) => [each, i]));
-    const longest = d3.max(both, (_, i) => name(i).length);
-    const svg = Plot.plot({ width, height: both.length * 22 + 70, padding: 0.04, style: { background: "none", fontSize: "12px" },
-      marginLeft: narrow() ? 34 : Math.min(width * 0.45, longest * 7 + 16), marginBottom: 42,
-      x: { label: narrow() ? `${s.sweep.name} (${unit})` : `${s.sweep.title} (${unit})`, domain: values, tickFormat: (v) => `${+(v / scale).toPrecision(4)}`,
-        ticks: values.filter((_, i) => i % every === 0) },
-      y: { label: null, domain: both.map((_, i) => i), tickFormat: name },
-      marks: [
-        Plot.cell(cells, { x: "at", y: (c) => number.get(c.s), fill: (c) => (c.difference > 0 ? "var(--a)" : c.difference < 0 ? "var(--b)" : "var(--wash)"),
-          fillOpacity: (c) => (c.sign ? 0.35 + 0.65 * Math.min(1, Math.abs(c.difference) * 3) : 0.18) }),
-        Plot.tip(cells, Plot.pointer({ x: "at", y: (c) => number.get(c.s), fill: "var(--paper)",
-          title: (c) => `${M.label(c.s)}\nat ${M.written(c.s, c.at)}: W(A) − W(B) = ${three(c.difference)}` })),
-      ], opacity: { type: "identity" } });
-    svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", `Map of the scenarios: where ${state.a} or ${state.b} keeps more. The table below says the same.`);
-    $("map").replaceChildren(svg, make("button", { type: "button", "data-save": "map",
-      onclick: () => download("map.svg", "image/svg+xml", fileOf(svg, "Where does A beat B?")) },
-      "Download figure (SVG)"));
-  }
-  function tabulate(both, cells) {
-    const head = make("thead", {}, make("tr", {}, ...["scenario", `A: ${state.a} beats B`, `B: ${state.b} beats A`]
-      .map((t) => make("th", { scope: "col" }, t))));
-    const rows = both.map((s, i) => {
-      const signs = cells.filter((c) => c.s === s).map((c) => c.sign);
-      const index = M.scenarios.indexOf(s);
-      return make("tr", {},
-        make("th", { scope: "row" }, make("button", { type: "button", "data-scenario": index,
-          onclick: () => {
-            changed(() => { state.scenario = index; });
-            document.querySelector(`[data-scenario="${index}"]`).focus();
-          } }, `${i + 1}. ${M.label(s)}`)),
-        make("td", {}, runs(s, signs, 1)), make("td", {}, runs(s, signs, -1)));
-    });
-    $("map-table").replaceChildren(make("caption", {}, "Where the 95 % intervals are apart"), head, make("tbody", {}, ...rows));
-  }
-
-  // ---- files
-
-  function download(name, type, text) {
-    const href = URL.createObjectURL(new Blob([text], { type }));
-    const link = make("a", { href, download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(href), 10000);
-  }
-  // The figure as a file of its own: light colors in the place of this page's, and a legend.
-  function fileOf(svg, title) {
-    const copy = svg.cloneNode(true);
-    copy.querySelectorAll('[aria-label="tip"]').forEach((tip) => tip.remove());
-    const LIGHT = { paper: "#fff", ink: "#111", soft: "#5b6068", wash: "#f3f5f8", a: "#0072b2", b: "#d55e00",
-      c0: "#111111", c1: "#0072b2", c2: "#d55e00", c3: "#009e73", c4: "#b0578d", c5: "#c98600", c6: "#3b8fc2", c7: "#7a5c3e" };
-    const [width, height] = [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
-    const curves = !title.startsWith("Where");
-    const names = curves ? shown().policies.filter((p) => state.shown.has(p)) : [];
-    const columns = Math.max(1, Math.floor(width / 150)), rows = Math.ceil(names.length / columns);
-    const legend = names.map((p, i) => {
-      const [x, y] = [8 + (i % columns) * 150, -16 - (rows - 1 - Math.floor(i / columns)) * 18];
-      return `<path d="M${x} ${y}h34" stroke="${ink(p)}" stroke-width="1.8" stroke-dasharray="${dash(p)}"/>`
-        + `<text x="${x + 40}" y="${y + 4}">${p.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</text>`;
-    }).join("");
-    const top = rows * 18 + 12;
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    copy.setAttribute("viewBox", `0 ${-top} ${width} ${height + top}`);
-    copy.setAttribute("height", height + top);
-    copy.setAttribute("style", "background:#fff;color:#111;font:13px sans-serif");
-    const text = new XMLSerializer().serializeToString(copy);
-    return text.replace("</svg>", `<g fill="#111">${legend}</g></svg>`)
-      .replace(/var\(--(\w+)\)/g, (_, name) => LIGHT[name] || "#111");
-  }
+  const map = createMap({ state, changed, widthOf, narrow });
 
   // ---- the form
 
   function options(select, values, chosen) {
-    select.replaceChildren(...values.map(([value, text]) => make("option", { value, selected: String(value) === String(chosen) }, text)));
+    select.replaceChildren(
+      ...values.map(([value, text]) =>
+        make("option", { value, selected: String(value) === String(chosen) }, text),
+      ),
+    );
     select.value = chosen;
-  }
-  function sample(policy) {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("width", 34); svg.setAttribute("height", 10); svg.setAttribute("aria-hidden", "true");
-    const add = (tag, attributes) => {
-      const child = document.createElementNS("http://www.w3.org/2000/svg", tag);
-      Object.entries(attributes).forEach(([n, v]) => child.setAttribute(n, v));
-      svg.append(child);
-    };
-    add("path", { d: "M0 5h34", stroke: ink(policy), "stroke-width": 1.8, "stroke-dasharray": dash(policy) });
-    const symbol = Plot.scale({ symbol: { range: [SYMBOLS[place(policy) % SYMBOLS.length]], domain: [0] } }).apply(0);
-    add("path", { d: d3.symbol(symbol.draw ? symbol : d3.symbolCircle, 36)(), transform: "translate(17 5)",
-      stroke: ink(policy), fill: "var(--paper)", "stroke-width": 1.4 });
-    return svg;
   }
   function build() {
     for (const name of M.varied) {
-      const select = make("select", { "data-facet": name, onchange: (e) => choose(name, e.target.value) });
-      options(select, M.facets.get(name).map((v) => [v, v]), M.facet(shown(), name));
+      const select = make("select", {
+        "data-facet": name,
+        onchange: (e) => choose(name, e.target.value),
+      });
+      options(
+        select,
+        M.facets.get(name).map((v) => [v, v]),
+        M.facet(shown(), name),
+      );
       $("scenario").append(make("label", {}, name, select));
     }
-    const other = make("select", { id: "other", onchange: (e) => changed(() => { state.other = Number(e.target.value); }) });
+    const other = make("select", {
+      id: "other",
+      onchange: (e) =>
+        changed(() => {
+          state.other = Number(e.target.value);
+        }),
+    });
     options(other, [[-1, "nothing"], ...M.scenarios.map((s, i) => [i, M.label(s)])], state.other);
     $("scenario").append(make("label", {}, "Beside it", other));
     for (const policy of M.policies) {
-      const box = make("input", { type: "checkbox", "data-policy": policy, onchange: (e) => changed(() => {
-        state.shown[e.target.checked ? "add" : "delete"](policy);
-      }) });
+      const box = make("input", {
+        type: "checkbox",
+        "data-policy": policy,
+        onchange: (e) =>
+          changed(() => {
+            state.shown[e.target.checked ? "add" : "delete"](policy);
+          }),
+      });
       $("policies").append(make("label", { class: "row" }, box, sample(policy), policy));
     }
-    for (const id of ["a", "b"]) $(id).addEventListener("change", (e) => changed(() => { state[id] = e.target.value; }));
-    for (const id of ["bands", "log"]) $(id).addEventListener("change", (e) => changed(() => { state[id] = e.target.checked; }));
-    $("at").addEventListener("input", (e) => changed(() => { state.at = Number(e.target.value); }, "at"));
-    $("csv").addEventListener("click", () => download("study.csv", "text/csv", M.toCsv(shown(), state.shown)));
+    for (const id of ["a", "b"])
+      $(id).addEventListener("change", (e) =>
+        changed(() => {
+          state[id] = e.target.value;
+        }),
+      );
+    for (const id of ["bands", "log"])
+      $(id).addEventListener("change", (e) =>
+        changed(() => {
+          state[id] = e.target.checked;
+        }),
+      );
+    $("at").addEventListener("input", (e) =>
+      changed(() => {
+        state.at = Number(e.target.value);
+      }, "at"),
+    );
+    $("csv").addEventListener("click", () =>
+      download("study.csv", "text/csv", M.toCsv(shown(), state.shown)),
+    );
     $("link").addEventListener("click", async () => {
       history.replaceState(null, "", toHash());
-      try { await navigator.clipboard.writeText(location.href); say("The link is copied."); }
-      catch { say(`The link stands in the address bar: ${location.href}`); }
+      try {
+        await navigator.clipboard.writeText(location.href);
+        say("The link is copied.");
+      } catch {
+        say(`The link stands in the address bar: ${location.href}`);
+      }
     });
-    $("skip").addEventListener("click", (e) => { e.preventDefault(); $("charts").focus(); });
+    $("skip").addEventListener("click", (e) => {
+      e.preventDefault();
+      $("charts").focus();
+    });
     const origin = [...new Set(M.scenarios.map((s) => `${s.source}: ${s.command}`))];
-    $("origin").replaceChildren(...origin.map((t) => make("p", {}, t)), make("p", {}, `Made by ${M.data.program}.`
-      + " Charts: Observable Plot © Observable, Inc., D3 © Mike Bostock (ISC license)."));
-    $("intro").textContent = `${M.scenarios.length} scenarios, ${M.policies.length} policies. `
-      + "S(U) is the share of task sets that a policy keeps; W weighs it by the utilization U.";
+    $("origin").replaceChildren(
+      ...origin.map((t) => make("p", {}, t)),
+      make(
+        "p",
+        {},
+        `Made by ${M.data.program}.` +
+          " Charts: Observable Plot © Observable, Inc., D3 © Mike Bostock (ISC license).",
+      ),
+    );
+    $("intro").textContent =
+      `${M.scenarios.length} scenarios, ${M.policies.length} policies. ` +
+      "S(U) is the share of task sets that a policy keeps; W weighs it by the utilization U.";
   }
   function draw() {
     const s = shown();
-    for (const select of document.querySelectorAll("[data-facet]")) select.value = M.facet(s, select.dataset.facet);
+    for (const select of document.querySelectorAll("[data-facet]"))
+      select.value = M.facet(s, select.dataset.facet);
     for (const box of document.querySelectorAll("[data-policy]")) {
       box.checked = state.shown.has(box.dataset.policy);
       box.disabled = !s.policies.includes(box.dataset.policy) && state.other < 0;
@@ -412,8 +441,16 @@ const view = (() => {
     $("at").setAttribute("aria-valuetext", M.written(s, s.sweep.values[state.at]));
     $("bands").checked = state.bands;
     $("log").checked = state.log;
-    options($("a"), M.policies.map((p) => [p, p]), state.a);
-    options($("b"), M.policies.map((p) => [p, p]), state.b);
+    options(
+      $("a"),
+      M.policies.map((p) => [p, p]),
+      state.a,
+    );
+    options(
+      $("b"),
+      M.policies.map((p) => [p, p]),
+      state.b,
+    );
     const two = state.other >= 0;
     $("charts").className = two ? "two" : "one";
     const columns = [column(s, ""), ...(two ? [column(M.scenarios[state.other], "-2")] : [])];
@@ -422,16 +459,29 @@ const view = (() => {
   }
 
   async function start() {
-    try { await M.load(); } catch (error) {
-      say(`The data of this page cannot be read (${error.message}): a browser of 2023 or later is needed.`);
+    try {
+      await M.load();
+    } catch (error) {
+      say(
+        `The data of this page cannot be read (${error.message}): ` +
+          "a browser of 2023 or later is needed.",
+      );
       return;
     }
     fromHash();
     build();
     draw();
-    addEventListener("hashchange", () => { fromHash(); draw(); });
+    addEventListener("hashchange", () => {
+      fromHash();
+      draw();
+    });
     let width = innerWidth;
-    addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
+    addEventListener("resize", () => {
+      if (innerWidth !== width) {
+        width = innerWidth;
+        draw();
+      }
+    });
     document.documentElement.dataset.ready = performance.now().toFixed(0);
   }
   start();

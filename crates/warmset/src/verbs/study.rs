@@ -116,7 +116,7 @@ struct MergeArgs {
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   warmset study plot fig5 --at 0us --at 500us
-  warmset study plot fig5 --pdf --width 3.5in --font serif --font-size 7pt --no-title -o paper")]
+  warmset study plot fig5 --png --width 3.5in --font serif --font-size 7pt --no-title -o paper")]
 struct PlotArgs {
     /// A directory that `warmset study run -o` made
     #[arg(value_name = "DIR")]
@@ -127,9 +127,6 @@ struct PlotArgs {
     /// Write the charts here [default: beside the results]
     #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
-    /// Write PDF, too
-    #[arg(long)]
-    pdf: bool,
     /// Write PNG, too, at 300 pixels an inch
     #[arg(long)]
     png: bool,
@@ -181,7 +178,6 @@ impl PlotArgs {
             no_bands: self.no_bands,
             log_x: self.log.contains(&AxisName::X),
             log_y: self.log.contains(&AxisName::Y),
-            pdf: self.pdf,
             png: self.png,
         }
     }
