@@ -31,11 +31,14 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
-    let shell = args.shell.parse::<Shell>().map_err(|e| Error::new(e).at("the shell"))?;
+    let shell = args
+        .shell
+        .parse::<Shell>()
+        .map_err(|e| Error::new(e).at("the shell"))?;
     let mut script = Vec::new();
     generate(shell, &mut Cli::command(), "warmset", &mut script);
-    let script = String::from_utf8(script)
-        .map_err(|e| Error::new(format!("the script is no text: {e}")))?;
+    let script =
+        String::from_utf8(script).map_err(|e| Error::new(format!("the script is no text: {e}")))?;
     give(&script, args.output.as_deref())?;
     Ok(Answer::Yes)
 }

@@ -31,7 +31,9 @@ pub fn run(args: Args) -> Result<Answer> {
     command.build();
     let written = write_pages(&command, "warmset", &args.output)?;
     let dir = args.output.display();
-    print(&format!("{written} manual pages in {dir}; read one: man -l {dir}/warmset.1\n"))?;
+    print(&format!(
+        "{written} manual pages in {dir}; read one: man -l {dir}/warmset.1\n"
+    ))?;
     Ok(Answer::Yes)
 }
 
@@ -47,7 +49,10 @@ fn write_pages(command: &Command, name: &str, dir: &Path) -> Result<usize> {
     files::write(&file, &page)?;
     let mut written = 1;
     // The words `help VERB` are no verb of their own.
-    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+    for verb in command
+        .get_subcommands()
+        .filter(|verb| verb.get_name() != "help")
+    {
         written += write_pages(verb, &format!("{name}-{}", verb.get_name()), dir)?;
     }
     Ok(written)
