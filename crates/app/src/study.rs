@@ -3,7 +3,7 @@
 use crate::{Charged, On, own, workers};
 use analyze::policies::Accounting;
 use model::watch::Watch;
-use model::{Platform, Profile, Result, files};
+use model::{Error, Platform, Profile, Result, files};
 use report::schedulability::{self, Crossing, Curve};
 use serde::Serialize;
 use std::num::NonZeroUsize;

@@ -203,7 +203,7 @@ fn line_of(counts: &Counts) -> Result<String> {
 }
 
 fn write_counts(dir: &Path, work: &Work<'_>) -> Result<()> {
-    let mut aside = files::Aside::create(&dir.join(COUNTS))?;
+    let mut aside = files::Aside::create(dir.join(COUNTS))?;
     for counts in work.done() {
         aside
             .write_all(line_of(&counts)?.as_bytes())

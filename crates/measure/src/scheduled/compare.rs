@@ -138,7 +138,7 @@ pub fn methods(all: &All, profile: &Profile, seed: u64) -> Vec<Methods> {
             Some((p.average?.nanos(), (low.nanos(), high.nanos())))
         };
         let (synthetic, scheduled) = (told(theirs)?, told(&ours)?);
-        (samples.len() >= LEAST).then(|| Methods {
+        (samples.len() >= LEAST).then_some(Methods {
             load,
             write_ratio,
             resumption,

@@ -41,7 +41,7 @@ pub fn run(args: Args) -> Result<Answer> {
 fn write_pages(command: &Command, name: &str, dir: &Path) -> Result<usize> {
     let file = dir.join(format!("{name}.1"));
     let mut page = Vec::new();
-    Man::new(command.clone().name(name.to_owned()))
+    Man::new(command.clone())
         .title(name)
         .section("1")
         .render(&mut page)
