@@ -15,7 +15,7 @@ not_run() {
 }
 browser() { command -v chromium || command -v chromium-browser; }
 
-node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' 2>/dev/null ||
+node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null ||
     not_run "there is no Node.js of version 20 or later"
 command -v npm >/dev/null || not_run "there is no npm"
 if ! browser >/dev/null && [ "${CI:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
