@@ -135,6 +135,9 @@ fn the_watch_is_charged_with_the_tick_and_named() {
     let only_ticks = judged(&watched);
     assert!(only_ticks.policies[0].schedulable);
     watched.watch_period = Some(ms(2));
+    let mut watch = watched.overheads[0].clone();
+    watch.kind = OverheadKind::Watch;
+    watched.overheads.push(watch);
     let with_watch = judged(&watched);
     // A tick of 100 us and two looks of 100 us each, as one tick.
     let mut as_tick = costly("xeon-l7455", 100);
