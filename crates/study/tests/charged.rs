@@ -217,7 +217,7 @@ fn a_file_names_profile_statistic_and_accounting() {
     );
     for (text, message) in [
         ("profile = \"no\"", "line 2, `profile`"),
-        ("statistic = \"median\"", "write `average` or `maximum`"),
+        ("statistic = \"median\"", "known are `average`, `maximum`"),
         (
             "accounting = \"two\"",
             "write `one-delay`, `paper` or `warmset`",

@@ -77,7 +77,10 @@ fn wrong_options_are_refused() {
             "option of the synthetic method",
         ),
         ("--method schedule-sensitive --policy nonsense", "nonsense"),
-        ("--method schedule-sensitive --wss 100B", "multiples of 4KiB"),
+        (
+            "--method schedule-sensitive --wss 100B",
+            "multiples of 4KiB",
+        ),
         (
             "--method schedule-sensitive --resume",
             "no interrupted measurement",

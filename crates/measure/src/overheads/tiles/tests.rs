@@ -137,7 +137,7 @@ fn the_watch_is_there_from_its_interrupt_until_it_has_gone() {
         (400, TimerEntry),
         (401, WatchWakes),
         (402, TimerExit),
-        (405, StoodStill(300)),
+        (405, StoodStill(70)),
         (410, WatchLeaves),
     ]);
     let of_watch: Vec<Tile> = tiles
