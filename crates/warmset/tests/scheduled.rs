@@ -52,11 +52,17 @@ fn jobs_that_the_engine_preempts_give_samples() -> Outcome {
         number("jobs"),
         number("samples") + total("others") + total("discards")
     );
-    // In 1.5 s six tasks have a hundred jobs, of which some wait to be preempted and are. A virtual
-    // machine that moves meanwhile spoils all samples of the run.
+    // In 1.5 s six tasks have a hundred jobs, of which some wait to be preempted and are.
     let taken = number("samples") + total("discards");
     let unconfirmed = found["others"]["unconfirmed"].as_u64().unwrap_or(0);
     assert!(taken > unconfirmed, "{found}");
+    let moved = |cause: &str| found["discards"][cause].as_u64().unwrap_or(0);
+    if moved("moved") + moved("apart") == taken {
+        return Err(NotRun::because(
+            "the virtual machine moved while samples were taken: none counts",
+        ));
+    }
+    assert!(number("samples") > 0, "{found}");
     assert_eq!(found["observations"].as_array().map(Vec::len), Some(5));
     let text = std::fs::read_to_string(dir.join("out/profile.toml")).unwrap();
     let profile = model::profilefile::from_toml(&text).unwrap();
