@@ -34,7 +34,10 @@ static ALLOCATOR: machine::allocator::Answering = machine::allocator::Answering;
 
 fn main() -> ExitCode {
     // Before anything needs more of it.
-    match machine::stack::provide().and_then(|()| console::answer_to_full_files()) {
+    let provided = machine::stack::provide()
+        .and_then(|()| machine::allocator::provide())
+        .and_then(|()| console::answer_to_full_files());
+    match provided {
         Ok(()) => answer(),
         Err(e) => failed(&e),
     }
