@@ -147,6 +147,8 @@ const tests = {
   async "the table of the chart has the standard schedulability behind a point"() {
     const { tab, close } = await open(DESK);
     await tab.click('[data-figure="schedulability"] summary');
+    // The page makes the table when it is told that it was opened, a moment after the click.
+    await tab.waitForSelector('[data-figure="schedulability"] tbody tr');
     const first = await tab.$$eval('[data-figure="schedulability"] tbody tr', (rows) =>
       rows.map((r) => Number(r.cells[1].textContent)),
     );
