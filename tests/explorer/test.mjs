@@ -172,9 +172,9 @@ const tests = {
         study.policies.find((x) => x.policy === name),
       );
       if (rows[i][1] !== "nowhere")
-        assert.ok(study.delays_ns.some((_, d) => g.weighted[d] > p.weighted[d]));
+        assert.ok(study.axis.points.some((_, d) => g.weighted[d] > p.weighted[d]));
       if (rows[i][2] !== "nowhere")
-        assert.ok(study.delays_ns.some((_, d) => p.weighted[d] > g.weighted[d]));
+        assert.ok(study.axis.points.some((_, d) => p.weighted[d] > g.weighted[d]));
     });
     assert.ok(rows.some((row) => row[1] !== "nowhere" || row[2] !== "nowhere"));
     await tab.focus('[data-scenario="1"]');
@@ -186,8 +186,8 @@ const tests = {
     const { tab, close } = await open(DESK);
     const [csv] = await Promise.all([tab.waitForEvent("download"), tab.click("#csv")]);
     const lines = (await textOf(csv)).trim().split("\n");
-    const { policies, caps, delays_ns: delays } = results[0];
-    assert.equal(lines.length, 1 + policies.length * caps.length * delays.length);
+    const { policies, caps, axis } = results[0];
+    assert.equal(lines.length, 1 + policies.length * caps.length * axis.points.length);
     assert.match(lines[0], /policy,cap,D_ns,sets,accepted,schedulability,low,high$/);
     const [svg] = await Promise.all([
       tab.waitForEvent("download"),

@@ -1,10 +1,10 @@
-//! The charts of a study as files: W(D), and S(U) at some delays (000 §5, Fig. 5; 002 §6.3), as
-//! SVG and PNG, in the form that a paper asks for.
+//! The charts of a study as files: W, and S(U) at some points of the axis (000 §5, Fig. 5; 002 §6.3
+//! and §6.4), as SVG and PNG, in the form that a paper asks for.
 
-use crate::study::{crossings, curves};
-use model::{Duration, Error, Result, files};
+use crate::study::{crossings, curves, swept};
+use model::{Error, Result, files};
 use report::Figure;
-use report::schedulability::{self, Form};
+use report::schedulability::{self, Form, Utilization};
 pub use report::style::Family;
 use report::style::{Print, SMALL};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,9 @@ use study::Results;
 /// How charts are drawn and written.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Also S(U) at these delays; at the shortest where there are none.
-    pub at: Vec<Duration>,
+    /// Also S(U) at these values of the axis, such as `500us` or `64KiB`; at the first where there
+    /// are none.
+    pub at: Vec<String>,
     /// Width on paper; `None`: 470 pixels of 96 to an inch, larger text larger.
     pub width: Option<Length>,
     /// Size of tick labels and legends; `None`: 12 pixels, which are 9 points.
@@ -109,44 +110,44 @@ impl Options {
 /// Draws the charts of a study into a directory. Returns the files.
 ///
 /// # Errors
-/// The study has no such delay; text too large for the width; a file cannot be written.
+/// The study has no such value of its axis; text too large for the width; a file cannot be written.
 pub fn plot(results: &Results, options: &Options, dir: &Path) -> Result<Vec<PathBuf>> {
     // What is not there is said before anything is drawn.
     let form = options.form()?;
-    let shortest = [results.delays.first().copied().unwrap_or_default()];
-    let at = match options.at.is_empty() {
-        true => &shortest[..],
-        false => &options.at,
+    let places: Vec<usize> = match options.at.is_empty() {
+        true => vec![0],
+        false => {
+            let at = options.at.iter().map(|text| results.axis.place(text));
+            at.collect::<Result<_>>().map_err(|e| e.at("--at"))?
+        }
     };
-    let places = at
-        .iter()
-        .map(|delay| Ok((*delay, place_of(results, *delay)?)));
-    let places: Vec<(Duration, usize)> = places.collect::<Result<_>>()?;
     let caption = caption(results);
     let mut written = Vec::new();
-    if results.delays.len() > 1 {
+    if results.axis.len() > 1 {
         let all = crossings(results);
         let marked = all.iter().find(|c| c.falling == "G-EDF").or(all.first());
         let figure = schedulability::weighted_as(
             &form,
             "weighted",
             &results.title,
+            &swept(results),
             &curves(results, true, 0),
             marked,
             &caption,
         )?;
         written.extend(write(results, figure, options, dir)?);
     }
-    for (delay, place) in places {
+    let (symbol, unit) = (results.axis.quantity.symbol(), swept(results).unit);
+    for place in places {
         let figure = schedulability::by_utilization_as(
             &form,
-            &format!("schedulability-{delay}"),
+            &format!("schedulability-{}", results.axis.text(place)),
             &format!(
-                "{}, at D = {}",
+                "{}, at {symbol} = {}",
                 results.title,
-                report::words::duration(delay)
+                unit.text(results.axis.value(place))
             ),
-            results.processors,
+            &utilization(results),
             &curves(results, false, place),
             &caption,
         )?;
@@ -155,12 +156,19 @@ pub fn plot(results: &Results, options: &Options, dir: &Path) -> Result<Vec<Path
     Ok(written)
 }
 
+/// What caps are, and up to which they go.
+pub(crate) fn utilization(results: &Results) -> Utilization {
+    match results.caps_are_shares() {
+        true => Utilization::Share,
+        false => Utilization::Of(results.processors),
+    }
+}
+
 fn caption(results: &Results) -> String {
     let caption = format!(
-        "{}. {} task sets for each of {} caps on the total utilization, {}. {}, {}.",
+        "{}. {} on the total utilization, {}. {}, {}.",
         results.title,
-        results.sets,
-        results.shards.len(),
+        results.sets_in_words(),
         results.charged,
         results.provenance.source,
         results.provenance.command
@@ -195,24 +203,6 @@ fn write(
         written.push(path("png"));
     }
     Ok(written)
-}
-
-/// The place of a delay among those of a study.
-///
-/// # Errors
-/// The study has no such delay.
-fn place_of(results: &Results, delay: Duration) -> Result<usize> {
-    let place = results.delays.iter().position(|d| *d == delay);
-    place.ok_or_else(|| {
-        Error::new(format!("the study has no delay of {delay}"))
-            .at("--at")
-            .remedy(match (results.delays.first(), results.delays.last()) {
-                (Some(first), Some(last)) => {
-                    format!("it has {} from {first} to {last}", results.delays.len())
-                }
-                _ => "run it with more delays".to_owned(),
-            })
-    })
 }
 
 #[cfg(test)]

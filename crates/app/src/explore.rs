@@ -1,22 +1,14 @@
 //! One page to explore studies: reads the directories of studies into what the page shows.
 //!
-//! It reads `results.json` (counts) and `study.toml` (what tells scenarios apart) by their names
-//! of columns, and nothing else of a study: another swept quantity is a row of [`SWEEPS`], another
-//! key of `study.toml` is a facet by itself.
+//! It reads `results.json` (counts and their axis) and `study.toml` (what tells scenarios apart) by
+//! their names of columns, and nothing else of a study: another key of `study.toml` is a facet by
+//! itself.
 
 use crate::PROGRAM;
 use model::{Error, Result, files};
 use report::explorer::{Scenario, Sweep, page};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-
-/// A key of `results.json` that holds the values of a sweep, its letter, its words, its unit.
-const SWEEPS: [(&str, &str, &str, &str); 1] = [(
-    "delays_ns",
-    "D",
-    "cache-related delay of one preemption or migration",
-    "ns",
-)];
 
 /// Keys of `study.toml` that do not tell scenarios apart, or are shown elsewhere.
 const NO_FACETS: [&str; 6] = ["name", "title", "source", "policies", "fill", "version"];
@@ -47,8 +39,10 @@ struct Results {
     notes: Vec<String>,
     provenance: Origin,
     processors: u32,
-    sets: u32,
+    sets_by_cap: Vec<u32>,
     caps: Vec<f64>,
+    caps_are: String,
+    axis: Axis,
     policies: Vec<Policy>,
     #[serde(flatten)]
     rest: serde_json::Map<String, serde_json::Value>,
@@ -58,6 +52,14 @@ struct Results {
 struct Origin {
     source: String,
     command: String,
+}
+
+#[derive(Deserialize)]
+struct Axis {
+    symbol: String,
+    title: String,
+    unit: String,
+    points: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -87,8 +89,6 @@ fn read(dir: &Path) -> Result<Scenario> {
     let bad = |cause: String| Error::new(cause).at(path.display()).remedy(remedy);
     let results: Results = serde_json::from_str(&text)
         .map_err(|e| bad(format!("these are not the results of a study: {e}")))?;
-    let sweep = sweep(&results.rest)
-        .ok_or_else(|| bad("the results name no quantity that is swept".to_owned()))?;
     let facets = facets(&dir.join("study.toml"), &results.rest)?;
     Ok(Scenario {
         name: results.study,
@@ -98,25 +98,17 @@ fn read(dir: &Path) -> Result<Scenario> {
         command: results.provenance.command,
         facets,
         processors: results.processors,
-        sets: results.sets,
+        shares: results.caps_are != "utilization",
+        sets: results.sets_by_cap,
         caps: results.caps,
-        sweep,
+        sweep: Sweep {
+            name: results.axis.symbol,
+            title: results.axis.title,
+            unit: results.axis.unit,
+            values: results.axis.points,
+        },
         policies: results.policies.iter().map(|p| p.policy.clone()).collect(),
         accepted: results.policies.into_iter().map(|p| p.accepted).collect(),
-    })
-}
-
-fn sweep(results: &serde_json::Map<String, serde_json::Value>) -> Option<Sweep> {
-    SWEEPS.iter().find_map(|(key, name, title, unit)| {
-        let values = results.get(*key)?.as_array()?.iter();
-        Some(Sweep {
-            name: (*name).to_owned(),
-            title: (*title).to_owned(),
-            unit: (*unit).to_owned(),
-            values: values
-                .map(serde_json::Value::as_f64)
-                .collect::<Option<_>>()?,
-        })
     })
 }
 
@@ -135,10 +127,10 @@ fn facets(
         .at(path.display())
         .remedy("run the study again")
     })?;
-    let charged = ["accounting", "profile", "statistic"];
+    let charged = ["accounting", "profile", "statistic", "load"];
     let mut facets = Vec::new();
     // What is looked for first stands first.
-    let first = ["guarantee", "utilizations", "periods", "load"];
+    let first = ["guarantee", "utilizations", "periods"];
     let rest = table.keys().map(String::as_str);
     for key in first
         .into_iter()

@@ -3,12 +3,12 @@
 use crate::{Charged, On, own, workers};
 use analyze::policies::Accounting;
 use model::watch::Watch;
-use model::{Error, Platform, Profile, Result, files};
-use report::schedulability::{self, Crossing, Curve};
+use model::{Error, Load, Platform, Profile, Result, builtin, files};
+use report::schedulability::{self, Crossing, Curve, Swept, Unit};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use study::{Candidate, Results, Share, Study, Threads, file, presets};
+use study::{Candidate, Quantity, Results, Share, Study, Threads, file, presets};
 
 /// A built-in study.
 #[derive(Clone, Debug, Serialize)]
@@ -49,6 +49,8 @@ pub struct Options {
     pub on: On,
     /// How many task sets for each cap.
     pub sets: Option<u32>,
+    /// Add task sets to each cap until the 95 % interval of every share is at most so wide.
+    pub until_ci: Option<f64>,
     /// Seed of all random choices.
     pub seed: Option<u64>,
     /// Other costs: the scheduler's, by the number of tasks of each set.
@@ -113,7 +115,7 @@ pub fn run_share(name: &str, options: &Options, watch: &dyn Watch) -> Result<Opt
 fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
     let mut study = find(name)?;
     if let Some(platform) = options.on.given()? {
-        let before = study.caps;
+        let before = study.caps.clone();
         study = study.on(platform)?;
         if study.caps != before {
             watch.note(&format!(
@@ -125,7 +127,13 @@ fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
     if let Some(names) = &options.policies {
         study.policies = Candidate::list(names).map_err(|e| e.at("--policy"))?;
     }
+    let given = options.charged.profile.is_some() || options.charged.load != Load::Load;
     let charged = study::Charged {
+        load: match given {
+            true => options.charged.load,
+            false => study.charged.load,
+        },
+        caches: study.charged.caches,
         profile: match options.charged.profile()?.or(study.charged.profile.take()) {
             None if options.charge_own && study.platform.name == own::NAME => own::in_use()?,
             profile => profile,
@@ -134,6 +142,10 @@ fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
         accounting: options.accounting.or(study.charged.accounting),
     };
     let mut study = study.charging(charged);
+    if let Some(width) = options.until_ci {
+        study.until_ci = Some(width);
+        study.sets = study::enough_for(width).map_err(|e| e.at("--until-ci"))?;
+    }
     study.sets = options.sets.unwrap_or(study.sets);
     study.seed = options.seed.unwrap_or(study.seed);
     Ok(study)
@@ -153,18 +165,33 @@ pub fn find(name: &str) -> Result<Study> {
 
 /// A platform by its name in a study file.
 fn find_platform(name: &str) -> Result<Platform> {
-    match name {
-        "this-machine" => Ok(machine::this_machine()?.platform),
+    match (name, builtin::scaled_from(name)) {
+        (own::NAME, _) => Ok(machine::this_machine()?.platform),
+        (_, Some((own::NAME, m))) => machine::this_machine()?.platform.scaled(m?),
         _ => Platform::find(name),
     }
 }
 
-/// W(D), or S(U) at the delay of this place, as `report` draws it.
-pub fn curves(results: &Results, weighted: bool, delay: usize) -> Vec<Curve> {
+/// What is swept, as `report` draws it.
+pub fn swept(results: &Results) -> Swept {
+    let quantity = results.axis.quantity;
+    Swept {
+        symbol: quantity.symbol().to_owned(),
+        title: results.axis.title(),
+        unit: match quantity {
+            Quantity::Delay => Unit::Nanoseconds,
+            Quantity::WorkingSet => Unit::Bytes,
+            Quantity::OverheadFactor | Quantity::Processors => Unit::Number,
+        },
+    }
+}
+
+/// W, or S(U) at the point of the axis of this place, as `report` draws it.
+pub fn curves(results: &Results, weighted: bool, point: usize) -> Vec<Curve> {
     let curves = if weighted {
         results.weighted()
     } else {
-        results.by_utilization(delay)
+        results.by_utilization(point)
     };
     curves
         .into_iter()
@@ -176,9 +203,13 @@ pub fn curves(results: &Results, weighted: bool, delay: usize) -> Vec<Curve> {
         .collect()
 }
 
-/// Where each policy falls below what P-EDF reaches without delay (000 §5); below the first one if
-/// there is no P-EDF.
+/// Where each policy falls below what P-EDF reaches at the first point, for a delay usually without
+/// any (000 §5); below the first policy if there is no P-EDF. The number of processors has none: it
+/// is no cost.
 pub fn crossings(results: &Results) -> Vec<Crossing> {
+    if results.axis.quantity == Quantity::Processors {
+        return Vec::new();
+    }
     let curves = curves(results, true, 0);
     let reference = results.policy("P-EDF").unwrap_or(0);
     curves

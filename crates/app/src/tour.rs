@@ -303,12 +303,12 @@ fn here(paper: &Study, platform: &Platform) -> Result<Study> {
         source: "as 000 §5, Fig. 5".to_owned(),
         platform: platform.clone(),
         policies,
-        caps: study::Grid::<study::Cap>::new(cap(whole - 40 * step), cap(whole), cap(step))?,
-        delays: study::Grid::<Duration>::new(
+        caps: study::Grid::new(cap(whole - 40 * step), cap(whole), cap(step))?,
+        axis: study::Axis::Delays(study::Grid::new(
             Duration::ZERO,
             Duration::from_millis(5),
             Duration::from_micros(250),
-        )?,
+        )?),
         ..paper.clone()
     })
 }

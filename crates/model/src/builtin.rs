@@ -21,7 +21,7 @@ pub struct Builtin {
     make: fn() -> Platform,
 }
 
-/// Every built-in platform, besides `symmetric:m=N`.
+/// Every built-in platform, besides `symmetric:m=N`. Each can be scaled: `xeon-l7455:m=8`.
 pub const PLATFORMS: [Builtin; 7] = [
     Builtin {
         name: "xeon-l7455",
@@ -86,6 +86,10 @@ impl Platform {
                     ))),
             };
         }
+        if let Some((name, scaled)) = scaled_from(name) {
+            let platform = Platform::builtin(name)?;
+            return scaled.and_then(|m| platform.scaled(m));
+        }
         match PLATFORMS.iter().find(|b| b.name == name) {
             Some(builtin) => Ok((builtin.make)()),
             None => Err(unknown(
@@ -96,6 +100,20 @@ impl Platform {
             )),
         }
     }
+}
+
+/// The name in front of `:m=N`, and N: the platform of that name scaled to N processors
+/// ([`Platform::scaled`]). `None` for other names, and for those that are scaled already.
+pub fn scaled_from(name: &str) -> Option<(&str, Result<u32>)> {
+    let (base, count) = name.split_once(":m=")?;
+    (!count.contains(":m=") && base != "symmetric").then(|| {
+        let m = count.parse().map_err(|_| {
+            Error::new(format!("`{count}` is no number of processors"))
+                .at(format!("platform `{name}`"))
+                .remedy(format!("write `{base}:m=8` for eight of them"))
+        });
+        (base, m)
+    })
 }
 
 /// Is this a path rather than a built-in name?

@@ -24,6 +24,7 @@ pub mod profile;
 pub mod profilefile;
 pub mod provenance;
 pub mod rtapp;
+mod scaled;
 pub mod schedcat;
 pub mod shown;
 pub mod size;

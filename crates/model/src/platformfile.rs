@@ -31,11 +31,16 @@ const CACHE_KEYS: [&str; 7] = ["level", "kind", "size", "ways", "line", "sets", 
 pub const VERSION: u64 = 1;
 
 impl Platform {
-    /// The platform that a user means: a built-in name, or else a file.
+    /// The platform that a user means: a built-in name, or else a file; with `:m=N` behind it the
+    /// same scaled to N processors ([`Platform::scaled`]).
     ///
     /// # Errors
-    /// Neither a built-in name nor a path; the file cannot be read or is no platform.
+    /// Neither a built-in name nor a path; the file cannot be read or is no platform; N is no
+    /// number of processors.
     pub fn find(name: &str) -> Result<Platform> {
+        if let Some((base, m)) = builtin::scaled_from(name) {
+            return Platform::find(base)?.scaled(m?);
+        }
         if builtin::is_path(name) {
             let path = Path::new(name);
             return from_toml(&files::read_text(path)?).map_err(|e| e.at(path.display()));

@@ -13,6 +13,9 @@ pub trait Watch: Sync {
     fn note(&self, text: &str);
     /// Does the user want it to end? Work then stops at the next step and keeps what it has.
     fn stopped(&self) -> bool;
+    /// What was found so far can be shown, as lines that fit so many columns. Called often: the watch
+    /// asks for the lines when it shows them.
+    fn so_far(&self, _lines: &dyn Fn(usize) -> Vec<String>) {}
     /// The stage is over: progress that is still shown may be taken off the screen. Stages that
     /// follow one another need no call between them.
     fn finish(&self) {}
@@ -30,6 +33,9 @@ impl<W: Watch + ?Sized> Watch for &W {
     }
     fn stopped(&self) -> bool {
         (**self).stopped()
+    }
+    fn so_far(&self, lines: &dyn Fn(usize) -> Vec<String>) {
+        (**self).so_far(lines);
     }
     fn finish(&self) {
         (**self).finish();

@@ -123,6 +123,28 @@ impl Axis {
         axis
     }
 
+    /// Sizes in bytes from none to `longest`, evenly spaced, ticks at powers of two and multiples of
+    /// them.
+    pub fn linear_sizes(label: &str, longest: f64) -> Axis {
+        let longest = longest.max(1.0);
+        let step = (0..63)
+            .map(|power| (1u64 << power) as f64)
+            .find(|step| longest / step < MOST as f64)
+            .unwrap_or(longest);
+        let ticks = (0..=(longest / step + 1e-9) as u64).map(|n| n as f64 * step);
+        let name = |at: f64| match at {
+            0.0 => "0".to_owned(),
+            at => words::size(Bytes::new(at as u64)),
+        };
+        Axis {
+            label: label.to_owned(),
+            scale: Scale::Linear,
+            low: 0.0,
+            high: longest,
+            ticks: ticks.map(|at| (at, name(at))).collect(),
+        }
+    }
+
     /// The same values by their logarithm, from `low`, which is above zero, on; ticks at 1, 2 and 5
     /// times powers of ten, fewer where there are many.
     #[must_use]

@@ -52,8 +52,10 @@ pub struct Scenario {
     pub facets: Vec<(String, String)>,
     /// Number of processors.
     pub processors: u32,
-    /// Sets for each cap.
-    pub sets: u32,
+    /// Are caps shares of the processors?
+    pub shares: bool,
+    /// Sets of each cap.
+    pub sets: Vec<u32>,
     /// The caps on the total utilization.
     pub caps: Vec<f64>,
     /// What is swept.
@@ -100,13 +102,16 @@ pub fn page(program: &str, scenarios: &[Scenario]) -> Result<String> {
 }
 
 fn check(s: &Scenario) -> Result<()> {
+    let fits = |row: &Vec<u32>, sets: u32| {
+        row.len() == s.sweep.values.len() && row.iter().all(|n| *n <= sets)
+    };
     let sound = s.accepted.len() == s.policies.len()
-        && s.accepted.iter().all(|caps| caps.len() == s.caps.len())
-        && s.accepted
-            .iter()
-            .flatten()
-            .all(|row| row.len() == s.sweep.values.len() && row.iter().all(|n| *n <= s.sets));
-    match sound && s.sets > 0 && !s.caps.is_empty() && !s.sweep.values.is_empty() {
+        && s.sets.len() == s.caps.len()
+        && s.sets.iter().all(|sets| *sets > 0)
+        && s.accepted.iter().all(|caps| {
+            caps.len() == s.caps.len() && caps.iter().zip(&s.sets).all(|(row, n)| fits(row, *n))
+        });
+    match sound && !s.caps.is_empty() && !s.sweep.values.is_empty() {
         true => Ok(()),
         false => Err(Error::new(format!(
             "the counts of the study `{}` are not those of its policies, caps and delays",
@@ -142,7 +147,8 @@ mod tests {
             command: String::new(),
             facets: vec![("periods".to_owned(), "short".to_owned())],
             processors: 2,
-            sets: 9,
+            shares: false,
+            sets: vec![9, 9],
             caps: vec![1.0, 2.0],
             sweep: Sweep {
                 name: "D".to_owned(),

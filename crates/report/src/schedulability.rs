@@ -1,12 +1,12 @@
-//! Schedulability against utilization, and weighted schedulability against cache delay: Fig. 5 of
-//! 000.
+//! Schedulability against utilization, and weighted schedulability against what a study sweeps: a
+//! cache delay (Fig. 5 of 000), a working set size (002 §6.4), or a number.
 
 use crate::axis::Axis;
 use crate::panel::{Entry, Layer, Panel, Sketch};
 use crate::style::{Ink, Look};
 use crate::svg::Figure;
 use crate::words;
-use model::{Duration, Result};
+use model::{Bytes, Result};
 
 /// The curve of one policy.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,17 +47,96 @@ impl Default for Form {
     }
 }
 
-/// Where one policy falls below what another one reaches without any delay.
+/// The unit of what is swept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// None: a factor, or how many.
+    Number,
+}
+
+impl Unit {
+    /// A value as people read it.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Unit::Nanoseconds => words::time_f64(value),
+            // A value between two of the grid is told in whole KiB.
+            Unit::Bytes if value >= 1024.0 => {
+                words::size(Bytes::from_kib((value / 1024.0).round() as u64))
+            }
+            Unit::Bytes => words::size(Bytes::new(value.max(0.0).round() as u64)),
+            Unit::Number => words::three(value),
+        }
+    }
+}
+
+/// What lies along x of weighted schedulability.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Swept {
+    /// Its letter: `D`.
+    pub symbol: String,
+    /// What it is, in words.
+    pub title: String,
+    /// The unit of its values.
+    pub unit: Unit,
+}
+
+impl Swept {
+    /// The delay D of 000 §5.
+    pub fn delay() -> Swept {
+        Swept {
+            symbol: "D".to_owned(),
+            title: "cache-related delay of one preemption or migration".to_owned(),
+            unit: Unit::Nanoseconds,
+        }
+    }
+
+    /// The axis of these values.
+    fn axis(&self, curves: &[Curve], log: bool) -> Axis {
+        let values = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.0));
+        let longest = values().fold(f64::MIN_POSITIVE, f64::max);
+        // The letter stands behind the first words, which say what it is.
+        let label = match self.title.split_once(" of ") {
+            Some((what, of)) => format!("{what} {} of {of}", self.symbol),
+            None => format!("{} {}", self.title, self.symbol),
+        };
+        let (x, name): (Axis, fn(f64) -> String) = match self.unit {
+            Unit::Nanoseconds => (Axis::times(&label, 0.0..longest.max(1_000.0)), |at| {
+                words::time_rounded(model::Delay::from_nanos_f64(at))
+            }),
+            Unit::Bytes => (Axis::linear_sizes(&label, longest), |at| {
+                Unit::Bytes.text(at)
+            }),
+            Unit::Number => {
+                let first = values().fold(longest, f64::min).min(1.0);
+                (
+                    Axis::linear(&label, first.min(0.0)..longest, words::plain),
+                    words::plain,
+                )
+            }
+        };
+        match least(curves).filter(|_| log) {
+            Some(low) => x.logarithmic(low, name),
+            None => x,
+        }
+    }
+}
+
+/// Where one policy falls below what another one reaches at the first value of the axis: for a delay
+/// that is usually none.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crossing {
     /// The policy that falls.
     pub falling: String,
     /// The policy that it falls below.
     pub reference: String,
-    /// What the other one reaches at no delay.
+    /// What the other one reaches at the first value.
     pub level: f64,
-    /// At which delay.
-    pub at: Duration,
+    /// At which value of the axis, in its unit.
+    pub at: f64,
 }
 
 /// Finds where `falling` falls below what `reference` reaches at its first point, on straight lines
@@ -77,8 +156,17 @@ pub fn crossing(falling: &Curve, reference: &Curve) -> Option<Crossing> {
         falling: falling.policy.clone(),
         reference: reference.policy.clone(),
         level,
-        at: Duration::from_nanos(at.max(0.0).round() as u64),
+        at: at.max(0.0),
     })
+}
+
+/// The caps on the total utilization along x.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Utilization {
+    /// Of this many processors.
+    Of(u32),
+    /// As a share of the processors.
+    Share,
 }
 
 /// The share of task sets that pass, by total utilization. `title` stands above the panel.
@@ -92,7 +180,8 @@ pub fn by_utilization(
     curves: &[Curve],
     caption: &str,
 ) -> Result<Figure> {
-    by_utilization_as(&Form::default(), id, title, m, curves, caption)
+    let form = Form::default();
+    by_utilization_as(&form, id, title, &Utilization::Of(m), curves, caption)
 }
 
 /// The same in another form.
@@ -103,15 +192,15 @@ pub fn by_utilization_as(
     form: &Form,
     id: &str,
     title: &str,
-    m: u32,
+    utilization: &Utilization,
     curves: &[Curve],
     caption: &str,
 ) -> Result<Figure> {
-    let x = Axis::linear(
-        "total utilization U",
-        0.0..f64::from(m.max(1)),
-        words::plain,
-    );
+    let (label, m) = match utilization {
+        Utilization::Of(m) => ("total utilization U", (*m).max(1)),
+        Utilization::Share => ("total utilization U, as a share of all processors", 1),
+    };
+    let x = Axis::linear(label, 0.0..f64::from(m), words::plain);
     let x = match least(curves).filter(|_| form.log_x) {
         Some(low) => x.logarithmic(low, words::plain),
         None => x,
@@ -154,10 +243,11 @@ pub fn weighted(
     crossing: Option<&Crossing>,
     caption: &str,
 ) -> Result<Figure> {
-    weighted_as(&Form::default(), id, title, curves, crossing, caption)
+    let form = Form::default();
+    weighted_as(&form, id, title, &Swept::delay(), curves, crossing, caption)
 }
 
-/// The same in another form.
+/// Weighted schedulability by what is swept, in another form.
 ///
 /// # Errors
 /// As [`Sketch::draw`].
@@ -165,69 +255,72 @@ pub fn weighted_as(
     form: &Form,
     id: &str,
     title: &str,
+    swept: &Swept,
     curves: &[Curve],
     crossing: Option<&Crossing>,
     caption: &str,
 ) -> Result<Figure> {
-    let longest = curves
+    let symbol = &swept.symbol;
+    let text = |value| swept.unit.text(value);
+    let first = curves
         .iter()
-        .flat_map(|c| c.points.iter().map(|p| p.0))
-        .fold(1_000.0, f64::max);
+        .find_map(|c| c.points.first())
+        .map_or(0.0, |p| p.0);
+    let level = match first == 0.0 {
+        true => "W(0)".to_owned(),
+        false => format!("W({})", text(first)),
+    };
     let mut marks = Vec::new();
     if let Some(c) = crossing {
-        let at = c.at.nanos() as f64;
         marks.push(Layer::Level {
             at: c.level,
-            label: format!("{}'s W(0)", c.reference),
+            label: format!("{}'s {level}", c.reference),
             ink: Ink::Gray,
         });
         marks.push(Layer::Note {
-            at: (at, c.level),
+            at: (c.at, c.level),
             lines: vec![
                 format!("{} falls below", c.falling),
-                format!("{}'s W(0) at {}", c.reference, words::time_f64(at)),
+                format!("{}'s {level} at {}", c.reference, text(c.at)),
             ],
         });
     }
+    let start = match (first == 0.0, swept.unit) {
+        (true, Unit::Nanoseconds) => "without delay".to_owned(),
+        (true, _) => format!("at {symbol} = 0"),
+        (false, _) => format!("at {}", text(first)),
+    };
     let mut description = describe(curves, |curve| {
         let (first, last) = (curve.points.first()?, curve.points.last()?);
         Some(format!(
-            "goes from {} without delay to {} at {}",
+            "goes from {} {start} to {} at {}",
             words::three(first.1),
             words::three(last.1),
-            words::time_f64(last.0)
+            text(last.0)
         ))
     });
     if let Some(c) = crossing {
         description += &format!(
-            " {} falls below what {} reaches without delay at {}.",
+            " {} falls below what {} reaches {start} at {}.",
             c.falling,
             c.reference,
-            words::time_f64(c.at.nanos() as f64)
+            text(c.at)
         );
     }
-    let x = Axis::times(
-        "cache-related delay D of one preemption or migration",
-        0.0..longest,
-    );
-    let x = match least(curves).filter(|_| form.log_x) {
-        Some(low) => x.logarithmic(low, |at| {
-            words::time_rounded(model::Delay::from_nanos_f64(at))
-        }),
-        None => x,
-    };
     chart(
         form,
         id,
         title,
-        x,
-        "weighted schedulability W(D)",
+        swept.axis(curves, form.log_x),
+        &format!("weighted schedulability W({symbol})"),
         curves,
         marks,
         description,
         (
             caption,
-            "Shaded: 95 % confidence intervals of W(D), from the Wilson intervals of all caps.",
+            &format!(
+                "Shaded: 95 % confidence intervals of W({symbol}), from the Wilson intervals of all caps."
+            ),
         ),
     )
     .draw()
@@ -444,11 +537,46 @@ mod tests {
         let p = curve("P-EDF", &[(0.0, 0.55), (1e6, 0.3)]);
         let g = curve("G-EDF", &[(0.0, 1.0), (5e5, 0.7), (1e6, 0.4)]);
         let c = crossing(&g, &p).unwrap();
-        assert_eq!((c.at, c.level), (Duration::from_micros(750), 0.55));
+        assert_eq!((c.at.round(), c.level), (750_000.0, 0.55));
         assert!(crossing(&p, &g).is_none(), "below from the start");
         let never = curve("G-EDF", &[(0.0, 1.0), (1e6, 0.9)]);
         assert!(crossing(&never, &p).is_none());
         assert!(crossing(&curve("G-EDF", &[]), &p).is_none());
+    }
+
+    #[test]
+    fn each_quantity_has_ticks_that_read_well() {
+        let kib = 1024.0;
+        for (symbol, title, unit, longest, ticks, label) in [
+            (
+                "ξ",
+                "working set size of every task",
+                Unit::Bytes,
+                3072.0 * kib,
+                vec![
+                    "0", "512 KiB", "1 MiB", "1536 KiB", "2 MiB", "2560 KiB", "3 MiB",
+                ],
+                "working set size ξ of every task",
+            ),
+            (
+                "f",
+                "factor on all overheads",
+                Unit::Number,
+                2.0,
+                vec!["0", "0.5", "1", "1.5", "2"],
+                "factor on all overheads f",
+            ),
+        ] {
+            let swept = Swept {
+                symbol: symbol.to_owned(),
+                title: title.to_owned(),
+                unit,
+            };
+            let curves = [curve("P-EDF", &[(0.0, 1.0), (longest, 0.5)])];
+            let axis = swept.axis(&curves, false);
+            let names: Vec<&str> = axis.ticks.iter().map(|(_, name)| name.as_str()).collect();
+            assert_eq!((names, axis.label.as_str()), (ticks, label));
+        }
     }
 
     #[test]

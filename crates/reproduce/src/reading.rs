@@ -120,7 +120,7 @@ fn policy<'a>(a: &'a Answers, step: usize, name: &str) -> Option<&'a Value> {
 
 /// W(D) of a policy at every delay of a study, with the delays in microseconds.
 pub fn weighted(a: &Answers, step: usize, name: &str) -> Option<Vec<(f64, f64)>> {
-    let delays = a.get(step, "/delays_ns")?.as_array()?;
+    let delays = a.get(step, "/axis/points")?.as_array()?;
     let shares = policy(a, step, name)?["weighted"].as_array()?;
     let point = |(d, w): (&Value, &Value)| Some((d.as_f64()? / 1e3, w.as_f64()?));
     delays.iter().zip(shares).map(point).collect()
@@ -166,13 +166,13 @@ pub fn mean_weighted(a: &Answers, step: usize, name: &str) -> Option<f64> {
 /// The share of sets that a policy keeps at the caps from `from` on, at the first delay.
 pub fn kept_from(a: &Answers, step: usize, name: &str, from: f64) -> Option<f64> {
     let caps = a.get(step, "/caps")?.as_array()?;
-    let sets = a.number(step, "/sets")?;
+    let sets = a.get(step, "/sets_by_cap")?.as_array()?;
     let accepted = policy(a, step, name)?["accepted"].as_array()?;
     let shares: Option<Vec<f64>> = caps
         .iter()
-        .zip(accepted)
+        .zip(accepted.iter().zip(sets))
         .filter(|(cap, _)| cap.as_f64().is_some_and(|cap| cap >= from))
-        .map(|(_, row)| Some(row[0].as_f64()? / sets))
+        .map(|(_, (row, sets))| Some(row[0].as_f64()? / sets.as_f64()?))
         .collect();
     let shares = shares?;
     Some(shares.iter().sum::<f64>() / shares.len() as f64)
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_crossing_lies_between_two_points_of_the_grid() {
         let a = answers(json!({
-            "delays_ns": [0, 100_000, 200_000],
+            "axis": {"name": "delay", "unit": "ns", "points": [0, 100_000, 200_000]},
             "policies": [
                 {"policy": "P-EDF", "weighted": [0.5, 0.4, 0.3]},
                 {"policy": "G-EDF", "weighted": [1.0, 0.6, 0.2]},

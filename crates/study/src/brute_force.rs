@@ -1,8 +1,8 @@
 //! Brute force (002 §6.3): a set is kept if a simulation of 60 s shows no miss. An upper bound for
 //! every hard test.
 //!
-//! Periodic, synchronous, at WCET; the delay D is charged where it occurs, at every preemption and
-//! migration. A set that is refused is not schedulable; one that is kept may still miss a deadline
+//! Periodic, synchronous, at WCET; the delay D, or that of the working set, is charged where it
+//! occurs, at every preemption and migration. A set that is refused is not schedulable; one that is kept may still miss a deadline
 //! later, or when its jobs come otherwise. P-EDF has no need of it: on one processor the test is
 //! exact.
 
@@ -13,7 +13,7 @@ use analyze::assign;
 use analyze::clustered::Scratch;
 use analyze::partition::Fit;
 use model::watch::Silent;
-use model::{Assignment, CpuSet, Duration, Error, Load, Platform, Result, TaskSet, Timing};
+use model::{Assignment, CpuSet, Duration, Error, Platform, Result, TaskSet, Timing};
 use policy::catalog::Needs;
 use policy::{Setup, Spec};
 use simulate::{Costs, Ending, Scenario};
@@ -63,20 +63,33 @@ impl BruteForce {
     }
 
     /// The delay each time a job goes on, and the overheads of the profile where they are charged.
-    fn costs(&self, set: &TaskSet, delay: Duration) -> Result<Costs> {
+    fn costs(&self, set: &TaskSet, asked: &Asked<'_>) -> Result<Costs> {
+        let statistic = self
+            .charged
+            .costs(asked.delay)
+            .statistic_for(self.guarantee);
+        let delay = |kind| match (asked.wss, &self.charged.profile) {
+            (Some(wss), Some(profile)) => {
+                let reading = profile.worst_cpmd(&[kind], self.charged.load, wss, statistic)?;
+                Ok(reading.value.cost().nanos())
+            }
+            _ => Ok(asked.delay.nanos()),
+        };
+        let kinds = self.platform.resumptions().into_iter();
+        let delays: Vec<u64> = kinds.map(delay).collect::<Result<_>>()?;
         let overheads = match self.charged.overheads() {
             Some(profile) => Costs::from_profile(
                 profile,
                 self.spec.info().name,
                 set,
                 &self.platform,
-                Load::Load,
-                self.charged.costs(delay).statistic_for(self.guarantee),
+                self.charged.load,
+                statistic,
             )?,
             None => Costs::default(),
         };
         Ok(Costs {
-            cpmd: vec![vec![delay.nanos(); self.platform.resumptions().len()]; set.len()],
+            cpmd: vec![delays; set.len()],
             ..overheads
         })
     }
@@ -112,7 +125,7 @@ impl Judge for BruteForce {
             assignment: assignment.as_ref(),
             quantum: scenario.quantum,
         })?;
-        let costs = self.costs(&set, asked.delay)?;
+        let costs = self.costs(&set, asked)?;
         let (summary, ()) = simulate::simulate(
             plan,
             &set,

@@ -2,30 +2,56 @@
 
 use analyze::Guarantee;
 use analyze::policies::{Accounting, Costs};
-use model::{Duration, Load, Profile, Statistic};
+use model::{Bytes, Duration, Load, Platform, Profile, Result, Statistic};
 use serde::Serialize;
 use std::fmt;
 
+/// Where the costs of preemptions and migrations come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Caches {
+    /// One delay D, whatever the policy does to a job (002 §6.3).
+    #[default]
+    Delay,
+    /// The profile, by working set size and by what the policy does to a job (002 §6.4).
+    WorkingSet,
+}
+
 /// What a study charges besides its delays D, and how: as the options of `check` say it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Charged {
-    /// What the scheduler costs, by number of tasks. Its cache delays are not read: tasks that are
-    /// drawn have no working sets, and D is their delay.
+    /// What the scheduler costs, by number of tasks; its cache delays where tasks have a working
+    /// set size.
     pub profile: Option<Profile>,
+    /// Which cache delays of the profile are read where tasks have a working set size.
+    pub load: Load,
     /// Which number of an overhead; `None`: as the guarantee asks for.
     pub statistic: Option<Statistic>,
     /// How overheads are charged; `None`: as the costs suggest.
     pub accounting: Option<Accounting>,
+    /// Where the costs of preemptions and migrations come from. A study sets it as its axis asks
+    /// for.
+    pub caches: Caches,
+}
+
+impl Default for Charged {
+    fn default() -> Self {
+        Charged {
+            profile: None,
+            load: Load::Load,
+            statistic: None,
+            accounting: None,
+            caches: Caches::Delay,
+        }
+    }
 }
 
 impl Charged {
-    /// The costs with this delay.
+    /// The costs with this delay for tasks that have no working set size.
     pub fn costs(&self, delay: Duration) -> Costs<'_> {
         Costs {
             cpmd: Some(delay),
             profile: self.profile.as_ref(),
-            // Says which cache delays are read, and none are.
-            load: Load::Load,
+            load: self.load,
             statistic: self.statistic,
             accounting: self.accounting,
         }
@@ -43,11 +69,33 @@ impl Charged {
         profile.filter(|profile| !profile.overheads.is_empty())
     }
 
+    /// The longest cache delay of a task with this working set size on the platform, whatever a
+    /// policy does to it. Nothing for no working set, or without a profile.
+    ///
+    /// # Errors
+    /// The profile lacks the delay of a way to go on that the platform has.
+    pub fn longest_delay(
+        &self,
+        wss: Bytes,
+        platform: &Platform,
+        guarantee: Guarantee,
+    ) -> Result<Duration> {
+        let Some(profile) = self.profile.as_ref().filter(|_| wss.get() > 0) else {
+            return Ok(Duration::ZERO);
+        };
+        let statistic = self.costs(Duration::ZERO).statistic_for(guarantee);
+        let kinds = platform.resumptions();
+        let longest = profile.worst_cpmd(&kinds, self.load, wss, statistic)?;
+        Ok(longest.value.cost())
+    }
+
     /// What every result tells of it.
     pub fn told(&self, guarantee: Guarantee) -> Told {
         let profile = self.profile.as_ref().map(|p| p.platform.clone());
+        let sized = self.caches == Caches::WorkingSet;
         Told {
             accounting: self.accounting(),
+            load: (sized && profile.is_some()).then_some(self.load),
             statistic: profile
                 .is_some()
                 .then(|| self.costs(Duration::ZERO).statistic_for(guarantee)),
@@ -66,6 +114,9 @@ pub struct Told {
     /// Which number of an overhead, where there is a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statistic: Option<Statistic>,
+    /// Under which load its cache delays were measured, where they were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
 }
 
 impl Told {
@@ -83,7 +134,10 @@ impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "accounting {}, ", self.accounting)?;
         match (&self.profile, self.statistic) {
-            (Some(profile), Some(statistic)) => write!(f, "profile {profile} ({statistic})"),
+            (Some(profile), Some(statistic)) => match self.load {
+                Some(load) => write!(f, "profile {profile} ({statistic}, {load})"),
+                None => write!(f, "profile {profile} ({statistic})"),
+            },
             (Some(profile), None) => write!(f, "profile {profile}"),
             (None, _) => f.write_str("no profile"),
         }

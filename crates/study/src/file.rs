@@ -2,39 +2,19 @@
 //!
 //! A file names only what differs from the defaults, or from a preset that it is `based_on`.
 
+use crate::axis::{Axis, Quantity};
 use crate::charged::Charged;
-use crate::definition::Study;
-use crate::grid::{Cap, Grid};
+use crate::definition::{Cache, Study};
+use crate::grid::{self, Cap, Factor, Grid};
 use crate::presets;
+use crate::schema::KEYS;
+use crate::stages::enough_for;
 use analyze::Guarantee;
 use analyze::policies::Accounting;
 use model::input::{Document, Table, Value};
-use model::{Duration, Error, Platform, Profile, Provenance, Ratio, Result};
+use model::{Bytes, Duration, Error, Load, Platform, Profile, Provenance, Ratio, Result};
 use std::fmt::Write;
 use std::str::FromStr;
-
-const KEYS: [&str; 20] = [
-    "name",
-    "title",
-    "source",
-    "based_on",
-    "platform",
-    "policies",
-    "guarantee",
-    "utilizations",
-    "periods",
-    "deadlines",
-    "fill",
-    "caps",
-    "delays",
-    "sets",
-    "seed",
-    "charge",
-    "overhead",
-    "profile",
-    "statistic",
-    "accounting",
-];
 
 /// Reads a study. `platform` and `profile` find these by their names.
 ///
@@ -47,9 +27,17 @@ pub fn from_toml(
 ) -> Result<Study> {
     let document = Document::parse(text)?;
     let root = document.root();
-    root.only(&KEYS)?;
+    root.only(&KEYS.map(|key| key.name))?;
     let base = base_of(&root)?;
     let own_name = root.get("based_on").is_none();
+    let until_ci = match root.get("until_ci") {
+        Some(v) => Some((v.number()?, v)),
+        None => None,
+    };
+    let enough = |(width, v): (f64, Value<'_, '_>)| match root.get("sets") {
+        Some(_) => Ok(0),
+        None => enough_for(width).map_err(|e| v.place(e)),
+    };
     let mut study = Study {
         name: text_or(&root, "name", if own_name { "study" } else { &base.name })?,
         title: text_or(&root, "title", if own_name { "" } else { &base.title })?,
@@ -74,9 +62,22 @@ pub fn from_toml(
         periods: parsed_or(&root, "periods", base.periods)?,
         deadlines: parsed_or(&root, "deadlines", base.deadlines)?,
         fill: parsed_or(&root, "fill", base.fill)?,
-        caps: base.caps,
-        delays: base.delays,
-        sets: count_or(&root, "sets", base.sets)?,
+        caps: match root.get("caps") {
+            Some(v) => grid_of(&v)?,
+            None => base.caps,
+        },
+        axis: axis_of(&root)?.unwrap_or(base.axis),
+        cache: cache_of(&root)?.unwrap_or(base.cache),
+        overhead_factor: match root.get("overhead_factor") {
+            Some(v) => Factor::read(&v)?,
+            None => base.overhead_factor,
+        },
+        sets: count_or(
+            &root,
+            "sets",
+            until_ci.clone().map_or(Ok(base.sets), enough)?,
+        )?,
+        until_ci: until_ci.map(|(width, _)| width).or(base.until_ci),
         seed: count_or(&root, "seed", base.seed)?,
         charge: count_or(&root, "charge", base.charge)?,
         overhead: parsed_or(&root, "overhead", base.overhead)?,
@@ -87,22 +88,15 @@ pub fn from_toml(
             Some(v) => Some(profile(v.text()?).map_err(|e| v.place(e))?),
             None => study.charged.profile.clone(),
         },
+        load: parsed_or(&root, "load", study.charged.load)?,
         statistic: optional(&root, "statistic")?.or(study.charged.statistic),
         accounting: optional(&root, "accounting")?.or(study.charged.accounting),
+        caches: study.charged.caches,
     };
     study = match root.get("title") {
         Some(_) => Study { charged, ..study },
         None => study.charging(charged),
     };
-    if let Some(v) = root.get("caps") {
-        let (from, to, step) = ends::<Ratio>(&v)?;
-        let cap = |ratio: Ratio| Cap::try_from(ratio).map_err(|e| v.place(e));
-        study.caps = Grid::<Cap>::new(cap(from)?, cap(to)?, cap(step)?).map_err(|e| v.place(e))?;
-    }
-    if let Some(v) = root.get("delays") {
-        let (from, to, step) = ends::<Duration>(&v)?;
-        study.delays = Grid::<Duration>::new(from, to, step).map_err(|e| v.place(e))?;
-    }
     Ok(study)
 }
 
@@ -111,12 +105,22 @@ fn base_of(root: &Table<'_, '_>) -> Result<Study> {
     match root.get("based_on") {
         Some(v) => presets::find(v.text()?).map_err(|e| v.place(e)),
         None => {
-            for key in ["policies", "utilizations", "periods", "caps", "delays"] {
+            for key in ["policies", "utilizations", "periods", "caps"] {
                 root.need(key).map_err(|e| {
                     e.remedy(format!(
                         "add `{key} = …`, or `based_on = \"ospert10-fig5\"`"
                     ))
                 })?;
+            }
+            if Quantity::ALL.iter().all(|q| root.get(q.key()).is_none()) {
+                return Err(Error::new("nothing is swept: no axis is given")
+                    .at("line 1")
+                    .remedy(format!(
+                        "add one of {}, or `based_on = \"ospert10-fig5\"`",
+                        Quantity::ALL
+                            .map(|q| format!("`{} = …`", q.key()))
+                            .join(", ")
+                    )));
             }
             presets::find("ospert10-fig5")
         }
@@ -160,19 +164,126 @@ fn count_or<T: TryFrom<u64>>(table: &Table<'_, '_>, key: &str, default: T) -> Re
     })
 }
 
-/// Reads `{ from = …, to = …, step = … }`; `to` is `from` and the step is nothing where they are
-/// left out.
-fn ends<T: FromStr<Err = Error> + Copy>(value: &Value<'_, '_>) -> Result<(T, T, T)> {
+/// The axis, if the file has one.
+fn axis_of(root: &Table<'_, '_>) -> Result<Option<Axis>> {
+    let given = Quantity::ALL
+        .into_iter()
+        .filter_map(|q| Some((q, root.get(q.key())?)));
+    let given: Vec<_> = given.collect();
+    let (quantity, value) = match &given[..] {
+        [] => return Ok(None),
+        [only] => only,
+        [(first, _), (second, value), ..] => {
+            return Err(value
+                .error(format!(
+                    "a study sweeps one quantity, and `{}` is given too",
+                    first.key()
+                ))
+                .remedy(format!(
+                    "leave one of them out, or write it as one value: {}",
+                    match second {
+                        Quantity::WorkingSet => "`working_set = …`",
+                        Quantity::OverheadFactor => "`overhead_factor = …`",
+                        _ => "a `delay`, a `platform`",
+                    }
+                )));
+        }
+    };
+    Ok(Some(match quantity {
+        Quantity::Delay => Axis::Delays(grid_of(value)?),
+        Quantity::WorkingSet => Axis::WorkingSets(grid_of(value)?),
+        Quantity::OverheadFactor => Axis::OverheadFactors(grid_of(value)?),
+        Quantity::Processors => Axis::Processors(grid_of(value)?),
+    }))
+}
+
+/// What caches cost where the axis does not sweep it, if the file says so.
+fn cache_of(root: &Table<'_, '_>) -> Result<Option<Cache>> {
+    match (root.get("delay"), root.get("working_set")) {
+        (Some(_), Some(v)) => Err(v
+            .error("what caches cost is given twice: by `delay` and by `working_set`")
+            .remedy("leave one of them out")),
+        (Some(v), None) => Ok(Some(Cache::Delay(v.parsed()?))),
+        (None, Some(v)) => Ok(Some(Cache::WorkingSet(v.parsed()?))),
+        (None, None) => Ok(None),
+    }
+}
+
+/// A value of a grid as a file writes it.
+trait Read: grid::Value {
+    fn read(value: &Value<'_, '_>) -> Result<Self>;
+}
+
+impl Read for Duration {
+    fn read(value: &Value<'_, '_>) -> Result<Self> {
+        value.parsed()
+    }
+}
+
+impl Read for Bytes {
+    fn read(value: &Value<'_, '_>) -> Result<Self> {
+        value.parsed()
+    }
+}
+
+impl Read for Cap {
+    fn read(value: &Value<'_, '_>) -> Result<Self> {
+        let ratio: Ratio = value.parsed()?;
+        Cap::try_from(ratio).map_err(|e| value.place(e))
+    }
+}
+
+impl Read for Factor {
+    fn read(value: &Value<'_, '_>) -> Result<Self> {
+        let ratio: Ratio = value.parsed()?;
+        Factor::try_from(ratio).map_err(|e| value.place(e))
+    }
+}
+
+impl Read for u32 {
+    fn read(value: &Value<'_, '_>) -> Result<Self> {
+        let number = value.whole()?;
+        u32::try_from(number).map_err(|_| {
+            value
+                .error(format!("{number} is too large"))
+                .remedy("give a smaller number")
+        })
+    }
+}
+
+/// Reads a range, or a list of values and ranges.
+fn grid_of<T: Read>(value: &Value<'_, '_>) -> Result<Grid<T>> {
+    let Ok(list) = value.list() else {
+        return range_of(value).map_err(|e| match value.table() {
+            Ok(_) => e,
+            Err(_) => value
+                .error("expected a range or a list")
+                .remedy("write `{ from = …, to = …, step = … }` or `[…, …]`"),
+        });
+    };
+    let parts = list.iter().map(|part| match part.table() {
+        Ok(_) => range_of(part),
+        Err(_) => Grid::single(T::read(part)?).map_err(|e| part.place(e)),
+    });
+    let parts: Vec<Grid<T>> = parts.collect::<Result<_>>()?;
+    Grid::joined(parts).map_err(|e| value.place(e))
+}
+
+/// Reads `{ from = …, to = …, step = … }`; `to` is `from` where both others are left out.
+fn range_of<T: Read>(value: &Value<'_, '_>) -> Result<Grid<T>> {
     let table = value.table()?;
     table.only(&["from", "to", "step"])?;
-    let from = table.need("from")?.parsed()?;
+    let from = T::read(&table.need("from")?)?;
     match (table.get("to"), table.get("step")) {
-        (None, None) => Ok((from, from, from)),
-        (Some(to), Some(step)) => Ok((from, to.parsed()?, step.parsed()?)),
-        _ => Err(value
-            .error("a range needs both its end and its step")
-            .remedy("write `{ from = …, to = …, step = … }`, or only `from` for one value")),
+        (None, None) => Grid::single(from),
+        (Some(to), Some(step)) => Grid::new(from, T::read(&to)?, T::read(&step)?),
+        _ => {
+            return Err(value
+                .error("a range needs both its end and its step")
+                .remedy("write `{ from = …, to = …, step = … }`, or only `from` for one value"));
+        }
     }
+    .map_err(|e| value.place(e))
 }
 
 impl Study {
@@ -187,8 +298,7 @@ impl Study {
             text,
             "name = {}\ntitle = {}\nsource = {}\nplatform = {}\npolicies = [{}]\nguarantee = \"{}\"\n\
              utilizations = \"{}\"\nperiods = \"{}\"\ndeadlines = \"{}\"\nfill = \"{}\"\n\
-             caps = {{ from = {}, to = {}, step = {} }}\n\
-             delays = {{ from = \"{}\", to = \"{}\", step = \"{}\" }}\n\
+             caps = {}\n{} = {}\n\
              sets = {}\nseed = {}\ncharge = {}\noverhead = \"{}\"\n",
             quoted(&self.name),
             quoted(&self.title),
@@ -200,24 +310,39 @@ impl Study {
             self.periods,
             self.deadlines,
             self.fill,
-            self.caps.from(),
-            self.caps.to(),
-            self.caps.step(),
-            self.delays.from(),
-            self.delays.to(),
-            self.delays.step(),
+            self.caps.written(),
+            self.axis.quantity().key(),
+            self.axis.written(),
             self.sets,
             self.seed,
             self.charge,
             self.overhead,
         );
+        if let Some(width) = self.until_ci {
+            let _ = writeln!(text, "until_ci = {width}");
+        }
+        match self.cache {
+            Cache::NOTHING => {}
+            Cache::Delay(delay) => {
+                let _ = writeln!(text, "delay = \"{delay}\"");
+            }
+            Cache::WorkingSet(wss) => {
+                let _ = writeln!(text, "working_set = \"{wss}\"");
+            }
+        }
+        if self.overhead_factor != Factor::ONE {
+            let _ = writeln!(text, "overhead_factor = {}", self.overhead_factor);
+        }
+        if self.has_working_sets() || self.charged.load != Load::Load {
+            let _ = writeln!(text, "load = \"{}\"", self.charged.load);
+        }
         if let Some(profile) = &self.charged.profile {
             let _ = writeln!(text, "profile = {}", quoted(&profile.platform));
         }
         if let Some(statistic) = self.charged.statistic {
             let _ = writeln!(text, "statistic = \"{statistic}\"");
         }
-        // Left out where it is the default, as files of earlier versions are.
+        // Left out where it is the default.
         if self.charged.profile.is_some() || self.charged.accounting() != Accounting::OneDelay {
             let _ = writeln!(text, "accounting = \"{}\"", self.charged.accounting());
         }
@@ -234,12 +359,14 @@ impl Study {
     fn options_of_costs(&self) -> String {
         let profile = self.charged.profile.as_ref();
         let profile = profile.map(|p| format!(" --profile {}", p.platform));
+        let load =
+            (self.charged.load != Load::Load).then(|| format!(" --load {}", self.charged.load));
         let statistic = self.charged.statistic.map(|s| format!(" --statistic {s}"));
         let accounting = self
             .charged
             .accounting
             .map(|a| format!(" --accounting {a}"));
-        [profile, statistic, accounting]
+        [profile, load, statistic, accounting]
             .into_iter()
             .flatten()
             .collect()

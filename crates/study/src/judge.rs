@@ -2,26 +2,49 @@
 //! registry.
 
 use crate::brute_force::BruteForce;
-use crate::charged::Charged;
+use crate::charged::{Caches, Charged};
 use crate::judges::{Catalogued, Clustered, HardClusters, Registered};
 use analyze::clustered::Scratch;
 use analyze::partition::Fit;
 use analyze::policies::Accounting;
 use analyze::{Guarantee, registry};
 use model::error::nearest;
-use model::{Called, ClusterSpec, Duration, Error, Platform, Result, Timing};
+use model::{
+    Bytes, Called, ClusterSpec, Details, Duration, Error, Platform, Result, TaskSet, Timing,
+};
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Order, Tests};
 
-/// A task set that a judge is asked about, with a delay D.
+/// A task set that a judge is asked about, with a delay D or a working set size ξ.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The tasks as they were drawn, with the study's overhead.
     pub drawn: &'a [Timing],
-    /// D.
+    /// D; for a working set size the longest delay on the platform.
     pub delay: Duration,
+    /// ξ, the working set size of every task. `None`: D stands for what caches cost, also where ξ
+    /// is 0.
+    pub wss: Option<Bytes>,
     /// The same tasks with D in every WCET (000 §2), for tests that know no overheads.
     pub inflated: &'a [Timing],
+}
+
+impl Asked<'_> {
+    /// The tasks as `check` is asked about them.
+    ///
+    /// # Errors
+    /// As [`TaskSet::to_judge`].
+    pub fn tasks(&self) -> Result<TaskSet> {
+        let tasks = TaskSet::to_judge(self.drawn.to_vec())?;
+        let Some(wss) = self.wss else {
+            return Ok(tasks);
+        };
+        let details = (1..=self.drawn.len()).map(|number| Details {
+            wss: Some(wss),
+            ..Details::named(number.to_string())
+        });
+        tasks.with_details(details.collect())
+    }
 }
 
 /// Decides task sets.
@@ -106,12 +129,17 @@ impl Candidate {
             match fit {
             None => Self::of_catalog(&called, &spec, platform, guarantee, charged),
             Some(fit) => Err(called
-                .error(format!(
-                    "by the accounting `{}` tasks are packed by every heuristic, not by `{fit}` alone",
-                    charged.accounting()
-                ))
+                .error(match charged.caches {
+                    Caches::Delay => format!(
+                        "by the accounting `{}` tasks are packed by every heuristic, not by `{fit}` alone",
+                        charged.accounting()
+                    ),
+                    Caches::WorkingSet => format!(
+                        "with working sets tasks are packed by every heuristic, not by `{fit}` alone"
+                    ),
+                })
                 .remedy(format!(
-                    "leave `{fit}` out, or choose the accounting `{}`",
+                    "leave `{fit}` out, or choose delays and the accounting `{}`",
                     Accounting::OneDelay
                 ))),
         }
@@ -126,6 +154,8 @@ impl Candidate {
             _ if charged.accounting() != Accounting::OneDelay || info.quantum_driven => {
                 return by_check();
             }
+            // Each policy has its own delays.
+            _ if charged.caches == Caches::WorkingSet => return by_check(),
             // The way of 000 §5 and 002 §6.3 is for earliest deadline first.
             (_, Needs::Nothing) if spec.order()? == Order::Deadlines => ClusterSpec::Global,
             (_, Needs::Clusters(clusters)) if spec.order()? == Order::Deadlines => clusters,
@@ -375,7 +405,7 @@ mod tests {
                     let e = find(name).map(|c| c.name().to_owned()).unwrap_err();
                     let e = e.to_string();
                     assert!(e.contains("every heuristic"), "{name}: {e}");
-                    assert!(e.contains("the accounting `one-delay`"), "{name}: {e}");
+                    assert!(e.contains("and the accounting `one-delay`"), "{name}: {e}");
                 }
                 assert_eq!(find("p-edf").unwrap().label(), "P-EDF");
             }

@@ -5,7 +5,7 @@
 //! over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none. All else is
 //! decided as `check` does.
 
-use crate::charged::Charged;
+use crate::charged::{Caches, Charged};
 use crate::judge::{Asked, Judge};
 use analyze::clustered::Scratch;
 use analyze::partition::{Fit, Order as Placement, Scratch as PackScratch};
@@ -13,7 +13,7 @@ use analyze::policies;
 use analyze::registry::{self, TestInfo};
 use analyze::uniprocessor::edf;
 use analyze::{Decision, Guarantee, NotApplicable};
-use model::{Error, Platform, Result, TaskSet, Timing};
+use model::{Error, Platform, Result, Timing};
 use policy::Spec;
 use policy::catalog::{self, Info, Needs};
 
@@ -47,7 +47,7 @@ impl Catalogued {
 
 impl Judge for Catalogued {
     fn accepts(&self, set: &Asked<'_>, _: &mut Scratch) -> Result<bool> {
-        let tasks = TaskSet::to_judge(set.drawn.to_vec())?;
+        let tasks = set.tasks()?;
         let costs = self.charged.costs(set.delay);
         let judged = policies::decide(&tasks, &self.platform, &self.spec, self.guarantee, &costs)?;
         judged.ok_or_else(|| {
@@ -57,7 +57,8 @@ impl Judge for Catalogued {
     }
 
     fn charges_every_job(&self) -> bool {
-        self.is_by_one_delay()
+        // By working set a job pays what its policy does to it, which may be less than D.
+        self.is_by_one_delay() && self.charged.caches == Caches::Delay
     }
 
     fn uncovered(&self) -> Option<&'static str> {

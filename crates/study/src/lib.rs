@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod axis;
 pub mod brute_force;
 mod charged;
 mod definition;
@@ -23,19 +24,26 @@ pub mod file;
 mod grid;
 mod judge;
 mod judges;
+mod notes;
 mod part;
+mod prepared;
 pub mod presets;
 mod results;
 mod run;
+pub mod schema;
+mod stages;
 mod store;
+mod tally;
 
 pub use analyze::policies::Accounting;
-pub use charged::{Charged, Told};
-pub use definition::{MAX_SETS, Study};
-pub use grid::{Cap, Grid};
+pub use axis::{Axis, Quantity, Swept};
+pub use charged::{Caches, Charged, Told};
+pub use definition::{Cache, MAX_COUNTS, MAX_SETS, Study};
+pub use grid::{Cap, Factor, Grid, Value};
 pub use judge::{Asked, Candidate, Judge};
 pub use judges::MAJOR_TESTS;
 pub use part::{Counts, Part, Share, Work};
 pub use results::{Curve, Results, wilson};
 pub use run::{Executor, Shard, Threads, run, run_by};
+pub use stages::enough_for;
 pub use store::{fits_in, load, merge, run_in, run_share_in};

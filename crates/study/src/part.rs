@@ -4,9 +4,11 @@
 //! cap and its first set, and its counts depend on nothing but the study. So parts can be judged in
 //! any order, by any number of threads or machines, and twice; [`Work::put`] takes each once.
 
-use crate::definition::{Prepared, Study};
+use crate::definition::Study;
 use crate::grid::Cap;
+use crate::prepared::Prepared;
 use crate::run::{Shard, Worker};
+use crate::stages::are_narrow;
 use model::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,7 +36,7 @@ pub struct Part {
 pub struct Counts {
     /// Which part.
     pub part: Part,
-    /// Accepted sets: by policy, then by delay.
+    /// Accepted sets: by policy, then by point of the axis.
     pub accepted: Vec<Vec<u32>>,
 }
 
@@ -49,10 +51,9 @@ impl Share {
     /// Everything.
     pub const WHOLE: Share = Share { number: 1, of: 1 };
 
-    /// The parts of this share, of all in their order: every `of`-th.
-    fn pick(self, parts: Vec<Part>) -> Vec<Part> {
-        let (first, step) = (self.number as usize - 1, self.of as usize);
-        parts.into_iter().skip(first).step_by(step).collect()
+    /// Is what has this place part of the share? Every `of`-th is.
+    fn has(self, place: usize) -> bool {
+        place % self.of as usize == self.number as usize - 1
     }
 }
 
@@ -105,27 +106,36 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Every part, by cap and set.
+    /// Every part, by cap and set; with `until_ci` those that are known to be needed.
     pub fn parts(&self) -> Vec<Part> {
-        let size = self.size();
-        let of_cap = |cap: &Cap| {
-            let cap = cap.thousandths();
-            (0..self.study.sets)
-                .step_by(size as usize)
-                .map(move |first| Part {
-                    cap,
-                    first,
-                    sets: size.min(self.study.sets - first),
-                })
-        };
-        self.prepared.caps.iter().flat_map(of_cap).collect()
+        self.prepared
+            .caps
+            .iter()
+            .flat_map(|cap| self.parts_of(*cap))
+            .collect()
     }
 
-    /// The parts of a share that are not counted yet.
+    fn parts_of(&self, cap: Cap) -> impl Iterator<Item = Part> + use<> {
+        let (size, sets) = (self.size(), self.counted(cap).0);
+        (0..sets).step_by(size as usize).map(move |first| Part {
+            cap: cap.thousandths(),
+            first,
+            sets: size.min(sets - first),
+        })
+    }
+
+    /// The parts of a share that are not counted yet, as far as it is known that they are needed.
+    ///
+    /// A share has every so-manieth part; with `until_ci` every so-manieth cap, as what a cap needs
+    /// depends on its counts.
     pub fn missing(&self, share: Share) -> Vec<Part> {
-        let mut parts = share.pick(self.parts());
-        parts.retain(|part| !self.done.contains_key(part));
-        parts
+        let by_cap = self.prepared.stages.len() > 1;
+        let caps = self.prepared.caps.iter().enumerate();
+        let caps = caps.filter(|(place, _)| !by_cap || share.has(*place));
+        let parts = caps.flat_map(|(_, cap)| self.parts_of(*cap)).enumerate();
+        let parts = parts.filter(|(place, _)| by_cap || share.has(*place));
+        let missing = parts.filter(|(_, part)| !self.done.contains_key(part));
+        missing.map(|(_, part)| part).collect()
     }
 
     /// Every part that is counted, by cap and set.
@@ -142,12 +152,12 @@ impl<'a> Work<'a> {
     /// The counts are not those of a part of this study, or differ from those taken before.
     pub fn put(&mut self, counts: Counts) -> Result<()> {
         let Counts { part, accepted } = counts;
-        let (policies, delays) = (self.prepared.policies.len(), self.prepared.delays.len());
+        let (policies, points) = self.prepared.size();
         let is_sound = self.is_part(part)
             && accepted.len() == policies
             && accepted
                 .iter()
-                .all(|row| row.len() == delays && row.iter().all(|n| *n <= part.sets));
+                .all(|row| row.len() == points && row.iter().all(|n| *n <= part.sets));
         if !is_sound {
             return Err(Error::new("the counts are not those of this study")
                 .remedy("remove the file and run the study again"));
@@ -169,10 +179,11 @@ impl<'a> Work<'a> {
     fn is_part(&self, part: Part) -> bool {
         let cap = Cap::from_thousandths(part.cap);
         let size = self.size();
+        let most = self.prepared.stages.last().copied().unwrap_or(0);
         self.prepared.caps.binary_search(&cap).is_ok()
             && part.first.is_multiple_of(size)
-            && part.first < self.study.sets
-            && part.sets == size.min(self.study.sets - part.first)
+            && part.first < most
+            && part.sets == size.min(most - part.first)
     }
 
     /// Draws and judges the sets of a part.
@@ -184,37 +195,54 @@ impl<'a> Work<'a> {
         let at = self.prepared.caps.binary_search(&cap).map_err(|_| {
             Error::new(format!("the study has no cap {cap}")).remedy("ask for one of its parts")
         })?;
-        let (policies, delays) = (self.prepared.policies.len(), self.prepared.delays.len());
-        let mut accepted = vec![vec![0; delays]; policies];
+        let (policies, points) = self.prepared.size();
+        let mut accepted = vec![vec![0; points]; policies];
         let mut worker = Worker::default();
         for index in part.first..part.first.saturating_add(part.sets) {
-            worker.judge(
-                &self.prepared.generators[at],
-                self.study.seed,
-                Study::set_number(cap, index),
-                &self.prepared,
-                &mut accepted,
-            )?;
+            worker.judge(at, index, self.study.seed, &self.prepared, &mut accepted)?;
         }
         Ok(Counts { part, accepted })
     }
 
     /// The sums of the caps of which every part is counted.
     pub(crate) fn shards(&self) -> Vec<Option<Shard>> {
-        let empty = || vec![vec![0; self.prepared.delays.len()]; self.prepared.policies.len()];
-        let sum = |cap: &Cap| {
-            let (mut sets, mut accepted) = (0, empty());
-            for (part, counts) in self.of_cap(cap.thousandths()) {
-                sets += part.sets;
-                let both = accepted.iter_mut().flatten().zip(counts.iter().flatten());
-                both.for_each(|(sum, more)| *sum += more);
+        let caps = self.prepared.caps.iter();
+        caps.map(|cap| self.counted(*cap).1).collect()
+    }
+
+    /// How many sets a cap needs as far as is known, and its sum where they are counted.
+    fn counted(&self, cap: Cap) -> (u32, Option<Shard>) {
+        let (policies, points) = self.prepared.size();
+        let mut stages = self.prepared.stages.iter().copied();
+        let mut goal = stages.next().unwrap_or(0);
+        let (mut sets, mut accepted) = (0, vec![vec![0; points]; policies]);
+        for (part, counts) in self.of_cap(cap.thousandths()) {
+            if part.first != sets {
+                break;
             }
-            (sets == self.study.sets).then_some(Shard {
-                cap: *cap,
-                accepted,
-            })
-        };
-        self.prepared.caps.iter().map(sum).collect()
+            sets += part.sets;
+            let both = accepted.iter_mut().flatten().zip(counts.iter().flatten());
+            both.for_each(|(sum, more)| *sum += more);
+            if sets < goal {
+                continue;
+            }
+            let width = self.prepared.until_ci.unwrap_or(1.0);
+            let next = stages
+                .next()
+                .filter(|_| !are_narrow(&accepted, sets, width));
+            match next {
+                Some(stage) => goal = stage,
+                None => {
+                    let shard = Shard {
+                        cap,
+                        sets,
+                        accepted,
+                    };
+                    return (goal, Some(shard));
+                }
+            }
+        }
+        (goal, None)
     }
 
     fn of_cap(&self, cap: u32) -> impl Iterator<Item = (&Part, &Vec<Vec<u32>>)> {

@@ -7,9 +7,10 @@
 //! order of the policies, and without them it is the reverse: titles, captions and notes say so
 //! ([`Study::notes`]).
 
+use crate::axis::Axis;
 use crate::charged::Charged;
-use crate::definition::Study;
-use crate::grid::{Cap, Grid};
+use crate::definition::{Cache, Study};
+use crate::grid::{Cap, Factor, Grid};
 use analyze::Guarantee;
 use generate::{Deadlines, Fill};
 use model::error::nearest;
@@ -135,9 +136,9 @@ impl Preset {
         let us = Duration::from_micros;
         let coarse = self.brute_force == Some(Spacing::Coarse);
         let delays = match self.delay {
-            Some(d) => Grid::<Duration>::new(us(d), us(d), us(100))?,
-            None if coarse => Grid::<Duration>::new(us(0), us(2000), us(500))?,
-            None => Grid::<Duration>::new(us(0), us(2000), us(100))?,
+            Some(d) => Grid::single(us(d))?,
+            None if coarse => Grid::new(us(0), us(2000), us(500))?,
+            None => Grid::new(us(0), us(2000), us(100))?,
         };
         let policies = match self.brute_force.is_some() {
             true => [
@@ -160,17 +161,20 @@ impl Preset {
             periods: self.periods.parse()?,
             deadlines: Deadlines::Implicit,
             fill: Fill::Drop,
-            caps: Grid::<Cap>::new(
+            caps: Grid::new(
                 cap(1_000),
                 cap(24_000),
                 cap(if coarse { 1_000 } else { 250 }),
             )?,
-            delays,
+            axis: Axis::Delays(delays),
+            cache: Cache::NOTHING,
+            overhead_factor: Factor::ONE,
             sets: if coarse {
                 10
             } else {
                 default_sets(self.guarantee)
             },
+            until_ci: None,
             seed: 1,
             charge: 1,
             overhead: Duration::ZERO,
@@ -243,11 +247,8 @@ mod tests {
             (caps.len(), caps[1].to_f64() - caps[0].to_f64()),
             (93, 0.25)
         );
-        let delays = study.delays.values();
-        assert_eq!(
-            (delays.len(), delays[20]),
-            (21, Duration::from_micros(2000))
-        );
+        let delays = study.axis.swept();
+        assert_eq!((delays.len(), delays.text(20).as_str()), (21, "2ms"));
     }
 
     #[test]
@@ -258,7 +259,7 @@ mod tests {
             assert!(all[i + 1..].iter().all(|other| other.0 != *name), "{name}");
         }
         let figure = find("bastoni11-fig6.1a").unwrap();
-        assert_eq!(figure.delays.values(), [Duration::from_micros(500)]);
+        assert_eq!(figure.axis.swept().texts(), ["500us"]);
         let hard = find("bastoni11-fig6.3b").unwrap();
         assert_eq!(hard.guarantee, Guarantee::Hard);
         assert_eq!(hard.utilizations, "bimodal:3/9".parse().unwrap());

@@ -1,16 +1,21 @@
-//! What a study found: schedulability S(U, D) and weighted schedulability W(D) (000 §5; 002
-//! §6.2.2).
+//! What a study found: schedulability S(U, x) and weighted schedulability W(x) (000 §5; 002 §6.2.2
+//! and §6.4), x being what is swept: a delay D, a working set size ξ, a factor, a number of
+//! processors.
 //!
 //! ```text
-//! W(D) = Σ_{U ∈ Q} U · S(U, D) / Σ_{U ∈ Q} U
+//! W(x) = Σ_{U ∈ Q} U · S(U, x) / Σ_{U ∈ Q} U
 //! ```
+//!
+//! Where processors are swept, U is a share of them, and so are all weights: W is the same.
 //!
 //! Counts are integers, so W is an exact ratio; floating point is for the plots only.
 
+use crate::axis::{Quantity, Swept};
 use crate::charged::Told;
-use crate::definition::{Prepared, Study};
+use crate::definition::Study;
+use crate::prepared::{Prepared, common};
 use crate::run::{Shard, Shards};
-use model::{Duration, Error, Provenance, Ratio, Result, document};
+use model::{Error, Provenance, Ratio, Result, document};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -19,7 +24,7 @@ use std::fmt::Write;
 pub struct Curve {
     /// The policy as it is named in figures.
     pub policy: String,
-    /// x and y: delay in nanoseconds or utilization, and share.
+    /// x and y: the value of the axis in its unit or the utilization, and share.
     pub points: Vec<(f64, f64)>,
     /// x and the ends of the 95 % confidence interval of the share, one for each point.
     pub band: Vec<(f64, f64, f64)>,
@@ -59,14 +64,14 @@ pub struct Results {
     pub provenance: Provenance,
     /// By what it was charged.
     pub charged: Told,
-    /// Sets for each cap.
+    /// Sets for each cap, of that with most.
     pub sets: u32,
     /// Number of processors.
     pub processors: u32,
     /// The policies, as named in figures.
     pub policies: Vec<String>,
-    /// The delays.
-    pub delays: Vec<Duration>,
+    /// What is swept.
+    pub axis: Swept,
     /// The counts, by cap.
     pub shards: Vec<Shard>,
 }
@@ -88,17 +93,27 @@ impl Results {
             title: study.title.clone(),
             notes: study.notes(prepared),
             provenance: study.provenance(),
-            charged: study.charged.told(study.guarantee),
-            sets: study.sets,
+            charged: study.told(),
+            sets: shards.iter().map(|s| s.sets).max().unwrap_or(0),
             processors: prepared.processors,
             policies: prepared
-                .policies
+                .policies()
                 .iter()
                 .map(|p| p.label().to_owned())
                 .collect(),
-            delays: prepared.delays.clone(),
+            axis: study.swept(),
             shards,
         })
+    }
+
+    /// How many sets were judged, in words: `1000 task sets for each of 93 caps`.
+    pub fn sets_in_words(&self) -> String {
+        let least = self.shards.iter().map(|s| s.sets).min().unwrap_or(0);
+        let sets = match least == self.sets {
+            true => least.to_string(),
+            false => format!("{least} to {}", self.sets),
+        };
+        format!("{sets} task sets for each of {} caps", self.shards.len())
     }
 
     /// The place of a policy, by its name in figures, in any case.
@@ -108,62 +123,70 @@ impl Results {
             .position(|p| p.eq_ignore_ascii_case(label))
     }
 
-    /// W(D) of a policy at a delay, both by their place.
-    pub fn weighted_at(&self, policy: usize, delay: usize) -> Ratio {
+    /// Are caps shares of the processors, as their number is swept?
+    pub fn caps_are_shares(&self) -> bool {
+        self.axis.quantity == Quantity::Processors
+    }
+
+    /// W of a policy at a point of the axis, both by their place.
+    pub fn weighted_at(&self, policy: usize, point: usize) -> Ratio {
+        // That it fits was checked before the study ran ([`Study::check_weights`]).
+        let sets: Vec<u32> = self.shards.iter().map(|s| s.sets).collect();
+        let common = common(&sets);
         let (mut num, mut den) = (0, 0);
         for shard in &self.shards {
             let u = u64::from(shard.cap.thousandths());
-            num += u * u64::from(shard.accepted[policy][delay]);
+            let each = common / u64::from(shard.sets.max(1));
+            num += u * each * u64::from(shard.accepted[policy][point]);
             den += u;
         }
-        Ratio::new(num, den * u64::from(self.sets)).unwrap_or(Ratio::ZERO)
+        Ratio::new(num, den * common).unwrap_or(Ratio::ZERO)
     }
 
-    /// The 95 % confidence interval of W(D) of a policy at a delay, both by their place.
+    /// The 95 % confidence interval of W of a policy at a point of the axis, both by their place.
     ///
     /// The sets of different caps are drawn independently, so that W is a weighted sum of
     /// independent shares. Its limits are made of theirs by the method of Zou, Huang and Zhang
     /// (Computational Statistics & Data Analysis 53, 2009): each end lies as far off as the root of
     /// the sum of the squared weighted distances of the Wilson limits.
-    pub fn weighted_interval(&self, policy: usize, delay: usize) -> (f64, f64) {
+    pub fn weighted_interval(&self, policy: usize, point: usize) -> (f64, f64) {
         let caps: f64 = self.shards.iter().map(|s| s.cap.to_f64()).sum();
         let (mut below, mut above) = (0.0, 0.0);
         for shard in &self.shards {
-            let accepted = shard.accepted[policy][delay];
-            let share = f64::from(accepted) / f64::from(self.sets.max(1));
-            let (low, high) = wilson(accepted, self.sets);
+            let accepted = shard.accepted[policy][point];
+            let share = f64::from(accepted) / f64::from(shard.sets.max(1));
+            let (low, high) = wilson(accepted, shard.sets);
             let weight = shard.cap.to_f64() / caps;
             below += (weight * (share - low)).powi(2);
             above += (weight * (high - share)).powi(2);
         }
-        let value = self.weighted_at(policy, delay).to_f64();
+        let value = self.weighted_at(policy, point).to_f64();
         (
             (value - below.sqrt()).max(0.0),
             (value + above.sqrt()).min(1.0),
         )
     }
 
-    /// W(D) of every policy; x in nanoseconds.
+    /// W of every policy; x in the unit of the axis.
     pub fn weighted(&self) -> Vec<Curve> {
         self.curves(|policy| {
-            let at = |d: usize, delay: &Duration| {
-                let (low, high) = self.weighted_interval(policy, d);
-                let value = self.weighted_at(policy, d).to_f64();
-                (delay.nanos() as f64, value, (low, high))
+            let at = |point: usize| {
+                let (low, high) = self.weighted_interval(policy, point);
+                let value = self.weighted_at(policy, point).to_f64();
+                (self.axis.value(point), value, (low, high))
             };
-            let places = self.delays.iter().enumerate();
-            places.map(|(d, delay)| at(d, delay)).collect()
+            (0..self.axis.len()).map(at).collect()
         })
     }
 
-    /// S(U) of every policy at a delay, by its place.
-    pub fn by_utilization(&self, delay: usize) -> Vec<Curve> {
+    /// S(U) of every policy at a point of the axis, by its place.
+    pub fn by_utilization(&self, point: usize) -> Vec<Curve> {
         self.curves(|policy| {
             self.shards
                 .iter()
                 .map(|s| {
-                    let share = f64::from(s.accepted[policy][delay]) / f64::from(self.sets);
-                    let interval = wilson(s.accepted[policy][delay], self.sets);
+                    let share = f64::from(s.accepted[policy][point]) / f64::from(s.sets.max(1));
+                    let interval = wilson(s.accepted[policy][point], s.sets);
                     (s.cap.to_f64(), share, interval)
                 })
                 .collect()
@@ -186,14 +209,13 @@ impl Results {
         self.policies.iter().enumerate().map(curve).collect()
     }
 
-    /// The largest delay of the grid at which `falling` keeps at least what `reference` reaches at
-    /// the first delay; `None` if at none. Decided exactly. Policies by their place.
-    pub fn keeps_up(&self, falling: usize, reference: usize) -> Option<Duration> {
+    /// The place of the last point of the axis at which `falling` keeps at least what `reference`
+    /// reaches at the first one; `None` if at none. Decided exactly. Policies by their place.
+    pub fn keeps_up(&self, falling: usize, reference: usize) -> Option<usize> {
         let level = self.weighted_at(reference, 0);
-        (0..self.delays.len())
+        (0..self.axis.len())
             .rev()
-            .find(|d| self.weighted_at(falling, *d) >= level)
-            .map(|d| self.delays[d])
+            .find(|at| self.weighted_at(falling, *at) >= level)
     }
 
     /// As one JSON document.
@@ -204,9 +226,9 @@ impl Results {
         #[derive(Serialize)]
         struct PolicyOut<'a> {
             policy: &'a str,
-            /// W(D), one for each delay.
+            /// W, one for each point of the axis.
             weighted: Vec<f64>,
-            /// Accepted sets, one row for each cap, one column for each delay.
+            /// Accepted sets, one row for each cap, one column for each point of the axis.
             accepted: Vec<&'a [u32]>,
         }
         #[derive(Serialize)]
@@ -219,8 +241,10 @@ impl Results {
             charged: &'a Told,
             processors: u32,
             sets: u32,
+            sets_by_cap: Vec<u32>,
             caps: Vec<f64>,
-            delays_ns: Vec<u64>,
+            caps_are: &'a str,
+            axis: &'a Swept,
             policies: Vec<PolicyOut<'a>>,
         }
         let policies = self
@@ -229,7 +253,7 @@ impl Results {
             .enumerate()
             .map(|(at, policy)| PolicyOut {
                 policy,
-                weighted: (0..self.delays.len())
+                weighted: (0..self.axis.len())
                     .map(|d| self.weighted_at(at, d).to_f64())
                     .collect(),
                 accepted: self
@@ -246,31 +270,40 @@ impl Results {
             charged: &self.charged,
             processors: self.processors,
             sets: self.sets,
+            sets_by_cap: self.shards.iter().map(|s| s.sets).collect(),
             caps: self.shards.iter().map(|s| s.cap.to_f64()).collect(),
-            delays_ns: self.delays.iter().map(|d| d.nanos()).collect(),
+            caps_are: match self.caps_are_shares() {
+                true => "share of processors",
+                false => "utilization",
+            },
+            axis: &self.axis,
             policies: policies.collect(),
         };
         document::compact(&out)
     }
 
-    /// S(U, D) as a table of comma-separated values, one row for each policy, cap and delay.
+    /// S(U, x) as a table of comma-separated values, one row for each policy, cap and point of the
+    /// axis.
     ///
     /// The header is the first line; where the numbers come from stands in the JSON document.
     pub fn to_csv(&self) -> String {
         let mut text =
-            "policy,cap,delay_us,sets,accepted,schedulability,accounting,profile\n".to_owned();
+            "policy,cap,axis,value,unit,sets,accepted,schedulability,low,high,accounting,profile\n"
+                .to_owned();
         let charged = self.charged.columns();
+        let (axis, unit) = (self.axis.quantity.name(), self.axis.quantity.unit());
         for (at, policy) in self.policies.iter().enumerate() {
             for shard in &self.shards {
-                for (delay, accepted) in self.delays.iter().zip(&shard.accepted[at]) {
-                    let share = f64::from(*accepted) / f64::from(self.sets);
+                for (point, accepted) in shard.accepted[at].iter().enumerate() {
+                    let share = f64::from(*accepted) / f64::from(shard.sets.max(1));
+                    let (low, high) = wilson(*accepted, shard.sets);
                     // Writing to a String cannot fail.
                     let _ = writeln!(
                         text,
-                        "{policy},{},{},{},{accepted},{share},{charged}",
+                        "{policy},{},{axis},{},{unit},{},{accepted},{share},{low:.6},{high:.6},{charged}",
                         shard.cap,
-                        delay.as_micros_f64(),
-                        self.sets
+                        self.axis.value(point),
+                        shard.sets
                     );
                 }
             }
@@ -278,16 +311,20 @@ impl Results {
         text
     }
 
-    /// W(D) as a table of comma-separated values, one row for each delay.
+    /// W as a table of comma-separated values, one row for each point of the axis.
     pub fn to_weighted_csv(&self) -> String {
-        let mut text = format!("delay_us,{},accounting,profile\n", self.policies.join(","));
+        let mut text = format!(
+            "value,{},axis,unit,accounting,profile\n",
+            self.policies.join(",")
+        );
         let charged = self.charged.columns();
-        for (d, delay) in self.delays.iter().enumerate() {
-            let _ = write!(text, "{}", delay.as_micros_f64());
+        let (axis, unit) = (self.axis.quantity.name(), self.axis.quantity.unit());
+        for point in 0..self.axis.len() {
+            let _ = write!(text, "{}", self.axis.value(point));
             for policy in 0..self.policies.len() {
-                let _ = write!(text, ",{:.6}", self.weighted_at(policy, d).to_f64());
+                let _ = write!(text, ",{:.6}", self.weighted_at(policy, point).to_f64());
             }
-            let _ = writeln!(text, ",{charged}");
+            let _ = writeln!(text, ",{axis},{unit},{charged}");
         }
         text
     }

@@ -1,33 +1,39 @@
-//! Running a study: parts judged by an executor, each set drawn once and judged at every delay by
-//! every policy.
+//! Running a study: parts judged by an executor, each set drawn once and judged at every point of
+//! the axis by every policy.
 //!
 //! The counts do not depend on the number of threads or on the order of the parts: every set has a
 //! stream of random numbers of its own, and counts are sums.
 //!
 //! Where every job pays D, a set with U′ above the number of processors, or a task with e′ > p, can
-//! be shown schedulable by no sound test, hard or soft, and both only grow with D: the delays
-//! beyond the last one without such an overload are not asked. Below it a monotone judge is asked
-//! by bisection, any other at every delay.
+//! be shown schedulable by no sound test, hard or soft, and both only grow with D: the points of a
+//! scene beyond the last one without such an overload are not asked. Below it a monotone judge is
+//! asked by bisection, any other at every point. D ascends along a scene, as delays read from a
+//! profile never fall with the working set size.
 
-use crate::definition::{Prepared, Study};
+use crate::definition::Study;
 use crate::grid::Cap;
 use crate::judge::Asked;
 use crate::part::{Counts, Part, Share, Work};
+use crate::prepared::{Point, Prepared, Scene};
 use crate::results::Results;
+use crate::tally::Tally;
 use analyze::clustered::Scratch;
 use analyze::overheads::one_delay;
-use generate::{Generator, Random};
+use generate::Random;
 use model::watch::Watch;
-use model::{Duration, Error, Ratio, Result, Timing, exact};
+use model::{Error, Ratio, Result, Timing, exact};
+use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many sets were accepted at one cap: by policy, then by delay.
+/// How many sets were accepted at one cap: by policy, then by point of the axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shard {
     /// The cap.
     pub cap: Cap,
+    /// How many sets were judged.
+    pub sets: u32,
     /// Accepted sets.
     pub accepted: Vec<Vec<u32>>,
 }
@@ -68,7 +74,7 @@ impl Executor for Threads {
     ) -> Result<()> {
         let next = AtomicUsize::new(0);
         let take = || {
-            // The heaviest caps come last, and are begun with: no thread is left alone with one.
+            // The heaviest parts come last, and are begun with: no thread is left alone with one.
             let taken = next.fetch_add(1, Ordering::Relaxed);
             let part = parts.len().checked_sub(taken.saturating_add(1))?;
             (!watch.stopped()).then(|| parts[part])
@@ -117,7 +123,7 @@ pub fn run_by(executor: &dyn Executor, study: &Study, watch: &dyn Watch) -> Resu
 }
 
 /// Judges what is missing of a share, and hands the counts of each part to `keep` when they are
-/// there.
+/// there; stage by stage where it depends on counts which parts are needed.
 pub(crate) fn advance(
     work: &mut Work<'_>,
     executor: &dyn Executor,
@@ -125,28 +131,46 @@ pub(crate) fn advance(
     watch: &dyn Watch,
     keep: &(dyn Fn(&Counts) -> Result<()> + Sync),
 ) -> Result<()> {
-    let missing = work.missing(share);
-    // What is there already is no part of the stage: it would make the time left look short.
-    watch.begin(
-        &work.study.name,
-        missing.iter().map(|part| u64::from(part.sets)).sum(),
-    );
-    let made = Mutex::new(Vec::new());
-    let ended = executor.run(
-        work,
-        &missing,
-        &|counts| {
-            keep(&counts)?;
-            made.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(counts);
-            Ok(())
-        },
-        watch,
-    );
-    let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.into_iter().try_for_each(|counts| work.put(counts))?;
-    ended
+    let tally = Mutex::new(Tally::of(work));
+    loop {
+        let mut missing = work.missing(share);
+        // All caps go on side by side, the heaviest last: so what is seen so far is of all caps, the
+        // time left is that of all, and no thread is left alone with a heavy part.
+        missing.sort_by_key(|part| (Reverse(part.first), part.cap));
+        // What is there already is no part of the stage: it would make the time left look short.
+        let stage = match work.prepared.stages.len() {
+            1 => work.study.name.clone(),
+            _ => format!("{}, more sets", work.study.name),
+        };
+        watch.begin(
+            &stage,
+            missing.iter().map(|part| u64::from(part.sets)).sum(),
+        );
+        let made = Mutex::new(Vec::new());
+        let ended = executor.run(
+            work,
+            &missing,
+            &|counts| {
+                keep(&counts)?;
+                let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+                tally.add(&counts);
+                watch.so_far(&|columns| tally.lines(columns));
+                drop(tally);
+                made.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(counts);
+                Ok(())
+            },
+            watch,
+        );
+        let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let count = made.len();
+        made.into_iter().try_for_each(|counts| work.put(counts))?;
+        ended?;
+        if count < missing.len() || work.missing(share).is_empty() {
+            return Ok(());
+        }
+    }
 }
 
 /// What a thread keeps between sets.
@@ -160,29 +184,46 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Draws one set and adds what each policy accepts, by delay.
+    /// Draws the set of this number at the cap of this place, and adds what each policy accepts, by
+    /// point. Scenes that ask about the same sets share the one that is drawn.
     pub(crate) fn judge(
         &mut self,
-        generator: &Generator,
+        cap: usize,
+        index: u32,
         seed: u64,
-        number: u64,
         prepared: &Prepared,
         accepted: &mut [Vec<u32>],
     ) -> Result<()> {
-        generator.draw_into(&mut Random::new(seed, number), &mut self.tasks)?;
-        for task in &mut self.tasks {
-            *task = task.inflated(prepared.overhead);
+        let mut drawn = None;
+        for scene in &prepared.scenes {
+            if drawn != Some(scene.sets) {
+                let draw = &prepared.sets[scene.sets][cap];
+                let number = Study::set_number(draw.cap, index);
+                let mut random = Random::new(seed, number);
+                draw.generator.draw_into(&mut random, &mut self.tasks)?;
+                for task in &mut self.tasks {
+                    *task = task.inflated(prepared.overhead);
+                }
+                drawn = Some(scene.sets);
+            }
+            self.judge_in(scene, accepted)?;
         }
-        let m = Ratio::whole(u64::from(prepared.processors));
-        let possible = first_false(prepared.delays.len(), |at| {
-            let set = self.charged(prepared.charged[at]).0;
+        Ok(())
+    }
+
+    /// Adds what each policy accepts of the set that was drawn, at the points of a scene.
+    fn judge_in(&mut self, scene: &Scene, accepted: &mut [Vec<u32>]) -> Result<()> {
+        let m = Ratio::whole(u64::from(scene.processors));
+        let possible = first_false(scene.points.len(), |at| {
+            let set = self.charged(scene.points[at]).0;
             Ok(set.inflated.iter().all(|t| t.wcet <= t.period)
                 && exact::cmp_sum(set.inflated.iter().map(Timing::utilization), m).is_le())
         })?;
-        for (policy, accepted) in prepared.policies.iter().zip(accepted) {
+        for (policy, accepted) in scene.policies.iter().zip(accepted) {
+            let accepted = &mut accepted[scene.place..][..scene.points.len()];
             let judge = policy.judge();
             let mut accepts = |at: usize| {
-                let (set, scratch) = self.charged(prepared.charged[at]);
+                let (set, scratch) = self.charged(scene.points[at]);
                 let said = judge.accepts(&set, scratch);
                 said.map_err(|e| e.at(format!("policies: `{}`", policy.name())))
             };
@@ -202,12 +243,13 @@ impl Worker {
         Ok(())
     }
 
-    /// The set with this delay.
-    fn charged(&mut self, delay: Duration) -> (Asked<'_>, &mut Scratch) {
-        one_delay::inflate_into(&self.tasks, delay, &mut self.inflated);
+    /// The set at this point.
+    fn charged(&mut self, point: Point) -> (Asked<'_>, &mut Scratch) {
+        one_delay::inflate_into(&self.tasks, point.delay, &mut self.inflated);
         let set = Asked {
             drawn: &self.tasks,
-            delay,
+            delay: point.delay,
+            wss: point.wss,
             inflated: &self.inflated,
         };
         (set, &mut self.scratch)

@@ -7,7 +7,7 @@ use analyze::Guarantee;
 use model::watch::Silent;
 use model::{Duration, Platform, Profile, Statistic};
 use study::{Accounting, Charged, Study, file, load, presets, run, run_in};
-use support::small;
+use support::{delays, small};
 
 /// A profile in which a decision takes this long for any number of tasks, and nothing else costs.
 fn costly(scheduling: Duration) -> Profile {
@@ -24,8 +24,8 @@ fn costly(scheduling: Duration) -> Profile {
 fn charged(accounting: Option<Accounting>, profile: Option<Profile>) -> Charged {
     Charged {
         profile,
-        statistic: None,
         accounting,
+        ..Charged::default()
     }
 }
 
@@ -127,13 +127,13 @@ fn a_study_says_what_check_says() {
             let results = run(&study, &Silent).unwrap();
             for shard in &results.shards {
                 let generator = study.recipe(shard.cap).prepare().unwrap();
-                let mut kept = vec![0; results.delays.len()];
+                let mut kept = vec![0; results.axis.len()];
                 for index in 0..study.sets {
                     let set = generator
                         .draw(study.seed, Study::set_number(shard.cap, index))
                         .unwrap();
-                    for (delay, kept) in results.delays.iter().zip(&mut kept) {
-                        let costs = study.charged.costs(*delay);
+                    for (delay, kept) in delays(&results).into_iter().zip(&mut kept) {
+                        let costs = study.charged.costs(delay);
                         let only = std::slice::from_ref(&spec);
                         let platform = &study.platform;
                         let judged = analyze::policies::judge(
@@ -209,6 +209,7 @@ fn a_file_names_profile_statistic_and_accounting() {
         profile: Some(costly(Duration::from_micros(5))),
         statistic: Some(Statistic::Maximum),
         accounting: Some(Accounting::Paper),
+        ..Charged::default()
     };
     assert_eq!(study.charged, wanted);
     assert_eq!(

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use study::{Counts, Executor, Part, Share, Study, Threads, Work, merge, run, run_by, run_in};
 use study::{load, run_share_in};
-use support::small;
+use support::{delays, small};
 use tempfile::{TempDir, tempdir};
 
 /// Forty-five sets: the last part of a cap is half as large as the others.
@@ -200,7 +200,7 @@ fn weighted_schedulability_is_the_same_when_it_is_computed_slowly() {
     let study = small(&FOUR.replace("sets = 45", "sets = 12"));
     let results = run_by(&on(2), &study, &Silent).unwrap();
     let g_edf = results.policy("G-EDF").unwrap();
-    for (d, delay) in results.delays.iter().enumerate() {
+    for (d, delay) in delays(&results).into_iter().enumerate() {
         let (mut kept_weight, mut weight) = (0, 0);
         for cap in study.caps.values() {
             let generator = study.recipe(cap).prepare().unwrap();
@@ -209,14 +209,14 @@ fn weighted_schedulability_is_the_same_when_it_is_computed_slowly() {
                 let set = generator.draw(study.seed, number).unwrap();
                 let u = u64::from(cap.thousandths());
                 weight += u;
-                kept_weight += u * u64::from(fits(set.timings(), *delay, 4));
+                kept_weight += u * u64::from(fits(set.timings(), delay, 4));
             }
         }
         let expected = Ratio::new(kept_weight, weight).unwrap();
         assert_eq!(results.weighted_at(g_edf, d), expected, "D = {delay}");
     }
     assert_eq!(results.weighted_at(g_edf, 0), Ratio::ONE);
-    let last = results.delays.len() - 1;
+    let last = results.axis.len() - 1;
     assert!(results.weighted_at(g_edf, last) < Ratio::ONE);
 }
 

@@ -6,12 +6,13 @@ mod support;
 use analyze::Guarantee;
 use analyze::clustered::Scratch;
 use model::watch::Silent;
-use model::{Duration, Platform, Profile, Ratio, Timing};
+use model::{Platform, Profile, Ratio, Timing};
 use std::path::Path;
 use study::{
-    Asked, Candidate, Cap, Charged, Results, Shard, Study, file, load, presets, run, run_in,
+    Asked, Candidate, Cap, Charged, Quantity, Results, Shard, Study, Swept, file, load, presets,
+    run, run_in,
 };
-use support::small;
+use support::{delays, small};
 use testing::watching::StopAfterSteps;
 
 const FOUR: &str = "platform = \"symmetric:m=4\"\npolicies = [\"p-edf\", \"g-edf\", \"c-edf:size=2\"]\n\
@@ -33,11 +34,11 @@ fn weighted_schedulability_weighs_by_utilization() {
         sets: 4,
         processors: 3,
         policies: vec!["A".into(), "B".into()],
-        delays: vec![
-            Duration::ZERO,
-            Duration::from_micros(100),
-            Duration::from_micros(200),
-        ],
+        axis: Swept {
+            quantity: Quantity::Delay,
+            scaled_from: None,
+            points: vec![0, 100_000, 200_000],
+        },
         shards: [
             (1_000, [[4, 4, 0], [4, 3, 3]]),
             (2_000, [[4, 2, 0], [2, 2, 2]]),
@@ -46,6 +47,7 @@ fn weighted_schedulability_weighs_by_utilization() {
         .into_iter()
         .map(|(cap, accepted)| Shard {
             cap: Cap::from_thousandths(cap),
+            sets: 4,
             accepted: accepted.iter().map(|row| row.to_vec()).collect(),
         })
         .collect(),
@@ -58,7 +60,8 @@ fn weighted_schedulability_weighs_by_utilization() {
     );
     assert_eq!(w(1, 0), Ratio::new(11, 24).unwrap());
     // A is as good as B without delay up to 100 us, exactly there.
-    assert_eq!(results.keeps_up(0, 1), Some(Duration::from_micros(100)));
+    let until = results.keeps_up(0, 1).map(|at| results.axis.text(at));
+    assert_eq!(until.as_deref(), Some("100us"));
     // B never reaches A.
     assert_eq!(results.keeps_up(1, 0), None);
     assert_eq!(
@@ -106,6 +109,7 @@ fn the_interval_of_weighted_schedulability_comes_from_those_of_the_caps() {
         let mut results = run(&small(FOUR), &Silent).unwrap();
         let shard = |(cap, accepted): &(u32, u32)| Shard {
             cap: Cap::from_thousandths(*cap),
+            sets: 40,
             accepted: vec![vec![*accepted]],
         };
         results.shards = caps.iter().map(shard).collect();
@@ -165,18 +169,19 @@ fn shortcuts_change_nothing() {
         let mut scratch = Scratch::new();
         for shard in &results.shards {
             let generator = study.recipe(shard.cap).prepare().unwrap();
-            let mut accepted = vec![vec![0; results.delays.len()]; policies.len()];
+            let mut accepted = vec![vec![0; results.axis.len()]; policies.len()];
             for index in 0..study.sets {
                 let set = generator
                     .draw(study.seed, Study::set_number(shard.cap, index))
                     .unwrap();
-                for (d, delay) in results.delays.iter().enumerate() {
+                for (d, delay) in delays(&results).into_iter().enumerate() {
                     let inflated: Vec<Timing> =
-                        set.timings().iter().map(|t| t.inflated(*delay)).collect();
+                        set.timings().iter().map(|t| t.inflated(delay)).collect();
                     for (p, policy) in policies.iter().enumerate() {
                         let set = Asked {
                             drawn: set.timings(),
-                            delay: *delay,
+                            delay,
+                            wss: None,
                             inflated: &inflated,
                         };
                         accepted[p][d] +=
@@ -329,6 +334,26 @@ fn studies_read_and_write() {
         (
             "based_on = \"ospert10-fig5\"\ndelays = { from = 5 }",
             "has no unit",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\ndelays = [\"1us\", \"1us\"]",
+            "line 2, `delays`: 1us does not lie above 1us",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\nworking_sets = [\"64KiB\"]\nprocessors = [4]",
+            "line 3, `processors`: a study sweeps one quantity, and `working_sets` is given too",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\nworking_set = \"64KiB\"\ndelay = \"1us\"",
+            "what caches cost is given twice",
+        ),
+        (
+            "based_on = \"ospert10-fig5\"\nprocessors = 4",
+            "expected a range or a list",
+        ),
+        (
+            "policies = [\"p-edf\"]\nutilizations = \"uniform-light\"\nperiods = \"short\"\ncaps = [1]",
+            "add one of `delays = …`, `working_sets = …`, `overhead_factors = …`, `processors = …`",
         ),
         (
             "based_on = \"ospert10-fig5\"\nutilizations = \"uniform-havy\"",

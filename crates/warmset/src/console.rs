@@ -12,6 +12,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How results are printed on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -199,7 +200,12 @@ pub struct Console {
     bar: Mutex<ProgressBar>,
     /// Lines above the bar.
     panel: Mutex<Option<ProgressBar>>,
+    /// When what was found so far is shown next.
+    next: Mutex<Instant>,
 }
+
+/// The time between two looks at what was found so far.
+const EVERY: Duration = Duration::from_secs(1);
 
 impl Console {
     /// Takes over SIGINT and SIGTERM.
@@ -212,6 +218,7 @@ impl Console {
             all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)),
             bar: Mutex::new(ProgressBar::hidden()),
             panel: Mutex::new(None),
+            next: Mutex::new(Instant::now() + EVERY),
         })
     }
 
@@ -289,6 +296,24 @@ impl Watch for Console {
         self.all.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
         });
+    }
+    fn so_far(&self, lines: &dyn Fn(usize) -> Vec<String>) {
+        // Who finds it locked lets the other one show.
+        let Ok(mut next) = self.next.try_lock() else {
+            return;
+        };
+        let now = Instant::now();
+        if now < *next {
+            return;
+        }
+        *next = now + EVERY;
+        let Some((room, columns)) = self.room() else {
+            return;
+        };
+        let lines = lines(columns);
+        if (1..=room).contains(&lines.len()) {
+            self.show(&lines);
+        }
     }
     fn stopped(&self) -> bool {
         stop::signal().is_some()

@@ -201,7 +201,7 @@ fn tables_are_read_by_a_strict_reader() {
     );
     for (file, first, number) in [
         ("fig5/results.csv", "policy", "cap"),
-        ("fig5/weighted.csv", "delay_us", "delay_us"),
+        ("fig5/weighted.csv", "value", "value"),
         ("events.csv", "time_ns", "time_ns"),
         ("jobs.csv", "task", "release_ns"),
         ("delays.csv", "WSS", "WSS"),

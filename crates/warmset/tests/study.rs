@@ -90,8 +90,8 @@ fn fig_5_of_000_comes_out() {
     );
     let csv = std::fs::read_to_string(dir.path().join("weighted.csv")).expect("a table");
     assert!(
-        csv.starts_with("delay_us,P-EDF,G-EDF,C-EDF-L2,C-EDF-L3,accounting,profile\n0,0.5")
-            && csv.ends_with(",one-delay,\n"),
+        csv.starts_with("value,P-EDF,G-EDF,C-EDF-L2,C-EDF-L3,axis,unit,accounting,profile\n0,0.5")
+            && csv.ends_with(",delay,ns,one-delay,\n"),
         "{csv}"
     );
     // Once more: everything is there, nothing changes, and the table is for people.

@@ -4,9 +4,9 @@
 use super::place;
 use model::{Profile, Result};
 use report::page::{Shown, Study};
-use report::schedulability::{self, Curve};
+use report::schedulability::{self, Curve, Form};
 use report::{Figure, findings, words};
-use study::Results;
+use study::{Quantity, Results};
 
 fn curves(all: Vec<study::Curve>) -> Vec<Curve> {
     all.into_iter()
@@ -30,7 +30,7 @@ pub fn sentences(results: &Results, profiles: &[&Profile]) -> Vec<String> {
     let (Some(global), Some(partitioned)) = (named("G-EDF"), named("P-EDF")) else {
         return Vec::new();
     };
-    if results.delays.len() < 2 {
+    if results.axis.len() < 2 || results.axis.quantity != Quantity::Delay {
         return Vec::new();
     }
     let mut said = findings::global_or_partitioned(global, partitioned, profiles, place);
@@ -42,7 +42,7 @@ pub fn sentences(results: &Results, profiles: &[&Profile]) -> Vec<String> {
             "The paper reads 0.55 for P-EDF without delay and 725 µs for the crossing; here they are {} and {}, over {} task \
              sets for each utilization cap.",
             words::three(crossing.level),
-            words::time_f64(crossing.at.nanos() as f64),
+            words::time_f64(crossing.at),
             results.sets
         ));
     }
@@ -59,41 +59,51 @@ pub fn section(
     figures: &mut Vec<Figure>,
 ) -> Result<Study> {
     let caption = format!(
-        "{} task sets for each of {} caps on the total utilization of {} processors, {}.",
-        results.sets,
-        results.shards.len(),
+        "{} on the total utilization of {} processors, {}.",
+        results.sets_in_words(),
         results.processors,
         results.charged
     );
     let caption = [&results.notes[..], &[caption]].concat().join(" ");
     let mut shown = Vec::new();
-    if results.delays.len() > 1 {
+    if results.axis.len() > 1 {
         let all = weighted(results);
         let named = |name: &str| all.iter().find(|c| c.policy.eq_ignore_ascii_case(name));
         let crossing = named("G-EDF")
             .zip(named("P-EDF"))
+            .filter(|_| results.axis.quantity != Quantity::Processors)
             .and_then(|(g, p)| schedulability::crossing(g, p));
         let id = format!("weighted-{}", results.name);
         let title = format!("Weighted schedulability, {} processors", results.processors);
-        shown.push(schedulability::weighted(
+        shown.push(schedulability::weighted_as(
+            &Form::default(),
             &id,
             &title,
+            &crate::study::swept(results),
             &all,
             crossing.as_ref(),
             &caption,
         )?);
     }
-    if let Some(delay) = results.delays.first() {
+    if let Some(first) = results.axis.points.first() {
         let id = format!("schedulability-{}", results.name);
-        let title = match delay.is_zero() {
-            true => "Schedulability without delay".to_owned(),
-            false => format!("Schedulability with D = {}", words::duration(*delay)),
+        let quantity = results.axis.quantity;
+        let title = match (first, quantity) {
+            (0, Quantity::Delay) => "Schedulability without delay".to_owned(),
+            _ => format!(
+                "Schedulability with {} = {}",
+                quantity.symbol(),
+                crate::study::swept(results)
+                    .unit
+                    .text(results.axis.value(0))
+            ),
         };
         let all = curves(results.by_utilization(0));
-        shown.push(schedulability::by_utilization(
+        shown.push(schedulability::by_utilization_as(
+            &Form::default(),
             &id,
             &title,
-            results.processors,
+            &crate::charts::utilization(results),
             &all,
             &caption,
         )?);

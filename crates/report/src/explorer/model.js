@@ -43,20 +43,21 @@ const studies = (() => {
     const kept = s.curves.get(policy);
     if (kept) return kept;
     const total = s.caps.reduce((a, b) => a + b, 0);
+    const most = Math.max(...s.sets);
     const curve = s.sweep.values.map((x, at) => {
       let sum = 0,
         below = 0,
         above = 0;
       s.caps.forEach((cap, c) => {
         const n = accepted(s, policy, c, at),
-          share = n / s.sets,
+          share = n / s.sets[c],
           weight = cap / total;
-        const [low, high] = wilson(n, s.sets);
-        sum += cap * n;
+        const [low, high] = wilson(n, s.sets[c]);
+        sum += cap * n * (most / s.sets[c]);
         below += (weight * (share - low)) ** 2;
         above += (weight * (high - share)) ** 2;
       });
-      const y = sum / (total * s.sets);
+      const y = sum / (total * most);
       return {
         policy,
         x,
@@ -73,8 +74,8 @@ const studies = (() => {
     if (!s.policies.includes(policy)) return [];
     return s.caps.map((x, cap) => {
       const n = accepted(s, policy, cap, at);
-      const [low, high] = wilson(n, s.sets);
-      return { policy, x, y: n / s.sets, low, high };
+      const [low, high] = wilson(n, s.sets[cap]);
+      return { policy, x, y: n / s.sets[cap], low, high };
     });
   }
 
@@ -132,7 +133,7 @@ const studies = (() => {
             policy,
             p.x,
             x,
-            s.sets,
+            s.sets[cap],
             accepted(s, policy, cap, at),
             p.y,
             p.low,
@@ -160,6 +161,11 @@ const studies = (() => {
   };
   const unit = (s, largest) =>
     (UNITS[s.sweep.unit] || [[1, s.sweep.unit]]).find((u) => largest >= u[0]) || [1, s.sweep.unit];
+  // How many sets a cap has: one number, or from least to most.
+  function sets(s) {
+    const [least, most] = [Math.min(...s.sets), Math.max(...s.sets)];
+    return least === most ? `${most}` : `${least} to ${most}`;
+  }
   function written(s, value) {
     const [scale, name] = unit(s, value);
     return value === 0 ? "0" : `${+(value / scale).toPrecision(6)} ${name}`.trim();
@@ -171,6 +177,7 @@ const studies = (() => {
     load,
     weighted,
     byUtilization,
+    sets,
     facets,
     facet,
     varied,

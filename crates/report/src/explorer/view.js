@@ -219,7 +219,11 @@ const view = (() => {
     return plot(
       `${label}, ${M.label(s)}`,
       "The table behind it has every value.",
-      { label: "total utilization U", grid: true, domain: [0, s.processors] },
+      {
+        label: s.shares ? "total utilization U, as a share of all processors" : "total utilization U",
+        grid: true,
+        domain: [0, s.shares ? 1 : s.processors],
+      },
       "S(U)",
       marks(curves, "x"),
     );
@@ -232,7 +236,7 @@ const view = (() => {
     );
     return [
       `Charged: ${facts.map((n) => `${n} ${M.facet(s, n)}`).join(", ")}.`,
-      `${s.sets} task sets for each of ${s.caps.length} caps, ${s.processors} processors.`,
+      `${M.sets(s)} task sets for each of ${s.caps.length} caps, ${s.processors} processors.`,
       ...s.notes,
     ].join(" ");
   }

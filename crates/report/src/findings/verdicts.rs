@@ -110,7 +110,7 @@ fn crossing(crossing: &Crossing) -> String {
          less than {}.",
         crossing.reference,
         crossing.falling,
-        time_f64(crossing.at.nanos() as f64)
+        time_f64(crossing.at)
     )
 }
 
@@ -124,7 +124,7 @@ fn reached(crossing: &Crossing, profile: &Profile, place: &str) -> Option<String
                 resumptions(profile).iter().any(|kind| {
                     curve(profile, *kind, load)
                         .and_then(|c| c.at(*wss, Statistic::Average))
-                        .is_some_and(|r| r.value.cost() >= crossing.at)
+                        .is_some_and(|r| r.value.cost().nanos() as f64 >= crossing.at)
                 })
             });
             Some(match (from, sizes.points.last()) {
@@ -139,7 +139,7 @@ fn reached(crossing: &Crossing, profile: &Profile, place: &str) -> Option<String
     (!reach.is_empty()).then(|| {
         format!(
             "On {place} the average delay reaches {} {}.",
-            time_f64(crossing.at.nanos() as f64),
+            time_f64(crossing.at),
             list(&reach)
         )
     })

@@ -5,11 +5,11 @@ use crate::console::{self, Console, Format};
 use crate::options::{Accounted, Charged, On, Printed, directory, new_file};
 use app::charts::{self, Family, Length, plot};
 use app::study::{Options, crossings, curves};
+use model::Result;
 use model::table::{Look, Table};
-use model::{Duration, Result};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use study::{Results, Share};
+use study::{Quantity, Results, Share};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,10 +21,12 @@ Examples:
   warmset study plot fig5 --at 500us
   warmset study run ospert10-fig5 --shard 3/16 -o share3
   warmset study merge share1 share2 share3 -o fig5
+  warmset study schema -o study.schema.json
   warmset study explore fig5 light -o explorer.html
 
-A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D, which of them each \
-policy keeps. S(U, D) is the share kept; W(D) weighs it by U and is one number for a policy and a delay. With \
+A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D (or working set size, \
+factor on overheads, number of processors), which of them each policy keeps. S(U, D) is the share kept; W(D) weighs it by U \
+and is one number for a policy and a delay. With \
 `-o`, Ctrl-C keeps what was counted; the same command goes on from there. `docs/studies.md` has the format of study files.";
 
 /// Options of `warmset study`.
@@ -45,6 +47,8 @@ enum Action {
     Plot(PlotArgs),
     /// Put the shares of a study together
     Merge(MergeArgs),
+    /// Print the JSON Schema of study files, for editors
+    Schema(SchemaArgs),
     /// Write one page that shows any number of studies: charts, tables, where A beats B
     Explore(ExploreArgs),
 }
@@ -86,6 +90,10 @@ struct RunArgs {
     /// How many task sets for each cap [default: what the study says]
     #[arg(long, value_name = "N")]
     sets: Option<u32>,
+    /// Add task sets to each cap until the 95 % interval of each of its shares is at most so wide,
+    /// such as 0.02; `--sets` are then the most [default: what the study says]
+    #[arg(long, value_name = "WIDTH")]
+    until_ci: Option<f64>,
     /// Seed of all random choices: the same seed makes the same choices on any machine
     /// [default: what the study says]
     #[arg(long, value_name = "N")]
@@ -121,9 +129,10 @@ struct PlotArgs {
     /// A directory that `warmset study run -o` made
     #[arg(value_name = "DIR")]
     results: PathBuf,
-    /// Also draw schedulability against utilization at this delay [default: at the shortest]
-    #[arg(long, value_name = "D")]
-    at: Vec<Duration>,
+    /// Also draw schedulability against utilization at this value of what is swept, such as `500us`
+    /// or `64KiB` [default: at the first]
+    #[arg(long, value_name = "VALUE")]
+    at: Vec<String>,
     /// Write the charts here [default: beside the results]
     #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
@@ -196,6 +205,16 @@ struct ExploreArgs {
     printed: Printed,
 }
 
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset study schema -o study.schema.json
+A study file whose first line is `#:schema ./study.schema.json` is then completed and checked by editors with Taplo, such \
+as Even Better TOML.")]
+struct SchemaArgs {
+    /// Write it here [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
+    output: Option<PathBuf>,
+}
+
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
     match args.action {
@@ -207,6 +226,9 @@ pub fn run(args: Args) -> Result<Answer> {
                 "not all shares are there: merge the others into the same directory when they are done",
             ),
         },
+        Action::Schema(args) => {
+            console::give(&study::schema::text()?, args.output.as_deref())?;
+        }
         Action::Plot(args) => {
             let results = study::load(&args.results)?;
             let written = plot(
@@ -252,6 +274,7 @@ fn run_study(args: &RunArgs) -> Result<()> {
         accounting: args.accounted.accounting,
         policies: args.policy.clone(),
         sets: args.sets,
+        until_ci: args.until_ci,
         seed: args.seed,
         output: args.output.clone(),
         threads: args.threads,
@@ -284,33 +307,31 @@ fn show(results: &Results, format: Format, output: Option<&Path>) -> Result<()> 
     Ok(())
 }
 
-/// W(D), or S(U) where there is only one delay, for people.
+/// W, or S(U) where the axis has only one point, for people.
 fn table(results: &Results, look: Look) -> String {
-    let (head, rows): (&str, Vec<String>) = if results.delays.len() > 1 {
-        (
-            "D",
-            results.delays.iter().map(ToString::to_string).collect(),
-        )
+    let axis = &results.axis;
+    let symbol = axis.quantity.symbol();
+    let (head, rows): (&str, Vec<String>) = if axis.len() > 1 {
+        (symbol, axis.texts())
     } else {
         (
             "U",
             results.shards.iter().map(|s| s.cap.to_string()).collect(),
         )
     };
-    let curves = curves(results, results.delays.len() > 1, 0);
+    let curves = curves(results, axis.len() > 1, 0);
     let title = if results.title.is_empty() {
         &results.name
     } else {
         &results.title
     };
-    let at = match results.delays[..] {
-        [only] => format!(", D = {only}"),
+    let at = match axis.len() {
+        1 => format!(", {symbol} = {}", axis.text(0)),
         _ => String::new(),
     };
     let mut text = format!(
-        "{title}\n{} task sets for each of {} caps{at}, {}\n\n",
-        results.sets,
-        results.shards.len(),
+        "{title}\n{}{at}, {}\n\n",
+        results.sets_in_words(),
         results.charged
     );
     let mut shares = Table::new(0, 0);
@@ -328,12 +349,26 @@ fn table(results: &Results, look: Look) -> String {
     }
     text += &shares.text(look);
     for c in crossings(results) {
+        let (from, until) = match axis.quantity {
+            Quantity::Delay if axis.points[0] == 0 => {
+                ("without delay".to_owned(), format!("{:.0} us", c.at / 1e3))
+            }
+            Quantity::Delay => (
+                format!("at {}", axis.text(0)),
+                format!("{:.0} us", c.at / 1e3),
+            ),
+            Quantity::WorkingSet => (
+                format!("at {symbol} = {}", axis.text(0)),
+                format!("{:.0} KiB", c.at / 1024.0),
+            ),
+            _ => (
+                format!("at {symbol} = {}", axis.text(0)),
+                format!("{:.3}", c.at),
+            ),
+        };
         text += &format!(
-            "\n{} is at least as good as {} without delay ({:.3}) up to D = {:.0} us",
-            c.falling,
-            c.reference,
-            c.level,
-            c.at.as_micros_f64()
+            "\n{} is at least as good as {} {from} ({:.3}) up to {symbol} = {until}",
+            c.falling, c.reference, c.level
         );
     }
     for note in &results.notes {

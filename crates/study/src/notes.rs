@@ -1,0 +1,163 @@
+//! What one must know to trust the results of a study, in sentences: what is charged, what is left
+//! out, what was scaled.
+
+use crate::axis::Quantity;
+use crate::definition::Study;
+use crate::grid::Factor;
+use crate::judge::Candidate;
+use crate::prepared::Prepared;
+use analyze::policies::Accounting;
+use model::profile::OverheadKind;
+
+impl Study {
+    /// What one must know to trust the results, in sentences.
+    pub(crate) fn notes(&self, prepared: &Prepared) -> Vec<String> {
+        let mut notes: Vec<String> = self.left_out().into_iter().collect();
+        notes.extend(self.overheads(prepared));
+        notes.extend(self.scaled());
+        if !prepared.has_delays() {
+            return notes;
+        }
+        let accounting = self.charged.accounting();
+        if accounting != Accounting::OneDelay {
+            notes.push(format!(
+                "Delays are charged by the accounting `{accounting}`: to policies where they preempt and migrate, to tests \
+                 once a job."
+            ));
+        }
+        let (count, charged) = match self.charge {
+            1 => ("one delay".to_owned(), "is"),
+            n => (format!("{n} delays"), "are"),
+        };
+        for policy in prepared.policies() {
+            if let Some(uncovered) = policy.judge().uncovered() {
+                notes.push(format!(
+                    "{}: {count} a job {charged} charged, and more may occur: {uncovered}.",
+                    policy.label()
+                ));
+            }
+        }
+        notes
+    }
+
+    /// What was measured nowhere, in sentences: other numbers of processors, overheads by a factor,
+    /// working sets beyond those of the profile; and what caches cost.
+    fn scaled(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.caps_are_shares() {
+            notes.push(format!(
+                "Scaled: `{}` has {} processors; others are the same sockets and caches, repeated or left out, at the same \
+                 costs. Caps are shares of the processors.",
+                self.platform.name,
+                self.platform.usable().len()
+            ));
+        }
+        let Some(profile) = &self.charged.profile else {
+            return notes;
+        };
+        let name = &profile.platform;
+        let factor = match self.axis.quantity() {
+            Quantity::OverheadFactor => Some("f".to_owned()),
+            _ => Some(self.overhead_factor)
+                .filter(|factor| *factor != Factor::ONE)
+                .map(|factor| factor.to_string()),
+        };
+        if let Some(factor) = factor {
+            notes.push(format!(
+                "Scaled: every overhead of the profile `{name}`, cache delays included, times {factor}."
+            ));
+        }
+        if self.has_working_sets() {
+            let sizes = profile.cpmd.iter().flat_map(|c| &c.points).map(|p| p.wss);
+            let beyond = match (sizes.clone().min(), sizes.max()) {
+                (Some(least), Some(most)) => format!(
+                    "; it has sizes from {least} to {most}, below holds the delay of the least, and above the last slope goes on"
+                ),
+                _ => String::new(),
+            };
+            notes.push(format!(
+                "Each kind of preemption and migration costs what the profile `{name}` ({}) says for the working set size{beyond}; \
+                 no working set costs nothing.",
+                self.charged.load
+            ));
+        }
+        notes
+    }
+
+    /// What of the profile is charged, in sentences.
+    fn overheads(&self, prepared: &Prepared) -> Vec<String> {
+        let Some(profile) = &self.charged.profile else {
+            return Vec::new();
+        };
+        let (name, accounting) = (&profile.platform, self.charged.accounting());
+        let sized = self.has_working_sets();
+        if self.charged.overheads().is_none() {
+            let why = match (profile.overheads.is_empty(), sized) {
+                (true, false) => {
+                    "it has no others than cache delays, and D stands for these".to_owned()
+                }
+                (true, true) => "it has no others than cache delays".to_owned(),
+                (false, _) => format!("the accounting `{accounting}` knows cache delays alone"),
+            };
+            return vec![format!(
+                "No overhead of the profile `{name}` is charged: {why}."
+            )];
+        }
+        let lacking = OverheadKind::ALL
+            .into_iter()
+            // The paper knows no watch.
+            .filter(|kind| *kind != OverheadKind::Watch)
+            .filter(|kind| profile.overheads.iter().all(|curve| curve.kind != *kind));
+        let lacking: Vec<&str> = lacking.map(OverheadKind::name).collect();
+        let mut notes = vec![format!(
+            "The overheads of the profile `{name}` are charged by the number of tasks of each set, beyond the numbers that were \
+             measured by extrapolation{}{}.",
+            match lacking.is_empty() {
+                true => String::new(),
+                false => format!("; it has none of these kinds: {}", lacking.join(", ")),
+            },
+            match sized {
+                true => "",
+                false => "; D stands for its cache delays",
+            }
+        )];
+        let tests = prepared
+            .policies()
+            .iter()
+            .filter(|p| p.judge().charges_every_job());
+        let tests: Vec<&str> = tests.map(Candidate::label).collect();
+        if !tests.is_empty() {
+            let what = match sized {
+                true => "the longest cache delay of the platform",
+                false => "D",
+            };
+            notes.push(format!(
+                "{}: tests are charged {what} alone.",
+                tests.join(", ")
+            ));
+        }
+        notes
+    }
+
+    /// What the results leave out that the figure of the paper charges, where the study is named
+    /// after one.
+    fn left_out(&self) -> Option<String> {
+        let paper = self.source.split_once(' ')?.0;
+        if !["000", "002"].contains(&paper) {
+            return None;
+        }
+        let instead = match (self.charged.overheads(), self.overhead.is_zero()) {
+            (Some(profile), _) => format!("are those of the profile `{}` here", profile.platform),
+            (None, true) => "are left out here".to_owned(),
+            (None, false) => format!(
+                "are {} a job here, the same under every policy",
+                self.overhead
+            ),
+        };
+        Some(format!(
+            "Not the figure itself: {} charges the kernel's overheads as measured, which {instead}. Curves lie elsewhere, and \
+             policies may come in another order.",
+            self.source
+        ))
+    }
+}
