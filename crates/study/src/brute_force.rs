@@ -2,9 +2,9 @@
 //! every hard test.
 //!
 //! Periodic, synchronous, at WCET; the delay D, or that of the working set, is charged where it
-//! occurs, at every preemption and migration. A set that is refused is not schedulable; one that is kept may still miss a deadline
-//! later, or when its jobs come otherwise. P-EDF has no need of it: on one processor the test is
-//! exact.
+//! occurs, at every preemption and migration. A set that is refused is not schedulable; one that is
+//! kept may still miss a deadline later, or when its jobs come otherwise. P-EDF has no need of it:
+//! on one processor the test is exact.
 
 use crate::charged::Charged;
 use crate::judge::{Asked, Judge};
@@ -104,6 +104,10 @@ impl BruteForce {
 }
 
 impl Judge for BruteForce {
+    fn tests(&self) -> String {
+        format!("simulation of {HORIZON}")
+    }
+
     /// A job pays where it is preempted or migrates.
     fn charges_every_job(&self) -> bool {
         false

@@ -68,6 +68,11 @@ pub trait Judge: Send + Sync {
         false
     }
 
+    /// Which test decides, for tables; empty where nobody says so.
+    fn tests(&self) -> String {
+        String::new()
+    }
+
     /// What the policy does to caches that one delay a job does not cover, in a clause.
     fn uncovered(&self) -> Option<&'static str> {
         None

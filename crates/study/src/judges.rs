@@ -15,7 +15,7 @@ use analyze::uniprocessor::edf;
 use analyze::{Decision, Guarantee, NotApplicable};
 use model::{Error, Platform, Result, Timing};
 use policy::Spec;
-use policy::catalog::{self, Info, Needs};
+use policy::catalog::{self, Info, Needs, Tests};
 
 /// A policy of the catalog, judged as `check` does: every packing and every test of its row.
 pub(crate) struct Catalogued {
@@ -54,6 +54,21 @@ impl Judge for Catalogued {
             Error::new("no test of the policy applies to the set")
                 .remedy("choose other policies, or other deadlines")
         })
+    }
+
+    fn tests(&self) -> String {
+        let info = self.spec.info();
+        let tests = match self.guarantee {
+            Guarantee::Hard => info.hard,
+            Guarantee::Soft => info.soft,
+        };
+        match tests {
+            Tests::None => String::new(),
+            Tests::Named(name) => name.to_owned(),
+            Tests::Utilization => "U <= m".to_owned(),
+            Tests::Deadlines => "any for EDF".to_owned(),
+            Tests::Priorities => "any for fixed priorities".to_owned(),
+        }
     }
 
     fn charges_every_job(&self) -> bool {
@@ -110,6 +125,12 @@ impl Judge for Clustered {
             self.guarantee,
         ))
     }
+    fn tests(&self) -> String {
+        match self.guarantee {
+            Guarantee::Hard => "exact for EDF".to_owned(),
+            Guarantee::Soft => "U <= m".to_owned(),
+        }
+    }
     /// One cluster, soft: every u ≤ 1 and U ≤ m, both of which only grow with execution times.
     fn is_monotone(&self) -> bool {
         self.sizes.len() == 1 && self.guarantee == Guarantee::Soft
@@ -163,6 +184,10 @@ impl HardClusters {
 }
 
 impl Judge for HardClusters {
+    fn tests(&self) -> String {
+        MAJOR_TESTS.join(" or ")
+    }
+
     fn accepts(&self, set: &Asked<'_>, _: &mut Scratch) -> Result<bool> {
         let tasks = set.inflated;
         let mut packing = PackScratch::new();
@@ -206,6 +231,10 @@ impl Registered {
 }
 
 impl Judge for Registered {
+    fn tests(&self) -> String {
+        self.test.name.to_owned()
+    }
+
     fn accepts(&self, set: &Asked<'_>, _: &mut Scratch) -> Result<bool> {
         let decided = self.test.decide_inflated(set.inflated, self.m);
         decided.map_err(|why| refused(&why))

@@ -26,6 +26,7 @@ mod judge;
 mod judges;
 mod notes;
 mod part;
+mod points;
 mod prepared;
 pub mod presets;
 mod results;

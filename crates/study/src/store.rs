@@ -2,13 +2,14 @@
 //! end.
 //!
 //! `study.toml` and `platform.toml` say which study; `counts.jsonl` gets a line when a part is
-//! counted; `results.json`, `results.csv` and `weighted.csv` are there when all are. A line that a
-//! kill cut off is not read, and its part is counted again. A study that was stopped or killed goes
-//! on where it was; in the end the files are the same as without the stop, byte by byte. `lock` is
-//! held by the one command that works in the directory.
+//! counted; `results.json`, `results.csv`, `weighted.csv` and `points.parquet` are there when all
+//! are. A line that a kill cut off is not read, and its part is counted again. A study that was
+//! stopped or killed goes on where it was; in the end the files are the same as without the stop,
+//! byte by byte. `lock` is held by the one command that works in the directory.
 
 use crate::definition::Study;
 use crate::part::{Counts, Share, Work};
+use crate::points;
 use crate::results::Results;
 use crate::run::{Executor, Threads, advance};
 use model::watch::Watch;
@@ -127,7 +128,13 @@ fn finish(dir: &Path, work: &Work<'_>) -> Result<()> {
     let results = Results::of(work.study, &work.prepared, work.shards())?;
     files::write(&dir.join("results.json"), results.to_json()?)?;
     files::write(&dir.join("results.csv"), results.to_csv())?;
-    files::write(&dir.join("weighted.csv"), results.to_weighted_csv())
+    files::write(&dir.join("weighted.csv"), results.to_weighted_csv())?;
+    points::write(
+        &dir.join("points.parquet"),
+        work.study,
+        &work.prepared,
+        &results,
+    )
 }
 
 /// Puts the counts of directories of one study together in another one. Parts that are in several

@@ -127,6 +127,101 @@ fn a_study_of_ones_own_runs_from_a_file() {
     insta::assert_snapshot!(text(&out));
 }
 
+/// 002 §6.4 on a small scale: what a working set costs stands in the profile, and ξ = 0 costs 0.
+#[test]
+fn working_sets_are_swept() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("mine.toml");
+    let body = "platform = \"xeon-l7455\"\nprofile = \"xeon-l7455\"\naccounting = \"paper\"\n\
+                policies = [\"p-edf\", \"c-edf:l3\"]\nguarantee = \"soft\"\nutilizations = \"uniform-heavy\"\n\
+                periods = \"short\"\ncaps = [6, 12, 18, 24]\nworking_sets = [\"0B\", \"64KiB\", \"1MiB\", \"3MiB\"]\n\
+                sets = 20\n";
+    std::fs::write(&file, body).expect("written");
+    let results = dir.path().join("results");
+    let out = study("run")
+        .arg(&file)
+        .arg("-o")
+        .arg(&results)
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let shown = text(&out);
+    assert!(
+        shown.contains("profile xeon-l7455 (average, load)") && shown.contains("\n1MiB "),
+        "{shown}"
+    );
+    let json = std::fs::read_to_string(results.join("results.json")).expect("results");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON document");
+    assert_eq!(json["axis"]["name"], "working_set");
+    let points = serde_json::json!([0, 65_536, 1_048_576, 3_145_728]);
+    assert_eq!(json["axis"]["points"], points);
+    let w = |policy: usize, at: usize| json["policies"][policy]["weighted"][at].as_f64();
+    assert!(w(1, 0) > w(1, 3), "{shown}");
+    let svg = std::fs::read_to_string(results.join("weighted.svg")).expect("a chart");
+    assert!(
+        svg.contains("working set size ξ") && svg.contains("1 MiB"),
+        "{svg}"
+    );
+    assert!(
+        results.join("schedulability-0B.svg").exists() && results.join("points.parquet").exists()
+    );
+    study("plot --at 1MiB --png")
+        .arg(&results)
+        .assert()
+        .success();
+    assert!(results.join("schedulability-1MiB.png").exists());
+    let sentence = refusal(study("plot --at 1ms").arg(&results));
+    assert!(sentence.contains("`1ms` is not a size"), "{sentence}");
+    let page = dir.path().join("explorer.html");
+    study("explore")
+        .arg(&results)
+        .arg("-o")
+        .arg(&page)
+        .assert()
+        .success();
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("working set size of every task"));
+}
+
+#[test]
+fn sets_are_added_until_shares_are_known() {
+    let out = study(
+        "run ospert10-fig5 --platform symmetric:m=2 --policy g-edf --until-ci 0.3 --format json",
+    )
+    .assert()
+    .success()
+    .get_output()
+    .stdout
+    .clone();
+    let json: serde_json::Value = serde_json::from_slice(&out).expect("one JSON document");
+    let sets = json["sets_by_cap"].as_array().expect("a list");
+    assert!(sets.iter().all(|n| n.as_u64() == Some(40)), "{sets:?}");
+    let sentence = refusal(&mut study("run ospert10-fig5 --until-ci 2"));
+    assert!(
+        sentence.contains("--until-ci: 2 cannot be the width"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn the_schema_of_study_files_is_printed_or_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let out = study("schema")
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let schema: serde_json::Value = serde_json::from_slice(&out).expect("one JSON document");
+    assert_eq!(schema["additionalProperties"], false);
+    assert!(schema["properties"]["working_sets"]["description"].is_string());
+    let file = dir.path().join("study.schema.json");
+    study("schema -o").arg(&file).assert().success().stdout("");
+    assert_eq!(std::fs::read(file).expect("written"), out);
+}
+
 #[test]
 fn charts_are_drawn_at_the_delays_asked_for() {
     let dir = tempfile::tempdir().expect("a directory");
