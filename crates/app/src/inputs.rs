@@ -2,7 +2,7 @@
 
 use crate::own;
 use model::taskfile::MAX_PROCESSORS;
-use model::{Error, Load, Platform, Profile, Result, Statistic, TaskSet, files, taskfile};
+use model::{Error, Load, Platform, Profile, Result, Statistic, TaskSet, builtin, files, taskfile};
 use std::path::Path;
 
 /// A value, or the words for it as they stand on a command line.
@@ -88,7 +88,7 @@ impl On {
     /// There is none of this name; no processors.
     pub fn given(&self) -> Result<Option<Platform>> {
         match self {
-            On::Platform(Choice::Named(name)) => Platform::find(name).map(Some),
+            On::Platform(Choice::Named(name)) => platform_named(name).map(Some),
             On::Platform(Choice::Value(platform)) => Ok(Some(platform.clone())),
             On::Identical(m) => match (1..=MAX_PROCESSORS).contains(m) {
                 true => Ok(Some(Platform::symmetric(*m))),
@@ -109,6 +109,18 @@ impl On {
             Some(platform) => Ok(platform),
             None => Ok(machine::this_machine()?.platform),
         }
+    }
+}
+
+/// The platform of a name: as [`Platform::find`], and this machine, also scaled: `this-machine:m=8`.
+///
+/// # Errors
+/// There is none of this name; this machine does not say what it is.
+pub(crate) fn platform_named(name: &str) -> Result<Platform> {
+    match (name, builtin::scaled_from(name)) {
+        (own::NAME, _) => Ok(machine::this_machine()?.platform),
+        (_, Some((own::NAME, m))) => machine::this_machine()?.platform.scaled(m?),
+        _ => Platform::find(name),
     }
 }
 

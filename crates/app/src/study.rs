@@ -1,9 +1,10 @@
 //! Compares policies over many task sets, and draws what it found.
 
+use crate::inputs::platform_named;
 use crate::{Charged, On, own, workers};
 use analyze::policies::Accounting;
 use model::watch::Watch;
-use model::{Error, Load, Platform, Profile, Result, builtin, files};
+use model::{Error, Load, Profile, Result, files};
 use report::schedulability::{self, Crossing, Curve, Swept, Unit};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -158,18 +159,9 @@ fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
 pub fn find(name: &str) -> Result<Study> {
     if name.contains('/') || name.ends_with(".toml") {
         let text = files::read_text(Path::new(name))?;
-        return file::from_toml(&text, find_platform, Profile::find).map_err(|e| e.at(name));
+        return file::from_toml(&text, platform_named, Profile::find).map_err(|e| e.at(name));
     }
     presets::find(name)
-}
-
-/// A platform by its name in a study file.
-fn find_platform(name: &str) -> Result<Platform> {
-    match (name, builtin::scaled_from(name)) {
-        (own::NAME, _) => Ok(machine::this_machine()?.platform),
-        (_, Some((own::NAME, m))) => machine::this_machine()?.platform.scaled(m?),
-        _ => Platform::find(name),
-    }
 }
 
 /// What is swept, as `report` draws it.

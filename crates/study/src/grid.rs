@@ -162,7 +162,8 @@ impl<T: Value> Span<T> {
     }
 
     fn len(&self) -> u64 {
-        (self.to.number() - self.from.number()) / self.step.number().max(1) + 1
+        let steps = (self.to.number() - self.from.number()) / self.step.number().max(1);
+        steps.saturating_add(1)
     }
 
     fn is_single(&self) -> bool {
