@@ -99,7 +99,11 @@ pub fn assign_with(
                 Err(why) => Err(Refusal::KeptApart(why)),
             }
         }
-        Needs::Turns => in_turns(timings, &site(ClusterSpec::Global)?, how, system),
+        Needs::Turns { spread } => {
+            let fill = if spread { edf_fm::Fill::Spread } else { how.fill };
+            let how = How { fill, ..*how };
+            in_turns(timings, &site(ClusterSpec::Global)?, &how, system)
+        }
         Needs::Slices => in_slices(timings, &site(ClusterSpec::Global)?, how, system),
         Needs::Slots { delta, clusters } => {
             let site = site(clusters.unwrap_or(ClusterSpec::Global))?;

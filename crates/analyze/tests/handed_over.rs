@@ -232,5 +232,7 @@ fn every_assignment_that_is_handed_over_keeps_the_guarantee() {
     ] {
         play(policy, Guarantee::Hard, 15, sets() / 3);
     }
-    play("edf-fm", Guarantee::Soft, 15, sets() / 3);
+    for policy in ["edf-fm", "edf-fm:fill=spread"] {
+        play(policy, Guarantee::Soft, 15, sets() / 3);
+    }
 }

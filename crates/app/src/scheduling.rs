@@ -204,7 +204,7 @@ fn refused(why: Refusal, needs: Needs, set: &TaskSet, fit: Fit) -> String {
         Refusal::KeptApart(why) => why,
         Refusal::Task(index) => {
             let nowhere = match needs {
-                Needs::Turns => "on no two processors that are left".to_owned(),
+                Needs::Turns { .. } => "on no two processors that are left".to_owned(),
                 Needs::Slices => "on no processors that are left, whole or in slices".to_owned(),
                 Needs::Slots { .. } => "in no server".to_owned(),
                 Needs::Nothing | Needs::Clusters(_) => {

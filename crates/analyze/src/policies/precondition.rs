@@ -24,7 +24,7 @@ impl Question<'_> {
         let (implicit, most, limit) = match (self.policy.way, self.policy.priority()) {
             (Way::Clusters, None) => (false, usize::MAX, PLACED),
             (Way::Clusters, Some(_)) | (Way::Slices, _) => (false, MOST_PLACED, PLACED),
-            (Way::Turns | Way::Slots { .. }, _) => (true, MOST_SHARED, SHARED),
+            (Way::Turns { .. } | Way::Slots { .. }, _) => (true, MOST_SHARED, SHARED),
             (Way::Quanta(_), _) => (true, usize::MAX, SHARED),
         };
         if self.tests() == Tests::None {
@@ -32,7 +32,7 @@ impl Question<'_> {
                 return Some(format!("no test for `{}` is known", self.policy));
             }
             let name = match self.policy.way {
-                Way::Turns => "EDF-fm".to_owned(),
+                Way::Turns { .. } => "EDF-fm".to_owned(),
                 _ => self.policy.to_string(),
             };
             return Some(format!(

@@ -28,7 +28,7 @@ pub(super) fn assign(question: &Question<'_>, case: &Case) -> Result<Assignment,
     match question.policy.way {
         // Packed by `place`.
         Way::Clusters => Err(String::new()),
-        Way::Turns => turns(question, case),
+        Way::Turns { spread } => turns(question, case, spread),
         Way::Slices => slices(question, case),
         Way::Slots { delta } => slots(question, case, delta),
         Way::Quanta(quantum) => quanta(question, case, quantum),
@@ -82,10 +82,14 @@ fn besides(question: &Question<'_>) -> &'static str {
     }
 }
 
-fn turns(question: &Question<'_>, case: &Case) -> Result<Assignment, String> {
+fn turns(question: &Question<'_>, case: &Case, spread: bool) -> Result<Assignment, String> {
     let (tasks, system) = question.books(case);
     let mut first = None;
-    for fill in [Fill::Full, Fill::Spread] {
+    let fills: &[Fill] = match spread {
+        true => &[Fill::Spread],
+        false => &[Fill::Full, Fill::Spread],
+    };
+    for &fill in fills {
         let how = How {
             fill,
             ..How::default()

@@ -13,7 +13,10 @@ pub(super) enum Way {
     /// Each task is packed into one of the clusters; jobs move within it.
     Clusters,
     /// Jobs of some tasks take turns on two processors (EDF-fm).
-    Turns,
+    Turns {
+        /// Processors are filled evenly, not one after the other.
+        spread: bool,
+    },
     /// Jobs of some tasks are cut into slices (EDF-WM).
     Slices,
     /// Tasks are packed into servers (NPS-F, C-NPS-F).
@@ -52,7 +55,7 @@ impl Subject {
             }
             Needs::Nothing => (Way::Clusters, ClusterSpec::Global),
             Needs::Clusters(clusters) => (Way::Clusters, clusters),
-            Needs::Turns => (Way::Turns, ClusterSpec::Global),
+            Needs::Turns { spread } => (Way::Turns { spread }, ClusterSpec::Global),
             Needs::Slices => (Way::Slices, ClusterSpec::Global),
             Needs::Slots { delta, clusters } => (
                 Way::Slots { delta },
@@ -113,7 +116,7 @@ impl Subject {
 
     /// Is a task cut into parts that live on different processors?
     pub fn is_split(&self) -> bool {
-        matches!(self.way, Way::Turns | Way::Slices | Way::Slots { .. })
+        matches!(self.way, Way::Turns { .. } | Way::Slices | Way::Slots { .. })
     }
 
     /// Does it bound tardiness and promise no more?

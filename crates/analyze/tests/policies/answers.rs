@@ -184,3 +184,34 @@ fn pd2_is_not_judged_for_periods_that_are_no_whole_quanta() {
         );
     }
 }
+
+/// 002 §4.1: a light system spread evenly leaves time on every processor; filled one after the
+/// other, the first has none.
+#[test]
+fn edf_fm_spreads_a_set_where_that_is_asked_for() {
+    let set = set(&[(4, 10), (4, 10), (4, 10), (4, 10)]);
+    let busiest = |name: &str| {
+        let judged = judge(
+            &set,
+            &Platform::symmetric(2),
+            &[spec(name)],
+            Guarantee::Soft,
+            &Costs::NONE,
+        );
+        let verdict = judged.unwrap().policies.remove(0);
+        assert!(verdict.schedulable, "{name}");
+        let Some(model::Assignment::Turns(turns)) = verdict.assignment else {
+            panic!("{name} has no turns");
+        };
+        let tenths = |cpu| -> u64 {
+            let of = |t: &model::assignment::Turn| {
+                let first = 4 * t.part / t.whole;
+                u64::from(t.first == cpu) * first + u64::from(t.second == cpu) * (4 - first)
+            };
+            turns.tasks.iter().map(of).sum()
+        };
+        turns.cpus.iter().map(|cpu| tenths(*cpu)).max().unwrap()
+    };
+    assert_eq!(busiest("edf-fm"), 10);
+    assert_eq!(busiest("edf-fm:fill=spread"), 8);
+}

@@ -30,6 +30,7 @@ fn a_policy_has_one_name_in_verdicts() {
         ["p-rm", "c-nps-f:l3", "nps-f"]
     );
     assert_eq!(names("c-nps-f:delta=2,size=2,"), ["c-nps-f:size=2,delta=2"]);
+    assert_eq!(names("edf-fm:fill=full"), ["edf-fm"]);
     assert_eq!(
         read_list(" ,").unwrap_err().to_string(),
         "no policy is named; give at least one, such as `p-edf`"
@@ -53,6 +54,7 @@ fn names_of_policies_read_and_write_back() {
         "g-fp",
         "g-fp:rm",
         "edf-fm",
+        "edf-fm:fill=spread",
         "edf-wm",
         "nps-f",
         "nps-f:delta=3",
@@ -71,6 +73,7 @@ fn names_of_policies_read_and_write_back() {
         ("ca-edf:l2", "`l2` is no parameter of it"),
         ("p-fp:edf", "`edf` is no parameter of it"),
         ("nps-f:delta=0", "`delta` is zero"),
+        ("edf-fm:fill=half", "`fill` is `full` or `spread`"),
         ("rr", "unknown policy `rr`"),
     ] {
         let e = read_list(name).unwrap_err().to_string();

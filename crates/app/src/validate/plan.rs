@@ -81,12 +81,13 @@ fn is_soft(policy: &Spec) -> bool {
     matches!(policy.info().hard, Tests::None)
 }
 
-/// The policies of 002, as far as the platform has clusters for them.
+/// The policies of 002, as far as the platform has clusters for them. EDF-fm fills processors
+/// evenly: one that is full cannot be run.
 ///
 /// # Errors
 /// None is expected: the names are the catalog's.
 pub fn default_policies(platform: &Platform) -> Result<Vec<Spec>> {
-    let names = ["p-edf", "g-edf", "p-rm", "edf-fm", "edf-wm", "nps-f"];
+    let names = ["p-edf", "g-edf", "p-rm", "edf-fm:fill=spread", "edf-wm", "nps-f"];
     let mut specs: Vec<Spec> = names
         .iter()
         .map(|name| name.parse())

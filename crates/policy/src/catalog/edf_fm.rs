@@ -21,9 +21,20 @@ use std::sync::Arc;
 pub static INFO: Info = Info {
     name: "edf-fm",
     summary: "semi-partitioned EDF: jobs of a few tasks take turns on two processors",
-    needs: |_| Ok(Needs::Turns),
+    parameters: "`edf-fm:fill=spread`: processors are filled evenly, not one after the other",
+    keys: &["fill"],
+    needs: |spec| {
+        let spread = spreads(spec)?;
+        Ok(Needs::Turns { spread })
+    },
     order: |_| Ok(Order::Deadlines),
     soft: Tests::Named("EDF-FM"),
+    canonical: |spec| {
+        Ok(match spreads(spec)? {
+            false => spec.info().name.to_owned(),
+            true => format!("{}:fill=spread", spec.info().name),
+        })
+    },
     suggested: &["edf-fm"],
     tried: &["edf-fm"],
     ..Info::DEFAULT
@@ -78,6 +89,18 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         domains,
         route: Route::Alternating(turns),
     })
+}
+
+/// Are processors filled evenly (002 §4.1, light systems)? By itself one is full before the next
+/// one has tasks, and a full one leaves no time for anything else.
+fn spreads(spec: &Spec) -> Result<bool> {
+    match spec.value("fill") {
+        None | Some("full") => Ok(false),
+        Some("spread") => Ok(true),
+        Some(_) => Err(spec
+            .error("`fill` is `full` or `spread`")
+            .remedy("write `edf-fm` or `edf-fm:fill=spread`")),
+    }
 }
 
 /// Migratory tasks first, then EDF.

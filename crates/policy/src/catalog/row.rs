@@ -11,7 +11,10 @@ pub enum Needs {
     /// An assignment of every task to one of these clusters: bin packing.
     Clusters(ClusterSpec),
     /// An assignment in turns (002 §4.1).
-    Turns,
+    Turns {
+        /// Processors are filled evenly, not one after the other.
+        spread: bool,
+    },
     /// An assignment in slices (002 §4.2).
     Slices,
     /// An assignment in slots (002 §4.3).

@@ -295,7 +295,7 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
     match spec.needs().unwrap() {
         Needs::Clusters(ClusterSpec::Size(size)) => Some(clusters(m, n, u64::from(size), random)),
         Needs::Clusters(_) => Some(clusters(m, n, 1, random)),
-        Needs::Turns => {
+        Needs::Turns { .. } => {
             let turn = |_| {
                 let first = random.below(m);
                 let whole = random.among(1, 9);
