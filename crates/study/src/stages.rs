@@ -23,7 +23,7 @@ pub(crate) fn stages(sets: u32, until_ci: Option<f64>) -> Result<Vec<u32>> {
     let Some(width) = until_ci else {
         return Ok(vec![sets]);
     };
-    check_width(width)?;
+    check_width(width).map_err(|e| e.at("until_ci"))?;
     let all: Vec<u32> = every().take_while(|stage| *stage <= sets).collect();
     match all.is_empty() {
         true => Err(Error::new(format!(
@@ -63,7 +63,6 @@ fn check_width(width: f64) -> Result<()> {
         false => Err(Error::new(format!(
             "{width} cannot be the width of a confidence interval of a share"
         ))
-        .at("until_ci")
         .remedy("give at least 0.001 and less than 1, such as 0.02")),
     }
 }

@@ -149,7 +149,7 @@ fn working_sets_are_swept() {
         .clone();
     let shown = text(&out);
     assert!(
-        shown.contains("profile xeon-l7455 (average, load)") && shown.contains("\n1MiB "),
+        shown.contains("profile xeon-l7455 (average, load)") && shown.contains(" 1MiB "),
         "{shown}"
     );
     let json = std::fs::read_to_string(results.join("results.json")).expect("results");

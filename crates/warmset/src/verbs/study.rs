@@ -207,6 +207,7 @@ struct ExploreArgs {
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example: warmset study schema -o study.schema.json
+
 A study file whose first line is `#:schema ./study.schema.json` is then completed and checked by editors with Taplo, such \
 as Even Better TOML.")]
 struct SchemaArgs {
