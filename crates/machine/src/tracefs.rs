@@ -12,6 +12,7 @@ mod switches;
 
 use crate::process::Process;
 pub use recording::{MOST_FIELDS, Record, Recorded, Recording, Tracepoint};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 pub use switches::{SWITCHES, Switch, Switches};
 
@@ -42,5 +43,33 @@ pub fn take_away_what_is_left() {
             // Somebody else may be faster.
             let _ = std::fs::remove_dir(instance.path());
         }
+    }
+}
+
+/// The names of threads that a recording has seen, those that have ended too, as far as the kernel
+/// keeps them; none without tracefs.
+pub fn names() -> HashMap<i32, String> {
+    let text = std::fs::read_to_string(Path::new(TRACEFS).join("saved_cmdlines"));
+    named(&text.unwrap_or_default())
+}
+
+/// A line a thread: its number and its name, which may have blanks.
+fn named(text: &str) -> HashMap<i32, String> {
+    let named = text.lines().filter_map(|line| {
+        let (thread, name) = line.trim_start().split_once(' ')?;
+        Some((thread.parse().ok()?, name.to_owned()))
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn threads_have_the_names_that_the_kernel_keeps() {
+        let names = named("17 ksoftirqd/1\n812 standstill 0\nnonsense\n<...> x\n");
+        assert_eq!(names.len(), 2);
+        assert_eq!(names[&812], "standstill 0");
     }
 }

@@ -5,6 +5,7 @@ pub mod destinations;
 pub mod disturb;
 pub mod journal;
 pub mod keep;
+pub mod kernel;
 pub mod line;
 pub mod overheads;
 pub mod placement;

@@ -11,6 +11,8 @@ use testing::command::Called;
 use testing::{NotRun, Outcome, warmset};
 
 fn main() -> ExitCode {
+    // Commands see it as well. Where it cannot be, the test that needs it says so.
+    let _ = testing::tracefs::mounted();
     testing::run_alone(vec![
         testing::trial(
             "sets_are_run_and_compared_task_by_task",
@@ -19,6 +21,10 @@ fn main() -> ExitCode {
         testing::trial(
             "what_was_seen_is_kept_and_gone_on_with",
             what_was_seen_is_kept_and_gone_on_with,
+        ),
+        testing::trial(
+            "the_kernel_is_heard_on_every_job_beyond_its_bound",
+            the_kernel_is_heard_on_every_job_beyond_its_bound,
         ),
         testing::trial("wrong_inputs_are_refused", wrong_inputs_are_refused),
     ])
@@ -112,6 +118,67 @@ fn sets_are_run_and_compared_task_by_task() -> Outcome {
     let refused = call(dir, &format!("{SMALL} --sets 2")).refusal();
     assert!(refused.contains("finished validation"), "{refused}");
     Ok(())
+}
+
+/// Whether there are such jobs is the machine's business; what is told of one has to add up.
+fn the_kernel_is_heard_on_every_job_beyond_its_bound() -> Outcome {
+    let dir = directory();
+    let dir = dir.path();
+    permitted(dir)?;
+    testing::tracefs::mounted().map_err(NotRun::because)?;
+    let few = format!("{SMALL} --sets 4 --format json");
+    let found = call(dir, &few).json();
+    assert!(!found["not_modeled"].as_array().unwrap().is_empty());
+    for cell in found["cells"].as_array().unwrap() {
+        let kernel = &cell["kernel"];
+        assert!(kernel["missing"].is_null(), "{kernel}");
+        let number = |name: &str| kernel[name].as_u64().unwrap();
+        // Ticks alone are more.
+        assert!(number("timers") > 50, "{kernel}");
+        assert!(number("late_timers") <= number("timers"));
+        assert_eq!(number("latest_ns") >= 50_000, number("late_timers") > 0);
+        for beyond in cell["beyond"].as_array().unwrap() {
+            job_adds_up(beyond);
+        }
+    }
+    let without = format!("{few} --no-kernel-record").replace("-o out", "-o without");
+    let found = call(dir, &without).json();
+    let missing = found["cells"][0]["kernel"]["missing"].as_str().unwrap();
+    assert!(missing.contains("--no-kernel-record"), "{missing}");
+    let named = found["not_modeled"].as_array().unwrap().last().unwrap();
+    assert!(named.as_str().unwrap().contains("is not known"), "{named}");
+    Ok(())
+}
+
+/// The record of a job beyond its bound.
+fn job_adds_up(beyond: &serde_json::Value) {
+    let number = |name: &str| beyond[name].as_u64().unwrap();
+    let window = &beyond["kernel"];
+    let had = window["had_ns"].as_u64().unwrap();
+    assert!(had <= number("response_ns"), "{beyond}");
+    assert!(
+        window["interrupted_ns"].as_u64().unwrap() <= had,
+        "{beyond}"
+    );
+    let processors = window["processors"].as_array().unwrap();
+    assert!(!processors.is_empty(), "{beyond}");
+    if window["whole"] != true {
+        return;
+    }
+    // What each processor did is as long as the job took; the engine's clock and the kernel's differ
+    // by little.
+    for did in processors {
+        let sum = |name: &str| -> u64 {
+            let all = did[name].as_array().unwrap().iter();
+            all.map(|one| one["ns"].as_u64().unwrap()).sum()
+        };
+        let all = sum("ran") + sum("interrupts");
+        assert!(all.abs_diff(number("response_ns")) < 1_000_000, "{beyond}");
+    }
+    // A job is done when its thread has executed for its WCET.
+    if beyond["unfinished"] != true {
+        assert!(had + 1_000_000 > number("executed_ns"), "{beyond}");
+    }
 }
 
 fn what_was_seen_is_kept_and_gone_on_with() -> Outcome {

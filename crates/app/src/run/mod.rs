@@ -12,7 +12,7 @@ mod reserve;
 
 pub use looked::Preflight;
 pub use moment::{Clocks, Moment};
-pub use report::{BestEffort, Program, Ran, Times, Trigger, Workload};
+pub use report::{BestEffort, Program, Ran, Threads, Times, Trigger, Workload};
 
 use crate::scheduling::Scheduling;
 use crate::simulate::part_of;

@@ -184,6 +184,20 @@ pub struct Ran {
     /// Events that were lost.
     #[serde(skip)]
     pub lost: u64,
+    /// Its threads, as the kernel numbers them.
+    #[serde(skip)]
+    pub threads: Threads,
+}
+
+/// The threads of a run, as the kernel numbers them.
+#[derive(Clone, Debug, Default)]
+pub struct Threads {
+    /// By task; 0 where a program does its jobs.
+    pub tasks: Vec<i32>,
+    /// The dispatcher of each processor.
+    pub dispatchers: Vec<(CpuId, i32)>,
+    /// The watch for standstills of each processor.
+    pub watches: Vec<(CpuId, i32)>,
 }
 
 impl Ran {
@@ -281,6 +295,11 @@ impl Parts<'_> {
             stuck: self.outcome.stuck.iter().map(|task| task.0 + 1).collect(),
             missed,
             lost: self.outcome.lost,
+            threads: Threads {
+                tasks: self.outcome.threads,
+                dispatchers: self.outcome.dispatchers,
+                watches: self.outcome.watches,
+            },
         }
     }
 

@@ -1,10 +1,14 @@
 //! Holds verdicts against reality: sets that pass by little and sets that do not are run on this
 //! machine, and what is seen is compared, task by task, with what analysis and simulation said.
 
+mod compare;
+mod kernel;
 mod observe;
 mod plan;
 mod results;
 
+pub use ::measure::kernel::window::{Did, Interrupted, Part, Window};
+pub use kernel::Kernel;
 pub use plan::Wanted;
 pub use results::{Asked, Beyond, CellSeen, Sums, TaskSeen, Validated};
 
@@ -13,15 +17,18 @@ use crate::scheduling::Scheduling;
 use crate::simulate;
 use crate::{Charged, Choice, On, Tasks, own};
 use ::measure::journal::{Head, Journal};
+use ::measure::system::Usage;
 use analyze::Guarantee;
+use compare::{compare, figure};
+use kernel::{Around, Recorder};
 use model::watch::{Silent, Watch};
 use model::{
-    Duration, Error, Platform, Profile, Ratio, Result, Statistic, document, files, taskfile,
+    CpuId, Duration, Error, Platform, Profile, Ratio, Result, Statistic, document, files, taskfile,
 };
 use observe::Observed;
 use plan::{Candidate, Cell, Drawer};
 use policy::Spec;
-use results::{compare, empty, figure, sums};
+use results::{empty, not_modeled, sums};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +60,9 @@ pub struct Options {
     pub length: Duration,
     /// When a job has executed for its WCET.
     pub until: Until,
+    /// Is it recorded what the kernel does meanwhile, for jobs that take longer than their bounds?
+    /// Default: yes, where it can be.
+    pub kernel_record: bool,
     /// Seed of all sets.
     pub seed: u64,
     /// Go on with an interrupted validation.
@@ -72,6 +82,7 @@ impl Default for Options {
             sets: 20,
             length: Duration::from_secs(2),
             until: Until::Clock,
+            kernel_record: true,
             seed: 1,
             resume: false,
             command: String::new(),
@@ -130,7 +141,7 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
     };
     let cells = plan::cells(&policies, options.sets);
     let head = Header {
-        version: 2,
+        version: 3,
         statistic: options.statistic,
         policies: policies.iter().map(ToString::to_string).collect(),
         sets: options.sets,
@@ -288,13 +299,28 @@ impl Session<'_> {
         }
         let simulated = self.simulate(&tasks, scheduling, cell)?;
         let mut observed = Observed::of(&candidate.set);
+        let processors = self.drawer.platform.usable();
+        let cpus: Vec<CpuId> = processors.iter().collect();
+        let recorder = match self.options.kernel_record {
+            true => Recorder::begin(&cpus, self.options.length),
+            false => Recorder::off(),
+        };
+        let before = Usage::now(&processors);
         let ran = planned.run(&Silent, &mut observed)?;
+        let (_, stolen) = Usage::now(&processors).since(&before);
+        let record = recorder.end()?;
         if self.watch.stopped() {
             return Ok(Ok(None));
         }
-        Ok(Ok(Some(compare(
-            cell, candidate, &simulated, &observed, &ran,
-        ))))
+        let around = Around {
+            record: &record,
+            threads: &ran.threads,
+            set: &candidate.set,
+            origin: ran.released_at_ns,
+            observed: &observed,
+        };
+        let seen = compare(cell, candidate, &simulated, &ran, &around, stolen);
+        Ok(Ok(Some(seen)))
     }
 
     fn simulate(
@@ -341,6 +367,7 @@ fn together(
         refused: sums(&cells, Wanted::Refused, None),
         length: options.length,
         statistic: options.statistic,
+        not_modeled: not_modeled(options, profile, &cells),
         cells,
         provenance,
         interrupted,

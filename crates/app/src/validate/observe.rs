@@ -84,6 +84,30 @@ impl Observed {
         Duration::from_nanos(sum)
     }
 
+    /// From when on a job could run: since its release, or since the job of its task before it was
+    /// done.
+    pub fn begun(&self, job: &Job) -> Instant {
+        let before = self.jobs.iter();
+        let before = before.filter(|j| j.task == job.task && j.number < job.number);
+        let done = before.map(|j| j.done).max();
+        done.map_or(job.released, |done| done.max(job.released))
+    }
+
+    /// Jobs that were not done when the run ended: they took at least until then. How long they
+    /// executed is not known.
+    pub fn unfinished(&self, end: Instant) -> Vec<Job> {
+        let left = self.released.iter();
+        let left = left.filter(|(_, released)| **released < end);
+        left.map(|((task, number), released)| Job {
+            task: *task as usize,
+            number: *number,
+            released: *released,
+            done: end,
+            executed: Duration::ZERO,
+        })
+        .collect()
+    }
+
     /// From when on some job was always waiting or running until this one was done.
     fn busy_since(&self, job: &Job) -> Instant {
         let mut since = job.released;
@@ -177,5 +201,27 @@ mod tests {
             .collect();
         // Nothing stood still before the first was done; the last began anew.
         assert_eq!(still, [ms(0), ms(3), ms(3), ms(0)]);
+    }
+
+    #[test]
+    fn jobs_wait_for_the_one_before_and_some_are_not_done_at_the_end() {
+        let mut seen = Observed::of(&set_ms(&[(2, 10)]));
+        let (cpu, a) = (CpuId(0), TaskId(0));
+        let ms = Duration::from_millis;
+        for event in [
+            Event::release(at(0), cpu, a, 0, at(10)),
+            Event::release(at(10), cpu, a, 1, at(20)),
+            Event::completion(at(13), cpu, a, 0, ms(2)),
+            Event::completion(at(15), cpu, a, 1, ms(2)),
+            Event::release(at(20), cpu, a, 2, at(30)),
+            Event::release(at(40), cpu, a, 3, at(50)),
+        ] {
+            seen.record(event);
+        }
+        let begun: Vec<_> = seen.jobs.iter().map(|j| seen.begun(j)).collect();
+        assert_eq!(begun, [at(0), at(13)]);
+        let left = seen.unfinished(at(40));
+        assert_eq!(left.len(), 1);
+        assert_eq!((left[0].number, left[0].response()), (2, ms(20)));
     }
 }

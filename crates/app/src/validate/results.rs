@@ -1,12 +1,12 @@
 //! What runs of sets showed beside what was said of them, and sums over many sets.
 
-use super::FIGURE;
-use super::observe::Observed;
-use super::plan::{Candidate, Cell, Wanted};
-use crate::run::Ran;
-use crate::simulate;
+use super::Options;
+use super::kernel::Kernel;
+use super::plan::{Cell, Wanted};
+use crate::run::Until;
 use analyze::Guarantee;
-use model::{Duration, Provenance, Result, Statistic};
+use measure::kernel::window::Window;
+use model::{Duration, Profile, Provenance, Statistic};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -51,6 +51,18 @@ pub struct Beyond {
     pub executed_ns: u64,
     /// For how long the machine stood still while it or those before it were waiting.
     pub stood_still_ns: u64,
+    /// It was not done when the run ended: it took at least so long, and how long it executed is
+    /// not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
+    /// What the kernel recorded on its processors from its release until it was done, where it
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Window>,
+    /// For how much longer it had a processor than the clock of its thread and interrupts say: what
+    /// the hypervisor took of it, at least, but for the ways into the kernel and out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unaccounted_ns: Option<u64>,
 }
 
 impl Beyond {
@@ -88,6 +100,9 @@ pub struct CellSeen {
     pub stood_still_ns: u64,
     /// Did the trace keep all rules of the policy?
     pub clean: bool,
+    /// What the kernel says of the run.
+    #[serde(default)]
+    pub kernel: Kernel,
 }
 
 /// Hard or soft, as documents say.
@@ -151,6 +166,8 @@ pub struct Validated {
     /// How long each set ran.
     #[serde(rename = "length_ns", serialize_with = "model::time::ns::serialize")]
     pub length: Duration,
+    /// What no verdict has in it, and can have made jobs late.
+    pub not_modeled: Vec<String>,
     /// Set by set.
     pub cells: Vec<CellSeen>,
     /// Where the numbers come from.
@@ -186,77 +203,7 @@ pub(super) fn empty(cell: &Cell) -> CellSeen {
         standstills: 0,
         stood_still_ns: 0,
         clean: true,
-    }
-}
-
-/// Task by task: bound, simulator and reality.
-pub(super) fn compare(
-    cell: &Cell,
-    candidate: &Candidate,
-    simulated: &simulate::Simulated,
-    observed: &Observed,
-    ran: &Ran,
-) -> CellSeen {
-    let set = &candidate.set;
-    let bounds: Vec<Option<Duration>> = set
-        .ids()
-        .map(|id| {
-            let bounds = candidate.verdict.tasks.iter();
-            let of = bounds.clone().find(|bound| bound.task == id);
-            let is_accepted = cell.wanted == Wanted::Accepted;
-            // Where no response time is known all that is said is that no deadline is missed.
-            let deadline = set.timings()[id.index()].deadline;
-            is_accepted.then(|| of.map_or(deadline, |bound| bound.response))
-        })
-        .collect();
-    let mut tasks: Vec<TaskSeen> = set
-        .timings()
-        .iter()
-        .zip(&bounds)
-        .zip(&simulated.added_up.tasks)
-        .zip(&observed.missed)
-        .map(|(((timing, bound), simulated), misses)| TaskSeen {
-            wcet_ns: timing.wcet.nanos(),
-            period_ns: timing.period.nanos(),
-            bound_ns: bound.map(Duration::nanos),
-            simulated_ns: simulated.response.max_ns,
-            observed_ns: 0,
-            executed_ns: 0,
-            jobs: 0,
-            misses: *misses,
-            simulated_misses: simulated.misses,
-        })
-        .collect();
-    let mut beyond = Vec::new();
-    for job in &observed.jobs {
-        let Some(task) = tasks.get_mut(job.task) else {
-            continue;
-        };
-        let response = job.response();
-        task.jobs += 1;
-        task.observed_ns = task.observed_ns.max(response.nanos());
-        task.executed_ns = task.executed_ns.max(job.executed.nanos());
-        if let Some(bound) = bounds[job.task].filter(|bound| response > *bound) {
-            beyond.push(Beyond {
-                task: job.task,
-                job: job.number,
-                released_ns: job.released.nanos(),
-                response_ns: response.nanos(),
-                bound_ns: bound.nanos(),
-                executed_ns: job.executed.nanos(),
-                stood_still_ns: observed.stood_still_before(job).nanos(),
-            });
-        }
-    }
-    CellSeen {
-        part: candidate.part,
-        utilization: set.utilization_f64(),
-        tasks,
-        beyond,
-        standstills: observed.standstills.len() as u64,
-        stood_still_ns: observed.standstills.iter().map(|s| s.length.nanos()).sum(),
-        clean: ran.clean,
-        ..empty(cell)
+        kernel: Kernel::default(),
     }
 }
 
@@ -294,45 +241,36 @@ pub(super) fn sums(cells: &[CellSeen], verdict: Wanted, asked: Option<Asked>) ->
     sums
 }
 
-/// Predicted against observed: bounds on the left, the simulator on the right.
-pub(super) fn figure(validated: &Validated) -> Result<Option<report::Figure>> {
-    let accepted = validated
-        .cells
-        .iter()
-        .filter(|c| c.verdict == Wanted::Accepted);
-    let mut groups: Vec<report::agreement::Group> = Vec::new();
-    for cell in accepted {
-        let place = groups.iter().position(|group| group.name == cell.policy);
-        let place = place.unwrap_or_else(|| {
-            groups.push(report::agreement::Group {
-                name: cell.policy.clone(),
-                bounds: Vec::new(),
-                simulated: Vec::new(),
-            });
-            groups.len() - 1
-        });
-        for task in cell.tasks.iter().filter(|task| task.jobs > 0) {
-            let observed = task.observed_ns as f64;
-            if let Some(bound) = task.bound_ns {
-                groups[place].bounds.push((bound as f64, observed));
-            }
-            groups[place]
-                .simulated
-                .push((task.simulated_ns as f64, observed));
-        }
+/// What can make jobs late and is in no verdict.
+pub(super) fn not_modeled(options: &Options, profile: &Profile, cells: &[CellSeen]) -> Vec<String> {
+    let mut all = vec![
+        "interrupts of devices, softirqs, and threads of the system that are above all jobs"
+            .to_owned(),
+        "standstills that begin and end between two looks of the watch, and what the hypervisor \
+         takes in shorter pieces"
+            .to_owned(),
+    ];
+    if profile.watch_period.is_none() {
+        all.push(
+            "the engine's watch for standstills, of which the profile has nothing (measured by an \
+             earlier version, or without tracefs)"
+                .to_owned(),
+        );
     }
-    let (hard, soft) = (&validated.accepted_hard, &validated.accepted_soft);
-    let caption = format!(
-        "Each mark is a task of one of {} accepted sets, its longest response time in {} for real. \
-         Above the line reality was worse than predicted. {} of {} jobs took longer than their \
-         bound, {} more by no longer than the machine stood still.",
-        hard.sets + soft.sets,
-        validated.length,
-        hard.jobs_beyond + soft.jobs_beyond,
-        hard.jobs + soft.jobs,
-        hard.jobs_excused + soft.jobs_excused
-    );
-    report::agreement::figure(FIGURE, &caption, &groups)
+    if options.until == Until::Work {
+        all.push(
+            "what jobs on other processors take of shared caches and memory: with `--jobs-end \
+             work` a job may execute for longer than its WCET"
+                .to_owned(),
+        );
+    }
+    let missing = cells.iter().find_map(|cell| cell.kernel.missing.as_ref());
+    if let Some(why) = missing {
+        all.push(format!(
+            "what the kernel did while jobs were late is not known: {why}"
+        ));
+    }
+    all
 }
 
 #[cfg(test)]
@@ -348,6 +286,9 @@ mod tests {
             bound_ns: 100,
             executed_ns: 10,
             stood_still_ns,
+            unfinished: false,
+            kernel: None,
+            unaccounted_ns: None,
         }
     }
     fn cell(verdict: Wanted, beyond: Vec<Beyond>, misses: u64) -> CellSeen {
@@ -374,6 +315,7 @@ mod tests {
             standstills: 0,
             stood_still_ns: 0,
             clean: true,
+            kernel: Kernel::default(),
         }
     }
 
@@ -403,6 +345,29 @@ mod tests {
         assert_eq!(accepted.tasks_beyond_simulated, 2);
         let refused = sums(&cells, Wanted::Refused, None);
         assert_eq!((refused.sets, refused.not_run, refused.misses), (1, 1, 3));
+    }
+
+    #[test]
+    fn what_is_not_modeled_is_named() {
+        let profile = Profile::builtin("xeon-l7455").unwrap();
+        let named = |until, missing: Option<&str>| {
+            let options = Options {
+                until,
+                ..Options::default()
+            };
+            let mut cell = cell(Wanted::Accepted, Vec::new(), 0);
+            cell.kernel.missing = missing.map(str::to_owned);
+            not_modeled(&options, &profile, &[cell]).join("; ")
+        };
+        let named_all = named(Until::Work, Some("no tracefs"));
+        for part in ["devices", "hypervisor", "watch", "caches", "no tracefs"] {
+            assert!(named_all.contains(part), "{part}: {named_all}");
+        }
+        let few = named(Until::Clock, None);
+        assert!(
+            !few.contains("caches") && !few.contains("not known"),
+            "{few}"
+        );
     }
 
     #[test]

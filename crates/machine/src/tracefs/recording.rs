@@ -3,7 +3,8 @@
 use super::format::{Field, Format};
 use super::ring::{self, Layout};
 use super::{TRACEFS, instance, take_away_what_is_left};
-use model::{Error, Result};
+use model::{CpuId, Error, Result};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -57,6 +58,9 @@ pub struct Recorded {
     pub lost: u64,
     /// Later ones were not kept: there are too many.
     pub cut: bool,
+    /// Processors whose buffers were full, of a recording that is read afterwards: what it has of
+    /// them ends before the recording does, and is complete up to its last event.
+    pub full: BTreeSet<u32>,
 }
 
 /// A recording that is going on.
@@ -65,7 +69,18 @@ pub struct Recording {
     dir: PathBuf,
     points: Vec<Tracepoint>,
     over: Arc<AtomicBool>,
-    reader: Option<JoinHandle<io::Result<Recorded>>>,
+    emptied: Emptied,
+}
+
+/// Who empties the buffers, and when.
+#[derive(Debug)]
+enum Emptied {
+    /// Nobody yet.
+    Not,
+    /// A thread does, while the recording goes on.
+    Meanwhile(JoinHandle<io::Result<Recorded>>),
+    /// They are read when it is over.
+    Afterwards(Box<Reader>),
 }
 
 impl Recording {
@@ -74,11 +89,50 @@ impl Recording {
         Path::new(TRACEFS).join("events").join(point.name).is_dir()
     }
 
-    /// Begins to record these tracepoints, on all processors and of all processes.
+    /// Begins to record these tracepoints, on all processors and of all processes. A thread empties
+    /// the buffers meanwhile, so that it can go on for long.
     ///
     /// # Errors
     /// No tracefs, no right to it, or a kernel that lacks one of them.
     pub fn begin(points: &[Tracepoint]) -> Result<Self> {
+        let mut recording = Recording::made(points)?;
+        recording.set("buffer_size_kb", BUFFER_KIB)?;
+        let reader = recording.reader()?;
+        recording.enable()?;
+        let over = Arc::clone(&recording.over);
+        let thread = std::thread::Builder::new().name("witness".to_owned());
+        let thread = thread.spawn(move || reader.until(&over));
+        let thread = thread.map_err(|e| Error::new(format!("cannot start a thread: {e}")))?;
+        recording.emptied = Emptied::Meanwhile(thread);
+        Ok(recording)
+    }
+
+    /// Begins to record these tracepoints on these processors, in buffers of so many KiB each that
+    /// are read when it is over: nothing runs for it meanwhile. A buffer that is full takes no more
+    /// events; they are counted ([`Recorded::lost`], [`Recorded::full`]).
+    ///
+    /// # Errors
+    /// As [`Recording::begin`]; no memory for the buffers.
+    pub fn begin_to_read_afterwards(
+        points: &[Tracepoint],
+        cpus: &[CpuId],
+        kib: u32,
+    ) -> Result<Self> {
+        let mut recording = Recording::made(points)?;
+        recording.set("options/overwrite", "0")?;
+        recording.set("tracing_cpumask", &mask(cpus))?;
+        for cpu in cpus {
+            let size = format!("per_cpu/cpu{}/buffer_size_kb", cpu.0);
+            recording.set(&size, &kib.to_string())?;
+        }
+        let reader = recording.reader()?;
+        recording.emptied = Emptied::Afterwards(Box::new(reader));
+        recording.enable()?;
+        Ok(recording)
+    }
+
+    /// Buffers of one's own in which nothing is recorded yet.
+    fn made(points: &[Tracepoint]) -> Result<Self> {
         take_away_what_is_left();
         let dir = instance()
             .ok_or_else(|| Error::new("this process is not in /proc").remedy("mount it there"))?;
@@ -88,29 +142,24 @@ impl Recording {
                 .remedy(format!("as root, `mount -t tracefs nodev {TRACEFS}`"))
         })?;
         // From here on it is taken away again, whatever happens.
-        let mut recording = Recording {
+        let recording = Recording {
             dir,
             points: points.to_vec(),
             over: Arc::default(),
-            reader: None,
+            emptied: Emptied::Not,
         };
         recording.set("trace_clock", "mono")?;
-        recording.set("buffer_size_kb", BUFFER_KIB)?;
         for point in points {
             if let Some(filter) = point.filter {
                 recording.set(&format!("events/{}/filter", point.name), filter)?;
             }
         }
-        let reader = recording.reader()?;
-        for point in points {
-            recording.set(&format!("events/{}/enable", point.name), "1")?;
-        }
-        let over = Arc::clone(&recording.over);
-        let thread = std::thread::Builder::new().name("witness".to_owned());
-        let thread = thread.spawn(move || reader.until(&over));
-        recording.reader =
-            Some(thread.map_err(|e| Error::new(format!("cannot start a thread: {e}")))?);
         Ok(recording)
+    }
+
+    fn enable(&self) -> Result<()> {
+        let mut points = self.points.iter();
+        points.try_for_each(|point| self.set(&format!("events/{}/enable", point.name), "1"))
     }
 
     /// What empties the buffers, with the formats of all events.
@@ -140,22 +189,19 @@ impl Recording {
             return Err(Error::new("no event is to be recorded"));
         };
         let dir = self.dir.join("per_cpu");
-        let entries = std::fs::read_dir(&dir).map_err(|e| self.failed("read", &dir, &e))?;
         let mut pipes = Vec::new();
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let cpu = name
-                .to_str()
-                .and_then(|n| n.strip_prefix("cpu")?.parse().ok());
-            if let Some(cpu) = cpu {
-                let path = entry.path().join("trace_pipe_raw");
-                let pipe = File::options()
-                    .read(true)
-                    .custom_flags(libc::O_NONBLOCK)
-                    .open(&path)
-                    .map_err(|e| self.failed("open", &path, &e))?;
-                pipes.push((cpu, pipe));
-            }
+        for cpu in per_cpu(&dir) {
+            let path = dir.join(format!("cpu{cpu}/trace_pipe_raw"));
+            let pipe = File::options()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(&path)
+                .map_err(|e| self.failed("open", &path, &e))?;
+            pipes.push((cpu, pipe));
+        }
+        if pipes.is_empty() {
+            let none = io::Error::other("there is no buffer of any processor");
+            return Err(self.failed("read", &dir, &none));
         }
         Ok(Reader {
             pipes,
@@ -184,14 +230,73 @@ impl Recording {
     pub fn end(mut self) -> Result<Recorded> {
         self.set("tracing_on", "0")?;
         self.over.store(true, Ordering::Release);
-        match self.reader.take().map(JoinHandle::join) {
-            Some(Ok(Ok(recorded))) => Ok(recorded),
-            Some(Ok(Err(e))) => Err(self.failed("read", &self.dir.join("per_cpu"), &e)),
-            _ => Err(Error::new(
-                "the reader of the kernel's record has ended before its time",
-            )),
+        let dropped = self.dropped();
+        let recorded = match std::mem::replace(&mut self.emptied, Emptied::Not) {
+            Emptied::Meanwhile(reader) => reader.join().ok(),
+            Emptied::Afterwards(reader) => Some(reader.until(&self.over)),
+            Emptied::Not => None,
+        };
+        let mut recorded = match recorded {
+            Some(Ok(recorded)) => recorded,
+            Some(Err(e)) => return Err(self.failed("read", &self.dir.join("per_cpu"), &e)),
+            None => {
+                return Err(Error::new(
+                    "the reader of the kernel's record has ended before its time",
+                ));
+            }
+        };
+        for (cpu, count) in dropped {
+            recorded.lost += count;
+            recorded.full.insert(cpu);
         }
+        Ok(recorded)
     }
+
+    /// How many events found their processor's buffer full, where there are any. Buffers that
+    /// overwrite what is old drop none.
+    fn dropped(&self) -> Vec<(u32, u64)> {
+        let dir = self.dir.join("per_cpu");
+        let of = |cpu: u32| {
+            let stats = whole(&dir.join(format!("cpu{cpu}/stats"))).ok()?;
+            let line = stats
+                .lines()
+                .find_map(|line| line.strip_prefix("dropped events: "))?;
+            let count: u64 = line.trim().parse().ok()?;
+            (count > 0).then_some((cpu, count))
+        };
+        per_cpu(&dir).into_iter().filter_map(of).collect()
+    }
+}
+
+/// The processors that have a buffer, ascending; none where there is no such directory.
+fn per_cpu(dir: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut cpus: Vec<u32> = entries
+        .filter_map(|entry| {
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix("cpu")?
+                .parse()
+                .ok()
+        })
+        .collect();
+    cpus.sort_unstable();
+    cpus
+}
+
+/// A set of processors as the kernel reads it: words of 32 bits in hexadecimal, the highest first.
+fn mask(cpus: &[CpuId]) -> String {
+    let most = cpus.iter().map(|cpu| cpu.0).max().unwrap_or(0);
+    let words: Vec<String> = (0..=most / 32)
+        .rev()
+        .map(|word| {
+            let of_word = cpus.iter().filter(|cpu| cpu.0 / 32 == word);
+            let bits = of_word.fold(0_u32, |bits, cpu| bits | 1 << (cpu.0 % 32));
+            format!("{bits:08x}")
+        })
+        .collect();
+    words.join(",")
 }
 
 impl Drop for Recording {
@@ -201,8 +306,11 @@ impl Drop for Recording {
             let _ = self.set(&format!("events/{}/enable", point.name), "0");
         }
         self.over.store(true, Ordering::Release);
-        if let Some(reader) = self.reader.take() {
-            let _ = reader.join();
+        // Who reads has the buffers open, which could not be removed then.
+        match std::mem::replace(&mut self.emptied, Emptied::Not) {
+            Emptied::Meanwhile(reader) => drop(reader.join()),
+            Emptied::Afterwards(reader) => drop(reader),
+            Emptied::Not => {}
         }
         let _ = std::fs::remove_dir(&self.dir);
     }
@@ -217,6 +325,7 @@ fn whole(path: &Path) -> io::Result<String> {
 }
 
 /// What empties the buffers of all processors.
+#[derive(Debug)]
 struct Reader {
     pipes: Vec<(u32, File)>,
     layout: Layout,

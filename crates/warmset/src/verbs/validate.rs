@@ -4,7 +4,7 @@ use crate::console::{self, Console, Format, look};
 use crate::options::{JobsEnd, Printed, Seed, directory, statistics};
 use crate::{Answer, command};
 use app::Choice;
-use app::validate::{self, Beyond, CellSeen, Options, Sums, Validated, Wanted};
+use app::validate::{self, Beyond, CellSeen, Did, Kernel, Options, Sums, Validated, Wanted};
 use clap::Args as ClapArgs;
 use model::table::Table;
 use model::{Duration, Error, Result, Statistic};
@@ -20,7 +20,9 @@ time of each task is compared with the bound of analysis and with the simulator,
 docs/validating.md says how to read it.
 
 A job is excused where it is later than its bound by no longer than the machine stood still, as the run recorded it, while \
-it or those before it were waiting; excused jobs are counted.
+it or those before it were waiting; excused jobs are counted. For each job beyond its bound validation.json has what the \
+kernel recorded on its processors from its release until it was done: which threads ran for how long, which interrupts, \
+which timers came late. That takes root and tracefs.
 
 Files in DIR: validation.json; validation.svg, predicted against observed; sets/, every set with its assignment, to be run \
 again; validation.part while it runs.
@@ -60,6 +62,9 @@ pub struct Args {
     length: Duration,
     #[command(flatten)]
     jobs: JobsEnd,
+    /// Do not record what the kernel does meanwhile
+    #[arg(long)]
+    no_kernel_record: bool,
     #[command(flatten)]
     seed: Seed,
     /// Go on with an interrupted validation in DIR; the other options must be the same
@@ -107,6 +112,7 @@ pub fn run(args: Args) -> Result<Answer> {
         sets: sets.unwrap_or(defaults.sets),
         length: args.length,
         until: args.jobs.until(defaults.until),
+        kernel_record: !args.no_kernel_record,
         seed: args.seed.seed,
         resume: args.resume,
         command: command::whole(),
@@ -151,6 +157,7 @@ fn as_text(validated: &Validated) -> String {
         beyond.map(move |beyond| late(cell, beyond))
     });
     first(&mut text, beyond);
+    text.push_str(&kernel(validated));
     let not_run = accepted().filter_map(|cell| {
         let why = cell.not_run.as_ref()?;
         let (number, policy) = (cell.number, &cell.policy);
@@ -198,10 +205,17 @@ fn first(text: &mut String, mut lines: impl Iterator<Item = String>) {
 }
 
 fn late(cell: &CellSeen, beyond: &Beyond) -> String {
-    let time = |ns| Duration::from_nanos(ns).rounded();
-    format!(
-        "set {:03}, {}: job {} of t{}, released at {}, took {} of at most {}; it executed {} of {}; {} \
-         stood still",
+    let executed = match beyond.unfinished {
+        true => "it was not done at the end".to_owned(),
+        false => format!(
+            "it executed {} of {}",
+            time(beyond.executed_ns),
+            time(cell.tasks[beyond.task].wcet_ns)
+        ),
+    };
+    let mut line = format!(
+        "set {:03}, {}: job {} of t{}, released at {}, took {} of at most {}; {executed}; {} stood \
+         still",
         cell.number,
         cell.policy,
         beyond.job,
@@ -209,10 +223,101 @@ fn late(cell: &CellSeen, beyond: &Beyond) -> String {
         time(beyond.released_ns),
         time(beyond.response_ns),
         time(beyond.bound_ns),
-        time(beyond.executed_ns),
-        time(cell.tasks[beyond.task].wcet_ns),
         time(beyond.stood_still_ns),
+    );
+    if let Some(window) = &beyond.kernel {
+        for did in &window.processors {
+            let _ = write!(line, "\n    {}", processor(did));
+        }
+        if !window.whole {
+            line += "\n    the kernel's record ends before: its buffer was full";
+        }
+    }
+    if let Some(ns @ 1..) = beyond.unaccounted_ns {
+        let _ = write!(
+            line,
+            "\n    it had a processor for {} more than its clock and interrupts say",
+            time(ns)
+        );
+    }
+    line
+}
+
+/// So many threads, and so many sources of interrupts, are shown of a processor.
+const ENTRIES: usize = 5;
+
+/// What had a processor while a job was late.
+fn processor(did: &Did) -> String {
+    let times = |times: u64| match times {
+        1 => String::new(),
+        n => format!(" in {n} pieces"),
+    };
+    let ran = did.ran.iter();
+    let ran = ran.map(|ran| format!("{} {}{}", ran.name, time(ran.ns), times(ran.times)));
+    let interrupts = did.interrupts.iter();
+    let interrupts = interrupts.map(|i| match i.times {
+        1 => format!("{} {}", i.name, time(i.ns)),
+        n => format!(
+            "{} {} in {n}, {} at most",
+            i.name,
+            time(i.ns),
+            time(i.longest_ns)
+        ),
+    });
+    let late = match did.late_timers {
+        0 => String::new(),
+        n => format!(
+            "; {n} timers late, by {} at most: it stood still, or interrupts were off",
+            time(did.latest_ns)
+        ),
+    };
+    format!(
+        "processor {}: {}; {}{late}",
+        did.cpu,
+        some(ran),
+        some(interrupts)
     )
+}
+
+/// The first of these, and how many there are more.
+fn some(mut all: impl Iterator<Item = String>) -> String {
+    let mut text: Vec<String> = all.by_ref().take(ENTRIES).collect();
+    match all.count() {
+        0 => {}
+        n => text.push(format!("{n} more")),
+    }
+    match text.is_empty() {
+        true => "no interrupts".to_owned(),
+        false => text.join(", "),
+    }
+}
+
+/// What the kernel says of all runs, and what is in no verdict.
+fn kernel(validated: &Validated) -> String {
+    let kernels = || {
+        let ran = validated.cells.iter().filter(|c| c.not_run.is_none());
+        ran.map(|cell| &cell.kernel)
+    };
+    let mut text = String::new();
+    let sum = |of: fn(&Kernel) -> u64| kernels().map(of).sum::<u64>();
+    let timers = sum(|kernel| kernel.timers);
+    if timers > 0 {
+        let latest = kernels().map(|kernel| kernel.latest_ns).max().unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "The kernel's record: {} of {timers} timers fired 50 us late or later on a processor that \
+             was not idle, by {} at most; {} of its events were lost.",
+            sum(|kernel| kernel.late_timers),
+            time(latest),
+            sum(|kernel| kernel.lost),
+        );
+    }
+    let _ = writeln!(text, "Not modeled: {}.", validated.not_modeled.join("; "));
+    text
+}
+
+fn time(ns: u64) -> String {
+    Duration::from_nanos(ns).rounded()
 }
 
 /// One row for each policy, guarantee and verdict.
