@@ -1,10 +1,12 @@
-//! Who runs where: a bar for each cluster, a piece for each task, and how much of it is overhead.
+//! Who runs where: a bar for each cluster, a piece for each task, how much of it is overhead, and
+//! which overhead.
 
 use crate::sheet::{BOLD, Backend, Shape, Sheet, cut, tenths, text_width, wrapped};
 use crate::style::{Ink, SMALL, TEXT};
 use crate::svg::Figure;
 use crate::words;
-use model::{Error, Result};
+use model::{Error, Overhead, Result};
+use parts::{STRIP, draw_legend, draw_parts, legend_rows, shown_parts};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{PathElement, Rectangle};
@@ -22,6 +24,8 @@ pub struct Share {
     pub utilization: f64,
     /// What overheads add, and what is reserved beyond.
     pub overhead: f64,
+    /// Which overheads these are, in parts of its inflated WCET; empty where it is not known.
+    pub parts: Vec<(Overhead, f64)>,
 }
 
 /// A cluster with its tasks.
@@ -35,11 +39,16 @@ pub struct Bar {
     pub shares: Vec<Share>,
 }
 
+mod parts;
+
 /// The most bars; more do not fit on a page, and the caption says how many are missing.
 const MOST: usize = 48;
 const WIDTH: f64 = 560.0;
 const ROW: f64 = 30.0;
+/// Where bars begin, below a legend of one line.
 const TOP: f64 = 58.0;
+/// Height of a line of the legend.
+const LEGEND: f64 = 18.0;
 /// Height of a line of names below a bar.
 const LINE: f64 = 14.0;
 /// The widest name of a bar.
@@ -59,7 +68,7 @@ type DrawError = DrawingAreaErrorKind<Infallible>;
 pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
     let shown = &bars[..bars.len().min(MOST)];
     let layout = Layout::of(shown);
-    let height = layout.tops.last().copied().unwrap_or(TOP) + 34.0;
+    let height = layout.end() + 34.0;
     let sheet = Rc::new(Sheet::default());
     let root = Backend::new(Rc::clone(&sheet), WIDTH, height).into_drawing_area();
     draw(&root, &sheet, title, shown, &layout)
@@ -67,6 +76,10 @@ pub fn figure(id: &str, title: &str, bars: &[Bar]) -> Result<Figure> {
     let mut caption = "Each bar is one cluster of processors, which schedules its tasks by itself; a full bar is all of its \
                        time. The orange end of a piece is what overheads add to the task."
         .to_owned();
+    if !layout.kinds.is_empty() {
+        caption += " The strip below a piece divides that among the overheads, in the order of the legend; what is \
+                    reserved beyond has no part in it.";
+    }
     if layout.below.iter().any(|lines| !lines.is_empty()) {
         caption += " Below a bar stand the names of pieces that are too narrow for them.";
     }
@@ -98,6 +111,8 @@ struct Layout {
     tops: Vec<f64>,
     /// Lines below each bar: the names that have no room in their pieces.
     below: Vec<Vec<String>>,
+    /// The overheads that any piece has a part of.
+    kinds: Vec<Overhead>,
 }
 
 impl Layout {
@@ -107,13 +122,16 @@ impl Layout {
         // Bars may hold more than their processors can give: the scale makes room for the fullest.
         let fullest = bars.iter().map(load).fold(1.0, f64::max);
         let full = (WIDTH - 56.0 - left) / fullest;
+        let kinds = shown_parts(bars);
+        let strip = if kinds.is_empty() { 0.0 } else { STRIP };
+        let mut top = TOP + LEGEND * (legend_rows(&kinds) - 1) as f64;
         let mut layout = Layout {
             left,
             full,
-            tops: vec![TOP],
+            tops: vec![top],
             below: Vec::new(),
+            kinds,
         };
-        let mut top = TOP;
         for bar in bars {
             let narrow = bar.shares.iter().filter(|s| !layout.has_room(bar, s));
             let names: Vec<&str> = narrow.map(|s| s.name.as_str()).collect();
@@ -125,11 +143,16 @@ impl Layout {
                 .iter()
                 .map(|line| cut(line, SMALL - 1.0, WIDTH - left - 16.0))
                 .collect();
-            top += ROW + LINE * lines.len() as f64;
+            top += ROW + strip + LINE * lines.len() as f64;
             layout.tops.push(top);
             layout.below.push(lines);
         }
         layout
+    }
+
+    /// Where the last bar ends.
+    fn end(&self) -> f64 {
+        self.tops.last().copied().unwrap_or(TOP)
     }
 
     /// Returns whether a piece is wide enough for its name.
@@ -148,6 +171,13 @@ fn tip(share: &Share) -> String {
     );
     if share.overhead > 0.0 {
         text += &format!(", and {} of overheads", words::three(share.overhead));
+    }
+    if !share.parts.is_empty() {
+        let parts = share.parts.iter();
+        let parts: Vec<String> = parts
+            .map(|(kind, part)| format!("{} {}", parts::name(*kind), parts::percent(*part)))
+            .collect();
+        text += &format!("; of its inflated WCET {}", words::list(&parts));
     }
     text
 }
@@ -199,25 +229,6 @@ fn text(size: f64, ink: Ink, h: HPos) -> TextStyle<'static> {
     style.color = ink.color().to_backend_color();
     style.pos = Pos::new(h, VPos::Center);
     style
-}
-
-fn draw_legend(root: &Area) -> std::result::Result<(), DrawError> {
-    let entries = [
-        ("a task", Ink::Sky, 0.35),
-        ("what overheads add to it", Ink::Vermilion, 1.0),
-    ];
-    let mut x = 8.0;
-    for (name, ink, opacity) in entries {
-        let box_ = [(tenths(x), tenths(28.0)), (tenths(x + 18.0), tenths(40.0))];
-        root.draw(&Rectangle::new(box_, ink.color().mix(opacity).filled()))?;
-        root.draw_text(
-            name,
-            &text(SMALL, Ink::Black, HPos::Left),
-            (tenths(x + 24.0), tenths(34.0)),
-        )?;
-        x += 24.0 + text_width(name, SMALL) + 20.0;
-    }
-    Ok(())
 }
 
 /// One bar with its name, the pieces of its tasks and, below it, the names that have no room.
@@ -278,10 +289,13 @@ fn draw_bar(
             ],
             text: tip(share),
         });
+        let place = (left + at * full, left + (at + all) * full);
+        draw_parts(root, sheet, share, place, bottom + 1.0)?;
         at += all;
     }
+    let strip = if layout.kinds.is_empty() { 0.0 } else { STRIP };
     for (line, names) in layout.below[row].iter().enumerate() {
-        let y = bottom + LINE * (line as f64 + 0.5) + 2.0;
+        let y = bottom + strip + LINE * (line as f64 + 0.5) + 2.0;
         let style = text(SMALL - 1.0, Ink::Gray, HPos::Left);
         root.draw_text(names, &style, (tenths(left), tenths(y)))?;
     }
@@ -310,17 +324,17 @@ fn draw(
     bold.font = bold.font.style(FontStyle::Bold);
     let title = cut(title, TEXT * BOLD, WIDTH - 16.0);
     root.draw_text(&title, &bold, (tenths(8.0), tenths(14.0)))?;
-    draw_legend(root)?;
+    draw_legend(root, &layout.kinds)?;
     for (row, bar) in bars.iter().enumerate() {
         draw_bar(root, sheet, row, bar, layout)?;
     }
     // Where a bar is full.
-    let end = layout.tops.last().copied().unwrap_or(TOP);
+    let (begin, end) = (layout.tops[0], layout.end());
     sheet.dash("4 3");
     let (x, bottom) = (tenths(layout.left + layout.full), tenths(end + 6.0));
     let rule = Ink::Gray.color().stroke_width(tenths(1.0) as u32);
     root.draw(&PathElement::new(
-        vec![(x, tenths(TOP - 4.0)), (x, bottom)],
+        vec![(x, tenths(begin - 4.0)), (x, bottom)],
         rule,
     ))?;
     sheet.dash("");
@@ -333,73 +347,4 @@ fn draw(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_description_names_every_bar() {
-        let bars = [
-            Bar {
-                processors: "0".to_owned(),
-                capacity: 1,
-                shares: vec![Share {
-                    name: "camera".to_owned(),
-                    utilization: 0.5,
-                    overhead: 0.1,
-                }],
-            },
-            Bar {
-                processors: "2-5".to_owned(),
-                capacity: 4,
-                shares: Vec::new(),
-            },
-        ];
-        let figure = figure("a", "P-EDF", &bars).unwrap();
-        assert_eq!(
-            figure.description,
-            "Processor 0 runs camera, 60 % full. Processors 2–5 run nothing, 0 % full."
-        );
-    }
-
-    #[test]
-    fn a_piece_too_narrow_for_its_name_is_named_below_and_where_one_points() {
-        let share = |name: &str, utilization| Share {
-            name: name.to_owned(),
-            utilization,
-            overhead: 0.001,
-        };
-        let bar = Bar {
-            processors: "0".to_owned(),
-            capacity: 1,
-            shares: vec![share("detect", 0.6), share("sound-output", 0.02)],
-        };
-        let figure = figure("a", "P-EDF", &[bar]).unwrap();
-        let texts = |wanted: &str| {
-            let said = |s: &&Shape| matches!(s, Shape::Text { text, .. } if text == wanted);
-            figure.shapes.iter().filter(said).count()
-        };
-        assert_eq!(texts("detect"), 1);
-        assert_eq!(texts("narrow, from the left: sound-output"), 1);
-        let svg = figure.to_svg();
-        for tip in [
-            "<title>detect: utilization 0.600, and 0.00100 of overheads</title>",
-            "<title>sound-output: utilization 0.0200, and 0.00100 of overheads</title>",
-        ] {
-            assert!(svg.contains(tip), "{tip}");
-        }
-        assert!(figure.caption.contains("too narrow"), "{}", figure.caption);
-    }
-
-    #[test]
-    fn a_machine_with_hundreds_of_processors_stays_a_picture() {
-        let bars: Vec<Bar> = (0..400)
-            .map(|p| Bar {
-                processors: p.to_string(),
-                capacity: 1,
-                shares: Vec::new(),
-            })
-            .collect();
-        let figure = figure("a", "P-EDF", &bars).unwrap();
-        assert!(figure.height < 1_700.0 && figure.caption.contains("The first 48 of 400 bars"));
-    }
-}
+mod tests;

@@ -1,6 +1,8 @@
 //! What holds of every figure: nothing is cut at its edges, arrows stay apart, looks are explained.
 
-use model::{Bytes, CpuId, Delay, Duration, Instant, Load, Platform, Profile, Resumption, TaskId};
+use model::{
+    Bytes, CpuId, Delay, Duration, Instant, Load, Overhead, Platform, Profile, Resumption, TaskId,
+};
 use report::assignment::{self, Bar, Share};
 use report::colors::{self, ColorCurve};
 use report::lines::{self, Curves};
@@ -129,6 +131,7 @@ fn bars() -> Vec<Bar> {
         name: name.to_owned(),
         utilization,
         overhead: 0.02,
+        parts: vec![(Overhead::Scheduling, 0.01), (Overhead::Cpmd, 0.02)],
     };
     let long = "a-task-whose-name-is-much-longer-than-any-piece-of-a-bar-can-ever-be-in-a-figure";
     vec![

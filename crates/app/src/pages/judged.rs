@@ -5,7 +5,7 @@ use crate::examples;
 use analyze::Guarantee;
 use analyze::policies::{self, Answer, Costs, Growth, Judgment, PolicyVerdict};
 use model::watch::Watch;
-use model::{Delay, Load, Platform, Profile, Result, TaskSet};
+use model::{Delay, Load, Overhead, Platform, Profile, Result, TaskSet};
 use report::assignment::{self, Bar, Share};
 use report::findings::{self, Verdict};
 use report::page::{self, Judged, Shown};
@@ -288,7 +288,20 @@ fn bar(cluster: &policies::Cluster) -> Bar {
                 name: t.name.clone(),
                 utilization: t.utilization,
                 overhead: t.overhead,
+                parts: parts(t),
             })
             .collect(),
     }
+}
+
+/// What part of what a job executes there is for which overhead, as `check --explain` tells.
+fn parts(task: &policies::Placed) -> Vec<(Overhead, f64)> {
+    let Some(inflated) = task.inflated else {
+        return Vec::new();
+    };
+    let part = |kind: Overhead| {
+        let charged = *task.charged_ns.get(kind.name())?;
+        Some((kind, charged as f64 / inflated.nanos().max(1) as f64))
+    };
+    Overhead::ALL.into_iter().filter_map(part).collect()
 }
