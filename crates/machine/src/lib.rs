@@ -12,6 +12,7 @@ pub mod group;
 pub mod interrupts;
 pub mod memory;
 pub mod others;
+pub mod prefetchers;
 pub mod probe;
 pub mod process;
 pub mod procfs;

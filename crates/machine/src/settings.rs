@@ -12,6 +12,7 @@
 use crate::records::{Record, Records};
 use model::{Error, Result};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -46,17 +47,24 @@ enum Change {
 
 /// A small process that puts a setting back when this one is killed.
 #[derive(Debug)]
-struct Guard(Child);
+pub(crate) struct Guard(Child);
 
 impl Guard {
     /// It waits for its input: whatever ends this process, its input ends. Where no shell is, there
     /// is no guard.
     fn post(path: &Path, before: &str, record: &Record) -> Option<Self> {
-        const WAIT: &str = "trap '' INT TERM HUP; read -r done || { printf '%s' \"$1\" > \"$2\" && rm -f \"$3\"; }";
+        const RESTORE: &str = r#"printf '%s' "$1" > "$2" && rm -f "$3""#;
+        let arguments = [before.as_ref(), path.as_os_str(), record.path().as_os_str()];
+        Guard::post_to(RESTORE, &arguments)
+    }
+
+    /// One that runs this script when this process ends without dismissing it.
+    pub(crate) fn post_to(script: &str, arguments: &[&OsStr]) -> Option<Self> {
+        let wait = format!("trap '' INT TERM HUP; read -r done || {{ {script}; }}");
         let mut shell = Command::new("/bin/sh");
         shell
-            .args(["-c", WAIT, "warmset-guard", before])
-            .args([path, record.path()])
+            .args(["-c", &wait, "warmset-guard"])
+            .args(arguments)
             .current_dir("/");
         shell
             .stdin(Stdio::piped())
@@ -70,7 +78,7 @@ impl Guard {
     }
 
     /// All is as it was.
-    fn dismiss(mut self) {
+    pub(crate) fn dismiss(mut self) {
         if let Some(mut input) = self.0.stdin.take() {
             // It is gone where this fails, and then there is nothing to dismiss.
             let _ = input.write_all(b"done\n");
@@ -222,7 +230,11 @@ const KIND: &str = "settings";
 /// # Errors
 /// What is there is not safe to be believed: others could have written it.
 pub fn restore_left() -> Result<Vec<String>> {
-    Ok(Records::there()?.map_or(Vec::new(), |records| restore_from(&records)))
+    Ok(Records::there()?.map_or(Vec::new(), |records| {
+        let mut told = restore_from(&records);
+        told.extend(crate::prefetchers::restore_from(&records));
+        told
+    }))
 }
 
 fn restore_from(records: &Records) -> Vec<String> {

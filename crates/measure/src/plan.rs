@@ -7,6 +7,7 @@
 
 use crate::destinations::Destinations;
 use crate::ratio::WriteRatio;
+use machine::prefetchers::State as Prefetchers;
 use model::{Bytes, CpuId, CpuSet, Duration, Error, Load, Platform, Result};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -42,6 +43,8 @@ pub struct Options {
     pub loads: Vec<Load>,
     /// The processors to measure on.
     pub cpus: Option<CpuSet>,
+    /// Are hardware prefetchers to be turned off meanwhile?
+    pub prefetchers_off: bool,
     /// The seed of every random choice.
     pub seed: u64,
     /// Go on with an interrupted measurement.
@@ -84,6 +87,9 @@ pub struct Plan {
     pub max_preemption: Duration,
     /// The processors to measure on.
     pub cpus: CpuSet,
+    /// Whether hardware prefetchers are on meanwhile, as whoever turns them off says.
+    #[serde(default)]
+    pub prefetchers: Prefetchers,
     /// The seed of every random choice.
     pub seed: u64,
 }
@@ -185,6 +191,7 @@ impl Plan {
             thin: options.wss.is_empty(),
             max_preemption,
             cpus,
+            prefetchers: Prefetchers::Unknown,
             seed: options.seed,
         })
     }

@@ -3,6 +3,7 @@
 
 mod charts;
 pub mod overheads;
+mod prefetchers;
 pub mod scheduled;
 
 use crate::pages;
@@ -10,6 +11,7 @@ use ::measure::cpmd::{self, Outcome};
 use ::measure::plan::{Options, Plan};
 use model::watch::Watch;
 use model::{Error, Result};
+use prefetchers::Held;
 use std::path::Path;
 
 /// Measures cache-related preemption and migration delays of this machine into a directory. The
@@ -23,10 +25,12 @@ pub fn cpmd(mut options: Options, watch: &dyn Watch) -> Result<Outcome> {
     if options.about.is_empty() {
         options.about = machine.settings();
     }
-    let plan = Plan::of(&options, &machine.platform)?;
+    let mut plan = Plan::of(&options, &machine.platform)?;
     spare_finished(&plan)?;
     // Found out before hours of measuring.
     ::measure::keep::there(&plan.out.join(cpmd::PROFILE), &machine.platform)?;
+    let prefetchers = Held::over(options.prefetchers_off, &plan.cpus)?;
+    plan.prefetchers = prefetchers.state();
     let outcome = cpmd::measure(&plan, &machine.platform, watch)?;
     watch.finish();
     Ok(outcome)

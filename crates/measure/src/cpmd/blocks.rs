@@ -127,6 +127,10 @@ impl Head for Header {
             (a.write_ratios != b.write_ratios, "list of write ratios"),
             (a.loads != b.loads, "load"),
             (a.cpus != b.cpus, "list of processors"),
+            (
+                a.prefetchers != b.prefetchers,
+                "state of the prefetchers (`--prefetchers`)",
+            ),
             (a.max_preemption != b.max_preemption, "longest preemption"),
         ]
         .into_iter()

@@ -166,7 +166,7 @@ impl<'a, C: Clock> Session<'a, C> {
                 "on, not seen".to_owned()
             },
         );
-        tell("prefetchers", "on, as the machine has them".to_owned());
+        tell("prefetchers", self.plan.prefetchers.name().to_owned());
         tell(
             "walk",
             "words of 8 bytes in ascending order; a written word is read, changed and stored"
