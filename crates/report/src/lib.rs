@@ -27,6 +27,7 @@
 pub mod agreement;
 pub mod assignment;
 pub mod axis;
+pub mod by_tasks;
 pub mod colors;
 pub mod cpmd;
 pub mod explorer;
@@ -36,6 +37,7 @@ pub mod page;
 pub mod panel;
 pub mod platform;
 pub mod png;
+pub mod sampled;
 pub mod scatter;
 pub mod schedulability;
 pub mod schedule;

@@ -10,7 +10,9 @@ use crate::findings::Verdict;
 use crate::style::dark_rules;
 use crate::svg::escape;
 use crate::words;
-pub use data::{Delays, Judged, Numbers, Quality, ReportData, Shown, Study, Tasks};
+pub use data::{
+    Delays, Judged, Numbers, Observed, Quality, ReportData, Schedules, Shown, Study, Tasks,
+};
 use markup::{coded, details, facts, figures, held, paragraphs, sentences, table};
 use model::{Delay, Profile, Provenance, Statistic};
 use std::fmt::Write;
@@ -35,6 +37,10 @@ pub fn page(data: &ReportData) -> String {
             body += &delays(part);
         }
         body += "</section>\n";
+    }
+    if let Some(part) = &data.schedules {
+        contents.push(("schedules", "Within schedules"));
+        body += &schedules(part);
     }
     if !data.judged.is_empty() {
         contents.push(("examples", "Which scheduler"));
@@ -164,6 +170,33 @@ fn delays(part: &Delays) -> String {
         text += &quality_text(quality);
     }
     text
+}
+
+/// Delays within schedules, and each observation of the paper with what was found.
+fn schedules(part: &Schedules) -> String {
+    let mut text = format!(
+        "<section id=\"schedules\"><h2>Cache delays within schedules</h2>\n<p>{}</p>\n",
+        coded(&part.about)
+    );
+    text += &figures(&part.figures);
+    if !part.observed.is_empty() {
+        let header = ["what the paper says", "here", "by the rule", "it"];
+        let rows: Vec<Vec<String>> = part
+            .observed
+            .iter()
+            .map(|o| {
+                let says = format!("{} ({})", words::capital(&o.says), o.source);
+                vec![says, o.here.clone(), o.rule.clone(), o.holds.clone()]
+            })
+            .collect();
+        let caption = "Observations 1 to 5 of 000 §4.2, put to the test on this machine";
+        text += &table(caption, &header.map(str::to_owned), &rows);
+    }
+    text += &details(
+        "Where these numbers come from",
+        &facts(&provenance(&part.provenance)),
+    );
+    text + "</section>\n"
 }
 
 /// Every point of a profile's cache delays in one table.

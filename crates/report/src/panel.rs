@@ -86,6 +86,13 @@ pub enum Layer {
         /// In which ink.
         ink: Ink,
     },
+    /// A word to the right of a point.
+    Label {
+        /// The point.
+        at: (f64, f64),
+        /// What to say.
+        text: String,
+    },
     /// A ring around a point with a note beside it.
     Note {
         /// The point.

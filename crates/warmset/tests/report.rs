@@ -60,6 +60,55 @@ fn the_picture_of_the_documentation_is_the_one_that_is_drawn() {
     );
 }
 
+/// Observations and Fig. 1 from the results, Fig. 4 from the profile.
+#[test]
+fn delays_in_schedules_are_a_section_with_both_figures_and_each_observation() {
+    let dir = tempdir().unwrap();
+    let mut profile = model::Profile::builtin("xeon-l7455").unwrap();
+    let curve = profile.cpmd[0].clone();
+    for tasks in [6, 12, 24, 48, 96] {
+        profile.cpmd_scheduled.push(model::ScheduledCurve {
+            policy: "g-edf".to_owned(),
+            tasks,
+            curve: curve.clone(),
+        });
+    }
+    let text = model::profilefile::to_toml(&profile);
+    fs::write(dir.path().join("profile.toml"), text).unwrap();
+    let from = serde_json::to_string(&model::Provenance::default()).unwrap();
+    let results = r#"{"runs": 8, "jobs": 1200, "samples": 90, "provenance": FROM, "observations": [
+        {"id": "observation-5", "says": "delays do not depend on it", "source": "000 §4.2", "rule": "no trend",
+         "here": "z = 0.31", "holds": "cannot-tell"}],
+        "example": {"policy": "g-edf", "tasks": 6, "load": "idle", "resumption": "preemption", "wss_bytes": 65536,
+         "from": 0, "to": 0, "cold_ns": 9000, "warm_ns": 1000, "post_ns": 4000, "told_ns": 700000,
+         "away_ns": 701000}}"#;
+    let results = results.replace("FROM", &from);
+    fs::write(dir.path().join("scheduled.json"), results).unwrap();
+    warmset()
+        .current_dir(dir.path())
+        .args(["report", ".", "--figures", "plots", "-o", "index.html"])
+        .assert()
+        .success();
+    let page = fs::read_to_string(dir.path().join("index.html")).unwrap();
+    for said in [
+        "Cache delays within schedules",
+        "What makes a sample: a job of 6 tasks under G-EDF",
+        "Largest cache delay by number of tasks",
+        "Delays do not depend on it (000 §4.2)",
+        "z = 0.31",
+        "cannot tell here",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
+    for file in ["scheduled.svg", "scheduled-sample.svg"] {
+        let svg = fs::read_to_string(dir.path().join("plots").join(file)).unwrap();
+        assert!(svg.contains("prefers-color-scheme:dark"), "{file}");
+    }
+    fs::write(dir.path().join("scheduled.json"), "{}").unwrap();
+    let text = refused(&[dir.path().to_str().unwrap()]);
+    assert!(text.contains("scheduled.json"), "{text}");
+}
+
 /// Runs `warmset report` and expects one line and status 2.
 fn refused(args: &[&str]) -> String {
     let output = warmset().arg("report").args(args).output().unwrap();

@@ -18,6 +18,10 @@ fn main() -> ExitCode {
             jobs_that_the_engine_preempts_give_samples,
         ),
         testing::trial("wrong_options_are_refused", wrong_options_are_refused),
+        testing::trial(
+            "prefetchers_that_cannot_be_turned_off_are_refused_before_anything_is_measured",
+            prefetchers_that_cannot_be_turned_off_are_refused_before_anything_is_measured,
+        ),
     ])
 }
 
@@ -98,4 +102,23 @@ fn wrong_options_are_refused() {
         let refused = call(dir, &format!("measure cpmd -o out {options}")).refusal();
         assert!(refused.contains(said), "{options}: {refused}");
     }
+}
+
+/// Virtual machines have no such devices, and many kernels load the module only when asked.
+fn prefetchers_that_cannot_be_turned_off_are_refused_before_anything_is_measured() -> Outcome {
+    if Path::new("/dev/cpu/0/msr").exists() {
+        return Err(NotRun::because("here they would be turned off"));
+    }
+    for method in ["synthetic", "schedule-sensitive"] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let command = format!("measure cpmd -o out --quick --prefetchers off --method {method}");
+        let said = call(dir, &command).refusal();
+        assert!(said.contains("prefetchers"), "{said}");
+        let remedied = said.contains("modprobe msr") || said.contains("firmware");
+        assert!(remedied, "{said}");
+        let left = std::fs::read_dir(dir.join("out"));
+        assert_eq!(left.map_or(0, Iterator::count), 0, "{method}");
+    }
+    Ok(())
 }

@@ -4,17 +4,16 @@
 //! A profile of this machine that is there keeps all else; delays of the synthetic method in it are
 //! compared with those found. Assumes the right to real-time priorities.
 
+use super::prefetchers::Held;
+use crate::pages::schedules;
 use ::experiment::scheduled::campaign::{self, Measured, Outcome};
 use ::experiment::scheduled::plan::{Options, Plan};
 use ::measure::cpmd::PROFILE;
 use ::measure::scheduled::file;
 use ::measure::{keep, samples};
 use model::watch::Watch;
-use model::{Bytes, Error, Load, Profile, Result, Resumption, document, files};
-use report::Figure;
-use report::lines::{self, Curves};
+use model::{Error, Profile, Result, document, files};
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// All that was found, as a document, within the directory of the results.
@@ -23,8 +22,8 @@ pub const RESULTS: &str = "scheduled.json";
 pub const SAMPLES: &str = "scheduled.parquet";
 /// Numbers of tasks, and the largest delays: Fig. 4 of 000.
 pub const FIGURE: &str = "scheduled.svg";
-/// A chart has curves of so many working set sizes at most, the largest, as in Fig. 4.
-const SIZES: usize = 3;
+/// What makes a sample: Fig. 1 of 000.
+pub const SAMPLE: &str = "scheduled-sample.svg";
 
 /// What was measured, and where it is. JSON: as `warmset measure cpmd --method schedule-sensitive
 /// --format json`.
@@ -54,7 +53,7 @@ pub fn scheduled(mut options: Options, watch: &dyn Watch) -> Result<Scheduled> {
         options.about = machine.settings();
     }
     let platform = &machine.platform;
-    let plan = Plan::of(&options, platform)?;
+    let mut plan = Plan::of(&options, platform)?;
     spare_finished(&plan)?;
     let profile_path = plan.out.join(PROFILE);
     let before = keep::there(&profile_path, platform)?;
@@ -62,12 +61,15 @@ pub fn scheduled(mut options: Options, watch: &dyn Watch) -> Result<Scheduled> {
         path if path.exists() => samples::read(&path)?,
         _ => Vec::new(),
     };
+    let prefetchers = Held::over(options.prefetchers_off, &platform.usable())?;
+    plan.prefetchers = prefetchers.state();
     let measured = campaign::measure(&plan, platform, (before.as_ref(), &synthetic), watch)?;
     let Measured {
         outcome,
         samples,
         journal,
     } = measured;
+    drop(prefetchers);
     let samples_path = plan.out.join(SAMPLES);
     let about = [
         ("command".to_owned(), outcome.provenance.command.clone()),
@@ -80,17 +82,30 @@ pub fn scheduled(mut options: Options, watch: &dyn Watch) -> Result<Scheduled> {
     };
     profile.cpmd_scheduled.clone_from(&outcome.curves);
     let told = &outcome.provenance;
-    let note = format!("{}, {}, `{}`", told.source, told.time, told.command);
+    let note = format!(
+        "{}, {}, `{}`, prefetchers {}",
+        told.source,
+        told.time,
+        told.command,
+        plan.prefetchers.name()
+    );
     let settings = &mut profile.provenance.settings;
     settings.insert("schedule-sensitive delays".to_owned(), note);
     files::write(&profile_path, model::profilefile::to_toml(&profile))?;
     let results_path = plan.out.join(RESULTS);
     files::write(&results_path, document::pretty(&outcome)?)?;
     let mut figures = Vec::new();
-    if let Some(figure) = figure(&outcome)? {
-        let path = plan.out.join(FIGURE);
-        files::write(&path, figure.to_svg())?;
-        figures.push(path);
+    let sketch = schedules::by_tasks("scheduled", &outcome.curves);
+    let by_tasks = sketch.map(|sketch| sketch.draw()).transpose()?;
+    let sample = outcome.example.as_ref();
+    let sample = sample.map(|example| schedules::sampled("scheduled-sample", example));
+    let sample = sample.transpose()?;
+    for (name, figure) in [(FIGURE, by_tasks), (SAMPLE, sample)] {
+        if let Some(figure) = figure {
+            let path = plan.out.join(name);
+            files::write(&path, figure.to_svg())?;
+            figures.push(path);
+        }
     }
     if outcome.interrupted.is_none() {
         journal.remove()?;
@@ -133,81 +148,4 @@ fn spare_finished(plan: &Plan) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// The largest delays by number of tasks, a panel for each policy and load.
-fn figure(outcome: &Outcome) -> Result<Option<Figure>> {
-    let ratio = Profile::DEFAULT_WRITE_RATIO;
-    let of_ratio = |r: f64| {
-        outcome
-            .curves
-            .iter()
-            .filter(move |c| c.curve.write_ratio == r)
-    };
-    let shown = match of_ratio(ratio).next() {
-        Some(_) => ratio,
-        None => outcome
-            .curves
-            .first()
-            .map_or(ratio, |c| c.curve.write_ratio),
-    };
-    let points = of_ratio(shown).flat_map(|c| &c.curve.points);
-    let sizes: BTreeSet<Bytes> = points.map(|p| p.wss).collect();
-    let sizes: Vec<Bytes> = sizes.into_iter().rev().take(SIZES).collect();
-    let ways: BTreeSet<Resumption> = of_ratio(shown).map(|c| c.curve.resumption).collect();
-    let legend: Vec<(Bytes, Resumption)> = sizes
-        .iter()
-        .flat_map(|wss| ways.iter().map(|way| (*wss, *way)))
-        .collect();
-    let mut panels = Vec::new();
-    for policy in &outcome.policies {
-        for load in [Load::Idle, Load::Load] {
-            let curves: Vec<(usize, Vec<(f64, f64)>)> = legend
-                .iter()
-                .enumerate()
-                .map(|(place, (wss, way))| {
-                    let of = of_ratio(shown).filter(|c| {
-                        c.policy == *policy && (c.curve.load, c.curve.resumption) == (load, *way)
-                    });
-                    let points = of.filter_map(|c| {
-                        let point = c.curve.points.iter().find(|p| p.wss == *wss)?;
-                        Some((f64::from(c.tasks), point.maximum?.as_micros_f64()))
-                    });
-                    (place, points.collect())
-                })
-                .collect();
-            let all: BTreeSet<u64> = curves
-                .iter()
-                .flat_map(|c| &c.1)
-                .map(|p| p.0 as u64)
-                .collect();
-            panels.push(Curves {
-                title: format!("{policy}, {load}"),
-                description: format!("Largest delays of {} numbers of tasks.", all.len()),
-                x: "tasks".to_owned(),
-                y: "µs".to_owned(),
-                logarithmic: false,
-                ticks: all.iter().map(|n| (*n as f64, n.to_string())).collect(),
-                level: None,
-                least: 0.0,
-                most: None,
-                curves,
-            });
-        }
-    }
-    let names: Vec<String> = legend
-        .iter()
-        .map(|(wss, way)| format!("{wss} {way}"))
-        .collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    lines::figure(
-        "scheduled",
-        "Largest cache delay by number of tasks, schedule-sensitive method",
-        &format!(
-            "Write ratio {shown}; equally many samples for each number of tasks within a curve. As \
-             Fig. 4 of 000."
-        ),
-        &names,
-        &panels,
-    )
 }

@@ -4,6 +4,7 @@
 
 mod delays;
 pub mod judged;
+pub mod schedules;
 pub mod studies;
 
 use crate::PROGRAM;
@@ -39,6 +40,8 @@ pub struct Material {
     pub profile: Option<Profile>,
     /// The samples behind them.
     pub samples: Vec<Sample>,
+    /// Delays within schedules.
+    pub schedules: Option<schedules::Found>,
     /// Task sets to judge with them.
     pub tasks: Vec<Tasks>,
     /// Studies that are complete.
@@ -88,6 +91,7 @@ pub fn read(dir: &Path) -> Result<Material> {
         } else {
             Vec::new()
         },
+        schedules: schedules::read(dir)?,
         tasks: tasks(&dir.join(TASKS))?,
         studies: all_studies(&dir.join(STUDIES))?,
     })
@@ -252,6 +256,11 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
         show_profile(profile, material, &mut made)?;
     }
     compare(material, &mut made)?;
+    if let Some(found) = &material.schedules {
+        let (dir, profile) = (material.place(), material.profile.as_ref());
+        let part = schedules::section(found, &dir, profile, &mut made.figures)?;
+        made.page.schedules = Some(part);
+    }
     if let (Some(platform), Some(profile)) = (&material.platform, &material.profile) {
         judge_tasks(platform, profile, material, watch, &mut made)?;
     }

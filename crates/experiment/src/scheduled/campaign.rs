@@ -18,6 +18,7 @@ use measure::plan::available_memory;
 use measure::pollute::{self, Polluters};
 use measure::samples::{Discard, Sample};
 use measure::scheduled::compare::{self, Methods, Pair};
+use measure::scheduled::example::{self, Example};
 use measure::scheduled::file::Scheduled;
 use measure::scheduled::job::Tools;
 use measure::scheduled::observations;
@@ -60,6 +61,9 @@ pub struct Outcome {
     pub others: BTreeMap<Why, u64>,
     /// Samples that do not count, by cause.
     pub discards: BTreeMap<Discard, u64>,
+    /// A sample that stands for how all are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<Example>,
     /// Curves by policy and number of tasks, of equally many samples.
     pub curves: Vec<ScheduledCurve>,
     /// Numbers of tasks that have too few samples for a point.
@@ -362,6 +366,7 @@ fn together(
             .count() as u64,
         others,
         discards,
+        example: example::of(samples),
         curves: results::curves(&compared, plan.seed),
         dropped,
         observations: observations::all(profile, platform, synthetic.1, &trends),
@@ -404,7 +409,7 @@ fn provenance(
             plan.sets, plan.length
         ),
     );
-    tell("prefetchers", "on, as the machine has them".to_owned());
+    tell("prefetchers", plan.prefetchers.name().to_owned());
     Provenance {
         source: format!(
             "warmset {}, schedule-sensitive method (000 §3.1)",

@@ -5,6 +5,7 @@
 //! tasks is; periods are moderate. Assumes that a set can be drawn by its seed and number alone.
 
 use generate::{Amount, Deadlines, Recipe};
+use machine::prefetchers::State as Prefetchers;
 use measure::journal::Head;
 use measure::plan::{Block, GRAIN};
 use measure::ratio::WriteRatio;
@@ -42,6 +43,8 @@ pub struct Options {
     pub write_ratios: Vec<WriteRatio>,
     /// What else runs; empty: nothing, and polluters, in turn.
     pub loads: Vec<Load>,
+    /// Are hardware prefetchers to be turned off meanwhile?
+    pub prefetchers_off: bool,
     /// Seed of the sets.
     pub seed: u64,
     /// Go on with an interrupted measurement.
@@ -81,6 +84,9 @@ pub struct Plan {
     pub write_ratios: Vec<WriteRatio>,
     /// What else runs.
     pub loads: Vec<Load>,
+    /// Whether hardware prefetchers are on meanwhile, as whoever turns them off says.
+    #[serde(default)]
+    pub prefetchers: Prefetchers,
     /// Seed of the sets.
     pub seed: u64,
 }
@@ -181,6 +187,7 @@ impl Plan {
             wss: sorted(wss),
             write_ratios,
             loads,
+            prefetchers: Prefetchers::Unknown,
             seed: options.seed,
         })
     }
@@ -305,6 +312,10 @@ impl Head for Header {
                 "list of write ratios (--write-ratio)",
             ),
             (a.loads != b.loads, "load (--load)"),
+            (
+                a.prefetchers != b.prefetchers,
+                "state of the prefetchers (--prefetchers)",
+            ),
             (a.seed != b.seed, "seed (--seed)"),
         ];
         let first = different.iter().find(|(is_different, _)| *is_different);

@@ -39,6 +39,34 @@ pub struct Delays {
     pub quality: Option<Quality>,
 }
 
+/// A statement of a paper, and what was found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Observed {
+    /// What the paper says, with its figures and its machine.
+    pub says: String,
+    /// Where.
+    pub source: String,
+    /// By which rule it is decided here.
+    pub rule: String,
+    /// What was found here.
+    pub here: String,
+    /// `holds`, `does not hold` or `cannot tell here`.
+    pub holds: String,
+}
+
+/// Cache delays within schedules.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Schedules {
+    /// What was measured, in a sentence.
+    pub about: String,
+    /// What makes a sample, and delays against the number of tasks.
+    pub figures: Vec<Shown>,
+    /// Observations of the paper.
+    pub observed: Vec<Observed>,
+    /// Where the numbers come from.
+    pub provenance: Provenance,
+}
+
 /// A task set and what the policies say.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
@@ -114,6 +142,8 @@ pub struct ReportData {
     pub hierarchy: Option<Shown>,
     /// Cache delays, of this machine first.
     pub delays: Vec<Delays>,
+    /// Those within schedules.
+    pub schedules: Option<Schedules>,
     /// Examples and what the policies say.
     pub judged: Vec<Judged>,
     /// Studies.

@@ -82,6 +82,7 @@ impl Frame<'_> {
             }
             Layer::Upright { at, label } => self.upright(*at, label),
             Layer::Level { at, label, ink } => self.level(*at, label, *ink),
+            Layer::Label { at, text } => self.label(*at, text),
             Layer::Note { at, lines } => self.note(*at, lines),
         }
     }
@@ -169,6 +170,16 @@ impl Frame<'_> {
         let style = text(SMALL, ink, HPos::Right, VPos::Bottom);
         root.draw_text(label, &style, (self.right - tenths(4.0), y - tenths(3.0)))?;
         sheet.halo(false);
+        Ok(())
+    }
+
+    /// A word beside a point, as high as it.
+    fn label(&self, (x, y): (f64, f64), label: &str) -> Result<(), DrawError> {
+        let place = (self.x(x, 0.0) + tenths(9.0), self.y(y));
+        let style = text(SMALL, Ink::Black, HPos::Left, VPos::Center);
+        self.sheet.halo(true);
+        self.root.draw_text(label, &style, place)?;
+        self.sheet.halo(false);
         Ok(())
     }
 

@@ -39,7 +39,8 @@ Files in DIR: profile.toml, for `check` and `study`; samples.parquet, every samp
 cause; measurement.part while it runs. They appear complete, or not at all.
 
 Changed while measuring: /dev/cpu_dma_latency is held open, so that processors do not sleep; memory is locked; the \
-measuring thread has real-time priority. All of it ends with the measurement, also when it is killed.
+measuring thread has real-time priority; with --prefetchers off the registers that turn hardware prefetchers off. All of \
+it ends with the measurement, also when it is killed.
 
 Ctrl-C keeps what was measured: the files are written from the finished blocks, with a warning, and the exit status \
 is 130; the same command with --resume goes on. A second Ctrl-C ends at once; --resume goes on then, too.
@@ -100,6 +101,10 @@ struct CpmdArgs {
     /// Processors to measure on, such as 0-3,8 [default: all that this process may use]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
+    /// Hardware prefetchers while measuring: as the machine has them, or off (root, a processor
+    /// whose way to turn them off is known, the module `msr`); put back afterwards
+    #[arg(long, value_enum, default_value_t = Prefetchers::AsIs)]
+    prefetchers: Prefetchers,
     #[command(flatten)]
     scheduled: scheduled::Args,
     #[command(flatten)]
@@ -118,6 +123,15 @@ enum Method {
     Synthetic,
     /// Jobs in task sets that the engine schedules (000 §3.1)
     ScheduleSensitive,
+}
+
+/// What is done about hardware prefetchers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Prefetchers {
+    /// Nothing
+    AsIs,
+    /// They are turned off
+    Off,
 }
 
 /// Which loads are measured.
@@ -164,6 +178,7 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
         max_preemption: args.max_preemption,
         loads: args.load.list(),
         cpus: args.cpus,
+        prefetchers_off: args.prefetchers == Prefetchers::Off,
         seed: args.seed.seed,
         resume: args.resume,
         command: command::whole(),
@@ -196,6 +211,7 @@ fn run_scheduled(args: CpmdArgs) -> Result<Answer> {
         wss: args.wss,
         write_ratios: args.write_ratio,
         loads: args.load.list(),
+        prefetchers_off: args.prefetchers == Prefetchers::Off,
         seed: args.seed.seed,
         resume: args.resume,
         command: command::whole(),
