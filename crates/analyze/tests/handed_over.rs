@@ -8,7 +8,7 @@
 use analyze::Guarantee;
 use analyze::policies::{Costs, Judgment, PolicyVerdict, read_list};
 use model::assignmentfile::AssignmentFile;
-use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
+use model::profile::{Intervals, OverheadCurve, OverheadKind, OverheadPoint};
 use model::watch::Silent;
 use model::{
     Assignment, Bytes, Details, Duration, Load, Platform, Profile, Statistic, TaskSet, Timing,
@@ -35,6 +35,7 @@ fn profile(micros: u64) -> Profile {
                 average: cost,
                 maximum: cost,
                 untrimmed: None,
+                intervals: Intervals::default(),
             })
             .to_vec(),
     };

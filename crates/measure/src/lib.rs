@@ -1,8 +1,10 @@
 //! Cache delays and overheads of this machine, measured: what goes into a profile.
 
+pub mod agree;
 pub mod cpmd;
 pub mod destinations;
 pub mod disturb;
+pub mod interval;
 pub mod journal;
 pub mod keep;
 pub mod kernel;

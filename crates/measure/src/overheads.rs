@@ -8,6 +8,8 @@
 pub mod curve;
 pub mod marks;
 pub mod outliers;
+pub mod probe;
+pub mod raw;
 pub mod results;
 pub mod statements;
 pub mod tiles;

@@ -74,6 +74,7 @@ pub fn curves(samples: &[Sample], seed: u64) -> Vec<CpmdCurve> {
                 &blocks,
                 seed.wrapping_add(number),
             ),
+            maximum_interval: statistics::maximum_interval(&delays, &blocks).filter(|_| enough),
         };
         match curves.last_mut() {
             Some(curve)

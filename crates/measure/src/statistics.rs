@@ -4,6 +4,7 @@
 //! Bootstrap: percentile interval of resampled means (Efron, "Bootstrap methods: another look at
 //! the jackknife", 1979).
 
+use crate::interval;
 use model::{Delay, Duration};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -64,15 +65,7 @@ pub fn mean_interval(samples: &[Delay], blocks: &[u32], seed: u64) -> Option<(De
     if samples.len() < 2 || samples.len() != blocks.len() {
         return None;
     }
-    let mut rest = samples;
-    let groups: Vec<&[Delay]> = blocks
-        .chunk_by(|a, b| a == b)
-        .map(|block| {
-            let (group, others) = rest.split_at(block.len());
-            rest = others;
-            group
-        })
-        .collect();
+    let groups = grouped(samples, blocks);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut means: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
@@ -93,6 +86,28 @@ pub fn mean_interval(samples: &[Delay], blocks: &[u32], seed: u64) -> Option<(De
         Delay::from_nanos(round_to_i64(means[index.min(RESAMPLES - 1)]))
     };
     Some((at(0.025), at(0.975)))
+}
+
+/// The samples of each block.
+fn grouped<'a>(samples: &'a [Delay], blocks: &[u32]) -> Vec<&'a [Delay]> {
+    let mut rest = samples;
+    blocks
+        .chunk_by(|a, b| a == b)
+        .map(|block| {
+            let (group, others) = rest.split_at(block.len());
+            rest = others;
+            group
+        })
+        .collect()
+}
+
+/// The 95 % interval of the largest sample, by ranks of windows within the blocks
+/// ([`interval::largest`]); `blocks` as in [`mean_interval`]. `None` for few samples.
+pub fn maximum_interval(samples: &[Delay], blocks: &[u32]) -> Option<(Delay, Delay)> {
+    match samples.len() == blocks.len() {
+        true => interval::largest(&grouped(samples, blocks)),
+        false => None,
+    }
 }
 
 fn round_to_i64(value: f64) -> i64 {

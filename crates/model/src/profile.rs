@@ -56,6 +56,13 @@ pub struct CpmdPoint {
         skip_serializing_if = "Option::is_none"
     )]
     pub average_interval: Option<(Delay, Delay)>,
+    /// Interval of the maximum, 95 %: from ranks of windows of samples up to the maximum itself.
+    #[serde(
+        rename = "maximum_interval_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub maximum_interval: Option<(Delay, Delay)>,
 }
 
 /// CPMD as a function of working set size.
@@ -119,6 +126,51 @@ pub struct OverheadPoint {
     /// The same with outliers (002 §5.1); `None` where the source removes none or does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untrimmed: Option<Untrimmed>,
+    /// Where these figures of another measurement of the same thing lie.
+    #[serde(skip_serializing_if = "Intervals::are_none")]
+    pub intervals: Intervals,
+}
+
+/// Intervals of 95 % of the figures of a point; none where the source gives none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Intervals {
+    /// From how many groups of samples, such as task sets, they were found.
+    pub groups: u32,
+    /// Of the mean.
+    #[serde(
+        rename = "average_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub average: Option<(Duration, Duration)>,
+    /// Of the largest that is no outlier.
+    #[serde(
+        rename = "maximum_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub maximum: Option<(Duration, Duration)>,
+    /// Of the mean of all.
+    #[serde(
+        rename = "untrimmed_average_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub untrimmed_average: Option<(Duration, Duration)>,
+    /// Of the largest of all, from ranks: its upper end is that value.
+    #[serde(
+        rename = "untrimmed_maximum_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub untrimmed_maximum: Option<(Duration, Duration)>,
+}
+
+impl Intervals {
+    /// Is there none?
+    pub fn are_none(&self) -> bool {
+        *self == Intervals::default()
+    }
 }
 
 /// What outliers change in a point of an overhead curve.
@@ -502,6 +554,7 @@ mod tests {
                     average: Duration::from_micros(11),
                     maximum: Duration::from_micros(70),
                 }),
+                intervals: Intervals::default(),
             }],
         });
         // Nobody watches where no period is told.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::input::{Document, Table, Value, quoted};
 use crate::profile::{
-    CpmdCurve, CpmdPoint, OverheadCurve, OverheadPoint, Profile, Statistic, Untrimmed,
+    CpmdCurve, CpmdPoint, Intervals, OverheadCurve, OverheadPoint, Profile, Statistic, Untrimmed,
 };
 use crate::provenance::Provenance;
 use crate::time::{Delay, Duration};
@@ -36,7 +36,7 @@ const PROVENANCE_KEYS: [&str; 8] = [
     "source", "command", "time", "machine", "kernel", "seed", "warnings", "settings",
 ];
 const CPMD_KEYS: [&str; 4] = ["resumption", "load", "write_ratio", "points"];
-const CPMD_POINT_KEYS: [&str; 7] = [
+const CPMD_POINT_KEYS: [&str; 8] = [
     "wss",
     "samples",
     "average",
@@ -44,9 +44,24 @@ const CPMD_POINT_KEYS: [&str; 7] = [
     "maximum",
     "percentiles",
     "average_interval",
+    "maximum_interval",
 ];
 const OVERHEAD_KEYS: [&str; 4] = ["kind", "policy", "code", "points"];
-const OVERHEAD_POINT_KEYS: [&str; 5] = ["tasks", "samples", "average", "maximum", "untrimmed"];
+const OVERHEAD_POINT_KEYS: [&str; 6] = [
+    "tasks",
+    "samples",
+    "average",
+    "maximum",
+    "untrimmed",
+    "intervals",
+];
+const INTERVAL_KEYS: [&str; 5] = [
+    "groups",
+    "average",
+    "maximum",
+    "untrimmed_average",
+    "untrimmed_maximum",
+];
 const UNTRIMMED_KEYS: [&str; 3] = ["outliers", "average", "maximum"];
 
 /// The names of the built-in profiles.
@@ -232,25 +247,6 @@ fn cpmd_point_of(value: &Value<'_, '_>, table: &Table<'_, '_>) -> Result<CpmdPoi
         }
         percentiles.push((percent, delay.parsed()?));
     }
-    let average_interval = match table.get("average_interval") {
-        None => None,
-        Some(v) => match &v.list()?[..] {
-            [low, high] => {
-                let (low, high): (Delay, Delay) = (low.parsed()?, high.parsed()?);
-                if low > high {
-                    return Err(v
-                        .error("the interval is empty")
-                        .remedy("write the lower end first"));
-                }
-                Some((low, high))
-            }
-            _ => {
-                return Err(v
-                    .error("an interval has two ends")
-                    .remedy("write such as `[\"11us\", \"13us\"]`"));
-            }
-        },
-    };
     let point = CpmdPoint {
         wss: table.need("wss")?.parsed()?,
         samples: samples_of(table)?,
@@ -258,7 +254,8 @@ fn cpmd_point_of(value: &Value<'_, '_>, table: &Table<'_, '_>) -> Result<CpmdPoi
         deviation: parsed(table, "deviation")?,
         maximum: parsed(table, "maximum")?,
         percentiles,
-        average_interval,
+        average_interval: interval_of(table, "average_interval")?,
+        maximum_interval: interval_of(table, "maximum_interval")?,
     };
     check_statistics(value, point.average, point.maximum)?;
     Ok(point)
@@ -286,6 +283,10 @@ fn overhead_of(table: &Table<'_, '_>) -> Result<OverheadCurve> {
             untrimmed: match point_table.get("untrimmed") {
                 Some(value) => Some(untrimmed_of(&value.table()?, &value)?),
                 None => None,
+            },
+            intervals: match point_table.get("intervals") {
+                Some(value) => intervals_of(&value.table()?)?,
+                None => Intervals::default(),
             },
         };
         check_statistics(&value, average.map(Delay::from), maximum.map(Delay::from))?;
@@ -319,6 +320,44 @@ fn untrimmed_of(table: &Table<'_, '_>, value: &Value<'_, '_>) -> Result<Untrimme
     let (average, maximum) = (untrimmed.average.into(), untrimmed.maximum.into());
     check_statistics(value, Some(average), Some(maximum))?;
     Ok(untrimmed)
+}
+
+fn intervals_of(table: &Table<'_, '_>) -> Result<Intervals> {
+    table.only(&INTERVAL_KEYS)?;
+    let groups = table.need("groups")?;
+    Ok(Intervals {
+        groups: u32::try_from(groups.whole()?).map_err(|_| {
+            groups
+                .error("too many groups")
+                .remedy("give a number below 2^32")
+        })?,
+        average: interval_of(table, "average")?,
+        maximum: interval_of(table, "maximum")?,
+        untrimmed_average: interval_of(table, "untrimmed_average")?,
+        untrimmed_maximum: interval_of(table, "untrimmed_maximum")?,
+    })
+}
+
+/// Two ends, the lower one first.
+fn interval_of<T>(table: &Table<'_, '_>, key: &str) -> Result<Option<(T, T)>>
+where
+    T: std::str::FromStr<Err = Error> + PartialOrd,
+{
+    let Some(value) = table.get(key) else {
+        return Ok(None);
+    };
+    let [low, high] = &value.list()?[..] else {
+        return Err(value
+            .error("an interval has two ends")
+            .remedy("write such as `[\"11us\", \"13us\"]`"));
+    };
+    let (low, high): (T, T) = (low.parsed()?, high.parsed()?);
+    match low > high {
+        true => Err(value
+            .error("the interval is empty")
+            .remedy("write the lower end first")),
+        false => Ok(Some((low, high))),
+    }
 }
 
 fn samples_of(table: &Table<'_, '_>) -> Result<u64> {
@@ -447,9 +486,8 @@ fn write_cpmd_curve(out: &mut String, curve: &CpmdCurve) -> std::fmt::Result {
                 .collect();
             parts.push(format!("percentiles = [{}]", pairs.join(", ")));
         }
-        if let Some((low, high)) = point.average_interval {
-            parts.push(format!("average_interval = [\"{low}\", \"{high}\"]"));
-        }
+        push_interval(&mut parts, "average_interval", point.average_interval);
+        push_interval(&mut parts, "maximum_interval", point.maximum_interval);
         writeln!(out, "    {{ {} }},", parts.join(", "))?;
     }
     writeln!(out, "]")
@@ -478,6 +516,15 @@ fn write_overhead_curve(out: &mut String, curve: &OverheadCurve) -> std::fmt::Re
                 all.maximum
             ));
         }
+        let i = &point.intervals;
+        if !i.are_none() {
+            let mut ends = vec![format!("groups = {}", i.groups)];
+            push_interval(&mut ends, "average", i.average);
+            push_interval(&mut ends, "maximum", i.maximum);
+            push_interval(&mut ends, "untrimmed_average", i.untrimmed_average);
+            push_interval(&mut ends, "untrimmed_maximum", i.untrimmed_maximum);
+            parts.push(format!("intervals = {{ {} }}", ends.join(", ")));
+        }
         writeln!(out, "    {{ {} }},", parts.join(", "))?;
     }
     writeln!(out, "]")
@@ -485,6 +532,12 @@ fn write_overhead_curve(out: &mut String, curve: &OverheadCurve) -> std::fmt::Re
 
 fn push(parts: &mut Vec<String>, key: &str, value: Option<impl std::fmt::Display>) {
     parts.extend(value.map(|v| format!("{key} = \"{v}\"")));
+}
+
+fn push_interval<T: std::fmt::Display>(parts: &mut Vec<String>, key: &str, ends: Option<(T, T)>) {
+    if let Some((low, high)) = ends {
+        parts.push(format!("{key} = [\"{low}\", \"{high}\"]"));
+    }
 }
 
 fn push_samples(parts: &mut Vec<String>, samples: u64) {

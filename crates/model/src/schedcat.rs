@@ -133,6 +133,7 @@ fn import_overheads(out: &mut Profile, table: &Table, meaning: &Meaning) -> Resu
                         average: None,
                         maximum: None,
                         untrimmed: None,
+                        intervals: crate::profile::Intervals::default(),
                     },
                 );
             }
@@ -187,6 +188,7 @@ fn import_cpmd(out: &mut Profile, table: &Table, meaning: &Meaning) -> Result<Ve
                         maximum: None,
                         percentiles: Vec::new(),
                         average_interval: None,
+                        maximum_interval: None,
                     },
                 );
             }

@@ -1,7 +1,7 @@
 //! Profiles: the built-in one against the paper's text, files that read back, SchedCAT's tables,
 //! refusals.
 
-use model::profile::{Code, OverheadCurve, OverheadKind, OverheadPoint, Untrimmed};
+use model::profile::{Code, Intervals, OverheadCurve, OverheadKind, OverheadPoint, Untrimmed};
 use model::schedcat::{Meaning, export_cpmd, export_overheads, import};
 use model::{
     Bytes, CpmdCurve, CpmdPoint, Delay, Duration, Load, Profile, Provenance, Resumption, Statistic,
@@ -129,6 +129,7 @@ fn cpmd_points() -> impl Strategy<Value = Vec<CpmdPoint>> {
                     Vec::new()
                 },
                 average_interval: more.then_some((a.min(b), a.max(b))),
+                maximum_interval: (which == 0).then_some((a.min(b), a.max(b))),
             })
             .collect()
     })
@@ -146,6 +147,19 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 average: Duration::from_nanos(a),
                 maximum: Duration::from_nanos(a + b),
             }),
+            intervals: match tasks % 3 {
+                0 => Intervals::default(),
+                n => Intervals {
+                    groups: tasks,
+                    average: Some((
+                        Duration::from_nanos(a.min(b)),
+                        Duration::from_nanos(a.max(b)),
+                    )),
+                    maximum: (n == 1).then(|| (Duration::ZERO, Duration::from_nanos(a))),
+                    untrimmed_average: None,
+                    untrimmed_maximum: (n == 2).then(|| (Duration::ZERO, Duration::from_nanos(b))),
+                },
+            },
         });
     (
         "\\PC*",

@@ -18,6 +18,7 @@ fn point(
         maximum: maximum_ns.map(Delay::from_nanos),
         percentiles: Vec::new(),
         average_interval: interval.map(|(a, b)| (Delay::from_nanos(a), Delay::from_nanos(b))),
+        maximum_interval: None,
     }
 }
 

@@ -8,7 +8,7 @@ use analyze::overheads::{
 use analyze::partition::{Fit, Order};
 use analyze::semi::processors;
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
-use model::profile::{Code, OverheadCurve, OverheadKind, OverheadPoint, Statistic};
+use model::profile::{Code, Intervals, OverheadCurve, OverheadKind, OverheadPoint, Statistic};
 use model::{Assignment, CpuId, CpuSet, Duration, Platform, Profile, Provenance};
 
 fn one_cluster(m: u32, tasks: usize) -> Assignment {
@@ -334,6 +334,7 @@ fn curves_are_read_by_policy_and_gaps_are_told() {
                 average: Some(us(average * u64::from(tasks))),
                 maximum: Some(us(100 * u64::from(tasks))),
                 untrimmed: None,
+                intervals: Intervals::default(),
             })
             .to_vec(),
     };

@@ -6,7 +6,7 @@ mod refuted;
 
 use analyze::Guarantee;
 use analyze::policies::{Answer, Costs, Judgment, Rule, read_list, suggested};
-use model::profile::{OverheadCurve, OverheadKind, OverheadPoint};
+use model::profile::{Intervals, OverheadCurve, OverheadKind, OverheadPoint};
 use model::watch::Silent;
 use model::{Bytes, Details, Duration, Load, Platform, Profile, TaskSet, Timing};
 use policy::Spec;
@@ -381,6 +381,7 @@ fn costly(platform: &str, micros: u64) -> Profile {
                 average: Some(Duration::from_micros(micros)),
                 maximum: Some(Duration::from_micros(micros)),
                 untrimmed: None,
+                intervals: Intervals::default(),
             })
             .to_vec(),
     };

@@ -5,6 +5,9 @@ use ::experiment::overheads::campaign::{self, Outcome};
 use ::experiment::overheads::plan::{Options, Plan};
 use ::measure::cpmd::PROFILE;
 use ::measure::keep;
+use ::measure::overheads::probe::Probe;
+use ::measure::overheads::raw;
+use ::measure::overheads::results::{self, Found};
 use model::watch::Watch;
 use model::{Error, Result, document, files};
 use serde::Serialize;
@@ -12,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// All curves, as a document, within the directory of the results.
 pub const RESULTS: &str = "overheads.json";
+
+/// The raw samples within that directory.
+pub const SAMPLES: &str = "overheads.parquet";
 
 /// What was measured, and where it is. JSON: as `warmset measure overheads --format json`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -23,6 +29,8 @@ pub struct Overheads {
     pub profile_path: PathBuf,
     /// All curves.
     pub results_path: PathBuf,
+    /// The raw samples.
+    pub samples_path: PathBuf,
     /// The charts.
     pub figures: Vec<PathBuf>,
 }
@@ -42,7 +50,11 @@ pub fn overheads(mut options: Options, watch: &dyn Watch) -> Result<Overheads> {
     spare_finished(&plan)?;
     let profile_path = plan.out.join(PROFILE);
     let before = keep::there(&profile_path, &machine.platform)?;
-    let (outcome, journal) = campaign::measure(&plan, &machine.platform, watch)?;
+    let campaign::Measured {
+        outcome,
+        raw,
+        journal,
+    } = campaign::measure(&plan, &machine.platform, watch)?;
     let profile = outcome.profile(&machine.platform);
     let profile = match before {
         Some(before) => keep::cache_delays(profile, before),
@@ -51,6 +63,8 @@ pub fn overheads(mut options: Options, watch: &dyn Watch) -> Result<Overheads> {
     files::write(&profile_path, model::profilefile::to_toml(&profile))?;
     let results_path = plan.out.join(RESULTS);
     files::write(&results_path, document::pretty(&outcome)?)?;
+    let samples_path = plan.out.join(SAMPLES);
+    raw::write(&samples_path, &raw, &about(&outcome))?;
     let mut figures = Vec::new();
     for (name, figure) in charts::figures(&outcome)? {
         let path = plan.out.join(name);
@@ -65,7 +79,62 @@ pub fn overheads(mut options: Options, watch: &dyn Watch) -> Result<Overheads> {
         outcome,
         profile_path,
         results_path,
+        samples_path,
         figures,
+    })
+}
+
+/// What the file of samples says of where they come from.
+fn about(outcome: &Outcome) -> Vec<(String, String)> {
+    let from = &outcome.provenance;
+    let seed = from.seed.map(|seed| seed.to_string()).unwrap_or_default();
+    let named = [
+        ("source", &from.source),
+        ("command", &from.command),
+        ("time", &from.time),
+        ("machine", &from.machine),
+        ("kernel", &from.kernel),
+        ("seed", &seed),
+    ];
+    let settings = from.settings.iter().map(|(k, v)| (k.clone(), v.clone()));
+    named
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .chain(settings)
+        .collect()
+}
+
+/// What samples say that were kept. JSON: as `warmset measure overheads --samples FILE --format
+/// json`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Read {
+    /// How many samples there are.
+    pub samples: u64,
+    /// How many more there were, which were counted alone.
+    pub left_out: u64,
+    /// How long an event takes that the kernel records, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
+    /// How many runs.
+    pub runs: u64,
+    /// Curves by policy, utilizations, overhead and code.
+    pub curves: Vec<Found>,
+}
+
+/// Makes the curves again from the samples that a measurement kept.
+///
+/// # Errors
+/// The file is not there, or holds no such samples.
+pub fn of_samples(path: &Path) -> Result<Read> {
+    let raw = raw::read(path)?;
+    let runs: Vec<_> = raw.runs.iter().map(|r| (r.of.clone(), &r.record)).collect();
+    let costs = raw.runs.iter().flat_map(|run| &run.record.costs);
+    Ok(Read {
+        samples: costs.map(|(_, taken)| taken.whole.len() as u64).sum(),
+        left_out: raw.left_out(),
+        probe: raw.probe,
+        runs: raw.runs.len() as u64,
+        curves: results::curves(&runs, raw.blind, raw.probe.as_ref()),
     })
 }
 

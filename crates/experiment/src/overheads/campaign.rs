@@ -4,9 +4,12 @@
 //! the journal, so that it can go on.
 
 use super::plan::{Header, Plan, Run};
+use super::probing;
 use super::run::{Looks, Seen, calibrate_walk, run};
 use analyze::assign::{self, How, Refusal};
 use measure::journal::Journal;
+use measure::overheads::probe::Probe;
+use measure::overheads::raw::{self, Raw};
 use measure::overheads::results::{self, Found, Origin, Record};
 use measure::overheads::statements::{self, Statement};
 use measure::overheads::tiles::Disturbance;
@@ -50,6 +53,11 @@ pub struct Outcome {
     pub cut: u32,
     /// Samples that do not count, by cause.
     pub discards: BTreeMap<Disturbance, u64>,
+    /// Samples that are not among the raw ones, though nothing disturbed them: they are counted.
+    pub left_out: u64,
+    /// How long an event takes that the kernel records; none where nothing is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
     /// Comings of dispatchers that the kernel did not record; they count since the waking.
     pub unseen: u64,
     /// Why nothing was seen of the kernel, if it is so.
@@ -90,12 +98,23 @@ impl Outcome {
     }
 }
 
+/// What a measurement gave.
+#[derive(Debug)]
+pub struct Measured {
+    /// What was found.
+    pub outcome: Outcome,
+    /// The samples behind it.
+    pub raw: Raw,
+    /// To be removed when both are written.
+    pub journal: Journal,
+}
+
 /// Runs what the plan says.
 ///
 /// # Errors
 /// As [`run`]; a journal that does not fit; the directory cannot be written; stopped before the
 /// first run was done.
-pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<(Outcome, Journal)> {
+pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Measured> {
     let looks = Looks::here();
     let kernel = system::kernel();
     let header = Header::of(plan, platform, &kernel, looks.blind.clone());
@@ -128,6 +147,10 @@ pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<(O
         plan.length,
         about(plan.expected(runs.len() - records.len()))
     ));
+    let probe = match looks.blind {
+        None => probing::measure()?,
+        Some(_) => None,
+    };
     let session = Session {
         plan,
         platform,
@@ -157,7 +180,32 @@ pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<(O
         return Err(Error::new("stopped before the first run was done")
             .remedy("nothing was kept; begin again"));
     }
-    Ok((together(plan, platform, &looks, &records, kernel), journal))
+    let raw = raw(plan, records, looks.blind.is_some(), probe);
+    Ok(Measured {
+        outcome: together(plan, platform, &looks, &raw, kernel),
+        raw,
+        journal,
+    })
+}
+
+/// The records with what they are of.
+fn raw(plan: &Plan, records: Vec<Record>, blind: bool, probe: Option<Probe>) -> Raw {
+    let runs = plan.runs().into_iter().zip(records);
+    let runs = runs.map(|(run, record)| raw::Run {
+        of: Origin {
+            policy: plan.policies[run.policy].clone(),
+            utilization: run.size.utilization,
+            scaled: run.size.scaled,
+            tasks: run.size.tasks,
+        },
+        set: run.set,
+        record,
+    });
+    Raw {
+        runs: runs.collect(),
+        blind,
+        probe,
+    }
 }
 
 /// In seconds or minutes, rounded up.
@@ -220,7 +268,11 @@ fn record(of: &Run, seen: &Seen) -> Record {
         (n, _) => Some(format!("{n} events were lost")),
     };
     let record = match apart {
-        None => Record::of(seen.tiles.values().map(Vec::as_slice), &seen.calls),
+        None => Record::of(
+            seen.tiles.iter().map(|(cpu, tiles)| (*cpu, &tiles[..])),
+            &seen.calls,
+            &seen.events,
+        ),
         Some(_) => Record::default(),
     };
     Record {
@@ -232,50 +284,44 @@ fn record(of: &Run, seen: &Seen) -> Record {
     }
 }
 
-fn together(
-    plan: &Plan,
-    platform: &Platform,
-    looks: &Looks,
-    records: &[Record],
-    kernel: String,
-) -> Outcome {
-    let runs = plan.runs();
-    let of = |run: &Run| Origin {
-        policy: plan.policies[run.policy].clone(),
-        utilization: run.size.utilization,
-        scaled: run.size.scaled,
-        tasks: run.size.tasks,
-    };
-    let origins: Vec<(Origin, &Record)> = runs.iter().map(of).zip(records).collect();
-    let curves = results::curves(&origins, looks.blind.is_some());
-    let apart = runs.iter().zip(records).filter_map(|(run, record)| {
+fn together(plan: &Plan, platform: &Platform, looks: &Looks, raw: &Raw, kernel: String) -> Outcome {
+    let all = plan.runs().len();
+    let records = || raw.runs.iter().map(|run| &run.record);
+    let origins: Vec<(Origin, &Record)> = raw
+        .runs
+        .iter()
+        .map(|run| (run.of.clone(), &run.record))
+        .collect();
+    let curves = results::curves(&origins, raw.blind, raw.probe.as_ref());
+    let apart = raw.runs.iter().filter_map(|run| {
         Some(Apart {
-            policy: plan.policies[run.policy].clone(),
-            tasks: run.size.tasks,
+            policy: run.of.policy.clone(),
+            tasks: run.of.tasks,
             set: run.set,
-            why: record.apart.clone()?,
+            why: run.record.apart.clone()?,
         })
     });
     let mut discards: BTreeMap<Disturbance, u64> = BTreeMap::new();
-    for (cause, count) in records.iter().flat_map(|record| &record.discards) {
+    for (cause, count) in records().flat_map(|record| &record.discards) {
         *discards.entry(*cause).or_default() += count;
     }
-    let all: Vec<&Record> = records.iter().collect();
+    let done = raw.runs.len();
     let mut outcome = Outcome {
         policies: plan.policies.clone(),
         length: plan.length,
         statements: statements::all(&curves),
         curves,
-        tick_period: results::tick_period(&all),
-        runs: records.len() as u32,
+        tick_period: results::tick_period(&records().collect::<Vec<_>>()),
+        runs: done as u32,
         apart: apart.collect(),
-        cut: records.iter().filter(|record| record.cut).count() as u32,
+        cut: records().filter(|record| record.cut).count() as u32,
         discards,
-        unseen: records.iter().map(|record| record.unseen).sum(),
+        left_out: raw.left_out(),
+        probe: raw.probe,
+        unseen: records().map(|record| record.unseen).sum(),
         blind: looks.blind.clone(),
         provenance: Provenance::default(),
-        interrupted: (records.len() < runs.len())
-            .then_some((records.len() as u32, runs.len() as u32)),
+        interrupted: (done < all).then_some((done as u32, all as u32)),
     };
     outcome.provenance = provenance(plan, platform, &outcome, kernel);
     outcome
@@ -313,6 +359,16 @@ fn provenance(plan: &Plan, platform: &Platform, outcome: &Outcome, kernel: Strin
          them (002 §5.1)"
             .to_owned(),
     );
+    if let Some(probe) = &outcome.probe {
+        tell(
+            "what measuring adds",
+            format!(
+                "an event of the kernel takes {}; subtracted where the events within an overhead \
+                 take 5 % of it or more",
+                probe.words()
+            ),
+        );
+    }
     tell(
         "samples that do not count",
         match outcome.discards.is_empty() {
@@ -384,7 +440,8 @@ mod tests {
             .collect();
         let looks = Looks::seeing();
         let platform = Platform::symmetric(2);
-        let outcome = together(&plan, &platform, &looks, &records, String::new());
+        let raw = raw(&plan, records, false, None);
+        let outcome = together(&plan, &platform, &looks, &raw, String::new());
         let apart: Vec<_> = outcome
             .apart
             .iter()
@@ -408,7 +465,8 @@ mod tests {
             .map(|of| record(of, &seen(1_000)))
             .collect();
         let platform = Platform::symmetric(2);
-        let outcome = together(&plan, &platform, &Looks::seeing(), &records, String::new());
+        let raw = raw(&plan, records, false, None);
+        let outcome = together(&plan, &platform, &Looks::seeing(), &raw, String::new());
         assert_eq!(outcome.interrupted, Some((10, 72)));
     }
 }

@@ -207,7 +207,7 @@ impl Header {
     /// Of a plan on a platform.
     pub fn of(plan: &Plan, platform: &Platform, kernel: &str, blind: Option<String>) -> Self {
         Header {
-            version: 1,
+            version: 2,
             // Where the results go and how they were asked for may differ.
             plan: Plan {
                 out: PathBuf::new(),

@@ -62,6 +62,8 @@ impl Looks {
 pub struct Seen {
     /// By processor, in the order in which they ended.
     pub tiles: BTreeMap<CpuId, Vec<Tile>>,
+    /// When the kernel recorded events on each processor, in the order of time.
+    pub events: BTreeMap<CpuId, Vec<u64>>,
     /// From telling a thread on another processor to begin to its first instruction, in
     /// nanoseconds.
     pub calls: Vec<u32>,
@@ -176,6 +178,13 @@ fn cut(own: Own, recorded: Option<Recorded>, outcome: Outcome, tick: Option<i64>
     };
     // Threads are ordinary ones again when the run is over, and their switches are not recorded.
     let end = end.min(outcome.origin + outcome.end.nanos());
+    let mut events: BTreeMap<CpuId, Vec<u64>> = BTreeMap::new();
+    for record in &recorded.all {
+        events
+            .entry(CpuId(record.cpu))
+            .or_default()
+            .push(record.time);
+    }
     all.extend(recorded.all.iter().filter_map(|record| {
         let (cpu, mark) = marks::mark(record, &threads, tick)?;
         Some((record.time, cpu, mark))
@@ -199,6 +208,7 @@ fn cut(own: Own, recorded: Option<Recorded>, outcome: Outcome, tick: Option<i64>
             .into_iter()
             .map(|(cpu, t)| (cpu, t.tiles().to_vec()))
             .collect(),
+        events,
         calls: outcome.calls,
         lost: outcome.lost + recorded.lost,
         cut: recorded.cut,

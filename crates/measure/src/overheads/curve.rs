@@ -3,8 +3,9 @@
 
 use super::outliers::Fences;
 use super::trend::Trend;
+use crate::interval;
 use model::Duration;
-use model::profile::{OverheadPoint, Untrimmed};
+use model::profile::{Intervals, OverheadPoint, Untrimmed};
 use serde::Serialize;
 
 /// A size with fewer samples has no point: its largest would be compared with those of sizes that
@@ -63,6 +64,105 @@ pub struct Point {
     pub untrimmed_average_ns: u64,
     /// The largest of all.
     pub untrimmed_maximum_ns: u64,
+    /// Where these figures of another measurement of the same thing lie.
+    #[serde(flatten)]
+    pub intervals: Ends,
+}
+
+/// Intervals of 95 % of the figures of a point ([`interval`]), in nanoseconds; none where there are
+/// too few samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Ends {
+    /// How many groups of samples they were found from: task sets, or parts of a single one.
+    pub groups: u32,
+    /// Of the mean without outliers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub average_interval_ns: Option<(u64, u64)>,
+    /// Of the largest that is no outlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum_interval_ns: Option<(u64, u64)>,
+    /// Of the mean of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrimmed_average_interval_ns: Option<(u64, u64)>,
+    /// Of the largest of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrimmed_maximum_interval_ns: Option<(u64, u64)>,
+}
+
+impl Ends {
+    /// Wider by so much on either side.
+    fn wider(self, by: u64) -> Ends {
+        let wider = |ends: Option<(u64, u64)>| {
+            let (low, high) = ends?;
+            Some((low.saturating_sub(by), high.saturating_add(by)))
+        };
+        Ends {
+            groups: self.groups,
+            average_interval_ns: wider(self.average_interval_ns),
+            maximum_interval_ns: wider(self.maximum_interval_ns),
+            untrimmed_average_interval_ns: wider(self.untrimmed_average_interval_ns),
+            untrimmed_maximum_interval_ns: wider(self.untrimmed_maximum_interval_ns),
+        }
+    }
+
+    /// Of the samples of a point, by set.
+    fn of(sets: &[&[u32]]) -> Ends {
+        let mut groups: Vec<&[u32]> = sets.iter().copied().filter(|s| !s.is_empty()).collect();
+        if let [one] = groups[..] {
+            groups = one.chunks(one.len().div_ceil(interval::PARTS)).collect();
+        }
+        let all = Figures::of(&groups.concat());
+        let others: Vec<Option<Figures>> = (0..groups.len())
+            .map(|left_out| {
+                let others = groups.iter().enumerate().filter(|(g, _)| *g != left_out);
+                let others: Vec<&[u32]> = others.map(|(_, group)| *group).collect();
+                Figures::of(&others.concat())
+            })
+            .collect();
+        let (Some(all), Some(others)) = (all, others.into_iter().collect::<Option<Vec<_>>>())
+        else {
+            return Ends::default();
+        };
+        let of = |figure: fn(&Figures) -> u64| {
+            interval::jackknife(figure(&all), others.len(), |group| figure(&others[group]))
+        };
+        let largest = interval::largest(sets);
+        Ends {
+            groups: others.len() as u32,
+            average_interval_ns: of(|f| f.average),
+            maximum_interval_ns: of(|f| f.maximum),
+            untrimmed_average_interval_ns: of(|f| f.untrimmed_average),
+            untrimmed_maximum_interval_ns: largest.map(|(low, high)| (low.into(), high.into())),
+        }
+    }
+}
+
+/// The figures of some samples, in nanoseconds.
+struct Figures {
+    trimmed: Vec<u32>,
+    fences: Fences,
+    average: u64,
+    maximum: u64,
+    untrimmed_average: u64,
+}
+
+impl Figures {
+    /// `None` for too few samples to have quartiles.
+    fn of(samples: &[u32]) -> Option<Figures> {
+        let fences = Fences::of(samples)?;
+        let trimmed: Vec<u32> = samples
+            .iter()
+            .copied()
+            .filter(|s| fences.hold(*s))
+            .collect();
+        Some(Figures {
+            average: mean(&trimmed),
+            maximum: largest(&trimmed),
+            untrimmed_average: mean(samples),
+            fences,
+            trimmed,
+        })
+    }
 }
 
 /// An overhead by number of tasks.
@@ -93,29 +193,26 @@ impl Curve {
         for size in kept {
             let sets = size.first(count);
             let all = sets.concat();
-            let Some(fences) = Fences::of(&all) else {
+            let Some(figures) = Figures::of(&all) else {
                 continue;
             };
-            let within = |samples: &[u32]| -> Vec<u32> {
-                let kept = samples.iter().filter(|sample| fences.hold(**sample));
-                kept.copied().collect()
-            };
-            for set in sets {
-                let set = within(set);
+            for set in &sets {
+                let kept = set.iter().filter(|sample| figures.fences.hold(**sample));
+                let set: Vec<u32> = kept.copied().collect();
                 if !set.is_empty() {
                     averages.push((size.tasks, mean(&set)));
                     maxima.push((size.tasks, largest(&set)));
                 }
             }
-            let trimmed = within(&all);
             points.push(Point {
                 tasks: size.tasks,
                 samples: all.len() as u64,
-                outliers: (all.len() - trimmed.len()) as u64,
-                average_ns: mean(&trimmed),
-                maximum_ns: largest(&trimmed),
-                untrimmed_average_ns: mean(&all),
+                outliers: (all.len() - figures.trimmed.len()) as u64,
+                average_ns: figures.average,
+                maximum_ns: figures.maximum,
+                untrimmed_average_ns: figures.untrimmed_average,
                 untrimmed_maximum_ns: largest(&all),
+                intervals: Ends::of(&sets),
             });
         }
         Curve {
@@ -129,15 +226,45 @@ impl Curve {
         }
     }
 
+    /// The same with intervals that are wider by so many nanoseconds on either side: its samples are
+    /// all uncertain by as much.
+    pub fn wider(mut self, by: u64) -> Curve {
+        for point in &mut self.points {
+            point.intervals = point.intervals.wider(by);
+        }
+        self
+    }
+
     /// Upper bounds for a profile, which interpolates between points: where a rise is conclusive,
-    /// each point as large as the largest up to it; else the largest of all everywhere.
+    /// each point as large as the largest up to it; else the largest of all everywhere. Where means
+    /// do not rise and largest values do, the mean of all may exceed the largest of few tasks: no
+    /// bound of the largest is below that of the mean.
     pub fn upper(&self) -> Vec<OverheadPoint> {
         let averages = bounds(&self.points, |p| p.average_ns, self.average.rises);
         let maxima = bounds(&self.points, |p| p.maximum_ns, self.maximum.rises);
+        let maxima = maxima.into_iter().zip(&averages).map(|(m, a)| m.max(*a));
+        let maxima: Vec<u64> = maxima.collect();
+        // What bounds the figures bounds the ends of their intervals as well.
+        let average_ends = ends(
+            &self.points,
+            |p| p.intervals.average_interval_ns,
+            self.average.rises,
+        );
+        let maximum_ends = ends(
+            &self.points,
+            |p| p.intervals.maximum_interval_ns,
+            self.maximum.rises,
+        );
+        let maximum_ends = maximum_ends.iter().zip(&average_ends).map(|(of, average)| {
+            let ((low, high), least) = ((*of)?, (*average)?);
+            Some((low.max(least.0), high.max(least.1)))
+        });
+        let maximum_ends: Vec<_> = maximum_ends.collect();
         let bounds = averages.into_iter().zip(maxima);
-        let points = self.points.iter().zip(bounds);
+        let ends = average_ends.into_iter().zip(maximum_ends);
+        let points = self.points.iter().zip(bounds.zip(ends));
         points
-            .map(|(point, (average, maximum))| OverheadPoint {
+            .map(|(point, ((average, maximum), ends))| OverheadPoint {
                 tasks: point.tasks,
                 samples: point.samples - point.outliers,
                 average: Some(Duration::from_nanos(average)),
@@ -147,13 +274,41 @@ impl Curve {
                     average: Duration::from_nanos(point.untrimmed_average_ns),
                     maximum: Duration::from_nanos(point.untrimmed_maximum_ns),
                 }),
+                intervals: Intervals {
+                    groups: point.intervals.groups,
+                    average: ends.0,
+                    maximum: ends.1,
+                    untrimmed_average: times(point.intervals.untrimmed_average_interval_ns),
+                    untrimmed_maximum: times(point.intervals.untrimmed_maximum_interval_ns),
+                },
             })
             .collect()
     }
 }
 
-fn bounds(points: &[Point], of: fn(&Point) -> u64, rises: bool) -> Vec<u64> {
-    let all = points.iter().map(of).max().unwrap_or(0);
+fn times(ends: Option<(u64, u64)>) -> Option<(Duration, Duration)> {
+    ends.map(|(low, high)| (Duration::from_nanos(low), Duration::from_nanos(high)))
+}
+
+/// The interval of each bound; none where a point has none.
+fn ends(
+    points: &[Point],
+    of: fn(&Point) -> Option<(u64, u64)>,
+    rises: bool,
+) -> Vec<Option<(Duration, Duration)>> {
+    if points.iter().any(|point| of(point).is_none()) {
+        return vec![None; points.len()];
+    }
+    let low = bounds(points, |p| of(p).map_or(0, |ends| ends.0), rises);
+    let high = bounds(points, |p| of(p).map_or(0, |ends| ends.1), rises);
+    low.into_iter()
+        .zip(high)
+        .map(|ends| times(Some(ends)))
+        .collect()
+}
+
+fn bounds(points: &[Point], of: impl Fn(&Point) -> u64, rises: bool) -> Vec<u64> {
+    let all = points.iter().map(&of).max().unwrap_or(0);
     let mut largest = 0;
     points
         .iter()
@@ -260,6 +415,51 @@ mod tests {
         assert_eq!(upper, [14, 24, 24, 34, 44, 44, 54, 64, 74, 84]);
     }
 
+    /// Means jump up and down, largest values rise: the mean of all stays below every largest one.
+    #[test]
+    fn no_largest_value_is_below_the_mean() {
+        let of = |n: u32| -> Vec<u32> {
+            let (mean, spread) = (if n == 2 { 900 } else { 500 }, 40 * n);
+            (0..960).map(|i| mean - spread / 2 + i % spread).collect()
+        };
+        let sizes: Vec<Size> = (1..=12).map(|n| size(n, &[&of(n)])).collect();
+        let curve = Curve::of(&sizes);
+        assert!(curve.maximum.rises && !curve.average.rises);
+        assert!(curve.points[0].maximum_ns < curve.points[1].average_ns);
+        assert!(curve.upper().iter().all(|p| p.average <= p.maximum));
+        let first = &curve.upper()[0];
+        let (low, high) = first.intervals.maximum.unwrap();
+        assert!(low <= first.maximum.unwrap() && first.maximum.unwrap() <= high);
+    }
+
+    /// Two figures that are made of the same draws, set by set.
+    #[test]
+    fn intervals_come_from_how_much_sets_differ() {
+        let (low, high) = (around(100, 150), around(200, 150));
+        let alike = Curve::of(&[size(4, &[&low, &low, &low])]);
+        let apart = Curve::of(&[size(4, &[&low, &high, &low])]);
+        let width = |curve: &Curve| {
+            let ends = curve.points[0].intervals;
+            assert_eq!(ends.groups, 3);
+            let (low, high) = ends.untrimmed_average_interval_ns.unwrap();
+            high - low
+        };
+        assert_eq!(width(&alike), 0);
+        // Means of 6768, 6868 and 6768: a standard error of 33, times 4.303, both ways.
+        assert!(width(&apart).abs_diff(287) <= 4, "{}", width(&apart));
+        // A single set is cut into ten parts.
+        let single = Curve::of(&[size(4, &[&low])]);
+        assert_eq!(single.points[0].intervals.groups, 10);
+        for curve in [alike, apart, single] {
+            for (point, bound) in curve.points.iter().zip(curve.upper()) {
+                let (low, high) = bound.intervals.maximum.unwrap();
+                assert!(low <= bound.maximum.unwrap() && bound.maximum.unwrap() <= high);
+                let most = point.intervals.untrimmed_maximum_interval_ns.unwrap();
+                assert_eq!(most.1, 1_000_000);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn a_bound_holds_what_was_kept_and_never_falls(
@@ -280,6 +480,15 @@ mod tests {
                 prop_assert!(bound.average.unwrap().nanos() >= point.average_ns);
                 prop_assert!(point.maximum_ns <= point.untrimmed_maximum_ns);
                 prop_assert_eq!(point.samples, curve.points[0].samples);
+                prop_assert!(bound.average <= bound.maximum);
+                for (value, ends) in [
+                    (bound.average, bound.intervals.average),
+                    (bound.maximum, bound.intervals.maximum),
+                    (bound.untrimmed.map(|u| u.average), bound.intervals.untrimmed_average),
+                    (bound.untrimmed.map(|u| u.maximum), bound.intervals.untrimmed_maximum),
+                ] {
+                    prop_assert!(ends.is_none_or(|(low, high)| Some(low) <= value && value <= Some(high)));
+                }
             }
             prop_assert!(upper.is_sorted_by_key(|point| point.maximum));
             prop_assert!(upper.is_sorted_by_key(|point| point.average));

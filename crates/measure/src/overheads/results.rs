@@ -1,9 +1,10 @@
 //! What runs of many task sets say together: curves by policy, overhead and part of the code.
 
 use super::curve::{Curve, Size};
+use super::probe::{Added, Probe};
 use super::tiles::{Cost, Disturbance, Tile};
-use model::profile::{OverheadCurve, OverheadPoint, Untrimmed};
-use model::{Code, Duration, OverheadKind};
+use model::profile::{Intervals, OverheadCurve, OverheadPoint, Untrimmed};
+use model::{Code, CpuId, Duration, OverheadKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +40,16 @@ pub struct Taken {
     /// The engine's part of each, by its own account; empty where it takes no part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<u32>,
+    /// The processor of each; empty where it is between two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// When each began, in nanoseconds after the sample before it; the first after the first sample
+    /// of the run. Empty where it is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begun: Vec<u64>,
+    /// How many events the kernel recorded within each; empty where it is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<u32>,
     /// How many there were, those beyond [`KEPT`] too.
     pub seen: u64,
     /// The largest of all.
@@ -46,7 +57,9 @@ pub struct Taken {
 }
 
 impl Taken {
-    fn add(&mut self, whole: u64, own: Option<u64>) {
+    /// Adds a sample; `at`: its processor, how long after the one before it began, and how many
+    /// events were recorded within.
+    fn add(&mut self, whole: u64, own: Option<u64>, at: Option<(CpuId, u64, u32)>) {
         let short = |time: u64| u32::try_from(time).unwrap_or(u32::MAX);
         let whole = short(whole);
         self.seen += 1;
@@ -54,6 +67,11 @@ impl Taken {
         if self.whole.len() < KEPT {
             self.whole.push(whole);
             self.own.extend(own.map(short));
+            if let Some((cpu, after, events)) = at {
+                self.cpus.push(cpu.0);
+                self.begun.push(after);
+                self.events.push(events);
+            }
         }
     }
 }
@@ -81,27 +99,40 @@ pub struct Record {
 
 impl Record {
     /// Of the tiles of each processor, and the latencies of interrupts between them in nanoseconds.
-    pub fn of<'a>(tiles: impl Iterator<Item = &'a [Tile]>, calls: &[u32]) -> Self {
+    /// `events`: when events were recorded on each processor, in the order of time.
+    pub fn of<'a>(
+        tiles: impl Iterator<Item = (CpuId, &'a [Tile])>,
+        calls: &[u32],
+        events: &BTreeMap<CpuId, Vec<u64>>,
+    ) -> Self {
         let mut costs: BTreeMap<Cost, Taken> = BTreeMap::new();
         let mut discards: BTreeMap<Disturbance, u64> = BTreeMap::new();
         let mut gaps = Vec::new();
-        for tiles in tiles {
-            for tile in tiles {
-                match tile.disturbed {
-                    Some(cause) => *discards.entry(cause).or_default() += 1,
-                    None => costs
-                        .entry(tile.cost)
-                        .or_default()
-                        .add(tile.whole, tile.own),
-                }
-            }
+        let mut all: Vec<(CpuId, &Tile)> = Vec::new();
+        for (cpu, tiles) in tiles {
+            all.extend(tiles.iter().map(|tile| (cpu, tile)));
             let ticks = tiles.iter().filter(|tile| tile.cost == TICK);
             let ticks: Vec<u64> = ticks.map(|tile| tile.begun).collect();
             gaps.extend(ticks.windows(2).map(|pair| pair[1].saturating_sub(pair[0])));
         }
+        // Processors alike: what is kept are the first ones.
+        all.sort_by_key(|(_, tile)| tile.begun);
+        let first = all.first().map_or(0, |(_, tile)| tile.begun);
+        let mut before: BTreeMap<Cost, u64> = BTreeMap::new();
+        for (cpu, tile) in all {
+            if let Some(cause) = tile.disturbed {
+                *discards.entry(cause).or_default() += 1;
+                continue;
+            }
+            let before = before.entry(tile.cost).or_insert(first);
+            let after = tile.begun - std::mem::replace(before, tile.begun);
+            let taken = costs.entry(tile.cost).or_default();
+            let within = events.get(&cpu).map_or(0, |times| within(times, tile));
+            taken.add(tile.whole, tile.own, Some((cpu, after, within)));
+        }
         for call in calls {
             let latency = costs.entry(Cost::Charged(OverheadKind::IpiLatency));
-            latency.or_default().add(u64::from(*call), None);
+            latency.or_default().add(u64::from(*call), None, None);
         }
         Record {
             costs: costs.into_iter().collect(),
@@ -110,6 +141,14 @@ impl Record {
             ..Record::default()
         }
     }
+}
+
+/// How many of the events were recorded within a tile. The one that ends it is written after its
+/// time was taken.
+fn within(times: &[u64], tile: &Tile) -> u32 {
+    let until = |end: u64| times.partition_point(|time| *time < end);
+    let count = until(tile.begun.saturating_add(tile.whole)) - until(tile.begun);
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 const TICK: Cost = Cost::Charged(OverheadKind::Tick);
@@ -168,12 +207,16 @@ pub struct Found {
     pub seen: u64,
     /// The largest of all, in nanoseconds.
     pub largest_ns: u64,
+    /// What measuring added; none where it is not known, and of the engine's own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<Added>,
     /// By number of tasks.
     pub curve: Curve,
 }
 
-/// Curves of all that was measured; `blind`: nothing was seen of the kernel.
-pub fn curves(runs: &[(Origin, &Record)], blind: bool) -> Vec<Found> {
+/// Curves of all that was measured; `blind`: nothing was seen of the kernel. `probe`: how long an
+/// event takes that is recorded, which is subtracted where it matters.
+pub fn curves(runs: &[(Origin, &Record)], blind: bool, probe: Option<&Probe>) -> Vec<Found> {
     let groups: BTreeSet<(&str, Utilization, bool)> = runs
         .iter()
         .map(|(of, _)| (of.policy.as_str(), of.utilization, of.scaled))
@@ -190,14 +233,32 @@ pub fn curves(runs: &[(Origin, &Record)], blind: bool) -> Vec<Found> {
             .flat_map(|(_, record)| record.costs.iter().map(|(cost, _)| *cost))
             .collect();
         for cost in costs {
+            let taken = || {
+                runs().filter_map(move |(_, record)| {
+                    let (_, taken) = record.costs.iter().find(|(c, _)| *c == cost)?;
+                    Some(taken)
+                })
+            };
             for code in Code::ALL {
+                let added = probe
+                    .filter(|_| code != Code::Own && !blind)
+                    .and_then(|probe| {
+                        let samples = taken().flat_map(|t| t.whole.iter().zip(&t.events));
+                        probe.added(samples.map(|(whole, events)| (*whole, *events)))
+                    });
+                let subtracted = probe.filter(|_| added.is_some_and(|added| added.subtracted));
                 let mut sizes: BTreeMap<u32, Size> = BTreeMap::new();
                 let (mut seen, mut largest) = (0, 0);
                 for (of, record) in runs() {
                     let Some((_, taken)) = record.costs.iter().find(|(c, _)| *c == cost) else {
                         continue;
                     };
-                    let samples = part(taken, cost, code, blind);
+                    let mut samples = part(taken, cost, code, blind);
+                    if let Some(probe) = subtracted {
+                        for (sample, events) in samples.iter_mut().zip(&taken.events) {
+                            *sample = sample.saturating_sub(probe.of_events(*events));
+                        }
+                    }
                     if samples.is_empty() {
                         continue;
                     }
@@ -225,7 +286,8 @@ pub fn curves(runs: &[(Origin, &Record)], blind: bool) -> Vec<Found> {
                     code,
                     seen,
                     largest_ns: largest,
-                    curve: Curve::of(&sizes),
+                    curve: Curve::of(&sizes).wider(added.map_or(0, |added| added.doubt())),
+                    added,
                 });
             }
         }
@@ -298,7 +360,26 @@ fn larger(a: &OverheadPoint, b: &OverheadPoint) -> OverheadPoint {
             }),
             (one, other) => one.or(other),
         },
+        intervals: {
+            let (a, b) = (&a.intervals, &b.intervals);
+            Intervals {
+                groups: a.groups.min(b.groups),
+                average: later(a.average, b.average),
+                maximum: later(a.maximum, b.maximum),
+                untrimmed_average: later(a.untrimmed_average, b.untrimmed_average),
+                untrimmed_maximum: later(a.untrimmed_maximum, b.untrimmed_maximum),
+            }
+        },
     }
+}
+
+/// The interval of the larger of two figures; none where one of them has none.
+fn later(
+    a: Option<(Duration, Duration)>,
+    b: Option<(Duration, Duration)>,
+) -> Option<(Duration, Duration)> {
+    let ((low, high), (other_low, other_high)) = (a?, b?);
+    Some((low.max(other_low), high.max(other_high)))
 }
 
 /// The time between two ticks that most runs saw.
@@ -338,7 +419,11 @@ mod tests {
     /// A run in which a release takes 30 ns, 20 of them in the engine.
     fn record(whole: u64) -> Record {
         let tiles = vec![tile(RELEASE, 0, whole, Some(20)); 120];
-        Record::of([&tiles[..]].into_iter(), &[7; 100])
+        Record::of(
+            [(CpuId(0), &tiles[..])].into_iter(),
+            &[7; 100],
+            &BTreeMap::new(),
+        )
     }
 
     #[test]
@@ -346,7 +431,11 @@ mod tests {
         let mut tiles = vec![tile(RELEASE, 0, 9, Some(4)); KEPT + 1];
         tiles[KEPT].whole = 99;
         tiles[3].disturbed = Some(Disturbance::Interrupt);
-        let record = Record::of([&tiles[..], &tiles[..2]].into_iter(), &[5]);
+        let record = Record::of(
+            [(CpuId(0), &tiles[..]), (CpuId(1), &tiles[..2])].into_iter(),
+            &[5],
+            &BTreeMap::new(),
+        );
         assert_eq!(record.discards, [(Disturbance::Interrupt, 1)]);
         let (cost, release) = &record.costs[0];
         assert_eq!(
@@ -382,22 +471,91 @@ mod tests {
         let mut times: Vec<u64> = (0..40).map(|n| n * 4_000 + n % 7).collect();
         times.remove(20);
         let regular = ticks(&times);
-        let record = Record::of([&regular[..]].into_iter(), &[]);
+        let record = Record::of(
+            [(CpuId(0), &regular[..])].into_iter(),
+            &[],
+            &BTreeMap::new(),
+        );
         assert_eq!(record.tick_period, Some(4_000_000));
         let others: Vec<u64> = (0..40).map(|n| n * n * 1_000).collect();
         let irregular = ticks(&others);
         assert_eq!(
-            Record::of([&irregular[..]].into_iter(), &[]).tick_period,
+            Record::of(
+                [(CpuId(0), &irregular[..])].into_iter(),
+                &[],
+                &BTreeMap::new()
+            )
+            .tick_period,
             None
         );
         assert_eq!(tick_period(&[&record]), Some(Duration::from_millis(4)));
         assert_eq!(tick_period(&[]), None);
     }
 
+    /// Releases that take 2000 to 2100 ns by themselves and longer by 100 ns for each event that is
+    /// recorded within; beside them ticks of 20 us, which hardly change.
+    fn probed(run: u64) -> (Record, u64) {
+        let (mut tiles, mut times, mut sum) = (Vec::new(), Vec::new(), 0);
+        for n in 0..200 {
+            let (begun, events) = (n * 100_000, 2 + (n + run) % 5);
+            let alone = 2_000 + (n * 37 + run * 11) % 101;
+            sum += alone;
+            times.extend((0..events).map(|event| begun + event * 10));
+            // The one that ends it is written later.
+            times.push(begun + alone + 100 * events);
+            tiles.push(tile(RELEASE, begun, alone + 100 * events, Some(700)));
+            tiles.push(tile(TICK, begun + 50_000, 20_000, None));
+            times.push(begun + 50_000);
+        }
+        let events = BTreeMap::from([(CpuId(0), times)]);
+        let record = Record::of([(CpuId(0), &tiles[..])].into_iter(), &[5; 100], &events);
+        (record, sum / 200)
+    }
+
+    #[test]
+    fn what_measuring_adds_is_found_and_taken_away_again() {
+        let probe = Probe::of(&[98.0, 99.0, 100.0, 100.0, 100.0, 101.0, 130.0]).unwrap();
+        let (records, alone): (Vec<_>, Vec<u64>) = (0..3).map(probed).unzip();
+        let runs: Vec<_> = records
+            .iter()
+            .map(|record| (origin("p-edf", 4, false), record))
+            .collect();
+        let of = |probe, cost, code| {
+            let found = curves(&runs, false, probe);
+            let one = found.iter().find(|f| f.cost == cost && f.code == code);
+            one.unwrap().clone()
+        };
+        let with = of(None, RELEASE, Code::Both);
+        let without = of(Some(&probe), RELEASE, Code::Both);
+        let mean = alone.iter().sum::<u64>() / 3;
+        let (before, after) = (&with.curve.points[0], &without.curve.points[0]);
+        assert!(
+            before.average_ns.abs_diff(mean + 400) <= 2,
+            "{before:?} {mean}"
+        );
+        assert!(after.average_ns.abs_diff(mean) <= 2, "{after:?} {mean}");
+        assert_eq!(after.maximum_ns, 2_100);
+        let added = without.added.unwrap();
+        assert!(added.subtracted && added.events == 4.0 && (added.part - 0.163).abs() < 0.002);
+        // It is uncertain by one nanosecond an event.
+        assert_eq!(added.doubt(), 4);
+        // An event in twenty microseconds is told, and stays.
+        let tick = of(Some(&probe), TICK, Code::Both);
+        let added = tick.added.unwrap();
+        assert!(
+            !added.subtracted && added.events == 1.0 && added.part < 0.006,
+            "{added:?}"
+        );
+        assert_eq!(tick.curve.points[0].average_ns, 20_000);
+        // The engine's own part has no such events, and calls say nothing of theirs.
+        assert_eq!(of(Some(&probe), RELEASE, Code::Own).added, None);
+        assert_eq!(of(Some(&probe), IPI, Code::Both).added, None);
+    }
+
     #[test]
     fn own_and_kernel_add_up_to_both() {
         let record = record(30);
-        let found = curves(&[(origin("p-edf", 4, false), &record)], false);
+        let found = curves(&[(origin("p-edf", 4, false), &record)], false, None);
         let largest = |cost, code| {
             let one = found.iter().find(|f| f.cost == cost && f.code == code);
             one.map(|f| f.curve.points[0].maximum_ns)
@@ -407,7 +565,7 @@ mod tests {
         assert_eq!(largest(RELEASE, Code::Kernel), Some(10));
         assert_eq!(largest(IPI, Code::Both), Some(7));
         assert_eq!(largest(IPI, Code::Own), None);
-        let blind = curves(&[(origin("p-edf", 4, false), &record)], true);
+        let blind = curves(&[(origin("p-edf", 4, false), &record)], true, None);
         let codes: Vec<_> = blind.iter().map(|f| (f.cost, f.code)).collect();
         assert_eq!(codes, [(RELEASE, Code::Own), (IPI, Code::Both)]);
     }
@@ -418,7 +576,10 @@ mod tests {
             apart: Some("events were lost".to_owned()),
             ..record(30)
         };
-        assert_eq!(curves(&[(origin("p-edf", 4, false), &apart)], false), []);
+        assert_eq!(
+            curves(&[(origin("p-edf", 4, false), &apart)], false, None),
+            []
+        );
     }
 
     #[test]
@@ -429,7 +590,7 @@ mod tests {
             (origin("g-edf", 4, false), &dear),
             (origin("g-edf", 100, true), &more),
         ];
-        let all = for_profile(&curves(&runs, false));
+        let all = for_profile(&curves(&runs, false, None));
         let at = |policy: &str, tasks: u32| {
             let mut curves = all.iter();
             let of = |c: &&OverheadCurve| {

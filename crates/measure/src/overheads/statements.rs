@@ -352,6 +352,7 @@ mod tests {
             code: Code::Both,
             seen: 100,
             largest_ns: u64::from(ns),
+            added: None,
             curve,
         }
     }

@@ -183,6 +183,7 @@ pub fn point(wss: Bytes, samples: &[(u32, Delay)], seed: u64) -> CpmdPoint {
         maximum: delays.iter().max().copied(),
         percentiles: statistics::percentiles(&delays),
         average_interval: statistics::mean_interval(&delays, &runs, seed),
+        maximum_interval: statistics::maximum_interval(&delays, &runs),
     }
 }
 

@@ -13,7 +13,7 @@ use model::table::Table;
 use model::{Code, Duration, Error, Result};
 use policy::Spec;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const HELP: &str = "\
 Random task sets of growing size run on the engine under each policy (002 §5.1). The engine times its own work, the \
@@ -21,7 +21,8 @@ kernel's tracepoints tell what the kernel does in between, and each nanosecond f
 the next job goes on belongs to one overhead. docs/measuring-overheads.md says how to read the numbers.
 
 Files in DIR: profile.toml, for `check`, `simulate` and `study`; cache delays that are in it stay. overheads.json: all \
-curves, with the engine's part and the kernel's. overheads-maximum.svg and overheads-average.svg. overheads.part while \
+curves, with the engine's part and the kernel's. overheads.parquet: the samples behind them, to be read by pandas, or \
+here again with --samples. overheads-maximum.svg and overheads-average.svg. overheads.part while \
 it runs.
 
 The kernel's part needs root and tracefs (`mount -t tracefs nodev /sys/kernel/tracing`); without it the engine's own \
@@ -32,14 +33,18 @@ Ctrl-C keeps what was measured: the files are written from the finished runs, wi
 
 Examples:
   warmset measure overheads -o out --quick
-  warmset measure overheads -o out --policy p-edf,g-edf --tasks 10,20,100 --sets 5";
+  warmset measure overheads -o out --policy p-edf,g-edf --tasks 10,20,100 --sets 5
+  warmset measure overheads --samples out/overheads.parquet";
 
 /// Options of `warmset measure overheads`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
     /// Directory for the results
-    #[arg(short, long, value_name = "DIR", alias = "out", value_parser = directory)]
-    output: PathBuf,
+    #[arg(short, long, value_name = "DIR", alias = "out", value_parser = directory, required_unless_present = "samples")]
+    output: Option<PathBuf>,
+    /// Measure nothing: make the table again from the samples that a measurement kept
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "quick", "policy", "tasks", "sets", "length", "resume"])]
+    samples: Option<PathBuf>,
     /// At most three minutes: fewer policies, sizes and sets, shorter runs
     #[arg(long)]
     quick: bool,
@@ -80,9 +85,12 @@ pub fn length(text: &str) -> Result<Duration> {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
-    let dir = args.output.clone();
+    if let Some(path) = &args.samples {
+        return show(path, args.printed.format());
+    }
+    let dir = args.output.unwrap_or_default();
     let options = Options {
-        out: args.output,
+        out: dir.clone(),
         quick: args.quick,
         policies: args
             .policy
@@ -108,11 +116,35 @@ pub fn run(args: Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
+/// Shows what kept samples say.
+fn show(path: &Path, format: Format) -> Result<Answer> {
+    let read = overheads::of_samples(path)?;
+    match format {
+        Format::Json => console::print_json(&read)?,
+        Format::Table => {
+            let mut text = curves_text(&read.curves);
+            let _ = writeln!(
+                text,
+                "{} samples of {} runs; {} more were counted and not kept.",
+                read.samples, read.runs, read.left_out
+            );
+            console::show(&text)?;
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+fn curves_text(curves: &[Found]) -> String {
+    let mut text = table(curves).text(look());
+    text += "\nTimes in µs, outliers removed; own: the engine's part; most: with outliers. A range \
+             of tasks: the largest of its sizes. Adds: the part that recording events of the kernel \
+             takes of the overhead as it was measured; off: it is subtracted, but from `most`.\n\n";
+    text
+}
+
 fn as_text(measured: &Overheads) -> String {
     let outcome = &measured.outcome;
-    let mut text = table(&outcome.curves).text(look());
-    text += "\nTimes in µs, outliers removed; own: the engine's part; most: with outliers. A range \
-             of tasks: the largest of its sizes.\n\n";
+    let mut text = curves_text(&outcome.curves);
     for statement in &outcome.statements {
         let _ = writeln!(
             text,
@@ -133,6 +165,9 @@ fn as_text(measured: &Overheads) -> String {
             .map(|(cause, count)| format!("{count} with {}", cause.words()))
             .collect();
         let _ = writeln!(text, "Samples that do not count: {}.", causes.join(", "));
+    }
+    if let Some(probe) = &outcome.probe {
+        let _ = writeln!(text, "An event of the kernel takes {}.", probe.words());
     }
     if outcome.unseen > 0 {
         let _ = writeln!(
@@ -156,6 +191,7 @@ fn as_text(measured: &Overheads) -> String {
     }
     let mut files = vec![measured.profile_path.display().to_string()];
     files.push(measured.results_path.display().to_string());
+    files.push(measured.samples_path.display().to_string());
     files.extend(
         measured
             .figures
@@ -180,6 +216,7 @@ fn table(curves: &[Found]) -> Table {
         "own mean",
         "own largest",
         "most",
+        "adds",
         "rises",
     ]);
     let mut whole: Vec<&Found> = curves.iter().filter(|f| is_main(f, curves)).collect();
@@ -207,10 +244,23 @@ fn table(curves: &[Found]) -> Table {
             of(own, |p| p.average_ns),
             of(own, |p| p.maximum_ns),
             micros(found.largest_ns),
+            adds(found),
             rises.to_owned(),
         ]);
     }
     rows
+}
+
+/// What measuring added: `3 %`, `8 %, off` where it is subtracted.
+fn adds(found: &Found) -> String {
+    match &found.added {
+        None => "–".to_owned(),
+        Some(added) => format!(
+            "{:.1} %{}",
+            100.0 * added.part,
+            if added.subtracted { ", off" } else { "" }
+        ),
+    }
 }
 
 /// Is this the curve of all the code that is known?
