@@ -1,6 +1,8 @@
 //! Reads values off the curves of a profile, and exchanges tables with SchedCAT.
 
 use crate::Choice;
+use crate::pages::PROFILE;
+use ::measure::agree::{self, Comparison};
 use model::schedcat::{self, Meaning};
 use model::{
     Bytes, Code, Delay, Error, Profile, Provenance, Result, Statistic, files, profilefile,
@@ -156,6 +158,24 @@ pub fn import(table: &Path, how: Meaning, into: &Into, output: &Path) -> Result<
     }
     files::write(output, profilefile::to_toml(&profile))?;
     Ok(skipped)
+}
+
+/// Compares two profiles, figure by figure, within the intervals that both state. A name of a
+/// directory stands for the profile that a measurement wrote there.
+///
+/// # Errors
+/// A profile that is not there; nothing to compare.
+pub fn compare(first: &str, second: &str) -> Result<Comparison> {
+    let profile = |name: &str| {
+        let path = Path::new(name);
+        let named = match path.is_dir() {
+            true => path.join(PROFILE).display().to_string(),
+            false => name.to_owned(),
+        };
+        Choice::<Profile>::Named(named).profile()
+    };
+    agree::compare(&profile(first)?, &profile(second)?)
+        .map_err(|e| e.at(format!("{first}, {second}")))
 }
 
 /// A table of SchedCAT.

@@ -69,6 +69,7 @@ fn a_measurement_writes_what_it_found(traced: bool) -> Outcome {
             "overheads-average.svg",
             "overheads-maximum.svg",
             "overheads.json",
+            "overheads.parquet",
             "profile.toml"
         ]
     );
@@ -139,6 +140,37 @@ fn a_measurement_writes_what_it_found(traced: bool) -> Outcome {
     .json();
     assert_eq!(checked["accounting"], "warmset", "{checked}");
 
+    // The samples that are kept say the same again; what is not among them is counted.
+    let again = call(
+        dir,
+        "measure overheads --samples out/overheads.parquet --format json",
+    )
+    .json();
+    assert_eq!(again["curves"], found["curves"]);
+    assert_eq!(
+        (&again["runs"], &again["left_out"]),
+        (&found["runs"], &found["left_out"])
+    );
+    assert_eq!(found["probe"].is_object(), traced, "{}", found["probe"]);
+    for curve in curves
+        .iter()
+        .filter(|c| c["code"] == "both" && c["cost"] != "ipi-latency")
+    {
+        let added = &curve["added"];
+        let (part, is_off) = (added["part"].as_f64().unwrap(), &added["subtracted"]);
+        assert_eq!(*is_off, part >= 0.05, "{curve}");
+    }
+    // A measurement agrees with itself.
+    let compared = call(dir, "profile compare out out/profile.toml --format json");
+    assert_eq!(compared.status, 0, "{}", compared.err);
+    let compared = compared.json();
+    assert!(
+        compared["agree"] == true && compared["apart"] == 0,
+        "{compared}"
+    );
+    let all = compared["quantities"].as_array().unwrap();
+    assert!(all.len() > 20, "{}", all.len());
+
     // What is finished is not written over.
     let again = call(dir, &format!("{SMALL} -o out")).refusal();
     assert!(again.contains("finished measurement"), "{again}");
@@ -192,6 +224,10 @@ fn what_was_measured_is_kept_and_gone_on_with() -> Outcome {
 fn wrong_options_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
+    let none = call(dir, "measure overheads --samples none.parquet").refusal();
+    assert!(none.contains("none.parquet"), "{none}");
+    let both = call(dir, "measure overheads --samples none.parquet -o out");
+    assert_eq!(both.status, 2, "{}", both.err);
     for (options, said) in [
         ("--policy nonsense", "nonsense"),
         ("--policy p-edf,p-edf", "named twice"),

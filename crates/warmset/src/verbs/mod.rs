@@ -18,6 +18,7 @@ mod measure_scheduled;
 mod platform;
 mod policies;
 mod profile;
+mod profile_compare;
 mod report;
 mod reproduce;
 mod run;

@@ -1,6 +1,7 @@
 //! `warmset profile`: shows what a platform costs, reads values off its curves, and exchanges
 //! tables with SchedCAT.
 
+use super::profile_compare;
 use crate::Answer;
 use crate::console;
 use crate::options::{Answered, loads, new_file, statistics};
@@ -29,6 +30,8 @@ enum What {
     Import(Import),
     /// Write a profile as an overhead table of SchedCAT
     Export(Export),
+    /// Compare two measurements, figure by figure, within the intervals that each states
+    Compare(profile_compare::Args),
     /// Charge this profile on this machine from now on, where no other is named
     Use(Use),
 }
@@ -150,6 +153,7 @@ pub fn run(args: Args) -> Result<Answer> {
         What::Show(args) => show(&args),
         What::Import(args) => import(args),
         What::Export(args) => export(args),
+        What::Compare(args) => profile_compare::run(&args),
         What::Use(args) => use_profile(&args),
     }
 }
