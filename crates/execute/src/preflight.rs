@@ -2,15 +2,16 @@
 //!
 //! A finding that refuses keeps the run from beginning: it could not be what the user asked for. A
 //! warning is told, and the run goes on. [`kernel`]: what this process may do; [`load`]: what the
-//! tasks ask for; [`processors`] and [`others`]: what may disturb them. Where policies take turns,
-//! each is looked at.
+//! tasks ask for; [`takes`]: what the engine takes itself; [`processors`] and [`others`]: what may
+//! disturb them. Where policies take turns, each is looked at.
 
 mod kernel;
 mod load;
 mod others;
 mod processors;
+mod shares;
+mod takes;
 
-use crate::boundary::Boundary;
 use machine::{Machine, State, Tree};
 use model::{CpuId, Duration, Enforcement, Error, Ratio, Result, TaskSet};
 use serde::Serialize;
@@ -18,6 +19,7 @@ use trace::Stage;
 
 pub use load::MOST_PERCENT;
 pub use others::OTHER_RUNS;
+pub use takes::Takes;
 
 /// How grave a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -94,8 +96,11 @@ pub struct Intent<'a> {
     pub quantum: Duration,
     /// Are the processors kept out of sleep states?
     pub awake: bool,
-    /// What a boundary costs, where it matters and was measured.
-    pub boundary: Option<Boundary>,
+    /// What a boundary costs, where it matters and is known.
+    pub boundary: Option<Duration>,
+    /// What the engine takes under each of `stages`, in their order; empty where no profile says
+    /// it.
+    pub takes: &'a [Takes],
 }
 
 impl Intent<'_> {
@@ -129,7 +134,8 @@ pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
 
 /// How long before a release a dispatcher whose processor is idle is to be up: longer than most
 /// wake-ups where there is time for it, what the tasks and ordinary programs need left aside; else
-/// not at all.
+/// not at all. How long an idle processor takes to wake up is in no profile; what the engine takes
+/// is.
 pub fn early(intent: &Intent<'_>) -> Duration {
     let early = Duration::from_micros(100);
     let timings = intent.set.timings();
@@ -138,8 +144,11 @@ pub fn early(intent: &Intent<'_>) -> Duration {
     // All releases on one processor, at worst; what the tasks need on the busiest one is at least
     // their mean.
     let waits = releases * early.nanos() as f64 / 1e9;
-    let share = busy * intent.part.to_f64() / intent.cpus.len().max(1) as f64;
-    match 100.0 * (share + waits) <= MOST_PERCENT - 10.0 {
+    let cpus = intent.cpus.len();
+    let share = busy * intent.part.to_f64() / cpus.max(1) as f64;
+    let takes = intent.takes.iter().map(|takes| takes.of_all(timings, cpus));
+    let engine = takes.fold(0.0, f64::max);
+    match 100.0 * (share + waits + engine) <= MOST_PERCENT - 10.0 {
         true => early,
         false => Duration::ZERO,
     }

@@ -261,6 +261,30 @@ fn the_profile_in_use_is_charged_on_this_machine_alone() {
             .answer()
             .contains("this-machine")
     );
+    // A real run reads from it what the engine needs for itself.
+    let reserves = |more: &str| {
+        let seen = call(&format!("run tasks.toml --preflight --format json {more}")).json();
+        let all = seen["preflight"].as_array().unwrap().iter();
+        let mut named = all.filter(|f| f["name"] == "reserves");
+        named.next().unwrap()["seen"].as_str().unwrap().to_owned()
+    };
+    for more in ["", "--profile own.toml"] {
+        let told = reserves(more);
+        assert!(told.contains("no overheads of `g-edf`"), "{more}: {told}");
+    }
+    let mut with_overheads = own;
+    with_overheads.overheads = overheads();
+    let text = model::profilefile::to_toml(&with_overheads);
+    std::fs::write(dir.path().join("both.toml"), text).unwrap();
+    let told = reserves("--profile both.toml");
+    assert!(told.contains("is read from the profile"), "{told}");
+    let without = reserves("--profile none");
+    assert!(
+        without.starts_with("no profile of this machine is in use: 1 %"),
+        "{without}"
+    );
+    let refused = call("run tasks.toml --profile xeon-l7455").refusal();
+    assert!(refused.contains("another machine"), "{refused}");
 
     assert!(call("profile use none").answer().contains("Removed"));
     assert_eq!(charged(""), nothing);
@@ -269,4 +293,70 @@ fn the_profile_in_use_is_charged_on_this_machine_alone() {
             .answer()
             .contains("No profile was in use")
     );
+}
+
+/// A profile of two delays, with these averages in nanoseconds, each known to 2 %.
+fn measured(dir: &std::path::Path, name: &str, averages: [i64; 2]) {
+    let mut profile = model::Profile::builtin("xeon-l7455").unwrap();
+    profile.overheads.clear();
+    profile.tick_period = None;
+    profile.cpmd.truncate(1);
+    profile.cpmd[0].points.truncate(2);
+    for (point, ns) in profile.cpmd[0].points.iter_mut().zip(averages) {
+        let delay = model::Delay::from_nanos;
+        point.average = Some(delay(ns));
+        point.average_interval = Some((delay(ns - ns / 50), delay(ns + ns / 50)));
+        point.maximum = Some(delay(2 * ns));
+        point.maximum_interval = Some((delay(ns + ns / 2), delay(2 * ns)));
+    }
+    std::fs::write(dir.join(name), model::profilefile::to_toml(&profile)).unwrap();
+}
+
+#[test]
+fn two_measurements_are_compared_within_their_intervals() {
+    let dir = tempfile::tempdir().unwrap();
+    let call = |arguments: &str| {
+        testing::command::Called::within(testing::warmset!(), dir.path(), arguments)
+    };
+    measured(dir.path(), "a.toml", [10_000, 20_000]);
+    measured(dir.path(), "b.toml", [10_200, 19_900]);
+    measured(dir.path(), "c.toml", [10_200, 24_000]);
+    let alike = call("profile compare a.toml b.toml").with_status(0);
+    assert!(
+        alike.starts_with("The two agree: of 4 figures 4 agree"),
+        "{alike}"
+    );
+    let apart = call("profile compare a.toml c.toml").with_status(1);
+    assert!(
+        apart.contains("+20 %") && apart.contains("differ"),
+        "{apart}"
+    );
+    assert!(
+        apart.contains("The two do not agree: of 4 figures 3 agree"),
+        "{apart}"
+    );
+    let all = call("profile compare a.toml c.toml --all").with_status(1);
+    assert!(all.lines().count() > apart.lines().count(), "{all}");
+    let refused = call("profile compare xeon-l7455 xeon-l7455").refusal();
+    assert!(refused.contains("both state an interval"), "{refused}");
+    let refused = call("profile compare a.toml nowhere.toml").refusal();
+    assert!(refused.contains("nowhere.toml"), "{refused}");
+}
+
+/// Overheads of any policy: 5 us on average, 9 us at most.
+fn overheads() -> Vec<model::profile::OverheadCurve> {
+    let curve = |kind| model::profile::OverheadCurve {
+        kind,
+        policy: String::new(),
+        code: Some(model::Code::Both),
+        points: vec![model::profile::OverheadPoint {
+            tasks: 4,
+            samples: 100,
+            average: Some(model::Duration::from_micros(5)),
+            maximum: Some(model::Duration::from_micros(9)),
+            untrimmed: None,
+            intervals: model::profile::Intervals::default(),
+        }],
+    };
+    model::OverheadKind::ALL.into_iter().map(curve).collect()
 }

@@ -3,6 +3,7 @@
 //! [`plan`] looks whether the run could be and what would disturb it, [`Planned::run`] runs it.
 
 pub mod colors;
+mod known;
 pub mod live;
 mod looked;
 mod moment;
@@ -10,6 +11,7 @@ mod performers;
 mod report;
 mod reserve;
 
+pub use known::RESERVES;
 pub use looked::Preflight;
 pub use moment::{Clocks, Moment};
 pub use report::{BestEffort, Program, Ran, Threads, Times, Trigger, Workload};
@@ -28,7 +30,7 @@ use machine::settings::Settings as Changed;
 use machine::user::User;
 use machine::{Machine, Tree};
 use model::watch::Watch;
-use model::{CpuSet, Duration, Enforcement, Error, Provenance, Ratio, Result, TaskSet};
+use model::{CpuSet, Duration, Enforcement, Error, Profile, Provenance, Ratio, Result, TaskSet};
 use performers::{Workloads, best_effort, performers};
 use policy::AnyPlan;
 use std::fs::File;
@@ -78,6 +80,9 @@ pub struct Options {
     pub trace: Option<PathBuf>,
     /// How colors are given out.
     pub coloring: Coloring,
+    /// What the engine itself costs here; `None`: what a boundary costs is measured right before the
+    /// run where it matters, and 1 % of each processor is kept for dispatchers.
+    pub profile: Option<Choice<Profile>>,
     /// The command that runs the same again, for the head of the trace.
     pub command: String,
 }
@@ -103,6 +108,7 @@ impl Default for Options {
             witness: false,
             trace: None,
             coloring: Coloring::default(),
+            profile: None,
             command: String::new(),
         }
     }
@@ -130,8 +136,8 @@ pub struct Planned<'a> {
     pub preflight: Preflight,
 }
 
-/// Looks whether a run could be. Where boundaries between jobs matter to a policy, this measures
-/// what one costs. Nothing on the machine is changed.
+/// Looks whether a run could be. Where boundaries between jobs matter to a policy, and no profile
+/// says what one costs, this measures it. Nothing on the machine is changed.
 ///
 /// # Errors
 /// Options that contradict each other or the set; processors that cannot be used; an assignment
@@ -149,13 +155,16 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
         Choice::Value(part) => *part,
     };
     let rights = rights(&options.rights)?;
-    let (boundary, unmeasured) = reserve::measure(how, &machine)?;
-    let reserved = reserve::reserve(how, set, platform, &tasks.place, boundary.as_ref())?;
+    let profile = options.profile.as_ref().map(Choice::profile).transpose()?;
+    let found = known::find(how, set, &machine, profile.as_ref())?;
+    let known = &found.known;
+    let reserved = reserve::reserve(how, set, platform, &tasks.place, known)?;
     let mut plans = Vec::new();
     for (policy, stage) in how.all().zip(&reserved.stages) {
         plans.push(policy.plan(&how.setup(set, platform, stage.assignment.as_ref()))?);
     }
     let enforcement = how.enforcement;
+    let takes = known.takes(how, set.len());
     let intent = Intent {
         machine: &machine,
         tree: &Tree::new("/".as_ref()),
@@ -166,11 +175,12 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
         enforcement,
         quantum: how.quantum,
         awake: options.awake,
-        boundary,
+        boundary: known.boundary(how, set.len())?,
+        takes: &takes,
     };
     let mut findings = preflight::look(&intent);
     let of_machine = findings.len();
-    findings.extend(unmeasured);
+    findings.extend(found.findings);
     findings.extend(reserved.findings);
     let early = options.early.unwrap_or_else(|| preflight::early(&intent));
     Ok(Planned {

@@ -1,21 +1,21 @@
 //! What a real run reserves: assignments and quanta with room for what a boundary costs on this
 //! machine.
 //!
-//! The same accounting as that of `check` with a profile (002 §6.1), with one overhead: what the
-//! engine loses where one job makes way for another, as measured just before
-//! ([`execute::boundary`]).
+//! The same accounting as that of `check` with a profile (002 §6.1). What boundaries cost, a
+//! profile of this machine says ([`Known::Profile`]), or it is measured just before the run
+//! ([`execute::boundary`]): what the engine loses where one job makes way for another, as one
+//! overhead.
 //!
 //! Where policies take turns, each has an assignment of its own. What is reserved in quanta stands
 //! in the assignment ([`model::assignment::Quanta`]); the tasks stay as they were given. What a
 //! file assigns is taken as it is.
 
+use super::known::Known;
 use crate::scheduling::Scheduling;
 use analyze::assign::{self, How};
-use analyze::overheads::{self, Overheads, System};
-use execute::boundary::Boundary;
-use execute::preflight::{self, Finding};
-use machine::Machine;
-use model::{Assignment, Details, Error, Platform, Ratio, Result, TaskSet, Timing, exact};
+use analyze::overheads::{self, System};
+use execute::preflight::Finding;
+use model::{Assignment, Details, Platform, Ratio, Result, TaskSet, Timing, exact};
 use policy::Spec;
 use policy::catalog::Needs;
 use trace::Stage;
@@ -29,47 +29,10 @@ pub struct Reserved {
 }
 
 /// What the findings about boundaries are called.
-const NAME: &str = "boundaries";
-
-/// Measures what a boundary costs on this machine, if that matters to one of the policies; says why
-/// where it cannot be.
-///
-/// # Errors
-/// Parameters of a policy that make no sense.
-pub fn measure(how: &Scheduling, machine: &Machine) -> Result<(Option<Boundary>, Option<Finding>)> {
-    // Without the right to it the preflight refuses the run, and tells why.
-    if !any_has_boundaries(how)? || preflight::lacks_rights(machine) {
-        return Ok((None, None));
-    }
-    Ok(match execute::boundary::measure(&machine.platform) {
-        Ok(boundary) => (Some(boundary), None),
-        Err(why) => (None, Some(unmeasured(&why))),
-    })
-}
-
-/// What is said where it could not be measured.
-fn unmeasured(why: &Error) -> Finding {
-    let place = match why.place() {
-        "" => String::new(),
-        place => format!("{place}: "),
-    };
-    let remedy = match why.advice() {
-        "" => "try again when the machine has less to do",
-        advice => advice,
-    };
-    Finding::warn(
-        NAME,
-        format!(
-            "what a change of jobs at the end of a slot, slice or quantum costs could not be measured \
-             ({place}{}): nothing is reserved for it, and deadlines may be missed",
-            why.cause()
-        ),
-        remedy,
-    )
-}
+pub(super) const NAME: &str = "boundaries";
 
 /// Does it matter to one of the policies what a boundary costs?
-fn any_has_boundaries(how: &Scheduling) -> Result<bool> {
+pub(super) fn any_has_boundaries(how: &Scheduling) -> Result<bool> {
     for policy in how.all() {
         if has_boundaries(how, policy)? {
             return Ok(true);
@@ -79,7 +42,7 @@ fn any_has_boundaries(how: &Scheduling) -> Result<bool> {
 }
 
 /// Does it matter to a policy what a boundary costs?
-fn has_boundaries(how: &Scheduling, policy: &Spec) -> Result<bool> {
+pub(super) fn has_boundaries(how: &Scheduling, policy: &Spec) -> Result<bool> {
     let needs = policy.needs()?;
     let split = matches!(needs, Needs::Slices | Needs::Slots { .. });
     Ok(split || policy.quantum(how.quantum)?.is_some())
@@ -94,25 +57,25 @@ pub fn reserve(
     set: &TaskSet,
     platform: &Platform,
     name: &str,
-    boundary: Option<&Boundary>,
+    known: &Known,
 ) -> Result<Reserved> {
     let (mut stages, mut findings) = (Vec::new(), Vec::new());
     for (place, policy) in how.all().enumerate() {
         let given = how.given(place, policy, set)?;
-        let room = match (boundary, &given) {
-            (Some(boundary), None) => room(how, policy, set, platform, boundary)?,
-            _ => None,
+        let room = match given {
+            Some(_) => None,
+            None => room(how, policy, set, platform, known)?,
         };
-        if let (Some(boundary), true) = (boundary, has_boundaries(how, policy)?) {
+        if let (Some(cost), true) = (known.told(policy, set.len()), has_boundaries(how, policy)?) {
             let under = match how.then() {
                 [] => String::new(),
                 _ => format!(" under `{policy}`"),
             };
             let has_room = match &given {
-                Some(given) => has_room(given, set, platform, boundary),
+                Some(given) => has_room(given, policy, set, platform, known),
                 None => room.is_some(),
             };
-            findings.push(finding(boundary, &under, has_room));
+            findings.push(finding(&cost, &under, has_room));
         }
         let assignment = match (given, room) {
             (Some(given), _) => Some(given),
@@ -125,40 +88,27 @@ pub fn reserve(
 }
 
 /// Has an assignment that a file gives room for what boundaries cost here?
-fn has_room(given: &Assignment, set: &TaskSet, platform: &Platform, boundary: &Boundary) -> bool {
+fn has_room(
+    given: &Assignment,
+    policy: &Spec,
+    set: &TaskSet,
+    platform: &Platform,
+    known: &Known,
+) -> bool {
     match given {
         // They say nothing of budgets.
         Assignment::Clustered(_) | Assignment::Turns(_) => false,
-        Assignment::Slices(_) | Assignment::Slots(_) | Assignment::Quanta(_) => {
-            let overheads = costing(boundary);
-            overheads::holds(set.timings(), given, &system(platform, &overheads))
-        }
+        Assignment::Slices(_) | Assignment::Slots(_) | Assignment::Quanta(_) => known
+            .costs(policy, set.len())
+            .iter()
+            .any(|costs| overheads::holds(set.timings(), given, &costs.system(platform))),
     }
 }
 
-/// What was measured as the only overhead.
-fn costing(boundary: &Boundary) -> Overheads {
-    Overheads {
-        context_switch: boundary.p99,
-        ..Overheads::NONE
-    }
-}
-
-/// What was measured is all that a boundary costs, whatever the kernel was in the midst of.
-fn system<'a>(platform: &'a Platform, overheads: &'a Overheads) -> System<'a> {
-    System {
-        overheads,
-        ..System::free(platform)
-    }
-}
-
-/// What is said of a policy: is there room for boundaries in what is reserved?
-fn finding(boundary: &Boundary, under: &str, reserved: bool) -> Finding {
-    let cost = format!(
-        "a change of jobs at the end of a slot, slice or quantum costs {} at the median and {} at 99 %",
-        boundary.median.rounded(),
-        boundary.p99.rounded()
-    );
+/// What is said of a policy, `cost` being what a change costs: is there room for boundaries in what
+/// is reserved?
+fn finding(cost: &str, under: &str, reserved: bool) -> Finding {
+    let cost = format!("a change of jobs at the end of a slot, slice or quantum costs {cost}");
     match reserved {
         true => Finding::fine(
             NAME,
@@ -179,24 +129,38 @@ fn room(
     policy: &Spec,
     set: &TaskSet,
     platform: &Platform,
-    boundary: &Boundary,
+    known: &Known,
+) -> Result<Option<Option<Assignment>>> {
+    for costs in known.costs(policy, set.len()) {
+        let found = room_for(how, policy, set, platform, &costs.system(platform))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+fn room_for(
+    how: &Scheduling,
+    policy: &Spec,
+    set: &TaskSet,
+    platform: &Platform,
+    system: &System<'_>,
 ) -> Result<Option<Option<Assignment>>> {
     let timings = set.timings();
-    let overheads = costing(boundary);
-    let system = system(platform, &overheads);
     let how_assigned = How {
         fit: how.fit,
         ..How::default()
     };
     if matches!(policy.needs()?, Needs::Slices | Needs::Slots { .. }) {
-        let made = assign::assign_with(policy, set, platform, &how_assigned, &system)?;
+        let made = assign::assign_with(policy, set, platform, &how_assigned, system)?;
         return Ok(made.ok());
     }
     let Some(quantum) = policy.quantum(how.quantum)? else {
         return Ok(None);
     };
     let usable = platform.usable();
-    let (quanta, _) = assign::in_quanta(timings, &usable, quantum, &system);
+    let (quanta, _) = assign::in_quanta(timings, &usable, quantum, system);
     let with = |(t, wcet): (&Timing, &_)| Timing { wcet: *wcet, ..*t };
     let reserved: Vec<Timing> = timings.iter().zip(&quanta.reserved).map(with).collect();
     if !fits(&reserved, usable.len()) {
@@ -234,25 +198,26 @@ fn with_timings(set: &TaskSet, timings: &[Timing]) -> Option<TaskSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use execute::boundary::Boundary;
     use execute::preflight::Level;
     use model::Duration;
     use testing::sets::set_ms as set;
     use testing::times::ms;
 
-    fn boundary(us: u64) -> Boundary {
-        Boundary {
+    fn boundary(us: u64) -> Known {
+        Known::Measured(Boundary {
             median: Duration::from_micros(us / 2),
             p99: Duration::from_micros(us),
             longest: Duration::from_micros(2 * us),
             count: 100,
-        }
+        })
     }
 
     /// For tasks of so many milliseconds, on so many processors, where a boundary costs so many
     /// microseconds.
     fn reserved(policies: &str, tasks: &[(u64, u64)], m: u32, us: u64) -> Reserved {
         let (how, platform) = (Scheduling::of(policies).unwrap(), Platform::symmetric(m));
-        reserve(&how, &set(tasks), &platform, "t", Some(&boundary(us))).unwrap()
+        reserve(&how, &set(tasks), &platform, "t", &boundary(us)).unwrap()
     }
 
     /// What is reserved for each task under the policy at this place.
@@ -372,24 +337,9 @@ mod tests {
         let platform = Platform::symmetric(2);
         for (us, has_room) in [(100, true), (300, false)] {
             let set = set(&[(10, 20), (1, 10)]);
-            let r = reserve(&how, &set, &platform, "t", Some(&boundary(us))).unwrap();
+            let r = reserve(&how, &set, &platform, "t", &boundary(us)).unwrap();
             assert_eq!(quanta(&r, 0), [ms(12), ms(2)]);
             assert_eq!(is_fine(&r), [has_room]);
         }
-    }
-
-    #[test]
-    fn what_cannot_be_measured_is_told_with_its_cause() {
-        let why = Error::new("no change of jobs was seen").remedy("do less");
-        let told = unmeasured(&why);
-        assert_eq!((told.level, told.name), (Level::Warn, "boundaries"));
-        assert!(
-            told.seen.contains("(no change of jobs was seen)"),
-            "{told:?}"
-        );
-        assert_eq!(told.remedy, "do less");
-        let told = unmeasured(&Error::new("it ended").at("watchdog"));
-        assert!(told.seen.contains("(watchdog: it ended)"), "{told:?}");
-        assert!(!told.remedy.is_empty());
     }
 }

@@ -1,6 +1,5 @@
 //! A run beside what was said of it: task by task, each job beyond its bound, and the picture.
 
-use super::FIGURE;
 use super::kernel::Around;
 use super::observe::Job;
 use super::plan::{Candidate, Cell, Wanted};
@@ -104,8 +103,9 @@ fn beyond(
     })
 }
 
-/// Predicted against observed: bounds on the left, the simulator on the right.
-pub(super) fn figure(validated: &Validated) -> Result<Option<report::Figure>> {
+/// Predicted against observed: bounds on the left, the simulator on the right; `id`: what the
+/// picture is called.
+pub fn figure(id: &str, validated: &Validated) -> Result<Option<report::Figure>> {
     let accepted = validated
         .cells
         .iter()
@@ -142,5 +142,5 @@ pub(super) fn figure(validated: &Validated) -> Result<Option<report::Figure>> {
         hard.jobs + soft.jobs,
         hard.jobs_excused + soft.jobs_excused
     );
-    report::agreement::figure(FIGURE, &caption, &groups)
+    report::agreement::figure(id, &caption, &groups)
 }

@@ -10,6 +10,7 @@ mod results;
 pub use ::measure::kernel::window::{Did, Interrupted, Part, Window};
 pub use kernel::Kernel;
 pub use plan::Wanted;
+pub use compare::figure;
 pub use results::{Asked, Beyond, CellSeen, Sums, TaskSeen, Validated};
 
 use crate::run::{self, Until};
@@ -19,7 +20,7 @@ use crate::{Charged, Choice, On, Tasks, own};
 use ::measure::journal::{Head, Journal};
 use ::measure::system::Usage;
 use analyze::Guarantee;
-use compare::{compare, figure};
+use compare::compare;
 use kernel::{Around, Recorder};
 use model::watch::{Silent, Watch};
 use model::{
@@ -202,6 +203,23 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
     Ok(validated)
 }
 
+/// What a validation into this directory found so far; `None`: nothing was written there.
+///
+/// # Errors
+/// The file is none, or of another version.
+pub fn read(dir: &Path) -> Result<Option<Validated>> {
+    let path = dir.join(RESULTS);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let found = serde_json::from_str(&files::read_text(&path)?);
+    found.map(Some).map_err(|e| {
+        Error::new(format!("this is no result of `warmset validate`: {e}"))
+            .at(path.display())
+            .remedy("remove it, and validate again")
+    })
+}
+
 /// Is it complete?
 ///
 /// # Errors
@@ -284,6 +302,7 @@ impl Session<'_> {
             horizon: self.options.length,
             execution: Choice::Value(Ratio::ONE),
             until: self.options.until,
+            profile: Some(self.drawer.profile.clone().into()),
             ..run::Options::default()
         };
         let planned = match run::plan(&tasks, &real) {
@@ -377,7 +396,7 @@ fn together(
 }
 
 fn write(mut validated: Validated, options: &Options) -> Result<Validated> {
-    if let Some(figure) = figure(&validated)? {
+    if let Some(figure) = figure(FIGURE, &validated)? {
         let path = options.out.join(FIGURE);
         files::write(&path, figure.to_svg())?;
         validated.figure = Some(path);

@@ -125,7 +125,7 @@ impl From<Guarantee> for Asked {
 }
 
 /// Sums over sets of one verdict.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Sums {
     /// Sets that were run.
     pub sets: u64,
@@ -152,7 +152,7 @@ pub struct Sums {
 }
 
 /// What was found. JSON: as `warmset validate --format json`.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Validated {
     /// Over sets that analysis accepted without a missed deadline: charged are the largest costs.
     pub accepted_hard: Sums,
@@ -164,7 +164,7 @@ pub struct Validated {
     /// What hard sets were charged of each cost.
     pub statistic: Statistic,
     /// How long each set ran.
-    #[serde(rename = "length_ns", serialize_with = "model::time::ns::serialize")]
+    #[serde(rename = "length_ns", with = "model::time::ns")]
     pub length: Duration,
     /// What no verdict has in it, and can have made jobs late.
     pub not_modeled: Vec<String>,
@@ -173,12 +173,12 @@ pub struct Validated {
     /// Where the numbers come from.
     pub provenance: Provenance,
     /// If the user stopped it: how many sets of how many are done.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<(u32, u32)>,
     /// The document.
     pub results_path: PathBuf,
     /// The picture, where there is anything to see.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<PathBuf>,
 }
 
@@ -187,6 +187,62 @@ impl Validated {
     pub fn holds(&self) -> bool {
         self.accepted_hard.sets_beyond == 0 && self.accepted_soft.sets_beyond == 0
     }
+
+    /// What came of it, in sentences: of sets that were accepted, hard and soft, of what the
+    /// simulator said, and of sets that were refused.
+    pub fn sentences(&self) -> Vec<String> {
+        let (hard, soft) = (&self.accepted_hard, &self.accepted_soft);
+        let refused = &self.refused;
+        vec![
+            accepted(hard, "hard", self.statistic.name(), self.length),
+            accepted(soft, "soft", "average", self.length),
+            format!(
+                "The simulator: {} of {} tasks took longer than it said.",
+                hard.tasks_beyond_simulated + soft.tasks_beyond_simulated,
+                hard.tasks + soft.tasks
+            ),
+            format!(
+                "Refused: {} of {} sets that ran missed a deadline; {} ask for more than can be run.",
+                refused.sets_with_misses, refused.sets, refused.not_run
+            ),
+        ]
+    }
+
+    /// The figure by which verdicts stand or fall, in a sentence.
+    pub fn headline(&self) -> String {
+        let (hard, soft) = (&self.accepted_hard, &self.accepted_soft);
+        let share = |beyond: u64, all: u64| format!("{beyond} of {all}");
+        let done = match self.interrupted {
+            Some((done, all)) => format!(" Stopped after {done} of {all} sets."),
+            None => String::new(),
+        };
+        format!(
+            "a bound was exceeded in {} accepted hard sets ({} jobs) and in {} soft ones ({} jobs), \
+             each run for {}, standstills of the machine aside.{done}",
+            share(hard.sets_beyond, hard.sets),
+            share(hard.jobs_beyond, hard.jobs),
+            share(soft.sets_beyond, soft.sets),
+            share(soft.jobs_beyond, soft.jobs),
+            self.length
+        )
+    }
+}
+
+/// What came of the sets that analysis accepted.
+fn accepted(sums: &Sums, asked: &str, charged: &str, length: Duration) -> String {
+    let excess = match sums.largest_excess_ns {
+        0 => String::new(),
+        ns => format!(", by {} at most", Duration::from_nanos(ns).rounded()),
+    };
+    let excused = match sums.jobs_excused {
+        0 => String::new(),
+        n => format!("; {n} more were later by no longer than the machine stood still"),
+    };
+    format!(
+        "Accepted, {asked} (with {charged} costs): {} of {} sets exceeded a bound within {length}, in {} \
+         of {} jobs{excess}{excused}; {} sets could not be run.",
+        sums.sets_beyond, sums.sets, sums.jobs_beyond, sums.jobs, sums.not_run
+    )
 }
 
 pub(super) fn empty(cell: &Cell) -> CellSeen {

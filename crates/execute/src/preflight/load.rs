@@ -1,131 +1,71 @@
 //! What the tasks ask for: processor time below what the kernel leaves, and intervals that can be
 //! policed.
 
-use super::{Finding, Intent, kernel};
+use super::shares::{self, Share};
+use super::{Finding, Intent, Takes, kernel};
 use crate::domain::POLICED;
 pub use crate::threads::slack::MOST_PERCENT;
-use model::{Assignment, CpuId, Duration, Enforcement, Ratio, TaskId, TaskSet, Workload};
-use std::collections::BTreeMap;
+use model::{Assignment, Duration, Enforcement, TaskId, TaskSet, Workload};
 use trace::Stage;
 
-/// What the tasks need of the processors that they may run on, where they need most: under each
+/// What dispatchers take of each processor, in percent, where nothing says what they take here.
+const FOR_DISPATCHERS: f64 = 1.0;
+
+/// What the tasks need of the processors that they may run on, where least is left: under each
 /// policy.
 pub(super) fn utilization(intent: &Intent<'_>) -> Vec<Finding> {
-    let most = MOST_PERCENT.min(kernel::left_percent(intent) - 1.0);
-    intent
-        .stages
-        .iter()
-        .map(|stage| fullest(intent, stage, most))
+    let left = kernel::left_percent(intent);
+    let stages = intent.stages.iter().enumerate();
+    stages
+        .map(|(place, stage)| fullest(intent, stage, intent.takes.get(place), left))
         .collect()
 }
 
-/// Where the tasks need most of a processor under a policy; `most`: what can be had, in percent.
-fn fullest(intent: &Intent<'_>, stage: &Stage, most: f64) -> Finding {
+/// Where the tasks leave least of what a processor has for them under a policy. `left`: what
+/// real-time threads can have of each processor, in percent; `takes`: what the engine takes of
+/// that, where it is known.
+fn fullest(intent: &Intent<'_>, stage: &Stage, takes: Option<&Takes>, left: f64) -> Finding {
     let name = "utilization";
-    let fullest = shares(intent, stage.assignment.as_ref())
-        .into_iter()
-        .map(|(where_, cpus, used)| (where_, cpus, 100.0 * used / cpus.max(1) as f64))
-        .max_by(|a, b| a.2.total_cmp(&b.2));
-    let Some((where_, cpus, percent)) = fullest else {
+    let places = shares::of_jobs(intent, stage.assignment.as_ref());
+    let engine = takes.map(|takes| shares::of_engine(intent, stage, takes));
+    let each = places.iter().enumerate().map(|(place, jobs)| {
+        let percent = |share: &Share| 100.0 * share.used / share.cpus.max(1) as f64;
+        // Without a profile a percent is for dispatchers.
+        let taken = engine.as_ref().map(|all| percent(&all[place]));
+        let most = MOST_PERCENT.min(left - taken.unwrap_or(FOR_DISPATCHERS));
+        (jobs, percent(jobs), taken, most)
+    });
+    let fullest = each.max_by(|a, b| (a.1 - a.3).total_cmp(&(b.1 - b.3)));
+    let Some((jobs, percent, taken, most)) = fullest else {
         return Finding::refuse(name, "no processor to run on", "choose some with `--cpus`");
     };
     let seen = format!(
-        "jobs take {percent:.1} % of {cpus} processor{}{where_}{}",
-        if cpus == 1 { "" } else { "s" },
-        intent.under(stage)
+        "jobs take {percent:.1} % of {} processor{}{}{}{}",
+        jobs.cpus,
+        if jobs.cpus == 1 { "" } else { "s" },
+        jobs.place,
+        intent.under(stage),
+        // In reserved quanta its part is within the jobs'.
+        taken
+            .filter(|taken| *taken > 0.0)
+            .map_or(String::new(), |taken| format!(", the engine {taken:.1} %"))
     );
-    if percent > most {
-        Finding::refuse(
-            name,
-            format!(
-                "{seen}; {most:.0} % can be had, the rest is for ordinary programs and dispatchers"
-            ),
-            format!("stay below {most:.0} %: give fewer tasks, or `--execution` a smaller part"),
-        )
-    } else {
-        Finding::fine(name, seen)
+    if percent <= most {
+        return Finding::fine(name, seen);
     }
-}
-
-/// Processors that are filled together: where, if that is not all of them; how many; the
-/// utilization of the tasks there.
-fn shares(intent: &Intent<'_>, assignment: Option<&Assignment>) -> Vec<(String, usize, f64)> {
-    let part = |task: TaskId| match is_budget(intent.set, task) {
-        // A program has all of its budget.
-        true => Ratio::ONE.to_f64(),
-        false => intent.part.to_f64(),
-    };
-    let utilization =
-        |task: TaskId| intent.set.timings()[task.index()].utilization().to_f64() * part(task);
-    let mut single: BTreeMap<CpuId, f64> = BTreeMap::new();
-    match assignment {
-        None => {
-            let all = intent.set.ids().map(utilization).sum();
-            return vec![(String::new(), intent.cpus.len(), all)];
-        }
-        Some(Assignment::Clustered(clustered)) => {
-            let of = |index: usize| clustered.tasks_of(index).map(utilization).sum();
-            let clusters = clustered.clusters.iter().enumerate();
-            return clusters
-                .map(|(index, cpus)| (format!(" ({cpus})"), cpus.len(), of(index)))
-                .collect();
-        }
-        Some(Assignment::Quanta(quanta)) => {
-            // What is reserved is the processors' where jobs change.
-            let reserved = |(task, time): (TaskId, &model::Duration)| {
-                let period = intent.set.timings()[task.index()].period;
-                time.nanos() as f64 / period.nanos() as f64 * part(task)
-            };
-            let all = intent.set.ids().zip(&quanta.reserved).map(reserved).sum();
-            return vec![(String::new(), intent.cpus.len(), all)];
-        }
-        Some(Assignment::Turns(turns)) => {
-            for (task, turn) in intent.set.ids().zip(&turns.tasks) {
-                let first = utilization(task) * turn.part as f64 / turn.whole as f64;
-                *single.entry(turn.first).or_default() += first;
-                *single.entry(turn.second).or_default() += utilization(task) - first;
-            }
-        }
-        Some(Assignment::Slices(slices)) => {
-            for (task, slices) in intent.set.ids().zip(&slices.tasks) {
-                let period = intent.set.timings()[task.index()].period;
-                for slice in slices {
-                    *single.entry(slice.cpu).or_default() +=
-                        slice.budget.nanos() as f64 / period.nanos() as f64 * part(task);
-                }
-            }
-        }
-        Some(Assignment::Slots(slots)) => {
-            let servers = slots.server_of.iter().max().map_or(0, |s| *s as usize + 1);
-            let (mut load, mut served) = (vec![0.0; servers], vec![0.0; servers]);
-            for (task, server) in intent.set.ids().zip(&slots.server_of) {
-                load[*server as usize] += utilization(task);
-            }
-            let turns = || {
-                slots.timetables.iter().flat_map(|t| {
-                    let length =
-                        |s: &model::assignment::Serve| s.end.saturating_sub(s.start).nanos() as f64;
-                    t.turns
-                        .iter()
-                        .map(move |s| (t.cpu, s.server as usize, length(s)))
-                })
-            };
-            for (_, server, length) in turns().filter(|(_, server, _)| *server < servers) {
-                served[server] += length;
-            }
-            for (cpu, server, length) in turns().filter(|(_, server, _)| *server < servers) {
-                *single.entry(cpu).or_default() += load[server] * length / served[server];
-            }
-        }
-    }
-    single
-        .into_iter()
-        .map(|(cpu, used)| (format!(" ({cpu})"), 1, used))
-        .collect()
+    let digits = usize::from(taken.is_some());
+    let had = most.max(0.0);
+    Finding::refuse(
+        name,
+        format!(
+            "{seen}; {had:.digits$} % can be had, the rest is for ordinary programs and dispatchers"
+        ),
+        format!("stay below {had:.digits$} %: give fewer tasks, or `--execution` a smaller part"),
+    )
 }
 
 /// Is the WCET of a task the budget of a program that knows nothing of jobs?
-fn is_budget(set: &TaskSet, task: TaskId) -> bool {
+pub(super) fn is_budget(set: &TaskSet, task: TaskId) -> bool {
     let workload = set.details(task).and_then(|d| d.workload.as_ref());
     matches!(workload, Some(Workload::Exec { .. }))
 }
@@ -167,7 +107,7 @@ impl Shortest {
 /// Slots, slices, quanta and budgets that are too short to be policed.
 pub(super) fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
     // More than half of it has to be left.
-    let lost = intent.boundary.map_or(0, |b| b.p99.nanos());
+    let lost = intent.boundary.map_or(0, |cost| cost.nanos());
     let policed = POLICED.max(Duration::from_nanos(2 * lost));
     let remedy = "give longer ones, or another assignment";
     let of_stage = |stage: &Stage| {

@@ -18,6 +18,7 @@ struct Made {
     enforcement: Enforcement,
     quantum: Duration,
     awake: bool,
+    takes: Vec<Takes>,
 }
 
 impl Made {
@@ -30,6 +31,7 @@ impl Made {
             enforcement: Enforcement::Off,
             quantum: Duration::from_millis(1),
             awake: false,
+            takes: Vec::new(),
         };
         for cpu in 0..2 {
             let topology = format!("sys/devices/system/cpu/cpu{cpu}/topology");
@@ -73,6 +75,7 @@ impl Made {
             quantum: self.quantum,
             awake: self.awake,
             boundary: None,
+            takes: &self.takes,
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::{Answer, command};
 use app::run::colors::{By, Coloring};
 use app::run::live::Live;
 use app::run::{Clocks, Moment, Options, Planned, Until};
-use app::{Choice, Tasks};
+use app::{Choice, Tasks, own};
 use model::{CpuSet, Duration, Result, Rights};
 use partition::plan::Scheme;
 use std::path::PathBuf;
@@ -81,6 +81,11 @@ pub struct Args {
     /// sched_switch); needs tracefs
     #[arg(long)]
     witness: bool,
+    /// What the engine itself costs: a profile that was measured on this machine, `this-machine` or
+    /// `none` [default: the profile in use (`warmset profile use`); with none, what a change of jobs
+    /// costs is measured before the run where it matters]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// Only look whether the run could be, and say what would disturb it
     #[arg(long)]
     preflight: bool,
@@ -185,6 +190,11 @@ pub fn run(args: Args) -> Result<Answer> {
         witness: args.witness,
         trace: args.trace,
         coloring: args.coloring.into(),
+        profile: match args.profile.as_deref() {
+            None => own::in_use()?.map(Choice::Value),
+            Some(own::NONE) => None,
+            Some(name) => Some(Choice::Named(name.to_owned())),
+        },
         command: command::without_outputs(),
     };
     let planned = app::run::plan(&tasks, &options)?;

@@ -2,7 +2,7 @@
 
 use crate::console::Format;
 use app::run::colors::Statement;
-use app::run::{Preflight, Ran, Times};
+use app::run::{Preflight, RESERVES, Ran, Times};
 use execute::Ending;
 use execute::preflight::{Finding, Level};
 use execute::witness::Testimony;
@@ -110,6 +110,9 @@ fn work_text(ran: &Ran, text: &mut String) {
 
 /// How long the engine took.
 fn engine_text(ran: &Ran, text: &mut String) {
+    if let Some(source) = ran.preflight.iter().find(|f| f.name == RESERVES) {
+        let _ = writeln!(text, "reserves: {}", source.seen);
+    }
     let _ = writeln!(text, "release to first instruction: {}", times(ran.latency));
     let _ = writeln!(
         text,

@@ -4,7 +4,7 @@ use crate::console::{self, Console, Format, look};
 use crate::options::{JobsEnd, Printed, Seed, directory, statistics};
 use crate::{Answer, command};
 use app::Choice;
-use app::validate::{self, Beyond, CellSeen, Did, Kernel, Options, Sums, Validated, Wanted};
+use app::validate::{self, Beyond, CellSeen, Did, Kernel, Options, Validated, Wanted};
 use clap::Args as ClapArgs;
 use model::table::Table;
 use model::{Duration, Error, Result, Statistic};
@@ -133,23 +133,9 @@ pub fn run(args: Args) -> Result<Answer> {
 fn as_text(validated: &Validated) -> String {
     let mut text = table(&validated.cells).text(look());
     text.push('\n');
-    let (hard, soft) = (&validated.accepted_hard, &validated.accepted_soft);
-    let costs = validated.statistic.name();
-    for (sums, asked, charged) in [(hard, "hard", costs), (soft, "soft", "average")] {
-        let _ = writeln!(text, "{}", sentence(sums, asked, charged, validated.length));
+    for sentence in validated.sentences() {
+        let _ = writeln!(text, "{sentence}");
     }
-    let _ = writeln!(
-        text,
-        "The simulator: {} of {} tasks took longer than it said.",
-        hard.tasks_beyond_simulated + soft.tasks_beyond_simulated,
-        hard.tasks + soft.tasks
-    );
-    let refused = &validated.refused;
-    let _ = writeln!(
-        text,
-        "Refused: {} of {} sets that ran missed a deadline; {} ask for more than can be run.",
-        refused.sets_with_misses, refused.sets, refused.not_run
-    );
     let is_accepted = |cell: &&CellSeen| cell.verdict == Wanted::Accepted;
     let accepted = || validated.cells.iter().filter(is_accepted);
     let beyond = accepted().flat_map(|cell| {
@@ -171,23 +157,6 @@ fn as_text(validated: &Validated) -> String {
         .collect();
     let _ = writeln!(text, "Wrote {}.", files.join(", "));
     text
-}
-
-/// What came of the sets that analysis accepted.
-fn sentence(sums: &Sums, asked: &str, charged: &str, length: Duration) -> String {
-    let excess = match sums.largest_excess_ns {
-        0 => String::new(),
-        ns => format!(", by {} at most", Duration::from_nanos(ns).rounded()),
-    };
-    let excused = match sums.jobs_excused {
-        0 => String::new(),
-        n => format!("; {n} more were later by no longer than the machine stood still"),
-    };
-    format!(
-        "Accepted, {asked} (with {charged} costs): {} of {} sets exceeded a bound within {length}, in {} \
-         of {} jobs{excess}{excused}; {} sets could not be run.",
-        sums.sets_beyond, sums.sets, sums.jobs_beyond, sums.jobs, sums.not_run
-    )
 }
 
 /// So many lines of a kind are shown.

@@ -212,6 +212,7 @@ fn permit(
             quantum: Duration::from_millis(1),
             awake: false,
             boundary: None,
+            takes: &[],
         };
         let findings = preflight::look(&intent);
         preflight::permit(&findings)?;

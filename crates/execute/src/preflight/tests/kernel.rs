@@ -228,6 +228,7 @@ fn whoever_has_no_right_is_told_how_to_get_it() {
         quantum: Duration::from_millis(1),
         awake: false,
         boundary: None,
+        takes: &[],
     });
     let refused = permit(&found).unwrap_err().to_string();
     assert!(

@@ -34,6 +34,98 @@ fn what_does_not_fit_below_the_fair_server_is_refused_where_it_runs() {
     );
 }
 
+/// T1 releases a job each 10 ms, T2 each 500 us: 2100 jobs a second.
+#[test]
+fn what_the_engine_takes_by_the_profile_is_left_to_it() {
+    let us = Duration::from_micros;
+    let found = |assignment: Option<Assignment>, job: u64, always: f64, part: u64| {
+        let made = Made {
+            stages: vec![stage("p-edf", assignment)],
+            takes: vec![Takes {
+                job: us(job),
+                change: us(20),
+                always,
+            }],
+            part,
+            ..Made::of(&[])
+        };
+        let found = made.look();
+        let (level, seen) = of(&found, "utilization")[0];
+        (level, seen.to_owned())
+    };
+    let fine = |seen: &str| (Level::Fine, seen.to_owned());
+    // 2100 times 12 us on two processors, and 1 % of each.
+    assert_eq!(
+        found(None, 12, 0.01, 100),
+        fine("jobs take 45.0 % of 2 processors, the engine 2.3 %")
+    );
+    // On one of them all of it. Without a profile 90 % would be below 94 %.
+    let (level, seen) = found(Some(partitioned(vec![0, 0])), 60, 0.01, 100);
+    assert_eq!(level, Level::Refuse);
+    assert!(
+        seen.starts_with("jobs take 90.0 % of 1 processor (0), the engine 13.6 %; "),
+        "{seen}"
+    );
+    // A machine of nothing but files says that real-time threads may have all.
+    assert!(seen.contains("86.4 % can be had"), "{seen}");
+    // Where T2 is alone it is what leaves least, though T1 has more of its processor.
+    let (level, seen) = found(Some(partitioned(vec![0, 1])), 400, 0.0, 100);
+    assert_eq!(level, Level::Refuse);
+    assert!(seen.contains("(1), the engine 80.0 %"), "{seen}");
+    // However little the engine takes, jobs do not get more than 94 %.
+    let (level, seen) = found(Some(partitioned(vec![0, 0])), 0, 0.0, 106);
+    assert_eq!(level, Level::Refuse);
+    assert!(seen.contains("94.0 % can be had"), "{seen}");
+}
+
+#[test]
+fn servers_pay_for_their_turns_and_quanta_have_room() {
+    use model::assignment::Quanta;
+    let ms = Duration::from_millis;
+    let serve = |start: u64, end: u64, server: u32| Serve {
+        start: ms(start),
+        end: ms(end),
+        server,
+    };
+    let slots = Assignment::Slots(Slots {
+        slot: ms(10),
+        server_of: vec![0, 1],
+        timetables: vec![
+            Timetable {
+                cpu: CpuId(0),
+                turns: vec![serve(0, 6, 0), serve(6, 10, 1)],
+            },
+            Timetable {
+                cpu: CpuId(1),
+                turns: vec![serve(0, 4, 1)],
+            },
+        ],
+    });
+    let seen = |assignment| {
+        let made = Made {
+            stages: vec![stage("nps-f", Some(assignment))],
+            takes: vec![Takes {
+                job: Duration::ZERO,
+                change: Duration::from_micros(250),
+                always: 0.0,
+            }],
+            ..Made::of(&[])
+        };
+        of(&made.look(), "utilization")[0].1.to_owned()
+    };
+    // Two changes of 250 us in 10 ms, beside 60 % and half of 30 %.
+    assert_eq!(
+        seen(slots),
+        "jobs take 75.0 % of 1 processor (0), the engine 5.0 %"
+    );
+    let quanta = Assignment::Quanta(Quanta {
+        cpus: "0-1".parse().unwrap(),
+        quantum: ms(1),
+        reserved: vec![ms(8), Duration::from_micros(500)],
+    });
+    assert!(seen(quanta).ends_with(" % of 2 processors"));
+}
+
 #[test]
 fn what_is_too_short_to_be_policed_is_refused_with_the_number() {
     assert_eq!(
@@ -244,6 +336,7 @@ fn dispatchers_wait_where_there_is_time_for_it() {
             quantum: Duration::from_millis(1),
             awake: true,
             boundary: None,
+            takes: &[],
         })
     };
     assert_eq!(early_for(5_000, 10_000), Duration::from_micros(100));
